@@ -1,0 +1,39 @@
+# Language level, warnings and sanitizers as one interface target; no global flags.
+option(PEAKBENCH_WARNINGS_AS_ERRORS "Warnings end the build" OFF)
+set(PEAKBENCH_SANITIZE "" CACHE STRING "Sanitizers for torch-free targets, e.g. address,undefined")
+
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  message(FATAL_ERROR "Peakbench builds against the x86-64 LibTorch wheel; this machine is "
+                      "${CMAKE_SYSTEM_PROCESSOR}.")
+endif()
+
+add_library(peakbench_options INTERFACE)
+target_compile_features(peakbench_options INTERFACE cxx_std_20)
+target_compile_options(peakbench_options INTERFACE -Wall -Wextra -Wno-unused-parameter
+  -fvisibility=hidden $<$<BOOL:${PEAKBENCH_WARNINGS_AS_ERRORS}>:-Werror>)
+
+# Sanitizers are for the programs without torch: LibTorch's wheel is not built with them.
+add_library(peakbench_sanitize INTERFACE)
+if(PEAKBENCH_SANITIZE)
+  target_compile_options(peakbench_sanitize INTERFACE -fsanitize=${PEAKBENCH_SANITIZE}
+                         -fno-omit-frame-pointer)
+  target_link_options(peakbench_sanitize INTERFACE -fsanitize=${PEAKBENCH_SANITIZE})
+endif()
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(PEAKBENCH_PLUGIN_DIR ${CMAKE_BINARY_DIR}/lib/peakbench/plugins)
+set(PEAKBENCH_EMULATOR_DIR ${CMAKE_BINARY_DIR}/lib/peakbench/emulator)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # A precompiled header is keyed by what it holds, not by when it was made; a second checkout hits too.
+  set(_launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
+  set(CMAKE_C_COMPILER_LAUNCHER ${_launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${_launcher})
+endif()

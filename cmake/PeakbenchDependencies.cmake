@@ -1,0 +1,12 @@
+# Every library outside this project's purpose, found and never copied. Debian 12's versions are the floor.
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+find_package(tomlplusplus 3.3 REQUIRED)
+find_package(fmt 9.1 REQUIRED)
+find_package(spdlog 1.10 REQUIRED)
+find_package(SQLite3 3.40 REQUIRED)
+find_package(benchmark 1.7 REQUIRED)
+find_package(Threads REQUIRED)
+find_path(PEAKBENCH_MUSTACHE_INCLUDE mustache.hpp PATH_SUFFIXES kainjow REQUIRED)
+add_library(peakbench_mustache INTERFACE)
+target_include_directories(peakbench_mustache SYSTEM INTERFACE ${PEAKBENCH_MUSTACHE_INCLUDE})

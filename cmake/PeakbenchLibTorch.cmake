@@ -1,0 +1,55 @@
+# The LibTorch in use, as imported targets of our own: find_package(Torch) of a CUDA build asks for
+# nvcc and the toolkit even for CPU code.
+#
+#   PEAKBENCH_TORCH_DIR   the folder `torch` of an installed wheel (holds include/ and lib/);
+#                         a variable of CMake or of the environment. ci/libtorch finds or installs one.
+set(PEAKBENCH_TORCH_VERSION 2.11.0)
+
+if(NOT PEAKBENCH_TORCH_DIR AND DEFINED ENV{PEAKBENCH_TORCH_DIR})
+  set(PEAKBENCH_TORCH_DIR $ENV{PEAKBENCH_TORCH_DIR})
+endif()
+if(NOT PEAKBENCH_TORCH_DIR)
+  set(_cache ${CMAKE_SOURCE_DIR}/.cache)
+  if(DEFINED ENV{PEAKBENCH_CACHE})
+    set(_cache $ENV{PEAKBENCH_CACHE})
+  endif()
+  set(PEAKBENCH_TORCH_DIR ${_cache}/torch-${PEAKBENCH_TORCH_VERSION}/site-packages/torch)
+endif()
+set(PEAKBENCH_TORCH_DIR ${PEAKBENCH_TORCH_DIR} CACHE PATH "LibTorch: the folder with include/ and lib/")
+
+if(NOT EXISTS ${PEAKBENCH_TORCH_DIR}/version.py)
+  message(FATAL_ERROR "No LibTorch in ${PEAKBENCH_TORCH_DIR}.\nRun ci/libtorch, which installs "
+    "${PEAKBENCH_TORCH_VERSION} from the wheel, or set PEAKBENCH_TORCH_DIR to the folder `torch` of yours.")
+endif()
+
+file(READ ${PEAKBENCH_TORCH_DIR}/version.py _version_py)
+foreach(_pair "VERSION=__version__ = '([^']+)'" "GIT_VERSION=git_version = '([^']+)'" "CUDA=cuda: [^=]*= '([^']+)'")
+  string(REGEX REPLACE "=.*" "" _name "${_pair}")
+  string(REGEX REPLACE "^[A-Z_]+=" "" _pattern "${_pair}")
+  set(PEAKBENCH_LIBTORCH_${_name} none)
+  if(_version_py MATCHES "${_pattern}")
+    set(PEAKBENCH_LIBTORCH_${_name} ${CMAKE_MATCH_1})
+  endif()
+endforeach()
+string(REGEX REPLACE "\\+.*" "" _release ${PEAKBENCH_LIBTORCH_VERSION})
+if(NOT _release VERSION_EQUAL PEAKBENCH_TORCH_VERSION)
+  message(FATAL_ERROR "LibTorch in ${PEAKBENCH_TORCH_DIR} is ${PEAKBENCH_LIBTORCH_VERSION}; "
+                      "Peakbench needs ${PEAKBENCH_TORCH_VERSION}.")
+endif()
+message(STATUS "LibTorch ${PEAKBENCH_LIBTORCH_VERSION} in ${PEAKBENCH_TORCH_DIR}")
+
+function(_peakbench_import name library)
+  add_library(libtorch::${name} SHARED IMPORTED GLOBAL)
+  set_target_properties(libtorch::${name} PROPERTIES
+    IMPORTED_LOCATION ${PEAKBENCH_TORCH_DIR}/lib/${library}
+    INTERFACE_INCLUDE_DIRECTORIES
+      "${PEAKBENCH_TORCH_DIR}/include;${PEAKBENCH_TORCH_DIR}/include/torch/csrc/api/include"
+    INTERFACE_SYSTEM_INCLUDE_DIRECTORIES
+      "${PEAKBENCH_TORCH_DIR}/include;${PEAKBENCH_TORCH_DIR}/include/torch/csrc/api/include")
+endfunction()
+_peakbench_import(c10 libc10.so)
+_peakbench_import(cpu libtorch_cpu.so)
+_peakbench_import(c10_cuda libc10_cuda.so)
+target_link_libraries(libtorch::cpu INTERFACE libtorch::c10)
+# libtorch_cpu.so needs libcudart and libcupti, which only the loader finds (its RPATH).
+target_link_options(libtorch::cpu INTERFACE -Wl,--allow-shlib-undefined)
