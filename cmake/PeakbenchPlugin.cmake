@@ -1,0 +1,43 @@
+# peakbench_add_plugin(NAME MANIFEST plugin.json SOURCES a.cpp ... [LIBRARIES ...])
+#
+# A strategy or a family of models as a shared library NAME.so. The manifest and the build stamp go into an ELF
+# section of their own, `.peakbench`, which `peakbench` reads without running any plugin code. The same function
+# serves this repository and, from the installed package, everyone else's.
+set(PEAKBENCH_SDK_REVISION 1)
+set(_peakbench_plugin_template ${CMAKE_CURRENT_LIST_DIR}/plugin_section.cpp.in)
+
+function(peakbench_add_plugin name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "MANIFEST" "SOURCES;LIBRARIES")
+  if(NOT arg_MANIFEST OR NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "peakbench_add_plugin(${name}): needs MANIFEST file and SOURCES files ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  get_filename_component(_manifest ${arg_MANIFEST} ABSOLUTE)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${_manifest})
+  file(READ ${_manifest} _text)
+  string(JSON _ignored ERROR_VARIABLE _error GET "${_text}" kind)
+  if(_error)
+    message(FATAL_ERROR "${_manifest}: not a plugin manifest (${_error})")
+  endif()
+  set(PEAKBENCH_SECTION_JSON ${CMAKE_CURRENT_BINARY_DIR}/${name}.peakbench.json)
+  file(CONFIGURE OUTPUT ${PEAKBENCH_SECTION_JSON} @ONLY CONTENT [[{
+"stamp": {"sdk_revision": @PEAKBENCH_SDK_REVISION@, "libtorch_version": "@PEAKBENCH_LIBTORCH_VERSION@",
+ "libtorch_git_version": "@PEAKBENCH_LIBTORCH_GIT_VERSION@", "libtorch_cuda": "@PEAKBENCH_LIBTORCH_CUDA@",
+ "cxx_abi": "@PEAKBENCH_CXX_ABI@"},
+"manifest": @_text@
+}
+]])
+  set(_section ${CMAKE_CURRENT_BINARY_DIR}/${name}.section.cpp)
+  configure_file(${_peakbench_plugin_template} ${_section} @ONLY)
+  set_source_files_properties(${_section} PROPERTIES OBJECT_DEPENDS ${PEAKBENCH_SECTION_JSON} SKIP_PRECOMPILE_HEADERS ON)
+
+  add_library(${name} MODULE ${arg_SOURCES} ${_section})
+  target_link_libraries(${name} PRIVATE Peakbench::sdk ${arg_LIBRARIES})
+  if(TARGET peakbench_options)
+    target_link_libraries(${name} PRIVATE peakbench_options)
+    target_precompile_headers(${name} REUSE_FROM peakbench_sdk)
+    set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PEAKBENCH_PLUGIN_DIR})
+    set_property(GLOBAL APPEND PROPERTY PEAKBENCH_PLUGINS ${name})
+  endif()
+  target_compile_features(${name} PRIVATE cxx_std_20)
+  set_target_properties(${name} PROPERTIES PREFIX "" CXX_VISIBILITY_PRESET hidden)
+endfunction()

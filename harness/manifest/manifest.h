@@ -1,0 +1,73 @@
+// What a plugin says of itself, read from the ELF section `.peakbench` of its shared library: no plugin code runs.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace peakbench::manifest {
+
+inline constexpr int kSdkRevision = 1;
+inline constexpr const char* kSection = ".peakbench";
+
+enum class Kind { kModel, kStrategy };
+enum class OptionType { kInteger, kNumber, kBoolean, kString, kChoice, kPath };
+
+struct Option {
+  std::string name, summary, unit;
+  OptionType type = OptionType::kInteger;
+  nlohmann::json default_value;
+  std::optional<double> minimum, maximum;
+  std::vector<std::string> choices;  // kChoice only
+};
+
+// One id that a library offers.
+struct Entry {
+  std::string id, title, summary, source_url;
+  std::vector<Option> options;
+
+  // Strategies.
+  int order = 0;                          // place in the canonical order of a stack
+  std::vector<std::string> slots;         // owned; two owners of one slot conflict
+  std::vector<std::string> needs;         // facts a model must have: "blocks", "linear_layers", ...
+  std::vector<std::string> conflicts;     // ids it cannot be stacked with, beyond slots
+  std::string promise;                    // bit_identical | within_tolerance | different_problem
+  std::optional<double> tolerance;
+
+  // Models.
+  std::string family;
+  std::vector<std::string> facts;         // "blocks", "linear_layers", "tied_embeddings", "packed_attention", ...
+  bool has_sequence = false;
+  std::int64_t default_sequence_length = 0;
+  std::int64_t parameters = 0;            // with default options
+};
+
+// How the library was built. Every field must equal the program's own.
+struct Stamp {
+  int sdk_revision = 0;
+  std::string libtorch_version, libtorch_git_version, libtorch_cuda, cxx_abi;
+};
+Stamp own_stamp();  // what this program was configured with
+// Each mismatch as "FIELD: plugin has X, this Peakbench needs Y"; empty when they agree.
+std::vector<std::string> compare(const Stamp& plugin, const Stamp& own);
+
+struct Plugin {
+  std::string path;
+  Kind kind = Kind::kStrategy;
+  std::vector<Entry> entries;
+  Stamp stamp;
+};
+
+// Throws PluginError: not an ELF file, no section, broken JSON, a missing or unknown field (all with path and field).
+Plugin read_plugin(const std::string& path);
+
+struct Found {
+  std::vector<Plugin> plugins;           // usable: manifest valid, stamp equal, ids unique
+  std::vector<std::string> problems;     // one sentence a plugin that is not, with its path
+};
+// Every *.so below each folder, in name order. A folder that is missing or holds no plugin throws ConfigError.
+Found discover(const std::vector<std::string>& folders);
+
+}  // namespace peakbench::manifest

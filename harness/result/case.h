@@ -1,0 +1,136 @@
+// What one case of a run is, and what came out of it: plain records, written to run.json.
+//
+// A case is model x strategy stack x device x dtype x batch (x sequence length). Its outcome is a value:
+// running out of memory, a timeout, a crash, an unsupported combination and a conflict are results.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace peakbench::result {
+
+// A model or a strategy as chosen: its id and the options that differ from their defaults, typed as the
+// manifest says (integer, number, boolean, string). Text form: `lora,rank=16`.
+struct Selection {
+  std::string id;
+  nlohmann::json options = nlohmann::json::object();
+};
+
+// What identifies a case. `id` and `slug` are derived (plan/case_id.h); both are unique in a run.
+struct CaseSpec {
+  std::string id;     // MODEL[,options]/STACK/DEVICE/DTYPE/bN[/sN]
+  std::string slug;   // a safe file name with a short hash
+  Selection model;
+  std::vector<Selection> strategies;  // canonical order; {"baseline"} alone for the baseline
+  std::string device;                 // cpu, cuda:0, emulated:h100-80gb,memory=60GiB
+  nlohmann::json device_options = nlohmann::json::object();  // allocator settings, cudnn, tf32, ...
+  std::string dtype;                  // fp32 | bf16
+  std::int64_t batch_size = 1;
+  std::optional<std::int64_t> sequence_length;  // language models only
+  std::uint64_t seed = 0;
+};
+
+enum class Status { kOk, kOutOfMemory, kTimeout, kCrashed, kUnsupported, kConflict };
+
+std::string to_string(Status status);            // "ok", "out_of_memory", ...
+Status status_from_string(const std::string&);   // throws std::invalid_argument
+
+// One phase's share of the measured steps: maxima over all steps, in the case's own space.
+struct PhaseMemory {
+  std::int64_t peak_allocated_bytes = 0;
+  std::int64_t peak_requested_bytes = 0;
+};
+
+// One space (`cuda:0`, `cpu`, `pinned`) over the measured steps.
+struct SpaceMemory {
+  std::int64_t peak_allocated_bytes = 0;
+  std::int64_t peak_requested_bytes = 0;
+  std::optional<std::int64_t> peak_reserved_bytes;
+};
+
+// Peak memory of the case's own space over the measured steps; build is `phases.build`.
+struct Memory {
+  std::int64_t peak_allocated_bytes = 0;
+  std::int64_t peak_requested_bytes = 0;
+  std::optional<std::int64_t> peak_reserved_bytes;  // CUDA only
+  std::map<std::string, std::int64_t> at_peak;      // category -> bytes; sums to peak_allocated_bytes
+  std::string peak_phase;                           // build | forward | backward | optimizer_step
+  std::int64_t peak_step = 0;                       // 0-based
+  std::int64_t steps = 0;
+  std::map<std::string, PhaseMemory> phases;
+  std::map<std::string, SpaceMemory> spaces;
+  std::optional<std::int64_t> context_bytes;        // card memory beyond reserved; real card only
+  std::int64_t worker_peak_rss_bytes = 0;
+};
+
+struct StepTimes {  // nanoseconds over individually recorded steps, warm-up apart
+  std::int64_t min = 0, median = 0, p90 = 0, count = 0;
+};
+
+// Absent (nullopt in CaseResult) where nothing was timed: an emulated card never has one.
+struct Throughput {
+  StepTimes step_ns;
+  std::vector<std::int64_t> step_times_ns;  // every timed step, in order
+  double samples_per_second = 0;            // batch_size / median
+  std::optional<double> tokens_per_second;  // batch_size x sequence_length / median
+  std::string clock;                        // steady_clock | cuda_event
+  std::int64_t threads = 0;
+};
+
+// Does the strategy keep its promise about training? Compared with the reference case's losses and parameters.
+struct Equivalence {
+  std::string promise;         // bit_identical | within_tolerance | different_problem
+  std::string reference_case;  // case id, empty where there is none
+  std::string verdict;         // held | broken | not_checked
+  std::optional<double> max_abs_difference;
+  std::optional<double> tolerance;
+  std::string reason;          // why not_checked, or what broke
+};
+
+// The facts of an out-of-memory outcome.
+struct OutOfMemory {
+  std::int64_t requested_bytes = 0;
+  std::int64_t allocated_bytes = 0;
+  std::int64_t limit_bytes = 0;
+  std::optional<std::int64_t> reserved_bytes, largest_free_block_bytes, retries;
+  std::string phase, module, op;
+  std::int64_t step = 0;
+  std::optional<std::int64_t> needed_bytes;  // emulated card: the peak when run again without a limit
+};
+
+// One process of the worker group that ran the case. Today a group has one.
+struct Rank {
+  std::int64_t rank = 0;
+  std::optional<Memory> memory;
+  std::string trace;  // path relative to the run folder, empty where there is none
+};
+
+// What an emulated card could not answer, and what was asked of it.
+struct Emulation {
+  std::string card;
+  std::vector<std::string> refused_calls;
+  std::map<std::string, std::int64_t> unmodelled;  // "cudnn engine workspace" -> calls
+  nlohmann::json read_backs = nlohmann::json::array();  // {bytes, count, caller}
+};
+
+struct CaseResult {
+  CaseSpec spec;
+  Status status = Status::kOk;
+  std::string reason;  // one sentence for people; empty when ok
+  std::optional<Memory> memory;
+  std::optional<Throughput> throughput;
+  std::string throughput_reason;  // why throughput is absent
+  std::optional<Equivalence> equivalence;
+  std::optional<OutOfMemory> out_of_memory;
+  std::optional<Emulation> emulation;  // present exactly when the figures come from an emulated card
+  std::vector<double> losses;          // one a measured step
+  std::vector<Rank> ranks;
+  nlohmann::json settings = nlohmann::json::object();  // what the worker ran with: allocator, cudnn, tf32, threads
+  std::int64_t wall_ns = 0;            // start of the first process to the end of the last
+};
+
+}  // namespace peakbench::result

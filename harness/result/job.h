@@ -1,0 +1,71 @@
+// What `peakbench` hands to `peakbench-worker`, and what it gets back.
+//
+// The launcher writes a Job as JSON and starts `peakbench-worker JOB.json`. The worker reports progress as one
+// JSON object a line on the file descriptor named by PEAKBENCH_PROGRESS_FD (absent: none), writes WorkerResult to
+// `result_path` atomically, and exits 0 whenever it wrote one, whatever the outcome. No result file and another exit: crashed.
+// stdout and stderr of the worker go to cases/SLUG/worker.log.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "result/case.h"
+
+namespace peakbench::result {
+
+enum class JobMode { kMemory, kThroughput };
+
+struct PluginUse {
+  Selection selection;
+  nlohmann::json options = nlohmann::json::object();  // complete: defaults filled in, validated
+  std::string path;                                   // the shared library
+};
+
+struct Job {
+  JobMode mode = JobMode::kMemory;
+  std::string case_id;
+  PluginUse model;
+  std::vector<PluginUse> strategies;  // `baseline` first, always; then the rest in canonical order
+  std::string device, dtype;
+  nlohmann::json device_options = nlohmann::json::object();
+  std::int64_t batch_size = 1;
+  std::optional<std::int64_t> sequence_length;
+  std::uint64_t seed = 0;
+  std::int64_t steps = 3, warmup = 1;
+  std::int64_t memory_limit_bytes = 0;  // CPU budget; 0 = none
+  std::int64_t threads = 0;             // 0 = LibTorch's default
+  std::string result_path, trace_path;
+  // Losses and parameters after the last step, for the equivalence check: the reference case writes, the others read.
+  std::string write_parameters_path, read_parameters_path;
+  std::string reference_case;
+};
+
+// The part of a CaseResult that one worker process knows.
+struct WorkerResult {
+  Status status = Status::kOk;
+  std::string reason;
+  std::optional<Memory> memory;
+  std::optional<Throughput> throughput;
+  std::optional<Equivalence> equivalence;
+  std::optional<OutOfMemory> out_of_memory;
+  std::optional<Emulation> emulation;
+  std::vector<double> losses;
+  nlohmann::json settings = nlohmann::json::object();
+  nlohmann::json environment = nlohmann::json::object();  // libtorch version, card, driver, cpu capability
+};
+
+// One line of progress. `phase`: load | build | forward | backward | optimizer_step | write.
+struct Progress {
+  std::string phase;
+  std::int64_t step = 0, steps = 0;  // 0-based; steps includes warm-up
+  std::int64_t allocated_bytes = 0, peak_bytes = 0;
+};
+
+nlohmann::json to_json(const Job& job);
+Job job_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const WorkerResult& result);
+WorkerResult worker_result_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const Progress& progress);
+Progress progress_from_json(const nlohmann::json& json);
+
+}  // namespace peakbench::result

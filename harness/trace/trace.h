@@ -1,0 +1,65 @@
+// A recorded trace of one process: every allocation and free, and names that bind to allocation events.
+//
+// Plain data, no torch: recorded by harness/device, stored as SQLite (trace/trace_file.h), analysed by pure
+// functions (trace/anatomy.h). An event's sequence number is its index in `events`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace peakbench::trace {
+
+enum class EventKind : std::uint8_t {
+  kAlloc,
+  kFree,            // the bytes are free again (free_completed on CUDA)
+  kFreeRequested,   // CUDA: asked for, may still wait for a stream
+  kSegmentAlloc,
+  kSegmentFree,
+  kSegmentMap,
+  kSegmentUnmap,
+  kOutOfMemory,
+};
+
+enum class Phase : std::uint8_t { kBuild, kForward, kBackward, kOptimizerStep };
+
+// What the recipe says a storage is. Everything else is decided from lifetimes (trace/anatomy.h).
+enum class Role : std::uint8_t { kParameter, kBuffer, kGradient, kOptimizerState, kInput };
+
+inline constexpr std::int32_t kNone = -1;
+
+struct Event {
+  EventKind kind = EventKind::kAlloc;
+  Phase phase = Phase::kBuild;
+  bool in_update = false;     // inside a parameter update, wherever it happens
+  bool in_recompute = false;  // inside the recomputation of a checkpointed block
+  std::int16_t space = 0;     // index in Trace::spaces
+  std::int32_t step = kNone;  // 0-based; kNone while building
+  std::int32_t module = kNone;  // index in Trace::modules
+  std::int32_t op = kNone;      // index in Trace::operators
+  std::int32_t stream = 0;      // small index in order of appearance; 0 on the CPU
+  std::int32_t recompute = kNone;  // which recomputation (counts up), where in_recompute
+  std::uint64_t address = 0;
+  std::int64_t requested_bytes = 0;
+  std::int64_t block_bytes = 0;  // CPU: equal to requested_bytes
+  std::int64_t time_ns = -1;     // since the first event; -1 on an emulated card
+};
+
+struct Name {
+  std::uint64_t event = 0;  // the allocation it names
+  Role role = Role::kParameter;
+  std::string name;   // `encoder.layers.0.mlp.0.weight`
+  std::string shape;  // `[1024, 4096]`, may be empty
+  std::string dtype;  // `fp32`, may be empty
+};
+
+struct Trace {
+  std::string device;               // as in the case id
+  bool emulated = false;            // events are numbered, not clocked
+  std::vector<std::string> spaces;  // [0] is the case's own
+  std::vector<std::string> modules, operators;
+  std::vector<Event> events;
+  std::vector<Name> names;
+};
+
+}  // namespace peakbench::trace
