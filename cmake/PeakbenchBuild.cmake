@@ -10,7 +10,7 @@ endif()
 add_library(peakbench_options INTERFACE)
 target_compile_features(peakbench_options INTERFACE cxx_std_20)
 target_compile_options(peakbench_options INTERFACE -Wall -Wextra -Wno-unused-parameter
-  -fvisibility=hidden $<$<BOOL:${PEAKBENCH_WARNINGS_AS_ERRORS}>:-Werror>)
+  $<$<BOOL:${PEAKBENCH_WARNINGS_AS_ERRORS}>:-Werror>)
 
 # Sanitizers are for the programs without torch: LibTorch's wheel is not built with them.
 add_library(peakbench_sanitize INTERFACE)

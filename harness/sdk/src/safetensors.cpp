@@ -1,0 +1,148 @@
+#include "peakbench/safetensors.h"
+
+#include <ATen/ATen.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "peakbench/errors.h"
+
+namespace peakbench {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "safetensors data is little-endian");
+
+// A file mapped read-only; the mapping ends with the object.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat status {};
+    if (descriptor < 0 || ::fstat(descriptor, &status) != 0) {
+      const std::string why = std::strerror(errno);
+      if (descriptor >= 0) ::close(descriptor);
+      throw OptionError("weights=" + path + ": cannot be opened (" + why + ")");
+    }
+    size_ = static_cast<std::size_t>(status.st_size);
+    if (size_ > 0) data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    ::close(descriptor);
+    if (size_ == 0 || data_ == MAP_FAILED) {
+      throw OptionError("weights=" + path + ": is empty or cannot be mapped");
+    }
+  }
+  ~MappedFile() { ::munmap(data_, size_); }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  const char* bytes() const { return static_cast<const char*>(data_); }
+  std::size_t size() const { return size_; }
+
+ private:
+  void* data_ = MAP_FAILED;
+  std::size_t size_ = 0;
+};
+
+const std::map<std::string, at::ScalarType> kDtypes = {
+    {"F64", at::kDouble}, {"F32", at::kFloat}, {"F16", at::kHalf}, {"BF16", at::kBFloat16},
+    {"I64", at::kLong},   {"I32", at::kInt},   {"U8", at::kByte},  {"BOOL", at::kBool}};
+
+struct StoredTensor {
+  at::ScalarType dtype;
+  std::vector<std::int64_t> shape;
+  const char* data;
+};
+
+std::map<std::string, StoredTensor> read_header(const MappedFile& file, const std::string& path) {
+  const auto broken = [&](const std::string& why) {
+    return OptionError("weights=" + path + ": not a whole .safetensors file (" + why + ")");
+  };
+  std::uint64_t header_size = 0;
+  if (file.size() < sizeof header_size) throw broken("shorter than its header length");
+  std::memcpy(&header_size, file.bytes(), sizeof header_size);
+  if (header_size > file.size() - sizeof header_size) throw broken("the header runs past the end");
+  const char* text = file.bytes() + sizeof header_size;
+  const auto header = nlohmann::json::parse(text, text + header_size, nullptr, false);
+  if (!header.is_object()) throw broken("the header is not a JSON object");
+
+  const char* data = text + header_size;
+  const std::uint64_t data_size = file.size() - sizeof header_size - header_size;
+  std::map<std::string, StoredTensor> tensors;
+  for (const auto& [name, entry] : header.items()) {
+    if (name == "__metadata__") continue;
+    try {
+      const auto dtype = kDtypes.find(entry.at("dtype").get<std::string>());
+      if (dtype == kDtypes.end()) throw broken(name + " has dtype " + entry.at("dtype").dump());
+      const auto shape = entry.at("shape").get<std::vector<std::int64_t>>();
+      const auto begin = entry.at("data_offsets").at(0).get<std::uint64_t>();
+      const auto end = entry.at("data_offsets").at(1).get<std::uint64_t>();
+      std::uint64_t bytes = c10::elementSize(dtype->second);
+      for (const std::int64_t extent : shape) bytes *= static_cast<std::uint64_t>(extent);
+      if (begin > end || end > data_size || end - begin != bytes) throw broken(name + " lies outside the data");
+      tensors.emplace(name, StoredTensor{dtype->second, shape, data + begin});
+    } catch (const nlohmann::json::exception& error) {
+      throw broken(name + ": " + error.what());
+    }
+  }
+  return tensors;
+}
+
+std::string list(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 5;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kShown; ++i) text += (i ? ", " : "") + names[i];
+  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
+  return text;
+}
+
+std::string to_text(c10::IntArrayRef shape) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+}  // namespace
+
+void load_safetensors(torch::nn::Module& module, const std::string& path) {
+  const MappedFile file(path);
+  std::map<std::string, StoredTensor> stored = read_header(file, path);
+
+  std::vector<std::string> missing, wrong;
+  std::vector<std::pair<at::Tensor, StoredTensor>> copies;
+  const auto match = [&](const std::string& name, const at::Tensor& tensor) {
+    const auto found = stored.find(name);
+    if (found == stored.end()) {
+      missing.push_back(name);
+      return;
+    }
+    if (tensor.sizes() != c10::IntArrayRef(found->second.shape)) {
+      wrong.push_back(name + " is " + to_text(found->second.shape) + ", expected " + to_text(tensor.sizes()));
+    }
+    copies.emplace_back(tensor, found->second);
+    stored.erase(found);
+  };
+  for (const auto& item : module.named_parameters()) match(item.key(), item.value());
+
+  std::vector<std::string> extra;
+  for (const auto& [name, tensor] : stored) extra.push_back(name);
+  if (!missing.empty() || !extra.empty() || !wrong.empty()) {
+    std::string message = "weights=" + path + ": does not fit this model.";
+    if (!missing.empty()) message += " Missing: " + list(missing) + ".";
+    if (!extra.empty()) message += " Extra: " + list(extra) + ".";
+    if (!wrong.empty()) message += " Wrong shape: " + list(wrong) + ".";
+    throw OptionError(message);
+  }
+
+  at::NoGradGuard no_grad;
+  for (auto& [tensor, source] : copies) {
+    // The mapping is read-only and from_blob takes a plain pointer; copy_ only reads it.
+    tensor.copy_(at::from_blob(const_cast<char*>(source.data), source.shape, at::TensorOptions(source.dtype)));
+  }
+}
+
+}  // namespace peakbench

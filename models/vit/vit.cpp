@@ -1,0 +1,104 @@
+// The family's plugin: vit-l-16 and vit-b-16.
+#include <ATen/ATen.h>
+
+#include "peakbench/observer.h"
+#include "peakbench/plugin.h"
+#include "peakbench/safetensors.h"
+#include "vision_transformer.h"
+
+namespace peakbench::vit {
+namespace {
+
+VitShape shape_from(const Options& options) {
+  const std::int64_t image = options.integer("image"), patch = 16;
+  if (image % patch != 0) {
+    throw OptionError("image=" + std::to_string(image) +
+                      ": the side of the image must be a multiple of 16");
+  }
+  VitShape shape{.encoder = {.layers = options.integer("layers"),
+                             .width = options.integer("width"),
+                             .heads = options.integer("heads"),
+                             .mlp = options.integer("mlp"),
+                             .tokens = (image / patch) * (image / patch) + 1},
+                 .image = image};
+  if (shape.encoder.width % shape.encoder.heads != 0) {
+    throw OptionError("width=" + std::to_string(shape.encoder.width) +
+                      " is not a multiple of heads=" + std::to_string(shape.encoder.heads));
+  }
+  return shape;
+}
+
+class Vit : public Model {
+ public:
+  explicit Vit(const ModelContext& context)
+      : options_(context.tensor_options),
+        vit_(std::make_shared<VisionTransformer>(shape_from(context.options),
+                                                 context.tensor_options)) {
+    if (const std::string& weights = context.options.string("weights"); !weights.empty()) {
+      load_safetensors(*vit_, weights);
+    }
+  }
+
+  torch::nn::Module& module() override { return *vit_; }
+
+  Batch make_batch(const BatchShape& shape) override {
+    return {at::rand({shape.batch_size, 3, vit_->shape.image, vit_->shape.image}, options_), {}};
+  }
+
+  at::Tensor hidden_states(const Batch& batch) override {
+    ModuleScope scope(*vit_);
+    at::Tensor x = vit_->patches(batch.input);  // (B, T - 1, C)
+    x = at::cat({vit_->class_token.expand({x.size(0), -1, -1}), x}, 1);
+    x = encode(x);
+    return x.select(1, 0);  // the class token: (B, C)
+  }
+
+  // "loss = model(x); loss.sum().backward()", as the tutorial trains it.
+  at::Tensor loss(const at::Tensor& hidden_states, const Batch& batch) override {
+    ModuleScope scope(*vit_);
+    return vit_->head->forward(hidden_states).sum();
+  }
+
+  DefaultUpdateRule default_update_rule() const override { return DefaultUpdateRule::kAdam; }
+  std::size_t block_count() const override { return vit_->encoder->blocks.size(); }
+
+  std::vector<NamedLinear> linears() override {
+    std::vector<NamedLinear> linears;
+    for (std::size_t i = 0; i < vit_->encoder->blocks.size(); ++i) {
+      const std::string path = "encoder.layers.encoder_layer_" + std::to_string(i) + ".mlp.";
+      const MlpBlock& mlp = *vit_->encoder->blocks[i]->mlp;
+      linears.push_back({"mlp", path + "0", mlp.first.get()});
+      linears.push_back({"mlp", path + "3", mlp.second.get()});
+    }
+    linears.push_back({"output", "heads.head", vit_->head.get()});
+    return linears;
+  }
+
+  std::string why_no_linear(const std::string& part) const override {
+    return "its attention weights are packed in one matrix (in_proj_weight), which has no " + part +
+           " layer";
+  }
+
+ private:
+  at::Tensor encode(const at::Tensor& input) {
+    const Encoder& encoder = *vit_->encoder;
+    ModuleScope scope(encoder);
+    at::Tensor x = at::dropout(input + encoder.pos_embedding, 0.0, true);
+    for (std::size_t i = 0; i < encoder.blocks.size(); ++i) {
+      const EncoderBlock* block = encoder.blocks[i].get();
+      x = run_block(i, [block](const std::vector<at::Tensor>& in) { return block->forward(in[0]); },
+                    {x});
+    }
+    return encoder.ln->forward(x);
+  }
+
+  at::TensorOptions options_;
+  std::shared_ptr<VisionTransformer> vit_;
+};
+
+std::unique_ptr<Model> make(const ModelContext& context) { return std::make_unique<Vit>(context); }
+
+}  // namespace
+}  // namespace peakbench::vit
+
+PEAKBENCH_MODEL_PLUGIN(peakbench::vit::make)
