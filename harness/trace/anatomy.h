@@ -1,7 +1,9 @@
-// From a recorded trace to what people ask: categories, the peak, what was alive then, a timeline. Pure functions.
+// From a recorded trace to what people ask: categories, the peak, what was alive then, a timeline.
+// Pure functions.
 //
-// Guarantee: at every event, the bytes of all categories (allocator_slack included) sum to the allocator's own
-// allocated bytes; at the peak they sum to peak_allocated_bytes exactly. A violation throws TraceError.
+// Guarantee: at every event, the bytes of all categories (allocator_slack included) sum to the
+// allocator's own allocated bytes; at the peak they sum to peak_allocated_bytes exactly. A
+// violation throws TraceError, which names the event.
 #pragma once
 
 #include <array>
@@ -14,33 +16,66 @@
 namespace peakbench::trace {
 
 enum class Category : std::uint8_t {
-  kParameter, kBuffer, kGradient, kOptimizerState, kInput, kActivation, kRecomputedActivation,
-  kTemporary, kWorkspace, kAllocatorSlack,
+  kParameter,
+  kBuffer,
+  kGradient,
+  kOptimizerState,
+  kInput,
+  kActivation,
+  kRecomputedActivation,
+  kTemporary,
+  kWorkspace,
+  kAllocatorSlack,
 };
 inline constexpr std::size_t kCategoryCount = 10;
+
 const char* to_string(Category category);  // "parameter", ..., the field's own words
 const char* to_string(Phase phase);        // "build", "forward", "backward", "optimizer_step"
+const char* to_string(EventKind kind);     // "alloc", "free", "free_requested", ...
+const char* to_string(Role role);          // the category's word
+Category category_of(Role role);
 
-// One allocation from event to free. `last` is the freeing event's index, or events.size() while alive at the end.
+// One allocation from event to free, alive at the events [first, last). On CUDA `last` is where the
+// free was asked for: from there on max_memory_allocated does not count it. `released` is where the
+// block could be given out again: `last`, or later while a stream was using it. Both are
+// events.size() while alive at the end.
 struct Lifetime {
-  std::uint64_t first = 0, last = 0;
-  Category category = Category::kTemporary;  // never kAllocatorSlack: slack is block_bytes - requested_bytes
+  std::uint64_t first = 0, last = 0, released = 0;
+  Category category = Category::kTemporary;  // never kAllocatorSlack: slack is block - requested
   std::int32_t name = kNone;                 // index in Trace::names
 };
 
-// Pairs allocs with frees, in order of `first`. A name wins; else activation = allocated in forward and alive at the
-// end of that forward; recomputed_activation likewise for a recomputation; workspace = CUDA, unnamed, allocated in
-// a step and never freed; the rest temporary. Throws TraceError on a free without an alloc or an address used twice.
+// Pairs allocs with frees by (space, address), in order of `first`. A name wins, the first one
+// given; else workspace = in a `cuda` space, allocated in a step and never freed (not in a step
+// that ran out of memory: nothing had its chance there); else recomputed_activation = allocated in
+// a recomputation and alive at its end; else activation = allocated in forward and alive at the end
+// of that forward; the rest temporary. Nothing is made of address 0 (an allocation of no bytes).
+// Throws TraceError on a free without an alloc, an address used twice, a block smaller than what
+// was asked for, and a name, space, module or operator that is not there.
 std::vector<Lifetime> lifetimes(const Trace& trace);
 
+// The first event at which the allocated bytes of the space reach their maximum in steps >= 0. The
+// level the steps begin with counts, as after a reset of the allocator's peak: where nothing
+// exceeds it, `event` is the last one before the steps. Without any step: the maximum of the build.
 struct Peak {
-  std::uint64_t event = 0;  // first event at which allocated bytes of the space reach their maximum, in steps >= 0
-  std::int64_t allocated_bytes = 0, requested_bytes = 0;
+  std::uint64_t event = 0;
+  std::int64_t allocated_bytes = 0, requested_bytes = 0;  // of what is alive at the event
   std::array<std::int64_t, kCategoryCount> by_category{};
 };
 Peak find_peak(const Trace& trace, const std::vector<Lifetime>& lifetimes, int space = 0);
 
-// The Memory record of a whole trace (all but worker_peak_rss_bytes and context_bytes).
+// The phase and the step a peak counts for: its event's, or the first step's where the peak is the
+// level that the steps begin with. Step kNone: the peak of a trace without steps.
+struct PeakPlace {
+  Phase phase = Phase::kBuild;
+  std::int32_t step = kNone;
+};
+PeakPlace place_of(const Trace& trace, const Peak& peak);
+
+// The Memory record of a whole trace (all but worker_peak_rss_bytes and context_bytes). Peaks are
+// maxima over steps >= 0 (`phases.build`: before them), the level at the start of a phase included;
+// requested bytes are counted until `released`, as the CUDA allocator counts them.
 result::Memory summarise(const Trace& trace);
+result::Memory summarise(const Trace& trace, const std::vector<Lifetime>& lifetimes);
 
 }  // namespace peakbench::trace

@@ -1,9 +1,11 @@
-// A recorded trace of one process: every allocation and free, and names that bind to allocation events.
+// A recorded trace of one process: every allocation and free, and names that bind to allocation
+// events.
 //
-// Plain data, no torch: recorded by harness/device, stored as SQLite (trace/trace_file.h), analysed by pure
-// functions (trace/anatomy.h). An event's sequence number is its index in `events`.
+// Plain data, no torch: recorded by harness/device, stored as SQLite (trace/trace_file.h), analysed
+// by pure functions (trace/anatomy.h). An event's sequence number is its index in `events`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,37 +14,42 @@ namespace peakbench::trace {
 
 enum class EventKind : std::uint8_t {
   kAlloc,
-  kFree,            // the bytes are free again (free_completed on CUDA)
-  kFreeRequested,   // CUDA: asked for, may still wait for a stream
+  kFree,           // the bytes may be given out again (free_completed on CUDA)
+  kFreeRequested,  // CUDA: freed, no longer allocated; its kFree follows, at once or after a stream
   kSegmentAlloc,
   kSegmentFree,
   kSegmentMap,
   kSegmentUnmap,
   kOutOfMemory,
 };
+inline constexpr std::size_t kEventKindCount = 8;
 
 enum class Phase : std::uint8_t { kBuild, kForward, kBackward, kOptimizerStep };
+inline constexpr std::size_t kPhaseCount = 4;
 
 // What the recipe says a storage is. Everything else is decided from lifetimes (trace/anatomy.h).
 enum class Role : std::uint8_t { kParameter, kBuffer, kGradient, kOptimizerState, kInput };
+inline constexpr std::size_t kRoleCount = 5;
 
 inline constexpr std::int32_t kNone = -1;
 
 struct Event {
   EventKind kind = EventKind::kAlloc;
   Phase phase = Phase::kBuild;
-  bool in_update = false;     // inside a parameter update, wherever it happens
-  bool in_recompute = false;  // inside the recomputation of a checkpointed block
-  std::int16_t space = 0;     // index in Trace::spaces
-  std::int32_t step = kNone;  // 0-based; kNone while building
-  std::int32_t module = kNone;  // index in Trace::modules
-  std::int32_t op = kNone;      // index in Trace::operators
-  std::int32_t stream = 0;      // small index in order of appearance; 0 on the CPU
+  bool in_update = false;          // inside a parameter update, wherever it happens
+  bool in_recompute = false;       // inside the recomputation of a checkpointed block
+  std::int16_t space = 0;          // index in Trace::spaces
+  std::int32_t step = kNone;       // 0-based; kNone while building
+  std::int32_t module = kNone;     // index in Trace::modules
+  std::int32_t op = kNone;         // index in Trace::operators
+  std::int32_t stream = 0;         // small index in order of appearance; 0 on the CPU
   std::int32_t recompute = kNone;  // which recomputation (counts up), where in_recompute
   std::uint64_t address = 0;
   std::int64_t requested_bytes = 0;
-  std::int64_t block_bytes = 0;  // CPU: equal to requested_bytes
-  std::int64_t time_ns = -1;     // since the first event; -1 on an emulated card
+  // Alloc: the block's size; on the CPU equal to requested_bytes. Segments: the segment's. A free
+  // may leave both sizes 0; a block size given with a free must be the allocation's.
+  std::int64_t block_bytes = 0;
+  std::int64_t time_ns = -1;  // since the first event; -1 on an emulated card
 };
 
 struct Name {

@@ -7,7 +7,9 @@
 
 namespace peakbench::trace {
 
-void write_trace(const Trace& trace, const std::string& path);  // atomic; throws TraceError with the path
-Trace read_trace(const std::string& path);  // throws ConfigError: missing, not a trace, newer version
+void write_trace(const Trace& trace,
+                 const std::string& path);  // atomic; throws TraceError with the path
+Trace read_trace(
+    const std::string& path);  // throws ConfigError: missing, not a trace, newer version
 
 }  // namespace peakbench::trace

@@ -1,0 +1,208 @@
+// Pairs every allocation with its free, and decides what it was.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "result/errors.h"
+#include "trace/anatomy.h"
+
+namespace peakbench::trace {
+namespace {
+
+[[noreturn]] void fail(std::uint64_t event, const std::string& what) {
+  throw TraceError(fmt::format("trace: event {}: {}", event, what));
+}
+
+struct Place {
+  std::uint64_t address;
+  std::int16_t space;
+  bool operator==(const Place&) const = default;
+};
+
+struct PlaceHash {
+  std::size_t operator()(const Place& place) const {
+    // Addresses are multiples of 64 or 512: mix the high bits down (Fibonacci hashing).
+    const auto key = place.address ^ (static_cast<std::uint64_t>(place.space) << 56U);
+    return (key * 0x9E3779B97F4A7C15ULL) >> 16U;
+  }
+};
+
+bool known(std::int32_t index, std::size_t count) {
+  return index == kNone || (index >= 0 && static_cast<std::size_t>(index) < count);
+}
+
+void check(const Trace& trace, std::uint64_t number) {
+  const auto& event = trace.events[number];
+  if (event.space < 0 || static_cast<std::size_t>(event.space) >= trace.spaces.size())
+    fail(number, fmt::format("space {} of {}", event.space, trace.spaces.size()));
+  if (!known(event.module, trace.modules.size()))
+    fail(number, fmt::format("module {} of {}", event.module, trace.modules.size()));
+  if (!known(event.op, trace.operators.size()))
+    fail(number, fmt::format("operator {} of {}", event.op, trace.operators.size()));
+}
+
+// Pairs allocs and frees while the events go by.
+class Pairing {
+ public:
+  explicit Pairing(const Trace& trace) : trace_(trace), end_(trace.events.size()) {}
+
+  void take(std::uint64_t number) {
+    const auto& event = trace_.events[number];
+    check(trace_, number);
+    if (event.address == 0) return;
+    switch (event.kind) {
+      case EventKind::kAlloc:
+        return allocate(number, event);
+      case EventKind::kFreeRequested:
+        return free_requested(number, event);
+      case EventKind::kFree:
+        return free(number, event);
+      default:
+        return;
+    }
+  }
+
+  std::vector<Lifetime> take_result() { return std::move(lifetimes_); }
+
+ private:
+  void allocate(std::uint64_t number, const Event& event) {
+    if (event.requested_bytes < 0 || event.block_bytes < event.requested_bytes)
+      fail(number, fmt::format("a block of {} bytes holds an allocation of {}", event.block_bytes,
+                               event.requested_bytes));
+    const auto [at, fresh] = alive_.try_emplace({event.address, event.space}, lifetimes_.size());
+    if (!fresh)
+      fail(number, fmt::format("address {:#x} in {} is allocated while the allocation of event {} "
+                               "there is alive",
+                               event.address, space(event), lifetimes_[at->second].first));
+    lifetimes_.push_back({number, end_, end_});
+  }
+
+  void free_requested(std::uint64_t number, const Event& event) {
+    auto& lifetime = lifetimes_[find(number, event)->second];
+    if (lifetime.last != end_)
+      fail(number, fmt::format("address {:#x} in {} was freed at event {} already", event.address,
+                               space(event), lifetime.last));
+    lifetime.last = number;
+    check_size(number, event, lifetime);
+  }
+
+  void free(std::uint64_t number, const Event& event) {
+    const auto at = find(number, event);
+    auto& lifetime = lifetimes_[at->second];
+    lifetime.last = std::min(lifetime.last, number);
+    lifetime.released = number;
+    check_size(number, event, lifetime);
+    alive_.erase(at);
+  }
+
+  using Alive = std::unordered_map<Place, std::size_t, PlaceHash>;
+
+  Alive::iterator find(std::uint64_t number, const Event& event) {
+    const auto at = alive_.find({event.address, event.space});
+    if (at == alive_.end())
+      fail(number, fmt::format("address {:#x} in {} is freed, and nothing is allocated there",
+                               event.address, space(event)));
+    return at;
+  }
+
+  void check_size(std::uint64_t number, const Event& event, const Lifetime& lifetime) const {
+    const auto allocated = trace_.events[lifetime.first].block_bytes;
+    if (event.block_bytes != 0 && event.block_bytes != allocated)
+      fail(number,
+           fmt::format("a block of {} bytes is freed at {:#x} in {}, where event {} allocated "
+                       "one of {}",
+                       event.block_bytes, event.address, space(event), lifetime.first, allocated));
+  }
+
+  const std::string& space(const Event& event) const {
+    return trace_.spaces[static_cast<std::size_t>(event.space)];
+  }
+
+  const Trace& trace_;
+  std::uint64_t end_;
+  std::vector<Lifetime> lifetimes_;
+  Alive alive_;
+};
+
+void bind_names(const Trace& trace, std::vector<Lifetime>& lifetimes) {
+  for (std::size_t i = 0; i < trace.names.size(); ++i) {
+    const auto& name = trace.names[i];
+    const auto at = std::lower_bound(
+        lifetimes.begin(), lifetimes.end(), name.event,
+        [](const Lifetime& lifetime, std::uint64_t event) { return lifetime.first < event; });
+    if (at == lifetimes.end() || at->first != name.event)
+      fail(name.event, fmt::format("`{}` names it, and it is no allocation", name.name));
+    if (at->name == kNone) at->name = static_cast<std::int32_t>(i);
+  }
+}
+
+// Decides from lifetimes alone. Asked from the last allocation to the first, so that the end of the
+// forward that each belongs to is at hand.
+class Categories {
+ public:
+  explicit Categories(const Trace& trace) : trace_(trace), cursor_(trace.events.size()) {
+    for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
+      const auto& event = trace.events[i];
+      if (event.in_recompute) recompute_end_[event.recompute] = i;
+      if (event.kind == EventKind::kOutOfMemory) out_of_memory_step_ = event.step;
+    }
+    for (const auto& space : trace.spaces) is_cuda_.push_back(space.starts_with("cuda"));
+  }
+
+  Category decide(const Lifetime& lifetime) {
+    const auto& event = trace_.events[lifetime.first];
+    const auto phase_end = end_of_phase(lifetime.first);
+    if (is_workspace(lifetime, event)) return Category::kWorkspace;
+    if (event.in_recompute)
+      return lifetime.last > recompute_end_.at(event.recompute) ? Category::kRecomputedActivation
+                                                                : Category::kTemporary;
+    if (event.phase == Phase::kForward && event.step != kNone && lifetime.last > phase_end)
+      return Category::kActivation;
+    return Category::kTemporary;
+  }
+
+ private:
+  bool is_workspace(const Lifetime& lifetime, const Event& event) const {
+    return is_cuda_[static_cast<std::size_t>(event.space)] && event.step != kNone &&
+           lifetime.last == trace_.events.size() && event.step != out_of_memory_step_;
+  }
+
+  // The last event of the run of events in one phase of one step that holds `event`.
+  std::uint64_t end_of_phase(std::uint64_t event) {
+    while (cursor_ > event) {
+      --cursor_;
+      const auto& here = trace_.events[cursor_];
+      const bool last = cursor_ + 1 == trace_.events.size();
+      if (last || trace_.events[cursor_ + 1].phase != here.phase ||
+          trace_.events[cursor_ + 1].step != here.step)
+        phase_end_ = cursor_;
+    }
+    return phase_end_;
+  }
+
+  const Trace& trace_;
+  std::uint64_t cursor_, phase_end_ = 0;
+  std::unordered_map<std::int32_t, std::uint64_t> recompute_end_;
+  std::vector<bool> is_cuda_;
+  std::int32_t out_of_memory_step_ = kNone;
+};
+
+}  // namespace
+
+std::vector<Lifetime> lifetimes(const Trace& trace) {
+  Pairing pairing(trace);
+  for (std::uint64_t i = 0; i < trace.events.size(); ++i) pairing.take(i);
+  auto found = pairing.take_result();
+  bind_names(trace, found);
+  Categories categories(trace);
+  for (auto lifetime = found.rbegin(); lifetime != found.rend(); ++lifetime) {
+    lifetime->category =
+        lifetime->name == kNone
+            ? categories.decide(*lifetime)
+            : category_of(trace.names[static_cast<std::size_t>(lifetime->name)].role);
+  }
+  return found;
+}
+
+}  // namespace peakbench::trace
