@@ -1,0 +1,48 @@
+// The course of memory over a trace, in as many points as a chart can show.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "trace/anatomy.h"
+
+namespace peakbench::trace {
+
+// The highest moment of a bucket of consecutive events. by_category sums to allocated_bytes.
+struct TimelineSample {
+  std::uint64_t first = 0, last = 0;  // the bucket's events: [first, last)
+  std::uint64_t event = 0;            // the first of them at which allocated bytes are highest
+  std::int64_t time_ns = -1;          // of that event; -1 where events are numbered
+  std::int64_t allocated_bytes = 0, requested_bytes = 0;
+  std::int64_t reserved_bytes = 0;          // at that event; 0 where the space has no segments
+  std::int64_t lowest_allocated_bytes = 0;  // in the bucket
+  std::array<std::int64_t, kCategoryCount> by_category{};
+};
+
+// Consecutive events of one phase of one step: [first, last).
+struct PhaseSpan {
+  Phase phase = Phase::kBuild;
+  std::int32_t step = kNone;
+  std::uint64_t first = 0, last = 0;
+  std::int64_t first_ns = -1, last_ns = -1;
+};
+
+struct Timeline {
+  int space = 0;
+  std::uint64_t first = 0, last = 0;    // the events shown: [first, last)
+  std::vector<TimelineSample> samples;  // in order, without gaps, at most as many as asked for
+};
+
+// One level of detail: the events [first, last) (last beyond the end: to the end) in at most
+// `buckets` buckets of equal length. No maximum is lost: the peak of the range is a sample's event.
+Timeline timeline(const Trace& trace, const std::vector<Lifetime>& lifetimes, std::size_t buckets,
+                  int space = 0, std::uint64_t first = 0, std::uint64_t last = ~std::uint64_t{0});
+
+// The whole trace at several levels, e.g. {500, 4000, 32000}; in one pass over the events.
+std::vector<Timeline> timeline_levels(const Trace& trace, const std::vector<Lifetime>& lifetimes,
+                                      const std::vector<std::size_t>& buckets, int space = 0);
+
+std::vector<PhaseSpan> phase_spans(const Trace& trace);
+
+}  // namespace peakbench::trace
