@@ -37,7 +37,7 @@ struct Job {
   std::string result_path, trace_path;
   // Losses and parameters after the last step, for the equivalence check: the reference case writes, the others read.
   std::string write_parameters_path, read_parameters_path;
-  std::string reference_case;
+  Equivalence promise;  // promise, tolerance and reference_case of the stack; the worker adds the verdict
 };
 
 // The part of a CaseResult that one worker process knows.
