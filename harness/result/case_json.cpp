@@ -1,0 +1,119 @@
+#include "result/case_json.h"
+
+#include <stdexcept>
+
+namespace peakbench::result {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+ordered_json to_json(const Rank& rank) {
+  return {{"rank", rank.rank}, {"memory", optional_to_json(rank.memory)}, {"trace", rank.trace}};
+}
+
+Rank read_rank(const Fields& fields) {
+  return {.rank = fields.get_or<std::int64_t>("rank", 0),
+          .memory = read_optional(fields, "memory", read_memory),
+          .trace = fields.get_or<std::string>("trace", "")};
+}
+
+bool is_emulated(const CaseResult& result) {
+  return result.emulation.has_value() || result.spec.device.starts_with("emulated:");
+}
+
+CaseSpec read_spec(const Fields& fields) {
+  CaseSpec spec;
+  spec.id = fields.get<std::string>("id");
+  spec.slug = fields.get<std::string>("slug");
+  spec.model = read_selection(fields.child("model"));
+  fields.require("strategies");
+  fields.each("strategies",
+              [&](const Fields& item) { spec.strategies.push_back(read_selection(item)); });
+  spec.device = fields.get<std::string>("device");
+  spec.device_options = fields.get_or<json>("device_options", json::object());
+  spec.dtype = fields.get<std::string>("dtype");
+  spec.batch_size = fields.get<std::int64_t>("batch_size");
+  spec.sequence_length = fields.maybe<std::int64_t>("sequence_length");
+  spec.seed = fields.get_or<std::uint64_t>("seed", 0);
+  return spec;
+}
+
+void append_spec(ordered_json& object, const CaseSpec& spec) {
+  auto strategies = ordered_json::array();
+  for (const auto& strategy : spec.strategies) strategies.push_back(to_json(strategy));
+  object["id"] = spec.id;
+  object["slug"] = spec.slug;
+  object["model"] = to_json(spec.model);
+  object["strategies"] = std::move(strategies);
+  object["device"] = spec.device;
+  object["device_options"] = spec.device_options;
+  object["dtype"] = spec.dtype;
+  object["batch_size"] = spec.batch_size;
+  object["sequence_length"] = optional_to_json(spec.sequence_length);
+  object["seed"] = spec.seed;
+}
+
+}  // namespace
+
+ordered_json to_json(const Selection& selection) {
+  return {{"id", selection.id}, {"options", ordered_json(selection.options)}};
+}
+
+Selection read_selection(const Fields& fields) {
+  return {.id = fields.get<std::string>("id"),
+          .options = fields.get_or<json>("options", json::object())};
+}
+
+Status read_status(const Fields& fields, const std::string& key) {
+  const auto text = fields.get<std::string>(key);
+  try {
+    return status_from_string(text);
+  } catch (const std::invalid_argument&) {
+    throw FieldError(
+        fields.pointer(key),
+        "expected ok, out_of_memory, timeout, crashed, unsupported or conflict, got \"" + text +
+            "\"");
+  }
+}
+
+ordered_json to_json(const CaseResult& result) {
+  ordered_json object;
+  append_spec(object, result.spec);
+  object["status"] = to_string(result.status);
+  object["reason"] = result.reason;
+  object["emulated"] = is_emulated(result);
+  object["memory"] = optional_to_json(result.memory);
+  object["throughput"] = optional_to_json(result.throughput);
+  object["throughput_reason"] = result.throughput_reason;
+  object["equivalence"] = optional_to_json(result.equivalence);
+  object["out_of_memory"] = optional_to_json(result.out_of_memory);
+  object["emulation"] = optional_to_json(result.emulation);
+  object["losses"] = losses_to_json(result.losses);
+  object["ranks"] = ordered_json::array();
+  for (const auto& rank : result.ranks) object["ranks"].push_back(to_json(rank));
+  object["settings"] = result.settings;
+  object["wall_ns"] = result.wall_ns;
+  return object;
+}
+
+CaseResult read_case(const Fields& fields) {
+  CaseResult result;
+  result.spec = read_spec(fields);
+  result.status = read_status(fields, "status");
+  result.reason = fields.get_or<std::string>("reason", "");
+  result.memory = read_optional(fields, "memory", read_memory);
+  result.throughput = read_optional(fields, "throughput", read_throughput);
+  result.throughput_reason = fields.get_or<std::string>("throughput_reason", "");
+  result.equivalence = read_optional(fields, "equivalence", read_equivalence);
+  result.out_of_memory = read_optional(fields, "out_of_memory", read_out_of_memory);
+  result.emulation = read_optional(fields, "emulation", read_emulation);
+  result.losses = fields.get_or<std::vector<double>>("losses", {});
+  fields.each("ranks", [&](const Fields& item) { result.ranks.push_back(read_rank(item)); });
+  result.settings = fields.get_or<json>("settings", json::object());
+  result.wall_ns = fields.get_or<std::int64_t>("wall_ns", 0);
+  return result;
+}
+
+}  // namespace peakbench::result

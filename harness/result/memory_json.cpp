@@ -1,0 +1,71 @@
+#include "result/case_json.h"
+
+namespace peakbench::result {
+namespace {
+
+using nlohmann::ordered_json;
+
+PhaseMemory read_phase(const Fields& fields) {
+  return {.peak_allocated_bytes = fields.get<std::int64_t>("peak_allocated_bytes"),
+          .peak_requested_bytes = fields.get_or<std::int64_t>("peak_requested_bytes", 0)};
+}
+
+SpaceMemory read_space(const Fields& fields) {
+  return {.peak_allocated_bytes = fields.get<std::int64_t>("peak_allocated_bytes"),
+          .peak_requested_bytes = fields.get_or<std::int64_t>("peak_requested_bytes", 0),
+          .peak_reserved_bytes = fields.maybe<std::int64_t>("peak_reserved_bytes")};
+}
+
+template <class T>
+void read_named(const Fields& fields, const std::string& key, T (*read)(const Fields&),
+                std::map<std::string, T>& named) {
+  const auto parts = fields.maybe_child(key);
+  if (!parts) return;
+  for (const auto& [name, value] : fields.require(key).items()) {
+    named.emplace(name, read(parts->child(name)));
+  }
+}
+
+}  // namespace
+
+ordered_json to_json(const Memory& memory) {
+  ordered_json phases = ordered_json::object(), spaces = ordered_json::object();
+  for (const auto& [name, phase] : memory.phases) {
+    phases[name] = {{"peak_allocated_bytes", phase.peak_allocated_bytes},
+                    {"peak_requested_bytes", phase.peak_requested_bytes}};
+  }
+  for (const auto& [name, space] : memory.spaces) {
+    spaces[name] = {{"peak_allocated_bytes", space.peak_allocated_bytes},
+                    {"peak_requested_bytes", space.peak_requested_bytes},
+                    {"peak_reserved_bytes", optional_to_json(space.peak_reserved_bytes)}};
+  }
+  return {{"peak_allocated_bytes", memory.peak_allocated_bytes},
+          {"peak_requested_bytes", memory.peak_requested_bytes},
+          {"peak_reserved_bytes", optional_to_json(memory.peak_reserved_bytes)},
+          {"at_peak", ordered_json(memory.at_peak)},
+          {"peak_phase", memory.peak_phase},
+          {"peak_step", memory.peak_step},
+          {"steps", memory.steps},
+          {"phases", std::move(phases)},
+          {"spaces", std::move(spaces)},
+          {"context_bytes", optional_to_json(memory.context_bytes)},
+          {"worker_peak_rss_bytes", memory.worker_peak_rss_bytes}};
+}
+
+Memory read_memory(const Fields& fields) {
+  Memory memory;
+  memory.peak_allocated_bytes = fields.get<std::int64_t>("peak_allocated_bytes");
+  memory.peak_requested_bytes = fields.get<std::int64_t>("peak_requested_bytes");
+  memory.peak_reserved_bytes = fields.maybe<std::int64_t>("peak_reserved_bytes");
+  memory.at_peak = fields.get_or<std::map<std::string, std::int64_t>>("at_peak", {});
+  memory.peak_phase = fields.get_or<std::string>("peak_phase", "");
+  memory.peak_step = fields.get_or<std::int64_t>("peak_step", 0);
+  memory.steps = fields.get_or<std::int64_t>("steps", 0);
+  read_named(fields, "phases", read_phase, memory.phases);
+  read_named(fields, "spaces", read_space, memory.spaces);
+  memory.context_bytes = fields.maybe<std::int64_t>("context_bytes");
+  memory.worker_peak_rss_bytes = fields.get_or<std::int64_t>("worker_peak_rss_bytes", 0);
+  return memory;
+}
+
+}  // namespace peakbench::result

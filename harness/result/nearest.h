@@ -1,0 +1,21 @@
+// The name somebody probably meant: for every error about an unknown name.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace peakbench {
+
+// The candidate with the fewest edits (insert, delete, replace, swap of neighbours; case ignored)
+// if these are at most a third of the name; otherwise the shortest candidate that holds the name
+// (three characters or more).
+std::optional<std::string> nearest(std::string_view name,
+                                   const std::vector<std::string>& candidates);
+
+// What follows an unknown name in a message: `; did you mean "lora"?`, or `; known: baseline, lora`
+// where nothing is near, or `; none is known`.
+std::string suggestion(std::string_view name, const std::vector<std::string>& candidates);
+
+}  // namespace peakbench

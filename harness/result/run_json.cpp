@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+
+#include "result/case_json.h"
+#include "result/file.h"
+#include "result/run.h"
+
+namespace peakbench::result {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr const char* kFileName = "run.json";
+
+ordered_json to_json(const Published& figure) {
+  return {{"model", figure.model}, {"strategy", figure.strategy}, {"metric", figure.metric},
+          {"value", figure.value}, {"unit", figure.unit},         {"source", figure.source},
+          {"url", figure.url},     {"note", figure.note}};
+}
+
+Published read_published(const Fields& fields) {
+  return {.model = fields.get<std::string>("model"),
+          .strategy = fields.get_or<std::string>("strategy", ""),
+          .metric = fields.get<std::string>("metric"),
+          .value = fields.get<double>("value"),
+          .unit = fields.get<std::string>("unit"),
+          .source = fields.get<std::string>("source"),
+          .url = fields.get_or<std::string>("url", ""),
+          .note = fields.get_or<std::string>("note", "")};
+}
+
+int major_of(const std::string& version) {
+  int major = -1;
+  const char* end = version.data() + version.size();
+  const auto [rest, error] = std::from_chars(version.data(), end, major);
+  const bool number = error == std::errc() && rest != end && *rest == '.';
+  return number ? major : -1;
+}
+
+std::string checked_version(const Fields& fields) {
+  if (!fields.find("schema_version")) {
+    throw FieldError("/schema_version", "missing; this is no Peakbench run file");
+  }
+  const auto version = fields.get<std::string>("schema_version");
+  const int major = major_of(version), ours = major_of(kSchemaVersion);
+  if (major < 1) {
+    throw FieldError("/schema_version", fmt::format("expected a version such as {}, got \"{}\"",
+                                                    kSchemaVersion, version));
+  }
+  if (major > ours) {
+    throw FieldError("/schema_version", fmt::format("{} is newer than this Peakbench reads ({}.x); "
+                                                    "use a newer Peakbench",
+                                                    version, ours));
+  }
+  return version;
+}
+
+}  // namespace
+
+ordered_json to_json(const Run& run) {
+  ordered_json object{{"schema_version", run.schema_version},
+                      {"title", run.title},
+                      {"created", run.created},
+                      {"status", run.status},
+                      {"command", ordered_json(run.command)},
+                      {"suite", run.suite},
+                      {"reference", run.reference},
+                      {"environment", ordered_json(run.environment)},
+                      {"settings", ordered_json(run.settings)}};
+  object["published"] = ordered_json::array();
+  for (const auto& figure : run.published) object["published"].push_back(to_json(figure));
+  object["cases"] = ordered_json::array();
+  for (const auto& result : run.cases) object["cases"].push_back(to_json(result));
+  object["pending"] = run.pending;
+  return object;
+}
+
+Run run_from_json(const json& json) {
+  const Fields fields(json);
+  Run run;
+  run.schema_version = checked_version(fields);
+  run.title = fields.get_or<std::string>("title", "");
+  run.created = fields.get_or<std::string>("created", "");
+  run.status = fields.get_or<std::string>("status", "complete");
+  run.command = fields.get_or<std::vector<std::string>>("command", {});
+  run.suite = fields.get_or<std::string>("suite", "");
+  run.reference = fields.get_or<std::string>("reference", "");
+  run.environment = fields.get<nlohmann::json>("environment");
+  run.settings = fields.get_or<nlohmann::json>("settings", nlohmann::json::object());
+  fields.each("published",
+              [&](const Fields& item) { run.published.push_back(read_published(item)); });
+  fields.require("cases");
+  fields.each("cases", [&](const Fields& item) { run.cases.push_back(read_case(item)); });
+  run.pending = fields.get_or<std::vector<std::string>>("pending", {});
+  return run;
+}
+
+void write_run(const Run& run, const std::string& directory) {
+  write_json_file((std::filesystem::path(directory) / kFileName).string(), to_json(run));
+}
+
+Run read_run(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  fs::path file(path);
+  if (fs::is_directory(file, ignored)) file /= kFileName;
+  if (!fs::exists(file, ignored)) {
+    const bool folder = file != fs::path(path);
+    throw RunFileError(folder ? fmt::format("{}: this folder holds no run.json; name one that "
+                                            "`peakbench run --out` made",
+                                            path)
+                              : fmt::format("{}: no such file or folder", path));
+  }
+  const json content = read_json_file(file.string());
+  try {
+    return run_from_json(content);
+  } catch (const RunFileError& error) {
+    throw RunFileError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+}
+
+}  // namespace peakbench::result

@@ -1,0 +1,381 @@
+// Records to JSON and back, run files that are whole or wrong, and the nearest name.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <cmath>
+#include <csignal>
+
+#include "result/errors.h"
+#include "result/file.h"
+#include "result/job.h"
+#include "result/nearest.h"
+#include "support/example_run.h"
+#include "support/scratch.h"
+
+namespace peakbench {
+namespace {
+
+using nlohmann::json;
+using result::read_run;
+using result::run_from_json;
+using testing::example_case;
+using testing::example_run;
+using testing::message_of;
+using testing::ScratchFolder;
+using testing::write_text;
+
+json example_json() { return json(to_json(example_run())); }
+
+std::string run_error(const json& value) {
+  return message_of<RunFileError>([&] { run_from_json(value); });
+}
+
+TEST(Status, HasTheNamesOfTheContract) {
+  using result::Status;
+  const std::vector<std::pair<Status, std::string>> names{{Status::kOk, "ok"},
+                                                          {Status::kOutOfMemory, "out_of_memory"},
+                                                          {Status::kTimeout, "timeout"},
+                                                          {Status::kCrashed, "crashed"},
+                                                          {Status::kUnsupported, "unsupported"},
+                                                          {Status::kConflict, "conflict"}};
+  for (const auto& [status, name] : names) {
+    EXPECT_EQ(to_string(status), name);
+    EXPECT_EQ(result::status_from_string(name), status);
+  }
+  EXPECT_THROW(result::status_from_string("OK"), std::invalid_argument);
+}
+
+TEST(RunJson, ComesBackAsItWent) {
+  const json once = example_json();
+  EXPECT_EQ(json(to_json(run_from_json(once))), once);
+}
+
+TEST(RunJson, HasTheFieldsThatReadersAreToldOf) {
+  const json whole = example_json();
+  const json& item = whole["cases"][0];
+  EXPECT_EQ(whole["schema_version"], "1.0.0");
+  EXPECT_EQ(item["model"], json({{"id", "qwen2.5-0.5b"}, {"options", {{"layers", 4}}}}));
+  EXPECT_EQ(item["strategies"][0]["options"]["rank"], 16);
+  EXPECT_EQ(item["memory"]["peak_allocated_bytes"], 6'087'938'768);
+  EXPECT_EQ(item["memory"]["at_peak"]["parameter"], 1'217'306'528);
+  EXPECT_EQ(item["memory"]["phases"]["build"]["peak_allocated_bytes"], 1'217'306'528);
+  EXPECT_EQ(item["memory"]["spaces"]["cuda:0"]["peak_reserved_bytes"], 7'000'000'000);
+  EXPECT_EQ(item["throughput"]["step_ns"],
+            json({{"min", 10}, {"median", 20}, {"p90", 30}, {"count", 3}}));
+  EXPECT_EQ(item["equivalence"]["verdict"], "held");
+  EXPECT_EQ(item["ranks"][0]["trace"], "cases/x/trace.sqlite");
+  EXPECT_EQ(item["emulated"], true);
+}
+
+TEST(RunJson, ACaseWithoutFiguresHoldsNulls) {
+  auto run = example_run();
+  result::CaseResult bare;
+  bare.spec = run.cases[0].spec;
+  bare.spec.device = "cpu";
+  bare.spec.sequence_length.reset();
+  bare.status = result::Status::kConflict;
+  run.cases = {bare};
+  const json item = json(to_json(run))["cases"][0];
+  for (const char* key :
+       {"memory", "throughput", "equivalence", "out_of_memory", "emulation", "sequence_length"}) {
+    EXPECT_TRUE(item.contains(key) && item[key].is_null()) << key;
+  }
+  EXPECT_EQ(item["emulated"], false);
+  EXPECT_EQ(item["status"], "conflict");
+}
+
+TEST(RunJson, AnEmulatedCaseSaysSoEvenWhenItNeverRan) {
+  auto run = example_run();
+  run.cases[0].emulation.reset();
+  EXPECT_EQ(json(to_json(run))["cases"][0]["emulated"], true);
+}
+
+TEST(RunJson, KeepsNumbersThatJsonLacks) {
+  auto run = example_run();
+  run.cases[0].losses = {std::nan(""), INFINITY, -INFINITY, 1.5};
+  run.cases[0].equivalence->max_abs_difference = std::nan("");
+  const auto back = run_from_json(json::parse(to_json(run).dump()));
+  EXPECT_TRUE(std::isnan(back.cases[0].losses[0]));
+  EXPECT_EQ(back.cases[0].losses[1], INFINITY);
+  EXPECT_EQ(back.cases[0].losses[2], -INFINITY);
+  EXPECT_TRUE(std::isnan(*back.cases[0].equivalence->max_abs_difference));
+}
+
+TEST(RunJson, AcceptsWhatItDoesNotKnowAndWhatIsOptional) {
+  json run = example_json();
+  run["schema_version"] = "1.7.3";
+  run["colour"] = "blue";
+  run["cases"][0]["memory"]["at_peak"]["new_category"] = 5;
+  for (const char* key : {"losses", "settings", "wall_ns", "throughput", "ranks"})
+    run["cases"][0].erase(key);
+  const auto back = run_from_json(run);
+  EXPECT_EQ(back.schema_version, "1.7.3");
+  EXPECT_EQ(back.cases[0].memory->at_peak.at("new_category"), 5);
+  EXPECT_FALSE(back.cases[0].throughput);
+}
+
+TEST(RunJson, NamesTheFieldOfAWrongType) {
+  json run = example_json();
+  run["cases"][0]["memory"]["peak_allocated_bytes"] = "6 GB";
+  EXPECT_EQ(run_error(run),
+            "/cases/0/memory/peak_allocated_bytes: expected an integer of 64 bits, got the string "
+            "\"6 GB\"");
+  run = example_json();
+  run["cases"][0]["strategies"] = json::object();
+  EXPECT_EQ(run_error(run), "/cases/0/strategies: expected a list, got an object");
+  run = example_json();
+  run["cases"][0]["losses"][1] = true;
+  EXPECT_EQ(run_error(run), "/cases/0/losses/1: expected a number, got true");
+  run = example_json();
+  run["cases"][0]["memory"]["at_peak"]["a/b"] = 1.5;
+  EXPECT_EQ(run_error(run),
+            "/cases/0/memory/at_peak/a~1b: expected an integer of 64 bits, got 1.5");
+  run = example_json();
+  run["cases"][0]["wall_ns"] = 18'446'744'073'709'551'615u;
+  EXPECT_EQ(run_error(run),
+            "/cases/0/wall_ns: expected an integer of 64 bits, got 18446744073709551615");
+  run = example_json();
+  run["cases"][0]["status"] = "fine";
+  EXPECT_EQ(run_error(run),
+            "/cases/0/status: expected ok, out_of_memory, timeout, crashed, unsupported or "
+            "conflict, got \"fine\"");
+}
+
+TEST(RunJson, NamesAMissingField) {
+  json run = example_json();
+  run["cases"][0].erase("slug");
+  EXPECT_EQ(run_error(run), "/cases/0/slug: missing");
+  run = example_json();
+  run.erase("cases");
+  EXPECT_EQ(run_error(run), "/cases: missing");
+  EXPECT_EQ(run_error(json::array()), "top level: expected an object, got a list");
+  EXPECT_EQ(run_error(json::object()), "/schema_version: missing; this is no Peakbench run file");
+}
+
+TEST(RunJson, RefusesANewerMajorVersion) {
+  json run = example_json();
+  run["schema_version"] = "2.0.0";
+  EXPECT_EQ(
+      run_error(run),
+      "/schema_version: 2.0.0 is newer than this Peakbench reads (1.x); use a newer Peakbench");
+  run["schema_version"] = "one";
+  EXPECT_EQ(run_error(run), "/schema_version: expected a version such as 1.0.0, got \"one\"");
+}
+
+TEST(RunFile, IsReadFromItsFolderOrItself) {
+  const ScratchFolder folder;
+  write_run(example_run(), folder.path());
+  EXPECT_EQ(json(to_json(read_run(folder.path()))), example_json());
+  EXPECT_EQ(json(to_json(read_run(folder / "run.json"))), example_json());
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(RunFile, WritesBytesThatAreNotUtf8) {
+  const ScratchFolder folder;
+  auto run = example_run();
+  run.command = {"peakbench", "\xff\xfe"};
+  write_run(run, folder.path());
+  EXPECT_EQ(read_run(folder.path()).command[1], "\uFFFD\uFFFD");
+}
+
+TEST(RunFile, SaysWhatIsWrongWithIt) {
+  const ScratchFolder folder;
+  const std::string path = folder / "run.json";
+  const auto error = [&](const std::string& name) {
+    return message_of<RunFileError>([&] { read_run(name); });
+  };
+  EXPECT_EQ(error(folder / "no"), folder / "no" + ": no such file or folder");
+  EXPECT_EQ(
+      error(folder.path()),
+      folder.path() + ": this folder holds no run.json; name one that `peakbench run --out` made");
+  write_text(path, " \n");
+  EXPECT_EQ(error(path), path + ": the file is empty");
+  write_text(path, "{\n  \"a\": 1,\n  oops\n}\n");
+  EXPECT_EQ(error(path), path + ": not JSON: line 3, column 3");
+  write_text(path, "{\"schema_version\": 1}");
+  EXPECT_EQ(error(folder.path()), path + ": /schema_version: expected a string, got 1");
+}
+
+TEST(RunFile, CutShortAnywhereIsAClearError) {
+  const ScratchFolder folder;
+  const std::string path = folder / "run.json", whole = to_json(example_run()).dump(2);
+  for (std::size_t size = 1; size < whole.size(); size += 13) {
+    write_text(path, whole.substr(0, size));
+    const auto message = message_of<RunFileError>([&] { read_run(path); });
+    EXPECT_EQ(message, path + ": cut short: the JSON ends unfinished after " +
+                           std::to_string(size) + " bytes");
+  }
+}
+
+TEST(AtomicWrite, NamesThePathAndTheReason) {
+  const ScratchFolder folder;
+  const auto error = [](const std::string& path) {
+    return message_of<ConfigError>([&] { result::write_file_atomically(path, "x"); });
+  };
+  const std::string nowhere = folder / "no/run.json";
+  EXPECT_EQ(error(nowhere),
+            nowhere + ": cannot write: No such file or directory; its folder must exist");
+  write_text(folder / "file", "x");
+  const std::string below = folder / "file/run.json";
+  EXPECT_EQ(error(below), below + ": cannot write: Not a directory; its folder must exist");
+  std::filesystem::create_directory(folder / "dir");
+  EXPECT_EQ(error(folder / "dir"), folder / "dir" + ": cannot write: Is a directory");
+}
+
+TEST(AtomicWrite, AFullDiskIsNamed) {
+  const int full = open("/dev/full", O_WRONLY);
+  ASSERT_GE(full, 0);
+  EXPECT_EQ(message_of<ConfigError>([&] { result::write_all(full, "x", "DIR/run.json"); }),
+            "DIR/run.json: cannot write: No space left on device; free some space, or choose "
+            "another folder");
+  close(full);
+}
+
+// A limit on the size of files stands for a disk that fills up half way; in a process of its own.
+TEST(AtomicWrite, AFailureLeavesTheOldFileAndNothingElse) {
+  const ScratchFolder folder;
+  const std::string path = folder / "run.json";
+  result::write_file_atomically(path, "old");
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{1000, 1000};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    try {
+      result::write_file_atomically(path, std::string(5000, 'x'));
+    } catch (const ConfigError&) {
+      _exit(3);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  EXPECT_EQ(testing::read_text(path), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(JobJson, ComesBackAsItWent) {
+  result::Job job;
+  job.mode = result::JobMode::kThroughput;
+  job.case_id = "m/lora/cpu/fp32/b2/s8";
+  job.model = {{"m", {{"layers", 2}}}, {{"layers", 2}, {"width", 64}}, "/lib/m.so"};
+  job.strategies = {{{"baseline", json::object()}, json::object(), "/lib/baseline.so"},
+                    {{"lora", json::object()}, {{"rank", 8}}, "/lib/lora.so"}};
+  job.device = "cpu";
+  job.dtype = "fp32";
+  job.device_options = {{"tf32", true}};
+  job.batch_size = 2;
+  job.sequence_length = 8;
+  job.seed = 18'446'744'073'709'551'615u;
+  job.steps = 4;
+  job.warmup = 2;
+  job.memory_limit_bytes = 1 << 30;
+  job.threads = 1;
+  job.result_path = "r.json";
+  job.trace_path = "t.sqlite";
+  job.write_parameters_path = "w.bin";
+  job.read_parameters_path = "p.bin";
+  job.promise = {"within_tolerance", "m/baseline/cpu/fp32/b2/s8", "", std::nullopt, 1e-5, ""};
+  const json once = to_json(job);
+  EXPECT_EQ(to_json(result::job_from_json(json::parse(once.dump()))), once);
+  EXPECT_EQ(result::job_from_json(once).seed, job.seed);
+  json wrong = once;
+  wrong["mode"] = "speed";
+  EXPECT_EQ(message_of<RunFileError>([&] { result::job_from_json(wrong); }),
+            "/mode: expected memory or throughput, got \"speed\"");
+  wrong = once;
+  wrong["strategies"][1].erase("path");
+  EXPECT_EQ(message_of<RunFileError>([&] { result::job_from_json(wrong); }),
+            "/strategies/1/path: missing");
+}
+
+TEST(WorkerResultJson, ComesBackAsItWent) {
+  const auto item = example_case();
+  result::WorkerResult result{result::Status::kOutOfMemory,
+                              "too large",
+                              item.memory,
+                              item.throughput,
+                              item.equivalence,
+                              item.out_of_memory,
+                              item.emulation,
+                              item.losses,
+                              item.settings,
+                              {{"libtorch", "2.11.0"}}};
+  const json once = to_json(result);
+  EXPECT_EQ(once["status"], "out_of_memory");
+  EXPECT_EQ(to_json(result::worker_result_from_json(once)), once);
+  const json least = to_json(result::worker_result_from_json({{"status", "ok"}}));
+  EXPECT_TRUE(least["memory"].is_null());
+}
+
+TEST(ProgressJson, ComesBackAsItWent) {
+  const json once = to_json(result::Progress{"forward", 1, 4, 100, 200});
+  EXPECT_EQ(once, json({{"phase", "forward"},
+                        {"step", 1},
+                        {"steps", 4},
+                        {"allocated_bytes", 100},
+                        {"peak_bytes", 200}}));
+  EXPECT_EQ(to_json(result::progress_from_json(once)), once);
+}
+
+TEST(Nearest, FindsWhatWasMeant) {
+  const std::vector<std::string> ids{"baseline", "foreach-off",   "fused-in-backward",
+                                     "lora",     "checkpointing", "qwen2.5-0.5b"};
+  EXPECT_EQ(nearest("loar", ids), "lora");
+  EXPECT_EQ(nearest("LoRA", ids), "lora");
+  EXPECT_EQ(nearest("checkpoint", ids), "checkpointing");
+  EXPECT_EQ(nearest("foreach_off", ids), "foreach-off");
+  EXPECT_EQ(nearest("fused", ids), "fused-in-backward");
+  EXPECT_EQ(nearest("qwen", ids), "qwen2.5-0.5b");
+  EXPECT_EQ(nearest("zzz", ids), std::nullopt);
+  EXPECT_EQ(nearest("", ids), std::nullopt);
+  EXPECT_EQ(nearest(std::string(10'000, 'x'), ids), std::nullopt);
+}
+
+TEST(Nearest, AMessageListsWhatIsKnownWhereNothingIsNear) {
+  EXPECT_EQ(suggestion("loar", {"lora", "baseline"}), "; did you mean \"lora\"?");
+  EXPECT_EQ(suggestion("xyzzy", {"lora", "baseline"}), "; known: lora, baseline");
+  EXPECT_EQ(suggestion("xyzzy", {}), "; none is known");
+}
+
+int validate(const std::string& run_json) {
+  const char* oracle = std::getenv("PEAKBENCH_ORACLE");
+  const std::string command = std::string(oracle ? oracle : PEAKBENCH_PYTHON) +
+                              " " PEAKBENCH_SOURCE_DIR
+                              "/tests/unit/check_schema.py " PEAKBENCH_SOURCE_DIR
+                              "/harness/result/run.schema.json " +
+                              run_json;
+  return WEXITSTATUS(std::system(command.c_str()));
+}
+
+TEST(Schema, DescribesWhatIsWritten) {
+  const ScratchFolder folder;
+  const std::string path = folder / "run.json";
+  auto run = example_run();
+  auto bare = run.cases[0];
+  bare.memory.reset();
+  bare.throughput.reset();
+  bare.equivalence.reset();
+  bare.out_of_memory.reset();
+  bare.emulation.reset();
+  bare.spec.sequence_length.reset();
+  bare.losses = {std::nan("")};
+  run.cases.push_back(bare);
+  write_run(run, folder.path());
+  const int valid = validate(path);
+  if (valid == 77) GTEST_SKIP() << "the Python package jsonschema is not installed";
+  EXPECT_EQ(valid, 0);
+  json wrong = json(to_json(run));
+  wrong["cases"][0]["memory"]["peak_allocated_bytes"] = 1.5;
+  result::write_json_file(path, wrong);
+  EXPECT_EQ(validate(path), 1);
+  wrong = json(to_json(run));
+  wrong["cases"][0]["undescribed"] = 1;
+  result::write_json_file(path, wrong);
+  EXPECT_EQ(validate(path), 1);
+}
+
+}  // namespace
+}  // namespace peakbench
