@@ -1,0 +1,113 @@
+"""Stock Hugging Face decoders (Qwen2, Llama) from their official configurations, random weights: loss = the model's own, AdamW.
+
+  decoder.py --model qwen2.5-0.5b --seq 256 --strategy lora+checkpointing
+  decoder.py --model llama-3.2-1b --tiny --randomise --save-weights w.safetensors --save r.safetensors
+"""
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+
+import training
+
+
+def qwen(hidden_size, intermediate_size, num_hidden_layers, num_attention_heads, max_position_embeddings):
+    return Qwen2ForCausalLM, dict(
+        vocab_size=151936, hidden_size=hidden_size, intermediate_size=intermediate_size, num_hidden_layers=num_hidden_layers,
+        num_attention_heads=num_attention_heads, num_key_value_heads=2, max_position_embeddings=max_position_embeddings,
+        rms_norm_eps=1e-6, tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": 1000000.0},
+    )  # fmt: skip
+
+
+def llama(hidden_size, intermediate_size, num_hidden_layers, num_attention_heads, head_dim, tied, factor):
+    return LlamaForCausalLM, dict(
+        vocab_size=128256, hidden_size=hidden_size, intermediate_size=intermediate_size, num_hidden_layers=num_hidden_layers,
+        num_attention_heads=num_attention_heads, num_key_value_heads=8, head_dim=head_dim, max_position_embeddings=131072,
+        rms_norm_eps=1e-5, tie_word_embeddings=tied,
+        rope_parameters={"rope_type": "llama3", "rope_theta": 500000.0, "factor": factor, "low_freq_factor": 1.0,
+                         "high_freq_factor": 4.0, "original_max_position_embeddings": 8192},
+    )  # fmt: skip
+
+
+MODELS = {
+    "qwen2.5-0.5b": qwen(896, 4864, 24, 14, 32768),
+    "qwen2.5-1.5b": qwen(1536, 8960, 28, 12, 131072),
+    "llama-3.2-1b": llama(2048, 8192, 16, 32, 64, True, 32.0),
+    "llama-3.2-3b": llama(3072, 8192, 28, 24, 128, True, 32.0),
+    "llama-3.1-8b": llama(4096, 14336, 32, 32, 128, False, 8.0),
+    "llama-3.1-70b": llama(8192, 28672, 80, 64, 128, False, 8.0),
+}
+TINY = dict(vocab_size=97, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
+OVERRIDES = {
+    "layers": "num_hidden_layers",
+    "width": "hidden_size",
+    "mlp-width": "intermediate_size",
+    "heads": "num_attention_heads",
+    "kv-heads": "num_key_value_heads",
+    "head-dim": "head_dim",
+    "vocabulary": "vocab_size",
+}
+
+
+class Decoder(training.Subject):
+    optimizer_class = torch.optim.AdamW
+    optimizer_options = {"lr": 1e-3}
+
+    def __init__(self, args, model_class, config):
+        self.args, self.model_class, self.config = args, model_class, config
+        self.lora_targets = {
+            "default": "q/k/v/output" if not config["tie_word_embeddings"] else "q/k/v",
+            "q": ["q_proj"],
+            "k": ["k_proj"],
+            "v": ["v_proj"],
+            "mlp": ["gate_proj", "up_proj", "down_proj"],
+            "output": None if config["tie_word_embeddings"] else ["lm_head"],
+        }
+
+    def build(self):
+        config_class = {Qwen2ForCausalLM: Qwen2Config, LlamaForCausalLM: LlamaConfig}[self.model_class]
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(training.DTYPES[self.args.dtype])
+        try:
+            with torch.device(self.args.device):
+                return self.model_class(config_class(**self.config, attn_implementation="sdpa"))
+        finally:
+            torch.set_default_dtype(before)
+
+    def batch(self):
+        shape = (self.args.batch, self.args.seq)
+        tokens = torch.randint(self.config["vocab_size"], shape, device=self.args.device)
+        return {"input_ids": tokens, "labels": tokens.clone()}
+
+    def blocks(self, model):
+        return list(model.model.layers)
+
+    def checkpoint(self, model, blocks, every):
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+        for index, block in enumerate(blocks):
+            block.gradient_checkpointing = index % every == 0
+
+    def forward(self, model, batch):
+        result = model(batch["input_ids"], labels=batch["labels"], use_cache=False)
+        return result.logits, result.loss
+
+
+def main():
+    parser = training.arguments(__doc__)
+    parser.add_argument("--model", default="qwen2.5-0.5b", choices=MODELS)
+    parser.add_argument("--seq", type=int, default=256)
+    parser.add_argument("--tiny", action="store_true", help=f"instead of the model's own sizes: {TINY}")
+    parser.add_argument("--tied", choices=["yes", "no"], help="overrides whether the output head is the embedding's weight")
+    args, config = training.parse(parser, OVERRIDES)
+    model_class, official = MODELS[args.model]
+    config = official | (TINY if args.tiny else {}) | config
+    # The width of a head follows from the others unless it is asked for.
+    if args.tiny or args.width or args.heads:
+        config["head_dim"] = args.head_dim or config["hidden_size"] // config["num_attention_heads"]
+    if args.tied:
+        config["tie_word_embeddings"] = args.tied == "yes"
+    facts = {"model": args.model, "sequence_length": args.seq, "config": config}
+    training.main(Decoder(args, model_class, config), args, **facts)
+
+
+if __name__ == "__main__":
+    main()
