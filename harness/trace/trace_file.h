@@ -1,15 +1,22 @@
 // trace.sqlite: a trace on disk. Tables are documented in docs/trace.md with an example query.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "trace/trace.h"
 
 namespace peakbench::trace {
 
-void write_trace(const Trace& trace,
-                 const std::string& path);  // atomic; throws TraceError with the path
-Trace read_trace(
-    const std::string& path);  // throws ConfigError: missing, not a trace, newer version
+// Grows when a reader of the last one would misread a file; new tables and views leave it.
+inline constexpr std::int64_t kTraceSchemaVersion = 1;
+
+// Atomic: written beside and renamed; throws TraceError with the path. A trace that does not add up
+// is written too, without what is derived from it, its error in the table `trace`.
+void write_trace(const Trace& trace, const std::string& path);
+
+// Throws ConfigError with the path: missing, not a trace, cut short, damaged, newer than this
+// program.
+Trace read_trace(const std::string& path);
 
 }  // namespace peakbench::trace

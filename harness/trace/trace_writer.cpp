@@ -1,0 +1,162 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "result/errors.h"
+#include "trace/anatomy.h"
+#include "trace/database.h"
+#include "trace/schema.h"
+#include "trace/trace_file.h"
+
+namespace peakbench::trace {
+namespace {
+
+void insert_words(Database& database, const std::string& table,
+                  const std::vector<std::string>& words) {
+  Statement insert(database, "INSERT INTO " + table + " VALUES (?, ?)");
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    insert.bind(0, static_cast<std::int64_t>(i));
+    insert.bind(1, words[i]);
+    insert.run();
+  }
+}
+
+template <class Enum, std::size_t count>
+std::vector<std::string> words_of() {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < count; ++i) words.emplace_back(to_string(static_cast<Enum>(i)));
+  return words;
+}
+
+void insert_dictionaries(Database& database, const Trace& trace) {
+  insert_words(database, "event_kinds", words_of<EventKind, kEventKindCount>());
+  insert_words(database, "phases", words_of<Phase, kPhaseCount>());
+  insert_words(database, "categories", words_of<Category, kCategoryCount>());
+  insert_words(database, "roles", words_of<Role, kRoleCount>());
+  insert_words(database, "spaces", trace.spaces);
+  insert_words(database, "modules", trace.modules);
+  insert_words(database, "operators", trace.operators);
+}
+
+void bind_or_null(Statement& statement, int parameter, std::int64_t value) {
+  value == kNone ? statement.bind_null(parameter) : statement.bind(parameter, value);
+}
+
+void insert_events(Database& database, const Trace& trace) {
+  Statement insert(database,
+                   "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  std::int64_t id = 0;
+  for (const auto& event : trace.events) {
+    insert.bind(0, id++);
+    insert.bind(1, static_cast<std::int64_t>(event.kind));
+    insert.bind(2, static_cast<std::int64_t>(event.phase));
+    insert.bind(3, static_cast<std::int64_t>(event.in_update));
+    insert.bind(4, static_cast<std::int64_t>(event.in_recompute));
+    insert.bind(5, event.space);
+    bind_or_null(insert, 6, event.step);
+    bind_or_null(insert, 7, event.module);
+    bind_or_null(insert, 8, event.op);
+    insert.bind(9, event.stream);
+    bind_or_null(insert, 10, event.recompute);
+    insert.bind(11, static_cast<std::int64_t>(event.address));
+    insert.bind(12, event.requested_bytes);
+    insert.bind(13, event.block_bytes);
+    bind_or_null(insert, 14, event.time_ns);
+    insert.run();
+  }
+}
+
+void insert_names(Database& database, const Trace& trace) {
+  Statement insert(database, "INSERT INTO names VALUES (?, ?, ?, ?, ?, ?)");
+  std::int64_t id = 0;
+  for (const auto& name : trace.names) {
+    insert.bind(0, id++);
+    insert.bind(1, static_cast<std::int64_t>(name.event));
+    insert.bind(2, static_cast<std::int64_t>(name.role));
+    insert.bind(3, name.name);
+    insert.bind(4, name.shape);
+    insert.bind(5, name.dtype);
+    insert.run();
+  }
+}
+
+void insert_allocations(Database& database, const std::vector<Lifetime>& lifetimes) {
+  Statement insert(database, "INSERT INTO allocations VALUES (?, ?, ?, ?, ?)");
+  for (const auto& lifetime : lifetimes) {
+    insert.bind(0, static_cast<std::int64_t>(lifetime.first));
+    insert.bind(1, static_cast<std::int64_t>(lifetime.last));
+    insert.bind(2, static_cast<std::int64_t>(lifetime.released));
+    insert.bind(3, static_cast<std::int64_t>(lifetime.category));
+    bind_or_null(insert, 4, lifetime.name);
+    insert.run();
+  }
+}
+
+void insert_peaks(Database& database, const Trace& trace, const std::vector<Lifetime>& lifetimes) {
+  Statement insert(database, "INSERT INTO peaks VALUES (?, ?, ?, ?)");
+  for (std::size_t space = 0; space < trace.spaces.size(); ++space) {
+    const auto peak = find_peak(trace, lifetimes, static_cast<int>(space));
+    insert.bind(0, static_cast<std::int64_t>(space));
+    insert.bind(1, static_cast<std::int64_t>(peak.event));
+    insert.bind(2, peak.allocated_bytes);
+    insert.bind(3, peak.requested_bytes);
+    insert.run();
+  }
+}
+
+void insert_head(Database& database, const Trace& trace, const std::string& problem) {
+  Statement version(database, "INSERT INTO schema_version VALUES (?)");
+  version.bind(0, kTraceSchemaVersion);
+  version.run();
+  Statement head(database, "INSERT INTO trace VALUES (?, ?, ?, ?)");
+  head.bind(0, trace.device);
+  head.bind(1, static_cast<std::int64_t>(trace.emulated));
+  head.bind(2, static_cast<std::int64_t>(trace.events.size()));
+  problem.empty() ? head.bind_null(3) : head.bind(3, problem);
+  head.run();
+}
+
+void fill(Database& database, const Trace& trace) {
+  std::string problem;
+  std::vector<Lifetime> found;
+  try {
+    found = lifetimes(trace);
+  } catch (const TraceError& error) {
+    problem = error.what();
+  }
+  database.execute("BEGIN");
+  database.execute(kTables);
+  database.execute(kViews);
+  insert_head(database, trace, problem);
+  insert_dictionaries(database, trace);
+  insert_events(database, trace);
+  insert_names(database, trace);
+  if (problem.empty()) {
+    insert_allocations(database, found);
+    insert_peaks(database, trace, found);
+  }
+  database.execute("COMMIT");
+}
+
+}  // namespace
+
+void write_trace(const Trace& trace, const std::string& path) {
+  const auto partial = path + ".partial";
+  std::error_code ignored;
+  std::filesystem::remove(partial, ignored);
+  try {
+    auto database = Database::create(partial);
+    fill(database, trace);
+    database.close();
+    std::filesystem::rename(partial, path);
+  } catch (const DatabaseError& error) {
+    std::filesystem::remove(partial, ignored);
+    throw TraceError(fmt::format("{}: the trace cannot be written: {}", path, error.what()));
+  } catch (const std::filesystem::filesystem_error& error) {
+    std::filesystem::remove(partial, ignored);
+    throw TraceError(fmt::format("{}: the trace cannot be written: {}", path, error.what()));
+  }
+}
+
+}  // namespace peakbench::trace
