@@ -1,0 +1,199 @@
+#include "launch/case.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "launch/device_environment.h"
+#include "launch/host.h"
+#include "launch/throughput.h"
+
+namespace peakbench::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using result::CaseResult;
+using result::JobMode;
+using result::Status;
+
+std::string mode_name(JobMode mode) { return mode == JobMode::kMemory ? "memory" : "throughput"; }
+
+std::string trace_path(const result::CaseSpec& spec) {
+  return "cases/" + spec.slug + "/trace.sqlite";
+}
+
+result::Job make_job(const CaseOrder& order, JobMode mode, const fs::path& folder,
+                     std::int64_t budget_bytes) {
+  const auto& planned = *order.planned;
+  const auto& request = *order.request;
+  result::Job job;
+  job.mode = mode;
+  job.case_id = planned.spec.id;
+  job.model = planned.model;
+  job.strategies = planned.strategies;
+  job.device = planned.spec.device;
+  job.dtype = planned.spec.dtype;
+  job.device_options = planned.spec.device_options;
+  job.batch_size = planned.spec.batch_size;
+  job.sequence_length = planned.spec.sequence_length;
+  job.seed = planned.spec.seed;
+  job.steps = request.steps;
+  job.threads = request.threads;
+  job.memory_limit_bytes = budget_bytes;
+  job.result_path = folder / (mode_name(mode) + ".result.json");
+  // The peak is over the first steps: what a step allocates for the first time belongs to it.
+  job.warmup = mode == JobMode::kMemory ? 0 : request.warmup;
+  if (mode != JobMode::kMemory) return job;
+  job.trace_path = fs::absolute(order.run_directory) / trace_path(planned.spec);
+  job.write_parameters_path = order.hand_over.write_path;
+  job.read_parameters_path = order.hand_over.read_path;
+  job.promise = planned.promise;
+  job.promise.reference_case = order.hand_over.reference_case;
+  return job;
+}
+
+WorkerOrder make_order(const CaseOrder& order, JobMode mode) {
+  const auto folder = fs::absolute(order.run_directory) / "cases" / order.planned->spec.slug;
+  fs::create_directories(folder);
+  const auto memory = host_memory();
+  const auto budget = memory_budget(order.request->memory_limit_bytes, memory);
+  WorkerOrder worker;
+  worker.job = make_job(order, mode, folder, budget);
+  worker.job_path = folder / (mode_name(mode) + ".job.json");
+  worker.log_path = folder / "worker.log";
+  worker.environment = environment_for(order.planned->spec.device);
+  worker.timeout = std::chrono::seconds(order.request->timeout_s);
+  worker.rss_limit_bytes = resident_limit(budget, memory);
+  return worker;
+}
+
+Listener listening(const CaseListener& listener, JobMode mode) {
+  return {[&listener, mode](const result::Progress& at) { listener.progress(mode, at); },
+          listener.tick};
+}
+
+// What an earlier attempt left must not be taken for this one's.
+void remove_leftovers(const WorkerOrder& order) {
+  fs::remove(order.log_path);
+  fs::remove(order.job.trace_path);
+  fs::remove(fs::path(order.job.trace_path).replace_filename("snapshot.pickle"));
+}
+
+// The worker knows what it compared; what was promised, and why there was nothing to compare with,
+// is known here.
+result::Equivalence equivalence(const CaseOrder& order,
+                                const std::optional<result::Equivalence>& found) {
+  result::Equivalence result = found.value_or(result::Equivalence{});
+  const auto& promise = order.planned->promise;
+  if (result.promise.empty()) result.promise = promise.promise;
+  if (!result.tolerance) result.tolerance = promise.tolerance;
+  if (result.reference_case.empty()) result.reference_case = order.hand_over.reference_case;
+  if (result.verdict.empty()) result.verdict = "not_checked";
+  if (result.verdict == "not_checked" && !order.hand_over.reason.empty())
+    result.reason = order.hand_over.reason;
+  return result;
+}
+
+void take_memory(const CaseOrder& order, const WorkerReport& report, CaseResult& result) {
+  const auto& found = report.result;
+  result.status = found.status;
+  result.reason = found.reason;
+  result.memory = found.memory;
+  result.out_of_memory = found.out_of_memory;
+  result.emulation = found.emulation;
+  result.losses = found.losses;
+  result.settings = found.settings;
+  result.equivalence = equivalence(order, found.equivalence);
+  if (result.equivalence->verdict == "not_checked" && result.equivalence->reason.empty())
+    result.equivalence->reason = "the case ended " + to_string(found.status);
+  result::Rank rank;
+  if (result.memory) {
+    result.memory->worker_peak_rss_bytes = report.peak_rss_bytes;
+    rank.memory = result.memory;
+  }
+  if (fs::exists(fs::path(order.run_directory) / trace_path(result.spec)))
+    rank.trace = trace_path(result.spec);
+  result.ranks = {rank};
+}
+
+// A throughput worker that failed makes the case fail, but takes nothing from what the memory
+// worker measured.
+void take_failure(const WorkerReport& report, CaseResult& result) {
+  result.status = report.result.status;
+  result.reason = "in the throughput worker (memory was measured): " + report.result.reason;
+  result.throughput_reason = report.result.reason;
+  if (report.result.out_of_memory) result.out_of_memory = report.result.out_of_memory;
+}
+
+// False: interrupted.
+bool measure_throughput(const CaseOrder& order, Runner& runner, const CaseListener& listener,
+                        CaseResult& result) {
+  std::vector<result::Throughput> repetitions;
+  for (std::int64_t i = 0; i < order.request->repetitions; ++i) {
+    const auto report = runner.run(make_order(order, JobMode::kThroughput),
+                                   listening(listener, JobMode::kThroughput));
+    result.wall_ns += report.wall_ns;
+    if (report.interrupted) return false;
+    if (report.result.status != Status::kOk) {
+      take_failure(report, result);
+      return true;
+    }
+    if (!report.result.throughput) {
+      result.throughput_reason =
+          report.result.reason.empty() ? "the worker timed no step" : report.result.reason;
+      return true;
+    }
+    repetitions.push_back(*report.result.throughput);
+  }
+  if (repetitions.empty())
+    result.throughput_reason = "not asked for (--repetitions 0)";
+  else
+    result.throughput = combine(repetitions, result.spec);
+  return true;
+}
+
+}  // namespace
+
+CaseEnd run_case(const CaseOrder& order, Runner& runner, const CaseListener& listener) {
+  CaseEnd end;
+  if (order.measured) {
+    end.result = *order.measured;
+    end.result.throughput_reason.clear();
+  } else {
+    end.result.spec = order.planned->spec;
+    const auto worker = make_order(order, JobMode::kMemory);
+    remove_leftovers(worker);
+    const auto report = runner.run(worker, listening(listener, JobMode::kMemory));
+    end.result.wall_ns = report.wall_ns;
+    end.environment = report.result.environment;
+    if (report.interrupted) {
+      end.interrupted = true;
+      end.worth_keeping = false;
+      return end;
+    }
+    take_memory(order, report, end.result);
+  }
+  if (end.result.status != Status::kOk) {
+    end.result.throughput_reason = "the memory worker ended " + to_string(end.result.status);
+  } else if (is_emulated(order.planned->spec.device)) {
+    end.result.throughput_reason = "an emulated card computes nothing: it has no times";
+  } else if (!measure_throughput(order, runner, listener, end.result)) {
+    end.interrupted = true;
+    end.result.throughput_reason = "interrupted before the throughput was measured";
+  }
+  return end;
+}
+
+CaseResult decided_case(const plan::PlannedCase& planned) {
+  CaseResult result;
+  result.spec = planned.spec;
+  result.status = planned.decided.value_or(Status::kUnsupported);
+  result.reason = planned.reason;
+  result.throughput_reason = "no process was started: " + to_string(result.status);
+  result.equivalence = planned.promise;
+  result.equivalence->verdict = "not_checked";
+  result.equivalence->reason = result.throughput_reason;
+  return result;
+}
+
+}  // namespace peakbench::launch

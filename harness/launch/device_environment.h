@@ -1,0 +1,17 @@
+// What the environment of a worker must hold for its device, decided before the process starts.
+#pragma once
+
+#include <string>
+
+#include "launch/process.h"
+
+namespace peakbench::launch {
+
+// Variables to add for a device as a case names it: none for `cpu` and real cards. An emulated
+// card's stand-in libraries must be there before LibTorch is loaded, so they come from here.
+Environment environment_for(const std::string& device);
+
+// Emulated cards have no times: no throughput worker is ever started for them.
+bool is_emulated(const std::string& device);
+
+}  // namespace peakbench::launch

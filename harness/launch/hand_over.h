@@ -1,0 +1,46 @@
+// The equivalence check's hand-over: the baseline case of a group of equal cases leaves its losses
+// and parameters in a file that the group's other cases read, and that is deleted once none of them
+// is left to run.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "launch/case.h"
+#include "plan/plan.h"
+
+namespace peakbench::launch {
+
+// Parameters of a model with its default options; 0: not known.
+using ParameterCount = std::function<std::int64_t(const std::string& model_id)>;
+
+// The indices of a plan's cases, grouped by what they have in common but the stack, in order of
+// appearance, a group's baseline first: so at most one group's parameters lie on the disk.
+std::vector<std::size_t> execution_order(const plan::Plan& plan);
+
+class HandOverBook {
+ public:
+  HandOverBook(const plan::Plan& plan, std::string run_directory, ParameterCount parameters);
+
+  // For a case about to run. `ended`: what is known of cases that have ended, by plan index; null:
+  // not yet.
+  HandOver open(std::size_t index, const std::vector<const result::CaseResult*>& ended) const;
+
+  // After each case: deletes its group's file if no case of `pending` (plan indices) needs it.
+  void close(std::size_t index, const std::set<std::size_t>& pending) const;
+
+ private:
+  bool needs_reference(std::size_t index) const;
+  std::string file_of(std::size_t reference) const;
+  std::string shortage(std::size_t reference) const;
+
+  const plan::Plan& plan_;
+  std::string run_directory_;
+  ParameterCount parameters_;
+  std::vector<std::ptrdiff_t> reference_;  // by plan index: its group's baseline, -1: none
+};
+
+}  // namespace peakbench::launch

@@ -1,0 +1,51 @@
+#include "launch/interrupt.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+
+namespace peakbench::launch {
+namespace {
+
+constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
+
+std::atomic<int> seen{0};
+std::atomic<pid_t> worker_group{0};
+std::array<struct sigaction, kSignals.size()> before;
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free);
+
+// Only what is safe in a signal handler.
+void note(int) {
+  if (seen.fetch_add(1) == 0) return;
+  const pid_t group = worker_group.load();
+  if (group > 0) kill(-group, SIGKILL);
+  _exit(kInterruptedExit);
+}
+
+}  // namespace
+
+InterruptScope::InterruptScope() {
+  seen = 0;
+  struct sigaction action {};
+  action.sa_handler = note;  // no SA_RESTART: waits return at once
+  sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    // nohup and background jobs of a shell start with the signal ignored; that stays so.
+    sigaction(kSignals[i], nullptr, &before[i]);
+    if (before[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
+  }
+}
+
+InterruptScope::~InterruptScope() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before[i], nullptr);
+  seen = 0;
+}
+
+bool interrupted() { return seen.load() > 0; }
+
+void set_worker_group(pid_t group) { worker_group = group; }
+
+}  // namespace peakbench::launch

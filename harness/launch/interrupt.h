@@ -1,0 +1,28 @@
+// Ctrl-C. The first one asks the run to end cleanly: the worker is stopped, results and a report
+// are written. The second ends at once. Signal handlers need process-wide state; all of it is in
+// this file's source.
+#pragma once
+
+#include <sys/types.h>
+
+namespace peakbench::launch {
+
+inline constexpr int kInterruptedExit = 130;
+
+// While it lives, SIGINT, SIGTERM and SIGHUP are noted instead of ending the process. One at a
+// time.
+class InterruptScope {
+ public:
+  InterruptScope();
+  ~InterruptScope();
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+};
+
+// True from the first signal on, until the scope ends.
+bool interrupted();
+
+// The process group that a second signal kills before this process ends; 0: none.
+void set_worker_group(pid_t group);
+
+}  // namespace peakbench::launch

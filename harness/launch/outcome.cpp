@@ -1,0 +1,156 @@
+#include "launch/outcome.h"
+
+#include <fmt/format.h>
+#include <string.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <deque>
+#include <fstream>
+
+namespace peakbench::launch {
+namespace {
+
+using result::Status;
+using result::WorkerResult;
+
+constexpr std::size_t kTailLines = 6;
+constexpr std::size_t kTailBytes = 800;
+
+std::string where(const std::optional<result::Progress>& last) {
+  if (!last) return "; it had not reported any progress";
+  if (last->steps == 0) return fmt::format("; it was last seen in {}", last->phase);
+  return fmt::format("; it was last seen in {} of step {} of {}", last->phase, last->step + 1,
+                     last->steps);
+}
+
+WorkerResult failed(Status status, std::string reason) {
+  WorkerResult result;
+  result.status = status;
+  result.reason = std::move(reason);
+  return result;
+}
+
+WorkerResult over_memory(const Evidence& evidence) {
+  auto result = failed(
+      Status::kOutOfMemory,
+      fmt::format("the worker was stopped when its resident memory passed {:.2f} GiB{}",
+                  static_cast<double>(evidence.rss_limit_bytes) / (1 << 30), where(evidence.last)));
+  result::OutOfMemory facts;
+  facts.limit_bytes = evidence.rss_limit_bytes;
+  if (evidence.last) {
+    facts.allocated_bytes = evidence.last->allocated_bytes;
+    facts.phase = evidence.last->phase;
+    facts.step = evidence.last->step;
+  }
+  result.out_of_memory = facts;
+  return result;
+}
+
+std::string crash(const Evidence& evidence) {
+  const auto& end = evidence.end;
+  if (end.signal == SIGKILL)
+    return "the worker was killed by SIGKILL, from outside" + where(evidence.last) +
+           ". The kernel does this too when memory runs out: see dmesg";
+  if (end.signal != 0)
+    return fmt::format("the worker was killed by {}{}", signal_name(end.signal),
+                       where(evidence.last));
+  if (evidence.written)
+    return fmt::format("the worker exited with code {} after it had written its result",
+                       end.exit_code);
+  if (!evidence.read_problem.empty())
+    return fmt::format("the worker's result cannot be read: {}", evidence.read_problem);
+  return fmt::format("the worker exited with code {} without a result{}", end.exit_code,
+                     where(evidence.last));
+}
+
+// Bytes that start a sequence of `length`, as UTF-8 has it; 0: not a start.
+std::size_t sequence_length(unsigned char first) {
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first < 0xE0) return 2;
+  if (first >= 0xE0 && first < 0xF0) return 3;
+  if (first >= 0xF0 && first < 0xF5) return 4;
+  return 0;
+}
+
+}  // namespace
+
+WorkerResult outcome(const Evidence& evidence) {
+  const auto& end = evidence.end;
+  const std::string tail =
+      evidence.log_tail.empty() ? "" : fmt::format(" [worker.log: {}]", evidence.log_tail);
+  if (!end.start_error.empty()) return failed(Status::kCrashed, end.start_error);
+  if (end.stopped == Stop::kTimeout)
+    return failed(Status::kTimeout, fmt::format("stopped after {} s (--timeout){}",
+                                                evidence.timeout_s, where(evidence.last)));
+  if (end.stopped == Stop::kMemory) return over_memory(evidence);
+  if (evidence.written && end.signal == 0 && end.exit_code == 0) return *evidence.written;
+  if (end.signal == SIGKILL && evidence.kernel_ran_out)
+    return failed(Status::kOutOfMemory,
+                  "the kernel ended the worker because the machine's memory ran out" +
+                      where(evidence.last) + "; lower --memory-limit or the batch size");
+  auto result = evidence.written.value_or(WorkerResult{});
+  result.status = Status::kCrashed;
+  result.reason = printable(crash(evidence) + tail);
+  return result;
+}
+
+std::string signal_name(int number) {
+  const char* name = sigabbrev_np(number);
+  if (name == nullptr) return fmt::format("signal {}", number);
+  std::string words = sigdescr_np(number);
+  std::transform(words.begin(), words.begin() + 1, words.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return fmt::format("SIG{} ({})", name, words);
+}
+
+std::string printable(const std::string& text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto length = sequence_length(static_cast<unsigned char>(text[i]));
+    const auto continues = [&](std::size_t k) {
+      return i + k < text.size() && (static_cast<unsigned char>(text[i + k]) & 0xC0) == 0x80;
+    };
+    bool good = length > 0 && (length > 1 || (text[i] >= ' ' && text[i] != 0x7F));
+    for (std::size_t k = 1; good && k < length; ++k) good = continues(k);
+    // Overlong forms and surrogates, which JSON writers refuse, begin with these.
+    if (length >= 3 &&
+        (text[i] == '\xE0' || text[i] == '\xED' || text[i] == '\xF0' || text[i] == '\xF4'))
+      good = false;
+    if (good) {
+      result.append(text, i, length);
+      i += length;
+    } else {
+      result += text[i++] == '\t' ? ' ' : '?';
+    }
+  }
+  return result;
+}
+
+std::string log_tail(const std::string& path, std::int64_t from) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return "";
+  const auto size = static_cast<std::int64_t>(file.tellg());
+  file.seekg(std::min(size, std::max(from, size - 16384)));
+  std::deque<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    lines.push_back(line);
+    if (lines.size() > kTailLines) lines.pop_front();
+  }
+  std::string joined;
+  for (const auto& line : lines) joined += (joined.empty() ? "" : " | ") + line;
+  if (joined.size() > kTailBytes) joined = "..." + joined.substr(joined.size() - kTailBytes);
+  return joined;
+}
+
+std::int64_t kernel_memory_kills() {
+  std::ifstream file("/proc/vmstat");
+  std::int64_t count = 0;
+  for (std::string name; file >> name >> count;)
+    if (name == "oom_kill") return count;
+  return 0;
+}
+
+}  // namespace peakbench::launch

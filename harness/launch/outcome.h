@@ -1,0 +1,42 @@
+// From how a worker process ended to the outcome of a case: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "launch/process.h"
+#include "result/job.h"
+
+namespace peakbench::launch {
+
+// Everything that is known after a worker has ended.
+struct Evidence {
+  ProcessEnd end;
+  std::optional<result::WorkerResult> written;  // the result file, where it could be read
+  std::string read_problem;                     // why not, where there was a file
+  std::string log_tail;                         // see log_tail()
+  std::optional<result::Progress> last;         // the last progress seen
+  bool kernel_ran_out = false;  // the kernel ended some process for want of memory meanwhile
+  std::int64_t timeout_s = 0;
+  std::int64_t rss_limit_bytes = 0;
+};
+
+// A crash keeps what was measured before it.
+result::WorkerResult outcome(const Evidence& evidence);
+
+// "SIGSEGV (segmentation fault)".
+std::string signal_name(int number);
+
+// The last lines of a log, from a byte on, on one line and short.
+std::string log_tail(const std::string& path, std::int64_t from = 0);
+
+// Valid UTF-8 without control characters: what a plugin printed must not spoil run.json or a
+// terminal.
+std::string printable(const std::string& text);
+
+// How often the kernel has ended a process for want of memory since it started; 0 where it does not
+// say.
+std::int64_t kernel_memory_kills();
+
+}  // namespace peakbench::launch

@@ -1,0 +1,118 @@
+#include "launch/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "result/errors.h"
+
+namespace peakbench::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Asked by doing: permissions, read-only file systems and quotas show only then.
+void check_writable(const std::string& path) {
+  const auto probe = fmt::format("{}/.write_test_{}", path, getpid());
+  const int fd = open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int problem = errno;
+  if (fd < 0)
+    throw ConfigError(fmt::format("cannot write in the folder {}: {}. Choose another with --out.",
+                                  path, std::strerror(problem)));
+  close(fd);
+  unlink(probe.c_str());
+}
+
+std::set<std::string> ids_of(const plan::Plan& plan) {
+  std::set<std::string> ids;
+  for (const auto& planned : plan.cases) ids.insert(planned.spec.id);
+  return ids;
+}
+
+std::set<std::string> ids_of(const result::Run& run) {
+  std::set<std::string> ids(run.pending.begin(), run.pending.end());
+  for (const auto& one : run.cases) ids.insert(one.spec.id);
+  return ids;
+}
+
+// "A", or "A and 3 more"; empty when there is none.
+std::string some_missing(const std::set<std::string>& of, const std::set<std::string>& in) {
+  std::vector<std::string> missing;
+  for (const auto& id : of)
+    if (in.count(id) == 0) missing.push_back(id);
+  if (missing.size() < 2) return missing.empty() ? "" : missing[0];
+  return fmt::format("{} and {} more", missing[0], missing.size() - 1);
+}
+
+std::string difference(const result::Run& run, const plan::Plan& plan) {
+  const auto planned = ids_of(plan), held = ids_of(run);
+  if (const auto extra = some_missing(planned, held); !extra.empty())
+    return "it does not have " + extra;
+  if (const auto extra = some_missing(held, planned); !extra.empty()) return "it also has " + extra;
+  const auto settings = settings_of(plan.request);
+  for (const char* name : {"steps", "warmup", "repetitions", "threads", "seed"})
+    if (run.settings.contains(name) && run.settings[name] != settings[name])
+      return fmt::format("it has {} = {}, this one {}", name, run.settings[name].dump(),
+                         settings[name].dump());
+  if (run.reference != plan.reference)
+    return fmt::format("its reference is {}, this one's {}", run.reference, plan.reference);
+  return "";
+}
+
+}  // namespace
+
+RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (!fs::is_directory(path_))
+    throw ConfigError(
+        fmt::format("cannot make the folder {}: {}. Choose another with --out.", path_,
+                    error ? error.message() : std::string("a file of that name is in the way")));
+  check_writable(path_);
+  lock_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ >= 0 && flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    close(lock_);
+    throw ConfigError(
+        fmt::format("another peakbench is writing to {}. Wait for it or choose another folder "
+                    "with --out.",
+                    path_));
+  }
+}
+
+RunFolder::~RunFolder() {
+  if (lock_ >= 0) close(lock_);
+}
+
+bool RunFolder::holds_run() const { return fs::exists(fs::path(path_) / "run.json"); }
+
+void RunFolder::clear() const {
+  for (const char* name : {"run.json", "cases", "report"}) fs::remove_all(fs::path(path_) / name);
+}
+
+nlohmann::json settings_of(const plan::Request& request) {
+  return {{"steps", request.steps},
+          {"warmup", request.warmup},
+          {"repetitions", request.repetitions},
+          {"timeout_s", request.timeout_s},
+          {"memory_limit_bytes", request.memory_limit_bytes},
+          {"threads", request.threads},
+          {"seed", request.seed}};
+}
+
+result::Run read_matching_run(const std::string& path, const plan::Plan& plan) {
+  auto run = result::read_run(path);
+  if (const auto what = difference(run, plan); !what.empty())
+    throw ConfigError(
+        fmt::format("{} holds a different run, which cannot be resumed with these cases: {}. "
+                    "Choose another folder with --out, or --overwrite to delete that run.",
+                    path, what));
+  return run;
+}
+
+}  // namespace peakbench::launch

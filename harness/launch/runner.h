@@ -1,0 +1,54 @@
+// Runs one worker process on one job. An interface, so that tests run everything above it without
+// processes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "launch/process.h"
+#include "result/job.h"
+
+namespace peakbench::launch {
+
+struct WorkerOrder {
+  result::Job job;
+  std::string job_path;  // where the job is written for the worker to read
+  std::string log_path;
+  Environment environment;
+  std::chrono::seconds timeout{0};   // 0: none
+  std::int64_t rss_limit_bytes = 0;  // 0: none
+};
+
+struct WorkerReport {
+  result::WorkerResult result;  // whatever happened: an outcome, and a reason where it is not ok
+  std::int64_t peak_rss_bytes = 0;
+  std::int64_t wall_ns = 0;
+  bool interrupted = false;  // ended by Ctrl-C; `result` says nothing then
+};
+
+// Who hears of a worker at work. `tick` comes every few milliseconds, progress or not.
+struct Listener {
+  std::function<void(const result::Progress&)> progress = [](const result::Progress&) {};
+  std::function<void()> tick = [] {};
+};
+
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  virtual WorkerReport run(const WorkerOrder& order, const Listener& listener) = 0;
+};
+
+// Starts `peakbench-worker JOB.json`.
+class ProcessRunner : public Runner {
+ public:
+  // Throws ConfigError where there is no such program.
+  explicit ProcessRunner(std::string worker_path);
+  WorkerReport run(const WorkerOrder& order, const Listener& listener) override;
+
+ private:
+  std::string worker_path_;
+};
+
+}  // namespace peakbench::launch

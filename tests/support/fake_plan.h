@@ -1,0 +1,85 @@
+// Plans made by hand, and a runner without processes.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "launch/runner.h"
+#include "plan/plan.h"
+
+namespace peakbench::testing {
+
+inline plan::PlannedCase planned_case(const std::string& model, const std::string& stack,
+                                      const std::string& device = "cpu") {
+  plan::PlannedCase planned;
+  planned.spec.id = model + "/" + stack + "/" + device + "/fp32/b1";
+  planned.spec.slug = model + "-" + stack;
+  planned.spec.model = {model, nlohmann::json::object()};
+  planned.spec.strategies = {{stack, nlohmann::json::object()}};
+  planned.spec.device = device;
+  planned.spec.dtype = "fp32";
+  planned.model.selection = planned.spec.model;
+  planned.strategies = {{{"baseline", nlohmann::json::object()}, nlohmann::json::object(), ""}};
+  if (stack != "baseline")
+    planned.strategies.push_back({planned.spec.strategies[0], nlohmann::json::object(), ""});
+  planned.promise.promise = "bit_identical";
+  return planned;
+}
+
+inline plan::Plan plan_of(std::vector<plan::PlannedCase> cases) {
+  plan::Plan plan;
+  plan.request.title = "test";
+  plan.request.timeout_s = 60;
+  plan.reference = "baseline";
+  plan.cases = std::move(cases);
+  return plan;
+}
+
+inline result::Memory memory_of(std::int64_t peak) {
+  result::Memory memory;
+  memory.peak_allocated_bytes = memory.peak_requested_bytes = peak;
+  memory.at_peak = {{"parameter", peak}};
+  memory.peak_phase = "forward";
+  memory.steps = 3;
+  return memory;
+}
+
+inline result::Throughput throughput_of(std::vector<std::int64_t> times) {
+  result::Throughput throughput;
+  throughput.step_times_ns = times;
+  throughput.step_ns = {times.front(), times.front(), times.front(),
+                        static_cast<std::int64_t>(times.size())};
+  throughput.samples_per_second = 1;
+  throughput.clock = "steady_clock";
+  return throughput;
+}
+
+// Answers at once: ok with figures, unless `answer` says otherwise. Remembers every order.
+class FakeRunner : public launch::Runner {
+ public:
+  launch::WorkerReport run(const launch::WorkerOrder& order,
+                           const launch::Listener& listener) override {
+    orders.push_back(order);
+    listener.progress({.phase = "forward", .step = 0, .steps = 3});
+    listener.tick();
+    if (answer) return answer(order);
+    return good(order);
+  }
+
+  static launch::WorkerReport good(const launch::WorkerOrder& order) {
+    launch::WorkerReport report;
+    report.peak_rss_bytes = 777;
+    report.wall_ns = 1'000'000;
+    if (order.job.mode == result::JobMode::kMemory)
+      report.result.memory = memory_of(1 << 30);
+    else
+      report.result.throughput = throughput_of({4, 2, 3});
+    return report;
+  }
+
+  std::vector<launch::WorkerOrder> orders;
+  std::function<launch::WorkerReport(const launch::WorkerOrder&)> answer;
+};
+
+}  // namespace peakbench::testing

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""A worker that speaks the protocol of harness/result/job.h and behaves as it is told.
+
+The model's or a strategy's option `behaviour` says how, in the worker that the option `in` names (memory by
+default, throughput, both). Peaks follow from the number of strategies, so that rows differ.
+"""
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+MiB = 1 << 20
+
+
+def report(**line):
+    descriptor = os.environ.get("PEAKBENCH_PROGRESS_FD")
+    if descriptor:
+        os.write(int(descriptor), (json.dumps(line) + "\n").encode())
+
+
+def progress(job, pause=0.0):
+    steps = job["steps"] + job["warmup"]
+    report(phase="load", step=0, steps=steps, allocated_bytes=0, peak_bytes=0)
+    for step in range(steps):
+        for phase in ("forward", "backward", "optimizer_step"):
+            report(phase=phase, step=step, steps=steps, allocated_bytes=64 * MiB, peak_bytes=96 * MiB)
+            time.sleep(pause)
+
+
+def memory(job):
+    peak = 100 * MiB - 10 * MiB * (len(job["strategies"]) - 1)
+    return {"peak_allocated_bytes": peak, "peak_requested_bytes": peak,
+            "at_peak": {"parameter": 40 * MiB, "temporary": peak - 40 * MiB},
+            "peak_phase": "optimizer_step", "peak_step": 1, "steps": job["steps"],
+            "phases": {"build": {"peak_allocated_bytes": 40 * MiB, "peak_requested_bytes": 40 * MiB},
+                       "optimizer_step": {"peak_allocated_bytes": peak, "peak_requested_bytes": peak}},
+            "spaces": {"cpu": {"peak_allocated_bytes": peak, "peak_requested_bytes": peak}},
+            "worker_peak_rss_bytes": 1}
+
+
+def equivalence(job):
+    found = dict(job["promise"], verdict="not_checked")
+    if job["write_parameters_path"]:
+        with open(job["write_parameters_path"], "w", encoding="utf-8") as file:
+            file.write(job["case_id"])
+    elif job["read_parameters_path"]:
+        with open(job["read_parameters_path"], encoding="utf-8") as file:
+            found.update(verdict="held", max_abs_difference=0.0, reason="read " + file.read())
+    return found
+
+
+def good_result(job):
+    result = {"status": "ok", "reason": "", "losses": [], "settings": {"threads": 1},
+              "environment": {"libtorch": "fake"}}
+    if job["mode"] == "memory":
+        result.update(memory=memory(job), losses=[2.0, 1.5, 1.25], equivalence=equivalence(job))
+    else:
+        times = [2_000_000 + 1000 * i for i in range(job["steps"])]
+        result["throughput"] = {"step_ns": {"min": times[0], "median": times[len(times) // 2],
+                                            "p90": times[-1], "count": len(times)},
+                                "step_times_ns": times, "samples_per_second": 500.0 * job["batch_size"],
+                                "clock": "steady_clock", "threads": 1}
+    return result
+
+
+def write(job, text):
+    with open(job["result_path"], "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def behaviour(job):
+    for use in [job["model"], *job["strategies"]]:
+        options = {**use["options"], **use["selection"]["options"]}
+        if options.get("behaviour") and options.get("in", "memory") in (job["mode"], "both"):
+            return options["behaviour"]
+    return "ok"
+
+
+def misbehave(job, how):
+    progress(job)
+    print("about to", how, flush=True)
+    if how in ("segfault", "abort", "kill", "terminate"):
+        number = {"segfault": signal.SIGSEGV, "abort": signal.SIGABRT, "kill": signal.SIGKILL,
+                  "terminate": signal.SIGTERM}[how]
+        os.kill(os.getpid(), number)
+        time.sleep(60)
+    elif how in ("hang", "hang_hard"):
+        if how == "hang_hard":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(600)
+    elif how == "exit":
+        sys.exit(3)
+    elif how == "no_result":
+        return
+    elif how == "garbage":
+        write(job, "\xff\x00 this is no JSON")
+    elif how == "truncated":
+        text = json.dumps(good_result(job))
+        write(job, text[:len(text) // 2])
+    elif how == "out_of_memory":
+        write(job, json.dumps({"status": "out_of_memory", "reason": "asked 9.000 GiB with 1.000 GiB left",
+                               "out_of_memory": {"requested_bytes": 9 << 30, "allocated_bytes": 7 << 30,
+                                                 "limit_bytes": 8 << 30, "phase": "forward", "step": 0}}))
+    elif how == "eat_memory":
+        held = []
+        while True:
+            held.append(bytearray(32 * MiB))
+            time.sleep(0.002)
+    elif how == "crash_after_result":
+        write(job, json.dumps(good_result(job)))
+        sys.exit(5)
+    elif how == "leave_child":
+        child = subprocess.Popen(["sleep", "600"])
+        print("child", child.pid, flush=True)
+        write(job, json.dumps(good_result(job)))
+    elif how == "bad_bytes":
+        sys.stdout.buffer.write(b"\xff\xfe \x1b[31mred\n")
+        sys.stdout.buffer.flush()
+        sys.exit(4)
+    elif how == "slow":
+        progress(job, 0.15)
+        write(job, json.dumps(good_result(job)))
+    elif how == "unsupported":
+        write(job, json.dumps({"status": "unsupported", "reason": "no such layers here"}))
+    else:
+        sys.exit(f"no behaviour {how}")
+
+
+def main():
+    if len(sys.argv) != 2:
+        print("usage: peakbench-worker JOB.json", file=sys.stderr)
+        return 2
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with open(sys.argv[1], encoding="utf-8") as file:
+        job = json.load(file)
+    how = behaviour(job)
+    if how != "ok":
+        misbehave(job, how)
+        return 0
+    progress(job)
+    write(job, json.dumps(good_result(job)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
