@@ -24,9 +24,8 @@ struct WaterfallStep {
   std::int64_t level_bytes = 0;       // after this step
 };
 
-// from_bytes plus all differences is to_bytes. Steps: savings first, the largest first, then what
-// was added, the smallest first; so the bars never fall below the smaller of the two by more than
-// they must.
+// from_bytes plus all differences is to_bytes. Savings first, then what was added; each the largest
+// first.
 struct Waterfall {
   std::int64_t from_bytes = 0, to_bytes = 0;
   std::vector<WaterfallStep> steps;

@@ -1,0 +1,159 @@
+#include "trace/alive.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <unordered_map>
+
+namespace peakbench::trace {
+namespace {
+
+constexpr const char* kNoModule = "(no module)";
+constexpr const char* kRootModule = "(root)";
+constexpr const char* kNoOperator = "(no operator)";
+
+std::string word(const std::vector<std::string>& words, std::int32_t index) {
+  return index == kNone ? std::string() : words[static_cast<std::size_t>(index)];
+}
+
+// `encoder.ln.weight` is in `encoder.ln`; `weight` in the root.
+std::string module_of_name(const std::string& name) {
+  const auto dot = name.rfind('.');
+  return dot == std::string::npos ? std::string() : name.substr(0, dot);
+}
+
+bool stands_where_its_name_says(const Trace& trace, const Lifetime& lifetime) {
+  if (lifetime.name == kNone) return false;
+  const auto role = trace.names[static_cast<std::size_t>(lifetime.name)].role;
+  return role == Role::kParameter || role == Role::kBuffer || role == Role::kGradient;
+}
+
+AliveAllocation describe(const Trace& trace, const Lifetime& lifetime) {
+  const auto& event = trace.events[lifetime.first];
+  AliveAllocation found;
+  found.event = lifetime.first;
+  found.category = lifetime.category;
+  found.phase = event.phase;
+  found.step = event.step;
+  found.requested_bytes = event.requested_bytes;
+  found.block_bytes = event.block_bytes;
+  found.op = word(trace.operators, event.op);
+  if (lifetime.name != kNone) {
+    const auto& name = trace.names[static_cast<std::size_t>(lifetime.name)];
+    found.name = name.name;
+    found.shape = name.shape;
+    found.dtype = name.dtype;
+  }
+  if (event.module != kNone) {
+    found.module = word(trace.modules, event.module);
+    if (found.module.empty()) found.module = kRootModule;
+  } else if (stands_where_its_name_says(trace, lifetime)) {
+    found.module = module_of_name(found.name);
+    if (found.module.empty()) found.module = kRootModule;
+  }
+  return found;
+}
+
+double share_of(std::int64_t bytes, std::int64_t all) {
+  return all == 0 ? 0.0 : static_cast<double>(bytes) / static_cast<double>(all);
+}
+
+// Grows the tree from allocations; every node knows its children by kind and label.
+class Tree {
+ public:
+  Tree() : nodes_(1) {}
+
+  void add(const AliveAllocation& allocation, std::size_t index) {
+    auto node = module_node(allocation.module);
+    node = child(node, AliveNode::Kind::kOperator,
+                 allocation.op.empty() ? kNoOperator : allocation.op);
+    AliveNode leaf;
+    leaf.kind = AliveNode::Kind::kAllocation;
+    leaf.label = allocation.name.empty() ? to_string(allocation.category) : allocation.name;
+    leaf.bytes = allocation.block_bytes;
+    leaf.share = allocation.share;
+    leaf.allocations = 1;
+    leaf.allocation = index;
+    nodes_[node].node.children.push_back(std::move(leaf));
+  }
+
+  // Sums from the leaves up, the largest first.
+  AliveNode finish(std::int64_t all_bytes) { return finish(0, all_bytes); }
+
+ private:
+  struct Node {
+    AliveNode node;
+    std::vector<std::size_t> inner;
+    std::unordered_map<std::string, std::size_t> by_label;  // with the kind in front
+  };
+
+  std::size_t module_node(const std::string& path) {
+    if (path.empty()) return child(0, AliveNode::Kind::kModule, kNoModule);
+    if (path == kRootModule) return child(0, AliveNode::Kind::kModule, kRootModule);
+    std::size_t node = 0, begin = 0;
+    while (begin <= path.size()) {
+      const auto end = std::min(path.find('.', begin), path.size());
+      node = child(node, AliveNode::Kind::kModule, path.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return node;
+  }
+
+  std::size_t child(std::size_t parent, AliveNode::Kind kind, const std::string& label) {
+    const auto key = (kind == AliveNode::Kind::kModule ? 'm' : 'o') + label;
+    const auto [at, fresh] = nodes_[parent].by_label.try_emplace(key, nodes_.size());
+    const auto index = at->second;
+    if (fresh) {
+      nodes_[parent].inner.push_back(index);
+      nodes_.emplace_back();
+      nodes_.back().node.kind = kind;
+      nodes_.back().node.label = label;
+    }
+    return index;
+  }
+
+  AliveNode finish(std::size_t index, std::int64_t all_bytes) {
+    auto node = std::move(nodes_[index].node);
+    for (const auto inner : nodes_[index].inner) node.children.push_back(finish(inner, all_bytes));
+    for (const auto& child : node.children) {
+      node.bytes += child.bytes;
+      node.allocations += child.allocations;
+    }
+    node.share = share_of(node.bytes, all_bytes);
+    std::stable_sort(node.children.begin(), node.children.end(),
+                     [](const AliveNode& a, const AliveNode& b) { return a.bytes > b.bytes; });
+    return node;
+  }
+
+  std::vector<Node> nodes_;
+};
+
+}  // namespace
+
+Alive alive_at(const Trace& trace, const std::vector<Lifetime>& lifetimes, std::uint64_t event,
+               int space) {
+  if (event >= trace.events.size()) throw std::out_of_range("alive_at: no such event");
+  Alive alive;
+  alive.event = event;
+  alive.phase = trace.events[event].phase;
+  alive.step = trace.events[event].step;
+  for (const auto& lifetime : lifetimes) {
+    if (lifetime.first > event) break;
+    if (lifetime.last <= event || trace.events[lifetime.first].space != space) continue;
+    alive.allocations.push_back(describe(trace, lifetime));
+    alive.allocated_bytes += alive.allocations.back().block_bytes;
+    alive.requested_bytes += alive.allocations.back().requested_bytes;
+  }
+  std::stable_sort(alive.allocations.begin(), alive.allocations.end(),
+                   [](const AliveAllocation& a, const AliveAllocation& b) {
+                     return a.block_bytes > b.block_bytes;
+                   });
+  Tree tree;
+  for (std::size_t i = 0; i < alive.allocations.size(); ++i) {
+    alive.allocations[i].share = share_of(alive.allocations[i].block_bytes, alive.allocated_bytes);
+    tree.add(alive.allocations[i], i);
+  }
+  alive.root = tree.finish(alive.allocated_bytes);
+  return alive;
+}
+
+}  // namespace peakbench::trace

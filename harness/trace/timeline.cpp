@@ -1,0 +1,99 @@
+#include "trace/timeline.h"
+
+#include <algorithm>
+
+#include "trace/ledger.h"
+
+namespace peakbench::trace {
+namespace {
+
+// Fills one timeline while the events of its range go by.
+class Sampler {
+ public:
+  Sampler(std::size_t buckets, int space, std::uint64_t first, std::uint64_t last)
+      : buckets_(std::min<std::uint64_t>(buckets, last - first)) {
+    timeline_.space = space;
+    timeline_.first = first;
+    timeline_.last = last;
+    timeline_.samples.reserve(buckets_);
+  }
+
+  void take(std::uint64_t number, const Event& event, const Ledger& ledger) {
+    auto& samples = timeline_.samples;
+    if (buckets_ == 0) return;
+    const bool fresh = samples.empty() || number >= samples.back().last;
+    if (fresh) {
+      samples.push_back({});
+      samples.back().first = begin_of(samples.size() - 1);
+      samples.back().last = begin_of(samples.size());
+      samples.back().lowest_allocated_bytes = ledger.allocated_bytes();
+    }
+    auto& sample = samples.back();
+    sample.lowest_allocated_bytes =
+        std::min(sample.lowest_allocated_bytes, ledger.allocated_bytes());
+    if (!fresh && ledger.allocated_bytes() <= sample.allocated_bytes) return;
+    sample.event = number;
+    sample.time_ns = event.time_ns;
+    sample.allocated_bytes = ledger.allocated_bytes();
+    sample.requested_bytes = ledger.requested_bytes();
+    sample.reserved_bytes = ledger.reserved_bytes();
+    sample.by_category = ledger.by_category();
+  }
+
+  Timeline take_result() { return std::move(timeline_); }
+
+ private:
+  std::uint64_t begin_of(std::uint64_t bucket) const {
+    return timeline_.first + bucket * (timeline_.last - timeline_.first) / buckets_;
+  }
+
+  Timeline timeline_;
+  std::uint64_t buckets_;
+};
+
+}  // namespace
+
+Timeline timeline(const Trace& trace, const std::vector<Lifetime>& lifetimes, std::size_t buckets,
+                  int space, std::uint64_t first, std::uint64_t last) {
+  last = std::min<std::uint64_t>(last, trace.events.size());
+  first = std::min(first, last);
+  Sampler sampler(buckets, space, first, last);
+  const auto owners = lifetime_of_event(trace, lifetimes);
+  Ledger ledger(trace, lifetimes, owners, space);
+  for (std::uint64_t i = 0; i < last; ++i) {
+    ledger.take(i);
+    if (i >= first) sampler.take(i, trace.events[i], ledger);
+  }
+  return sampler.take_result();
+}
+
+std::vector<Timeline> timeline_levels(const Trace& trace, const std::vector<Lifetime>& lifetimes,
+                                      const std::vector<std::size_t>& buckets, int space) {
+  std::vector<Sampler> samplers;
+  for (const auto count : buckets) samplers.emplace_back(count, space, 0, trace.events.size());
+  const auto owners = lifetime_of_event(trace, lifetimes);
+  Ledger ledger(trace, lifetimes, owners, space);
+  for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
+    ledger.take(i);
+    for (auto& sampler : samplers) sampler.take(i, trace.events[i], ledger);
+  }
+  std::vector<Timeline> levels;
+  for (auto& sampler : samplers) levels.push_back(sampler.take_result());
+  return levels;
+}
+
+std::vector<PhaseSpan> phase_spans(const Trace& trace) {
+  std::vector<PhaseSpan> spans;
+  for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
+    const auto& event = trace.events[i];
+    if (spans.empty() || spans.back().phase != event.phase || spans.back().step != event.step) {
+      if (!spans.empty()) spans.back().last_ns = event.time_ns;  // no gap on the time axis
+      spans.push_back({event.phase, event.step, i, i, event.time_ns, event.time_ns});
+    }
+    spans.back().last = i + 1;
+    spans.back().last_ns = event.time_ns;
+  }
+  return spans;
+}
+
+}  // namespace peakbench::trace
