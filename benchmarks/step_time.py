@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Step time against stock Python PyTorch: the same model, strategy, batch, type and threads, on this machine's CPU.
+
+  benchmarks/step_time.py                                      both models, every strategy
+  benchmarks/step_time.py --model vit-l-16 --strategy baseline
+
+The two take turns, --rounds times, so that a machine that gets slower does so for both; the ratio is of the medians over all
+timed steps of all rounds. Nothing else should run meanwhile. Stock PyTorch is the oracle's (ci/oracle); ours is
+build/release/bin/peakbench, whose throughput worker never has a tracer installed.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
+MODELS = {
+    "vit-l-16": ("vit.py", ["--model", "vit-l-16"], []),
+    "vit-b-16": ("vit.py", ["--model", "vit-b-16"], []),
+    "qwen2.5-0.5b": ("decoder.py", ["--model", "qwen2.5-0.5b"], ["--seq", "256"]),
+    "qwen2.5-0.5b,layers=4": ("decoder.py", ["--model", "qwen2.5-0.5b", "--layers", "4"], ["--seq", "256"]),
+}
+STRATEGIES = ["baseline", "foreach-off", "fused-in-backward", "lora", "checkpointing"]
+
+
+def run(command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"failed ({done.returncode}): {' '.join(map(str, command))}\n{done.stdout[-1000:]}{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def stock_steps(args, model, strategy):
+    script, which, shape = MODELS[model]
+    command = [args.oracle, REPOSITORY / "tests/oracle" / script, *which, *shape, "--strategy", strategy, "--batch", args.batch]
+    command += ["--dtype", args.dtype, "--threads", args.threads, "--time", args.steps, "--warmup", args.warmup]
+    return json.loads(run(command))["step_ns"]["all"]
+
+
+def our_steps(args, model, strategy):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [args.peakbench, "run", "--model", model, "--strategy", strategy, *MODELS[model][2], "--batch", args.batch]
+        command += ["--device", "cpu", "--dtype", args.dtype, "--threads", args.threads, "--steps", args.steps]
+        run([*command, "--warmup", args.warmup, "--no-report", "--out", f"{folder}/run"])
+        case = json.loads(pathlib.Path(folder, "run/run.json").read_text())["cases"][0]
+    if not case.get("throughput"):
+        sys.exit(f"{case['id']}: {case['status']}: {case.get('reason') or case.get('throughput_reason')}")
+    return case["throughput"]["step_times_ns"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", action="append", choices=MODELS, help="default: vit-l-16 and qwen2.5-0.5b")
+    parser.add_argument("--strategy", action="append", help=f"default: {', '.join(STRATEGIES)}")
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--dtype", default="fp32")
+    parser.add_argument("--steps", type=int, default=5, help="timed steps a round")
+    parser.add_argument("--warmup", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--peakbench", default=REPOSITORY / "build/release/bin/peakbench")
+    parser.add_argument("--oracle", default=os.environ.get("PEAKBENCH_ORACLE"))
+    args = parser.parse_args()
+    args.oracle = args.oracle or run([REPOSITORY / "ci/oracle"]).strip()
+
+    print(f"{args.threads} threads, batch {args.batch}, {args.dtype}, {args.rounds} rounds of {args.steps} steps, {args.warmup} before each")
+    print()
+    print("| model | strategy | stock PyTorch, ms | Peakbench, ms | ratio |")
+    print("|---|---|---|---|---|", flush=True)
+    for model in args.model or ["vit-l-16", "qwen2.5-0.5b"]:
+        for strategy in args.strategy or STRATEGIES:
+            stock, ours = [], []
+            for _ in range(args.rounds):
+                stock += stock_steps(args, model, strategy)
+                ours += our_steps(args, model, strategy)
+            stock_ms, our_ms = statistics.median(stock) / 1e6, statistics.median(ours) / 1e6
+            print(f"| {model} | {strategy} | {stock_ms:.0f} | {our_ms:.0f} | {our_ms / stock_ms:.3f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
