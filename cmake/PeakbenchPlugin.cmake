@@ -4,6 +4,20 @@
 # section of their own, `.peakbench`, which `peakbench` reads without running any plugin code. The same function
 # serves this repository and, from the installed package, everyone else's.
 set(PEAKBENCH_SDK_REVISION 1)
+
+# The C++ ABI of this compiler and its flags, for the stamp. LibTorch's wheel has the first.
+include(CheckCXXSourceCompiles)
+check_cxx_source_compiles("
+#include <string>
+#if !defined(__GLIBCXX__) || !_GLIBCXX_USE_CXX11_ABI
+#error another ABI
+#endif
+int main() {}" PEAKBENCH_HAS_CXX11_ABI)
+set(PEAKBENCH_CXX_ABI "${CMAKE_CXX_COMPILER_ID} without libstdc++ cxx11")
+if(PEAKBENCH_HAS_CXX11_ABI)
+  set(PEAKBENCH_CXX_ABI "libstdc++ cxx11")
+endif()
+
 set(_peakbench_plugin_template ${CMAKE_CURRENT_LIST_DIR}/plugin_section.cpp.in)
 
 function(peakbench_add_plugin name)

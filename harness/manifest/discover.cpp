@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "manifest/manifest.h"
+#include "result/errors.h"
+
+namespace peakbench::manifest {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> libraries_below(const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    throw ConfigError(fmt::format(
+        "{}: no such plugin folder; build the plugins or name another folder with --plugins",
+        folder));
+  }
+  std::vector<std::string> paths;
+  const auto options = fs::directory_options::skip_permission_denied;
+  for (const auto& item : fs::recursive_directory_iterator(folder, options, error)) {
+    if (item.path().extension() == ".so") paths.push_back(item.path().string());
+  }
+  if (error)
+    throw ConfigError(fmt::format("{}: cannot read the folder: {}", folder, error.message()));
+  if (paths.empty()) {
+    throw ConfigError(
+        fmt::format("{}: the folder holds no plugin (*.so); build the plugins or name another "
+                    "folder with --plugins",
+                    folder));
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+// Ids are unique within a kind; the library that was found first keeps one.
+class Collection {
+ public:
+  void add(const std::string& path) {
+    std::error_code ignored;
+    const auto real = fs::weakly_canonical(path, ignored);
+    if (!seen_.insert(ignored ? path : real.string()).second) return;
+    try {
+      add(read_plugin(path));
+    } catch (const PluginError& error) {
+      found_.problems.push_back(error.what());
+    }
+  }
+
+  Found take() { return std::move(found_); }
+
+ private:
+  void add(Plugin plugin) {
+    const auto mismatches = compare(plugin.stamp, own_stamp());
+    if (!mismatches.empty()) {
+      throw PluginError(fmt::format("{}: built for another Peakbench or LibTorch: {}; rebuild it",
+                                    plugin.path, fmt::join(mismatches, "; ")));
+    }
+    auto& owners = owners_[plugin.kind];
+    for (const auto& entry : plugin.entries) {
+      const auto owner = owners.find(entry.id);
+      if (owner == owners.end()) continue;
+      throw PluginError(
+          fmt::format("{}: offers \"{}\", which {} offers already; remove one of them", plugin.path,
+                      entry.id, owner->second));
+    }
+    for (const auto& entry : plugin.entries) owners[entry.id] = plugin.path;
+    found_.plugins.push_back(std::move(plugin));
+  }
+
+  Found found_;
+  std::set<std::string> seen_;
+  std::map<Kind, std::map<std::string, std::string>> owners_;
+};
+
+}  // namespace
+
+Found discover(const std::vector<std::string>& folders) {
+  Collection collection;
+  for (const auto& folder : folders) {
+    for (const auto& path : libraries_below(folder)) collection.add(path);
+  }
+  return collection.take();
+}
+
+}  // namespace peakbench::manifest

@@ -1,0 +1,26 @@
+// What values an option takes, in one place: for a manifest's own defaults, suites and the command
+// line.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "manifest/manifest.h"
+
+namespace peakbench::manifest {
+
+// "an integer from 1 to 4096", "one of qkv, mlp", "true or false".
+std::string expected(const Option& option);
+
+// The value as the option's type holds it (an integer where a number is wanted becomes a number),
+// or nullopt where the type, the range or the choice is wrong.
+std::optional<nlohmann::json> accept(const Option& option, const nlohmann::json& value);
+
+// The same for a text from the command line: `16`, `0.5`, `true`, `mlp`.
+std::optional<nlohmann::json> accept_text(const Option& option, const std::string& text);
+
+std::string to_string(OptionType type);
+std::optional<OptionType> option_type_from_string(const std::string& text);
+
+}  // namespace peakbench::manifest

@@ -1,0 +1,16 @@
+// One entry of a manifest: every field checked, none ignored.
+#pragma once
+
+#include "manifest/manifest.h"
+#include "result/fields.h"
+
+namespace peakbench::manifest {
+
+// Throws result::FieldError: a missing or unknown field, a wrong type, a default that its option
+// would refuse.
+Entry read_entry(const result::Fields& fields, Kind kind);
+
+// The slots of a recipe, each with one owner.
+const std::vector<std::string>& slots();
+
+}  // namespace peakbench::manifest
