@@ -1,0 +1,171 @@
+#include "frame.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/graph_task.h>
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+
+#include "peakbench/observer.h"
+
+namespace peakbench::checkpointing {
+namespace {
+
+// Ends the second run. Not a std::exception: nothing between here and there may take it for an
+// error.
+struct EverythingIsBack {};
+
+// Forward: a holder for every tensor.
+class ForwardHooks : public SavedTensorHooks {
+ public:
+  explicit ForwardHooks(std::shared_ptr<Frame> frame) : frame_(std::move(frame)) {}
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor) override {
+    return frame_->hold(tensor);
+  }
+
+ private:
+  std::shared_ptr<Frame> frame_;
+};
+
+// A tensor that the second run's own graph keeps while it lasts.
+class Kept : public SavedTensor {
+ public:
+  explicit Kept(at::Tensor tensor) : tensor_(std::move(tensor)) {}
+  at::Tensor unpack() override { return tensor_; }
+
+ private:
+  at::Tensor tensor_;
+};
+
+// The second run: every tensor to its holder.
+class RecomputeHooks : public SavedTensorHooks {
+ public:
+  RecomputeHooks(Frame& frame, int backward_pass) : frame_(frame), backward_pass_(backward_pass) {}
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor) override {
+    const at::Tensor kept = tensor.requires_grad() ? tensor.detach() : tensor;
+    if (frame_.bring_back(brought_back_++, backward_pass_, kept)) throw EverythingIsBack();
+    return std::make_shared<Kept>(kept);
+  }
+  std::size_t brought_back() const { return brought_back_; }
+
+ private:
+  Frame& frame_;
+  int backward_pass_;
+  std::size_t brought_back_ = 0;
+};
+
+std::vector<at::Device> devices_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Device> devices;
+  for (const at::Tensor& tensor : tensors) {
+    if (!tensor.defined() || tensor.is_cpu() || tensor.is_meta()) continue;
+    const bool is_new = std::find(devices.begin(), devices.end(), tensor.device()) == devices.end();
+    if (is_new) devices.push_back(tensor.device());
+  }
+  return devices;
+}
+
+std::vector<AutocastState> autocast_of(const std::vector<at::Device>& devices) {
+  std::vector<AutocastState> states;
+  if (!devices.empty()) states.push_back(AutocastState::of(devices.front().type()));
+  states.push_back(AutocastState::of(at::kCPU));
+  return states;
+}
+
+std::ostream& operator<<(std::ostream& out, const Metadata& metadata) {
+  return out << metadata.dtype << ' ' << at::IntArrayRef(metadata.shape) << " on "
+             << metadata.device;
+}
+
+}  // namespace
+
+at::Tensor Holder::unpack() {
+  int pass = torch::autograd::get_current_graph_task_id();
+  if (pass == -1) pass = frame_->unique_pass();  // read outside of any backward pass
+  frame_->ensure_recomputed(pass);
+  at::Tensor& tensor = recomputed[pass];
+  if (!tensor.defined()) {
+    throw std::runtime_error(
+        "checkpointing: a saved tensor was read twice in one backward pass; it is given away at "
+        "the "
+        "first time. Read what a backward needs once.");
+  }
+  return std::exchange(tensor, {});
+}
+
+Metadata Metadata::of(const at::Tensor& tensor) {
+  return {tensor.sizes().vec(), tensor.scalar_type(), tensor.device()};
+}
+
+Frame::Frame(BlockFunction block, const std::vector<at::Tensor>& inputs)
+    : block_(std::move(block)),
+      devices_(devices_of(inputs)),
+      random_state_(RandomState::of(devices_)),
+      autocast_(autocast_of(devices_)) {
+  for (const at::Tensor& input : inputs) inputs_.emplace_back(input, /*is_output=*/false);
+}
+
+std::shared_ptr<Holder> Frame::hold(const at::Tensor& tensor) {
+  auto holder = std::make_shared<Holder>(shared_from_this());
+  holders_.push_back(holder);
+  metadata_.push_back(Metadata::of(tensor));
+  return holder;
+}
+
+bool Frame::bring_back(std::size_t position, int backward_pass, const at::Tensor& tensor) {
+  // A holder that is gone was released in an earlier backward pass over a part of the block.
+  if (const auto holder = holders_.at(position).lock()) holder->recomputed[backward_pass] = tensor;
+  return position + 1 == holders_.size();
+}
+
+void Frame::ensure_recomputed(int backward_pass) {
+  if (!recomputed_passes_.insert(backward_pass).second) return;
+  std::vector<at::Tensor> inputs;
+  for (const auto& input : inputs_) inputs.push_back(input.unpack());
+  const auto hooks = std::make_shared<RecomputeHooks>(*this, backward_pass);
+  {
+    SavedTensorHooksScope hooks_scope(hooks);
+    at::AutoGradMode grad_mode(true);
+    ForkedRandomState random_state(random_state_, devices_);
+    AutocastScope autocast(autocast_);
+    RecomputeScope recompute;
+    try {
+      block_(inputs);
+    } catch (const EverythingIsBack&) {
+    }
+  }
+  check(backward_pass, hooks->brought_back());
+}
+
+void Frame::check(int backward_pass, std::size_t brought_back) const {
+  constexpr const char* kAdvice =
+      "\nA block must do the same when it runs again: no choice by what has changed since, no "
+      "randomness but the default generators'.";
+  std::ostringstream message;
+  if (brought_back != holders_.size()) {
+    message << "checkpointing: the block saved " << holders_.size() << " tensors in forward and "
+            << brought_back << " when it ran again in backward." << kAdvice;
+    throw std::runtime_error(message.str());
+  }
+  for (std::size_t i = 0; i < holders_.size(); ++i) {
+    const auto holder = holders_[i].lock();
+    if (holder == nullptr) continue;
+    const Metadata again = Metadata::of(holder->recomputed.at(backward_pass));
+    if (again == metadata_[i]) continue;
+    message << "\n  saved tensor " << i << ": " << metadata_[i] << " in forward, " << again
+            << " when the block ran again";
+  }
+  if (const std::string differences = message.str(); !differences.empty()) {
+    throw std::runtime_error("checkpointing: the block saved other tensors when it ran again." +
+                             differences + kAdvice);
+  }
+}
+
+at::Tensor run_checkpointed(const BlockFunction& block, const std::vector<at::Tensor>& inputs) {
+  if (!at::GradMode::is_enabled()) return block(inputs);
+  SavedTensorHooksScope hooks(
+      std::make_shared<ForwardHooks>(std::make_shared<Frame>(block, inputs)));
+  return block(inputs);
+}
+
+}  // namespace peakbench::checkpointing

@@ -1,0 +1,88 @@
+// One run of a checkpointed block: what its second run needs, and which tensors it must bring back.
+//
+// Semantics of torch.utils.checkpoint(use_reentrant=False) with its defaults (random state
+// preserved, early stop, determinism check on shape, dtype and device). Source:
+// torch/utils/checkpoint.py, _checkpoint_without_reentrant_generator and _CheckpointFrame.
+//
+// In forward every tensor that autograd would save is replaced by a Holder. The first holder
+// unpacked in a backward pass runs the block again; each tensor autograd saves then goes to the
+// holder of the same position, and the run stops, by an exception, once the last holder has its
+// tensor. A holder gives its tensor away when unpacked, so that it is freed as early as it could
+// be.
+#pragma once
+
+#include <torch/csrc/autograd/saved_variable.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "autocast_state.h"
+#include "peakbench/model.h"
+#include "peakbench/saved_tensor_hooks.h"
+#include "random_state.h"
+
+namespace peakbench::checkpointing {
+
+class Frame;
+
+// Stands for a saved tensor. Belongs to autograd's node, and keeps its frame alive: block, inputs
+// and random state go when the last node of the block has run.
+class Holder : public SavedTensor {
+ public:
+  explicit Holder(std::shared_ptr<Frame> frame) : frame_(std::move(frame)) {}
+  at::Tensor unpack() override;
+
+  // By backward pass; empty once unpacked in it.
+  std::map<int, at::Tensor> recomputed;
+
+ private:
+  std::shared_ptr<Frame> frame_;
+};
+
+// What must be the same of a tensor in both runs.
+struct Metadata {
+  std::vector<std::int64_t> shape;
+  at::ScalarType dtype;
+  at::Device device;
+
+  static Metadata of(const at::Tensor& tensor);
+  bool operator==(const Metadata&) const = default;
+};
+
+class Frame : public std::enable_shared_from_this<Frame> {
+ public:
+  // Keeps the inputs as autograd keeps tensors, so that hooks around the block see them.
+  Frame(BlockFunction block, const std::vector<at::Tensor>& inputs);
+
+  // In forward: a holder in the tensor's place.
+  std::shared_ptr<Holder> hold(const at::Tensor& tensor);
+
+  // In backward, on whichever thread runs it. Runs the block again, once a backward pass. Throws
+  // std::runtime_error where the second run saves other tensors than the first.
+  void ensure_recomputed(int backward_pass);
+  // The second run's tensor at `position` of those it saves; true if it was the last.
+  bool bring_back(std::size_t position, int backward_pass, const at::Tensor& tensor);
+
+  int unique_pass() { return --last_unique_pass_; }
+
+ private:
+  void check(int backward_pass, std::size_t brought_back) const;
+
+  BlockFunction block_;
+  std::vector<at::Device> devices_;  // other than the CPU, of the inputs
+  RandomState random_state_;
+  std::vector<AutocastState> autocast_;
+  std::vector<torch::autograd::SavedVariable> inputs_;
+
+  std::vector<std::weak_ptr<Holder>> holders_;  // in the order of saving
+  std::vector<Metadata> metadata_;              // of each
+  std::set<int> recomputed_passes_;
+  int last_unique_pass_ = -1;
+};
+
+// Runs the block so that it keeps its inputs alone. Without grad mode: just runs it.
+at::Tensor run_checkpointed(const BlockFunction& block, const std::vector<at::Tensor>& inputs);
+
+}  // namespace peakbench::checkpointing
