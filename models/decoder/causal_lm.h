@@ -1,0 +1,51 @@
+// Hugging Face's LlamaForCausalLM and Qwen2ForCausalLM as one module tree: same names, same order
+// of parameters. Source: transformers 5.23.0.
+#pragma once
+
+#include <vector>
+
+#include "attention.h"
+#include "layers.h"
+#include "rotary.h"
+
+namespace peakbench::decoder {
+
+class DecoderLayer : public torch::nn::Module {
+ public:
+  DecoderLayer(const DecoderConfig& config, const at::TensorOptions& options);
+  // input: (B, T, C); cosine, sine: (1, T, D) -> (B, T, C)
+  at::Tensor forward(const at::Tensor& input, const at::Tensor& cosine,
+                     const at::Tensor& sine) const;
+
+  std::shared_ptr<Attention> self_attn;
+  std::shared_ptr<Mlp> mlp;
+  std::shared_ptr<RmsNorm> input_layernorm, post_attention_layernorm;
+};
+
+// LlamaModel, Qwen2Model: embedding, layers "layers.i", final norm. Who runs the layers decides how
+// (Model::run_block).
+class DecoderModel : public torch::nn::Module {
+ public:
+  DecoderModel(const DecoderConfig& config, const at::TensorOptions& options);
+
+  std::shared_ptr<nn::Embedding> embed_tokens;
+  std::vector<std::shared_ptr<DecoderLayer>> layers;
+  std::shared_ptr<RmsNorm> norm;
+  std::shared_ptr<RotaryEmbedding> rotary_emb;
+};
+
+class CausalLm : public torch::nn::Module {
+ public:
+  CausalLm(const DecoderConfig& config, const at::TensorOptions& options);
+  at::Tensor logits(const at::Tensor& hidden_states) const;  // (B, T, C) -> (B, T, V)
+
+  DecoderConfig config;
+  std::shared_ptr<DecoderModel> model;
+  std::shared_ptr<nn::Linear> lm_head;  // null where the head is the embedding's weight
+
+ private:
+  class TiedHead;
+  std::shared_ptr<TiedHead> tied_head_;
+};
+
+}  // namespace peakbench::decoder

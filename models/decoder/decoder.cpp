@@ -1,0 +1,113 @@
+// The family's plugin: Qwen2.5 and Llama 3 as language models in training.
+#include <ATen/ATen.h>
+
+#include "causal_lm.h"
+#include "loss.h"
+#include "peakbench/observer.h"
+#include "peakbench/plugin.h"
+#include "peakbench/safetensors.h"
+
+namespace peakbench::decoder {
+namespace {
+
+// 0, 1, ..., T - 1: (1, T) int64
+at::Tensor make_positions(std::int64_t length, const at::Device& device) {
+  const at::Tensor positions = at::arange(length, at::TensorOptions(at::kLong).device(device)) + 0;
+  return positions.unsqueeze(0);
+}
+
+// transformers looks whether several sequences share a row, by positions that do not follow each
+// other, and reads one bool back from the device. Here the answer is known to be no: its operators
+// run, for the same allocations, and nothing is read.
+void look_for_packed_sequences(at::Tensor positions, std::int64_t batch) {
+  if (batch != 1) positions = positions.expand({batch, -1});
+  const at::Tensor before_first = positions.slice(1, 0, 1) - 1;
+  const at::Tensor steps = at::diff(positions, 1, -1, before_first);
+  const at::Tensor sequence = (steps != 1).cumsum(-1);
+  (sequence.select(1, -1) == 0).all();
+}
+
+class Decoder : public Model {
+ public:
+  explicit Decoder(const ModelContext& context)
+      : device_(context.tensor_options.device()),
+        lm_(std::make_shared<CausalLm>(config_from(context.id, context.options),
+                                       context.tensor_options)) {
+    if (const std::string& weights = context.options.string("weights"); !weights.empty()) {
+      load_safetensors(*lm_, weights);
+    }
+  }
+
+  torch::nn::Module& module() override { return *lm_; }
+
+  Batch make_batch(const BatchShape& shape) override {
+    const at::Tensor tokens =
+        at::randint(lm_->config.vocabulary, {shape.batch_size, shape.sequence_length},
+                    at::TensorOptions(at::kLong).device(device_));
+    return {tokens, tokens.clone()};
+  }
+
+  at::Tensor hidden_states(const Batch& batch) override {
+    const DecoderModel& model = *lm_->model;
+    const ModuleScope scope(*lm_), model_scope(model);
+    const at::Tensor embeddings = model.embed_tokens->forward(batch.input);  // (B, T, C)
+    const at::Tensor positions = make_positions(embeddings.size(1), device_);
+    look_for_packed_sequences(positions, embeddings.size(0));
+    const auto [cosine, sine] = model.rotary_emb->forward(positions, embeddings.scalar_type());
+
+    at::Tensor x = embeddings;
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+      const DecoderLayer* layer = model.layers[i].get();
+      const BlockFunction block = [layer, cosine, sine](const std::vector<at::Tensor>& in) {
+        return layer->forward(in[0], cosine, sine);
+      };
+      x = run_block(i, block, {x});
+    }
+    return model.norm->forward(x);
+  }
+
+  at::Tensor loss(const at::Tensor& hidden_states, const Batch& batch) override {
+    const ModuleScope scope(*lm_);
+    const at::Tensor logits = lm_->logits(hidden_states);  // (B, T, V)
+    return causal_lm_loss(logits, batch.target);
+  }
+
+  DefaultUpdateRule default_update_rule() const override { return DefaultUpdateRule::kAdamW; }
+  std::size_t block_count() const override { return lm_->model->layers.size(); }
+
+  std::vector<NamedLinear> linears() override {
+    std::vector<NamedLinear> linears;
+    for (std::size_t i = 0; i < lm_->model->layers.size(); ++i) {
+      const std::string path = "model.layers." + std::to_string(i);
+      const Attention& attention = *lm_->model->layers[i]->self_attn;
+      linears.push_back({"q_proj", path + ".self_attn.q_proj", attention.q_proj.get()});
+      linears.push_back({"k_proj", path + ".self_attn.k_proj", attention.k_proj.get()});
+      linears.push_back({"v_proj", path + ".self_attn.v_proj", attention.v_proj.get()});
+      linears.push_back({"output_proj", path + ".self_attn.o_proj", attention.o_proj.get()});
+      const Mlp& mlp = *lm_->model->layers[i]->mlp;
+      linears.push_back({"mlp", path + ".mlp.gate_proj", mlp.gate_proj.get()});
+      linears.push_back({"mlp", path + ".mlp.up_proj", mlp.up_proj.get()});
+      linears.push_back({"mlp", path + ".mlp.down_proj", mlp.down_proj.get()});
+    }
+    if (lm_->lm_head) linears.push_back({"output", "lm_head", lm_->lm_head.get()});
+    return linears;
+  }
+
+  std::string why_no_linear(const std::string& part) const override {
+    if (part == "output" && !lm_->lm_head) return "the output head is tied to the embedding";
+    return {};
+  }
+
+ private:
+  at::Device device_;
+  std::shared_ptr<CausalLm> lm_;
+};
+
+std::unique_ptr<Model> make(const ModelContext& context) {
+  return std::make_unique<Decoder>(context);
+}
+
+}  // namespace
+}  // namespace peakbench::decoder
+
+PEAKBENCH_MODEL_PLUGIN(peakbench::decoder::make)
