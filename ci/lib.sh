@@ -102,9 +102,12 @@ task() {
   return "$status"
 }
 
-# What the log of the last task says of its failure: its last lines, and the likely cause in plain words.
+# What the log of the last task says of its failure: where the first error is, or its last lines; and the likely cause.
 explain_task() {
-  tail -n 25 "$task_log" | sed 's/^/  | /' >&2
+  local first
+  first=$(grep -nm1 -E '^FAILED: |CMake Error|(^|[: ])(fatal )?error: ' "$task_log" | cut -d: -f1 || true)
+  { if [[ -n $first ]]; then tail -n "+$first" "$task_log" | head -n 20; else tail -n 6 "$task_log"; fi; } |
+    cut -c 1-240 | sed 's/^/  | /' >&2
   if grep -qiE 'no space left|disk quota' "$task_log"; then
     say "       The disk is full: $(df -Ph "$cache" 2>/dev/null | awk 'NR == 2 { print $6, "has", $4, "free" }')."
   elif grep -qiE 'temporary failure|could not resolve|connection (error|refused|reset|broken|timed out)|network is unreachable|new connection|timed? ?out|unable to connect|max retries|incomplete read|failed to fetch' "$task_log"; then
@@ -115,6 +118,7 @@ explain_task() {
   elif grep -qiE 'killed|cannot allocate memory|out of memory' "$task_log"; then
     say "       Memory ran out; fewer jobs at a time need less (PEAKBENCH_JOBS=1)."
   fi
+  [[ -z ${CI-} ]] || sed 's/^/  | /' "$task_log" | tail -n 200 >&2
 }
 
 # must MESSAGE COMMAND...: a task that the script cannot go on without.

@@ -1,0 +1,139 @@
+"""The scripts of ci/ on machines that are not as they should be: each failure is a message that says what and what to do."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CI = pathlib.Path(__file__).resolve().parents[2] / "ci"
+VERSION_PY = "__version__ = '{}'\ncuda: Optional[str] = {}\ngit_version = '{}'\n"
+GIT_VERSION = "70d99e998b4955e0049d13a98d77ae1b14db1f45"
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self._temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self._temporary.cleanup)
+        self.folder = pathlib.Path(self._temporary.name)
+
+    def program(self, name, text):
+        path = self.folder / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("#!/bin/sh\n" + text)
+        path.chmod(0o755)
+
+    def run_script(self, script, *arguments, **environment):
+        search = {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "PEAKBENCH_CACHE": str(self.folder / "cache")}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("PEAKBENCH_")}
+        done = subprocess.run(
+            [CI / script, *arguments], env=inherited | search | environment, capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
+        return done.returncode, done.stdout, done.stderr
+
+
+class LibTorch(Folder):
+    def torch(self, version="2.11.0+cu130", cuda="'13.0'", git_version=GIT_VERSION, whole=True):
+        folder = self.folder / "site-packages/torch"
+        for part in ("include", "lib"):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+        (folder / "version.py").write_text(VERSION_PY.format(version, cuda, git_version))
+        if whole:
+            for file in ("lib/libcudart.so.13", "lib/libcupti.so.13", "include/cuda_runtime_api.h"):
+                path = folder.parent / "nvidia/cu13" / file
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+        return str(folder)
+
+    def reason(self, **which):
+        """What is said of a LibTorch that is not used; the script then stops for want of pip."""
+        self.program("python-without-pip", 'case "$*" in *"import pip"*) exit 1;; esac\nexec python3 -I "$@"\n')
+        status, out, error = self.run_script(
+            "libtorch", PEAKBENCH_TORCH_DIR=self.torch(**which), PEAKBENCH_PYTHON="python-without-pip"
+        )
+        if status == 0:
+            return out.strip()
+        self.assertIn("has no module pip", error)
+        self.assertIn("ci/packages installs python3-pip", error)
+        return error.splitlines()[0]
+
+    def test_the_right_one_is_used(self):
+        self.assertEqual(self.reason(), str(self.folder / "site-packages/torch"))
+
+    def test_why_another_is_not(self):
+        self.assertIn("it is version 2.10.0+cu130; version 2.11.0 is needed", self.reason(version="2.10.0+cu130"))
+        self.assertIn("a build for CUDA none (CPU only); the build for CUDA 13.0", self.reason(cuda="None"))
+        self.assertIn(f"built from revision abc; revision {GIT_VERSION} is needed", self.reason(git_version="abc"))
+
+    def test_what_must_stand_beside_it(self):
+        self.assertIn("nvidia/cu13/lib/libcudart.so.13 is not beside it", self.reason(whole=False))
+
+    def test_a_folder_that_is_none(self):
+        self.program("python-without-pip", 'case "$*" in *"import pip"*) exit 1;; esac\nexec python3 -I "$@"\n')
+        _, _, error = self.run_script("libtorch", PEAKBENCH_TORCH_DIR="/usr", PEAKBENCH_PYTHON="python-without-pip")
+        self.assertIn("LibTorch of PEAKBENCH_TORCH_DIR in /usr is not used: it is not the folder of a LibTorch wheel", error)
+
+
+class Machine(Folder):
+    def test_another_architecture(self):
+        self.program("uname", '[ "$1" = -m ] && echo aarch64 || echo Linux\n')
+        for script in ("libtorch", "packages", "quickstart", "test", "oracle"):
+            status, _, error = self.run_script(script)
+            self.assertEqual(status, 1)
+            self.assertIn("this machine is Linux aarch64; Peakbench is built and tested on Linux x86_64", error)
+
+    def test_a_full_disk(self):
+        self.program("df", 'echo header; echo "/dev/x 100 90 10 90% /"\n')
+        status, _, error = self.run_script("libtorch", PEAKBENCH_PYTHON=self.venv())
+        self.assertEqual(status, 1)
+        self.assertIn("Installing LibTorch needs 4 GiB of disk", error)
+        self.assertIn("PEAKBENCH_CACHE", error)
+
+    def test_no_network(self):
+        status, _, error = self.run_script(
+            "libtorch", PEAKBENCH_PYTHON=self.venv(), PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_FIND_LINKS=""
+        )
+        self.assertEqual(status, 1)
+        self.assertIn("could not reach the package index", error)
+        self.assertEqual(list((self.folder / "cache").glob("torch-*/site-packages")), [])
+
+    def venv(self):
+        """A Python that has pip and no torch."""
+        subprocess.run([sys.executable, "-m", "venv", self.folder / "venv"], check=True)
+        return str(self.folder / "venv/bin/python")
+
+
+class Summary(Folder):
+    def test_counts_by_label_and_reasons(self):
+        junit = self.folder / "tests.xml"
+        junit.write_text(
+            '<testsuite><testcase name="a" status="run"/>'
+            '<testcase name="b" status="fail"><failure/></testcase>'
+            '<testcase name="c" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/><system-out>SKIP: no card</system-out></testcase>'
+            '<testcase name="d" status="notrun"><skipped/><system-out>x.cpp:1: Skipped\nno oracle\n</system-out></testcase></testsuite>'
+        )
+        labels = {"a": ["unit"], "b": ["unit"], "c": ["gpu"]}
+        tests = [{"name": n, "properties": [{"name": "LABELS", "value": v}]} for n, v in labels.items()]
+        (self.folder / "tests.json").write_text(json.dumps({"tests": tests + [{"name": "d"}]}))
+        done = subprocess.run(
+            [sys.executable, CI / "summarise_tests.py", junit, self.folder / "tests.json"], capture_output=True, text=True
+        )
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(
+            done.stdout.strip().splitlines(),
+            [
+                "(no label)  1 skipped",
+                "gpu         1 skipped",
+                "unit        1 passed, 1 failed",
+                "skipped, no card: c",
+                "skipped, no oracle: d",
+                "failed: b",
+                "1 passed, 1 failed, 2 skipped",
+            ],
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
