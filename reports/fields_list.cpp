@@ -1,0 +1,274 @@
+// The published list itself. Adding a field: here, in view*.cpp, and regenerate docs/reports.md
+// (its test says how).
+#include "reports/fields.h"
+
+namespace peakbench::reports {
+namespace {
+
+Field text(std::string name, std::string summary) {
+  return {std::move(name), FieldKind::kText, std::move(summary), {}};
+}
+Field flag(std::string name, std::string summary) {
+  return {std::move(name), FieldKind::kFlag, std::move(summary), {}};
+}
+Field object(std::string name, std::string summary, std::vector<Field> fields) {
+  return {std::move(name), FieldKind::kObject, std::move(summary), std::move(fields)};
+}
+Field list(std::string name, std::string summary, std::vector<Field> fields = {}) {
+  return {std::move(name), FieldKind::kList, std::move(summary), std::move(fields)};
+}
+
+std::vector<Field> fact_fields() {
+  return {text("name", "What it is, in words"), text("value", "For people"),
+          text("exact", "The exact figure where `value` is rounded, else empty")};
+}
+
+std::vector<Field> bytes_fields() {
+  return {text("gib", "GiB, three decimals"), text("bytes", "The exact count, with separators"),
+          text("raw", "The exact count, digits only")};
+}
+
+// A difference to the reference.
+std::vector<Field> delta_fields() {
+  return {text("gib", "Signed GiB"), text("bytes", "Signed exact bytes"),
+          text("percent", "Signed per cent of the reference"), flag("less", "Below the reference"),
+          flag("more", "Above the reference")};
+}
+
+std::vector<Field> segment_fields() {
+  return {text("category", "The category's name in run.json"),
+          text("label", "The same in words"),
+          text("colour", "A class for the palette: a known category, or `other`"),
+          text("gib", "GiB, three decimals"),
+          text("bytes", "The exact count"),
+          text("percent", "Per cent of the case's peak"),
+          text("start", "Where it starts, as a fraction of the table's widest bar"),
+          text("width", "Its width, as a fraction of the table's widest bar")};
+}
+
+std::vector<Field> published_fields_of_row() {
+  return {text("original", "As published, with its unit"),
+          text("gib", "Memory: converted to GiB"),
+          text("value", "Throughput: as published"),
+          text("unit", "The unit as published"),
+          text("off_percent",
+               "Ours against the published figure, signed per cent; empty where they cannot be "
+               "compared"),
+          text("source", "Who published it"),
+          text("url", "Where (http or https only)"),
+          text("note", "What to know about it"),
+          text("number", "The number of its source in `sources`")};
+}
+
+std::vector<Field> equivalence_fields() {
+  return {text("label", "Promise and verdict in words"),
+          text("promise", "bit_identical, within_tolerance, different_problem"),
+          text("verdict", "held, broken, not_checked"),
+          flag("held", "The promise held"),
+          flag("broken", "The promise is broken"),
+          flag("not_checked", "Nothing was compared"),
+          flag("different", "Trains a different problem: there is nothing to hold"),
+          text("max_abs_difference", "Largest difference seen"),
+          text("tolerance", "Largest difference allowed"),
+          text("reference_case", "The case compared with"),
+          text("reason", "Why not checked, or what broke")};
+}
+
+std::vector<Field> phase_fields() {
+  return {text("phase", "build, forward, backward, optimizer_step"),
+          text("label", "The same in words"),
+          text("gib", "Peak allocated in the phase"),
+          text("bytes", "The exact count"),
+          text("width", "As a fraction of the case's largest phase"),
+          flag("is_peak", "The case's peak is here")};
+}
+
+std::vector<Field> space_fields() {
+  return {text("space", "cuda:0, cpu, pinned"),
+          text("gib", "Peak allocated"),
+          text("bytes", "The exact count"),
+          text("requested_gib", "Peak asked for"),
+          text("requested_bytes", "The exact count"),
+          text("reserved_gib", "Peak reserved; empty where the space has none"),
+          text("reserved_bytes", "The exact count")};
+}
+
+std::vector<Field> row_fields() {
+  return {text("index", "0-based, within the table"),
+          text("number", "1-based, within the table"),
+          text("anchor", "An id for links, unique in the report"),
+          text("id", "The case id"),
+          text("strategy", "The stack as in the case id"),
+          text("short", "The stack, cut to fit a drawing"),
+          list("parts", "The stack's strategies, one text each",
+               {text("name", "The strategy with its options"),
+                flag("first", "The first of the stack")}),
+          flag("is_reference", "The differences are against this row"),
+          flag("ok", "It ran to its end"),
+          flag("failed", "It did not"),
+          text("status", "ok, out_of_memory, timeout, crashed, unsupported, conflict"),
+          text("status_label", "The same in words"),
+          text("reason", "One sentence: why it failed"),
+          list("oom_facts", "Out of memory: what was asked, what was there", fact_fields()),
+          object("peak", "Peak allocated", bytes_fields()),
+          object("requested", "Peak asked for", bytes_fields()),
+          object("reserved", "Peak reserved (CUDA)", bytes_fields()),
+          object("rss", "Largest resident set of the worker process", bytes_fields()),
+          object("delta", "Peak against the reference", delta_fields()),
+          text("bar", "The peak as a fraction of the table's largest"),
+          flag("is_lowest", "The least memory in the table"),
+          flag("is_fastest", "The least step time in the table"),
+          text("peak_phase", "The phase of the peak, in words"),
+          text("peak_step", "1-based step of the peak"),
+          text("steps", "How many steps were measured"),
+          text("step_ms", "Median step time in milliseconds"),
+          text("step_min_ms", "The fastest step"),
+          text("step_p90_ms", "The 90th percentile"),
+          text("step_count", "How many steps were timed"),
+          text("step_percent", "Median step time against the reference, signed per cent"),
+          flag("slower", "Slower than the reference"),
+          flag("faster", "Faster than the reference"),
+          text("samples_per_second", "From the median"),
+          text("tokens_per_second", "From the median; language models"),
+          text("clock", "Which clock timed it"),
+          text("threads", "Threads of the timed process"),
+          text("throughput_reason", "Why there is no throughput"),
+          list("published_memory", "Published peaks of this model and stack",
+               published_fields_of_row()),
+          list("published_throughput", "Published throughput of this model and stack",
+               published_fields_of_row()),
+          object("equivalence", "Does it train the same?", equivalence_fields()),
+          flag("has_phases", "`phases` is not empty"),
+          flag("has_losses", "`losses` is not empty"),
+          flag("has_facts",
+               "Some of training, settings, losses, duration, trace or failure facts are known"),
+          list("segments", "The peak by category", segment_fields()),
+          list("phases", "Peaks by phase", phase_fields()),
+          list("spaces", "Peaks by space", space_fields()),
+          list("settings", "What the worker ran with", fact_fields()),
+          list("losses", "One loss a measured step"),
+          text("wall", "Start of its first process to the end of its last"),
+          text("trace", "Its trace, relative to the run folder"),
+          text("trace_note", "Why its trace is not shown"),
+          list("emulation", "What the emulated card could not answer", fact_fields())};
+}
+
+std::vector<Field> tick_fields() {
+  return {text("label", "The value at the tick"), text("at", "Its place, 0 to 1")};
+}
+
+std::vector<Field> pareto_fields() {
+  return {list("points", "One a case with both figures",
+               {text("number", "The row's number"), text("strategy", "The stack"),
+                text("short", "The stack, cut to fit a drawing"),
+                text("position", "0-based, among the points"), text("x", "Throughput, 0 to 1"),
+                text("y", "Peak memory, 0 to 1"), text("gib", "Peak memory"),
+                text("rate", "Throughput, in `unit`"),
+                flag("on_front", "No other case is both smaller and faster"),
+                flag("is_reference", "The reference")}),
+          list("front", "Corners of the Pareto front, from left to right",
+               {text("x", "0 to 1"), text("y", "0 to 1")}),
+          list("x_ticks", "Throughput", tick_fields()),
+          list("y_ticks", "Peak memory in GiB", tick_fields()),
+          text("unit", "samples/s or tokens/s"),
+          text("extra_points", "How many points beyond twelve")};
+}
+
+std::vector<Field> best_fields() {
+  return {text("strategy", "The stack"),
+          text("gib", "Its peak"),
+          text("bytes", "The exact count"),
+          text("percent", "Against the reference, signed; empty for the reference itself"),
+          text("step_percent",
+               "Its step time against the reference, signed; empty where it was not timed"),
+          flag("is_reference", "It is the reference"),
+          flag("different", "It trains a different problem"),
+          flag("broken", "Its promise about training is broken")};
+}
+
+std::vector<Field> group_fields() {
+  return {text("index", "0-based"),
+          text("anchor", "An id for links and file names"),
+          text("model", "Model and options"),
+          text("device", "As in the case id"),
+          text("dtype", "The weights' dtype"),
+          text("batch_size", "Samples a step"),
+          text("sequence_length", "Tokens a sample; empty where there are none"),
+          text("run_title", "Its run, where the report has several"),
+          text("reference", "The stack that differences are against"),
+          flag("has_reference", "The reference ran to its end"),
+          flag("emulated", "Figures from an emulated card"),
+          text("card", "The emulated card"),
+          flag("has_throughput", "Some case was timed"),
+          flag("has_tokens", "Some case has tokens a second"),
+          flag("has_published", "Some case has a published peak"),
+          flag("has_published_throughput", "Some case has published throughput"),
+          flag("has_reserved", "Some case has reserved memory"),
+          flag("has_equivalence", "Some case's training was compared"),
+          flag("has_bars", "Some case has a peak by category"),
+          flag("has_spaces", "Some case used more than one space"),
+          text("row_count", "How many rows"),
+          object("lowest", "The case with the least memory", best_fields()),
+          object("lowest_same",
+                 "The least memory among those that train as the reference does; absent where "
+                 "`lowest` does",
+                 best_fields()),
+          object("fastest", "The case with the least step time",
+                 {text("strategy", "The stack"), text("step_ms", "Its median step"),
+                  flag("is_reference", "It is the reference"),
+                  text("percent", "Against the reference, signed")}),
+          text("axis_gib", "The largest peak, for the bars' axis"),
+          list("bar_ticks", "Ticks of the bars' axis", tick_fields()),
+          list("rows", "The cases, failed ones too", row_fields()),
+          list("categories", "The legend: categories that occur, in the order of the bars",
+               {text("category", "Its name in run.json"), text("label", "In words"),
+                text("colour", "A class for the palette"),
+                text("column", "Its place in a legend of five columns, 0 to 4"),
+                text("line", "Its line in such a legend")}),
+          text("peak_picture", "Markdown: file name of the bars; empty where there are none"),
+          text("pareto_picture",
+               "Markdown: file name of memory against throughput; empty where there is none"),
+          object("pareto", "Memory against throughput; absent with fewer than two timed cases",
+                 pareto_fields())};
+}
+
+Field make_root() {
+  return object(
+      "", "",
+      {text("title", "The run's title"), text("created", "When, for people"),
+       text("created_iso", "When, RFC 3339"),
+       flag("interrupted", "Some run was stopped before its end"),
+       flag("several_runs", "The report joins several runs"),
+       text("case_count", "Cases with an outcome"), text("ok_count", "Of these, `ok`"),
+       text("failed_count", "Of these, not `ok`; empty if none"),
+       text("pending_count", "Planned and not run; empty if none"), list("pending", "Their ids"),
+       flag("has_emulated", "Some figures come from an emulated card"),
+       flag("has_measured", "Some figures come from a real device"),
+       flag("has_sources", "Some published figure is shown"),
+       flag("has_not_measured", "`not_measured` is not empty"),
+       flag("mixed", "Both: they are never compared with each other"),
+       list("groups", "One table each: cases that differ by strategy only", group_fields()),
+       list("sources", "Published figures' sources, numbered",
+            {text("number", "1-based"), text("anchor", "An id for links"), text("source", "Who"),
+             text("url", "Where")}),
+       list("runs", "How the figures were obtained",
+            {text("title", "The run's title"), text("created", "When, for people"),
+             text("status", "complete, interrupted, running"),
+             text("command", "As typed, quoted for a shell"), text("suite", "Suite file"),
+             text("schema_version", "Of run.json"),
+             list("environment", "Where it ran", fact_fields()),
+             list("settings", "How it was measured", fact_fields())}),
+       list(
+           "not_measured", "What was not measured, and why",
+           {text("what", "What is missing"), text("reason", "Why"), text("count", "How many cases"),
+            flag("one", "It is one case"), list("cases", "Their ids, the first few")})});
+}
+
+}  // namespace
+
+const Field& published_fields() {
+  static const Field root = make_root();
+  return root;
+}
+
+}  // namespace peakbench::reports

@@ -1,0 +1,37 @@
+// How people read a figure: GiB everywhere, three decimals; counts with separators; times in the
+// unit that fits. Bytes stay exact beside it. Pure, independent of the locale.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace peakbench::reports {
+
+std::string gib(std::int64_t bytes);          // "5.670"; "<0.001" for little, "0" for none
+std::string signed_gib(std::int64_t bytes);   // "−1.102", "+0.010", "0"
+std::string grouped(std::int64_t value);      // "6,087,938,768"
+std::string percent(double fraction);         // 0.1944 -> "19.4"
+std::string signed_percent(double fraction);  // -0.1944 -> "−19.4", "0.0"
+std::string decimal(double value,
+                    int significant_digits);  // "1,234", "12.3", "0.0123": never an exponent
+std::string plain_number(double value);       // shortest text that reads back as the same: "4.8"
+std::string fraction(double value);    // for geometry: four decimals, a dot, no trailing zeros
+std::string scientific(double value);  // "1.2e-06", "0"
+std::string milliseconds(std::int64_t nanoseconds);  // "812.3"
+std::string duration(std::int64_t nanoseconds);      // "812 ms", "12.3 s", "3 min 05 s"
+std::string date_for_people(
+    const std::string& rfc3339);  // "2026-11-03 14:05 UTC"; as given if not such a date
+
+// A published figure's unit. Bytes for a memory unit (GB is 10^9, GiB is 2^30); nullopt for any
+// other.
+std::optional<double> bytes_of(double value, const std::string& unit);
+
+enum class Rate { kSamplesPerSecond, kTokensPerSecond, kSecondsPerStep };
+struct PublishedRate {
+  Rate rate;
+  double value;  // in the rate's own unit
+};
+std::optional<PublishedRate> rate_of(double value, const std::string& unit);
+
+}  // namespace peakbench::reports

@@ -1,0 +1,38 @@
+// Reports of finished (or interrupted) runs: pure functions of records and templates to bytes, and
+// the one function that reads run files and writes the reports beside them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "result/run.h"
+
+namespace peakbench::reports {
+
+struct ReportOptions {
+  std::vector<std::string> formats{"html", "markdown"};
+  std::string output_directory;    // created where it is missing
+  std::string template_directory;  // the user's: each file in it replaces ours; empty = none
+  std::string builtin_template_directory;  // holds html/ and markdown/
+};
+
+// Reads the runs (run.json or its folder), writes index.html, report.md and the pictures that
+// report.md shows, and returns the paths written, the report to open first. Nothing is written
+// before everything is rendered. Throws ConfigError: unknown format, a template with an unknown
+// field (file and line), a folder that cannot be written; RunFileError for a run file that cannot
+// be read.
+std::vector<std::string> write_reports(const std::vector<std::string>& run_paths,
+                                       const ReportOptions& options);
+
+// The same without touching the output folder: file name -> bytes. `folders` are the runs' own
+// folders, where traces are looked for; an empty one means that the run has no traces.
+std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
+                                          const std::vector<std::string>& folders,
+                                          const ReportOptions& options);
+
+// The answer for a terminal of `width` columns, in UTF-8; a narrow one gets fewer columns. Ends
+// with a newline.
+std::string main_table(const result::Run& run, int width);
+
+}  // namespace peakbench::reports

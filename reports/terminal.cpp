@@ -1,0 +1,142 @@
+// The main table for a terminal: the same view as the other reports, as many columns as fit.
+#include <algorithm>
+#include <functional>
+
+#include "reports/report.h"
+#include "reports/text.h"
+#include "reports/view.h"
+
+namespace peakbench::reports {
+namespace {
+
+using nlohmann::json;
+
+struct Column {
+  std::string heading;
+  int importance;  // 0 stays longest
+  std::function<std::string(const json& row)> cell;
+};
+
+std::string text(const json& row, const char* field) { return row[field].get<std::string>(); }
+
+std::string published(const json& row) {
+  const json& figures = row["published_memory"];
+  return figures.empty() ? "" : text(figures[0], "gib") + " (" + text(figures[0], "original") + ")";
+}
+
+std::string member(const json& row, const char* object, const char* field) {
+  return row[object].is_object() ? text(row[object], field) : "";
+}
+
+std::string delta(const json& row) {
+  const std::string percent = member(row, "delta", "percent");
+  return percent.empty() ? "" : percent + "%";
+}
+
+std::string step_delta(const json& row) {
+  const std::string percent = text(row, "step_percent");
+  return percent.empty() ? "" : percent + "%";
+}
+
+std::vector<Column> columns_of(const json& group) {
+  std::vector<Column> columns{
+      {"peak GiB", 0, [](const json& row) { return member(row, "peak", "gib"); }},
+      {"memory", 1, delta}};
+  if (group["has_published"]) columns.push_back({"published", 4, published});
+  if (group["has_throughput"]) {
+    columns.push_back({"ms/step", 2, [](const json& row) { return text(row, "step_ms"); }});
+    columns.push_back({"time", 3, step_delta});
+  }
+  if (group["has_equivalence"]) {
+    columns.push_back(
+        {"training", 5, [](const json& row) { return member(row, "equivalence", "label"); }});
+  }
+  return columns;
+}
+
+int width_of(const Column& column, const json& rows) {
+  int width = display_width(column.heading);
+  for (const json& row : rows) width = std::max(width, display_width(column.cell(row)));
+  return width;
+}
+
+std::string left(const std::string& text, int width) {
+  const std::string fitted = fit(text, width);
+  return fitted +
+         std::string(static_cast<std::size_t>(std::max(0, width - display_width(fitted))), ' ');
+}
+
+std::string right(const std::string& text, int width) {
+  return std::string(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ') +
+         text;
+}
+
+// Drops the least important columns until names have at least 16 columns; then gives names what is
+// left.
+int fit_columns(std::vector<Column>& columns, const json& rows, int width) {
+  int widest_name = 8;
+  for (const json& row : rows)
+    widest_name = std::max(widest_name, display_width(text(row, "strategy")));
+  for (;;) {
+    int used = 0;
+    for (const Column& column : columns) used += 2 + width_of(column, rows);
+    if (width - used >= std::min(widest_name, 18) || columns.size() == 1) {
+      return std::clamp(width - used, std::min(8, width), widest_name);
+    }
+    columns.erase(std::max_element(
+        columns.begin(), columns.end(),
+        [](const Column& a, const Column& b) { return a.importance < b.importance; }));
+  }
+}
+
+std::string heading(const json& group) {
+  std::string line = text(group, "model") + "  " + text(group, "device") + " " +
+                     text(group, "dtype") + " batch " + text(group, "batch_size");
+  if (!text(group, "sequence_length").empty())
+    line += " sequence " + text(group, "sequence_length");
+  if (!text(group, "run_title").empty()) line += "  (" + text(group, "run_title") + ")";
+  return line;
+}
+
+std::string without_trailing_spaces(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+std::string table(const json& group, int width) {
+  const json& rows = group["rows"];
+  std::vector<Column> columns = columns_of(group);
+  const int name_width = fit_columns(columns, rows, width);
+  std::string out = without_trailing_spaces(fit(heading(group), width));
+  if (group["emulated"])
+    out +=
+        without_trailing_spaces(fit("Emulated card: the allocator's own bytes, no times.", width));
+  std::string line = left("strategy", name_width);
+  for (const Column& column : columns) line += "  " + right(column.heading, width_of(column, rows));
+  out += without_trailing_spaces(line);
+  for (const json& row : rows) {
+    line = left(text(row, "strategy"), name_width);
+    if (row["failed"]) {
+      const std::string reason = text(row, "reason");
+      line = fit(line + "  " + text(row, "status_label") + (reason.empty() ? "" : ": " + reason),
+                 width);
+    } else {
+      for (const Column& column : columns)
+        line += "  " + right(column.cell(row), width_of(column, rows));
+    }
+    out += without_trailing_spaces(line);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string main_table(const result::Run& run, int width) {
+  const json view = make_view({run});
+  std::string out;
+  for (const json& group : view["groups"])
+    out += (out.empty() ? "" : "\n") + table(group, std::max(width, 20));
+  return out.empty() ? "No case has ended yet.\n" : out;
+}
+
+}  // namespace peakbench::reports

@@ -1,0 +1,241 @@
+#include "reports/text.h"
+
+#include <cctype>
+#include <string_view>
+
+namespace peakbench::reports {
+namespace {
+
+constexpr std::string_view kReplacement = "\uFFFD";
+
+std::string json_text(const nlohmann::json& value) {
+  return value.is_string() ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Bytes of the valid UTF-8 character at `at`, 0 if there is none (overlong forms and surrogates are
+// invalid).
+std::size_t character_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) {
+    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U;
+  };
+  const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead < 0xE0) return follows(1) ? 2 : 0;
+  if (lead >= 0xE0 && lead < 0xF0) {
+    const bool bad = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) >= 0xA0);
+    return !bad && follows(1) && follows(2) ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead < 0xF5) {
+    const bool bad = (lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) >= 0x90);
+    return !bad && follows(1) && follows(2) && follows(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+char32_t code_point(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first;
+  char32_t value = first & (0x7FU >> character.size());
+  for (const char c : character.substr(1))
+    value = value << 6U | (static_cast<unsigned char>(c) & 0x3FU);
+  return value;
+}
+
+bool is_control(char32_t c) {
+  const bool bidirectional = (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || bidirectional || c == 0x2028 || c == 0x2029;
+}
+
+template <typename Visit>
+void for_each_character(std::string_view text, Visit visit) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_length(text, at);
+    visit(length ? text.substr(at, length) : kReplacement);
+    at += length ? length : 1;
+  }
+}
+
+int columns_of(char32_t c) {
+  const auto in = [c](char32_t from, char32_t to) { return c >= from && c <= to; };
+  if (in(0x300, 0x36F) || in(0x200B, 0x200F) || in(0xFE00, 0xFE0F)) return 0;
+  const bool wide = in(0x1100, 0x115F) || in(0x2E80, 0xA4CF) || in(0xAC00, 0xD7A3) ||
+                    in(0xF900, 0xFAFF) || in(0xFE30, 0xFE6F) || in(0xFF00, 0xFF60) ||
+                    in(0x1F300, 0x1FAFF) || in(0x20000, 0x3FFFD);
+  return wide ? 2 : 1;
+}
+
+std::string quoted(const std::string& argument) {
+  static constexpr std::string_view kSafe = "_-./=+,:@%";
+  bool safe = !argument.empty(), plain = true;
+  for (const unsigned char c : argument) {
+    safe = safe && (std::isalnum(c) || kSafe.find(static_cast<char>(c)) != std::string_view::npos);
+    plain = plain && c >= 0x20 && c != 0x7F;
+  }
+  if (safe) return argument;
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string result = plain ? "'" : "$'";
+  for (const unsigned char c : argument) {
+    if (plain) {
+      result += c == '\'' ? std::string("'\\''") : std::string(1, static_cast<char>(c));
+    } else if (c < 0x20 || c == 0x7F) {
+      result += {'\\', 'x', kHex[c >> 4U], kHex[c & 15U]};
+    } else {
+      if (c == '\'' || c == '\\') result += '\\';
+      result += static_cast<char>(c);
+    }
+  }
+  return result + "'";
+}
+
+}  // namespace
+
+std::string printable(const std::string& text) {
+  std::string result;
+  for_each_character(text, [&](std::string_view character) {
+    const char32_t c = code_point(character);
+    if (c == '\n' || c == '\t' || c == '\r') {
+      result += ' ';
+    } else {
+      result += is_control(c) ? kReplacement : character;
+    }
+  });
+  return result;
+}
+
+std::string escape_html(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      case '\'':
+        result += "&#39;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+// Marks are escaped where they could mean something, so that the file reads well as it is, too.
+std::string escape_markdown(const std::string& text) {
+  static constexpr std::string_view kMarks = "\\`*[]|~$", kAtStart = "#+-=";
+  const auto at = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+  };
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool in_word = i > 0 && std::isalnum(at(i - 1)) && std::isalnum(at(i + 1));
+    const bool starts_block = i == 0 && kAtStart.find(c) != std::string_view::npos &&
+                              (at(1) == ' ' || at(1) == 0 || at(1) == at(0));
+    const bool escaped = kMarks.find(c) != std::string_view::npos || (c == '_' && !in_word) ||
+                         starts_block || (c == '#' && std::isdigit(at(i + 1)));
+    if (c == '<') {
+      result += "&lt;";
+    } else if (c == '>') {
+      result += "&gt;";
+    } else if (c == '&') {
+      result += "&amp;";
+    } else if (c == '@') {
+      result += "&#64;";  // never a mention of a user
+    } else if (c == ':' && (std::isalpha(at(i + 1)) || at(i + 1) == '/')) {
+      result += "&#58;";  // never an emoji code, never an address that links itself
+    } else {
+      if (escaped) result += '\\';
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string as_script_json(const std::string& json) {
+  std::string result;
+  for (const char c : json) result += c == '<' ? std::string("\\u003c") : std::string(1, c);
+  return result;
+}
+
+std::string shell_quoted(const std::vector<std::string>& arguments) {
+  std::string line;
+  for (const std::string& argument : arguments)
+    line += (line.empty() ? "" : " ") + quoted(argument);
+  return line;
+}
+
+std::string web_address(const std::string& url) {
+  const bool web = url.rfind("https://", 0) == 0 || url.rfind("http://", 0) == 0;
+  if (!web) return "";
+  static constexpr std::string_view kAllowed = "-._~:/?#@!$&*+,;=%";
+  for (const unsigned char c : url) {
+    if (!std::isalnum(c) && kAllowed.find(static_cast<char>(c)) == std::string_view::npos)
+      return "";
+  }
+  return url;
+}
+
+std::string file_stem(const std::string& text) {
+  std::string stem;
+  for (const unsigned char c : text) {
+    if (std::isalnum(c)) {
+      stem += static_cast<char>(std::tolower(c));
+    } else if (!stem.empty() && stem.back() != '-') {
+      stem += '-';
+    }
+    if (stem.size() == 60) break;
+  }
+  while (!stem.empty() && stem.back() == '-') stem.pop_back();
+  return stem.empty() ? "x" : stem;
+}
+
+std::string selection_text(const result::Selection& selection) {
+  std::string text = selection.id;
+  for (const auto& [name, value] : selection.options.items())
+    text += "," + name + "=" + json_text(value);
+  return text;
+}
+
+std::string stack_text(const result::CaseSpec& spec) {
+  std::string text;
+  for (const result::Selection& strategy : spec.strategies) {
+    text += (text.empty() ? "" : "+") + selection_text(strategy);
+  }
+  return text;
+}
+
+int display_width(const std::string& text) {
+  int width = 0;
+  for_each_character(
+      text, [&](std::string_view character) { width += columns_of(code_point(character)); });
+  return width;
+}
+
+std::string fit(const std::string& text, int columns) {
+  if (display_width(text) <= columns) return text;
+  std::string result;
+  int width = 0;
+  for_each_character(text, [&](std::string_view character) {
+    const int wide = columns_of(code_point(character));
+    if (width >= 0 && width + wide <= columns - 1) {
+      result += character;
+      width += wide;
+    } else {
+      width = -1;  // full: nothing after the first character that does not fit
+    }
+  });
+  return columns > 0 ? result + "\u2026" : result;
+}
+
+}  // namespace peakbench::reports

@@ -1,0 +1,32 @@
+// Text made safe to show: names come from plugins, suites and command lines, and may hold anything.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "result/case.h"
+
+namespace peakbench::reports {
+
+// Valid UTF-8 without control characters: each offending byte or character becomes U+FFFD; newline
+// and tab a space.
+std::string printable(const std::string& text);
+
+std::string escape_html(const std::string& text);      // text and quoted attributes
+std::string escape_markdown(const std::string& text);  // GitHub's dialect, table cells included
+std::string as_script_json(const std::string& json);   // JSON that may stand inside <script>
+
+std::string shell_quoted(
+    const std::vector<std::string>& arguments);   // one line, whatever the arguments hold
+std::string web_address(const std::string& url);  // as given if http or https, else empty
+std::string file_stem(const std::string& text);   // a-z 0-9 and dashes, at most 60, never empty
+
+std::string selection_text(const result::Selection& selection);  // lora,rank=16
+std::string stack_text(const result::CaseSpec& spec);            // lora,rank=16+checkpointing
+
+// Columns a terminal uses for the text (wide characters two, combining ones none), and the text cut
+// to fit.
+int display_width(const std::string& text);
+std::string fit(const std::string& text, int columns);
+
+}  // namespace peakbench::reports

@@ -1,0 +1,283 @@
+#include "reports/view.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "reports/fields.h"
+#include "reports/format.h"
+#include "reports/text.h"
+#include "reports/words.h"
+
+namespace peakbench::reports {
+namespace {
+
+using nlohmann::json;
+using result::CaseResult;
+using result::Run;
+
+bool ran(const CaseResult& result) { return result.status == result::Status::kOk; }
+
+template <typename Members, typename Predicate>
+bool any(const Members& members, Predicate predicate) {
+  return std::any_of(members.begin(), members.end(), predicate);
+}
+
+auto group_key(const result::CaseSpec& spec) {
+  return std::make_tuple(selection_text(spec.model), spec.device, spec.device_options.dump(),
+                         spec.dtype, spec.batch_size, spec.sequence_length.value_or(-1));
+}
+
+json legend(const Group& group) {
+  std::set<std::string> present;
+  for (const CaseResult* result : group.cases) {
+    if (!result->memory) continue;
+    for (const auto& [category, bytes] : result->memory->at_peak) {
+      if (bytes != 0) present.insert(category);
+    }
+  }
+  json list = json::array();
+  for (const std::string& category : in_stacking_order({present.begin(), present.end()})) {
+    list.push_back({{"category", printable(category)},
+                    {"label", printable(category_label(category))},
+                    {"colour", category_colour(category)},
+                    {"column", std::to_string(list.size() % 5)},
+                    {"line", std::to_string(list.size() / 5)}});
+  }
+  return list;
+}
+
+std::string against(double ours, double reference) {
+  return reference == 0 ? "" : signed_percent(ours / reference - 1);
+}
+
+std::string step_against_reference(const CaseResult& result, const Group& group) {
+  if (!result.throughput || !group.reference || !group.reference->throughput) return "";
+  return against(static_cast<double>(result.throughput->step_ns.median),
+                 static_cast<double>(group.reference->throughput->step_ns.median));
+}
+
+template <typename Figure>
+const CaseResult* least(const Group& group, Figure figure) {
+  const CaseResult* best = nullptr;
+  for (const CaseResult* result : group.cases) {
+    if (!ran(*result) || !figure(*result)) continue;
+    if (!best || *figure(*result) < *figure(*best)) best = result;
+  }
+  return best;
+}
+
+std::optional<std::int64_t> peak_of(const CaseResult& result) {
+  return result.memory ? std::optional(result.memory->peak_allocated_bytes) : std::nullopt;
+}
+
+std::optional<std::int64_t> step_of(const CaseResult& result) {
+  return result.throughput ? std::optional(result.throughput->step_ns.median) : std::nullopt;
+}
+
+bool breaks_promise(const CaseResult& result) {
+  return result.equivalence && result.equivalence->verdict == "broken";
+}
+
+bool trains_differently(const CaseResult& result) {
+  return result.equivalence && result.equivalence->promise == "different_problem";
+}
+
+std::optional<std::int64_t> peak_of_same_training(const CaseResult& result) {
+  return trains_differently(result) || breaks_promise(result) ? std::nullopt : peak_of(result);
+}
+
+json lowest_view(const CaseResult* lowest, const Group& group) {
+  if (!lowest) return false;
+  const std::int64_t bytes = *peak_of(*lowest);
+  const bool is_reference = lowest == group.reference;
+  json view = bytes_view(bytes);
+  view.erase("raw");
+  view["strategy"] = printable(stack_text(lowest->spec));
+  view["is_reference"] = is_reference;
+  view["different"] = trains_differently(*lowest);
+  view["broken"] = breaks_promise(*lowest);
+  if (!is_reference && group.reference && group.reference->memory) {
+    view["percent"] =
+        against(static_cast<double>(bytes), static_cast<double>(*peak_of(*group.reference)));
+    view["step_percent"] = step_against_reference(*lowest, group);
+  }
+  return view;
+}
+
+json fastest_view(const CaseResult* fastest, const Group& group) {
+  if (!fastest) return false;
+  return {{"strategy", printable(stack_text(fastest->spec))},
+          {"step_ms", milliseconds(*step_of(*fastest))},
+          {"is_reference", fastest == group.reference},
+          {"percent", fastest == group.reference ? "" : step_against_reference(*fastest, group)}};
+}
+
+json rows_view(const Group& group, std::size_t index, Sources& sources) {
+  const CaseResult* lowest = least(group, peak_of);
+  const CaseResult* fastest = least(group, step_of);
+  json rows = json::array();
+  for (std::size_t i = 0; i < group.cases.size(); ++i) {
+    json row = row_view(*group.cases[i], group, sources);
+    row["index"] = std::to_string(i);
+    row["number"] = std::to_string(i + 1);
+    row["anchor"] = "group-" + std::to_string(index + 1) + "-" + std::to_string(i + 1);
+    row["is_lowest"] = group.cases[i] == lowest;
+    row["is_fastest"] = group.cases[i] == fastest;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+json group_flags(const Group& group, const json& rows) {
+  const auto some = [&](const char* field) {
+    return any(rows,
+               [field](const json& row) { return row.contains(field) && !row[field].empty(); });
+  };
+  return {{"has_reference", group.reference != nullptr},
+          {"emulated", any(group.cases, [](const CaseResult* c) { return is_emulated(*c); })},
+          {"has_throughput",
+           any(group.cases, [](const CaseResult* c) { return c->throughput.has_value(); })},
+          {"has_tokens", any(group.cases,
+                             [](const CaseResult* c) {
+                               return c->throughput && c->throughput->tokens_per_second;
+                             })},
+          {"has_published", some("published_memory")},
+          {"has_published_throughput", some("published_throughput")},
+          {"has_reserved", some("reserved")},
+          {"has_equivalence", some("equivalence")},
+          {"has_bars", some("segments")},
+          {"has_spaces", any(group.cases, [](const CaseResult* c) {
+             return c->memory && c->memory->spaces.size() > 1;
+           })}};
+}
+
+json group_view(const Group& group, std::size_t index, bool several_runs, Sources& sources) {
+  const result::CaseSpec& spec = group.cases.front()->spec;
+  json rows = rows_view(group, index, sources);
+  json view = group_flags(group, rows);
+  const auto number = std::to_string(index + 1);
+  const std::string stem = number + "-" + file_stem(selection_text(spec.model));
+  view["index"] = std::to_string(index);
+  view["anchor"] = "group-" + number;
+  view["model"] = printable(selection_text(spec.model));
+  view["device"] = printable(spec.device);
+  view["dtype"] = printable(spec.dtype);
+  view["batch_size"] = grouped(spec.batch_size);
+  if (spec.sequence_length) view["sequence_length"] = grouped(*spec.sequence_length);
+  if (several_runs) view["run_title"] = printable(group.run->title);
+  view["reference"] = printable(group.run->reference);
+  for (const CaseResult* result : group.cases) {
+    if (result->emulation) view["card"] = printable(result->emulation->card);
+  }
+  view["row_count"] = std::to_string(group.cases.size());
+  const CaseResult* lowest = least(group, peak_of);
+  const CaseResult* same = least(group, peak_of_same_training);
+  view["lowest"] = lowest_view(lowest, group);
+  if (same != lowest && same != group.reference) view["lowest_same"] = lowest_view(same, group);
+  view["fastest"] = fastest_view(least(group, step_of), group);
+  const auto axis = static_cast<double>(widest_bar(group)) / (1024.0 * 1024 * 1024);
+  view["axis_gib"] = gib(widest_bar(group));
+  view["bar_ticks"] = ticks_view(0, axis, 5);
+  view["categories"] = legend(group);
+  view["pareto"] = pareto_view(group);
+  if (view["has_bars"].get<bool>()) view["peak_picture"] = "peak-" + stem + ".svg";
+  if (view["pareto"].is_object()) view["pareto_picture"] = "pareto-" + stem + ".svg";
+  view["rows"] = std::move(rows);
+  return view;
+}
+
+template <typename Predicate>
+std::size_t count_cases(const std::vector<Run>& runs, Predicate predicate) {
+  std::size_t count = 0;
+  for (const Run& run : runs)
+    count += static_cast<std::size_t>(std::count_if(run.cases.begin(), run.cases.end(), predicate));
+  return count;
+}
+
+std::string unless_zero(std::size_t count) {
+  return count ? grouped(static_cast<std::int64_t>(count)) : "";
+}
+
+void add_counts(const std::vector<Run>& runs, json& view) {
+  const std::size_t all = count_cases(runs, [](const CaseResult&) { return true; });
+  const std::size_t ok = count_cases(runs, ran);
+  const std::size_t emulated = count_cases(runs, is_emulated);
+  json pending = json::array();
+  for (const Run& run : runs) {
+    for (const std::string& id : run.pending) pending.push_back(printable(id));
+  }
+  view["case_count"] = grouped(static_cast<std::int64_t>(all));
+  view["ok_count"] = grouped(static_cast<std::int64_t>(ok));
+  view["failed_count"] = unless_zero(all - ok);
+  view["pending_count"] = unless_zero(pending.size());
+  view["pending"] = std::move(pending);
+  view["has_emulated"] = emulated > 0;
+  view["has_measured"] = emulated < all;
+  view["mixed"] = emulated > 0 && emulated < all;
+}
+
+}  // namespace
+
+bool is_emulated(const CaseResult& result) {
+  return result.emulation.has_value() || result.spec.device.rfind("emulated:", 0) == 0;
+}
+
+std::int64_t widest_bar(const Group& group) {
+  std::int64_t widest = 1;
+  for (const CaseResult* result : group.cases)
+    widest = std::max(widest, peak_of(*result).value_or(0));
+  return widest;
+}
+
+std::vector<Group> group_cases(const std::vector<Run>& runs) {
+  std::vector<Group> groups;
+  for (const Run& run : runs) {
+    std::map<decltype(group_key(std::declval<result::CaseSpec>())), std::size_t> places;
+    for (const CaseResult& result : run.cases) {
+      const auto [found, is_new] = places.try_emplace(group_key(result.spec), groups.size());
+      if (is_new) groups.push_back({&run, {}, nullptr});
+      Group& group = groups[found->second];
+      group.cases.push_back(&result);
+      if (ran(result) && stack_text(result.spec) == run.reference) group.reference = &result;
+    }
+  }
+  return groups;
+}
+
+std::string Sources::number(const result::Published& published) {
+  const std::string source = printable(published.source), url = web_address(published.url);
+  for (const json& known : list_) {
+    if (known["source"] == source && known["url"] == url) return known["number"];
+  }
+  const std::string number = std::to_string(list_.size() + 1);
+  list_.push_back(
+      {{"number", number}, {"anchor", "source-" + number}, {"source", source}, {"url", url}});
+  return number;
+}
+
+nlohmann::json make_view(const std::vector<Run>& runs) {
+  json view = json::object();
+  const bool several = runs.size() > 1;
+  Sources sources;
+  json groups = json::array();
+  for (const Group& group : group_cases(runs))
+    groups.push_back(group_view(group, groups.size(), several, sources));
+  json run_views = json::array();
+  for (const Run& run : runs) run_views.push_back(run_view(run));
+  view["title"] = runs.empty() ? "" : printable(runs.front().title);
+  view["created"] = runs.empty() ? "" : printable(date_for_people(runs.front().created));
+  view["created_iso"] = runs.empty() ? "" : printable(runs.front().created);
+  view["interrupted"] = any(runs, [](const Run& run) { return run.status != "complete"; });
+  view["several_runs"] = several;
+  add_counts(runs, view);
+  view["groups"] = std::move(groups);
+  view["sources"] = sources.view();
+  view["has_sources"] = !view["sources"].empty();
+  view["runs"] = std::move(run_views);
+  view["not_measured"] = not_measured_view(runs);
+  view["has_not_measured"] = !view["not_measured"].empty();
+  return complete(view, published_fields());
+}
+
+}  // namespace peakbench::reports

@@ -1,0 +1,50 @@
+// The view model: from records to the fields that templates show (reports/fields.h). Pure.
+//
+// A group is a table: cases that differ by strategy only (same run, model, device, dtype, batch,
+// sequence length). So an emulated card's figures never stand in one table with a measured
+// device's.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "result/run.h"
+
+namespace peakbench::reports {
+
+nlohmann::json make_view(const std::vector<result::Run>& runs);
+
+// The parts, each in a source of its own.
+struct Group {
+  const result::Run* run = nullptr;
+  std::vector<const result::CaseResult*> cases;   // plan order
+  const result::CaseResult* reference = nullptr;  // ran to its end, or nullptr
+};
+
+std::vector<Group> group_cases(const std::vector<result::Run>& runs);
+
+// Numbers the sources of published figures in order of appearance.
+class Sources {
+ public:
+  std::string number(const result::Published& published);
+  nlohmann::json view() const { return list_; }
+
+ private:
+  nlohmann::json list_ = nlohmann::json::array();
+};
+
+nlohmann::json row_view(const result::CaseResult& result, const Group& group, Sources& sources);
+nlohmann::json bytes_view(std::int64_t bytes);
+nlohmann::json pareto_view(const Group& group);  // false with fewer than two points
+nlohmann::json ticks_view(double low, double high,
+                          int about);  // round values between, placed 0 to 1
+nlohmann::json run_view(const result::Run& run);
+nlohmann::json not_measured_view(const std::vector<result::Run>& runs);
+// Any JSON as named facts, nested names joined; `_bytes` and `_ns` in people's units.
+nlohmann::json facts_view(const nlohmann::ordered_json& object);
+
+bool is_emulated(const result::CaseResult& result);
+std::int64_t widest_bar(const Group& group);  // the largest peak of the group's cases, at least 1
+
+}  // namespace peakbench::reports

@@ -1,0 +1,80 @@
+#include "reports/words.h"
+
+#include <algorithm>
+#include <array>
+
+namespace peakbench::reports {
+namespace {
+
+constexpr std::array kCategories{
+    "parameter", "buffer",         "optimizer_state",       "gradient",
+    "input",     "activation",     "recomputed_activation", "temporary",
+    "workspace", "allocator_slack"};
+constexpr std::array kPhases{"build", "forward", "backward", "optimizer_step"};
+
+template <typename Known>
+std::size_t place(const Known& known, const std::string& name) {
+  return static_cast<std::size_t>(std::find(known.begin(), known.end(), name) - known.begin());
+}
+
+template <typename Known>
+std::vector<std::string> in_order(const Known& known, std::vector<std::string> names) {
+  std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    const std::size_t left = place(known, a), right = place(known, b);
+    return left != right ? left < right : a < b;
+  });
+  return names;
+}
+
+}  // namespace
+
+std::string spaced(const std::string& identifier) {
+  std::string words = identifier;
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
+std::string category_label(const std::string& category) { return spaced(category); }
+
+std::string category_colour(const std::string& category) {
+  return place(kCategories, category) < kCategories.size() ? category : "other";
+}
+
+std::vector<std::string> in_stacking_order(std::vector<std::string> categories) {
+  return in_order(kCategories, std::move(categories));
+}
+
+std::string phase_label(const std::string& phase) { return spaced(phase); }
+
+std::vector<std::string> in_phase_order(std::vector<std::string> phases) {
+  return in_order(kPhases, std::move(phases));
+}
+
+std::string status_label(result::Status status) {
+  switch (status) {
+    case result::Status::kOk:
+      return "ok";
+    case result::Status::kOutOfMemory:
+      return "out of memory";
+    case result::Status::kTimeout:
+      return "timeout";
+    case result::Status::kCrashed:
+      return "crashed";
+    case result::Status::kUnsupported:
+      return "unsupported";
+    case result::Status::kConflict:
+      return "conflict";
+  }
+  return "";
+}
+
+std::string equivalence_label(const result::Equivalence& equivalence) {
+  if (equivalence.promise == "different_problem") return "different problem";
+  const bool exact = equivalence.promise == "bit_identical";
+  const std::string promise = exact ? "bit-identical" : spaced(equivalence.promise);
+  if (equivalence.verdict == "held") return promise;
+  if (equivalence.verdict == "broken") return "not " + promise;
+  return promise + ", not checked";
+}
+
+}  // namespace peakbench::reports

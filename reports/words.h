@@ -1,0 +1,26 @@
+// The words that people read for the ids that records hold, and the order in which categories are
+// stacked. An id this version does not know is shown as it is, with spaces.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "result/case.h"
+
+namespace peakbench::reports {
+
+std::string category_label(const std::string& category);
+// A class of the palette: the category itself, or "other" for one this version does not know.
+std::string category_colour(const std::string& category);
+// Known categories in the order of the bars (what stays for the whole step first), then the others
+// by name.
+std::vector<std::string> in_stacking_order(std::vector<std::string> categories);
+
+std::string phase_label(const std::string& phase);
+std::vector<std::string> in_phase_order(std::vector<std::string> phases);
+
+std::string status_label(result::Status status);
+std::string equivalence_label(const result::Equivalence& equivalence);
+std::string spaced(const std::string& identifier);  // "largest_free" -> "largest free"
+
+}  // namespace peakbench::reports

@@ -1,0 +1,1 @@
+// looks are not compared

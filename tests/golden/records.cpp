@@ -1,0 +1,308 @@
+#include "records.h"
+
+namespace peakbench::golden {
+namespace {
+
+using result::CaseResult;
+using result::Memory;
+using result::Run;
+using result::Selection;
+using result::Status;
+
+struct Setting {
+  Selection model;
+  std::string device = "cpu";
+  std::int64_t batch = 1;
+  std::optional<std::int64_t> sequence;
+};
+
+std::string stack_of(const std::vector<Selection>& strategies) {
+  std::string text;
+  for (const Selection& strategy : strategies) text += (text.empty() ? "" : "+") + strategy.id;
+  return text;
+}
+
+CaseResult make_case(const Setting& setting, std::vector<Selection> strategies) {
+  CaseResult result;
+  result.spec.model = setting.model;
+  result.spec.id = setting.model.id + "/" + stack_of(strategies) + "/" + setting.device +
+                   "/fp32/b" + std::to_string(setting.batch);
+  if (setting.sequence) result.spec.id += "/s" + std::to_string(*setting.sequence);
+  result.spec.slug = "case";
+  result.spec.strategies = std::move(strategies);
+  result.spec.device = setting.device;
+  result.spec.dtype = "fp32";
+  result.spec.batch_size = setting.batch;
+  result.spec.sequence_length = setting.sequence;
+  return result;
+}
+
+void set_memory(CaseResult& result, std::map<std::string, std::int64_t> at_peak,
+                const std::string& phase) {
+  Memory memory;
+  for (const auto& [category, bytes] : at_peak) memory.peak_allocated_bytes += bytes;
+  memory.peak_requested_bytes = memory.peak_allocated_bytes -
+                                (at_peak.count("allocator_slack") ? at_peak["allocator_slack"] : 0);
+  memory.at_peak = std::move(at_peak);
+  memory.peak_phase = phase;
+  memory.peak_step = 1;
+  memory.steps = 3;
+  const std::int64_t peak = memory.peak_allocated_bytes;
+  const auto part = [peak](int percent) {
+    return result::PhaseMemory{peak / 100 * percent, peak / 100 * percent};
+  };
+  memory.phases = {{"build", part(22)},
+                   {"forward", part(81)},
+                   {"backward", part(92)},
+                   {"optimizer_step", part(88)}};
+  memory.phases[phase] = {peak, memory.peak_requested_bytes};
+  memory.spaces = {{result.spec.device.rfind("emulated", 0) == 0 ? "cuda:0" : "cpu",
+                    {peak, memory.peak_requested_bytes, {}}}};
+  memory.worker_peak_rss_bytes = result.emulation ? 612'345'678 : peak + 402'653'184;
+  result.memory = std::move(memory);
+  result.ranks = {{0, result.memory, "cases/" + result.spec.slug + "/trace.sqlite"}};
+}
+
+void set_step(CaseResult& result, std::int64_t median_ns) {
+  result::Throughput throughput;
+  throughput.step_ns = {median_ns - median_ns / 50, median_ns, median_ns + median_ns / 25, 10};
+  const auto batch = static_cast<double>(result.spec.batch_size);
+  throughput.samples_per_second = batch * 1e9 / static_cast<double>(median_ns);
+  if (result.spec.sequence_length) {
+    throughput.tokens_per_second =
+        throughput.samples_per_second * static_cast<double>(*result.spec.sequence_length);
+  }
+  throughput.clock = "steady_clock";
+  throughput.threads = 2;
+  result.throughput = throughput;
+  result.losses = {0.6931472, 0.6412345, 0.6098765};
+  result.settings = {{"threads", 2}, {"allocator", {{"alignment_bytes", 64}}}};
+  result.wall_ns = median_ns * 18;
+}
+
+void set_promise(CaseResult& result, const std::string& promise, const std::string& verdict,
+                 const std::string& reason = "") {
+  result::Equivalence equivalence;
+  equivalence.promise = promise;
+  equivalence.verdict = verdict;
+  equivalence.reason = reason;
+  if (verdict == "held") equivalence.max_abs_difference = 0;
+  if (verdict == "broken") equivalence.max_abs_difference = 3.2e-4;
+  result.equivalence = equivalence;
+}
+
+CaseResult failed(CaseResult result, Status status, const std::string& reason) {
+  result.status = status;
+  result.reason = reason;
+  return result;
+}
+
+void add_vit(Run& run) {
+  const Setting vit{{"vit-l-16", nlohmann::json::object()}, "cpu", 1, {}};
+  CaseResult base = make_case(vit, {{"baseline", {}}});
+  set_memory(base,
+             {{"parameter", 1217306528},
+              {"gradient", 1217306528},
+              {"optimizer_state", 2434615056},
+              {"input", 602112},
+              {"temporary", 1218108544}},
+             "optimizer_step");
+  set_step(base, 2'431'000'000);
+  CaseResult single = make_case(vit, {{"foreach-off", {}}});
+  set_memory(single,
+             {{"parameter", 1217306528},
+              {"gradient", 1217306528},
+              {"optimizer_state", 2434615056},
+              {"input", 602112},
+              {"temporary", 34372832}},
+             "optimizer_step");
+  set_step(single, 2'472'000'000);
+  set_promise(single, "bit_identical", "held");
+  CaseResult fused = make_case(vit, {{"fused-in-backward", {}}});
+  set_memory(fused,
+             {{"parameter", 1217306528},
+              {"gradient", 16777216},
+              {"optimizer_state", 2434615056},
+              {"input", 602112},
+              {"activation", 340107548},
+              {"temporary", 4485448}},
+             "backward");
+  set_step(fused, 2'386'000'000);
+  set_promise(fused, "bit_identical", "held");
+  CaseResult lora = make_case(vit, {{"lora", {{"rank", 8}}}});
+  set_memory(lora,
+             {{"parameter", 1225695136},
+              {"gradient", 7864320},
+              {"optimizer_state", 15728640},
+              {"input", 602112},
+              {"activation", 362107548},
+              {"temporary", 20971520}},
+             "backward");
+  set_step(lora, 1'702'000'000);
+  set_promise(lora, "different_problem", "not_checked");
+  CaseResult both = make_case(vit, {{"fused-in-backward", {}}, {"checkpointing", {{"every", 2}}}});
+  set_memory(both,
+             {{"parameter", 1217306528},
+              {"gradient", 16777216},
+              {"optimizer_state", 2434615056},
+              {"input", 602112},
+              {"activation", 20766720},
+              {"recomputed_activation", 27291648},
+              {"temporary", 4485448}},
+             "backward");
+  set_step(both, 2'951'000'000);
+  set_promise(both, "bit_identical", "broken",
+              "the parameter encoder.layers.3.mlp.0.weight differs after step 2");
+  run.cases = {
+      base,
+      single,
+      fused,
+      lora,
+      both,
+      failed(make_case(vit, {{"foreach-off", {}}, {"fused-in-backward", {}}}), Status::kConflict,
+             "foreach-off and fused-in-backward both take the slot kernel_grouping")};
+}
+
+void add_qwen(Run& run) {
+  const Setting qwen{{"qwen2.5-0.5b", nlohmann::json::object()}, "cpu", 1, 256};
+  CaseResult base = make_case(qwen, {{"baseline", {}}});
+  set_memory(base,
+             {{"parameter", 1976131072},
+              {"gradient", 1976131072},
+              {"optimizer_state", 3952263316},
+              {"input", 4096},
+              {"temporary", 1976135168}},
+             "optimizer_step");
+  set_step(base, 9'840'000'000);
+  CaseResult fused = make_case(qwen, {{"fused-in-backward", {}}});
+  set_memory(fused,
+             {{"parameter", 1976131072},
+              {"gradient", 544997376},
+              {"optimizer_state", 3952263316},
+              {"input", 4096},
+              {"activation", 912345678},
+              {"temporary", 155582464}},
+             "backward");
+  set_step(fused, 9'632'000'000);
+  set_promise(fused, "within_tolerance", "not_checked", "the reference's parameters were not kept");
+  CaseResult full = failed(make_case(qwen, {{"checkpointing", {}}}), Status::kOutOfMemory,
+                           "asked for 544,997,376 bytes in optimizer_step with 24.0 GiB in use");
+  full.out_of_memory =
+      result::OutOfMemory{544997376,        25'100'000'000, 25'769'803'776,        {}, {}, {},
+                          "optimizer_step", "lm_head",      "aten::_foreach_sqrt", 0,  {}};
+  run.cases.insert(run.cases.end(),
+                   {base, fused, full,
+                    failed(make_case(qwen, {{"lora", {{"rank", 8}}}}), Status::kTimeout,
+                           "no step ended within 3,600 s; its log is cases/x/worker.log"),
+                    failed(make_case(qwen, {{"lora", {{"targets", "output"}}}}),
+                           Status::kUnsupported, "the output head is tied to the embedding")});
+}
+
+}  // namespace
+
+Run tutorial_run() {
+  Run run;
+  run.title = "The tutorial's cases";
+  run.created = "2026-11-03T14:05:09Z";
+  run.command = {"peakbench", "run", "suites/tutorial.toml", "--out", "results/the tutorial"};
+  run.suite = "suites/tutorial.toml";
+  run.reference = "baseline";
+  run.environment = {{"peakbench", "0.1.0"},
+                     {"commit", "0123456789ab"},
+                     {"libtorch", {{"version", "2.11.0+cu130"}, {"cpu_capability", "AVX2"}}},
+                     {"os", "Debian GNU/Linux 12"},
+                     {"cpu", "a processor of two cores"},
+                     {"memory_bytes", 25769803776}};
+  run.settings = {{"steps", 3},
+                  {"warmup", 1},
+                  {"seed", 0},
+                  {"timeout_s", 3600},
+                  {"memory_limit_bytes", 25769803776}};
+  const std::string source =
+      "PyTorch tutorial: save memory by fusing the optimizer step into the backward pass";
+  const std::string url =
+      "https://pytorch.org/tutorials/intermediate/optimizer_step_in_backward_tutorial.html";
+  run.published = {
+      {"vit-l-16", "baseline", "peak_memory", 6, "GB", source, url, "on a CUDA card"},
+      {"vit-l-16", "foreach-off", "peak_memory", 4.8, "GB", source, url, "on a CUDA card"},
+      {"vit-l-16", "fused-in-backward", "peak_memory", 4, "GB", source, url, "on a CUDA card"}};
+  add_vit(run);
+  add_qwen(run);
+  return run;
+}
+
+Run emulated_run() {
+  Run run = tutorial_run();
+  run.title = "A card that is not there";
+  run.cases.resize(3);
+  for (CaseResult result : {run.cases[0], run.cases[2]}) {
+    result.spec.device = "emulated:h100-80gb";
+    result.spec.id = "vit-l-16/" + stack_of(result.spec.strategies) + "/emulated:h100-80gb/fp32/b1";
+    result.throughput.reset();
+    result.throughput_reason = "an emulated card has no clock";
+    result.emulation = result::Emulation{
+        "h100-80gb",
+        {"cublasLtMatmulAlgoInit"},
+        {{"cudnn engine workspace", 6}},
+        nlohmann::json::array({{{"bytes", 1}, {"count", 3}, {"caller", "aten::is_nonzero"}}})};
+    std::map<std::string, std::int64_t> at_peak = result.memory->at_peak;
+    at_peak["workspace"] = 68'157'440;
+    at_peak["allocator_slack"] = 6'689'248;
+    set_memory(result, at_peak, result.memory->peak_phase);
+    result.memory->peak_reserved_bytes = result.memory->peak_allocated_bytes + 269'180'928;
+    result.memory->spaces["cuda:0"].peak_reserved_bytes = result.memory->peak_reserved_bytes;
+    result.memory->spaces["cpu"] = {1184, 1184, {}};
+    run.cases.push_back(result);
+  }
+  return run;
+}
+
+Run hostile_run() {
+  Run run = tutorial_run();
+  const std::string evil =
+      "</script><img src=x onerror=alert(1)>\"'`&{{title}}|*_[x](javascript:alert(1)) @all :tada: "
+      "\U0001F4A5\u202E\x1b[31m\xff";
+  run.title = evil;
+  run.suite = evil;
+  run.command = {"peakbench", "run", "--model", "a\n```\n# heading", evil};
+  run.environment = {{evil, evil}};
+  run.settings = {{evil, {evil, 1, nullptr}}};
+  run.published[0].source = evil;
+  run.published[0].url = "javascript:alert(1)";
+  run.published[1].unit = evil;
+  run.published[2].note = evil;
+  for (CaseResult& result : run.cases) {
+    result.spec.id = evil + result.spec.id;
+    result.reason = evil;
+  }
+  run.cases[1].spec.strategies = {{evil, {{evil, evil}}}};
+  run.cases[1].memory->at_peak = {
+      {evil, result::Memory(*run.cases[1].memory).peak_allocated_bytes}};
+  run.cases[2].spec.strategies = {{std::string(300, 'x'), {}}};
+  run.cases[6].spec.model.id = evil;
+  run.cases[6].memory->peak_phase = evil;
+  run.pending = {evil};
+  return run;
+}
+
+Run interrupted_run() {
+  Run run = tutorial_run();
+  run.status = "interrupted";
+  run.cases.clear();
+  run.pending = {"vit-l-16/baseline/cpu/fp32/b1", "vit-l-16/lora/cpu/fp32/b1"};
+  return run;
+}
+
+Run many_cases(int count) {
+  Run run = tutorial_run();
+  const std::vector<CaseResult> some = run.cases;
+  run.cases.clear();
+  for (int i = 0; i < count; ++i) {
+    CaseResult result = some[static_cast<std::size_t>(i) % some.size()];
+    result.spec.batch_size = 1 + i / 20;
+    run.cases.push_back(std::move(result));
+  }
+  return run;
+}
+
+}  // namespace peakbench::golden

@@ -1,0 +1,137 @@
+// Every template error: what it says and where. Mustache itself would leave a blank.
+#include "reports/template.h"
+
+#include <gtest/gtest.h>
+
+#include "files.h"
+#include "reports/template_check.h"
+#include "result/errors.h"
+
+namespace peakbench::reports {
+namespace {
+
+using golden::TemporaryFolder;
+using golden::write_text;
+
+std::string rendered(const std::string& text,
+                     const nlohmann::json& view = nlohmann::json::object()) {
+  const TemporaryFolder folder;
+  write_text(folder / "html/page.mustache", text);
+  write_text(folder / "html/part.mustache", "part of {{title}}\n");
+  write_text(folder / "html/loop.mustache", "{{> loop}}\n");
+  write_text(folder / "html/wrong.mustache", "\n\n{{titel}}\n");
+  const Templates templates("", folder.string());
+  return templates.render("html/page.mustache", complete(view, published_fields()),
+                          published_fields(), Escape::kHtml);
+}
+
+// The error, without the folder before the file's name.
+std::string error_of(const std::string& text) {
+  try {
+    rendered(text);
+  } catch (const ConfigError& error) {
+    const std::string what = error.what();
+    const auto at = what.find("html/");
+    return at == std::string::npos ? what : what.substr(at + 5);
+  }
+  return "no error";
+}
+
+struct Wrong {
+  const char* name;
+  const char* text;
+  const char* error;
+};
+
+class TemplateErrors : public testing::TestWithParam<Wrong> {};
+
+TEST_P(TemplateErrors, SayWhatAndWhere) {
+  EXPECT_EQ(error_of(GetParam().text).rfind(GetParam().error, 0), 0U) << error_of(GetParam().text);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, TemplateErrors,
+    testing::Values(
+        Wrong{"Unknown", "a\n{{titel}}",
+              "page.mustache:2: unknown field `titel`; did you mean `title`?; docs/reports.md "
+              "lists the fields"},
+        Wrong{"UnknownFar", "{{qqqqqqqqqq}}",
+              "page.mustache:1: unknown field `qqqqqqqqqq`; docs/reports.md"},
+        Wrong{"UnknownInList", "{{#groups}}\n\n{{modell}}{{/groups}}",
+              "page.mustache:3: unknown field `modell` in `groups`; did you mean `model`?"},
+        Wrong{"UnknownMember", "{{#groups}}{{lowest.gig}}{{/groups}}",
+              "page.mustache:1: unknown field `lowest.gig`"},
+        Wrong{"UnknownSection", "{{#grups}}{{/grups}}",
+              "page.mustache:1: unknown field `grups`; did you mean `groups`?"},
+        Wrong{"OutOfScope", "{{model}}", "page.mustache:1: unknown field `model`"},
+        Wrong{"ListAsText", "{{groups}}",
+              "page.mustache:1: `groups` is a list: use {{#groups}}...{{/groups}}"},
+        Wrong{"ObjectAsText", "{{#groups}}{{lowest}}{{/groups}}",
+              "page.mustache:1: `lowest` is an object: use"},
+        Wrong{"FlagAsText", "{{mixed}}",
+              "page.mustache:1: `mixed` is a flag: use {{#mixed}}...{{/mixed}}"},
+        Wrong{"DotOutside", "{{.}}", "page.mustache:1: {{.}} stands for a text"},
+        Wrong{"NotClosed", "\n{{#groups}}", "page.mustache:2: section {{#groups}} is not closed"},
+        Wrong{"ClosedTwice", "{{/groups}}", "page.mustache:1: {{/groups}} closes nothing"},
+        Wrong{"Crossed", "{{#groups}}\n{{#rows}}\n{{/groups}}{{/rows}}",
+              "page.mustache:3: {{/groups}} where {{/rows}} is open since line 2"},
+        Wrong{"OpenTag", "text\n{{title", "page.mustache:2: a tag that is not closed by }}"},
+        Wrong{"Delimiter", "{{=<% %>=}}", "page.mustache:1: set-delimiter tags are not supported"},
+        Wrong{"NoPartial", "\n{{> nothing}}",
+              "page.mustache:2: {{> nothing}}: no template html/nothing.mustache"},
+        Wrong{"Recursive", "{{> loop}}", "loop.mustache:1: {{> loop}} includes itself"},
+        Wrong{"InPartial", "{{> wrong}}", "wrong.mustache:3: unknown field `titel`"},
+        Wrong{"Calc", "{{#calc}}2 *{{/calc}}",
+              "page.mustache:1: {{#calc}}: `2 *`: expected a number"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Template, EveryErrorIsReportedAtOnce) {
+  const std::string errors = error_of("{{titel}}\n{{mixed}}");
+  EXPECT_NE(errors.find("page.mustache:1"), std::string::npos);
+  EXPECT_NE(errors.find("page.mustache:2"), std::string::npos);
+}
+
+TEST(Template, CalcOverWordsIsAnErrorWhenRendered) {
+  EXPECT_THROW(rendered("{{#calc}}{{title}}*2{{/calc}}", {{"title", "words"}}), ConfigError);
+}
+
+TEST(Template, Renders) {
+  EXPECT_EQ(rendered("{{title}} {{{title}}} {{&title}}", {{"title", "<&"}}), "&lt;&amp; <& <&");
+  EXPECT_EQ(rendered("{{#pending}}[{{.}}]{{/pending}}{{^pending}}none{{/pending}}",
+                     {{"pending", {"a", "b"}}}),
+            "[a][b]");
+  EXPECT_EQ(rendered("{{#title}}has{{/title}}{{^title}}has none{{/title}}"), "has none");
+  EXPECT_EQ(rendered("{{#calc}} {{case_count}} * 2\n + 0.5 {{/calc}}", {{"case_count", "4"}}),
+            "8.5");
+}
+
+TEST(Template, LoneTagsTakeTheirLines) {
+  EXPECT_EQ(rendered("a\n  {{#mixed}}\nb\n  {{/mixed}}\n\nc\n", {{"mixed", true}}), "a\nb\n\nc\n");
+  EXPECT_EQ(rendered("a\n{{#mixed}}\nb\n{{/mixed}}\nc\n"), "a\nc\n");
+  EXPECT_EQ(rendered("a\n{{! says nothing }}\n{{> part}}\nc\n", {{"title", "x"}}),
+            "a\npart of x\nc\n");
+}
+
+TEST(Template, TheUsersFileReplacesOurs) {
+  const TemporaryFolder ours, theirs;
+  write_text(ours / "html/page.mustache", "{{> head}}|{{> tail}}");
+  write_text(ours / "html/head.mustache", "our head");
+  write_text(ours / "html/tail.mustache", "our tail");
+  write_text(theirs / "html/head.mustache", "their head");
+  const Templates templates(theirs.string(), ours.string());
+  const auto view = complete(nlohmann::json::object(), published_fields());
+  EXPECT_EQ(templates.render("html/page.mustache", view, published_fields(), Escape::kHtml),
+            "their head|our tail");
+}
+
+TEST(Template, AMissingUserFolderIsAnError) {
+  EXPECT_THROW(Templates("/no/such/folder", PEAKBENCH_TEMPLATES), ConfigError);
+}
+
+TEST(Fields, TheViewCannotDriftFromTheList) {
+  EXPECT_THROW(complete({{"unheard_of", "x"}}, published_fields()), std::logic_error);
+  EXPECT_THROW(complete({{"title", true}}, published_fields()), std::logic_error);
+}
+
+}  // namespace
+}  // namespace peakbench::reports

@@ -1,0 +1,72 @@
+#include "reports/text.h"
+
+#include <gtest/gtest.h>
+
+namespace peakbench::reports {
+namespace {
+
+TEST(Text, PrintableIsValidUtf8WithoutControls) {
+  EXPECT_EQ(printable("a\xff"
+                      "b"),
+            "a\uFFFDb");
+  EXPECT_EQ(printable("a\x1b[31m"), "a\uFFFD[31m");
+  EXPECT_EQ(printable("line\nline\t"), "line line ");
+  EXPECT_EQ(printable("\u202Ereversed"), "\uFFFDreversed");
+  EXPECT_EQ(printable("\xc0\xaf"), "\uFFFD\uFFFD") << "an overlong form";
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\uFFFD\uFFFD\uFFFD") << "a surrogate";
+  EXPECT_EQ(printable("日本 💥"), "日本 💥");
+}
+
+TEST(Text, EscapesForHtml) {
+  EXPECT_EQ(escape_html("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
+}
+
+TEST(Text, EscapesForMarkdown) {
+  EXPECT_EQ(escape_markdown("a|b*c[x](y)"), "a\\|b\\*c\\[x\\](y)");
+  EXPECT_EQ(escape_markdown("kernel_grouping _x_"), "kernel_grouping \\_x\\_");
+  EXPECT_EQ(escape_markdown("# not a heading #12"), "\\# not a heading \\#12");
+  EXPECT_EQ(escape_markdown("@all :tada: 14:05"), "&#64;all &#58;tada: 14:05");
+  EXPECT_EQ(escape_markdown("<b>&"), "&lt;b&gt;&amp;");
+}
+
+TEST(Text, JsonInsideAScriptCannotEndIt) {
+  EXPECT_EQ(as_script_json("\"</script>\""), "\"\\u003c/script>\"");
+}
+
+TEST(Text, CommandsAreOneLineOfShell) {
+  EXPECT_EQ(shell_quoted({"peakbench", "run", "--model", "vit-l-16,depth=2"}),
+            "peakbench run --model vit-l-16,depth=2");
+  EXPECT_EQ(shell_quoted({"a b", "", "it's"}), "'a b' '' 'it'\\''s'");
+  EXPECT_EQ(shell_quoted({"a\nb'"}), "$'a\\x0ab\\''");
+}
+
+TEST(Text, OnlyWebAddressesAreLinked) {
+  EXPECT_EQ(web_address("https://example.org/a?b=c#d"), "https://example.org/a?b=c#d");
+  EXPECT_EQ(web_address("javascript:alert(1)"), "");
+  EXPECT_EQ(web_address("https://example.org/\"onclick"), "");
+  EXPECT_EQ(web_address("https://example.org/a)b"), "");
+}
+
+TEST(Text, FileStems) {
+  EXPECT_EQ(file_stem("Qwen2.5-0.5B,layers=4"), "qwen2-5-0-5b-layers-4");
+  EXPECT_EQ(file_stem("../../etc"), "etc");
+  EXPECT_EQ(file_stem("💥"), "x");
+  EXPECT_LE(file_stem(std::string(300, 'x')).size(), 60U);
+}
+
+TEST(Text, FitsATerminal) {
+  EXPECT_EQ(display_width("日本"), 4);
+  EXPECT_EQ(display_width("e\u0301"), 1);
+  EXPECT_EQ(fit("fused-in-backward", 8), "fused-i…");
+  EXPECT_EQ(fit("日本日本", 6), "日本…");
+  EXPECT_EQ(fit("short", 8), "short");
+}
+
+TEST(Text, StacksAreAsInACaseId) {
+  result::CaseSpec spec;
+  spec.strategies = {{"lora", {{"rank", 16}}}, {"checkpointing", {}}};
+  EXPECT_EQ(stack_text(spec), "lora,rank=16+checkpointing");
+}
+
+}  // namespace
+}  // namespace peakbench::reports
