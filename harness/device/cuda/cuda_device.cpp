@@ -1,0 +1,126 @@
+// A CUDA card as cases see it. Real and emulated cards are one device: the same LibTorch code runs
+// on both.
+#include <ATen/Context.h>
+#include <c10/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAStream.h>
+#include <cuda_runtime_api.h>
+
+#include "device/cuda/allocation_tracer.h"
+#include "device/cuda/cuda_settings.h"
+#include "device/cuda/emulation.h"
+#include "device/device.h"
+#include "result/errors.h"
+
+namespace peakbench::device {
+namespace {
+
+namespace allocator = c10::cuda::CUDACachingAllocator;
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(std::string name, const nlohmann::json& options) : name_(std::move(name)) {
+    apply_cuda_settings(options);
+    const int count = c10::cuda::device_count();
+    if (count == 0)
+      throw ConfigError("device '" + name_ + "': no CUDA card can be used here. " + why_none());
+    if (name_.starts_with("cuda:"))
+      index_ = static_cast<c10::DeviceIndex>(std::stoi(name_.substr(5)));
+    if (index_ >= count) {
+      throw ConfigError("device '" + name_ + "': this machine has " + std::to_string(count) +
+                        " card(s), cuda:0 to cuda:" + std::to_string(count - 1));
+    }
+    at::globalContext().lazyInitDevice(at::kCUDA);
+    c10::cuda::set_device(index_);
+  }
+
+  c10::Device torch_device() const override { return {c10::kCUDA, index_}; }
+  bool emulated() const override { return is_emulated(); }
+  std::string why_not_timed() const override {
+    return emulated() ? "an emulated card has no time: its kernels do nothing" : "";
+  }
+  std::string clock() const override { return "cuda_event"; }
+
+  void trace(AllocationSink& sink) override {
+    tracer_ = std::make_unique<AllocationTracer>(sink, c10::cuda::device_count());
+  }
+
+  void synchronise() override { c10::cuda::device_synchronize(); }
+
+  std::int64_t time_ns(const std::function<void()>& step) override {
+    constexpr unsigned kWithTiming = cudaEventDefault;
+    c10::cuda::CUDAEvent start(kWithTiming), end(kWithTiming);
+    const auto stream = c10::cuda::getCurrentCUDAStream(index_);
+    synchronise();
+    start.record(stream);
+    step();
+    end.record(stream);
+    end.synchronize();
+    constexpr double kNanosecondsPerMillisecond = 1e6;
+    return static_cast<std::int64_t>(start.elapsed_time(end) * kNanosecondsPerMillisecond);
+  }
+
+  void check(std::int64_t traced_allocated_bytes, const std::string& where) override {
+    const std::int64_t counted = allocator::getDeviceStats(index_).allocated_bytes[0].current;
+    if (counted == traced_allocated_bytes) return;
+    throw TraceError(where + ": the trace has " + std::to_string(traced_allocated_bytes) +
+                     " bytes allocated, PyTorch's allocator counts " + std::to_string(counted) +
+                     " (" + std::to_string(tracer_ ? tracer_->unreported() : 0) +
+                     " allocations came from threads that do not report)");
+  }
+
+  result::OutOfMemory last_out_of_memory() const override {
+    return tracer_ ? tracer_->last_out_of_memory() : result::OutOfMemory{};
+  }
+
+  nlohmann::json settings() const override { return cuda_settings_in_force(); }
+
+  nlohmann::json environment() const override {
+    cudaDeviceProp properties{};
+    cudaGetDeviceProperties(&properties, index_);
+    int driver = 0;
+    cudaDriverGetVersion(&driver);
+    std::size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    const auto reserved =
+        static_cast<std::size_t>(allocator::getDeviceStats(index_).reserved_bytes[0].current);
+    nlohmann::json environment = {{"card", properties.name},
+                                  {"compute_capability", std::to_string(properties.major) + "." +
+                                                             std::to_string(properties.minor)},
+                                  {"streaming_multiprocessors", properties.multiProcessorCount},
+                                  {"card_memory_bytes", total},
+                                  {"driver_cuda_version", driver},
+                                  {"emulated", emulated()}};
+    // What the card shows as used beyond what PyTorch reserved: the context (and other processes).
+    // A line of its own.
+    if (!emulated()) environment["context_bytes"] = total - free - reserved;
+    return environment;
+  }
+
+  std::optional<result::Emulation> emulation() const override {
+    auto report = emulation_report();
+    if (report) report->card = name_;
+    return report;
+  }
+
+ private:
+  static std::string why_none() {
+    int count = 0;
+    const cudaError_t error = cudaGetDeviceCount(&count);
+    return std::string("The CUDA runtime says: ") + cudaGetErrorString(error) +
+           ". Use --device emulated:CARD for memory without a card; `peakbench doctor` looks "
+           "closer.";
+  }
+
+  std::string name_;
+  c10::DeviceIndex index_ = 0;
+  std::unique_ptr<AllocationTracer> tracer_;
+};
+
+}  // namespace
+}  // namespace peakbench::device
+
+extern "C" __attribute__((visibility("default"))) peakbench::device::Device*
+peakbench_make_cuda_device(const std::string& name, const nlohmann::json& options) {
+  return new peakbench::device::CudaDevice(name, options);
+}

@@ -1,0 +1,258 @@
+#include "device/recorder.h"
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <chrono>
+#include <string_view>
+#include <vector>
+
+namespace peakbench::device {
+namespace {
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Where a thread is. Thread-local because backward of a CUDA device runs on a thread of its own.
+struct Place {
+  std::vector<std::int32_t> modules, operators;
+  int updates = 0, recomputes = 0;
+  std::int32_t recompute = trace::kNone;
+};
+thread_local Place place;
+
+trace::Role role_of(StorageRole role) {
+  switch (role) {
+    case StorageRole::kParameter:
+      return trace::Role::kParameter;
+    case StorageRole::kBuffer:
+      return trace::Role::kBuffer;
+    case StorageRole::kGradient:
+      return trace::Role::kGradient;
+    case StorageRole::kOptimizerState:
+      return trace::Role::kOptimizerState;
+    case StorageRole::kInput:
+      return trace::Role::kInput;
+  }
+  return trace::Role::kParameter;
+}
+
+std::string shape_text(const at::Tensor& tensor) {
+  std::string text = "[";
+  for (std::int64_t i = 0; i < tensor.dim(); ++i)
+    text += (i ? ", " : "") + std::to_string(tensor.size(i));
+  return text + "]";
+}
+
+std::string dtype_text(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kFloat:
+      return "fp32";
+    case at::kBFloat16:
+      return "bf16";
+    case at::kHalf:
+      return "fp16";
+    case at::kDouble:
+      return "fp64";
+    case at::kLong:
+      return "int64";
+    default:
+      return c10::toString(tensor.scalar_type());
+  }
+}
+
+// Operators that only make memory for another: the one that asked for it says more.
+bool is_factory(std::string_view name) {
+  for (const char* prefix : {"aten::empty", "aten::zeros", "aten::ones", "aten::full", "aten::new_",
+                             "aten::resize", "aten::scalar_tensor", "aten::zero_", "aten::fill_"}) {
+    if (name.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Recorder::Recorder(std::string device, bool emulated) : start_ns_(now_ns()) {
+  trace_.device = std::move(device);
+  trace_.emulated = emulated;
+  constexpr std::size_t kFirstEvents = 1 << 17;
+  trace_.events.reserve(kFirstEvents);
+}
+
+int Recorder::add_space(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  trace_.spaces.push_back(name);
+  return static_cast<int>(trace_.spaces.size()) - 1;
+}
+
+trace::Event Recorder::here(trace::EventKind kind, int space, std::uint64_t address) const {
+  trace::Event event;
+  event.kind = kind;
+  event.space = static_cast<std::int16_t>(space);
+  event.address = address;
+  event.phase = static_cast<trace::Phase>(phase_.load());
+  event.step = step_;
+  event.in_update = place.updates > 0;
+  event.in_recompute = place.recomputes > 0;
+  event.recompute = event.in_recompute ? place.recompute : trace::kNone;
+  event.module = current_module();
+  event.time_ns = trace_.emulated ? -1 : now_ns() - start_ns_;
+  return event;
+}
+
+std::int32_t Recorder::stream_index(std::int64_t stream) {
+  return streams_.try_emplace(stream, static_cast<std::int32_t>(streams_.size())).first->second;
+}
+
+void Recorder::allocated(int space, std::uint64_t address, std::int64_t requested_bytes,
+                         std::int64_t block_bytes, std::int64_t stream) {
+  trace::Event event = here(trace::EventKind::kAlloc, space, address);
+  event.requested_bytes = requested_bytes;
+  event.block_bytes = block_bytes;
+  const std::lock_guard lock(mutex_);
+  if (!recording_) return;
+  event.stream = stream_index(stream);
+  event.op = current_operator();
+  live_[address] = {trace_.events.size()};
+  trace_.events.push_back(event);
+  if (space == 0) {
+    own_space_bytes_ += block_bytes;
+    own_space_peak_ = std::max(own_space_peak_.load(), own_space_bytes_.load());
+  }
+}
+
+// Called with the lock held.
+bool Recorder::end_of_life(trace::Event& event) {
+  const auto found = live_.find(event.address);
+  if (!recording_ || found == live_.end()) return false;  // allocated before tracing began
+  const trace::Event& allocation = trace_.events[found->second.event];
+  event.requested_bytes = allocation.requested_bytes;
+  event.block_bytes = allocation.block_bytes;
+  event.stream = allocation.stream;
+  event.op = current_operator();
+  if (event.space == 0 && !found->second.free_requested) own_space_bytes_ -= event.block_bytes;
+  found->second.free_requested = true;
+  if (event.kind == trace::EventKind::kFree) live_.erase(found);
+  return true;
+}
+
+void Recorder::free_requested(int space, std::uint64_t address) {
+  trace::Event event = here(trace::EventKind::kFreeRequested, space, address);
+  const std::lock_guard lock(mutex_);
+  if (end_of_life(event)) trace_.events.push_back(event);
+}
+
+void Recorder::freed(int space, std::uint64_t address) {
+  trace::Event event = here(trace::EventKind::kFree, space, address);
+  const std::lock_guard lock(mutex_);
+  if (end_of_life(event)) trace_.events.push_back(event);
+}
+
+void Recorder::event(trace::EventKind kind, int space, std::uint64_t address, std::int64_t bytes,
+                     std::int64_t stream) {
+  trace::Event event = here(kind, space, address);
+  event.requested_bytes = event.block_bytes = bytes;
+  const std::lock_guard lock(mutex_);
+  if (!recording_) return;
+  event.stream = stream_index(stream);
+  event.op = current_operator();
+  trace_.events.push_back(event);
+}
+
+void Recorder::enter_module(const torch::nn::Module& module) {
+  std::int32_t index = trace::kNone;
+  if (const auto found = modules_.find(&module); found != modules_.end()) index = found->second;
+  place.modules.push_back(index);
+}
+
+void Recorder::exit_module() { place.modules.pop_back(); }
+void Recorder::push_module(std::int32_t module) { place.modules.push_back(module); }
+std::int32_t Recorder::current_module() const {
+  return place.modules.empty() ? trace::kNone : place.modules.back();
+}
+
+void Recorder::enter_update() { ++place.updates; }
+void Recorder::exit_update() { --place.updates; }
+
+void Recorder::enter_recompute() {
+  ++place.recomputes;
+  place.recompute = recomputations_++;
+}
+void Recorder::exit_recompute() { --place.recomputes; }
+
+void Recorder::name_storage(const at::Tensor& tensor, StorageRole role, const std::string& name) {
+  if (!tensor.defined() || !tensor.has_storage()) return;
+  const auto address = reinterpret_cast<std::uint64_t>(tensor.storage().data());
+  trace::Name record{.role = role_of(role),
+                     .name = name,
+                     .shape = shape_text(tensor),
+                     .dtype = dtype_text(tensor)};
+  const std::lock_guard lock(mutex_);
+  const auto found = live_.find(address);
+  if (!recording_ || found == live_.end()) return;
+  record.event = found->second.event;
+  trace_.names.push_back(std::move(record));
+}
+
+void Recorder::set_phase(trace::Phase phase, std::int32_t step) {
+  phase_ = static_cast<std::uint8_t>(phase);
+  step_ = step;
+}
+
+void Recorder::name_modules(const torch::nn::Module& root) {
+  const auto modules = root.named_modules(std::string(), /*include_self=*/false);
+  const std::lock_guard lock(mutex_);
+  const auto add = [&](const torch::nn::Module* module, std::string path) {
+    modules_[module] = static_cast<std::int32_t>(trace_.modules.size());
+    trace_.modules.push_back(std::move(path));
+  };
+  add(&root, "");
+  for (const auto& item : modules) add(item.value().get(), item.key());
+}
+
+std::int32_t Recorder::intern_operator(const char* name) {
+  const std::lock_guard lock(mutex_);
+  const auto [found, is_new] =
+      operators_.try_emplace(name, static_cast<std::int32_t>(trace_.operators.size()));
+  if (is_new) trace_.operators.emplace_back(name);
+  return found->second;
+}
+
+void Recorder::push_operator(std::int32_t op) { place.operators.push_back(op); }
+void Recorder::pop_operator() { place.operators.pop_back(); }
+
+// The innermost operator that is not a mere factory; the outermost when all are. Called with the
+// lock held.
+std::int32_t Recorder::current_operator() const {
+  for (auto op = place.operators.rbegin(); op != place.operators.rend(); ++op) {
+    if (!is_factory(trace_.operators[static_cast<std::size_t>(*op)])) return *op;
+  }
+  return place.operators.empty() ? trace::kNone : place.operators.front();
+}
+
+void Recorder::describe_place(result::OutOfMemory& record) const {
+  const std::lock_guard lock(mutex_);
+  for (auto event = trace_.events.rbegin(); event != trace_.events.rend(); ++event) {
+    if (event->kind != trace::EventKind::kOutOfMemory) continue;
+    static constexpr const char* kPhases[] = {"build", "forward", "backward", "optimizer_step"};
+    record.phase = kPhases[static_cast<int>(event->phase)];
+    record.step = event->step;
+    if (event->module != trace::kNone)
+      record.module = trace_.modules[static_cast<std::size_t>(event->module)];
+    if (event->op != trace::kNone)
+      record.op = trace_.operators[static_cast<std::size_t>(event->op)];
+    return;
+  }
+}
+
+trace::Trace Recorder::take() {
+  const std::lock_guard lock(mutex_);
+  recording_ = false;
+  live_.clear();
+  return std::move(trace_);
+}
+
+}  // namespace peakbench::device

@@ -1,0 +1,17 @@
+// The two kinds of job. Each runs in a process of its own; a case's outcome is a value, whatever
+// happened.
+#pragma once
+
+#include "device/recorder.h"
+#include "result/job.h"
+
+namespace peakbench::worker {
+
+// Every allocation traced over `steps` steps after build; writes the trace and fills the memory
+// record.
+result::WorkerResult run_memory_job(const result::Job& job);
+
+// No tracer is ever installed: each step timed by itself after `warmup` steps.
+result::WorkerResult run_throughput_job(const result::Job& job);
+
+}  // namespace peakbench::worker

@@ -1,0 +1,77 @@
+// peakbench-worker JOB.json: runs one job of a case and writes its result. Started by `peakbench`.
+#include <ATen/core/Tensor.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "peakbench/errors.h"
+#include "result/errors.h"
+#include "result/file.h"
+#include "worker/jobs.h"
+
+namespace {
+
+using namespace peakbench;
+
+result::WorkerResult failed(result::Status status, const std::string& reason) {
+  result::WorkerResult result;
+  result.status = status;
+  result.reason = reason;
+  return result;
+}
+
+// The one place that catches what plugins throw.
+result::WorkerResult run(const result::Job& job) {
+  try {
+    return job.mode == result::JobMode::kMemory ? worker::run_memory_job(job)
+                                                : worker::run_throughput_job(job);
+  } catch (const Unsupported& error) {
+    return failed(result::Status::kUnsupported, error.what());
+  } catch (const OptionError& error) {
+    return failed(result::Status::kUnsupported, error.what());
+  } catch (const ConfigError& error) {
+    return failed(result::Status::kUnsupported, error.what());
+  } catch (const PluginError& error) {
+    return failed(result::Status::kCrashed, error.what());
+  } catch (const TraceError& error) {
+    return failed(result::Status::kCrashed,
+                  std::string("the trace does not add up (please report this): ") + error.what());
+  } catch (const c10::OutOfMemoryError& error) {
+    return failed(result::Status::kOutOfMemory, error.what_without_backtrace());
+  } catch (const c10::Error& error) {
+    return failed(result::Status::kCrashed,
+                  std::string("LibTorch: ") + error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    return failed(result::Status::kCrashed,
+                  std::string("a plugin or the worker threw: ") + error.what());
+  } catch (...) {
+    return failed(result::Status::kCrashed, "a plugin threw something that is no std::exception");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(
+        stderr,
+        "usage: peakbench-worker JOB.json\nStarted by `peakbench run`, which writes the job.\n");
+    return 2;
+  }
+  try {
+    std::ifstream file(argv[1]);
+    const result::Job job = result::job_from_json(nlohmann::json::parse(file));
+    const result::WorkerResult outcome = run(job);
+    if (!outcome.reason.empty()) std::fprintf(stderr, "%s\n", outcome.reason.c_str());
+    result::write_json_file(job.result_path, result::to_json(outcome));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "peakbench-worker: %s\n", error.what());
+    std::fflush(nullptr);
+    std::_Exit(1);
+  }
+  // Static destruction would run LibTorch's and the plugins' in an order nobody chose; the result
+  // is on disk.
+  std::fflush(nullptr);
+  std::_Exit(0);
+}

@@ -1,0 +1,142 @@
+#include <ATen/ATen.h>
+#include <sys/resource.h>
+
+#include "device/operator_labels.h"
+#include "peakbench/errors.h"
+#include "result/errors.h"
+#include "trace/anatomy.h"
+#include "trace/trace_file.h"
+#include "worker/engine.h"
+#include "worker/equivalence.h"
+#include "worker/jobs.h"
+#include "worker/progress.h"
+#include "worker/session.h"
+
+namespace peakbench::worker {
+namespace {
+
+std::int64_t peak_rss_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  constexpr std::int64_t kKibibyte = 1024;
+  return usage.ru_maxrss * kKibibyte;
+}
+
+const char* word(trace::Phase phase) { return trace::to_string(phase); }
+
+// The case's steps under the recorder.
+class TracedRun {
+ public:
+  TracedRun(const result::Job& job, result::WorkerResult& result)
+      : job_(job),
+        result_(result),
+        device_(make_device(job)),
+        recorder_(job.device, device_->emulated()) {
+    set_observer(&recorder_);
+    device_->trace(recorder_);
+    if (!device_->torch_device().is_cpu())
+      device::trace_cpu_allocator(recorder_, job.memory_limit_bytes);
+    device::install_operator_labels(recorder_);
+    result_.environment = device_->environment();
+  }
+
+  void run() {
+    try {
+      steps();
+      result_.settings = device_->settings();
+    } catch (const c10::OutOfMemoryError& error) {
+      note_out_of_memory();
+    }
+    result_.emulation = device_->emulation();
+    finish();
+  }
+
+ private:
+  void steps() {
+    enter(trace::Phase::kBuild, trace::kNone);
+    session_ = make_session(job_, *device_, &recorder_);
+    for (std::int64_t step = 0; step < job_.steps; ++step) one_step(step);
+    judge();
+  }
+
+  void one_step(std::int64_t step) {
+    device::forget_sequence_numbers();
+    const at::Tensor loss = session_.training->step(
+        session_.batch, [&](trace::Phase phase) { enter(phase, static_cast<std::int32_t>(step)); });
+    session_.training->recipe().update_rule->visit_state(
+        [&](const at::Tensor&, const std::string& name, const at::Tensor& state) {
+          recorder_.name_storage(state, StorageRole::kOptimizerState, name);
+        });
+    device_->synchronise();
+    device_->check(recorder_.allocated_bytes(), "the end of step " + std::to_string(step));
+    // A loss on an emulated card is undefined, and reading it would be a read-back.
+    if (!device_->emulated()) result_.losses.push_back(loss.item<double>());
+  }
+
+  void enter(trace::Phase phase, std::int32_t step) {
+    if (step != trace::kNone)
+      device_->check(recorder_.allocated_bytes(), std::string("before ") + word(phase));
+    recorder_.set_phase(phase, step);
+    report({word(phase), std::max<std::int64_t>(step, 0), job_.steps, recorder_.allocated_bytes(),
+            recorder_.peak_bytes()});
+  }
+
+  void note_out_of_memory() {
+    result_.status = result::Status::kOutOfMemory;
+    result_.out_of_memory = device_->last_out_of_memory();
+    recorder_.describe_place(*result_.out_of_memory);
+  }
+
+  // Promises are checked where values are defined and results repeat: on the CPU.
+  void judge() {
+    if (job_.promise.promise.empty()) return;
+    result::Equivalence verdict = job_.promise;
+    verdict.verdict = "not_checked";
+    const auto& parameters = session_.training->parameters();
+    if (device_->emulated()) {
+      verdict.reason = "values are undefined on an emulated card";
+    } else if (!device_->torch_device().is_cpu()) {
+      verdict.reason = "checked on the CPU only";
+    } else if (!job_.write_parameters_path.empty()) {
+      write_reference(job_.write_parameters_path, parameters, result_.losses);
+      verdict.reason = "this is the reference case";
+    } else if (verdict.promise == "different_problem") {
+      verdict.reason = "promises a different optimization problem";
+    } else if (job_.read_parameters_path.empty()) {
+      verdict.reason = "the run has no reference case to compare with";
+    } else {
+      verdict =
+          compare_with_reference(job_.read_parameters_path, verdict, parameters, result_.losses);
+    }
+    result_.equivalence = verdict;
+  }
+
+  void finish() {
+    report({"write", 0, job_.steps, recorder_.allocated_bytes(), recorder_.peak_bytes()});
+    const trace::Trace trace = recorder_.take();
+    if (!job_.trace_path.empty()) trace::write_trace(trace, job_.trace_path);
+    if (result_.status != result::Status::kOk) return;
+    result_.memory = trace::summarise(trace);
+    result_.memory->steps = job_.steps;
+    result_.memory->worker_peak_rss_bytes = peak_rss_bytes();
+  }
+
+  const result::Job& job_;
+  result::WorkerResult& result_;
+  std::unique_ptr<device::Device> device_;
+  device::Recorder recorder_;
+  Session session_;
+};
+
+}  // namespace
+
+result::WorkerResult run_memory_job(const result::Job& job) {
+  install_engine();
+  result::WorkerResult result;
+  // Never destroyed: allocators and record functions point into it until the process ends.
+  auto* run = new TracedRun(job, result);
+  run->run();
+  return result;
+}
+
+}  // namespace peakbench::worker

@@ -1,0 +1,27 @@
+// What every job starts with: a model built on a device, the recipe filled, a batch.
+#pragma once
+
+#include <memory>
+
+#include "device/device.h"
+#include "device/recorder.h"
+#include "result/job.h"
+#include "worker/recipe_training.h"
+
+namespace peakbench::worker {
+
+struct Session {
+  std::unique_ptr<Model> model;
+  std::unique_ptr<RecipeTraining> training;
+  Batch batch;
+};
+
+// The device named by the job. Throws ConfigError where this machine has no such device.
+std::unique_ptr<device::Device> make_device(const result::Job& job);
+
+// Builds model and recipe from the seed. With a recorder, names modules, parameters, buffers and
+// input to it.
+Session make_session(const result::Job& job, const device::Device& device,
+                     device::Recorder* recorder);
+
+}  // namespace peakbench::worker
