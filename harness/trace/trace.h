@@ -20,7 +20,7 @@ enum class EventKind : std::uint8_t {
   kSegmentFree,
   kSegmentMap,
   kSegmentUnmap,
-  kOutOfMemory,
+  kOutOfMemory,  // requested_bytes: asked for; address: what the card had free, 0 where unknown
 };
 inline constexpr std::size_t kEventKindCount = 8;
 

@@ -1,0 +1,125 @@
+#include "trace/pickle_writer.h"
+
+#include <limits>
+
+namespace peakbench::trace {
+namespace {
+
+enum Opcode : char {
+  kProtocol = '\x80',
+  kBinInt = 'J',
+  kBinInt1 = 'K',
+  kBinInt2 = 'M',
+  kLong1 = '\x8a',
+  kTrue = '\x88',
+  kFalse = '\x89',
+  kBinUnicode = 'X',
+  kTuple2 = '\x86',
+  kEmptyList = ']',
+  kAppends = 'e',
+  kEmptyDict = '}',
+  kSetItems = 'u',
+  kMark = '(',
+  kBinGet = 'h',
+  kLongBinGet = 'j',
+  kBinPut = 'q',
+  kLongBinPut = 'r',
+  kStop = '.',
+};
+
+constexpr int kVersion = 2;
+constexpr std::int64_t kBatch = 1000;
+
+}  // namespace
+
+PickleWriter::PickleWriter(OutputFile& file) : file_(file) {
+  file_.write(kProtocol);
+  little_endian(kVersion, 1);
+}
+
+void PickleWriter::little_endian(std::uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) file_.write(static_cast<char>(value >> (8 * i) & 0xFFU));
+}
+
+void PickleWriter::integer(std::int64_t value) {
+  const auto bits = static_cast<std::uint64_t>(value);
+  if (value >= 0 && value <= 0xFF) {
+    file_.write(kBinInt1);
+    little_endian(bits, 1);
+  } else if (value >= 0 && value <= 0xFFFF) {
+    file_.write(kBinInt2);
+    little_endian(bits, 2);
+  } else if (value >= std::numeric_limits<std::int32_t>::min() &&
+             value <= std::numeric_limits<std::int32_t>::max()) {
+    file_.write(kBinInt);
+    little_endian(bits, 4);
+  } else {
+    file_.write(kLong1);
+    little_endian(8, 1);
+    little_endian(bits, 8);
+  }
+}
+
+void PickleWriter::boolean(bool value) { file_.write(value ? kTrue : kFalse); }
+
+void PickleWriter::text(const std::string& value) {
+  file_.write(kBinUnicode);
+  little_endian(value.size(), 4);
+  file_.write(value);
+}
+
+void PickleWriter::text(Word& word) {
+  if (again(word)) return;
+  text(word.text);
+  remember(word);
+}
+
+void PickleWriter::pair(std::int64_t first, std::int64_t second) {
+  integer(first);
+  integer(second);
+  file_.write(kTuple2);
+}
+
+void PickleWriter::begin_list() {
+  file_.write(kEmptyList);
+  file_.write(kMark);
+  open_lists_.push_back(0);
+}
+
+void PickleWriter::item() {
+  if (open_lists_.back()++ != kBatch) return;
+  file_.write(kAppends);
+  file_.write(kMark);
+  open_lists_.back() = 1;
+}
+
+void PickleWriter::end_list() {
+  file_.write(kAppends);
+  open_lists_.pop_back();
+}
+
+void PickleWriter::begin_dict() {
+  file_.write(kEmptyDict);
+  file_.write(kMark);
+}
+
+void PickleWriter::end_dict() { file_.write(kSetItems); }
+
+bool PickleWriter::again(const Shared& shared) {
+  if (shared.memo < 0) return false;
+  const bool fits = shared.memo <= 0xFF;
+  file_.write(fits ? kBinGet : kLongBinGet);
+  little_endian(static_cast<std::uint64_t>(shared.memo), fits ? 1 : 4);
+  return true;
+}
+
+void PickleWriter::remember(Shared& shared) {
+  shared.memo = memo_++;
+  const bool fits = shared.memo <= 0xFF;
+  file_.write(fits ? kBinPut : kLongBinPut);
+  little_endian(static_cast<std::uint64_t>(shared.memo), fits ? 1 : 4);
+}
+
+void PickleWriter::stop() { file_.write(kStop); }
+
+}  // namespace peakbench::trace
