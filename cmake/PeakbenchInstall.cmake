@@ -1,0 +1,48 @@
+# The install tree: relocatable, found with find_package(Peakbench). Every place is relative to the program, which looks for its
+# plugins and templates beside itself; so `lib`, and not a distribution's lib/ARCHITECTURE.
+#
+#   bin/                          peakbench, peakbench-worker
+#   include/peakbench/            the SDK's headers
+#   lib/libpeakbench_sdk.so
+#   lib/peakbench/{plugins,emulator}/
+#   lib/cmake/Peakbench/          the CMake package: Peakbench::sdk, peakbench_add_plugin()
+#   share/peakbench/              templates, suites, schema
+include(CMakePackageConfigHelpers)
+set(_package lib/cmake/Peakbench)
+set(_torch_lib ${PEAKBENCH_TORCH_DIR}/lib)
+
+foreach(_program peakbench peakbench-worker)
+  if(TARGET ${_program})
+    install(TARGETS ${_program} RUNTIME DESTINATION bin)
+  endif()
+endforeach()
+if(TARGET peakbench-worker)
+  set_target_properties(peakbench-worker PROPERTIES INSTALL_RPATH "$ORIGIN/../lib;${_torch_lib}")
+endif()
+
+install(TARGETS peakbench_sdk EXPORT PeakbenchTargets LIBRARY DESTINATION lib INCLUDES DESTINATION include)
+set_target_properties(peakbench_sdk PROPERTIES INSTALL_RPATH "${_torch_lib}")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/harness/sdk/include/peakbench DESTINATION include)
+
+get_property(_plugins GLOBAL PROPERTY PEAKBENCH_PLUGINS)
+install(TARGETS ${_plugins} LIBRARY DESTINATION lib/peakbench/plugins)
+set_target_properties(${_plugins} PROPERTIES INSTALL_RPATH "$ORIGIN/../..;${_torch_lib}")
+install(DIRECTORY ${PEAKBENCH_EMULATOR_DIR}/ DESTINATION lib/peakbench/emulator USE_SOURCE_PERMISSIONS OPTIONAL)
+
+foreach(_folder templates suites)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${_folder}/ DESTINATION share/peakbench/${_folder} OPTIONAL)
+endforeach()
+install(FILES ${PROJECT_SOURCE_DIR}/harness/result/run.schema.json DESTINATION share/peakbench/schema)
+
+install(EXPORT PeakbenchTargets NAMESPACE Peakbench:: DESTINATION ${_package})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/PeakbenchConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/PeakbenchConfig.cmake INSTALL_DESTINATION ${_package})
+# Plugins are held to the SDK's revision and LibTorch's build by their stamp; the version says which Peakbench this is.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/PeakbenchConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/PeakbenchConfig.cmake
+  ${PROJECT_BINARY_DIR}/PeakbenchConfigVersion.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/PeakbenchLibTorch.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/PeakbenchPlugin.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/plugin_section.cpp.in
+  DESTINATION ${_package})

@@ -1,4 +1,5 @@
-// From what was asked (command line or suite) and the manifests to cases. No process has run, no torch.
+// From what was asked (command line or suite) and the manifests to cases. No process has run, no
+// torch.
 #pragma once
 
 #include <map>
@@ -7,25 +8,40 @@
 #include <vector>
 
 #include "manifest/manifest.h"
+#include "plan/device.h"
 #include "result/job.h"
 #include "result/run.h"
 
 namespace peakbench::plan {
 
-// What was asked: lists that multiply. Texts are in the grammar NAME,key=value,...; stacks join with '+'.
+// Cases to leave out or to add, as the suite's text: model, strategy, device, dtype, batch_size,
+// sequence_length.
+struct Rule {
+  std::map<std::string, std::string> fields;
+  std::map<std::string, std::string> where;  // field -> FILE:LINE:COLUMN
+};
+
+// What was asked: lists that multiply. Texts are in the grammar NAME,key=value,...; stacks join
+// with '+'.
 struct Request {
   std::string title, suite_file;
   std::vector<std::string> models, strategies, devices{"cpu"}, dtypes{"fp32"};
   std::vector<std::int64_t> batch_sizes{1}, sequence_lengths;  // empty: each model's default
-  std::map<std::string, std::map<std::string, std::string>> model_options, strategy_options;  // suite tables: by id
-  std::vector<std::map<std::string, std::string>> excludes, includes;  // by model/strategy/device/dtype/batch/seq
+  std::map<std::string, std::map<std::string, std::string>> model_options,
+      strategy_options;  // suite tables: by id
+  std::vector<Rule> excludes, includes;
   std::vector<result::Published> published;
   std::map<std::string, std::string> device_options;
-  std::int64_t steps = 3, warmup = 1, repetitions = 1, timeout_s = 3600, memory_limit_bytes = 0, threads = 0;
+  std::int64_t steps = 3, warmup = 1, repetitions = 1, timeout_s = 3600, memory_limit_bytes = 0,
+               threads = 0;
   std::uint64_t seed = 0;
+  // Where a text stands in the suite, for messages: "models/vit-l-16" -> "FILE:LINE:COLUMN". Typed
+  // ones have none.
+  std::map<std::string, std::string> where;
 };
 
-// A suite's TOML. Errors carry file, line and column; unknown keys the nearest valid one. docs/suites.md lists the keys.
+// A suite's TOML. Errors carry file, line and column; unknown keys the nearest valid one.
+// docs/suites.md lists the keys.
 Request read_suite(const std::string& path);
 
 // One case, ready to be launched, or decided already (conflict, unsupported) from manifests alone.
@@ -35,16 +51,20 @@ struct PlannedCase {
   std::string reason;                     // names both owners
   result::PluginUse model;
   std::vector<result::PluginUse> strategies;  // `baseline` first
-  result::Equivalence promise;            // the stack's promise: the weakest of its strategies
+  result::Equivalence promise;                // the stack's promise: the weakest of its strategies
 };
 
 struct Plan {
-  Request request;
-  std::string reference;  // the stack named first
+  Request request;        // texts of stacks in `published` in canonical order
+  std::string reference;  // the stack named first, as in a case id
   std::vector<PlannedCase> cases;
 };
 
-// Throws ConfigError for unknown names (nearest suggested), options out of range, a strategy twice in a stack, ...
-Plan make_plan(const Request& request, const manifest::Found& plugins);
+// Cases in the order model, device, dtype, batch size, sequence length, stack; then the suite's
+// includes; each once. Throws ConfigError for unknown names (nearest suggested), options out of
+// range, a strategy twice in a stack, no case at all. `devices` says what a device stands for and
+// refuses those that cannot be had (plan/device.h).
+Plan make_plan(const Request& request, const manifest::Found& plugins,
+               const DeviceHook& devices = {});
 
 }  // namespace peakbench::plan

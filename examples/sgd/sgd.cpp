@@ -1,0 +1,88 @@
+// A strategy from outside: SGD with momentum in Adam's place.
+//
+// Three parts, as in every strategy: what it does (an object for a slot of the recipe), what it is
+// (a Strategy that puts the object there), and how Peakbench finds it (the entry, at the end). What
+// Peakbench must know before any of this runs is in plugin.json.
+#include <ATen/ATen.h>
+
+#include <map>
+
+#include "peakbench/plugin.h"
+
+namespace {
+
+// The slot `update_rule`: PyTorch's SGD (torch/optim/sgd.py). Every operator works in place, so an
+// update needs no memory beyond its state.
+class Sgd : public peakbench::UpdateRule {
+ public:
+  Sgd(double lr, double momentum) : lr_(lr), momentum_(momentum) {}
+
+  // The schedule decides when this is called and with which parameters: all of them after backward,
+  // or one at a time inside it. Grad mode is off.
+  void update(const std::vector<at::Tensor>& parameters,
+              peakbench::KernelGrouping grouping) override {
+    std::vector<at::Tensor> updated, directions;
+    for (const at::Tensor& parameter : parameters) {
+      if (!parameter.grad().defined()) continue;
+      updated.push_back(parameter);
+      directions.push_back(momentum_ == 0 ? parameter.grad() : next_momentum(parameter));
+    }
+    if (updated.empty()) return;
+    if (grouping == peakbench::KernelGrouping::kForeach) {
+      at::_foreach_add_(updated, directions, -lr_);
+    } else {
+      for (std::size_t i = 0; i < updated.size(); ++i) updated[i].add_(directions[i], -lr_);
+    }
+  }
+
+  // With this the report shows `optimizer_state` instead of nameless memory.
+  void visit_state(const StateVisitor& visit) const override {
+    for (const auto& [impl, state] : momentum_buffers_) {
+      visit(state.parameter, "momentum_buffer", state.buffer);
+    }
+  }
+
+ private:
+  struct State {
+    at::Tensor parameter, buffer;
+  };
+
+  // State is made at a parameter's first update, as torch.optim does; so the first step's peak is
+  // another than the second's.
+  const at::Tensor& next_momentum(const at::Tensor& parameter) {
+    const auto found = momentum_buffers_.find(parameter.unsafeGetTensorImpl());
+    if (found != momentum_buffers_.end()) {
+      return found->second.buffer.mul_(momentum_).add_(parameter.grad());
+    }
+    State state{parameter, parameter.grad().detach().clone()};
+    return momentum_buffers_.emplace(parameter.unsafeGetTensorImpl(), state).first->second.buffer;
+  }
+
+  double lr_, momentum_;
+  std::map<const at::TensorImpl*, State> momentum_buffers_;
+};
+
+class SgdStrategy : public peakbench::Strategy {
+ public:
+  // Options are complete and of their declared types and ranges here; reading one that plugin.json
+  // does not declare is an error.
+  explicit SgdStrategy(const peakbench::Options& options)
+      : lr_(options.number("lr")), momentum_(options.number("momentum")) {}
+
+  // Only fills the recipe. A strategy that cannot work with this model throws
+  // peakbench::Unsupported with the reason; the case's outcome is then `unsupported`.
+  void apply(peakbench::Recipe& recipe, peakbench::Model& model) override {
+    recipe.update_rule = std::make_shared<Sgd>(lr_, momentum_);
+  }
+
+ private:
+  double lr_, momentum_;
+};
+
+std::unique_ptr<peakbench::Strategy> make(const peakbench::StrategyContext& context) {
+  return std::make_unique<SgdStrategy>(context.options);
+}
+
+}  // namespace
+
+PEAKBENCH_STRATEGY_PLUGIN(make)

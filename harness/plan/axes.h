@@ -1,0 +1,60 @@
+// The request's texts as what they name: every name known, every option typed.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "plan/catalogue.h"
+#include "plan/plan.h"
+#include "plan/stack.h"
+#include "result/errors.h"
+
+namespace peakbench::plan {
+
+// The lists that multiply.
+struct Axes {
+  std::vector<Choice> models;
+  std::vector<Stack> stacks;
+  std::vector<std::string> devices, dtypes;
+  std::vector<std::int64_t> batch_sizes, sequence_lengths;  // no length: each model's default
+};
+
+// Throws ConfigError, with the place in the suite where there is one.
+class Resolver {
+ public:
+  // All must outlive this.
+  Resolver(const Request& request, const Catalogue& catalogue, const DeviceHook& devices);
+
+  Axes axes() const;
+
+  // `section` and `text` find the place in Request::where ("models/vit-l-16").
+  Choice model(const std::string& section, const std::string& text) const;
+  Stack stack(const std::string& section, const std::string& text) const;
+  std::vector<std::string> devices(const std::string& section, const std::string& text) const;
+  std::string dtype(const std::string& section, const std::string& text) const;
+  std::int64_t positive(const std::string& section, std::int64_t value) const;
+
+  // Tables of options for ids that no plugin offers, or with options that they lack.
+  void check_tables() const;
+
+ private:
+  const Request& request_;
+  const Catalogue& catalogue_;
+  const DeviceHook& devices_;
+};
+
+// Runs `call`; a ConfigError gets "FILE:LINE:COLUMN: " in front where `places` has `key`.
+template <class Call>
+auto at_place(const std::map<std::string, std::string>& places, const std::string& key,
+              Call&& call) {
+  try {
+    return call();
+  } catch (const ConfigError& error) {
+    const auto place = places.find(key);
+    if (place == places.end()) throw;
+    throw ConfigError(place->second + ": " + error.what());
+  }
+}
+
+}  // namespace peakbench::plan

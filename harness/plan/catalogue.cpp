@@ -1,0 +1,84 @@
+#include "plan/catalogue.h"
+
+#include <fmt/format.h>
+
+#include "manifest/option.h"
+#include "result/errors.h"
+#include "result/nearest.h"
+
+namespace peakbench::plan {
+namespace {
+
+using manifest::Kind;
+
+const manifest::Option* find_option(const manifest::Entry& entry, const std::string& name) {
+  for (const auto& option : entry.options) {
+    if (option.name == name) return &option;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> option_names(const manifest::Entry& entry) {
+  std::vector<std::string> names;
+  for (const auto& option : entry.options) names.push_back(option.name);
+  return names;
+}
+
+}  // namespace
+
+const char* to_string(Kind kind) { return kind == Kind::kModel ? "model" : "strategy"; }
+
+Catalogue::Catalogue(const manifest::Found& found) : problems_(found.problems) {
+  for (const auto& plugin : found.plugins) {
+    for (const auto& entry : plugin.entries) {
+      offers_[plugin.kind].emplace(entry.id, Offer{&entry, plugin.path});
+    }
+  }
+}
+
+const Offer& Catalogue::find(Kind kind, const std::string& id) const {
+  static const std::map<std::string, Offer> kNone;
+  const auto of_kind = offers_.find(kind);
+  const auto& known = of_kind == offers_.end() ? kNone : of_kind->second;
+  if (const auto found = known.find(id); found != known.end()) return found->second;
+  std::vector<std::string> ids;
+  for (const auto& [name, offer] : known) ids.push_back(name);
+  // The plugin that offers it may be one of those left out.
+  const auto left_out =
+      problems_.empty()
+          ? std::string()
+          : fmt::format(" (plugins left out: {}; `peakbench doctor` says why)", problems_.size());
+  throw ConfigError(
+      fmt::format("unknown {} \"{}\"{}{}", to_string(kind), id, suggestion(id, ids), left_out));
+}
+
+nlohmann::json Catalogue::value(const Offer& offer, const std::string& name,
+                                const std::string& text) const {
+  const auto* option = find_option(*offer.entry, name);
+  if (!option) {
+    throw ConfigError(fmt::format("unknown option \"{}\" of {}{}", name, offer.entry->id,
+                                  suggestion(name, option_names(*offer.entry))));
+  }
+  if (const auto value = manifest::accept_text(*option, text)) return *value;
+  throw ConfigError(fmt::format("{},{}={}: expected {}", offer.entry->id, name, text,
+                                manifest::expected(*option)));
+}
+
+Choice Catalogue::choose(Kind kind, const TypedSelection& typed, const OptionTexts& table) const {
+  Choice choice{.offer = find(kind, typed.id), .use = {}};
+  auto& [selection, options, path] = choice.use;
+  selection.id = typed.id;
+  path = choice.offer.path;
+  for (const auto& option : choice.offer.entry->options) {
+    options[option.name] = option.default_value;
+  }
+  for (const auto& [name, text] : table) options[name] = value(choice.offer, name, text);
+  for (const auto& [name, text] : typed.options) options[name] = value(choice.offer, name, text);
+  for (const auto& option : choice.offer.entry->options) {
+    if (options[option.name] == option.default_value) continue;
+    selection.options[option.name] = options[option.name];
+  }
+  return choice;
+}
+
+}  // namespace peakbench::plan

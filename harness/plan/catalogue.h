@@ -1,0 +1,52 @@
+// The ids that the plugins offer, and the options of one as chosen: named, typed, in range,
+// complete.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "manifest/manifest.h"
+#include "plan/selection.h"
+#include "result/job.h"
+
+namespace peakbench::plan {
+
+// One id with where it comes from. Points into the Found that the catalogue was made from.
+struct Offer {
+  const manifest::Entry* entry = nullptr;
+  std::string path;
+};
+
+// An offer with the options it was chosen with.
+struct Choice {
+  Offer offer;
+  result::PluginUse use;
+};
+
+using OptionTexts = std::map<std::string, std::string>;
+
+class Catalogue {
+ public:
+  // `found` must outlive this.
+  explicit Catalogue(const manifest::Found& found);
+
+  // Throws ConfigError with the nearest id.
+  const Offer& find(manifest::Kind kind, const std::string& id) const;
+
+  // The options typed go before those of the suite's table for this id, these before the defaults.
+  // Throws ConfigError: unknown id or option (nearest named), a value of another type or out of
+  // range (what is expected).
+  Choice choose(manifest::Kind kind, const TypedSelection& typed, const OptionTexts& table) const;
+
+  // One option's value, or ConfigError.
+  nlohmann::json value(const Offer& offer, const std::string& name, const std::string& text) const;
+
+ private:
+  std::map<manifest::Kind, std::map<std::string, Offer>> offers_;
+  std::vector<std::string> problems_;
+};
+
+const char* to_string(manifest::Kind kind);  // model, strategy
+
+}  // namespace peakbench::plan

@@ -1,0 +1,114 @@
+#include "plan/stack.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "result/errors.h"
+
+namespace peakbench::plan {
+namespace {
+
+constexpr const char* kBaseline = "baseline";
+
+const manifest::Entry& entry_of(const Choice& choice) { return *choice.offer.entry; }
+
+bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+const OptionTexts& table_of(const std::map<std::string, OptionTexts>& tables,
+                            const std::string& id) {
+  static const OptionTexts kNone;
+  const auto found = tables.find(id);
+  return found == tables.end() ? kNone : found->second;
+}
+
+void sort_canonically(std::vector<Choice>& choices) {
+  std::ranges::sort(choices, {}, [](const Choice& choice) {
+    const auto& entry = entry_of(choice);
+    return std::tuple(entry.id != kBaseline, entry.order, entry.id);
+  });
+}
+
+// One line for a pair, or nothing.
+std::string conflict_of(const manifest::Entry& a, const manifest::Entry& b) {
+  for (const auto& slot : a.slots) {
+    if (holds(b.slots, slot)) {
+      return fmt::format("{} and {} both take the slot {}; a stack can have one of them", a.id,
+                         b.id, slot);
+    }
+  }
+  if (holds(a.conflicts, b.id)) return fmt::format("{} cannot be stacked with {}", a.id, b.id);
+  if (holds(b.conflicts, a.id)) return fmt::format("{} cannot be stacked with {}", b.id, a.id);
+  return "";
+}
+
+}  // namespace
+
+Stack make_stack(const Catalogue& catalogue, const std::vector<TypedSelection>& typed,
+                 const std::map<std::string, OptionTexts>& tables) {
+  Stack stack;
+  std::set<std::string> ids;
+  for (const auto& one : typed) {
+    if (!ids.insert(one.id).second) {
+      throw ConfigError(fmt::format("strategy \"{}\" is in the stack twice; name it once", one.id));
+    }
+    stack.choices.push_back(
+        catalogue.choose(manifest::Kind::kStrategy, one, table_of(tables, one.id)));
+  }
+  if (!ids.contains(kBaseline)) {
+    stack.choices.push_back(
+        catalogue.choose(manifest::Kind::kStrategy, {kBaseline, {}}, table_of(tables, kBaseline)));
+  }
+  sort_canonically(stack.choices);
+  for (const auto& choice : stack.choices) {
+    const auto& selection = choice.use.selection;
+    const bool says_nothing = selection.id == kBaseline && selection.options.empty();
+    if (!says_nothing || stack.choices.size() == 1) stack.selections.push_back(selection);
+  }
+  return stack;
+}
+
+std::string conflict_in(const Stack& stack) {
+  std::vector<std::string> conflicts;
+  const auto& choices = stack.choices;
+  for (std::size_t i = 1; i < choices.size(); ++i) {  // the baseline gives way to everyone
+    for (std::size_t j = i + 1; j < choices.size(); ++j) {
+      const auto conflict = conflict_of(entry_of(choices[i]), entry_of(choices[j]));
+      if (!conflict.empty()) conflicts.push_back(conflict);
+    }
+  }
+  return fmt::format("{}", fmt::join(conflicts, "; "));
+}
+
+std::string lack_of(const manifest::Entry& model, const Stack& stack) {
+  std::vector<std::string> lacks;
+  for (const auto& choice : stack.choices) {
+    for (const auto& need : entry_of(choice).needs) {
+      if (holds(model.facts, need)) continue;
+      lacks.push_back(
+          fmt::format("{} needs {}, which {} does not have", entry_of(choice).id, need, model.id));
+    }
+  }
+  return fmt::format("{}", fmt::join(lacks, "; "));
+}
+
+result::Equivalence promise_of(const Stack& stack) {
+  result::Equivalence weakest;
+  weakest.promise = "bit_identical";
+  weakest.verdict = "not_checked";
+  double tolerance = 0;
+  for (const auto& choice : stack.choices) {
+    const auto& promise = entry_of(choice).promise;
+    tolerance += entry_of(choice).tolerance.value_or(0);
+    const bool weaker = promise == "different_problem" || weakest.promise == "bit_identical";
+    if (weaker) weakest.promise = promise;
+  }
+  if (weakest.promise == "within_tolerance") weakest.tolerance = tolerance;
+  return weakest;
+}
+
+}  // namespace peakbench::plan

@@ -1,0 +1,229 @@
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "plan/plan.h"
+#include "plan/suite_table.h"
+#include "result/bytes.h"
+#include "result/errors.h"
+
+namespace peakbench::plan {
+namespace {
+
+const std::vector<std::string> kKeys{"title",
+                                     "models",
+                                     "strategies",
+                                     "devices",
+                                     "dtypes",
+                                     "batch_sizes",
+                                     "sequence_lengths",
+                                     "model_options",
+                                     "strategy_options",
+                                     "device_options",
+                                     "exclude",
+                                     "include",
+                                     "published",
+                                     "steps",
+                                     "warmup",
+                                     "repetitions",
+                                     "timeout_s",
+                                     "memory_limit",
+                                     "threads",
+                                     "seed"};
+const std::vector<std::string> kRuleKeys{"model", "strategy",   "device",
+                                         "dtype", "batch_size", "sequence_length"};
+
+// Fills a Request from the suite's tables, and Request::where on the way.
+class SuiteReader {
+ public:
+  SuiteReader(const toml::table& table, const std::string& file) : suite_(table, file) {
+    request_.suite_file = file;
+  }
+
+  Request read() {
+    suite_.only(kKeys);
+    request_.title =
+        suite_.text("title").value_or(std::filesystem::path(request_.suite_file).stem().string());
+    read_lists();
+    read_numbers();
+    read_options("model_options", request_.model_options);
+    read_options("strategy_options", request_.strategy_options);
+    read_device_options();
+    read_rules("exclude", request_.excludes);
+    read_rules("include", request_.includes);
+    suite_.each_in_list("published", [&](const SuiteTable& table) { read_published(table); });
+    need_cases();
+    return std::move(request_);
+  }
+
+ private:
+  void read_texts(const std::string& key, std::vector<std::string>& target) {
+    if (!suite_.has(key)) return;
+    target.clear();
+    for (const auto& [text, where] : suite_.texts(key)) {
+      target.push_back(text);
+      request_.where.emplace(key + "/" + text, where);
+    }
+    if (target.empty()) suite_.fail(key, "the list is empty");
+  }
+
+  void read_integers(const std::string& key, std::vector<std::int64_t>& target) {
+    if (!suite_.has(key)) return;
+    target.clear();
+    for (const auto& [value, where] : suite_.integers(key)) {
+      target.push_back(value);
+      request_.where.emplace(fmt::format("{}/{}", key, value), where);
+    }
+    if (target.empty()) suite_.fail(key, "the list is empty");
+  }
+
+  void read_lists() {
+    read_texts("models", request_.models);
+    read_texts("strategies", request_.strategies);
+    read_texts("devices", request_.devices);
+    read_texts("dtypes", request_.dtypes);
+    read_integers("batch_sizes", request_.batch_sizes);
+    read_integers("sequence_lengths", request_.sequence_lengths);
+  }
+
+  void read_number(const std::string& key, std::int64_t& target) {
+    const auto value = suite_.integer(key);
+    if (!value) return;
+    target = *value;
+    request_.where.emplace(key, suite_.where(key));
+  }
+
+  void read_numbers() {
+    read_number("steps", request_.steps);
+    read_number("warmup", request_.warmup);
+    read_number("repetitions", request_.repetitions);
+    read_number("timeout_s", request_.timeout_s);
+    read_number("threads", request_.threads);
+    if (const auto seed = suite_.integer("seed")) {
+      if (*seed < 0)
+        suite_.fail("seed", fmt::format("expected an integer of 0 or more, got {}", *seed));
+      request_.seed = static_cast<std::uint64_t>(*seed);
+    }
+    if (const auto limit = suite_.text("memory_limit")) {
+      const auto bytes = bytes_from_text(*limit);
+      if (!bytes)
+        suite_.fail("memory_limit", fmt::format("expected {}, got \"{}\"", kExpectedBytes, *limit));
+      request_.memory_limit_bytes = *bytes;
+    }
+  }
+
+  void read_options(const std::string& section,
+                    std::map<std::string, std::map<std::string, std::string>>& target) {
+    suite_.each_table(section, [&](const std::string& id, const SuiteTable& table) {
+      const std::string key = section + "/" + id;
+      request_.where.emplace(key, table.here());
+      target[id];
+      for (const auto& [name, value] : table.scalars()) {
+        target[id][name] = value.text;
+        request_.where.emplace(key + "/" + name, value.where);
+      }
+    });
+  }
+
+  void read_device_options() {
+    if (const auto table = suite_.table("device_options")) {
+      for (const auto& [name, value] : table->scalars()) {
+        request_.device_options[name] = value.text;
+        request_.where.emplace("device_options/" + name, value.where);
+      }
+    }
+  }
+
+  void read_rules(const std::string& key, std::vector<Rule>& target) {
+    suite_.each_in_list(key, [&](const SuiteTable& table) {
+      table.only(kRuleKeys);
+      Rule rule;
+      for (const char* name : {"model", "strategy", "device", "dtype"}) {
+        if (const auto text = table.text(name)) rule.fields[name] = *text;
+      }
+      for (const char* name : {"batch_size", "sequence_length"}) {
+        if (const auto number = table.integer(name)) rule.fields[name] = std::to_string(*number);
+      }
+      for (const auto& [name, text] : rule.fields) rule.where[name] = table.where(name);
+      if (rule.fields.empty())
+        table.fail_here("this " + key + " says nothing; it needs one key at least");
+      target.push_back(std::move(rule));
+    });
+  }
+
+  void read_published(const SuiteTable& table) {
+    table.only({"model", "strategy", "metric", "value", "unit", "source", "url", "note"});
+    const auto required = [&](const char* key) {
+      const auto text = table.text(key);
+      if (!text || text->empty()) table.fail(key, "missing; a published figure needs it");
+      return *text;
+    };
+    result::Published figure;
+    figure.model = required("model");
+    figure.strategy = table.text("strategy").value_or("");
+    figure.metric = required("metric");
+    if (figure.metric != "peak_memory" && figure.metric != "throughput") {
+      table.fail("metric", "expected peak_memory or throughput, got \"" + figure.metric + "\"");
+    }
+    const auto value = table.number("value");
+    if (!value) table.fail("value", "missing; a published figure needs it");
+    figure.value = *value;
+    figure.unit = required("unit");
+    figure.source = required("source");
+    figure.url = table.text("url").value_or("");
+    figure.note = table.text("note").value_or("");
+    for (const char* key : {"model", "strategy"}) {
+      request_.where.emplace(fmt::format("published/{}/{}", request_.published.size(), key),
+                             table.where(key));
+    }
+    request_.published.push_back(std::move(figure));
+  }
+
+  void need_cases() const {
+    if (!request_.includes.empty()) return;
+    for (const char* key : {"models", "strategies"}) {
+      if (!suite_.has(key)) {
+        throw ConfigError(
+            fmt::format("{}: {}: missing; a suite names at least one, or has an include",
+                        request_.suite_file, key));
+      }
+    }
+  }
+
+  SuiteTable suite_;
+  Request request_;
+};
+
+std::string read_text(const std::string& path) {
+  std::error_code ignored;
+  std::ifstream file(path, std::ios::binary);
+  if (!file || std::filesystem::is_directory(path, ignored)) {
+    throw ConfigError(fmt::format("{}: cannot read the suite: {}", path,
+                                  file ? "it is a folder" : std::strerror(errno)));
+  }
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+toml::table parse(const std::string& text, const std::string& path) {
+  try {
+    return toml::parse(text, path);
+  } catch (const toml::parse_error& error) {
+    throw ConfigError(fmt::format("{}: not TOML: {}", place_text(path, error.source().begin),
+                                  error.description()));
+  }
+}
+
+}  // namespace
+
+Request read_suite(const std::string& path) {
+  const toml::table table = parse(read_text(path), path);
+  return SuiteReader(table, path).read();
+}
+
+}  // namespace peakbench::plan

@@ -1,0 +1,171 @@
+#include "plan/suite_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "result/errors.h"
+#include "result/nearest.h"
+
+namespace peakbench::plan {
+namespace {
+
+std::string kind_of(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::table:
+      return "a table";
+    case toml::node_type::array:
+      return "a list";
+    case toml::node_type::string:
+      return fmt::format("the string \"{}\"", node.as_string()->get());
+    case toml::node_type::integer:
+      return fmt::format("{}", node.as_integer()->get());
+    case toml::node_type::floating_point:
+      return fmt::format("{}", node.as_floating_point()->get());
+    case toml::node_type::boolean:
+      return node.as_boolean()->get() ? "true" : "false";
+    default:
+      return "a date or time";
+  }
+}
+
+std::optional<std::string> scalar_text(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (node.is_integer() || node.is_floating_point() || node.is_boolean()) return kind_of(node);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string place_text(const std::string& file, const toml::source_position& position) {
+  return fmt::format("{}:{}:{}", file, position.line, position.column);
+}
+
+std::string SuiteTable::place(const toml::node& node) const {
+  return place_text(file_, node.source().begin);
+}
+
+void SuiteTable::only(const std::vector<std::string>& known) const {
+  for (const auto& [key, node] : table_) {
+    const std::string name(key.str());
+    if (std::ranges::count(known, name) != 0) continue;
+    throw ConfigError(fmt::format("{}: unknown key \"{}\"{}", place_text(file_, key.source().begin),
+                                  name, suggestion(name, known)));
+  }
+}
+
+std::string SuiteTable::where(const std::string& key) const {
+  const auto* node = table_.get(key);
+  return node ? place(*node) : place(table_);
+}
+
+void SuiteTable::wrong_type(const toml::node& node, const std::string& key,
+                            const char* expected) const {
+  throw ConfigError(
+      fmt::format("{}: {}: expected {}, got {}", place(node), key, expected, kind_of(node)));
+}
+
+void SuiteTable::fail(const std::string& key, const std::string& problem) const {
+  throw ConfigError(fmt::format("{}: {}: {}", where(key), key, problem));
+}
+
+void SuiteTable::fail_here(const std::string& problem) const {
+  throw ConfigError(fmt::format("{}: {}", place(table_), problem));
+}
+
+std::optional<std::string> SuiteTable::text(const std::string& key) const {
+  const auto* node = table_.get(key);
+  if (!node) return std::nullopt;
+  if (!node->is_string()) wrong_type(*node, key, "a string");
+  return node->as_string()->get();
+}
+
+std::optional<std::int64_t> SuiteTable::integer(const std::string& key) const {
+  const auto* node = table_.get(key);
+  if (!node) return std::nullopt;
+  if (!node->is_integer()) wrong_type(*node, key, "an integer");
+  return node->as_integer()->get();
+}
+
+std::optional<double> SuiteTable::number(const std::string& key) const {
+  const auto* node = table_.get(key);
+  if (!node) return std::nullopt;
+  if (!node->is_number()) wrong_type(*node, key, "a number");
+  return node->value<double>();
+}
+
+const toml::array* SuiteTable::list(const std::string& key, const char* expected) const {
+  const auto* node = table_.get(key);
+  if (!node) return nullptr;
+  if (!node->is_array()) wrong_type(*node, key, expected);
+  return node->as_array();
+}
+
+std::vector<Placed> SuiteTable::texts(const std::string& key) const {
+  std::vector<Placed> texts;
+  const auto* items = list(key, "a list of strings");
+  if (!items) return texts;
+  for (const auto& item : *items) {
+    if (!item.is_string()) wrong_type(item, key, "a string");
+    texts.push_back({item.as_string()->get(), place(item)});
+  }
+  return texts;
+}
+
+std::vector<std::pair<std::int64_t, std::string>> SuiteTable::integers(
+    const std::string& key) const {
+  std::vector<std::pair<std::int64_t, std::string>> integers;
+  const auto* items = list(key, "a list of integers");
+  if (!items) return integers;
+  for (const auto& item : *items) {
+    if (!item.is_integer()) wrong_type(item, key, "an integer");
+    integers.emplace_back(item.as_integer()->get(), place(item));
+  }
+  return integers;
+}
+
+std::optional<SuiteTable> SuiteTable::table(const std::string& key) const {
+  const auto* node = table_.get(key);
+  if (!node) return std::nullopt;
+  if (!node->is_table()) wrong_type(*node, key, "a table");
+  return SuiteTable(*node->as_table(), file_);
+}
+
+std::map<std::string, Placed> SuiteTable::scalars() const {
+  std::map<std::string, Placed> scalars;
+  for (const auto& [key, node] : table_) {
+    const std::string name(key.str());
+    const auto text = scalar_text(node);
+    if (node.is_table()) {
+      throw ConfigError(
+          fmt::format("{}: {}: expected a value, got a table; an id with a dot stands in quotes",
+                      place(node), name));
+    }
+    if (!text) wrong_type(node, name, "a string, a number, true or false");
+    scalars[name] = {*text, place(node)};
+  }
+  return scalars;
+}
+
+void SuiteTable::each_table(
+    const std::string& key,
+    const std::function<void(const std::string&, const SuiteTable&)>& visit) const {
+  const auto tables = table(key);
+  if (!tables) return;
+  for (const auto& [name, child] : tables->table_) {
+    if (!child.is_table()) wrong_type(child, std::string(name.str()), "a table of options");
+    visit(std::string(name.str()), SuiteTable(*child.as_table(), file_));
+  }
+}
+
+void SuiteTable::each_in_list(const std::string& key,
+                              const std::function<void(const SuiteTable&)>& visit) const {
+  const auto* items = list(key, "a list of tables");
+  if (!items) return;
+  for (const auto& item : *items) {
+    if (!item.is_table()) wrong_type(item, key, "a table");
+    visit(SuiteTable(*item.as_table(), file_));
+  }
+}
+
+}  // namespace peakbench::plan

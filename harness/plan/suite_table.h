@@ -1,0 +1,64 @@
+// Typed reading of a TOML table. Every error carries file, line and column.
+#pragma once
+
+#include <toml++/toml.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace peakbench::plan {
+
+// A value as text with its place: FILE:LINE:COLUMN.
+struct Placed {
+  std::string text, where;
+};
+
+class SuiteTable {
+ public:
+  SuiteTable(const toml::table& table, const std::string& file) : table_(table), file_(file) {}
+
+  // Throws ConfigError at the first key that is none of these, with the nearest one.
+  void only(const std::vector<std::string>& known) const;
+
+  bool has(const std::string& key) const { return table_.contains(key); }
+  std::string where(
+      const std::string& key) const;  // of the key's value; of the table where it has none
+  std::string here() const { return place(table_); }
+
+  // nullopt, or an empty list, where the key is missing. A wrong type is a ConfigError.
+  std::optional<std::string> text(const std::string& key) const;
+  std::optional<std::int64_t> integer(const std::string& key) const;
+  std::optional<double> number(const std::string& key) const;
+  std::vector<Placed> texts(const std::string& key) const;
+  std::vector<std::pair<std::int64_t, std::string>> integers(const std::string& key) const;
+
+  std::optional<SuiteTable> table(const std::string& key) const;
+
+  // Strings, integers, numbers and booleans of this table as text.
+  std::map<std::string, Placed> scalars() const;
+
+  void each_table(const std::string& key,
+                  const std::function<void(const std::string&, const SuiteTable&)>& visit) const;
+  void each_in_list(const std::string& key,
+                    const std::function<void(const SuiteTable&)>& visit) const;
+
+  [[noreturn]] void fail(const std::string& key, const std::string& problem) const;
+  [[noreturn]] void fail_here(const std::string& problem) const;
+
+ private:
+  std::string place(const toml::node& node) const;
+  [[noreturn]] void wrong_type(const toml::node& node, const std::string& key,
+                               const char* expected) const;
+  const toml::array* list(const std::string& key, const char* expected) const;
+
+  const toml::table& table_;
+  const std::string& file_;
+};
+
+std::string place_text(const std::string& file, const toml::source_position& position);
+
+}  // namespace peakbench::plan

@@ -1,0 +1,18 @@
+// Sizes as people type them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace peakbench {
+
+// "60GiB", "1.5 GB", "4096" (bytes) with B, KiB, MiB, GiB, TiB, kB, MB, GB, TB; nullopt for
+// anything else, for 0 and for more than 10^18 bytes.
+std::optional<std::int64_t> bytes_from_text(std::string_view text);
+
+// For messages: what `bytes_from_text` wants.
+inline constexpr const char* kExpectedBytes =
+    "a size above 0 with B, KiB, MiB, GiB, TiB, kB, MB, GB or TB, like 60GiB, or bytes alone";
+
+}  // namespace peakbench
