@@ -37,7 +37,9 @@ at::Tensor inverse_frequencies(std::int64_t head_width, const RopeConfig& rope) 
 // (..., D) -> (..., D): the second half negated, then the first.
 at::Tensor rotate_half(const at::Tensor& x) {
   const std::int64_t half = x.size(-1) / 2;
-  return at::cat({-x.slice(-1, half), x.slice(-1, 0, half)}, -1);
+  // Sliced in this order: backward goes through them in the opposite one.
+  const at::Tensor first = x.slice(-1, 0, half), second = x.slice(-1, half);
+  return at::cat({-second, first}, -1);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <mutex>
 #include <stdexcept>
+#include <thread>
 #include <unordered_map>
 
 namespace peakbench::test {
@@ -14,6 +15,7 @@ namespace {
 struct Change {
   std::size_t phase;
   std::int64_t bytes, alive;
+  bool own_thread;
 };
 
 // Blocks may be freed by threads that outlive main: never destroyed.
@@ -23,11 +25,12 @@ struct Ledger {
   std::vector<std::string> phases{"build"};
   std::vector<Change> changes;
   std::int64_t alive = 0, peak = 0;
+  const std::thread::id own_thread = std::this_thread::get_id();
 
   void add(std::int64_t bytes) {
     alive += bytes;
     peak = std::max(peak, alive);
-    changes.push_back({phases.size() - 1, bytes, alive});
+    changes.push_back({phases.size() - 1, bytes, alive, std::this_thread::get_id() == own_thread});
   }
 };
 
@@ -68,6 +71,7 @@ class CountingAllocator : public at::Allocator {
 
 ByteCounter& ByteCounter::install() {
   static auto* allocator = new CountingAllocator;
+  ledger();  // made on this thread
   static ByteCounter counter;
   c10::SetCPUAllocator(allocator, /*priority=*/1);
   return counter;
@@ -93,7 +97,8 @@ void ByteCounter::write_changes(const std::string& path) const {
   std::ofstream file(path);
   const std::lock_guard lock(ledger().mutex);
   for (const Change& change : ledger().changes) {
-    file << ledger().phases[change.phase] << ' ' << change.bytes << ' ' << change.alive << '\n';
+    file << ledger().phases[change.phase] << ' ' << change.bytes << ' ' << change.alive
+         << (change.own_thread ? " own\n" : " other\n");
   }
   if (!file) throw std::runtime_error("cannot write " + path);
 }

@@ -18,7 +18,8 @@ class ByteCounter {
   std::int64_t alive_bytes() const;
   std::int64_t peak_bytes() const;  // of the phase
 
-  // One line a change, `phase signed_bytes alive_bytes`; for comparing two sequences.
+  // One line a change, `phase signed_bytes alive_bytes thread`, thread `own` for the one that
+  // installed the counter and `other`; for comparing two sequences.
   void write_changes(const std::string& path) const;
 
  private:

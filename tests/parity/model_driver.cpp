@@ -14,7 +14,7 @@ namespace peakbench::test {
 namespace {
 
 struct Arguments {
-  std::string library, manifest, id, dtype = "fp32", input, save, changes;
+  std::string library, manifest, id, dtype = "fp32", mode = "train", input, save, changes;
   std::map<std::string, std::string> options;
   BatchShape shape;
 };
@@ -28,6 +28,8 @@ Arguments parse(int argc, char** argv) {
   app.add_option("--model", arguments.id)->required();
   app.add_option("--option", options, "NAME=VALUE; repeatable");
   app.add_option("--dtype", arguments.dtype)->check(CLI::IsMember({"fp32", "bf16"}));
+  app.add_option("--mode", arguments.mode, "frozen: matrices but embeddings are not trained")
+      ->check(CLI::IsMember({"train", "frozen", "no-grad"}));
   app.add_option("--batch", arguments.shape.batch_size);
   app.add_option("--seq", arguments.shape.sequence_length);
   app.add_option("--input", arguments.input, "safetensors file with `input` and perhaps `target`");
@@ -76,6 +78,13 @@ std::map<std::string, at::Tensor> numbers(Model& model, const Batch& batch,
   return tensors;
 }
 
+void freeze_matrices(Model& model) {
+  for (const auto& item : model.module().named_parameters()) {
+    const bool matrix = item.value().dim() == 2 && item.key().find("embed") == std::string::npos;
+    if (matrix) item.value().set_requires_grad(false);
+  }
+}
+
 nlohmann::json run(const Arguments& arguments) {
   const PluginUnderTest plugin(arguments.library, arguments.manifest);
   ByteCounter& counter = ByteCounter::install();
@@ -89,12 +98,16 @@ nlohmann::json run(const Arguments& arguments) {
   for (const auto& item : model->module().named_parameters()) {
     result["parameters"].push_back(item.key());
   }
+  if (arguments.mode == "frozen") freeze_matrices(*model);
+  const at::AutoGradMode grad_mode(arguments.mode != "no-grad");
   counter.begin_phase("forward");
   at::Tensor loss = model->loss(model->hidden_states(batch), batch);
   result["phases"]["forward"] = counter.peak_bytes();
-  counter.begin_phase("backward");
-  loss.backward();
-  result["phases"]["backward"] = counter.peak_bytes();
+  if (loss.requires_grad()) {
+    counter.begin_phase("backward");
+    loss.backward();
+    result["phases"]["backward"] = counter.peak_bytes();
+  }
   result["end_bytes"] = counter.alive_bytes();
 
   result["loss"] = loss.item<double>();

@@ -1,0 +1,159 @@
+"""The models' plugins against their reference implementations, tiny and on the CPU: the same weights and batch give the same
+outputs, loss and gradients to the bit; forward and backward make the same allocations in the same order, and have the same peaks
+to the byte: in training, with matrices frozen, and without gradients (where the lifetimes of temporaries alone decide).
+
+usage: model_parity_test.py FAMILY DRIVER PLUGIN MANIFEST    (FAMILY: decoder or vit)
+"""
+
+import importlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+if "PEAKBENCH_ORACLE" not in os.environ:
+    print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
+    sys.exit(77)
+if os.environ.get("PEAKBENCH_IN_ORACLE") != "yes":
+    os.environ["PEAKBENCH_IN_ORACLE"] = "yes"
+    os.execv(os.environ["PEAKBENCH_ORACLE"], [os.environ["PEAKBENCH_ORACLE"], *sys.argv])
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "oracle"))
+import memory  # noqa: E402
+import torch  # noqa: E402
+import training  # noqa: E402
+from safetensors.torch import load_file, save_file  # noqa: E402
+
+FAMILY, DRIVER, PLUGIN, MANIFEST = sys.argv[1:5]
+
+# Sizes: (our option, the oracle's), value. Heads of 8 features: Llama's scaling meets short, middle and long waves.
+DECODER = {"layers": 2, "width": 32, "mlp": 48, "heads": 4, "kv_heads": 2, "vocabulary": 97}
+VIT = {"layers": 2, "width": 32, "heads": 2, "mlp": 48, "image": 32}
+ORACLE_NAMES = {"mlp": "mlp-width", "kv_heads": "kv-heads", "image": "image-size"}
+# name -> (model, sizes, arguments that both understand)
+CASES = {
+    "decoder": {
+        "tied, biases, grouped heads": ("qwen2.5-0.5b", DECODER, ["--batch", "2", "--seq", "24"]),
+        "tied, scaled rotation": ("llama-3.2-1b", DECODER, ["--batch", "1", "--seq", "64"]),
+        "untied, scaled rotation": ("llama-3.1-8b", DECODER, ["--batch", "2", "--seq", "64"]),
+        "every head its own key": ("qwen2.5-1.5b", DECODER | {"kv_heads": 4}, ["--batch", "3", "--seq", "17"]),
+        "one key for all heads": ("llama-3.2-3b", DECODER | {"kv_heads": 1}, ["--batch", "2", "--seq", "40"]),
+        "bfloat16, tied": ("qwen2.5-0.5b", DECODER, ["--batch", "2", "--seq", "24", "--dtype", "bf16"]),
+        "bfloat16, untied": ("llama-3.1-70b", DECODER, ["--batch", "1", "--seq", "64", "--dtype", "bf16"]),
+        "wider than long": ("llama-3.1-8b", DECODER | {"width": 128, "mlp": 200}, ["--batch", "1", "--seq", "8"]),
+        "a large vocabulary": ("qwen2.5-0.5b", DECODER | {"vocabulary": 3001}, ["--batch", "1", "--seq", "50"]),
+    },
+    "vit": {
+        "one image": ("vit-l-16", VIT, ["--batch", "1"]),
+        "three images": ("vit-b-16", VIT | {"image": 48, "heads": 4}, ["--batch", "3"]),
+        "bfloat16": ("vit-b-16", VIT, ["--batch", "2", "--dtype", "bf16"]),
+    },
+}  # fmt: skip
+# What the plugin fixes and the oracle's script lets one choose.
+FIXED = {"decoder": [], "vit": ["--patch-size", "16", "--classes", "1000"]}
+
+
+def oracle(model, sizes, arguments):
+    """The subject of the oracle's script and its arguments, as its command line would give them."""
+    script = importlib.import_module(FAMILY)
+    given = [text for name, value in sizes.items() for text in (f"--{ORACLE_NAMES.get(name, name)}", str(value))]
+    command = [FAMILY, "--model", model, "--tiny", "--steps", "1", *FIXED[FAMILY], *given, *arguments]
+    with mock.patch.object(sys, "argv", command), mock.patch.object(training, "main") as run:
+        script.main()
+    return run.call_args.args
+
+
+def oracle_memory(subject, args, mode):
+    """One forward and backward: the bytes before, each phase's peak, and every allocation of this thread in order."""
+    with memory.CpuMemory() as recorder:
+        with recorder.phase("build"):
+            model, batch = training.prepare(subject, args, {}), subject.batch()
+            if mode == "frozen":
+                freeze_matrices(model)
+        with recorder.phase("forward", 0), torch.set_grad_enabled(mode != "no-grad"):
+            loss = subject.forward(model, batch)[1]
+        if loss.requires_grad:
+            with recorder.phase("backward", 0):
+                loss.backward()
+    events = recorder._profile.profiler.kineto_results.events()
+    forward = next(event.start_ns() for event in events if event.name().startswith("peakbench:forward"))
+    changes = [(e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]" and e.start_ns() >= forward]
+    return recorder.result(), [size for _, size in sorted(changes, key=lambda change: change[0]) if size > 0]
+
+
+def freeze_matrices(model):
+    for name, parameter in model.named_parameters():
+        if parameter.dim() == 2 and "embed" not in name:
+            parameter.requires_grad_(False)
+
+
+def driver(model, sizes, arguments):
+    command = [DRIVER, "--plugin", PLUGIN, "--manifest", MANIFEST, "--model", model, *arguments]
+    command += [text for name, value in sizes.items() for text in ("--option", f"{name}={value}")]
+    # As many threads as the oracle: reductions are split by them.
+    environment = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        raise AssertionError(f"{' '.join(map(str, command))}\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def batch_for_driver(reference):
+    names = {"input.x": "input", "input.input_ids": "input", "input.labels": "target"}
+    return {ours: reference[theirs] for theirs, ours in names.items() if theirs in reference}
+
+
+class Parity(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def same_numbers(self, model, sizes, arguments):
+        weights, theirs, ours, batch = (str(self.folder / name) for name in ("weights", "theirs", "ours", "batch"))
+        subject, args = oracle(model, sizes, [*arguments, "--randomise", "--save-weights", weights, "--save", theirs])
+        facts = training.run(subject, args)
+        reference = load_file(theirs)
+        save_file(batch_for_driver(reference), batch)
+        driver(model, sizes, [*arguments, "--option", f"weights={weights}", "--input", batch, "--save", ours])
+        result = load_file(ours)
+
+        expected = {name: tensor for name, tensor in reference.items() if name == "output" or name.startswith("grad.")}
+        self.assertEqual(sorted(expected.keys() | {"loss"}), sorted(result.keys()))
+        self.assertEqual(result["loss"].double().item(), facts["losses"][0])
+        for name, tensor in expected.items():
+            # Not "close": the same kernels in the same order round alike.
+            self.assertTrue(torch.equal(result[name], tensor), f"{name}: {self.distance(result[name], tensor)}")
+            self.assertGreater(tensor.abs().max().item(), 0, f"{name} shows nothing")
+
+    @staticmethod
+    def distance(a, b):
+        return f"largest difference {(a.double() - b.double()).abs().max().item()} of {b.abs().max().item()}"
+
+    def same_bytes(self, model, sizes, arguments):
+        for mode in ("train", "frozen", "no-grad"):
+            with self.subTest(mode):
+                theirs, allocations = oracle_memory(*oracle(model, sizes, arguments), mode)
+                changes = self.folder / "changes"
+                ours = driver(model, sizes, [*arguments, "--mode", mode, "--changes", str(changes)])
+                self.assertEqual(ours["base_bytes"], theirs["base_bytes"], "parameters, buffers and batch")
+                for phase in ours["phases"]:
+                    self.assertEqual(ours["phases"][phase], theirs["phases"][phase], phase)
+                # The profiler sees its own thread only.
+                lines = [line.split() for line in changes.read_text().splitlines()]
+                own = [int(size) for phase, size, _, thread in lines if phase != "build" and thread == "own"]
+                self.assertEqual([size for size in own if size > 0], allocations)
+
+def add_tests():
+    for name, case in CASES[FAMILY].items():
+        for kind in ("same_numbers", "same_bytes"):
+            setattr(Parity, f"test {kind}: {name}", lambda self, kind=kind, case=case: getattr(self, kind)(*case))
+
+
+add_tests()
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
