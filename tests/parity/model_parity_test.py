@@ -68,7 +68,7 @@ def oracle(model, sizes, arguments):
 
 
 def oracle_memory(subject, args, mode):
-    """One forward and backward: the bytes before, each phase's peak, and every allocation of this thread in order."""
+    """One forward and backward: names of parameters, bytes (of build, then each phase's peak), this thread's allocations."""
     with memory.CpuMemory() as recorder:
         with recorder.phase("build"):
             model, batch = training.prepare(subject, args, {}), subject.batch()
@@ -82,7 +82,8 @@ def oracle_memory(subject, args, mode):
     events = recorder._profile.profiler.kineto_results.events()
     forward = next(event.start_ns() for event in events if event.name().startswith("peakbench:forward"))
     changes = [(e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]" and e.start_ns() >= forward]
-    return recorder.result(), [size for _, size in sorted(changes, key=lambda change: change[0]) if size > 0]
+    allocations = [size for _, size in sorted(changes, key=lambda change: change[0]) if size > 0]
+    return [name for name, _ in model.named_parameters()], recorder.result(), allocations
 
 
 def freeze_matrices(model):
@@ -137,9 +138,10 @@ class Parity(unittest.TestCase):
     def same_bytes(self, model, sizes, arguments):
         for mode in ("train", "frozen", "no-grad"):
             with self.subTest(mode):
-                theirs, allocations = oracle_memory(*oracle(model, sizes, arguments), mode)
+                names, theirs, allocations = oracle_memory(*oracle(model, sizes, arguments), mode)
                 changes = self.folder / "changes"
                 ours = driver(model, sizes, [*arguments, "--mode", mode, "--changes", str(changes)])
+                self.assertEqual(ours["parameters"], names)
                 self.assertEqual(ours["base_bytes"], theirs["base_bytes"], "parameters, buffers and batch")
                 for phase in ours["phases"]:
                     self.assertEqual(ours["phases"][phase], theirs["phases"][phase], phase)

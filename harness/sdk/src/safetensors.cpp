@@ -82,8 +82,13 @@ std::map<std::string, StoredTensor> read_header(const MappedFile& file, const st
       const auto begin = entry.at("data_offsets").at(0).get<std::uint64_t>();
       const auto end = entry.at("data_offsets").at(1).get<std::uint64_t>();
       std::uint64_t bytes = c10::elementSize(dtype->second);
-      for (const std::int64_t extent : shape) bytes *= static_cast<std::uint64_t>(extent);
-      if (begin > end || end > data_size || end - begin != bytes) throw broken(name + " lies outside the data");
+      for (const std::int64_t extent : shape) {
+        if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes)) {
+          throw broken(name + " has shape " + entry.at("shape").dump());
+        }
+      }
+      if (begin > end || end > data_size || end - begin != bytes)
+        throw broken(name + " lies outside the data");
       tensors.emplace(name, StoredTensor{dtype->second, shape, data + begin});
     } catch (const nlohmann::json::exception& error) {
       throw broken(name + ": " + error.what());
@@ -121,7 +126,8 @@ void load_safetensors(torch::nn::Module& module, const std::string& path) {
       return;
     }
     if (tensor.sizes() != c10::IntArrayRef(found->second.shape)) {
-      wrong.push_back(name + " is " + to_text(found->second.shape) + ", expected " + to_text(tensor.sizes()));
+      wrong.push_back(name + " is " + to_text(found->second.shape) + ", expected " +
+                      to_text(tensor.sizes()));
     }
     copies.emplace_back(tensor, found->second);
     stored.erase(found);
@@ -141,7 +147,8 @@ void load_safetensors(torch::nn::Module& module, const std::string& path) {
   at::NoGradGuard no_grad;
   for (auto& [tensor, source] : copies) {
     // The mapping is read-only and from_blob takes a plain pointer; copy_ only reads it.
-    tensor.copy_(at::from_blob(const_cast<char*>(source.data), source.shape, at::TensorOptions(source.dtype)));
+    tensor.copy_(at::from_blob(const_cast<char*>(source.data), source.shape,
+                               at::TensorOptions(source.dtype)));
   }
 }
 

@@ -1,0 +1,160 @@
+// What the models' manifests say against what the plugins build, on the meta device: no memory is
+// taken. Then initialisation, and options that do not fit.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "peakbench/errors.h"
+#include "plugin_under_test.h"
+
+namespace peakbench::test {
+namespace {
+
+using Given = std::map<std::string, std::string>;
+
+const Given kTinyDecoder = {{"layers", "2"}, {"width", "32"},   {"mlp", "48"},
+                            {"heads", "4"},  {"kv_heads", "2"}, {"vocabulary", "97"}};
+
+const PluginUnderTest& decoder() {
+  static const PluginUnderTest plugin(DECODER_LIBRARY, DECODER_MANIFEST);
+  return plugin;
+}
+
+const PluginUnderTest& vit() {
+  static const PluginUnderTest plugin(VIT_LIBRARY, VIT_MANIFEST);
+  return plugin;
+}
+
+struct Offered {
+  const PluginUnderTest* plugin;
+  std::string id;
+};
+
+void PrintTo(const Offered& offered, std::ostream* out) { *out << offered.id; }
+
+std::vector<Offered> everything_offered() {
+  std::vector<Offered> all;
+  for (const PluginUnderTest* plugin : {&decoder(), &vit()}) {
+    for (const nlohmann::json& entry : plugin->manifest().at("entries")) {
+      all.push_back({plugin, entry.at("id")});
+    }
+  }
+  return all;
+}
+
+class Manifest : public testing::TestWithParam<Offered> {
+ protected:
+  const nlohmann::json& entry() const { return GetParam().plugin->entry(GetParam().id); }
+  bool has_fact(const std::string& fact) const {
+    const nlohmann::json& facts = entry().at("facts");
+    return std::find(facts.begin(), facts.end(), fact) != facts.end();
+  }
+
+  ModelContext context_{GetParam().id, GetParam().plugin->options(GetParam().id, {}),
+                        at::TensorOptions(at::kFloat).device(at::kMeta)};
+  std::unique_ptr<Model> model_ = GetParam().plugin->make(context_);
+};
+
+TEST_P(Manifest, StatesTheNumberOfParameters) {
+  std::int64_t parameters = 0;
+  for (const at::Tensor& parameter : model_->module().parameters()) parameters += parameter.numel();
+  EXPECT_EQ(parameters, entry().at("parameters").get<std::int64_t>());
+}
+
+TEST_P(Manifest, DeclaresTheOptionsThatAreRead) {
+  std::set<std::string> declared;
+  for (const nlohmann::json& option : entry().at("options")) declared.insert(option.at("name"));
+  EXPECT_EQ(context_.options.names_read(), declared);
+}
+
+TEST_P(Manifest, NamesLinearLayersByTheirPaths) {
+  const auto modules = model_->module().named_modules();
+  for (const NamedLinear& linear : model_->linears()) {
+    const auto* found = modules.find(linear.path);
+    ASSERT_TRUE(found) << linear.path;
+    EXPECT_EQ(found->get(), linear.layer) << linear.path;
+  }
+  EXPECT_EQ(model_->linears().empty(), !has_fact("linear_layers"));
+  EXPECT_EQ(model_->block_count() == 0, !has_fact("blocks"));
+}
+
+TEST_P(Manifest, SaysWhenTheOutputHeadIsTheEmbedding) {
+  const auto linears = model_->linears();
+  const bool head = std::any_of(linears.begin(), linears.end(),
+                                [](const NamedLinear& linear) { return linear.part == "output"; });
+  EXPECT_EQ(has_fact("tied_embeddings"), !head);
+  if (!head) {
+    EXPECT_EQ(model_->why_no_linear("output"), "the output head is tied to the embedding");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, Manifest, testing::ValuesIn(everything_offered()),
+                         [](const testing::TestParamInfo<Offered>& tested) {
+                           std::string name = tested.param.id;
+                           std::erase_if(name, [](char c) { return !std::isalnum(c); });
+                           return name;
+                         });
+
+std::unique_ptr<Model> tiny_decoder(const std::string& id, const Given& more = {},
+                                    at::ScalarType dtype = at::kFloat) {
+  Given given = more;
+  given.insert(kTinyDecoder.begin(), kTinyDecoder.end());
+  return decoder().make({id, decoder().options(id, given), at::TensorOptions(dtype)});
+}
+
+at::Tensor embedding_of(Model& model) {
+  return model.module().named_parameters()["model.embed_tokens.weight"].detach();
+}
+
+TEST(DecoderInitialisation, IsNormalOfTheStatedDeviation) {
+  // More than one chunk, and not a whole number of them.
+  const auto model = tiny_decoder("llama-3.1-8b", {{"vocabulary", "5001"}});
+  const at::Tensor values = embedding_of(*model).to(at::kDouble);
+  EXPECT_NEAR(values.mean().item<double>(), 0, 3e-4);
+  EXPECT_NEAR(values.std().item<double>(), 0.02, 3e-4);
+  EXPECT_NEAR(values.pow(4).mean().item<double>() / std::pow(0.02, 4), 3, 0.15);
+  EXPECT_GT(std::get<0>(at::_unique(values)).numel(), values.numel() * 0.9);
+}
+
+TEST(DecoderInitialisation, FollowsTheSeedAndNotTheThreads) {
+  const auto build = [](int threads, std::uint64_t seed) {
+    at::set_num_threads(threads);
+    at::manual_seed(seed);
+    return embedding_of(*tiny_decoder("llama-3.1-8b", {{"vocabulary", "5001"}}));
+  };
+  const at::Tensor reference = build(1, 7);
+  EXPECT_TRUE(at::equal(build(3, 7), reference));
+  EXPECT_FALSE(at::equal(build(1, 8), reference));
+}
+
+TEST(DecoderInitialisation, IsTheSameInBfloat16ButForRounding) {
+  at::manual_seed(7);
+  const at::Tensor reference = embedding_of(*tiny_decoder("qwen2.5-0.5b"));
+  at::manual_seed(7);
+  const at::Tensor rounded = embedding_of(*tiny_decoder("qwen2.5-0.5b", {}, at::kBFloat16));
+  EXPECT_TRUE(at::equal(rounded, reference.to(at::kBFloat16)));
+}
+
+std::string refusal(const Given& given) {
+  try {
+    tiny_decoder("llama-3.1-8b", given);
+  } catch (const OptionError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(DecoderOptions, SizesThatDoNotFitAreRefusedWithBothValues) {
+  EXPECT_EQ(refusal({{"width", "33"}}), "width=33 is not a multiple of heads=4");
+  EXPECT_EQ(refusal({{"kv_heads", "3"}}), "heads=4 is not a multiple of kv_heads=3");
+  EXPECT_EQ(
+      refusal({{"width", "12"}}),
+      "width=12 over heads=4 gives heads of 3 features; rotary embeddings need an even number");
+  EXPECT_EQ(refusal({{"width", "1032"}}),
+            "width=1032 over heads=4 gives heads of 258 features; with fewer kv_heads than heads, "
+            "256 is the most: give more heads");
+  EXPECT_EQ(refusal({{"width", "1032"}, {"kv_heads", "4"}}), "accepted");
+}
+
+}  // namespace
+}  // namespace peakbench::test
