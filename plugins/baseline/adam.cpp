@@ -59,6 +59,9 @@ void Adam::update(const std::vector<at::Tensor>& parameters, KernelGrouping grou
 }
 
 void adam_single(AdamGroup& group, const AdamOptions& options) {
+  // Lives on into the next turn until it is assigned again, as the name does in adam.py: its bytes
+  // are in the peak.
+  at::Tensor denominator;
   for (std::size_t i = 0; i < group.parameters.size(); ++i) {
     at::Tensor& parameter = group.parameters[i];
     const at::Tensor& gradient = group.gradients[i];
@@ -69,8 +72,7 @@ void adam_single(AdamGroup& group, const AdamOptions& options) {
     const double step = group.steps[i].item<double>();
     const double bias_correction1 = 1 - std::pow(options.beta1, step);
     const double bias_correction2_sqrt = std::pow(1 - std::pow(options.beta2, step), 0.5);
-    const at::Tensor denominator =
-        (group.exp_avg_sqs[i].sqrt() / bias_correction2_sqrt).add_(options.eps);
+    denominator = (group.exp_avg_sqs[i].sqrt() / bias_correction2_sqrt).add_(options.eps);
     parameter.addcdiv_(group.exp_avgs[i], denominator, -(options.lr / bias_correction1));
   }
 }
