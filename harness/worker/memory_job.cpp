@@ -47,7 +47,7 @@ class TracedRun {
     } catch (const c10::OutOfMemoryError& error) {
       note_out_of_memory();
     }
-    result_.emulation = device_->emulation();
+    note_emulation();
     finish();
   }
 
@@ -85,6 +85,16 @@ class TracedRun {
     result_.status = result::Status::kOutOfMemory;
     result_.out_of_memory = device_->last_out_of_memory();
     recorder_.describe_place(*result_.out_of_memory);
+  }
+
+  // A call that the emulated card refused leaves the case without a trustworthy figure.
+  void note_emulation() {
+    result_.emulation = device_->emulation();
+    if (!result_.emulation || result_.emulation->refused_calls.empty()) return;
+    if (result_.status != result::Status::kOk) return;
+    result_.status = result::Status::kUnsupported;
+    result_.reason =
+        "the emulated card does not emulate " + result_.emulation->refused_calls.front();
   }
 
   // Promises are checked where values are defined and results repeat: on the CPU.

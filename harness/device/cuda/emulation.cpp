@@ -13,6 +13,15 @@ ReportFunction report_function() {
   return reinterpret_cast<ReportFunction>(::dlsym(RTLD_DEFAULT, "peakbench_emulator_report"));
 }
 
+// Reads that were answered with zeros: the values they stood for are unknown.
+nlohmann::json zero_read_back(const nlohmann::json& row) {
+  return {{"bytes", row.at("bytes")},
+          {"count", row.at("zero_calls")},
+          {"caller", row.at("function")},
+          {"library", row.at("library")},
+          {"operator", row.at("operator")}};
+}
+
 }  // namespace
 
 bool is_emulated() { return report_function() != nullptr; }
@@ -20,11 +29,17 @@ bool is_emulated() { return report_function() != nullptr; }
 std::optional<result::Emulation> emulation_report() {
   const ReportFunction report = report_function();
   if (report == nullptr) return std::nullopt;
-  const auto json = nlohmann::json::parse(report());
+  const auto ledger = nlohmann::json::parse(report());
   result::Emulation emulation;
-  emulation.refused_calls = json.value("refused_calls", std::vector<std::string>{});
-  emulation.unmodelled = json.value("unmodelled", std::map<std::string, std::int64_t>{});
-  emulation.read_backs = json.value("read_backs", nlohmann::json::array());
+  for (const auto& row : ledger.at("refused")) {
+    emulation.refused_calls.push_back(row.at("name").get<std::string>());
+  }
+  for (const auto& row : ledger.at("unmodelled")) {
+    emulation.unmodelled[row.at("name").get<std::string>()] = row.at("calls").get<std::int64_t>();
+  }
+  for (const auto& row : ledger.at("read_backs")) {
+    if (row.at("zero_calls") > 0) emulation.read_backs.push_back(zero_read_back(row));
+  }
   return emulation;
 }
 
