@@ -39,7 +39,8 @@ std::string selection_text(const result::Selection& selection) {
 std::string stack_text(const std::vector<result::Selection>& strategies) {
   std::string text;
   for (const auto& strategy : strategies) {
-    text += (text.empty() ? "" : "+") + selection_text(strategy);
+    if (!text.empty()) text += '+';
+    text += selection_text(strategy);
   }
   return text;
 }

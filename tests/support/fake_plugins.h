@@ -1,0 +1,102 @@
+// Plugins as manifests found them: a model of each family and strategies that take slots, need
+// facts and conflict.
+#pragma once
+
+#include "manifest/manifest.h"
+
+namespace peakbench::testing {
+
+inline manifest::Option integer_option(const std::string& name, std::int64_t value, double least,
+                                       double most) {
+  manifest::Option option;
+  option.name = name;
+  option.type = manifest::OptionType::kInteger;
+  option.default_value = value;
+  option.minimum = least;
+  option.maximum = most;
+  return option;
+}
+
+inline manifest::Option choice_option(const std::string& name,
+                                      const std::vector<std::string>& choices) {
+  manifest::Option option;
+  option.name = name;
+  option.type = manifest::OptionType::kChoice;
+  option.default_value = choices[0];
+  option.choices = choices;
+  return option;
+}
+
+inline manifest::Option path_option(const std::string& name) {
+  manifest::Option option;
+  option.name = name;
+  option.type = manifest::OptionType::kPath;
+  option.default_value = "";
+  return option;
+}
+
+inline manifest::Entry strategy_entry(const std::string& id, int order,
+                                      const std::vector<std::string>& slots = {}) {
+  manifest::Entry entry;
+  entry.id = entry.title = entry.summary = id;
+  entry.order = order;
+  entry.slots = slots;
+  entry.promise = "bit_identical";
+  return entry;
+}
+
+inline manifest::Entry model_entry(const std::string& id, const std::vector<std::string>& facts,
+                                   std::int64_t sequence_length) {
+  manifest::Entry entry;
+  entry.id = entry.title = entry.summary = id;
+  entry.facts = facts;
+  entry.has_sequence = sequence_length > 0;
+  entry.default_sequence_length = sequence_length;
+  entry.options = {integer_option("layers", 24, 1, 200), path_option("weights")};
+  return entry;
+}
+
+inline manifest::Found fake_plugins() {
+  using manifest::Kind;
+  auto baseline = strategy_entry("baseline", 0);
+  baseline.options = {integer_option("seed", 0, 0, 100)};
+  auto lora = strategy_entry("lora", 10, {"adapters"});
+  lora.options = {integer_option("rank", 8, 1, 4096),
+                  choice_option("adapter_dtype", {"fp32", "bf16"})};
+  lora.needs = {"linear_layers"};
+  lora.promise = "different_problem";
+  auto dora = strategy_entry("dora", 11, {"adapters"});
+  dora.promise = "different_problem";
+  auto checkpointing = strategy_entry("checkpointing", 20);
+  checkpointing.options = {integer_option("every", 1, 1, 64)};
+  checkpointing.needs = {"blocks"};
+  auto fused = strategy_entry("fused-in-backward", 30, {"schedule"});
+  fused.conflicts = {"micro-batches"};
+  auto adam8 = strategy_entry("adam-8bit", 50, {"update_rule"});
+  adam8.promise = "within_tolerance";
+  adam8.tolerance = 1e-3;
+  auto rounding = strategy_entry("rounding", 60);
+  rounding.promise = "within_tolerance";
+  rounding.tolerance = 2e-3;
+
+  manifest::Found found;
+  const auto add = [&](Kind kind, const std::string& path, std::vector<manifest::Entry> entries) {
+    manifest::Plugin plugin;
+    plugin.path = path;
+    plugin.kind = kind;
+    plugin.entries = std::move(entries);
+    found.plugins.push_back(std::move(plugin));
+  };
+  add(Kind::kModel, "/p/vit.so", {model_entry("vit-l-16", {"blocks", "linear_layers"}, 0)});
+  add(Kind::kModel, "/p/decoder.so",
+      {model_entry("qwen2.5-0.5b", {"blocks", "linear_layers"}, 512),
+       model_entry("plain", {}, 64)});
+  add(Kind::kStrategy, "/p/baseline.so", {baseline});
+  add(Kind::kStrategy, "/p/lora.so", {lora, dora});
+  add(Kind::kStrategy, "/p/more.so",
+      {strategy_entry("foreach-off", 40, {"kernel_grouping"}), fused, checkpointing, adam8,
+       rounding, strategy_entry("micro-batches", 70, {"micro_batches"})});
+  return found;
+}
+
+}  // namespace peakbench::testing

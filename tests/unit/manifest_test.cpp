@@ -1,0 +1,374 @@
+// Manifests in shared libraries: right ones, wrong ones, damaged files, stamps and discovery.
+#include "manifest/manifest.h"
+
+#include <sys/stat.h>
+
+#include "manifest/elf_section.h"
+#include "manifest/option.h"
+#include "result/errors.h"
+#include "support/plugin_file.h"
+#include "support/scratch.h"
+
+namespace peakbench::manifest {
+namespace {
+
+using nlohmann::json;
+using testing::elf_bytes;
+using testing::message_of;
+using testing::plugin_bytes;
+using testing::ScratchFolder;
+using testing::write_text;
+
+json rank_option() {
+  return {{"name", "rank"},  {"type", "integer"}, {"default", 8},      {"minimum", 1},
+          {"maximum", 4096}, {"unit", "columns"}, {"summary", "Rank."}};
+}
+
+json strategy_manifest(const std::string& id = "lora") {
+  return {{"kind", "strategy"},
+          {"entries",
+           {{{"id", id},
+             {"title", "LoRA"},
+             {"summary", "Adapters."},
+             {"source_url", "https://example.org"},
+             {"options", {rank_option()}},
+             {"order", 10},
+             {"slots", {"adapters"}},
+             {"needs", {"linear_layers"}},
+             {"conflicts", {"galore"}},
+             {"promise", "within_tolerance"},
+             {"tolerance", 1e-5}}}}};
+}
+
+json model_manifest(const std::string& id = "tiny") {
+  return {{"kind", "model"},
+          {"entries",
+           {{{"id", id},
+             {"title", "Tiny"},
+             {"summary", "A model."},
+             {"source_url", ""},
+             {"options", json::array()},
+             {"family", "decoder"},
+             {"facts", {"blocks"}},
+             {"has_sequence", true},
+             {"default_sequence_length", 128},
+             {"parameters", 1000}}}}};
+}
+
+class Manifest : public ::testing::Test {
+ protected:
+  std::string error_of(const json& manifest) { return error_of_bytes(plugin_bytes(manifest)); }
+
+  // Without the path in front.
+  std::string error_of_bytes(const std::string& bytes) {
+    write_text(path_, bytes);
+    auto message = message_of<PluginError>([&] { read_plugin(path_); });
+    EXPECT_TRUE(message.starts_with(path_ + ": ")) << message;
+    return message.substr(std::min(message.size(), path_.size() + 2));
+  }
+
+  ScratchFolder folder_;
+  std::string path_ = folder_ / "lora.so";
+};
+
+TEST_F(Manifest, OfAStrategyIsReadWhole) {
+  write_text(path_, plugin_bytes(strategy_manifest()));
+  const Plugin plugin = read_plugin(path_);
+  EXPECT_EQ(plugin.path, path_);
+  EXPECT_EQ(plugin.kind, Kind::kStrategy);
+  EXPECT_TRUE(compare(plugin.stamp, own_stamp()).empty());
+  ASSERT_EQ(plugin.entries.size(), 1u);
+  const Entry& entry = plugin.entries[0];
+  EXPECT_EQ(entry.id, "lora");
+  EXPECT_EQ(entry.order, 10);
+  EXPECT_EQ(entry.slots, std::vector<std::string>{"adapters"});
+  EXPECT_EQ(entry.needs, std::vector<std::string>{"linear_layers"});
+  EXPECT_EQ(entry.conflicts, std::vector<std::string>{"galore"});
+  EXPECT_EQ(entry.promise, "within_tolerance");
+  EXPECT_EQ(entry.tolerance, 1e-5);
+  ASSERT_EQ(entry.options.size(), 1u);
+  EXPECT_EQ(entry.options[0].default_value, 8);
+  EXPECT_EQ(entry.options[0].maximum, 4096);
+  EXPECT_EQ(entry.options[0].unit, "columns");
+}
+
+TEST_F(Manifest, OfAModelIsReadWhole) {
+  write_text(path_, plugin_bytes(model_manifest()));
+  const Plugin plugin = read_plugin(path_);
+  EXPECT_EQ(plugin.kind, Kind::kModel);
+  EXPECT_TRUE(plugin.entries[0].has_sequence);
+  EXPECT_EQ(plugin.entries[0].default_sequence_length, 128);
+  EXPECT_EQ(plugin.entries[0].parameters, 1000);
+  EXPECT_EQ(plugin.entries[0].facts, std::vector<std::string>{"blocks"});
+}
+
+TEST_F(Manifest, UnknownKeysAreErrorsWithTheNearest) {
+  json manifest = strategy_manifest();
+  manifest["entries"][0]["slot"] = "adapters";
+  EXPECT_EQ(error_of(manifest),
+            "broken manifest: /manifest/entries/0/slot: unknown key; did you mean \"slots\"?");
+  manifest = strategy_manifest();
+  manifest["entries"][0]["options"][0]["min"] = 1;
+  EXPECT_EQ(
+      error_of(manifest),
+      "broken manifest: /manifest/entries/0/options/0/min: unknown key; did you mean \"minimum\"?");
+  manifest = strategy_manifest();
+  manifest["entries"][0]["facts"] = {"blocks"};  // a model's
+  EXPECT_NE(error_of(manifest).find("/manifest/entries/0/facts: unknown key"), std::string::npos);
+  manifest = strategy_manifest();
+  manifest["entrys"] = 1;
+  EXPECT_EQ(error_of(manifest),
+            "broken manifest: /manifest/entrys: unknown key; did you mean \"entries\"?");
+}
+
+TEST_F(Manifest, MissingFieldsAreNamed) {
+  for (const char* key : {"id", "title", "summary", "source_url", "order", "promise"}) {
+    json manifest = strategy_manifest();
+    manifest["entries"][0].erase(key);
+    EXPECT_EQ(error_of(manifest),
+              std::string("broken manifest: /manifest/entries/0/") + key + ": missing");
+  }
+  for (const char* key : {"family", "has_sequence", "parameters"}) {
+    json manifest = model_manifest();
+    manifest["entries"][0].erase(key);
+    EXPECT_EQ(error_of(manifest),
+              std::string("broken manifest: /manifest/entries/0/") + key + ": missing");
+  }
+  EXPECT_EQ(error_of(json{{"kind", "strategy"}}), "broken manifest: /manifest/entries: missing");
+  EXPECT_EQ(error_of(json{{"kind", "strategy"}, {"entries", json::array()}}),
+            "broken manifest: /manifest/entries: is empty");
+}
+
+struct Wrong {
+  const char* pointer;  // in /manifest/entries/0
+  json value;
+  const char* message;
+};
+
+TEST_F(Manifest, WrongValuesSayWhatWasExpected) {
+  const std::vector<Wrong> wrongs{
+      {"/id", "Lo RA", "/id: expected small letters, digits, '.', '_' and '-', got \"Lo RA\""},
+      {"/title", "", "/title: is empty"},
+      {"/order", "first", "/order: expected an integer of 64 bits, got the string \"first\""},
+      {"/slots/0", "adaptors", "/slots: unknown slot \"adaptors\"; did you mean \"adapters\"?"},
+      {"/promise", "bit-identical",
+       "/promise: unknown \"bit-identical\"; did you mean \"bit_identical\"?"},
+      {"/tolerance", nullptr, "/tolerance: the promise within_tolerance needs a number above 0"},
+      {"/promise", "bit_identical", "/tolerance: only the promise within_tolerance has one"},
+      {"/options/0/name", "Rank",
+       "/options/0/name: expected small letters, digits and _, got \"Rank\""},
+      {"/options/0/type", "int", "/options/0/type: unknown \"int\"; did you mean \"integer\"?"},
+      {"/options/0/default", 0,
+       "/options/0/default: expected an integer from 1 to 4096 (columns), got 0"},
+      {"/options/0/default", "8",
+       "/options/0/default: expected an integer from 1 to 4096 (columns), got the string \"8\""},
+      {"/options/0/choices", json::array(), "/options/0/choices: only a choice has them"},
+      {"/options/0/type", "string", "/options/0/minimum: only an integer or a number has one"}};
+  for (const auto& wrong : wrongs) {
+    json manifest = strategy_manifest();
+    manifest["entries"][0][json::json_pointer(wrong.pointer)] = wrong.value;
+    EXPECT_EQ(error_of(manifest),
+              std::string("broken manifest: /manifest/entries/0") + wrong.message);
+  }
+  json manifest = model_manifest();
+  manifest["entries"][0]["has_sequence"] = false;
+  EXPECT_EQ(error_of(manifest),
+            "broken manifest: /manifest/entries/0/default_sequence_length: expected 0, as "
+            "has_sequence is false");
+}
+
+TEST_F(Manifest, NamesAreThereOnce) {
+  json manifest = strategy_manifest();
+  manifest["entries"].push_back(manifest["entries"][0]);
+  EXPECT_EQ(error_of(manifest), "broken manifest: /manifest/entries/1/id: \"lora\" is there twice");
+  manifest = strategy_manifest();
+  manifest["entries"][0]["options"].push_back(rank_option());
+  EXPECT_EQ(error_of(manifest),
+            "broken manifest: /manifest/entries/0/options/1/name: \"rank\" is there twice");
+}
+
+TEST_F(Manifest, FilesThatAreNoPluginSaySo) {
+  EXPECT_EQ(error_of_bytes(""), "not a shared library (no ELF header)");
+  EXPECT_EQ(error_of_bytes("#!/bin/sh\necho hello\n"), "not a shared library (no ELF header)");
+  EXPECT_EQ(
+      error_of_bytes(elf_bytes(".text", "code")),
+      "not a Peakbench plugin: it has no section .peakbench; build it with peakbench_add_plugin");
+  EXPECT_EQ(error_of_bytes(elf_bytes(kSection, "{\"stamp\": ")),
+            "broken manifest: not JSON (byte 11 of section .peakbench)");
+  EXPECT_EQ(error_of_bytes(elf_bytes(kSection, "[]")),
+            "broken manifest: top level: expected an object, got a list");
+  std::string other = plugin_bytes(strategy_manifest());
+  other[EI_CLASS] = ELFCLASS32;
+  EXPECT_EQ(error_of_bytes(other), "built for another processor; this Peakbench needs x86-64");
+  other = plugin_bytes(strategy_manifest());
+  other[16] = ET_EXEC;
+  EXPECT_EQ(error_of_bytes(other), "an ELF file, but not a shared library");
+  const auto gone = message_of<PluginError>([&] { read_plugin(folder_ / "gone.so"); });
+  EXPECT_EQ(gone, folder_ / "gone.so" + ": No such file or directory");
+  ASSERT_EQ(mkfifo((folder_ / "pipe.so").c_str(), 0600), 0);
+  EXPECT_EQ(message_of<PluginError>([&] { read_plugin(folder_ / "pipe.so"); }),
+            folder_ / "pipe.so" + ": not a regular file");
+}
+
+// Under the address sanitizer this also holds that no byte outside the file's is touched.
+TEST_F(Manifest, AFileCutShortAnywhereIsAPluginError) {
+  const std::string whole = plugin_bytes(strategy_manifest());
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    write_text(path_, whole.substr(0, size));
+    EXPECT_THROW(read_plugin(path_), PluginError) << size;
+  }
+}
+
+TEST_F(Manifest, HeadersThatLieAreErrorsOrHarmless) {
+  const std::string whole = plugin_bytes(strategy_manifest());
+  const std::size_t headers = whole.size() - 3 * sizeof(Elf64_Shdr);
+  std::size_t refused = 0, tried = 0;
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    if (at >= sizeof(Elf64_Ehdr) && at < headers) continue;
+    for (const char byte : {'\0', '\1', '\x7f', '\x80', '\xff'}) {
+      std::string bytes = whole;
+      bytes[at] = byte;
+      write_text(path_, bytes);
+      ++tried;
+      try {
+        read_plugin(path_);
+      } catch (const PluginError&) {
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(tried, 1000u);
+  EXPECT_GT(refused, 100u);
+}
+
+TEST_F(Manifest, SizesBeyondTheFileAreNamed) {
+  std::string bytes = plugin_bytes(strategy_manifest());
+  Elf64_Shdr section;
+  const std::size_t at = bytes.size() - sizeof section;
+  std::memcpy(&section, bytes.data() + at, sizeof section);
+  section.sh_offset = ~0ull - 10;
+  std::memcpy(bytes.data() + at, &section, sizeof section);
+  EXPECT_EQ(error_of_bytes(bytes), "damaged: .peakbench would end after the file's end (" +
+                                       std::to_string(bytes.size()) +
+                                       " bytes); build or copy it again");
+  section.sh_size = ~0ull;
+  std::memcpy(bytes.data() + at, &section, sizeof section);
+  EXPECT_EQ(error_of_bytes(bytes), "damaged: .peakbench claims 18446744073709551615 bytes");
+}
+
+TEST(Stamp, AllMismatchesAreNamedWithBothValues) {
+  const Stamp own{1, "2.11.0+cu130", "abc", "13.0", "libstdc++ cxx11"};
+  EXPECT_TRUE(compare(own, own).empty());
+  const Stamp other{2, "2.10.0", "def", "12.8", "libc++"};
+  EXPECT_EQ(compare(other, own),
+            (std::vector<std::string>{
+                "sdk_revision: plugin has 2, this Peakbench needs 1",
+                "libtorch_version: plugin has 2.10.0, this Peakbench needs 2.11.0+cu130",
+                "libtorch_git_version: plugin has def, this Peakbench needs abc",
+                "libtorch_cuda: plugin has 12.8, this Peakbench needs 13.0",
+                "cxx_abi: plugin has libc++, this Peakbench needs libstdc++ cxx11"}));
+}
+
+TEST(Stamp, OwnIsWhatCMakeFound) {
+  const Stamp own = own_stamp();
+  EXPECT_EQ(own.sdk_revision, kSdkRevision);
+  EXPECT_TRUE(own.libtorch_version.starts_with("2.11.0")) << own.libtorch_version;
+  EXPECT_EQ(own.libtorch_git_version.size(), 40u);
+  EXPECT_FALSE(own.libtorch_cuda.empty());
+  EXPECT_EQ(own.cxx_abi, "libstdc++ cxx11");
+}
+
+TEST_F(Manifest, OfAnotherSdkIsNotJudgedByOurRules) {
+  Stamp newer = own_stamp();
+  newer.sdk_revision = 9;
+  json manifest = strategy_manifest();
+  manifest["entries"][0]["a_field_of_tomorrow"] = 1;
+  EXPECT_EQ(error_of_bytes(plugin_bytes(manifest, newer)),
+            "built for another Peakbench: sdk_revision: plugin has 9, this Peakbench needs 1; "
+            "rebuild it");
+}
+
+TEST(Discover, FindsPluginsInNameOrderBelowTheFolder) {
+  const ScratchFolder folder;
+  std::filesystem::create_directory(folder / "more");
+  write_text(folder / "b.so", plugin_bytes(strategy_manifest("lora")));
+  write_text(folder / "a.so", plugin_bytes(model_manifest("tiny")));
+  write_text(folder / "more/c.so",
+             plugin_bytes(strategy_manifest("tiny")));  // another kind: no clash
+  write_text(folder / "notes.txt", "hello");
+  const Found found = discover({folder.path(), folder / "more"});
+  ASSERT_EQ(found.plugins.size(), 3u);
+  EXPECT_EQ(found.plugins[0].path, folder / "a.so");
+  EXPECT_EQ(found.plugins[2].path, folder / "more/c.so");
+  EXPECT_TRUE(found.problems.empty());
+}
+
+TEST(Discover, KeepsOneSentenceForEachPluginThatCannotBeUsed) {
+  const ScratchFolder folder;
+  Stamp other = own_stamp();
+  other.libtorch_version = "2.10.0";
+  other.libtorch_cuda = "12.8";
+  write_text(folder / "a.so", plugin_bytes(strategy_manifest("lora")));
+  write_text(folder / "b.so", plugin_bytes(strategy_manifest("lora")));
+  write_text(folder / "c.so", plugin_bytes(strategy_manifest("other"), other));
+  write_text(folder / "d.so", "text");
+  const Found found = discover({folder.path()});
+  ASSERT_EQ(found.plugins.size(), 1u);
+  ASSERT_EQ(found.problems.size(), 3u);
+  EXPECT_EQ(found.problems[0], folder / "b.so" + ": offers \"lora\", which " + (folder / "a.so") +
+                                   " offers already; remove one of them");
+  EXPECT_EQ(
+      found.problems[1],
+      folder / "c.so" +
+          ": built for another Peakbench or LibTorch: libtorch_version: plugin has 2.10.0, this "
+          "Peakbench needs " +
+          own_stamp().libtorch_version + "; libtorch_cuda: plugin has 12.8, this Peakbench needs " +
+          own_stamp().libtorch_cuda + "; rebuild it");
+  EXPECT_EQ(found.problems[2], folder / "d.so" + ": not a shared library (no ELF header)");
+}
+
+TEST(Discover, AFolderThatIsMissingOrEmptyIsAnError) {
+  const ScratchFolder folder;
+  EXPECT_EQ(message_of<ConfigError>([&] { discover({folder / "no"}); }),
+            folder / "no" +
+                ": no such plugin folder; build the plugins or name another folder with --plugins");
+  write_text(folder / "readme.txt", "x");
+  EXPECT_EQ(message_of<ConfigError>([&] { discover({folder.path()}); }),
+            folder.path() +
+                ": the folder holds no plugin (*.so); build the plugins or name another folder "
+                "with --plugins");
+}
+
+TEST(Option, TakesTextsAndValuesOfItsTypeOnly) {
+  Option option{.name = "rank",
+                .summary = "",
+                .unit = "",
+                .default_value = {},
+                .minimum = 1,
+                .maximum = 64,
+                .choices = {}};
+  EXPECT_EQ(accept_text(option, "16"), json(16));
+  for (const char* text : {"0", "65", "1.5", "x", "", "16 ", "0x10", "99999999999999999999"}) {
+    EXPECT_EQ(accept_text(option, text), std::nullopt) << text;
+  }
+  EXPECT_EQ(accept(option, json("16")), std::nullopt);
+  option.type = OptionType::kNumber;
+  EXPECT_EQ(accept_text(option, "1.5"), json(1.5));
+  EXPECT_TRUE(accept(option, json(2))->is_number_float());
+  for (const char* text : {"nan", "inf", "0.5", "1,5"})
+    EXPECT_EQ(accept_text(option, text), std::nullopt) << text;
+  option.type = OptionType::kBoolean;
+  EXPECT_EQ(accept_text(option, "true"), json(true));
+  EXPECT_EQ(accept_text(option, "off"), json(false));
+  EXPECT_EQ(accept_text(option, "1"), std::nullopt);
+  option.type = OptionType::kChoice;
+  option.choices = {"fp32", "bf16"};
+  EXPECT_EQ(accept_text(option, "bf16"), json("bf16"));
+  EXPECT_EQ(accept_text(option, "fp16"), std::nullopt);
+  EXPECT_EQ(expected(option), "one of fp32, bf16");
+  option.type = OptionType::kPath;
+  EXPECT_EQ(accept_text(option, "/a b"), json("/a b"));
+}
+
+}  // namespace
+}  // namespace peakbench::manifest

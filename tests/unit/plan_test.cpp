@@ -1,0 +1,372 @@
+// From what is typed to cases: the grammar, options, canonical order, ids, conflicts, rules,
+// devices.
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include "plan/case_id.h"
+#include "plan/selection.h"
+#include "result/bytes.h"
+#include "result/errors.h"
+#include "support/fake_plugins.h"
+#include "support/scratch.h"
+
+namespace peakbench::plan {
+namespace {
+
+using nlohmann::json;
+using result::Status;
+using testing::fake_plugins;
+using testing::message_of;
+using Texts = std::vector<std::string>;
+
+Request request_of(const Texts& models, const Texts& strategies) {
+  Request request;
+  request.models = models;
+  request.strategies = strategies;
+  return request;
+}
+
+Plan plan_of(const Request& request) {
+  static const manifest::Found kPlugins = fake_plugins();
+  return make_plan(request, kPlugins);
+}
+
+PlannedCase case_of(const std::string& stack, const std::string& model = "vit-l-16") {
+  const auto plan = plan_of(request_of({model}, {stack}));
+  EXPECT_EQ(plan.cases.size(), 1u);
+  return plan.cases.at(0);
+}
+
+Texts ids_of(const Plan& plan) {
+  Texts ids;
+  for (const auto& planned : plan.cases) ids.push_back(planned.spec.id);
+  return ids;
+}
+
+std::string error_of(const Request& request) {
+  return message_of<ConfigError>([&] { plan_of(request); });
+}
+
+std::string stack_error(const std::string& stack) {
+  return error_of(request_of({"vit-l-16"}, {stack}));
+}
+
+TEST(Grammar, NamesOptionsAndStacks) {
+  const auto one = parse_selection("emulated:h100-80gb,memory=60GiB,count=2");
+  EXPECT_EQ(one.id, "emulated:h100-80gb");
+  EXPECT_EQ(one.options, (std::vector<std::pair<std::string, std::string>>{{"memory", "60GiB"},
+                                                                           {"count", "2"}}));
+  const auto stack = parse_stack("lora,rank=16+checkpointing,every=2+foreach-off");
+  ASSERT_EQ(stack.size(), 3u);
+  EXPECT_EQ(stack[1].id, "checkpointing");
+  EXPECT_EQ(stack[1].options[0].second, "2");
+  EXPECT_EQ(parse_selection("m,weights=/a+b=c").options[0].second, "/a+b=c");
+  EXPECT_EQ(parse_selection("m,weights=\"/a,b\",n=1").options[0].second, "/a,b");
+  EXPECT_EQ(parse_stack("s,p=\"a+b\"+t")[0].options[0].second, "a+b");
+}
+
+TEST(Grammar, ErrorsShowWhere) {
+  const auto error = [](const std::string& text) {
+    return message_of<ConfigError>([&] { parse_stack(text); });
+  };
+  EXPECT_EQ(error(""), "\"\", column 1: expected a name");
+  EXPECT_EQ(error("lora+"), "\"lora+\", column 6: expected a name");
+  EXPECT_EQ(error("lora,"), "\"lora,\", column 6: expected key=value");
+  EXPECT_EQ(error("lora,rank"), "\"lora,rank\", column 6: expected key=value");
+  EXPECT_EQ(error("lora,rank="), "\"lora,rank=\", column 11: expected a value after '='");
+  EXPECT_EQ(error("lora,=3"), "\"lora,=3\", column 6: expected key=value");
+  EXPECT_EQ(error("rank=3"), "\"rank=3\", column 1: expected NAME,key=value; the name is missing");
+  EXPECT_EQ(error("lora,a=1,a=2"), "\"lora,a=1,a=2\", column 10: option \"a\" is given twice");
+  EXPECT_EQ(error("lora,a=\"x"), "\"lora,a=\"x\", column 8: the quote is not closed");
+  EXPECT_EQ(error("lora,a=\"x\"y"),
+            "\"lora,a=\"x\"y\", column 11: expected ',' after the closing quote");
+  EXPECT_EQ(error("lora,a=x\"y"), "\"lora,a=x\"y\", column 8: a quote stands around a whole value");
+}
+
+TEST(Bytes, AreReadAsPeopleTypeThem) {
+  EXPECT_EQ(bytes_from_text("60GiB"), 60ll << 30);
+  EXPECT_EQ(bytes_from_text("1.5 GB"), 1'500'000'000);
+  EXPECT_EQ(bytes_from_text("4096"), 4096);
+  EXPECT_EQ(bytes_from_text("1TiB"), 1ll << 40);
+  for (const char* text : {"", "0", "-1GiB", "1 gib", "GiB", "1e30", "nan", "inf", "1GiB "}) {
+    EXPECT_EQ(bytes_from_text(text), std::nullopt) << text;
+  }
+}
+
+TEST(CaseId, LeavesDefaultsOutAndOrdersStrategies) {
+  EXPECT_EQ(case_of("baseline").spec.id, "vit-l-16/baseline/cpu/fp32/b1");
+  EXPECT_EQ(case_of("checkpointing,every=2+lora,rank=16").spec.id,
+            "vit-l-16/lora,rank=16+checkpointing,every=2/cpu/fp32/b1");
+  EXPECT_EQ(case_of("baseline+lora,rank=8,adapter_dtype=fp32").spec.id,
+            "vit-l-16/lora/cpu/fp32/b1");
+  EXPECT_EQ(case_of("lora", "qwen2.5-0.5b,layers=4").spec.id,
+            "qwen2.5-0.5b,layers=4/lora/cpu/fp32/b1/s512");
+  EXPECT_EQ(case_of("baseline", "vit-l-16,weights=\"/a,b\"").spec.id,
+            "vit-l-16,weights=\"/a,b\"/baseline/cpu/fp32/b1");
+}
+
+TEST(CaseId, ABaselineWithOptionsStays) {
+  const auto planned = case_of("lora+baseline,seed=3");
+  EXPECT_EQ(planned.spec.id, "vit-l-16/baseline,seed=3+lora/cpu/fp32/b1");
+  EXPECT_EQ(planned.strategies[0].options, json({{"seed", 3}}));
+}
+
+TEST(CaseId, TypesAreTheManifests) {
+  const auto planned = case_of("lora,rank=16", "vit-l-16,layers=4");
+  EXPECT_EQ(planned.spec.model.options, json({{"layers", 4}}));
+  EXPECT_EQ(planned.model.options, json({{"layers", 4}, {"weights", ""}}));
+  EXPECT_EQ(planned.model.path, "/p/vit.so");
+  ASSERT_EQ(planned.strategies.size(), 2u);
+  EXPECT_EQ(planned.strategies[0].selection.id, "baseline");
+  EXPECT_EQ(planned.strategies[0].path, "/p/baseline.so");
+  EXPECT_EQ(planned.strategies[1].options, json({{"rank", 16}, {"adapter_dtype", "fp32"}}));
+}
+
+TEST(Slug, IsASafeFileNameThatStaysTheSame) {
+  EXPECT_EQ(slug("vit-l-16/baseline/cpu/fp32/b1"), "vit-l-16-baseline-cpu-fp32-b1-7fc4d828");
+  const std::string safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_+=";
+  const std::string hostile = slug("m,weights=\"/../ \n\xff;rm\"/" + std::string(500, 'x'));
+  EXPECT_LE(hostile.size(), 100u);
+  EXPECT_EQ(hostile.find_first_not_of(safe), std::string::npos) << hostile;
+  EXPECT_NE(slug("m,a/x"), slug("m/a,x"));
+  EXPECT_NE(slug(std::string(500, 'x') + "a"), slug(std::string(500, 'x') + "b"));
+}
+
+TEST(Options, AreCheckedAgainstTheManifest) {
+  EXPECT_EQ(stack_error("lora,rnak=4"), "unknown option \"rnak\" of lora; did you mean \"rank\"?");
+  EXPECT_EQ(stack_error("foreach-off,rank=4"),
+            "unknown option \"rank\" of foreach-off; none is known");
+  EXPECT_EQ(stack_error("lora,rank=0"), "lora,rank=0: expected an integer from 1 to 4096");
+  EXPECT_EQ(stack_error("lora,rank=many"), "lora,rank=many: expected an integer from 1 to 4096");
+  EXPECT_EQ(stack_error("lora,adapter_dtype=fp16"),
+            "lora,adapter_dtype=fp16: expected one of fp32, bf16");
+}
+
+TEST(Names, UnknownOnesGetTheNearest) {
+  EXPECT_EQ(stack_error("loar"), "unknown strategy \"loar\"; did you mean \"lora\"?");
+  EXPECT_EQ(stack_error("lora+chekpointing"),
+            "unknown strategy \"chekpointing\"; did you mean \"checkpointing\"?");
+  EXPECT_EQ(error_of(request_of({"vit-l16"}, {"baseline"})),
+            "unknown model \"vit-l16\"; did you mean \"vit-l-16\"?");
+  EXPECT_EQ(error_of(request_of({"zzz"}, {"baseline"})),
+            "unknown model \"zzz\"; known: plain, qwen2.5-0.5b, vit-l-16");
+  auto request = request_of({"vit-l-16"}, {"baseline"});
+  request.dtypes = {"fp16"};
+  EXPECT_EQ(error_of(request), "unknown dtype \"fp16\"; known: fp32, bf16");
+}
+
+TEST(Names, APluginLeftOutIsMentioned) {
+  manifest::Found found = fake_plugins();
+  found.problems = {"/p/mine.so: broken"};
+  EXPECT_EQ(
+      message_of<ConfigError>([&] { make_plan(request_of({"vit-l-16"}, {"mine"}), found); }),
+      "unknown strategy \"mine\"; known: adam-8bit, baseline, checkpointing, dora, foreach-off, "
+      "fused-in-backward, lora, micro-batches, rounding (plugins left out: 1; `peakbench doctor` "
+      "says why)");
+}
+
+TEST(Stack, AStrategyTwiceIsBadInput) {
+  EXPECT_EQ(stack_error("lora+lora,rank=4"),
+            "strategy \"lora\" is in the stack twice; name it once");
+  EXPECT_EQ(stack_error("baseline+baseline"),
+            "strategy \"baseline\" is in the stack twice; name it once");
+}
+
+TEST(Stack, TwoOwnersOfASlotConflict) {
+  const auto planned = case_of("lora+dora");
+  EXPECT_EQ(planned.decided, Status::kConflict);
+  EXPECT_EQ(planned.reason,
+            "lora and dora both take the slot adapters; a stack can have one of them");
+  EXPECT_FALSE(case_of("baseline+lora+checkpointing+foreach-off+fused-in-backward").decided);
+}
+
+TEST(Stack, DeclaredConflictsHoldBothWays) {
+  const auto planned = case_of("micro-batches+fused-in-backward+lora+dora");
+  EXPECT_EQ(planned.decided, Status::kConflict);
+  EXPECT_EQ(planned.reason,
+            "lora and dora both take the slot adapters; a stack can have one of them; "
+            "fused-in-backward cannot be stacked with micro-batches");
+}
+
+TEST(Stack, WhatAModelLacksIsUnsupported) {
+  const auto planned = case_of("lora+checkpointing", "plain");
+  EXPECT_EQ(planned.decided, Status::kUnsupported);
+  EXPECT_EQ(planned.reason,
+            "lora needs linear_layers, which plain does not have; checkpointing needs blocks, "
+            "which plain does not have");
+  EXPECT_EQ(case_of("lora+dora", "plain").decided, Status::kConflict);
+  EXPECT_FALSE(case_of("foreach-off", "plain").decided);
+}
+
+TEST(Stack, PromisesTheWeakest) {
+  EXPECT_EQ(case_of("foreach-off+checkpointing").promise.promise, "bit_identical");
+  EXPECT_EQ(case_of("foreach-off").promise.verdict, "not_checked");
+  const auto tolerant = case_of("rounding+adam-8bit+foreach-off").promise;
+  EXPECT_EQ(tolerant.promise, "within_tolerance");
+  EXPECT_DOUBLE_EQ(*tolerant.tolerance, 3e-3);
+  const auto different = case_of("rounding+lora").promise;
+  EXPECT_EQ(different.promise, "different_problem");
+  EXPECT_FALSE(different.tolerance);
+}
+
+TEST(Product, AxesMultiplyInAFixedOrderAndOnce) {
+  auto request =
+      request_of({"vit-l-16", "qwen2.5-0.5b", "vit-l-16,layers=24"}, {"foreach-off", "baseline"});
+  request.dtypes = {"fp32", "bf16"};
+  request.sequence_lengths = {128, 256};
+  const auto ids = ids_of(plan_of(request));
+  const Texts expected{
+      "vit-l-16/foreach-off/cpu/fp32/b1",          "vit-l-16/baseline/cpu/fp32/b1",
+      "vit-l-16/foreach-off/cpu/bf16/b1",          "vit-l-16/baseline/cpu/bf16/b1",
+      "qwen2.5-0.5b/foreach-off/cpu/fp32/b1/s128", "qwen2.5-0.5b/baseline/cpu/fp32/b1/s128",
+      "qwen2.5-0.5b/foreach-off/cpu/fp32/b1/s256", "qwen2.5-0.5b/baseline/cpu/fp32/b1/s256",
+      "qwen2.5-0.5b/foreach-off/cpu/bf16/b1/s128", "qwen2.5-0.5b/baseline/cpu/bf16/b1/s128",
+      "qwen2.5-0.5b/foreach-off/cpu/bf16/b1/s256", "qwen2.5-0.5b/baseline/cpu/bf16/b1/s256"};
+  EXPECT_EQ(ids, expected);
+  EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()).size(), ids.size());
+}
+
+TEST(Product, TheReferenceIsTheStackNamedFirst) {
+  EXPECT_EQ(plan_of(request_of({"vit-l-16"}, {"checkpointing+lora", "baseline"})).reference,
+            "lora+checkpointing");
+}
+
+TEST(Product, SettingsReachEveryCase) {
+  auto request = request_of({"vit-l-16"}, {"baseline"});
+  request.seed = 7;
+  request.batch_sizes = {4};
+  request.device_options = {{"cudnn", "off"}};
+  const auto spec = plan_of(request).cases[0].spec;
+  EXPECT_EQ(spec.seed, 7u);
+  EXPECT_EQ(spec.batch_size, 4);
+  EXPECT_EQ(spec.device_options, json({{"cudnn", "off"}}));
+  EXPECT_EQ(spec.slug, slug(spec.id));
+  request.device_options = {{"cuddn", "off"}};
+  EXPECT_EQ(error_of(request), "unknown device option \"cuddn\"; did you mean \"cudnn\"?");
+}
+
+TEST(Product, NumbersOutOfRangeAreNamed) {
+  auto request = request_of({"vit-l-16"}, {"baseline"});
+  request.steps = 0;
+  EXPECT_EQ(error_of(request), "steps: expected an integer of 1 or more, got 0");
+  request.steps = 3;
+  request.batch_sizes = {1, 0};
+  EXPECT_EQ(error_of(request), "batch_sizes: expected an integer of 1 or more, got 0");
+  request.batch_sizes = {1};
+  request.sequence_lengths = {-1};
+  EXPECT_EQ(error_of(request), "sequence_lengths: expected an integer of 1 or more, got -1");
+}
+
+TEST(Product, NothingToRunIsAnError) {
+  EXPECT_EQ(error_of(request_of({}, {"baseline"})), "nothing to run: no model is named");
+  EXPECT_EQ(error_of(request_of({"plain"}, {})), "nothing to run: no strategy is named");
+  auto request = request_of({"plain"}, {"baseline"});
+  request.excludes = {{{{"model", "plain"}}, {}}};
+  EXPECT_EQ(error_of(request), "nothing to run: the excludes leave no case");
+}
+
+TEST(Rules, ExcludesTakeAwayWhatAgreesWithAllTheirFields) {
+  auto request = request_of({"vit-l-16", "plain", "plain,layers=2"},
+                            {"baseline", "lora", "lora,rank=4+checkpointing"});
+  request.excludes = {{{{"model", "plain"}, {"strategy", "*lora*"}}, {}},
+                      {{{"model", "vit-l-16"}, {"strategy", "lora"}}, {}}};
+  EXPECT_EQ(
+      ids_of(plan_of(request)),
+      (Texts{"vit-l-16/baseline/cpu/fp32/b1", "vit-l-16/lora,rank=4+checkpointing/cpu/fp32/b1",
+             "plain/baseline/cpu/fp32/b1/s64", "plain,layers=2/baseline/cpu/fp32/b1/s64"}));
+  request.excludes = {{{{"model", "plain,layers=2"}}, {}},
+                      {{{"strategy", "checkpointing+lora"}}, {}},
+                      {{{"batch_size", "2"}}, {}}};
+  EXPECT_EQ(ids_of(plan_of(request)),
+            (Texts{"vit-l-16/baseline/cpu/fp32/b1", "vit-l-16/lora/cpu/fp32/b1",
+                   "plain/baseline/cpu/fp32/b1/s64", "plain/lora/cpu/fp32/b1/s64"}));
+}
+
+TEST(Rules, IncludesAddCasesWithTheSuitesOtherValues) {
+  auto request = request_of({"vit-l-16"}, {"baseline"});
+  request.dtypes = {"fp32", "bf16"};
+  request.excludes = {{{{"dtype", "bf16"}}, {}}};
+  request.includes = {
+      {{{"model", "plain"}, {"dtype", "bf16"}, {"sequence_length", "32"}, {"batch_size", "2"}}, {}},
+      {{{"strategy", "lora"}, {"dtype", "fp32"}}, {}}};
+  EXPECT_EQ(ids_of(plan_of(request)),
+            (Texts{"vit-l-16/baseline/cpu/fp32/b1", "plain/baseline/cpu/bf16/b2/s32",
+                   "vit-l-16/lora/cpu/fp32/b1"}));
+}
+
+TEST(Rules, NamesInThemAreChecked) {
+  auto request = request_of({"vit-l-16"}, {"baseline"});
+  request.excludes = {{{{"strategy", "loar"}}, {{"strategy", "s.toml:4:2"}}}};
+  EXPECT_EQ(error_of(request), "s.toml:4:2: unknown strategy \"loar\"; did you mean \"lora\"?");
+  request.excludes.clear();
+  request.includes = {{{{"model", "vit"}}, {{"model", "s.toml:9:1"}}}};
+  EXPECT_EQ(error_of(request), "s.toml:9:1: unknown model \"vit\"; did you mean \"vit-l-16\"?");
+}
+
+TEST(Published, StacksAreShownInCanonicalOrderAndNamesChecked) {
+  auto request = request_of({"vit-l-16"}, {"baseline"});
+  request.published = {
+      {"vit-l-16", "checkpointing+lora", "peak_memory", 4, "GB", "somebody", "", ""}};
+  EXPECT_EQ(plan_of(request).request.published[0].strategy, "lora+checkpointing");
+  request.published[0].strategy = "foreach-of";
+  EXPECT_EQ(error_of(request), "unknown strategy \"foreach-of\"; did you mean \"foreach-off\"?");
+}
+
+TEST(Tables, GiveOptionsUnlessTypedOnes) {
+  auto request = request_of({"vit-l-16", "vit-l-16,layers=2"}, {"lora"});
+  request.model_options = {{"vit-l-16", {{"layers", "4"}}}};
+  request.strategy_options = {{"lora", {{"rank", "32"}}}};
+  EXPECT_EQ(ids_of(plan_of(request)), (Texts{"vit-l-16,layers=4/lora,rank=32/cpu/fp32/b1",
+                                             "vit-l-16,layers=2/lora,rank=32/cpu/fp32/b1"}));
+  request.strategy_options = {{"loar", {}}};
+  EXPECT_EQ(error_of(request), "unknown strategy \"loar\"; did you mean \"lora\"?");
+}
+
+TEST(Device, HasOneForm) {
+  EXPECT_EQ(normal_device("cpu"), "cpu");
+  EXPECT_EQ(normal_device("cuda"), "cuda:0");
+  EXPECT_EQ(normal_device("cuda:01"), "cuda:1");
+  EXPECT_EQ(normal_device("auto"), "auto");
+  EXPECT_EQ(normal_device("emulated:h100-80gb,memory=60GiB,count=1"),
+            "emulated:h100-80gb,memory=60GiB");
+  EXPECT_EQ(normal_device("emulated:h100-80gb,memory=60GiB,count=8"),
+            "emulated:h100-80gb,count=8,memory=60GiB");
+}
+
+TEST(Device, WrongOnesSayWhatIsRight) {
+  const auto error = [](const std::string& text) {
+    return message_of<ConfigError>([&] { normal_device(text); });
+  };
+  EXPECT_EQ(error("cdua:0"), "unknown device \"cdua:0\"; did you mean \"cuda:0\"?");
+  EXPECT_EQ(error("h100"), "unknown device \"h100\"; did you mean \"emulated:h100-80gb\"?");
+  EXPECT_EQ(error("tpu"), "unknown device \"tpu\"; did you mean \"cpu\"?");
+  EXPECT_EQ(error("rocm:0"),
+            "unknown device \"rocm:0\"; known: cpu, cuda:0, emulated:h100-80gb, auto");
+  EXPECT_EQ(error("cuda:x"), "unknown device \"cuda:x\"; did you mean \"cuda:0\"?");
+  EXPECT_EQ(error("cpu,memory=1GiB"), "device \"cpu\" has no option \"memory\"");
+  EXPECT_EQ(error("emulated:"),
+            "device \"emulated:\" names no card; expected emulated:CARD, like emulated:h100-80gb");
+  EXPECT_EQ(error("emulated:x,memroy=1"),
+            "unknown option \"memroy\" of device emulated:x; did you mean \"memory\"?");
+  EXPECT_EQ(error("emulated:x,memory=0"),
+            std::string("emulated:x,memory=0: expected ") + kExpectedBytes);
+  EXPECT_EQ(error("emulated:x,count=0"), "emulated:x,count=0: expected an integer from 1 to 99");
+}
+
+TEST(Device, AHookSaysWhatAutoStandsFor) {
+  auto request = request_of({"vit-l-16"}, {"baseline"});
+  request.devices = {"auto"};
+  EXPECT_EQ(ids_of(plan_of(request)), (Texts{"vit-l-16/baseline/cpu/fp32/b1"}));
+  const DeviceHook hook = [](const std::string& device) -> Texts {
+    if (device == "auto") return {"emulated:h100-80gb", "cpu"};
+    throw ConfigError("no such card");
+  };
+  EXPECT_EQ(
+      ids_of(make_plan(request, fake_plugins(), hook)),
+      (Texts{"vit-l-16/baseline/emulated:h100-80gb/fp32/b1", "vit-l-16/baseline/cpu/fp32/b1"}));
+}
+
+}  // namespace
+}  // namespace peakbench::plan

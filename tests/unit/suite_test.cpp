@@ -1,0 +1,266 @@
+// Suites: what TOML says, and where it is wrong.
+#include <fstream>
+
+#include "plan/plan.h"
+#include "result/errors.h"
+#include "support/fake_plugins.h"
+#include "support/plugin_file.h"
+#include "support/scratch.h"
+
+namespace peakbench::plan {
+namespace {
+
+using testing::fake_plugins;
+using testing::message_of;
+using testing::ScratchFolder;
+using testing::write_text;
+using Texts = std::vector<std::string>;
+
+constexpr const char* kLeast = "models = [\"vit-l-16\"]\nstrategies = [\"baseline\"]\n";
+
+class Suite : public ::testing::Test {
+ protected:
+  Request read(const std::string& text) {
+    write_text(path_, text);
+    return read_suite(path_);
+  }
+
+  // Of reading or, where that succeeds, of planning; FILE stands for the path.
+  std::string error_of(const std::string& text) {
+    write_text(path_, text);
+    auto message = message_of<ConfigError>([&] { make_plan(read_suite(path_), fake_plugins()); });
+    if (message.starts_with(path_)) message = "FILE" + message.substr(path_.size());
+    return message;
+  }
+
+  ScratchFolder folder_;
+  std::string path_ = folder_ / "mine.toml";
+};
+
+TEST_F(Suite, EveryKeyIsRead) {
+  const Request request = read(R"(
+title = "All"
+models = ["vit-l-16", "qwen2.5-0.5b,layers=4"]
+strategies = ["baseline", "lora,rank=4+checkpointing"]
+devices = ["cpu", "emulated:h100-80gb"]
+dtypes = ["fp32", "bf16"]
+batch_sizes = [1, 2]
+sequence_lengths = [128]
+steps = 5
+warmup = 2
+repetitions = 4
+timeout_s = 60
+memory_limit = "24GiB"
+threads = 2
+seed = 9
+
+[model_options."qwen2.5-0.5b"]
+layers = 6
+weights = "/w"
+
+[strategy_options.lora]
+rank = 16
+
+[device_options]
+cudnn = false
+garbage_collection_threshold = 0.5
+
+[[exclude]]
+model = "vit-l-16"
+batch_size = 2
+
+[[include]]
+strategy = "foreach-off"
+sequence_length = 64
+
+[[published]]
+model = "vit-l-16"
+strategy = "baseline"
+metric = "peak_memory"
+value = 6
+unit = "GB"
+source = "somebody"
+url = "https://example.org"
+note = "rounded"
+)");
+  EXPECT_EQ(request.title, "All");
+  EXPECT_EQ(request.suite_file, path_);
+  EXPECT_EQ(request.models, (Texts{"vit-l-16", "qwen2.5-0.5b,layers=4"}));
+  EXPECT_EQ(request.strategies, (Texts{"baseline", "lora,rank=4+checkpointing"}));
+  EXPECT_EQ(request.devices, (Texts{"cpu", "emulated:h100-80gb"}));
+  EXPECT_EQ(request.dtypes, (Texts{"fp32", "bf16"}));
+  EXPECT_EQ(request.batch_sizes, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(request.sequence_lengths, (std::vector<std::int64_t>{128}));
+  EXPECT_EQ(request.steps, 5);
+  EXPECT_EQ(request.warmup, 2);
+  EXPECT_EQ(request.repetitions, 4);
+  EXPECT_EQ(request.timeout_s, 60);
+  EXPECT_EQ(request.memory_limit_bytes, 24ll << 30);
+  EXPECT_EQ(request.threads, 2);
+  EXPECT_EQ(request.seed, 9u);
+  EXPECT_EQ(request.model_options.at("qwen2.5-0.5b").at("layers"), "6");
+  EXPECT_EQ(request.strategy_options.at("lora").at("rank"), "16");
+  EXPECT_EQ(request.device_options.at("cudnn"), "false");
+  EXPECT_EQ(request.device_options.at("garbage_collection_threshold"), "0.5");
+  EXPECT_EQ(request.excludes.at(0).fields.at("batch_size"), "2");
+  EXPECT_EQ(request.includes.at(0).fields.at("strategy"), "foreach-off");
+  EXPECT_EQ(request.published.at(0).value, 6);
+  EXPECT_EQ(request.published.at(0).url, "https://example.org");
+  EXPECT_EQ(make_plan(request, fake_plugins()).cases.size(), 24u + 16u);
+}
+
+TEST_F(Suite, LeavesTheDefaults) {
+  const Request request = read(kLeast);
+  EXPECT_EQ(request.title, "mine");
+  EXPECT_EQ(request.devices, Texts{"cpu"});
+  EXPECT_EQ(request.dtypes, Texts{"fp32"});
+  EXPECT_EQ(request.steps, 3);
+  EXPECT_TRUE(request.sequence_lengths.empty());
+}
+
+TEST_F(Suite, SyntaxErrorsHaveLineAndColumn) {
+  const auto error = error_of("title = \"x\"\nmodels = [\"a\"\nsteps = 3\n");
+  EXPECT_TRUE(error.starts_with("FILE:3:1: not TOML: ")) << error;
+  EXPECT_TRUE(error_of("a = 1\na = 2\n").starts_with("FILE:2:")) << error_of("a = 1\na = 2\n");
+  EXPECT_TRUE(error_of("title = \"\xff\"\n").starts_with("FILE:1:"));
+}
+
+TEST_F(Suite, UnknownKeysHaveTheNearest) {
+  EXPECT_EQ(error_of("model = [\"vit-l-16\"]\n"),
+            "FILE:1:1: unknown key \"model\"; did you mean \"models\"?");
+  EXPECT_EQ(error_of(std::string(kLeast) + "[[exclude]]\n  batch = 2\n"),
+            "FILE:4:3: unknown key \"batch\"; did you mean \"batch_size\"?");
+  EXPECT_EQ(error_of(std::string(kLeast) + "[[published]]\nmetrics = \"x\"\n"),
+            "FILE:4:1: unknown key \"metrics\"; did you mean \"metric\"?");
+}
+
+TEST_F(Suite, WrongTypesSayWhatWasExpected) {
+  EXPECT_EQ(error_of("models = \"vit-l-16\"\n"),
+            "FILE:1:10: models: expected a list of strings, got the string \"vit-l-16\"");
+  EXPECT_EQ(error_of("models = [\"vit-l-16\", 3]\n"),
+            "FILE:1:23: models: expected a string, got 3");
+  EXPECT_EQ(error_of("models = []\n"), "FILE:1:10: models: the list is empty");
+  EXPECT_EQ(error_of("steps = \"3\"\n"),
+            "FILE:1:9: steps: expected an integer, got the string \"3\"");
+  EXPECT_EQ(error_of("batch_sizes = [1.5]\n"),
+            "FILE:1:16: batch_sizes: expected an integer, got 1.5");
+  EXPECT_EQ(error_of("seed = -1\n"), "FILE:1:8: seed: expected an integer of 0 or more, got -1");
+  EXPECT_EQ(error_of("memory_limit = 24\n"), "FILE:1:16: memory_limit: expected a string, got 24");
+  EXPECT_EQ(error_of("memory_limit = \"much\"\n"),
+            "FILE:1:16: memory_limit: expected a size above 0 with B, KiB, MiB, GiB, TiB, kB, MB, "
+            "GB or TB, "
+            "like 60GiB, or bytes alone, got \"much\"");
+  EXPECT_EQ(error_of("exclude = 3\n"), "FILE:1:11: exclude: expected a list of tables, got 3");
+  EXPECT_EQ(error_of("model_options = 3\n"), "FILE:1:17: model_options: expected a table, got 3");
+  EXPECT_EQ(error_of("[model_options]\nlayers = 3\n"),
+            "FILE:2:10: layers: expected a table of options, got 3");
+  EXPECT_EQ(error_of("title = 1979-05-27\n"),
+            "FILE:1:9: title: expected a string, got a date or time");
+}
+
+TEST_F(Suite, AnIdWithADotStandsInQuotes) {
+  EXPECT_EQ(error_of("[model_options.qwen2.5-0.5b]\nlayers = 3\n"),
+            "FILE:1:1: 5-0: expected a value, got a table; an id with a dot stands in quotes");
+}
+
+TEST_F(Suite, WhatIsMissingIsNamed) {
+  EXPECT_EQ(error_of("strategies = [\"baseline\"]\n"),
+            "FILE: models: missing; a suite names at least one, or has an include");
+  EXPECT_EQ(error_of(std::string(kLeast) + "[[exclude]]\n"),
+            "FILE:3:1: this exclude says nothing; it needs one key at least");
+  EXPECT_EQ(error_of(std::string(kLeast) +
+                     "[[published]]\nmodel = \"vit-l-16\"\nmetric = \"peak_memory\"\nvalue = 6\n"
+                     "unit = \"GB\"\n"),
+            "FILE:3:1: source: missing; a published figure needs it");
+  EXPECT_EQ(
+      error_of(std::string(kLeast) + "[[published]]\nmodel = \"vit-l-16\"\nmetric = \"memory\"\n"),
+      "FILE:5:10: metric: expected peak_memory or throughput, got \"memory\"");
+}
+
+TEST_F(Suite, NamesAreReportedWhereTheyStand) {
+  EXPECT_EQ(
+      error_of("models = [\n  \"vit-l-16\",\n  \"vit-l16\",\n]\nstrategies = [\"baseline\"]\n"),
+      "FILE:3:3: unknown model \"vit-l16\"; did you mean \"vit-l-16\"?");
+  EXPECT_EQ(error_of("models = [\"vit-l-16\"]\nstrategies = [\"baseline\", \"loar\"]\n"),
+            "FILE:2:27: unknown strategy \"loar\"; did you mean \"lora\"?");
+  EXPECT_EQ(error_of("models = [\"vit-l-16\"]\nstrategies = [\"lora,rank=0\"]\n"),
+            "FILE:2:15: lora,rank=0: expected an integer from 1 to 4096");
+  EXPECT_EQ(error_of("models = [\"vit-l-16\"]\nstrategies = [\"lora,rank\"]\n"),
+            "FILE:2:15: \"lora,rank\", column 6: expected key=value");
+  EXPECT_EQ(error_of(std::string(kLeast) + "devices = [\"cpus\"]\n"),
+            "FILE:3:12: unknown device \"cpus\"; did you mean \"cpu\"?");
+  EXPECT_EQ(error_of(std::string(kLeast) + "dtypes = [\"fp31\"]\n"),
+            "FILE:3:11: unknown dtype \"fp31\"; did you mean \"fp32\"?");
+  EXPECT_EQ(error_of(std::string(kLeast) + "batch_sizes = [1, 0]\n"),
+            "FILE:3:19: batch_sizes: expected an integer of 1 or more, got 0");
+  EXPECT_EQ(error_of(std::string(kLeast) + "steps = 0\n"),
+            "FILE:3:9: steps: expected an integer of 1 or more, got 0");
+  EXPECT_EQ(error_of(std::string(kLeast) + "[strategy_options.lora]\nrnak = 4\n"),
+            "FILE:4:8: unknown option \"rnak\" of lora; did you mean \"rank\"?");
+  EXPECT_EQ(error_of(std::string(kLeast) + "[strategy_options.loar]\nrank = 4\n"),
+            "FILE:3:1: unknown strategy \"loar\"; did you mean \"lora\"?");
+  EXPECT_EQ(error_of(std::string(kLeast) + "[device_options]\ncuddn = true\n"),
+            "FILE:4:9: unknown device option \"cuddn\"; did you mean \"cudnn\"?");
+  EXPECT_EQ(error_of(std::string(kLeast) + "[[exclude]]\nmodel = \"vit\"\n"),
+            "FILE:4:9: unknown model \"vit\"; did you mean \"vit-l-16\"?");
+  EXPECT_EQ(error_of(std::string(kLeast) +
+                     "[[published]]\nmodel = \"vit\"\nmetric = \"throughput\"\nvalue = 1.5\n"
+                     "unit = \"tok/s\"\nsource = \"s\"\n"),
+            "FILE:4:9: unknown model \"vit\"; did you mean \"vit-l-16\"?");
+}
+
+TEST_F(Suite, AFileThatCannotBeReadSaysWhy) {
+  EXPECT_EQ(message_of<ConfigError>([&] { read_suite(folder_ / "no.toml"); }),
+            folder_ / "no.toml" + ": cannot read the suite: No such file or directory");
+  EXPECT_EQ(message_of<ConfigError>([&] { read_suite(folder_.path()); }),
+            folder_.path() + ": cannot read the suite: it is a folder");
+}
+
+// The suites of the repository hold together with the manifests of its plugins, neither built.
+class OurSuites : public ::testing::Test {
+ protected:
+  Plan plan_of(const std::string& name) {
+    namespace fs = std::filesystem;
+    const fs::path source(PEAKBENCH_SOURCE_DIR);
+    for (const char* room : {"models", "plugins"}) {
+      for (const auto& folder : fs::directory_iterator(source / room)) {
+        const auto manifest = folder.path() / "plugin.json";
+        if (!fs::exists(manifest)) continue;
+        write_text(scratch_ / (folder.path().filename().string() + ".so"),
+                   testing::plugin_bytes(nlohmann::json::parse(std::ifstream(manifest))));
+      }
+    }
+    found_ = manifest::discover({scratch_.path()});
+    EXPECT_EQ(found_.problems, Texts{});
+    return make_plan(read_suite((source / "suites" / name).string()), found_);
+  }
+
+  static void expect_all_run(const Plan& plan) {
+    for (const auto& planned : plan.cases)
+      EXPECT_FALSE(planned.decided) << planned.spec.id << planned.reason;
+  }
+
+  ScratchFolder scratch_;
+  manifest::Found found_;
+};
+
+TEST_F(OurSuites, Quickstart) {
+  const Plan plan = plan_of("quickstart.toml");
+  EXPECT_EQ(plan.cases.size(), 10u);
+  EXPECT_EQ(plan.reference, "baseline");
+  EXPECT_EQ(plan.cases[0].spec.id, "vit-l-16/baseline/cpu/fp32/b1");
+  EXPECT_EQ(plan.cases[5].spec.id, "qwen2.5-0.5b,layers=4/baseline/cpu/fp32/b1/s256");
+  expect_all_run(plan);
+}
+
+TEST_F(OurSuites, Tutorial) {
+  const Plan plan = plan_of("tutorial.toml");
+  EXPECT_EQ(plan.cases.size(), 14u);
+  ASSERT_EQ(plan.request.published.size(), 3u);
+  EXPECT_EQ(plan.request.published[1].strategy, "foreach-off");
+  EXPECT_EQ(plan.request.published[1].value, 4.8);
+  expect_all_run(plan);
+}
+
+}  // namespace
+}  // namespace peakbench::plan
