@@ -1,0 +1,61 @@
+"""Records what stock PyTorch takes on the CPU for the full-size cases that the parity tests compare with, so that a test run
+need not run stock PyTorch's 6 GB steps every time.
+
+usage: oracle-python record_peaks.py [CASE_PREFIX...]    rewrites cpu_peaks.json beside it, only the named cases or all
+
+Needs 16 GiB of memory for the largest.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+FILE = HERE / "cpu_peaks.json"
+STACKS = [
+    "baseline",
+    "foreach-off",
+    "fused-in-backward",
+    "checkpointing",
+    "lora",
+    "fused-in-backward+checkpointing",
+    "lora+checkpointing",
+]
+# case id -> arguments without the stack
+MODELS = {
+    "vit-l-16/{}/cpu/fp32/b1": ["vit.py", "--model", "vit-l-16"],
+    "vit-b-16/{}/cpu/fp32/b1": ["vit.py", "--model", "vit-b-16"],
+    "vit-b-16/{}/cpu/bf16/b2": ["vit.py", "--model", "vit-b-16", "--dtype", "bf16", "--batch", "2"],
+    "qwen2.5-0.5b/{}/cpu/fp32/b1/s256": ["decoder.py", "--model", "qwen2.5-0.5b", "--seq", "256"],
+    "qwen2.5-0.5b,layers=2/{}/cpu/fp32/b2/s128": ["decoder.py", "--model", "qwen2.5-0.5b", "--layers", "2", "--batch", "2", "--seq", "128"],
+    "llama-3.1-8b,layers=2,vocabulary=4096/{}/cpu/fp32/b1/s256": ["decoder.py", "--model", "llama-3.1-8b", "--layers", "2", "--vocabulary", "4096"],
+}
+
+
+def main(prefixes):
+    recorded = json.loads(FILE.read_text()) if FILE.exists() else {"cases": {}}
+    for pattern, command in MODELS.items():
+        for stack in STACKS:
+            case = pattern.format(stack)
+            if prefixes and not case.startswith(tuple(prefixes)):
+                continue
+            print(case, file=sys.stderr, flush=True)
+            done = subprocess.run([sys.executable, HERE / command[0], *command[1:], "--strategy", stack], capture_output=True, text=True)
+            if done.returncode:
+                print(done.stderr[-500:], file=sys.stderr)
+                continue
+            result = json.loads(done.stdout)
+            memory = result["memory"]
+            recorded["torch"] = result["torch"]
+            recorded["cases"][case] = {
+                "arguments": [*command, "--strategy", stack],
+                "parameters": result["parameters"],
+                "trainable_parameters": result["trainable_parameters"],
+                **{key: memory[key] for key in ("base_bytes", "peak_allocated_bytes", "peak_phase", "peak_step", "phases", "steps")},
+            }
+            FILE.write_text(json.dumps(recorded, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
