@@ -1,0 +1,28 @@
+// The subcommands. Each adds itself to the application with its help; what it does is returned to
+// be called after parsing, and gives the exit code. Errors are exceptions (result/errors.h), caught
+// in one place, program.cpp.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/program.h"
+#include "manifest/manifest.h"
+
+namespace peakbench::cli {
+
+using Command = std::function<int()>;
+
+// `typed`: the whole command line, for the record.
+Command add_run(CLI::App& app, World& world, const std::vector<std::string>& typed);
+Command add_list(CLI::App& app, World& world);
+Command add_report(CLI::App& app, World& world);
+Command add_doctor(CLI::App& app, World& world);
+
+// Our own plugins and those in `folders`; what is wrong with a plugin is told on `err`. Throws
+// ConfigError: a folder is missing or holds none.
+manifest::Found find_plugins(World& world, const std::vector<std::string>& folders);
+
+}  // namespace peakbench::cli

@@ -1,0 +1,141 @@
+#include "cli/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "launch/host.h"
+#include "result/errors.h"
+#include "result/nearest.h"
+
+namespace peakbench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFooter = R"(Examples:
+  peakbench run --model vit-l-16 --strategy baseline --strategy fused-in-backward --out results/vit
+  peakbench run suites/tutorial.toml --out results/tutorial
+  peakbench list strategies
+  peakbench report results/vit --format html
+  peakbench doctor
+
+Exit codes: 0 done, whatever the cases' outcomes; 1 internal error; 2 unusable input (also: every case
+conflicts); 3 no case ended ok; 130 interrupted, the report of what was done is written.
+`peakbench COMMAND --help` says more; so does docs/cli.md.)";
+
+std::string version_text() {
+  const auto stamp = manifest::own_stamp();
+  return fmt::format("peakbench {} (commit {}), for LibTorch {} and SDK revision {}",
+                     launch::peakbench_version(), launch::peakbench_commit(),
+                     stamp.libtorch_version, stamp.sdk_revision);
+}
+
+std::vector<std::string> subcommand_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* option : app.get_options())
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+// CLI11 says what it did not expect; we say what was probably meant.
+void check_command_name(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0].rfind('-', 0) == 0) return;
+  const auto names = subcommand_names(app);
+  if (std::find(names.begin(), names.end(), arguments[0]) == names.end())
+    throw ConfigError(
+        fmt::format("no command \"{}\"{}", arguments[0], suggestion(arguments[0], names)));
+}
+
+[[noreturn]] void refuse_extra(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  const CLI::App& at = chosen.empty() ? app : *chosen.front();
+  const auto extra = app.remaining(true);
+  for (const auto& text : extra) {
+    if (text.rfind('-', 0) != 0) continue;
+    const auto name = text.substr(0, text.find('='));
+    throw ConfigError(fmt::format("no option {} of `peakbench {}`{}", name, at.get_name(),
+                                  suggestion(name, option_names(at))));
+  }
+  throw ConfigError(fmt::format("`peakbench {}` does not expect \"{}\"; see `peakbench {} --help`",
+                                at.get_name(), fmt::join(extra, " "), at.get_name()));
+}
+
+void parse(CLI::App& app, std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ExtrasError&) {
+    refuse_extra(app);
+  }
+}
+
+int run_parsed(const std::vector<std::string>& arguments, World& world) {
+  CLI::App app{"What a training strategy costs in peak memory and throughput.", "peakbench"};
+  app.footer(kFooter);
+  app.set_version_flag("--version", version_text);
+  app.set_help_all_flag("--help-all", "Print the help of every command");
+  app.require_subcommand(0, 1);
+  app.get_formatter()->column_width(34);
+
+  std::vector<std::string> typed{"peakbench"};
+  typed.insert(typed.end(), arguments.begin(), arguments.end());
+  const std::vector<std::pair<std::string, Command>> commands{{"run", add_run(app, world, typed)},
+                                                              {"list", add_list(app, world)},
+                                                              {"report", add_report(app, world)},
+                                                              {"doctor", add_doctor(app, world)}};
+  // `help COMMAND` as people type it.
+  auto words = arguments;
+  if (!words.empty() && words[0] == "help") {
+    words.erase(words.begin());
+    words.push_back("--help");
+  }
+  try {
+    if (words.empty()) words.push_back("--help");
+    check_command_name(app, words);
+    parse(app, words);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    app.exit(asked, world.out, world.err);
+    return kDone;
+  } catch (const CLI::ParseError& error) {
+    throw ConfigError(error.what());
+  }
+  for (const auto& [name, command] : commands)
+    if (app.got_subcommand(name)) return command();
+  return kDone;
+}
+
+}  // namespace
+
+Places own_places() {
+  const auto bin = fs::read_symlink("/proc/self/exe").parent_path();
+  const auto prefix = bin.parent_path();
+  return {bin / "peakbench-worker", prefix / "lib/peakbench/plugins",
+          prefix / "share/peakbench/templates"};
+}
+
+int run_program(const std::vector<std::string>& arguments, World& world) {
+  try {
+    return run_parsed(arguments, world);
+  } catch (const ConfigError& error) {
+    world.err << "peakbench: " << error.what() << "\n";
+    return kUnusableInput;
+  } catch (const PluginError& error) {
+    world.err << "peakbench: " << error.what() << "\n";
+    return kUnusableInput;
+  } catch (const std::exception& error) {
+    world.err << "peakbench: internal error: " << error.what()
+              << "\nPlease report this, with the command line and `peakbench doctor`.\n";
+    return kInternalError;
+  }
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,47 @@
+// The program `peakbench`: arguments in, text and an exit code out. main() gives it the real world,
+// tests another.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "cli/screen.h"
+#include "launch/runner.h"
+
+namespace peakbench::cli {
+
+// Documented in docs/cli.md; stable.
+enum Exit {
+  kDone = 0,
+  kInternalError = 1,
+  kUnusableInput = 2,
+  kEveryCaseFailed = 3,
+  kInterrupted = 130,
+};
+
+// Where the installation's parts are.
+struct Places {
+  std::string worker;     // peakbench-worker
+  std::string plugins;    // folder
+  std::string templates;  // folder
+};
+// Beside the running program: ../lib/peakbench/plugins, ../share/peakbench/templates.
+Places own_places();
+
+struct World {
+  std::ostream& out;
+  std::ostream& err;
+  Screen screen;  // what `err` is shown on
+  int out_width;  // columns for tables on `out`
+  Places places;
+  std::function<std::unique_ptr<launch::Runner>()> make_runner;
+};
+
+// `arguments` without the program's name. Never throws: every error is a message on `err` and an
+// exit code.
+int run_program(const std::vector<std::string>& arguments, World& world);
+
+}  // namespace peakbench::cli

@@ -1,0 +1,35 @@
+// How a run shows itself while it goes on: status lines redrawn on a terminal, plain lines
+// elsewhere. The rows of cases that have ended go to `out`, everything else to `err`.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "cli/screen.h"
+#include "launch/session.h"
+
+namespace peakbench::cli {
+
+using Clock = std::function<std::chrono::steady_clock::time_point()>;
+
+std::unique_ptr<launch::Observer> make_progress(std::ostream& out, std::ostream& err,
+                                                const Screen& screen, bool quiet,
+                                                Clock clock = std::chrono::steady_clock::now);
+
+// What is known of the case at work.
+struct Activity {
+  std::size_t place = 0, count = 0;
+  std::string case_id;
+  result::JobMode mode = result::JobMode::kMemory;
+  result::Progress progress;
+  std::int64_t elapsed_s = 0;     // of the case
+  std::int64_t remaining_s = -1;  // of the run, estimated; -1: not known yet
+};
+
+// At most two lines of less than `width` columns: what matters least is left out first.
+std::vector<std::string> status_lines(const Activity& activity, int width);
+
+}  // namespace peakbench::cli

@@ -1,0 +1,48 @@
+#include "cli/rows.h"
+
+#include <fmt/format.h>
+
+#include "reports/format.h"
+
+namespace peakbench::cli {
+namespace {
+
+std::string figures(const result::CaseResult& result) {
+  std::string text;
+  if (result.memory)
+    text += fmt::format("peak {} GiB  ", reports::gib(result.memory->peak_allocated_bytes));
+  if (result.throughput)
+    text += fmt::format("{} ms/step  {} samples/s  ",
+                        reports::milliseconds(result.throughput->step_ns.median),
+                        reports::decimal(result.throughput->samples_per_second, 3));
+  return text;
+}
+
+}  // namespace
+
+std::string counter(std::size_t place, std::size_t count) {
+  const auto total = std::to_string(count);
+  return fmt::format("[{:>{}}/{}]", place + 1, total.size(), total);
+}
+
+std::string case_row(std::size_t place, std::size_t count, const result::CaseResult& result) {
+  auto row = fmt::format("{} {:<13}  {}{}\n", counter(place, count), to_string(result.status),
+                         figures(result), result.spec.id);
+  if (!result.reason.empty()) row += "    " + result.reason + "\n";
+  return row;
+}
+
+std::string elided(const std::string& text, std::size_t width) {
+  if (text.size() <= width) return text;
+  if (width < 8) return text.substr(0, width);
+  const auto tail = (width - 3) / 2;
+  return text.substr(0, width - 3 - tail) + "..." + text.substr(text.size() - tail);
+}
+
+std::string duration(std::int64_t seconds) {
+  if (seconds < 60) return fmt::format("{} s", seconds);
+  if (seconds < 3600) return fmt::format("{} min {:02} s", seconds / 60, seconds % 60);
+  return fmt::format("{} h {:02} min", seconds / 3600, seconds % 3600 / 60);
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,150 @@
+#include "cli/run_arguments.h"
+
+#include <fmt/format.h>
+
+#include "cli/quantities.h"
+#include "result/errors.h"
+
+namespace peakbench::cli {
+namespace {
+
+constexpr std::int64_t kMany = 1'000'000;
+
+CLI::Option* add_repeated(CLI::App& command, const std::string& name,
+                          std::vector<std::string>& values, const std::string& words,
+                          const std::string& type) {
+  return command.add_option(name, values, words)->allow_extra_args(false)->type_name(type);
+}
+
+template <class Number>
+void add_number(CLI::App& command, const std::string& name, std::optional<Number>& value,
+                const std::string& words, Number from, Number to) {
+  command.add_option(name, value, words)->check(CLI::Range(from, to))->type_name("N");
+}
+
+void add_case_options(CLI::App& command, RunArguments& arguments) {
+  command
+      .add_option("suite", arguments.suite, "A suite: what to run as a TOML file (docs/suites.md)")
+      ->type_name("SUITE.toml");
+  const std::string group = "Cases (each may be given several times; they multiply)";
+  add_repeated(command, "-m,--model", arguments.models,
+               "Model, with options: vit-l-16, qwen2.5-0.5b,layers=4", "NAME[,key=value]")
+      ->group(group);
+  add_repeated(command, "-s,--strategy", arguments.strategies,
+               "Strategy or stack of strategies; the first is the reference that differences are "
+               "shown against",
+               "NAME[,key=value][+NAME...]")
+      ->group(group);
+  add_repeated(command, "-d,--device", arguments.devices, "Device (default cpu)", "NAME")
+      ->group(group);
+  add_repeated(command, "--dtype", arguments.dtypes, "Type of the weights: fp32 (default), bf16",
+               "TYPE")
+      ->group(group);
+  add_repeated(command, "-b,--batch", arguments.batches, "Samples in a batch (default 1)", "N")
+      ->group(group);
+  add_repeated(command, "--seq", arguments.sequences,
+               "Tokens in a sample, language models only (default: the model's)", "N")
+      ->group(group);
+}
+
+void add_measuring_options(CLI::App& command, RunArguments& arguments) {
+  add_number<std::int64_t>(command, "--steps", arguments.steps, "Measured steps (default 3)", 1,
+                           kMany);
+  add_number<std::int64_t>(command, "--warmup", arguments.warmup,
+                           "Steps before timing starts (default 1)", 0, kMany);
+  add_number<std::int64_t>(command, "--repetitions", arguments.repetitions,
+                           "Throughput workers a case (default 1; 0: memory only)", 0, 1000);
+  add_number<std::int64_t>(command, "--timeout", arguments.timeout_s,
+                           "Seconds that one worker process may take (default 3600)", 1, kMany);
+  command
+      .add_option("--memory-limit", arguments.memory_limit,
+                  "Budget of a worker's CPU tensors: 12GiB, 800MiB, bytes (default: what is "
+                  "available less a margin)")
+      ->type_name("SIZE");
+  add_number<std::int64_t>(command, "--threads", arguments.threads,
+                           "Threads of a worker (default: LibTorch's)", 1, 4096);
+  command.add_option("--seed", arguments.seed, "Seed of weights and batch (default 0)")
+      ->type_name("N");
+}
+
+void add_folder_options(CLI::App& command, RunArguments& arguments) {
+  command
+      .add_option("-o,--out", arguments.out, "Folder of the results (default results/TITLE-TIME)")
+      ->type_name("DIR");
+  auto* resume = command.add_flag("--resume", arguments.resume,
+                                  "Keep the cases that the run in --out has ended, run the others");
+  command.add_flag("--overwrite", arguments.overwrite, "Delete the run in --out first")
+      ->excludes(resume);
+  add_repeated(command, "--plugins", arguments.plugins,
+               "Folder with more plugins (may be given several times)", "DIR");
+  command
+      .add_option("--templates", arguments.templates,
+                  "Folder with report templates that replace ours, file by file")
+      ->type_name("DIR");
+}
+
+void add_output_options(CLI::App& command, RunArguments& arguments) {
+  auto* dry_run = command.add_flag("--dry-run", arguments.dry_run,
+                                   "Show the cases, their ids and conflicts; start nothing");
+  command.add_flag("--json", arguments.json, "With --dry-run: as JSON")->needs(dry_run);
+  command.add_flag("--no-report", arguments.no_report, "Write run.json and traces only");
+  command.add_flag("-q,--quiet", arguments.quiet, "Print errors only");
+}
+
+template <class Value>
+void replace(Value& value, const std::optional<Value>& typed) {
+  if (typed) value = *typed;
+}
+
+void replace(std::vector<std::string>& values, const std::vector<std::string>& typed,
+             bool with_options, const std::string& option) {
+  if (!typed.empty()) values = split_values(typed, with_options, option);
+}
+
+void require_names(const plan::Request& request) {
+  if (request.models.empty())
+    throw ConfigError(
+        "no model was named: give --model NAME (`peakbench list models` shows them) or a suite "
+        "file");
+  if (request.strategies.empty())
+    throw ConfigError(
+        "no strategy was named: give --strategy NAME (`peakbench list strategies` shows them) or "
+        "a suite file");
+}
+
+}  // namespace
+
+void add_run_options(CLI::App& command, RunArguments& arguments) {
+  add_case_options(command, arguments);
+  add_measuring_options(command, arguments);
+  add_folder_options(command, arguments);
+  add_output_options(command, arguments);
+}
+
+plan::Request make_request(const RunArguments& arguments) {
+  plan::Request request;
+  if (!arguments.suite.empty()) request = plan::read_suite(arguments.suite);
+  replace(request.models, arguments.models, true, "--model");
+  replace(request.strategies, arguments.strategies, true, "--strategy");
+  replace(request.devices, arguments.devices, true, "--device");
+  replace(request.dtypes, arguments.dtypes, false, "--dtype");
+  if (!arguments.batches.empty())
+    request.batch_sizes = positive_numbers(arguments.batches, "--batch");
+  if (!arguments.sequences.empty())
+    request.sequence_lengths = positive_numbers(arguments.sequences, "--seq");
+  replace(request.steps, arguments.steps);
+  replace(request.warmup, arguments.warmup);
+  replace(request.repetitions, arguments.repetitions);
+  replace(request.timeout_s, arguments.timeout_s);
+  replace(request.threads, arguments.threads);
+  replace(request.seed, arguments.seed);
+  if (!arguments.memory_limit.empty())
+    request.memory_limit_bytes = bytes_from(arguments.memory_limit, "--memory-limit");
+  if (arguments.suite.empty()) require_names(request);
+  if (request.title.empty())
+    request.title =
+        request.models.empty() ? "run" : fmt::format("{}", fmt::join(request.models, " and "));
+  return request;
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,32 @@
+// The arguments of `peakbench run`, as typed, and the request they make.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace peakbench::cli {
+
+struct RunArguments {
+  std::string suite;
+  std::vector<std::string> models, strategies, devices, dtypes, batches, sequences;
+  std::optional<std::int64_t> steps, warmup, repetitions, timeout_s, threads;
+  std::optional<std::uint64_t> seed;
+  std::string memory_limit;
+  std::vector<std::string> plugins;
+  std::string out;
+  bool resume = false, overwrite = false, dry_run = false, json = false, no_report = false,
+       quiet = false;
+  std::string templates;
+};
+
+void add_run_options(CLI::App& command, RunArguments& arguments);
+
+// The suite's request, where there is one, with what was typed in its place. Throws ConfigError.
+plan::Request make_request(const RunArguments& arguments);
+
+}  // namespace peakbench::cli

@@ -1,0 +1,183 @@
+"""What people type: good and bad input, lists, plans, folders."""
+import json
+import shutil
+import unittest
+
+from installation import ProgramTest
+
+ONE = ("--model", "tiny", "--strategy", "baseline")
+
+
+class Help(ProgramTest):
+    def test_help_has_examples_and_exit_codes(self):
+        for arguments in (["--help"], ["help"], [], ["run", "--help"], ["help", "run"], ["report", "--help"],
+                          ["list", "--help"], ["doctor", "--help"]):
+            out = self.peakbench(*arguments).stdout
+            self.assertIn("Examples:", out, arguments)
+            self.assertRegex(out, "Exit codes?:", arguments)
+
+    def test_version(self):
+        self.assertRegex(self.peakbench("--version").stdout, r"^peakbench \d+\.\d+\.\d+ \(commit .+\), for LibTorch 2\.")
+
+
+class Lists(ProgramTest):
+    def test_models(self):
+        out = self.peakbench("list", "models").stdout
+        for part in ("tiny-lm", "Stands in for a language model.", "2,000 parameters, --seq 16", "layers=2  (1..48)"):
+            self.assertIn(part, out)
+
+    def test_models_as_json(self):
+        models = json.loads(self.peakbench("list", "models", "--json").stdout)
+        self.assertEqual([model["id"] for model in models], ["tiny", "tiny-lm"])
+        self.assertEqual(models[0]["options"][0]["maximum"], 48)
+        self.assertEqual(models[1]["default_sequence_length"], 16)
+
+    def test_strategies(self):
+        strategies = json.loads(self.peakbench("list", "strategies", "--json").stdout)
+        self.assertEqual([one["id"] for one in strategies], ["baseline", "slim", "rival", "misbehave", "blocky"])
+        self.assertIn("promise about training: bit_identical", self.peakbench("list", "strategies").stdout)
+
+    def test_devices(self):
+        devices = json.loads(self.peakbench("list", "devices", "--json").stdout)
+        self.assertEqual(devices[0]["id"], "cpu")
+        self.assertIn("GiB available", devices[0]["title"])
+        self.assertIn("cpu", self.peakbench("list", "devices").stdout)
+
+
+class Doctor(ProgramTest):
+    def test_all_is_well(self):
+        out = self.peakbench("doctor").stdout
+        self.assertNotIn("PROBLEM", out)
+        self.assertIn("2 models and 5 strategies from 2 plugins", out)
+
+    def test_what_is_missing_and_what_to_do(self):
+        broken = self.folder / "broken"
+        shutil.copytree(self.prefix / "installed", broken)
+        (broken / "bin/peakbench-worker").write_text("#!/bin/sh\necho libtorch.so: cannot open >&2\nexit 127\n")
+        (broken / "lib/peakbench/plugins/other.so").write_text("not a library")
+        self.program = str(broken / "bin/peakbench")
+        done = self.peakbench("doctor", "--json", exit_code=2)
+        bad = {one["subject"]: one for one in json.loads(done.stdout) if not one["good"]}
+        self.assertEqual(set(bad), {"worker", "plugin"})
+        self.assertIn("libtorch.so: cannot open", bad["worker"]["found"])
+        self.assertIn("ci/libtorch", bad["worker"]["fix"])
+        self.assertIn("other.so", bad["plugin"]["found"])
+        self.assertIn("PROBLEM  worker", self.peakbench("doctor", exit_code=2).stdout)
+
+    def test_a_run_without_worker(self):
+        broken = self.folder / "broken"
+        shutil.copytree(self.prefix / "installed", broken)
+        (broken / "bin/peakbench-worker").unlink()
+        self.program = str(broken / "bin/peakbench")
+        self.fails("run", *ONE, "--out", "out", says=["no worker program", "doctor"])
+        self.assertFalse((self.folder / "out").exists())
+
+
+class BadInput(ProgramTest):
+    def test_unknown_names(self):
+        self.fails("rnu", says=['no command "rnu"', 'did you mean "run"?'])
+        self.fails("run", "--model", "tinny", "--strategy", "baseline", says=["tinny", '"tiny"'])
+        self.fails("run", "--model", "tiny", "--strategy", "basline", says=["basline", '"baseline"'])
+        self.fails("run", *ONE, "--device", "cpuu", says=["cpuu", '"cpu"'])
+        self.fails("run", *ONE, "--dtype", "fp23", says=["fp23", "fp32"])
+        self.fails("run", *ONE, "--stpes", "3", says=["--stpes", "--steps"])
+        self.fails("run", "--model", "tiny,layer=3", "--strategy", "baseline", says=["layer", '"layers"'])
+        self.fails("list", "modles", says=["modles"])
+
+    def test_values_out_of_range(self):
+        self.fails("run", *ONE, "--steps", "0", says=["--steps", "1 to "])
+        self.fails("run", *ONE, "--warmup", "-1", says=["--warmup"])
+        self.fails("run", *ONE, "--timeout", "soon", says=["--timeout", "soon"])
+        self.fails("run", *ONE, "--batch", "0", says=["--batch", '"0"'])
+        self.fails("run", *ONE, "--batch", "1,,2", says=["--batch", "empty value"])
+        self.fails("run", *ONE, "--batch", "2x", says=["--batch", '"2x"'])
+        self.fails("run", *ONE, "--memory-limit", "12XB", says=["--memory-limit", '"12XB"', "60GiB"])
+        self.fails("run", "--model", "tiny,layers=49", "--strategy", "baseline", says=["layers", "48", "49"])
+        self.fails("run", "--model", "tiny", "--strategy", "slim,rank=many", says=["rank", "many"])
+
+    def test_what_is_missing(self):
+        self.fails("run", "--strategy", "baseline", says=["no model", "list models"])
+        self.fails("run", "--model", "tiny", says=["no strategy", "list strategies"])
+        self.fails("run", "no.toml", says=["no.toml"])
+        self.fails("report", says=["runs"])
+        self.fails("report", "nowhere", says=["nowhere"])
+
+    def test_a_strategy_twice(self):
+        self.fails("run", "--model", "tiny", "--strategy", "slim+slim", says=["slim", "twice"])
+
+    def test_a_malformed_suite(self):
+        (self.folder / "bad.toml").write_text('title = "x"\nmodels = [\n')
+        self.fails("run", "bad.toml", says=["bad.toml:"])
+
+    def test_every_case_conflicts(self):
+        done = self.fails("run", "--model", "tiny", "--strategy", "slim+rival", "--out", "out",
+                          says=["nothing can run", "slim", "rival"])
+        self.assertEqual(done.stdout, "")
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_plugin_folders(self):
+        (self.folder / "empty").mkdir()
+        self.fails("run", *ONE, "--plugins", "empty", says=["empty", "no plugin"])
+        self.fails("run", *ONE, "--plugins", "nowhere", says=["nowhere", "--plugins"])
+
+
+class Folders(ProgramTest):
+    def test_not_writable(self):
+        (self.folder / "file").write_text("in the way")
+        self.fails("run", *ONE, "--out", "file", says=["file", "--out"])
+        self.fails("run", *ONE, "--out", "file/below", says=["file/below", "--out"])
+        self.fails("run", *ONE, "--out", "/proc/out", says=["/proc/out", "--out"])
+
+    def test_holds_a_run(self):
+        self.peakbench("run", *ONE, "--out", "out")
+        self.fails("run", *ONE, "--out", "out", says=["holds a run already", "--resume", "--overwrite", "--out"])
+        self.fails("run", "--model", "tiny", "--strategy", "slim", "--out", "out", "--resume", says=["different run"])
+        self.fails("run", *ONE, "--out", "out", "--resume", "--overwrite", says=["--resume", "--overwrite"])
+        self.peakbench("run", "--model", "tiny", "--strategy", "slim", "--out", "out", "--overwrite")
+        self.assertEqual(self.run_json()["reference"], "slim")
+
+    def test_a_run_cut_short(self):
+        self.peakbench("run", *ONE, "--out", "out")
+        path = self.folder / "out/run.json"
+        path.write_text(path.read_text()[:200])
+        self.fails("report", "out", says=["run.json", "cut short"])
+        self.fails("run", *ONE, "--out", "out", "--resume", says=["run.json"])
+
+    def test_default_folder(self):
+        self.peakbench("run", *ONE)
+        (found,) = (self.folder / "results").iterdir()
+        self.assertRegex(found.name, r"^tiny-\d{8}T\d{6}Z$")
+
+
+class Plans(ProgramTest):
+    def test_dry_run(self):
+        done = self.peakbench("run", "--model", "tiny,layers=4", "--model", "tiny-lm", "--strategy", "baseline",
+                              "--strategy", "rival+slim", "--strategy", "blocky", "--batch", "1,2", "--seq", "8",
+                              "--dry-run")
+        self.assertEqual(done.stdout.count("tiny,layers=4/"), 6)
+        self.assertIn("tiny-lm/baseline/cpu/fp32/b2/s8", done.stdout)
+        self.assertEqual(done.stdout.count("    conflict: "), 4)
+        self.assertEqual(done.stdout.count("    unsupported: "), 2)
+        self.assertIn("12 cases, 6 of them will not run. Differences are shown against baseline.", done.stdout)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_dry_run_as_json(self):
+        plan = json.loads(self.peakbench("run", "--model", "tiny", "--strategy", "slim,rank=4,", "--dry-run", "--json",
+                                         exit_code=2).stdout or "null")
+        self.assertIsNone(plan)
+        plan = json.loads(self.peakbench("run", "--model", "tiny", "--strategy", "baseline,slim", "--strategy",
+                                         "slim,rank=4+rival", "--dry-run", "--json").stdout)
+        self.assertEqual([case["decided"] for case in plan["cases"]], [None, None, "conflict"])
+        self.assertEqual(plan["cases"][2]["strategies"][0], {"id": "slim", "options": {"rank": 4}})
+        self.assertEqual(plan["reference"], "baseline")
+
+    def test_a_suite_and_what_is_typed_beside_it(self):
+        (self.folder / "suite.toml").write_text(
+            'title = "A suite"\nmodels = ["tiny"]\nstrategies = ["baseline", "slim"]\nbatch_sizes = [1]\n')
+        ids = [case["id"] for case in json.loads(
+            self.peakbench("run", "suite.toml", "--batch", "4", "--dry-run", "--json").stdout)["cases"]]
+        self.assertEqual(ids, ["tiny/baseline/cpu/fp32/b4", "tiny/slim/cpu/fp32/b4"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,113 @@
+"""What can happen to a case: outcomes are rows, and never end the run."""
+import os
+import signal
+import time
+import unittest
+
+from installation import ProgramTest, wait_for, workers_of
+
+
+def misbehaving(how, where="memory"):
+    return f"misbehave,behaviour={how},in={where}"
+
+
+class Outcomes(ProgramTest):
+    def run_cases(self, *strategies, more=(), exit_code=0):
+        arguments = [part for strategy in strategies for part in ("--strategy", strategy)]
+        return self.peakbench("run", "--model", "tiny", *arguments, "--out", "out", *more, exit_code=exit_code)
+
+    def test_a_good_run(self):
+        done = self.run_cases("baseline", "slim", "slim+rival")
+        run = self.run_json()
+        self.assertEqual(run["status"], "complete")
+        self.assertEqual([case["status"] for case in run["cases"]], ["ok", "ok", "conflict"])
+        baseline, slim, conflict = run["cases"]
+        self.assertEqual(baseline["memory"]["peak_allocated_bytes"], 104857600)
+        self.assertGreater(baseline["memory"]["worker_peak_rss_bytes"], 1 << 20)
+        self.assertEqual(baseline["throughput"]["step_ns"]["count"], 3)
+        self.assertEqual(slim["equivalence"]["verdict"], "held")
+        self.assertEqual(slim["equivalence"]["reason"], "read tiny/baseline/cpu/fp32/b1")
+        self.assertEqual(slim["equivalence"]["reference_case"], "tiny/baseline/cpu/fp32/b1")
+        self.assertIn("slim", conflict["reason"])
+        self.assertIn("rival", conflict["reason"])
+        self.assertEqual(run["environment"]["libtorch"], "fake")
+        for name in ("os", "kernel", "cpu", "logical_cores", "memory_bytes", "peakbench", "commit"):
+            self.assertTrue(run["environment"][name], name)
+        self.assertEqual(run["command"][:2], ["peakbench", "run"])
+        self.assertEqual(list((self.folder / "out").rglob("parameters*")), [])
+        self.assertEqual([line[:9] for line in done.stdout.splitlines() if line.startswith("[")],
+                         ["[1/3] ok ", "[2/3] ok ", "[3/3] con"])
+        self.assertIn("Report:  out/report/index.html", done.stdout)
+        self.assertIn("Report:  out/report/report.md", done.stdout)
+        self.assertTrue((self.folder / "out/report/index.html").stat().st_size > 1000)
+
+    def test_workers_that_fail(self):
+        hows = ["segfault", "abort", "kill", "terminate", "exit", "no_result", "garbage", "truncated",
+                "crash_after_result", "bad_bytes"]
+        self.run_cases(*map(misbehaving, hows), "baseline")
+        self.assertEqual(self.statuses(), ["crashed"] * len(hows) + ["ok"])
+        reasons = {how: case["reason"] for how, case in zip(hows, self.run_json()["cases"])}
+        self.assertIn("SIGSEGV (segmentation fault)", reasons["segfault"])
+        self.assertIn("[worker.log: about to segfault]", reasons["segfault"])
+        self.assertIn("SIGKILL, from outside", reasons["kill"])
+        self.assertIn("exited with code 3", reasons["exit"])
+        self.assertIn("cannot be read", reasons["garbage"])
+        self.assertIn("cannot be read", reasons["truncated"])
+
+    def test_out_of_memory_and_unsupported(self):
+        self.run_cases(misbehaving("out_of_memory"), misbehaving("unsupported"), "baseline")
+        self.assertEqual(self.statuses(), ["out_of_memory", "unsupported", "ok"])
+        self.assertEqual(self.run_json()["cases"][0]["out_of_memory"]["limit_bytes"], 8 << 30)
+
+    def test_memory_that_a_worker_takes_unseen(self):
+        # The limit leaves a worker a gigabyte of its own (LibTorch, its trace) beyond what its tensors may take.
+        self.run_cases(misbehaving("eat_memory"), "baseline", more=["--memory-limit", "16MiB"])
+        self.assertEqual(self.statuses(), ["out_of_memory", "ok"])
+        self.assertIn("resident memory passed 1.02 GiB", self.run_json()["cases"][0]["reason"])
+
+    def test_timeout(self):
+        start = time.monotonic()
+        self.run_cases(misbehaving("hang"), misbehaving("hang", "throughput"), "baseline", more=["--timeout", "1"])
+        self.assertLess(time.monotonic() - start, 30)
+        self.assertEqual(self.statuses(), ["timeout", "timeout", "ok"])
+        cases = self.run_json()["cases"]
+        self.assertIsNone(cases[0]["memory"])
+        self.assertEqual(cases[1]["memory"]["steps"], 3)
+        self.assertIsNone(cases[1]["throughput"])
+        self.assertIn("memory was measured", cases[1]["reason"])
+
+    def test_every_case_failed(self):
+        self.run_cases(misbehaving("exit"), "slim+rival", exit_code=3)
+        self.assertTrue((self.folder / "out/report/report.md").exists())
+
+    def test_killed_from_outside(self):
+        process = self.start("run", "--model", "tiny", "--strategy", misbehaving("hang"), "--strategy", "baseline",
+                             "--out", "out")
+        (worker,) = wait_for(lambda: workers_of(self.folder, "misbehave"))
+        os.kill(worker, signal.SIGKILL)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(self.statuses(), ["crashed", "ok"])
+
+    def test_options_reach_the_worker(self):
+        self.run_cases("baseline", more=["--steps", "5", "--warmup", "2", "--repetitions", "2", "--seed", "9",
+                                         "--threads", "1", "--memory-limit", "2GiB", "--batch", "4"])
+        (case,) = self.run_json()["cases"]
+        self.assertEqual(case["memory"]["steps"], 5)
+        self.assertEqual(case["throughput"]["step_ns"]["count"], 10)
+        self.assertEqual((case["seed"], case["batch_size"]), (9, 4))
+        self.assertEqual(self.run_json()["settings"],
+                         {"steps": 5, "warmup": 2, "repetitions": 2, "timeout_s": 3600, "threads": 1, "seed": 9,
+                          "memory_limit_bytes": 2 << 30})
+
+    def test_no_report_and_quiet(self):
+        done = self.run_cases("baseline", more=["--no-report", "--quiet"])
+        self.assertEqual((done.stdout, done.stderr), ("", ""))
+        self.assertFalse((self.folder / "out/report").exists())
+        done = self.peakbench("report", "out", "--format", "markdown", "--out", "elsewhere")
+        self.assertIn("elsewhere/report.md", done.stdout)
+        self.assertFalse((self.folder / "elsewhere/index.html").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
