@@ -1,0 +1,48 @@
+// The card that a process believes in: the values of a profile (emulator/cards/*.json) that an
+// entry point can answer. Plain data: the launcher fills it, the environment carries it as JSON,
+// the stand-in libraries read it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace peakbench::emulator {
+
+// What cudaGetDeviceProperties, cudaDeviceGetAttribute and NVML answer. Sizes in bytes.
+struct CardFacts {
+  std::string id;    // h100-80gb
+  std::string name;  // as the driver reports it: NVIDIA H100 80GB HBM3
+  int major = 0;
+  int minor = 0;
+  int binary_arch = 0;  // the code of this LibTorch that the card would run: 90 for sm_90
+  int multiprocessor_count = 0;
+  int max_threads_per_multiprocessor = 0;
+  int max_blocks_per_multiprocessor = 0;
+  int registers_per_multiprocessor = 0;
+  int warp_size = 32;
+  int clock_khz = 0;
+  int memory_clock_khz = 0;
+  int memory_bus_bits = 0;
+  bool ecc = false;
+  bool peer_access = false;  // between several of them
+  std::uint64_t total_memory_bytes = 0;
+  std::uint64_t context_bytes = 0;  // what the user wants set aside for the CUDA context
+  std::uint64_t shared_memory_per_block_bytes = 0;
+  std::uint64_t shared_memory_per_block_optin_bytes = 0;
+  std::uint64_t shared_memory_per_multiprocessor_bytes = 0;
+  std::uint64_t l2_cache_bytes = 0;
+  int count = 1;  // devices of this kind in the machine
+};
+
+// Under which name the facts travel to the emulated process, as one line of JSON.
+inline constexpr const char* kCardVariable = "PEAKBENCH_EMULATED_CARD";
+// Folder where each emulated process keeps its ledger, PID.ledger. Unset: in memory only.
+inline constexpr const char* kLedgerVariable = "PEAKBENCH_EMULATION_LEDGERS";
+
+inline constexpr int kMaxDevices = 64;
+
+std::string to_json(const CardFacts& card);
+// Throws std::invalid_argument with what is wrong.
+CardFacts card_from_json(const std::string& json);
+
+}  // namespace peakbench::emulator

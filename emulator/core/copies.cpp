@@ -1,0 +1,171 @@
+// Copies and fills: bytes exist on the host and in small device allocations; elsewhere on the
+// device there are none.
+#include <algorithm>
+#include <cstring>
+
+#include "core/state.h"
+
+namespace peakbench::emulator {
+namespace {
+
+// One end of a copy. `range` is null on the host (unified memory included: the host can touch it).
+struct End {
+  char* at;
+  Range* range = nullptr;
+  std::uint64_t offset = 0;
+
+  bool on_device() const { return range != nullptr; }
+  bool has_bytes() const { return !range || range->kept; }
+};
+
+// False when the bytes run past what was allocated, or lie in addresses that nothing is mapped to.
+bool find_end(State& s, const void* address, std::uint64_t bytes, End& out) {
+  out.at = static_cast<char*>(const_cast<void*>(address));
+  auto found = find_range(s, address);
+  if (found == s.memory.ranges.end()) {
+    const auto at = reinterpret_cast<std::uint64_t>(address);
+    auto next = s.memory.reservations.upper_bound(at);
+    if (next == s.memory.reservations.begin()) return true;
+    const auto [base, size] = *std::prev(next);
+    return at - base >= size;
+  }
+  if (!found->second.on_device()) return true;
+  out.range = &found->second;
+  out.offset = reinterpret_cast<std::uint64_t>(address) - found->first;
+  return true;
+}
+
+// How many of the bytes lie in the same range. A tensor in an expandable segment goes on in the
+// next mapping.
+std::uint64_t run_length(const End& end, std::uint64_t bytes) {
+  return end.range ? std::min(bytes, end.range->bytes - end.offset) : bytes;
+}
+
+void keep_as_copied(const End& to, const End& from, std::uint64_t bytes) {
+  if (!to.on_device() || !to.range->kept) return;
+  if (!from.on_device()) return to.range->kept->set(to.offset, bytes, true);
+  for (std::uint64_t i = 0; i < bytes; ++i) {
+    const bool kept = from.range->kept && from.range->kept->at(from.offset + i);
+    to.range->kept->set(to.offset + i, 1, kept);
+  }
+}
+
+// Copies one run; true when the host was given zeros that no copy had put there.
+bool copy_run(const End& to, const End& from, std::uint64_t bytes) {
+  // First what is known of the source: the two may overlap.
+  const bool zeros = from.on_device() && !to.on_device() &&
+                     !(from.range->kept && from.range->kept->all(from.offset, bytes));
+  keep_as_copied(to, from, bytes);
+  if (!to.has_bytes()) return zeros;
+  if (from.has_bytes()) {
+    std::memmove(to.at, from.at, bytes);
+  } else {
+    std::memset(to.at, 0, bytes);
+  }
+  return zeros;
+}
+
+void count_copy(Ledger& ledger, const End& to, const End& from, std::uint64_t bytes) {
+  if (to.on_device() && from.on_device()) {
+    ++ledger.copies_in_device;
+    ledger.copies_in_device_bytes += bytes;
+  } else if (to.on_device()) {
+    ++ledger.copies_to_device;
+    ledger.copies_to_device_bytes += bytes;
+  } else if (from.on_device()) {
+    ++ledger.copies_to_host;
+    ledger.copies_to_host_bytes += bytes;
+  }
+}
+
+struct Outcome {
+  MemoryResult result = MemoryResult::ok;
+  bool read_back = false;
+  bool zeros = false;
+};
+
+Outcome copy_locked(State& s, char* to, const char* from, std::uint64_t bytes) {
+  Outcome outcome;
+  for (std::uint64_t done = 0; done < bytes;) {
+    End target, source;
+    if (!find_end(s, to + done, bytes - done, target) ||
+        !find_end(s, from + done, bytes - done, source)) {
+      outcome.result = MemoryResult::invalid_value;
+      return outcome;
+    }
+    const auto run = std::min(run_length(target, bytes - done), run_length(source, bytes - done));
+    if (done == 0) count_copy(*s.ledger, target, source, bytes);
+    outcome.read_back |= source.on_device() && !target.on_device();
+    outcome.zeros |= copy_run(target, source, run);
+    done += run;
+  }
+  return outcome;
+}
+
+// The call stack is taken without the lock: finding names may load libraries.
+MemoryResult enter(State& s, const Outcome& outcome, std::uint64_t bytes) {
+  if (outcome.read_back) enter_read_back(*s.ledger, bytes, outcome.zeros);
+  return outcome.result;
+}
+
+}  // namespace
+
+MemoryResult copy_bytes(void* to, const void* from, std::uint64_t bytes) {
+  if (!bytes) return MemoryResult::ok;
+  if (!to || !from) return MemoryResult::invalid_value;
+  State& s = state();
+  Outcome outcome;
+  {
+    std::lock_guard lock(s.mutex);
+    outcome = copy_locked(s, static_cast<char*>(to), static_cast<const char*>(from), bytes);
+  }
+  return enter(s, outcome, bytes);
+}
+
+MemoryResult copy_rows(void* to, std::uint64_t to_pitch, const void* from, std::uint64_t from_pitch,
+                       std::uint64_t width, std::uint64_t height) {
+  if (!width || !height) return MemoryResult::ok;
+  if (!to || !from || to_pitch < width || from_pitch < width) return MemoryResult::invalid_value;
+  State& s = state();
+  Outcome all;
+  {
+    std::lock_guard lock(s.mutex);
+    for (std::uint64_t row = 0; row < height && all.result == MemoryResult::ok; ++row) {
+      const Outcome one = copy_locked(s, static_cast<char*>(to) + row * to_pitch,
+                                      static_cast<const char*>(from) + row * from_pitch, width);
+      all.result = one.result;
+      all.read_back |= one.read_back;
+      all.zeros |= one.zeros;
+    }
+  }
+  return enter(s, all, width * height);
+}
+
+MemoryResult fill_bytes(void* to, std::uint32_t value, unsigned element_bytes,
+                        std::uint64_t count) {
+  const auto bytes = count * element_bytes;
+  if (!bytes) return MemoryResult::ok;
+  if (!to) return MemoryResult::invalid_value;
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  for (std::uint64_t done = 0; done < bytes;) {
+    End target;
+    // Unlike a copy, a fill of memory that CUDA does not know of is an error.
+    if (!find_end(s, static_cast<char*>(to) + done, bytes - done, target))
+      return MemoryResult::invalid_value;
+    if (!target.on_device() && find_range(s, target.at) == s.memory.ranges.end()) {
+      return MemoryResult::invalid_value;
+    }
+    const auto run = run_length(target, bytes - done);
+    if (target.has_bytes()) {
+      for (std::uint64_t i = 0; i < run; ++i) {
+        target.at[i] = static_cast<char>(value >> (8 * ((done + i) % element_bytes)));
+      }
+    }
+    if (target.on_device() && target.range->kept) target.range->kept->set(target.offset, run, true);
+    done += run;
+  }
+  return MemoryResult::ok;
+}
+
+}  // namespace peakbench::emulator

@@ -1,0 +1,25 @@
+// For the stand-ins whose vendor headers are not needed: handles and numbers are all they exchange.
+#pragma once
+
+#include "core/core.h"
+
+#define PEAKBENCH_ENTRY extern "C" __attribute__((visibility("default")))
+
+namespace peakbench::emulator {
+
+// Every one of the vendors' libraries says success with zero.
+inline constexpr int kSuccess = 0;
+
+// Answers an "create" entry point.
+inline int give_handle(void** out) {
+  *out = new_handle();
+  return kSuccess;
+}
+
+template <typename Value>
+int give(Value* out, Value value) {
+  if (out) *out = value;
+  return kSuccess;
+}
+
+}  // namespace peakbench::emulator

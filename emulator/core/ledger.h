@@ -1,0 +1,70 @@
+// What an emulated process took of its card, as a file mapped into memory: the counters live in the
+// file itself, so a process that is killed leaves them too. Fixed layout; written by the stand-ins
+// (core), read by the launcher (host).
+#pragma once
+
+#include <cstdint>
+
+namespace peakbench::emulator {
+
+inline constexpr std::uint64_t kLedgerMagic = 0x31524744454c4250;  // "PBLEDGR1"
+inline constexpr int kLedgerDevices = 64;
+inline constexpr int kLedgerRows = 256;
+
+struct LedgerDevice {
+  std::uint64_t total_bytes;
+  std::uint64_t used_bytes, peak_used_bytes;        // of both kinds together
+  std::uint64_t malloc_bytes, peak_malloc_bytes;    // cudaMalloc and its kin
+  std::uint64_t virtual_bytes, peak_virtual_bytes;  // cuMemCreate (expandable segments)
+  std::uint64_t allocations, frees;                 // device memory asked for and given back
+  std::uint64_t refused_allocations;                // out of memory
+  std::uint64_t last_refused_bytes, largest_refused_bytes;
+};
+
+// A place in the program that read device memory back.
+struct LedgerReadBack {
+  std::uint64_t calls;
+  std::uint64_t bytes;  // all calls together
+  std::uint64_t
+      zero_calls;  // calls answered, wholly or partly, with zeros that no host copy had put there
+  char function[240];  // the nearest named function that asked
+  char library[64];
+  char operation[96];  // the operator of PyTorch below which it happened, if any: aten::item
+};
+
+struct LedgerName {
+  std::uint64_t calls;
+  char name[96];
+};
+
+struct LedgerNames {
+  std::uint32_t count;
+  std::uint32_t dropped;  // names that found no row
+  LedgerName rows[kLedgerRows];
+};
+
+struct Ledger {
+  std::uint64_t magic;
+  std::uint64_t bytes;  // sizeof(Ledger) of the writer
+  std::int32_t pid;
+  std::int32_t parent_pid;
+  std::uint32_t finished;  // 1: the process came to its end; 0: still running, or killed
+  std::uint32_t device_count;
+  char command[1024];
+  char card[96];
+  LedgerDevice devices[kLedgerDevices];
+  std::uint64_t pinned_bytes, peak_pinned_bytes;  // page-locked host memory allocated through CUDA
+  std::uint64_t managed_bytes, peak_managed_bytes;  // unified memory: not charged to the card
+  std::uint64_t kernel_launches, graph_launches;
+  std::uint64_t copies_to_device, copies_to_device_bytes;
+  std::uint64_t copies_in_device, copies_in_device_bytes;
+  std::uint64_t copies_to_host, copies_to_host_bytes;
+  std::uint32_t read_back_count;
+  std::uint32_t read_backs_dropped;
+  LedgerReadBack read_backs[kLedgerRows];
+  LedgerNames refused;  // entry points that are not emulated
+  LedgerNames
+      unmodelled;  // answered without a model of the vendor's size: "cudnn engine workspace"
+};
+
+}  // namespace peakbench::emulator

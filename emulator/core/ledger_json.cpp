@@ -1,0 +1,74 @@
+#include "core/ledger_json.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace peakbench::emulator {
+namespace {
+
+using nlohmann::json;
+
+json device_json(const LedgerDevice& device, unsigned index) {
+  return {{"index", index},
+          {"total_bytes", device.total_bytes},
+          {"peak_used_bytes", device.peak_used_bytes},
+          {"peak_malloc_bytes", device.peak_malloc_bytes},
+          {"peak_virtual_bytes", device.peak_virtual_bytes},
+          {"used_bytes", device.used_bytes},
+          {"malloc_bytes", device.malloc_bytes},
+          {"virtual_bytes", device.virtual_bytes},
+          {"allocations", device.allocations},
+          {"frees", device.frees},
+          {"refused_allocations", device.refused_allocations},
+          {"last_refused_bytes", device.last_refused_bytes},
+          {"largest_refused_bytes", device.largest_refused_bytes}};
+}
+
+json read_back_json(const LedgerReadBack& row) {
+  return {{"function", row.function}, {"library", row.library}, {"operator", row.operation},
+          {"calls", row.calls},       {"bytes", row.bytes},     {"zero_calls", row.zero_calls}};
+}
+
+json names_json(const LedgerNames& names) {
+  json rows = json::array();
+  for (unsigned i = 0; i < std::min<unsigned>(names.count, kLedgerRows); ++i) {
+    rows.push_back({{"name", names.rows[i].name}, {"calls", names.rows[i].calls}});
+  }
+  return rows;
+}
+
+}  // namespace
+
+json to_json(const Ledger& ledger) {
+  json devices = json::array();
+  for (unsigned i = 0; i < std::min<unsigned>(ledger.device_count, kLedgerDevices); ++i) {
+    devices.push_back(device_json(ledger.devices[i], i));
+  }
+  json read_backs = json::array();
+  for (unsigned i = 0; i < std::min<unsigned>(ledger.read_back_count, kLedgerRows); ++i) {
+    read_backs.push_back(read_back_json(ledger.read_backs[i]));
+  }
+  return {{"pid", ledger.pid},
+          {"parent_pid", ledger.parent_pid},
+          {"command", ledger.command},
+          {"card", ledger.card},
+          {"finished", ledger.finished != 0},
+          {"devices", std::move(devices)},
+          {"peak_pinned_bytes", ledger.peak_pinned_bytes},
+          {"peak_managed_bytes", ledger.peak_managed_bytes},
+          {"kernel_launches", ledger.kernel_launches},
+          {"graph_launches", ledger.graph_launches},
+          {"copies_to_device", ledger.copies_to_device},
+          {"copies_to_device_bytes", ledger.copies_to_device_bytes},
+          {"copies_in_device", ledger.copies_in_device},
+          {"copies_in_device_bytes", ledger.copies_in_device_bytes},
+          {"copies_to_host", ledger.copies_to_host},
+          {"copies_to_host_bytes", ledger.copies_to_host_bytes},
+          {"read_backs", std::move(read_backs)},
+          {"read_back_places_dropped", ledger.read_backs_dropped},
+          {"refused", names_json(ledger.refused)},
+          {"refused_dropped", ledger.refused.dropped},
+          {"unmodelled", names_json(ledger.unmodelled)}};
+}
+
+}  // namespace peakbench::emulator

@@ -1,0 +1,186 @@
+// cudaMalloc and its kin, page-locked host memory, and what is charged to a card.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/state.h"
+
+namespace peakbench::emulator {
+namespace {
+
+constexpr std::uint64_t kHostPage = 4096;
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+void raise(std::uint64_t& value, std::uint64_t& peak, std::uint64_t bytes) {
+  value += bytes;
+  peak = std::max(peak, value);
+}
+
+Range& add_range(State& state, std::uint64_t base, MemoryKind kind, int device,
+                 std::uint64_t bytes) {
+  Range range{kind, device, bytes};
+  range.ordinal = ++state.memory.next_ordinal;
+  return state.memory.ranges.insert_or_assign(base, std::move(range)).first->second;
+}
+
+void* map_host(std::uint64_t bytes) {
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return at == MAP_FAILED ? nullptr : at;
+}
+
+}  // namespace
+
+std::map<std::uint64_t, Range>::iterator find_range(State& state, const void* address) {
+  auto& ranges = state.memory.ranges;
+  const auto at = reinterpret_cast<std::uint64_t>(address);
+  auto next = ranges.upper_bound(at);
+  if (next == ranges.begin()) return ranges.end();
+  auto range = std::prev(next);
+  return at - range->first < range->second.bytes ? range : ranges.end();
+}
+
+bool charge(State& state, int device, Charge kind, std::uint64_t bytes) {
+  LedgerDevice& row = state.ledger->devices[device];
+  const auto limit = row.total_bytes - std::min(row.total_bytes, state.card.context_bytes);
+  if (bytes > limit || row.used_bytes > limit - bytes) {
+    ++row.refused_allocations;
+    row.last_refused_bytes = bytes;
+    row.largest_refused_bytes = std::max(row.largest_refused_bytes, bytes);
+    return false;
+  }
+  raise(row.used_bytes, row.peak_used_bytes, bytes);
+  if (kind == Charge::malloc_memory) raise(row.malloc_bytes, row.peak_malloc_bytes, bytes);
+  if (kind == Charge::virtual_memory) raise(row.virtual_bytes, row.peak_virtual_bytes, bytes);
+  ++row.allocations;
+  return true;
+}
+
+void discharge(State& state, int device, Charge kind, std::uint64_t bytes) {
+  LedgerDevice& row = state.ledger->devices[device];
+  row.used_bytes -= bytes;
+  (kind == Charge::malloc_memory ? row.malloc_bytes : row.virtual_bytes) -= bytes;
+  ++row.frees;
+}
+
+MemoryResult allocate_device(int device, std::uint64_t bytes, void** out) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  if (bytes > (1ull << 60))
+    bytes = 1ull << 60;  // keeps the rounding from wrapping; refused all the same
+  const auto size = round_up(std::max<std::uint64_t>(bytes, 1), kPage);
+  if (!charge(s, device, Charge::malloc_memory, size)) return MemoryResult::out_of_memory;
+  const auto base = s.memory.addresses.take(size, kPage);
+  if (!base) {
+    discharge(s, device, Charge::malloc_memory, size);
+    return MemoryResult::no_address_space;
+  }
+  Range& range = add_range(s, base, MemoryKind::device, device, size);
+  if (size <= kKeptBytes && open_pages(base, size)) range.kept = std::make_unique<KeptBytes>();
+  *out = reinterpret_cast<void*>(base);
+  return MemoryResult::ok;
+}
+
+MemoryResult allocate_managed(int device, std::uint64_t bytes, void** out) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  const auto size = round_up(std::max<std::uint64_t>(bytes, 1), kHostPage);
+  void* at = map_host(size);
+  if (!at) return MemoryResult::out_of_memory;
+  add_range(s, reinterpret_cast<std::uint64_t>(at), MemoryKind::managed, device, size);
+  raise(s.ledger->managed_bytes, s.ledger->peak_managed_bytes, size);
+  *out = at;
+  return MemoryResult::ok;
+}
+
+MemoryResult allocate_pinned(std::uint64_t bytes, void** out) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  const auto size = round_up(std::max<std::uint64_t>(bytes, 1), kHostPage);
+  void* at = map_host(size);
+  if (!at) return MemoryResult::out_of_memory;
+  add_range(s, reinterpret_cast<std::uint64_t>(at), MemoryKind::pinned, -1, size);
+  raise(s.ledger->pinned_bytes, s.ledger->peak_pinned_bytes, size);
+  *out = at;
+  return MemoryResult::ok;
+}
+
+MemoryResult register_host(void* base, std::uint64_t bytes) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  if (!base || !bytes || find_range(s, base) != s.memory.ranges.end())
+    return MemoryResult::invalid_value;
+  add_range(s, reinterpret_cast<std::uint64_t>(base), MemoryKind::registered, -1, bytes);
+  raise(s.ledger->pinned_bytes, s.ledger->peak_pinned_bytes, bytes);
+  return MemoryResult::ok;
+}
+
+MemoryResult unregister_host(void* base) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  auto found = s.memory.ranges.find(reinterpret_cast<std::uint64_t>(base));
+  if (found == s.memory.ranges.end() || found->second.kind != MemoryKind::registered) {
+    return MemoryResult::invalid_value;
+  }
+  s.ledger->pinned_bytes -= found->second.bytes;
+  s.memory.ranges.erase(found);
+  return MemoryResult::ok;
+}
+
+MemoryResult release(void* base, bool pinned) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  const auto at = reinterpret_cast<std::uint64_t>(base);
+  auto found = s.memory.ranges.find(at);
+  if (found == s.memory.ranges.end()) return MemoryResult::invalid_value;
+  const Range& range = found->second;
+  if (pinned != (range.kind == MemoryKind::pinned)) return MemoryResult::invalid_value;
+  if (range.kind == MemoryKind::device) {
+    discharge(s, range.device, Charge::malloc_memory, range.bytes);
+    if (range.kept) close_pages(at, range.bytes);
+    s.memory.addresses.give_back(at, range.bytes);
+  } else if (range.kind == MemoryKind::managed || range.kind == MemoryKind::pinned) {
+    (pinned ? s.ledger->pinned_bytes : s.ledger->managed_bytes) -= range.bytes;
+    munmap(base, range.bytes);
+  } else {
+    return MemoryResult::invalid_value;
+  }
+  s.memory.ranges.erase(found);
+  return MemoryResult::ok;
+}
+
+MemoryPlace find_place(const void* address) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  if (auto range = find_range(s, address); range != s.memory.ranges.end()) {
+    return {range->second.kind,  range->second.device, range->first,
+            range->second.bytes, range->second.handle, range->second.ordinal};
+  }
+  const auto at = reinterpret_cast<std::uint64_t>(address);
+  auto next = s.memory.reservations.upper_bound(at);
+  if (next != s.memory.reservations.begin()) {
+    const auto [base, bytes] = *std::prev(next);
+    if (at - base < bytes) return {MemoryKind::reservation, 0, base, bytes, 0, 0};
+  }
+  return {MemoryKind::unknown, -1, 0, 0, 0, 0};
+}
+
+void memory_info(int device, std::uint64_t* free_bytes, std::uint64_t* total_bytes) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  const LedgerDevice& row = s.ledger->devices[device];
+  *total_bytes = row.total_bytes;
+  *free_bytes = row.total_bytes - std::min(row.total_bytes, row.used_bytes + s.card.context_bytes);
+}
+
+std::uint64_t peak_used_bytes(int device) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  return s.ledger->devices[device].peak_used_bytes;
+}
+
+}  // namespace peakbench::emulator

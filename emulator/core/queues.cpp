@@ -1,0 +1,173 @@
+// Streams, events and graph capture. Everything is done at once, so they only need to be told apart
+// and to know whether a capture is under way.
+#include <atomic>
+
+#include "core/state.h"
+
+namespace peakbench::emulator {
+namespace {
+
+// Handles: numbers where no allocation lives, so that a stray use is seen at once and runs repeat
+// each other.
+constexpr std::uint64_t kHandles = 0x1f0000000000;
+constexpr std::uint64_t kHandleStep = 64;
+
+std::uint64_t fresh_handle() {
+  static std::atomic<std::uint64_t> next{kHandles};
+  return next.fetch_add(kHandleStep);
+}
+
+// CUDA's own: 0 (default), 1 (legacy), 2 (one a thread).
+bool is_default(std::uint64_t stream) { return stream <= 2; }
+
+}  // namespace
+
+void* new_handle() { return reinterpret_cast<void*>(fresh_handle()); }
+
+std::uint64_t create_stream(int priority, unsigned flags) {
+  State& s = state();
+  const auto handle = fresh_handle();
+  std::lock_guard lock(s.mutex);
+  s.queues.streams[handle] = {current_device(), priority, flags};
+  return handle;
+}
+
+bool destroy_stream(std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  return s.queues.streams.erase(stream) == 1;
+}
+
+bool stream_exists(std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  return is_default(stream) || s.queues.streams.contains(stream);
+}
+
+int stream_priority(std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  auto found = s.queues.streams.find(stream);
+  return found == s.queues.streams.end() ? 0 : found->second.priority;
+}
+
+unsigned stream_flags(std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  auto found = s.queues.streams.find(stream);
+  return found == s.queues.streams.end() ? 0 : found->second.flags;
+}
+
+int stream_device(std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  auto found = s.queues.streams.find(stream);
+  return found == s.queues.streams.end() ? current_device() : found->second.device;
+}
+
+std::uint64_t create_event() {
+  State& s = state();
+  const auto handle = fresh_handle();
+  std::lock_guard lock(s.mutex);
+  s.queues.events[handle] = {};
+  return handle;
+}
+
+bool destroy_event(std::uint64_t event) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  return s.queues.events.erase(event) == 1;
+}
+
+bool event_exists(std::uint64_t event) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  return s.queues.events.contains(event);
+}
+
+bool record_event(std::uint64_t event, std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  auto found = s.queues.events.find(event);
+  if (found == s.queues.events.end()) return false;
+  auto owner = s.queues.streams.find(stream);
+  if (owner == s.queues.streams.end() && !is_default(stream)) return false;
+  found->second.capture = owner == s.queues.streams.end() ? 0 : owner->second.capture;
+  return true;
+}
+
+// A stream that waits for an event of a capture joins it.
+bool wait_event(std::uint64_t stream, std::uint64_t event) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  auto found = s.queues.events.find(event);
+  auto waiter = s.queues.streams.find(stream);
+  if (found == s.queues.events.end()) return false;
+  if (waiter == s.queues.streams.end()) return is_default(stream);
+  const auto capture = found->second.capture;
+  if (capture && s.queues.captures.contains(capture)) waiter->second.capture = capture;
+  return true;
+}
+
+bool begin_capture(std::uint64_t stream) {
+  State& s = state();
+  const auto graph = fresh_handle();
+  std::lock_guard lock(s.mutex);
+  auto found = s.queues.streams.find(stream);
+  if (found == s.queues.streams.end() || found->second.capture) return false;
+  found->second.capture = ++s.queues.next_capture;
+  s.queues.captures[found->second.capture] = {graph};
+  return true;
+}
+
+std::uint64_t capture_of(std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  auto found = s.queues.streams.find(stream);
+  return found == s.queues.streams.end() ? 0 : found->second.capture;
+}
+
+std::uint64_t capture_graph(std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  auto found = s.queues.streams.find(stream);
+  if (found == s.queues.streams.end() || !found->second.capture) return 0;
+  return s.queues.captures[found->second.capture].graph;
+}
+
+std::uint64_t end_capture(std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  auto found = s.queues.streams.find(stream);
+  if (found == s.queues.streams.end() || !found->second.capture) return 0;
+  const auto id = found->second.capture;
+  const Capture capture = s.queues.captures[id];
+  s.queues.captures.erase(id);
+  for (auto& [handle, other] : s.queues.streams) {
+    if (other.capture == id) other.capture = 0;
+  }
+  s.queues.graphs[capture.graph] = capture.launches;
+  return capture.graph;
+}
+
+std::uint64_t graph_nodes(std::uint64_t graph) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  if (auto done = s.queues.graphs.find(graph); done != s.queues.graphs.end()) return done->second;
+  for (const auto& [id, capture] : s.queues.captures) {
+    if (capture.graph == graph) return capture.launches;
+  }
+  return 0;
+}
+
+void count_launch(std::uint64_t stream) {
+  count_kernel_launch();
+  if (is_default(stream)) return;
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  auto found = s.queues.streams.find(stream);
+  if (found == s.queues.streams.end() || !found->second.capture) return;
+  ++s.queues.captures[found->second.capture].launches;
+}
+
+}  // namespace peakbench::emulator

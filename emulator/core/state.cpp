@@ -1,0 +1,77 @@
+#include "core/state.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+namespace peakbench::emulator {
+namespace {
+
+std::atomic<State*> made{nullptr};
+std::atomic<bool> forked{false};
+thread_local int device_of_thread = 0;
+
+void after_fork_in_child() {
+  State* state = made.load();
+  if (!state) return;  // the child may use CUDA afresh
+  forked = true;
+  detach_ledger(state->ledger);
+}
+
+State* make_state() {
+  auto* state = new State;
+  if (const char* text = std::getenv(kCardVariable); text && *text) {
+    try {
+      state->card = card_from_json(text);
+      state->has_card = true;
+    } catch (const std::invalid_argument& error) {
+      std::fprintf(stderr, "peakbench emulator: %s is not understood (%s): there is no card\n",
+                   kCardVariable, error.what());
+    }
+  }
+  state->ledger = open_ledger(state->card, state->has_card ? state->card.count : 0);
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  return state;
+}
+
+}  // namespace
+
+State& state() {
+  static State* const state = [] {
+    State* fresh = make_state();
+    made = fresh;
+    return fresh;
+  }();
+  return *state;
+}
+
+bool machine_state_made() { return made.load() != nullptr; }
+
+MachineState machine_state() {
+  if (forked.load(std::memory_order_relaxed)) return MachineState::forked;
+  return state().has_card ? MachineState::ready : MachineState::no_card;
+}
+
+const CardFacts& card() { return state().card; }
+
+int device_count() { return machine_state() == MachineState::ready ? card().count : 0; }
+
+int current_device() { return device_of_thread; }
+void set_current_device(int device) { device_of_thread = device; }
+
+void device_uuid(int device, unsigned char* out) {
+  std::memcpy(out, "peakbench-emul-\0", 16);
+  out[15] = static_cast<unsigned char>(device);
+}
+
+// The release of the headers that the stand-ins were built with; LibTorch's own, as the build
+// checks.
+int cuda_version() { return PEAKBENCH_CUDA_VERSION; }
+
+Ledger& ledger() { return *state().ledger; }
+
+}  // namespace peakbench::emulator

@@ -1,0 +1,98 @@
+// The state behind core.h; seen by the sources of core alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "core/address_space.h"
+#include "core/core.h"
+#include "core/kept_bytes.h"
+
+namespace peakbench::emulator {
+
+struct Range {
+  MemoryKind kind;
+  int device;
+  std::uint64_t bytes;
+  std::uint64_t handle = 0;  // of a mapping
+  std::uint64_t ordinal = 0;
+  std::unique_ptr<KeptBytes> kept = nullptr;  // of device memory whose bytes are kept
+
+  bool on_device() const { return kind == MemoryKind::device || kind == MemoryKind::mapping; }
+};
+
+// Memory of cuMemCreate: charged while anybody holds or maps it.
+struct PhysicalMemory {
+  int device;
+  std::uint64_t bytes;
+  int holders = 1;
+  int mappings = 0;
+};
+
+struct Memory {
+  AddressSpace addresses;
+  std::map<std::uint64_t, Range>
+      ranges;  // by base: allocations, mappings, pinned and registered host memory
+  std::map<std::uint64_t, std::uint64_t> reservations;  // cuMemAddressReserve: base -> bytes
+  std::unordered_map<std::uint64_t, PhysicalMemory> physical;
+  std::uint64_t next_handle = 0;
+  std::uint64_t next_ordinal = 0;
+};
+
+struct Stream {
+  int device;
+  int priority;
+  unsigned flags;
+  std::uint64_t capture = 0;  // 0: not capturing
+};
+
+struct Event {
+  std::uint64_t capture = 0;  // the capture it was last recorded in
+};
+
+struct Capture {
+  std::uint64_t graph;
+  std::uint64_t launches = 0;
+};
+
+struct Queues {
+  std::unordered_map<std::uint64_t, Stream> streams;
+  std::unordered_map<std::uint64_t, Event> events;
+  std::unordered_map<std::uint64_t, Capture> captures;      // by id, while they last
+  std::unordered_map<std::uint64_t, std::uint64_t> graphs;  // handle -> nodes
+  std::uint64_t next_capture = 0;
+};
+
+// Made at the first use and never destroyed: LibTorch calls CUDA until the very end of a process.
+struct State {
+  std::mutex mutex;
+  CardFacts card;
+  bool has_card = false;
+  Ledger* ledger = nullptr;
+  Memory memory;
+  Queues queues;
+};
+
+State& state();
+// Whether anything made it yet.
+bool machine_state_made();
+void count_kernel_launch();
+
+// The range that holds an address, or end(). Call with the mutex held.
+std::map<std::uint64_t, Range>::iterator find_range(State& state, const void* address);
+
+// Charges a device, false when the card has not got so much left. Call with the mutex held.
+enum class Charge { malloc_memory, virtual_memory };
+bool charge(State& state, int device, Charge kind, std::uint64_t bytes);
+void discharge(State& state, int device, Charge kind, std::uint64_t bytes);
+
+Ledger* open_ledger(const CardFacts& card, int device_count);
+// In a child after fork: what it writes must not reach its parent's ledger.
+void detach_ledger(Ledger* ledger);
+// Enters who is reading device memory; takes the call stack of the calling thread.
+void enter_read_back(Ledger& ledger, std::uint64_t bytes, bool zeros);
+
+}  // namespace peakbench::emulator

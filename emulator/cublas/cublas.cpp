@@ -1,0 +1,83 @@
+// cuBLAS: handles and their modes. Products are no-ops (entry_points.txt): they write memory that
+// the caller allocated, and PyTorch gives each handle its workspace itself.
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+
+#include "core/entry.h"
+
+using namespace peakbench::emulator;
+
+namespace {
+
+constexpr int kNotInitialized = 1;
+constexpr int kNoDevice = kNotInitialized;
+
+struct Handle {
+  int math_mode = 0;
+  int pointer_mode = 0;
+  void* stream = nullptr;
+};
+
+struct Handles {
+  std::mutex mutex;
+  std::unordered_map<void*, Handle> known;
+};
+
+Handles& handles() {
+  static auto* const handles = new Handles;
+  return *handles;
+}
+
+// Calls `work` with the handle's record; "not initialized" for a handle that was never given out.
+template <typename Work>
+int with(void* handle, Work&& work) {
+  std::lock_guard lock(handles().mutex);
+  auto found = handles().known.find(handle);
+  if (found == handles().known.end()) return kNotInitialized;
+  work(found->second);
+  return kSuccess;
+}
+
+}  // namespace
+
+// A handle of its own for each call: PyTorch keeps a workspace for every handle and stream.
+PEAKBENCH_ENTRY int cublasCreate_v2(void** out) {
+  if (machine_state() != MachineState::ready) return kNoDevice;
+  *out = new_handle();
+  std::lock_guard lock(handles().mutex);
+  handles().known[*out] = {};
+  return kSuccess;
+}
+
+PEAKBENCH_ENTRY int cublasDestroy_v2(void* handle) {
+  std::lock_guard lock(handles().mutex);
+  return handles().known.erase(handle) ? kSuccess : kNotInitialized;
+}
+
+PEAKBENCH_ENTRY int cublasSetMathMode(void* handle, int mode) {
+  return with(handle, [&](Handle& known) { known.math_mode = mode; });
+}
+PEAKBENCH_ENTRY int cublasGetMathMode(void* handle, int* mode) {
+  return with(handle, [&](Handle& known) { *mode = known.math_mode; });
+}
+PEAKBENCH_ENTRY int cublasSetPointerMode_v2(void* handle, int mode) {
+  return with(handle, [&](Handle& known) { known.pointer_mode = mode; });
+}
+PEAKBENCH_ENTRY int cublasGetPointerMode_v2(void* handle, int* mode) {
+  return with(handle, [&](Handle& known) { *mode = known.pointer_mode; });
+}
+PEAKBENCH_ENTRY int cublasSetStream_v2(void* handle, void* stream) {
+  return with(handle, [&](Handle& known) { known.stream = stream; });
+}
+PEAKBENCH_ENTRY int cublasGetStream_v2(void* handle, void** stream) {
+  return with(handle, [&](Handle& known) { *stream = known.stream; });
+}
+PEAKBENCH_ENTRY int cublasSetWorkspace_v2(void* handle, void*, std::size_t) {
+  return with(handle, [](Handle&) {});
+}
+
+PEAKBENCH_ENTRY int cublasGetVersion_v2(void*, int* version) { return give(version, 130000); }
+PEAKBENCH_ENTRY const char* cublasGetStatusString(int status) {
+  return status == kSuccess ? "CUBLAS_STATUS_SUCCESS" : "an error of the emulated cuBLAS";
+}

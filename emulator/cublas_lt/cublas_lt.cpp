@@ -1,0 +1,45 @@
+// cuBLASLt: descriptors, and a heuristic that finds one algorithm which needs no workspace.
+// PyTorch's own workspace for it is allocated before the heuristic is asked, and does not depend on
+// the answer.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "core/entry.h"
+
+using namespace peakbench::emulator;
+
+namespace {
+
+constexpr int kInvalidValue = 7;
+
+// cublasLtMatmulHeuristicResult_t.
+struct HeuristicResult {
+  std::uint64_t algorithm[8];
+  std::size_t workspace_bytes;
+  int state;
+  float waves;
+  int reserved[4];
+};
+
+}  // namespace
+
+PEAKBENCH_ENTRY std::size_t cublasLtGetVersion() { return 130000; }
+PEAKBENCH_ENTRY int cublasLtCreate(void** out) { return give_handle(out); }
+PEAKBENCH_ENTRY int cublasLtDestroy(void*) { return kSuccess; }
+PEAKBENCH_ENTRY int cublasLtMatmulDescCreate(void** out, int, int) { return give_handle(out); }
+PEAKBENCH_ENTRY int cublasLtMatrixLayoutCreate(void** out, int, std::uint64_t, std::uint64_t,
+                                               std::int64_t) {
+  return give_handle(out);
+}
+PEAKBENCH_ENTRY int cublasLtMatmulPreferenceCreate(void** out) { return give_handle(out); }
+
+PEAKBENCH_ENTRY int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void*, void*, void*,
+                                                   int requested, HeuristicResult* results,
+                                                   int* found) {
+  if (!results || !found || requested < 1) return kInvalidValue;
+  std::memset(results, 0, sizeof *results);
+  results->waves = 1;
+  *found = 1;
+  return kSuccess;
+}

@@ -1,0 +1,107 @@
+// cuDNN outside its graph interface: version, handles, descriptors, batch normalisation's sizes.
+#include <cstddef>
+#include <mutex>
+#include <unordered_map>
+
+#include "core/entry.h"
+#include "vendor_versions.h"
+
+using namespace peakbench::emulator;
+
+namespace {
+
+constexpr int kNotInitialized = 1001;
+constexpr int kBadParameter = 2000;
+
+struct Streams {
+  std::mutex mutex;
+  std::unordered_map<void*, void*> of_handle;
+};
+
+Streams& streams() {
+  static auto* const streams = new Streams;
+  return *streams;
+}
+
+int no_workspace(std::size_t* out) {
+  unmodelled("cudnn batch normalization workspace");
+  return give(out, std::size_t{0});
+}
+
+}  // namespace
+
+// PyTorch chooses attention and engines by the version: it is the one that this LibTorch is
+// released with.
+PEAKBENCH_ENTRY std::size_t cudnnGetVersion() {
+  return kCudnnMajor * 10000 + kCudnnMinor * 100 + kCudnnPatch;
+}
+PEAKBENCH_ENTRY std::size_t cudnnGetCudartVersion() { return cuda_version(); }
+
+PEAKBENCH_ENTRY int cudnnGetProperty(int which, int* out) {
+  switch (which) {
+    case 0:
+      return give(out, kCudnnMajor);
+    case 1:
+      return give(out, kCudnnMinor);
+    case 2:
+      return give(out, kCudnnPatch);
+    default:
+      return kBadParameter;
+  }
+}
+
+PEAKBENCH_ENTRY const char* cudnnGetErrorString(int error) {
+  switch (error) {
+    case kSuccess:
+      return "CUDNN_STATUS_SUCCESS";
+    case 3000:
+      return "CUDNN_STATUS_NOT_SUPPORTED (the emulated card does not do this)";
+    default:
+      return "an error of the emulated cuDNN";
+  }
+}
+PEAKBENCH_ENTRY void cudnnGetLastErrorString(char* out, std::size_t size) {
+  if (size) *out = 0;
+}
+
+PEAKBENCH_ENTRY int cudnnCreate(void** out) {
+  if (machine_state() != MachineState::ready) return kNotInitialized;
+  give_handle(out);
+  std::lock_guard lock(streams().mutex);
+  streams().of_handle[*out] = nullptr;
+  return kSuccess;
+}
+
+PEAKBENCH_ENTRY int cudnnSetStream(void* handle, void* stream) {
+  std::lock_guard lock(streams().mutex);
+  streams().of_handle[handle] = stream;
+  return kSuccess;
+}
+
+PEAKBENCH_ENTRY int cudnnGetStream(void* handle, void** stream) {
+  std::lock_guard lock(streams().mutex);
+  return give(stream, streams().of_handle[handle]);
+}
+
+PEAKBENCH_ENTRY int cudnnCreateTensorDescriptor(void** out) { return give_handle(out); }
+PEAKBENCH_ENTRY int cudnnCreateFilterDescriptor(void** out) { return give_handle(out); }
+PEAKBENCH_ENTRY int cudnnCreateConvolutionDescriptor(void** out) { return give_handle(out); }
+PEAKBENCH_ENTRY int cudnnCreateActivationDescriptor(void** out) { return give_handle(out); }
+PEAKBENCH_ENTRY int cudnnCreatePoolingDescriptor(void** out) { return give_handle(out); }
+PEAKBENCH_ENTRY int cudnnCreateSpatialTransformerDescriptor(void** out) { return give_handle(out); }
+
+PEAKBENCH_ENTRY int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void*, int, int, void*,
+                                                                             void*, void*, void*,
+                                                                             void*,
+                                                                             std::size_t* out) {
+  return no_workspace(out);
+}
+PEAKBENCH_ENTRY int cudnnGetBatchNormalizationBackwardExWorkspaceSize(void*, int, int, void*, void*,
+                                                                      void*, void*, void*, void*,
+                                                                      void*, std::size_t* out) {
+  return no_workspace(out);
+}
+PEAKBENCH_ENTRY int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void*, int, int, void*,
+                                                                         void*, std::size_t* out) {
+  return no_workspace(out);
+}

@@ -1,0 +1,24 @@
+// CUPTI: may be switched on, and has nothing to tell: no kernel runs, so there are no activities.
+#include "core/entry.h"
+
+using namespace peakbench::emulator;
+
+namespace {
+constexpr int kNoMoreRecords = 12;  // CUPTI_ERROR_MAX_LIMIT_REACHED
+}
+
+PEAKBENCH_ENTRY int cuptiSubscribe(void** out, void*, void*) { return give_handle(out); }
+PEAKBENCH_ENTRY int cuptiActivityGetNextRecord(unsigned char*, unsigned long, void** record) {
+  *record = nullptr;
+  return kNoMoreRecords;
+}
+PEAKBENCH_ENTRY int cuptiActivityGetNumDroppedRecords(void*, unsigned, unsigned long* out) {
+  return give(out, 0ul);
+}
+PEAKBENCH_ENTRY int cuptiActivityPopExternalCorrelationId(int, unsigned long* out) {
+  return give(out, 0ul);
+}
+PEAKBENCH_ENTRY int cuptiGetVersion(unsigned* out) { return give(out, 130000u); }
+PEAKBENCH_ENTRY int cuptiGetResultString(int result, const char** out) {
+  return give(out, result == kSuccess ? "CUPTI_SUCCESS" : "a result of the emulated CUPTI");
+}

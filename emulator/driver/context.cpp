@@ -1,0 +1,161 @@
+// Initialisation, devices and contexts. A device has one context, its primary one, and it is always
+// there.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "driver/attributes.h"
+#include "driver/errors.h"
+
+using namespace peakbench::emulator;
+using namespace peakbench::emulator::driver;
+
+namespace {
+
+// A context's handle is its device's number plus this.
+constexpr std::uint64_t kContexts = 0x1d0000000000;
+
+CUcontext context_of(int device) { return reinterpret_cast<CUcontext>(kContexts + device); }
+
+int device_of(CUcontext context) {
+  const auto device = number(context) - kContexts;
+  return device < static_cast<std::uint64_t>(device_count()) ? static_cast<int>(device) : -1;
+}
+
+CUresult make_current(CUcontext context) {
+  if (!context) return CUDA_SUCCESS;  // the runtime binds the device's own again
+  if (device_of(context) < 0) return CUDA_ERROR_INVALID_CONTEXT;
+  set_current_device(device_of(context));
+  return CUDA_SUCCESS;
+}
+
+thread_local CUcontext pushed_over = nullptr;
+
+}  // namespace
+
+PEAKBENCH_ENTRY CUresult cuInit(unsigned) {
+  return entry([] { return CUDA_SUCCESS; });
+}
+
+PEAKBENCH_ENTRY CUresult cuDriverGetVersion(int* version) {
+  *version = cuda_version();
+  return CUDA_SUCCESS;
+}
+
+PEAKBENCH_ENTRY CUresult cuDeviceGetCount(int* count) {
+  return entry([&] {
+    *count = device_count();
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuDeviceGet(CUdevice* out, int ordinal) {
+  return entry([&] {
+    if (!is_device(ordinal)) return CUDA_ERROR_INVALID_DEVICE;
+    *out = ordinal;
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuDeviceGetName(char* out, int length, CUdevice device) {
+  return entry([&] {
+    if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    std::snprintf(out, length, "%s", card().name.c_str());
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuDeviceGetUuid(CUuuid* out, CUdevice device) {
+  return entry([&] {
+    if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    device_uuid(device, reinterpret_cast<unsigned char*>(out->bytes));
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuDeviceTotalMem(size_t* out, CUdevice device) {
+  return entry([&] {
+    if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    *out = card().total_memory_bytes;
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuDeviceGetPCIBusId(char* out, int length, CUdevice device) {
+  return entry([&] {
+    if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    std::snprintf(out, length, "0000:%02X:00.0", device + 1);
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
+  return entry([&] {
+    if (!is_device(device) || !is_device(peer)) return CUDA_ERROR_INVALID_DEVICE;
+    *can = device != peer && card().peer_access;
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuDeviceGetAttribute(int* out, CUdevice_attribute which, CUdevice device) {
+  return entry([&] {
+    if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    return device_attribute(out, which, device);
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice device) {
+  return entry([&] {
+    if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    *out = context_of(device);
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
+PEAKBENCH_ENTRY CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
+  return entry([&] {
+    if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    if (flags) *flags = 0;
+    *active = 1;
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuCtxGetCurrent(CUcontext* out) {
+  return entry([&] {
+    *out = context_of(current_device());
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuCtxSetCurrent(CUcontext context) {
+  return entry([&] { return make_current(context); });
+}
+
+PEAKBENCH_ENTRY CUresult cuCtxPushCurrent(CUcontext context) {
+  return entry([&] {
+    pushed_over = context_of(current_device());
+    return make_current(context);
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuCtxPopCurrent(CUcontext* out) {
+  return entry([&] {
+    if (out) *out = context_of(current_device());
+    const CUcontext before = pushed_over;
+    pushed_over = nullptr;
+    return make_current(before);
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuCtxGetDevice(CUdevice* out) {
+  return entry([&] {
+    *out = current_device();
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuCtxSynchronize() {
+  return entry([] { return CUDA_SUCCESS; });
+}

@@ -1,0 +1,92 @@
+// Asking for entry points by name, and the names of errors.
+#include <dlfcn.h>
+
+#include <cstring>
+#include <string>
+
+#include "driver/errors.h"
+
+namespace {
+
+// As the runtime spells it: cudaDriverEntryPointSymbolNotFound.
+constexpr int kFound = 0, kNotFound = 1;
+
+// Names of functions in their present form carry a number (cuMemAlloc_v2); who asks leaves it out.
+void* find(const char* name) {
+  // The library itself, whatever else in the process has such names.
+  static void* const self = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!self) return nullptr;
+  for (const char* version : {"_v2", ""}) {
+    if (void* at = dlsym(self, (std::string(name) + version).c_str())) return at;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+PEAKBENCH_ENTRY CUresult cuGetProcAddress_v2(const char* name, void** out, int, cuuint64_t,
+                                             CUdriverProcAddressQueryResult* status) {
+  *out = find(name);
+  if (status) *status = static_cast<CUdriverProcAddressQueryResult>(*out ? kFound : kNotFound);
+  return *out ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+PEAKBENCH_ENTRY CUresult cuGetErrorString(CUresult error, const char** out) {
+  switch (error) {
+    case CUDA_SUCCESS:
+      *out = "no error";
+      break;
+    case CUDA_ERROR_INVALID_VALUE:
+      *out = "invalid argument";
+      break;
+    case CUDA_ERROR_OUT_OF_MEMORY:
+      *out = "out of memory";
+      break;
+    case CUDA_ERROR_NOT_INITIALIZED:
+      *out = "initialization error";
+      break;
+    case CUDA_ERROR_NO_DEVICE:
+      *out = "no CUDA-capable device is detected";
+      break;
+    case CUDA_ERROR_INVALID_DEVICE:
+      *out = "invalid device ordinal";
+      break;
+    case CUDA_ERROR_INVALID_CONTEXT:
+      *out = "invalid device context";
+      break;
+    case CUDA_ERROR_INVALID_HANDLE:
+      *out = "invalid resource handle";
+      break;
+    case CUDA_ERROR_NOT_FOUND:
+      *out = "named symbol not found";
+      break;
+    case CUDA_ERROR_NOT_SUPPORTED:
+      *out = "operation not supported (the emulated card does not do this)";
+      break;
+    default:
+      *out = "error of the emulated driver";
+      break;
+  }
+  return CUDA_SUCCESS;
+}
+
+PEAKBENCH_ENTRY CUresult cuGetErrorName(CUresult error, const char** out) {
+  switch (error) {
+    case CUDA_SUCCESS:
+      *out = "CUDA_SUCCESS";
+      break;
+    case CUDA_ERROR_INVALID_VALUE:
+      *out = "CUDA_ERROR_INVALID_VALUE";
+      break;
+    case CUDA_ERROR_OUT_OF_MEMORY:
+      *out = "CUDA_ERROR_OUT_OF_MEMORY";
+      break;
+    case CUDA_ERROR_NOT_SUPPORTED:
+      *out = "CUDA_ERROR_NOT_SUPPORTED";
+      break;
+    default:
+      *out = "CUDA_ERROR";
+      break;
+  }
+  return CUDA_SUCCESS;
+}

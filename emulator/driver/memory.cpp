@@ -1,0 +1,237 @@
+// The driver's memory: its own malloc, copies, and virtual memory management.
+#include <algorithm>
+
+#include "driver/errors.h"
+
+using namespace peakbench::emulator;
+using namespace peakbench::emulator::driver;
+
+namespace {
+
+CUresult copy(void* to, const void* from, size_t bytes) {
+  return entry([&] { return error_of(copy_bytes(to, from, bytes)); });
+}
+
+CUresult fill(CUdeviceptr to, std::uint32_t value, unsigned element_bytes, size_t count) {
+  return entry([&] { return error_of(fill_bytes(address(to), value, element_bytes, count)); });
+}
+
+template <typename Value>
+CUresult answer(void* out, Value value) {
+  *static_cast<Value*>(out) = value;
+  return CUDA_SUCCESS;
+}
+
+CUmemorytype type_of(MemoryKind kind) {
+  return kind == MemoryKind::pinned || kind == MemoryKind::registered ? CU_MEMORYTYPE_HOST
+                                                                      : CU_MEMORYTYPE_DEVICE;
+}
+
+}  // namespace
+
+PEAKBENCH_ENTRY CUresult cuMemAlloc(CUdeviceptr* out, size_t bytes) {
+  return entry([&] {
+    void* at = nullptr;
+    if (!bytes) return CUDA_ERROR_INVALID_VALUE;
+    const auto result = allocate_device(current_device(), bytes, &at);
+    *out = number(at);
+    return error_of(result);
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuMemFree(CUdeviceptr base) {
+  return entry([&] { return base ? error_of(release(address(base), false)) : CUDA_SUCCESS; });
+}
+
+PEAKBENCH_ENTRY CUresult cuMemAllocHost(void** out, size_t bytes) {
+  return entry([&] { return error_of(allocate_pinned(bytes, out)); });
+}
+PEAKBENCH_ENTRY CUresult cuMemHostAlloc(void** out, size_t bytes, unsigned) {
+  return entry([&] { return error_of(allocate_pinned(bytes, out)); });
+}
+PEAKBENCH_ENTRY CUresult cuMemFreeHost(void* base) {
+  return entry([&] { return error_of(release(base, true)); });
+}
+
+PEAKBENCH_ENTRY CUresult cuMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  return entry([&] {
+    std::uint64_t free = 0, total = 0;
+    memory_info(current_device(), &free, &total);
+    *free_bytes = free;
+    *total_bytes = total;
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuMemGetAddressRange(CUdeviceptr* base, size_t* bytes,
+                                              CUdeviceptr pointer) {
+  return entry([&] {
+    const MemoryPlace place = find_place(address(pointer));
+    if (place.kind == MemoryKind::unknown) return CUDA_ERROR_NOT_FOUND;
+    if (base) *base = place.base;
+    if (bytes) *bytes = place.bytes;
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, size_t bytes) {
+  return copy(address(to), from, bytes);
+}
+PEAKBENCH_ENTRY CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, size_t bytes) {
+  return copy(to, address(from), bytes);
+}
+PEAKBENCH_ENTRY CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  return copy(address(to), address(from), bytes);
+}
+PEAKBENCH_ENTRY CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes,
+                                           CUstream) {
+  return copy(address(to), from, bytes);
+}
+PEAKBENCH_ENTRY CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t bytes, CUstream) {
+  return copy(to, address(from), bytes);
+}
+PEAKBENCH_ENTRY CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
+                                           CUstream) {
+  return copy(address(to), address(from), bytes);
+}
+PEAKBENCH_ENTRY CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream) {
+  return copy(address(to), address(from), bytes);
+}
+
+PEAKBENCH_ENTRY CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t count) {
+  return fill(to, value, 1, count);
+}
+PEAKBENCH_ENTRY CUresult cuMemsetD32(CUdeviceptr to, unsigned value, size_t count) {
+  return fill(to, value, 4, count);
+}
+PEAKBENCH_ENTRY CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count,
+                                         CUstream) {
+  return fill(to, value, 1, count);
+}
+PEAKBENCH_ENTRY CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream) {
+  return fill(to, value, 4, count);
+}
+PEAKBENCH_ENTRY CUresult cuStreamWriteValue32(CUstream, CUdeviceptr to, cuuint32_t value,
+                                              unsigned) {
+  return fill(to, value, 4, 1);
+}
+
+PEAKBENCH_ENTRY CUresult cuPointerGetAttribute(void* out, CUpointer_attribute which,
+                                               CUdeviceptr pointer) {
+  return entry([&] {
+    const MemoryPlace place = find_place(address(pointer));
+    // A pointer that CUDA does not know of is an error here, which callers take for "the host's".
+    if (place.kind == MemoryKind::unknown) return CUDA_ERROR_INVALID_VALUE;
+    switch (which) {
+      case CU_POINTER_ATTRIBUTE_CONTEXT:
+        return answer(out, static_cast<CUcontext>(nullptr));
+      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        return answer(out, type_of(place.kind));
+      case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+        return answer(out, pointer);
+      case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+        return answer(out, 0u);
+      case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+        return answer(out, static_cast<unsigned long long>(place.ordinal));
+      case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        return answer(out, unsigned{place.kind == MemoryKind::managed});
+      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        return answer(out, std::max(place.device, 0));
+      case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        return answer(out, static_cast<CUdeviceptr>(place.base));
+      case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        return answer(out, static_cast<size_t>(place.bytes));
+      case CU_POINTER_ATTRIBUTE_MAPPED:
+        return answer(out, unsigned{place.kind != MemoryKind::reservation});
+      case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        return answer(out, 0u);
+      default:
+        break;
+    }
+    refuse("cuPointerGetAttribute (an attribute)");
+    return CUDA_ERROR_NOT_SUPPORTED;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuMemGetAllocationGranularity(size_t* out, const CUmemAllocationProp*,
+                                                       CUmemAllocationGranularity_flags) {
+  return entry([&] {
+    *out = kPage;
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuMemAddressReserve(CUdeviceptr* out, size_t bytes, size_t alignment,
+                                             CUdeviceptr, unsigned long long) {
+  return entry([&] {
+    std::uint64_t base = 0;
+    const auto result = reserve_addresses(bytes, alignment, &base);
+    *out = base;
+    return error_of(result);
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuMemAddressFree(CUdeviceptr base, size_t bytes) {
+  return entry([&] { return error_of(free_addresses(base, bytes)); });
+}
+
+PEAKBENCH_ENTRY CUresult cuMemCreate(CUmemGenericAllocationHandle* out, size_t bytes,
+                                     const CUmemAllocationProp* prop, unsigned long long) {
+  return entry([&] {
+    if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+      refuse("cuMemCreate (memory of the host)");
+      return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (!is_device(prop->location.id)) return CUDA_ERROR_INVALID_DEVICE;
+    // Sharing with other machines: no emulated card has it, and PyTorch goes on with file
+    // descriptors.
+    if (prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC) return CUDA_ERROR_NOT_SUPPORTED;
+    std::uint64_t handle = 0;
+    const auto result = create_memory(prop->location.id, bytes, &handle);
+    *out = handle;
+    return error_of(result);
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+  return entry([&] { return error_of(release_memory(handle)); });
+}
+
+PEAKBENCH_ENTRY CUresult cuMemMap(CUdeviceptr base, size_t bytes, size_t offset,
+                                  CUmemGenericAllocationHandle handle, unsigned long long) {
+  return entry([&] { return error_of(map_memory(base, bytes, offset, handle)); });
+}
+
+PEAKBENCH_ENTRY CUresult cuMemUnmap(CUdeviceptr base, size_t bytes) {
+  return entry([&] { return error_of(unmap_memory(base, bytes)); });
+}
+
+PEAKBENCH_ENTRY CUresult cuMemSetAccess(CUdeviceptr base, size_t, const CUmemAccessDesc*, size_t) {
+  return entry([&] {
+    return find_place(address(base)).kind == MemoryKind::mapping ? CUDA_SUCCESS
+                                                                 : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* out, void* at) {
+  return entry([&] {
+    const MemoryPlace place = find_place(at);
+    if (place.kind != MemoryKind::mapping) return CUDA_ERROR_INVALID_VALUE;
+    *out = place.handle;
+    return error_of(retain_memory(place.handle));
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuMemGetAllocationPropertiesFromHandle(
+    CUmemAllocationProp* out, CUmemGenericAllocationHandle handle) {
+  return entry([&] {
+    int device = 0;
+    std::uint64_t bytes = 0;
+    const auto result = memory_of_handle(handle, &device, &bytes);
+    *out = {};
+    out->type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    out->location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}};
+    return error_of(result);
+  });
+}

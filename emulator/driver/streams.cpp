@@ -1,0 +1,70 @@
+// The driver's streams and events: the runtime's, under other names.
+#include <cmath>
+
+#include "driver/errors.h"
+
+using namespace peakbench::emulator;
+using namespace peakbench::emulator::driver;
+
+namespace {
+
+CUresult known(bool is) { return is ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; }
+
+}  // namespace
+
+PEAKBENCH_ENTRY CUresult cuStreamCreate(CUstream* out, unsigned flags) {
+  return entry([&] {
+    *out = reinterpret_cast<CUstream>(create_stream(0, flags));
+    return CUDA_SUCCESS;
+  });
+}
+PEAKBENCH_ENTRY CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags, int priority) {
+  return entry([&] {
+    *out = reinterpret_cast<CUstream>(create_stream(priority, flags));
+    return CUDA_SUCCESS;
+  });
+}
+PEAKBENCH_ENTRY CUresult cuStreamDestroy(CUstream stream) {
+  return entry([&] { return known(destroy_stream(number(stream))); });
+}
+PEAKBENCH_ENTRY CUresult cuStreamSynchronize(CUstream stream) {
+  return entry([&] { return known(stream_exists(number(stream))); });
+}
+PEAKBENCH_ENTRY CUresult cuStreamQuery(CUstream stream) {
+  return entry([&] { return known(stream_exists(number(stream))); });
+}
+PEAKBENCH_ENTRY CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* out) {
+  return entry([&] {
+    *out = capture_of(number(stream)) ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                                      : CU_STREAM_CAPTURE_STATUS_NONE;
+    return known(stream_exists(number(stream)));
+  });
+}
+PEAKBENCH_ENTRY CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  return entry([&] { return known(wait_event(number(stream), number(event))); });
+}
+PEAKBENCH_ENTRY CUresult cuEventCreate(CUevent* out, unsigned) {
+  return entry([&] {
+    *out = reinterpret_cast<CUevent>(create_event());
+    return CUDA_SUCCESS;
+  });
+}
+PEAKBENCH_ENTRY CUresult cuEventDestroy(CUevent event) {
+  return entry([&] { return known(destroy_event(number(event))); });
+}
+PEAKBENCH_ENTRY CUresult cuEventRecord(CUevent event, CUstream stream) {
+  return entry([&] { return known(record_event(number(event), number(stream))); });
+}
+PEAKBENCH_ENTRY CUresult cuEventQuery(CUevent event) {
+  return entry([&] { return known(event_exists(number(event))); });
+}
+PEAKBENCH_ENTRY CUresult cuEventSynchronize(CUevent event) {
+  return entry([&] { return known(event_exists(number(event))); });
+}
+PEAKBENCH_ENTRY CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
+  return entry([&] {
+    unmodelled("time between events: not a number");
+    *milliseconds = NAN;
+    return known(event_exists(number(start)) && event_exists(number(end)));
+  });
+}

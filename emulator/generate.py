@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Generates the stand-in libraries' stubs from what the LibTorch in use imports.
+
+usage:
+  generate.py scan TORCH_DIR OUT.json
+      Reads the dynamic symbol tables in TORCH_DIR/lib: which vendor libraries are needed, which of their functions, under
+      which symbol versions; and which cards the LibTorch has code for. Fails, naming them, on libraries that no stand-in
+      covers.
+  generate.py versions SCAN.json OUT.h
+      Writes which versions of the vendor's libraries the LibTorch is released with.
+  generate.py stubs SCAN.json LIBRARY ENTRY_POINTS.txt STUBS.c EXPORTS.map OBJECT...
+      Writes what the hand-written OBJECTs of one library leave undefined, and the linker's version script.
+
+ENTRY_POINTS.txt groups functions under a reason:
+  [no-op] why answering success and doing nothing is right
+  name_or_pattern
+  [refused] why it cannot be answered
+  name_or_pattern
+A function that is neither written by hand nor listed is refused too, and the build names it: it is new in this LibTorch.
+"""
+
+import fnmatch
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+# LIBRARY -> SONAME without its number; how unversioned functions are told; the value that says "not supported"; whether
+# LibTorch links it (otherwise it is opened by name at run time, under the SONAME given).
+LIBRARIES = {
+    "runtime": {"stem": "libcudart", "prefix": "", "refusal": 801},
+    "driver": {"stem": "libcuda", "prefix": "cu[A-Z]", "refusal": 801},
+    "cublas": {"stem": "libcublas", "prefix": "", "refusal": 15},
+    "cublas_lt": {"stem": "libcublasLt", "prefix": "", "refusal": 15},
+    "cudnn": {"stem": "libcudnn", "prefix": "", "refusal": 3000},
+    "nvrtc": {"stem": "libnvrtc", "prefix": "", "refusal": 11},
+    "nvml": {"stem": "libnvidia-ml", "prefix": "", "refusal": 3, "soname": "libnvidia-ml.so.1"},
+    "nccl": {"stem": "libnccl", "prefix": "p?nccl[A-Z]", "refusal": 5},
+    "cufft": {"stem": "libcufft", "prefix": "", "refusal": 16},
+    "cusparse": {"stem": "libcusparse", "prefix": "", "refusal": 10},
+    "cusparse_lt": {"stem": "libcusparseLt", "prefix": "cusparseLt[A-Z]", "refusal": 10},
+    "cusolver": {"stem": "libcusolver", "prefix": "", "refusal": 9},
+    "curand": {"stem": "libcurand", "prefix": "", "refusal": 999},
+    "cufile": {"stem": "libcufile", "prefix": "cuFile[A-Z]", "refusal": 5006},
+    "nvshmem": {"stem": "libnvshmem_host", "prefix": "nvshmem", "refusal": 1},
+    "cupti": {"stem": "libcupti", "prefix": "", "refusal": 27},
+}
+VENDOR = re.compile(r"lib(cu|nv|nccl)")
+# Version nodes that are not the library's SONAME.
+NODES = {"NVSHMEM": "nvshmem"}
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def library_of(soname):
+    stem = soname.split(".so")[0]
+    return next((name for name, known in LIBRARIES.items() if known["stem"] == stem), None)
+
+
+def library_of_symbol(name, node):
+    if node:
+        return NODES.get(node) or library_of(node)
+    # cuFile before the driver: its names begin like the driver's. NVSHMEM has unversioned functions, too.
+    order = sorted(LIBRARIES.items(), key=lambda item: -len(item[1]["prefix"]))
+    return next((library for library, known in order if known["prefix"] and re.match(known["prefix"], name)), None)
+
+
+def scan(torch_dir):
+    torch_dir = pathlib.Path(torch_dir)
+    libraries = {name: {"soname": known.get("soname", ""), "node": "", "functions": set()} for name, known in LIBRARIES.items()}
+    uncovered = []
+    for path in sorted((torch_dir / "lib").glob("lib*.so")):
+        for soname in re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "-d", path)):
+            if not VENDOR.match(soname):
+                continue
+            library = library_of(soname)
+            if library:
+                libraries[library]["soname"] = soname
+            else:
+                uncovered.append(f"{path.name} needs {soname}")
+        for symbol in run("nm", "-D", "--undefined-only", path).split("\n"):
+            # "  U cudaMalloc@libcudart.so.13"; weak ones ("w") are there or not, as the vendor has it.
+            kind, _, full = symbol.strip().partition(" ")
+            name, _, node = full.partition("@")
+            if kind != "U" or (node and not VENDOR.match(node) and node not in NODES):
+                continue
+            library = library_of_symbol(name, node)
+            if library:
+                libraries[library]["functions"].add(name)
+                libraries[library]["node"] = node or libraries[library]["node"]
+            elif node:
+                uncovered.append(f"{path.name} imports {name} of {node}")
+    if uncovered:
+        sys.exit("error: this LibTorch uses libraries that the emulated card has no stand-in for:\n  " + "\n  ".join(uncovered) +
+                 "\nAdd them to LIBRARIES in emulator/generate.py and give each its folder.")
+    for library, known in libraries.items():
+        if not known["soname"]:
+            known["soname"] = LIBRARIES[library]["stem"] + ".so"
+        known["functions"] |= vendor_functions(torch_dir, known["soname"])
+        known["functions"] = sorted(known["functions"])
+    return {"libraries": libraries, "architectures": architectures(torch_dir), "versions": versions(torch_dir)}
+
+
+def vendor_functions(torch_dir, soname):
+    """What else the vendor's own library offers, where the small packages beside torch hold it: programs may link to it."""
+    if not soname.startswith(("libcudart", "libcupti")):
+        return set()
+    found = sorted(torch_dir.parent.glob(f"nvidia/*/lib/{soname}"))
+    symbols = run("nm", "-D", "--defined-only", found[0]).split() if found else []
+    return {name for name in (symbol.partition("@")[0] for symbol in symbols) if re.match(r"(__)?(cuda|cupti)[A-Z]", name)}
+
+
+def versions(torch_dir):
+    """Versions of the vendor's libraries that this LibTorch is released with; PyTorch chooses between operators by them."""
+    metadata = "".join(path.read_text() for path in sorted(torch_dir.parent.glob("torch-*.dist-info/METADATA")))
+    found = {}
+    for name in ("cudnn", "nccl"):
+        pin = re.search(rf"Requires-Dist: nvidia-{name}-cu\d+ *\(?==(\d+)\.(\d+)\.(\d+)", metadata)
+        if not pin:
+            sys.exit(f"error: no version of {name} in {torch_dir.parent}/torch-*.dist-info/METADATA: this LibTorch does not say which "
+                     f"nvidia-{name} it is released with.")
+        found[name] = [int(part) for part in pin.groups()]
+    return found
+
+
+def architectures(torch_dir):
+    """Compute capabilities that this LibTorch has code for (torch.cuda.get_arch_list()): [75, 80, ...]."""
+    text = (torch_dir / "lib" / "libtorch_python.so").read_bytes()
+    lists = re.findall(rb"\0((?:(?:sm|compute)_\d+[af]? ?){2,})\0", text)
+    if len(lists) != 1:
+        sys.exit(f"error: {torch_dir}/lib/libtorch_python.so: expected one list of architectures (sm_75 sm_80 ...), found {len(lists)}.")
+    return [int(arch) for arch in re.findall(r"sm_(\d+)", lists[0].decode())]
+
+
+def read_entry_points(path):
+    """[(class, pattern)]; the first pattern that fits wins."""
+    rules, kind = [], None
+    for number, line in enumerate(pathlib.Path(path).read_text().splitlines(), 1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        heading = re.match(r"\[(no-op|refused)\] .+", line)
+        if heading:
+            kind = heading[1]
+        elif kind and not line.startswith("["):
+            rules += [(kind, pattern) for pattern in line.split()]
+        else:
+            sys.exit(f"error: {path}:{number}: expected '[no-op] reason' or '[refused] reason' before names, found: {line}")
+    return rules
+
+
+def defined_in(objects):
+    symbols = set()
+    for line in run("nm", "--defined-only", "--extern-only", *objects).splitlines():
+        parts = line.split()
+        if len(parts) == 3 and not parts[2].startswith("_ZN"):
+            symbols.add(parts[2])
+    return {name for name in symbols if re.match(r"(__)?[a-z][A-Za-z0-9_]*$", name) and not name.startswith("_Z")}
+
+
+def write_stubs(scan_file, library, entry_points, stubs, exports, objects):
+    wanted = json.loads(pathlib.Path(scan_file).read_text())["libraries"][library]
+    rules = read_entry_points(entry_points)
+    written = defined_in(objects) if objects else set()
+    refusal = LIBRARIES[library]["refusal"]
+    source = ["// Generated by emulator/generate.py.", "void peakbench_emulator_refuse(const char* name);"]
+    unknown, used = [], set()
+    for name in sorted(set(wanted["functions"]) - written):
+        rule = next((rule for rule in rules if fnmatch.fnmatchcase(name, rule[1])), None)
+        used.add(rule)
+        if rule and rule[0] == "no-op":
+            source.append(f"__attribute__((visibility(\"default\"))) long {name}(void) {{ return 0; }}")
+            continue
+        if not rule:
+            unknown.append(name)
+        source.append(f"__attribute__((visibility(\"default\"))) long {name}(void) {{ peakbench_emulator_refuse(\"{name}\"); return {refusal}; }}")
+    names = sorted(set(wanted["functions"]) | written)
+    body = "global:\n" + "".join(f"    {name};\n" for name in names) if names else ""
+    script = f"{wanted['node']} {{\n  {body}  local: *;\n}};\n".lstrip() if wanted["node"] else f"{{\n  {body}  local: *;\n}};\n"
+    pathlib.Path(stubs).write_text("\n".join(source) + "\n")
+    pathlib.Path(exports).write_text(script)
+    unused = [pattern for rule in rules if rule not in used for pattern in [rule[1]]]
+    if unused:
+        print(f"note: {entry_points}: nothing here needs {' '.join(unused)}")
+    if unknown:
+        print(f"note: {wanted['soname']}: {len(unknown)} functions are neither emulated nor listed in {entry_points} and will be refused: "
+              f"{' '.join(unknown[:20])}{' ...' if len(unknown) > 20 else ''}")
+
+
+def write_versions(scan_file, out):
+    lines = ["// Generated by emulator/generate.py.", "#pragma once", "namespace peakbench::emulator {"]
+    for name, parts in json.loads(pathlib.Path(scan_file).read_text())["versions"].items():
+        for part, value in zip(("Major", "Minor", "Patch"), parts):
+            lines.append(f"inline constexpr int k{name.capitalize()}{part} = {value};")
+    pathlib.Path(out).write_text("\n".join(lines + ["}"]) + "\n")
+
+
+def main(arguments):
+    if len(arguments) == 3 and arguments[0] == "scan":
+        pathlib.Path(arguments[2]).write_text(json.dumps(scan(arguments[1]), indent=1) + "\n")
+    elif len(arguments) == 3 and arguments[0] == "versions":
+        write_versions(*arguments[1:])
+    elif len(arguments) >= 6 and arguments[0] == "stubs":
+        write_stubs(*arguments[1:6], arguments[6:])
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,191 @@
+// NVML: the card as its management sees it. What the process itself has taken is used; other
+// processes are not seen.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/entry.h"
+
+using namespace peakbench::emulator;
+
+namespace {
+
+constexpr int kInvalidArgument = 2;
+constexpr int kNotSupported = 3;
+constexpr int kNotFound = 6;
+constexpr int kDriverNotLoaded = 9;
+// The driver branch that came with CUDA 13.0; there is none here.
+constexpr char kDriverVersion[] = "580.00";
+
+struct Memory {
+  unsigned long long total, free, used;
+};
+struct MemoryV2 {
+  unsigned version;
+  unsigned long long total, reserved, free, used;
+};
+struct PciInfo {
+  char bus_id_legacy[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];
+};
+
+// A device's handle is its number plus one.
+void* handle_of(int device) {
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(device) + 1);
+}
+int device_of(void* handle) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(handle)) - 1;
+}
+bool is_device(int device) { return device >= 0 && device < device_count(); }
+
+int initialise() { return machine_state() == MachineState::ready ? kSuccess : kDriverNotLoaded; }
+
+int put(char* out, unsigned size, const char* text) {
+  std::snprintf(out, size, "%s", text);
+  return kSuccess;
+}
+
+int find_device(int device, void** out) {
+  if (!is_device(device)) return kNotFound;
+  *out = handle_of(device);
+  return kSuccess;
+}
+
+void uuid_text(int device, char* out, unsigned size) {
+  unsigned char b[16];
+  device_uuid(device, b);
+  std::snprintf(out, size,
+                "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
+                b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+                b[14], b[15]);
+}
+
+}  // namespace
+
+PEAKBENCH_ENTRY int nvmlInit() { return initialise(); }
+PEAKBENCH_ENTRY int nvmlInit_v2() { return initialise(); }
+PEAKBENCH_ENTRY int nvmlInitWithFlags(unsigned) { return initialise(); }
+PEAKBENCH_ENTRY int nvmlShutdown() { return kSuccess; }
+
+PEAKBENCH_ENTRY const char* nvmlErrorString(int error) {
+  switch (error) {
+    case kSuccess:
+      return "Success";
+    case kNotSupported:
+      return "Not Supported";
+    case kNotFound:
+      return "Not Found";
+    case kDriverNotLoaded:
+      return "Driver Not Loaded";
+    default:
+      return "an error of the emulated NVML";
+  }
+}
+
+PEAKBENCH_ENTRY int nvmlSystemGetDriverVersion(char* out, unsigned size) {
+  return put(out, size, kDriverVersion);
+}
+PEAKBENCH_ENTRY int nvmlSystemGetNVMLVersion(char* out, unsigned size) {
+  return put(out, size, "13.580.00");
+}
+PEAKBENCH_ENTRY int nvmlSystemGetCudaDriverVersion(int* out) { return give(out, cuda_version()); }
+PEAKBENCH_ENTRY int nvmlSystemGetCudaDriverVersion_v2(int* out) {
+  return give(out, cuda_version());
+}
+
+PEAKBENCH_ENTRY int nvmlDeviceGetCount(unsigned* out) {
+  return give(out, static_cast<unsigned>(device_count()));
+}
+PEAKBENCH_ENTRY int nvmlDeviceGetCount_v2(unsigned* out) {
+  return give(out, static_cast<unsigned>(device_count()));
+}
+PEAKBENCH_ENTRY int nvmlDeviceGetHandleByIndex(unsigned index, void** out) {
+  return find_device(static_cast<int>(index), out);
+}
+PEAKBENCH_ENTRY int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** out) {
+  return find_device(static_cast<int>(index), out);
+}
+
+PEAKBENCH_ENTRY int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** out) {
+  unsigned domain = 0, bus = 0;
+  if (std::sscanf(bus_id, "%x:%x", &domain, &bus) != 2) return kInvalidArgument;
+  return find_device(static_cast<int>(bus) - 1, out);
+}
+
+PEAKBENCH_ENTRY int nvmlDeviceGetHandleByUUID(const char* uuid, void** out) {
+  for (int device = 0; device < device_count(); ++device) {
+    char known[64];
+    uuid_text(device, known, sizeof known);
+    if (std::strcmp(known, uuid) == 0) return find_device(device, out);
+  }
+  return kNotFound;
+}
+
+PEAKBENCH_ENTRY int nvmlDeviceGetIndex(void* handle, unsigned* out) {
+  return give(out, static_cast<unsigned>(device_of(handle)));
+}
+PEAKBENCH_ENTRY int nvmlDeviceGetName(void*, char* out, unsigned size) {
+  return put(out, size, card().name.c_str());
+}
+
+PEAKBENCH_ENTRY int nvmlDeviceGetUUID(void* handle, char* out, unsigned size) {
+  if (!is_device(device_of(handle))) return kInvalidArgument;
+  uuid_text(device_of(handle), out, size);
+  return kSuccess;
+}
+
+PEAKBENCH_ENTRY int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* minor) {
+  *major = card().major;
+  *minor = card().minor;
+  return kSuccess;
+}
+
+PEAKBENCH_ENTRY int nvmlDeviceGetMemoryInfo(void* handle, Memory* out) {
+  if (!is_device(device_of(handle))) return kInvalidArgument;
+  std::uint64_t free = 0, total = 0;
+  memory_info(device_of(handle), &free, &total);
+  *out = {total, free, total - free};
+  return kSuccess;
+}
+
+PEAKBENCH_ENTRY int nvmlDeviceGetMemoryInfo_v2(void* handle, MemoryV2* out) {
+  if (!is_device(device_of(handle))) return kInvalidArgument;
+  std::uint64_t free = 0, total = 0;
+  memory_info(device_of(handle), &free, &total);
+  *out = {out->version, total, 0, free, total - free};
+  return kSuccess;
+}
+
+PEAKBENCH_ENTRY int nvmlDeviceGetPciInfo_v3(void* handle, PciInfo* out) {
+  if (!is_device(device_of(handle))) return kInvalidArgument;
+  std::memset(out, 0, sizeof *out);
+  out->bus = static_cast<unsigned>(device_of(handle)) + 1;
+  std::snprintf(out->bus_id_legacy, sizeof out->bus_id_legacy, "0000:%02X:00.0", out->bus);
+  std::snprintf(out->bus_id, sizeof out->bus_id, "00000000:%02X:00.0", out->bus);
+  return kSuccess;
+}
+
+// Nobody but this process is on the card, and NVML's lists of processes are for looking at others.
+PEAKBENCH_ENTRY int nvmlDeviceGetComputeRunningProcesses(void*, unsigned* count, void*) {
+  return give(count, 0u);
+}
+PEAKBENCH_ENTRY int nvmlDeviceGetComputeRunningProcesses_v2(void*, unsigned* count, void*) {
+  return give(count, 0u);
+}
+PEAKBENCH_ENTRY int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, void*) {
+  return give(count, 0u);
+}
+
+PEAKBENCH_ENTRY int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, void*) {
+  return kNotSupported;
+}
+PEAKBENCH_ENTRY int nvmlDeviceGetNvLinkRemotePciInfo_v2(void*, unsigned, void*) {
+  return kNotSupported;
+}
+PEAKBENCH_ENTRY int nvmlDeviceGetGpuFabricInfoV(void*, void*) { return kNotSupported; }
+PEAKBENCH_ENTRY int nvmlDeviceGetUtilizationRates(void*, void*) { return kNotSupported; }
+PEAKBENCH_ENTRY int nvmlDeviceGetTemperature(void*, unsigned, unsigned*) { return kNotSupported; }
+PEAKBENCH_ENTRY int nvmlDeviceGetPowerUsage(void*, unsigned*) { return kNotSupported; }
+PEAKBENCH_ENTRY int nvmlDeviceGetClockInfo(void*, unsigned, unsigned*) { return kNotSupported; }

@@ -1,0 +1,108 @@
+// Copies and fills. Everything is done at once; which side is the device's is seen from the
+// addresses, whatever the caller says of the direction.
+#include "runtime/errors.h"
+#include "runtime/symbols.h"
+
+using namespace peakbench::emulator;
+using namespace peakbench::emulator::runtime;
+
+namespace {
+
+cudaError_t copy(void* to, const void* from, size_t bytes) {
+  return entry([&] { return error_of(copy_bytes(to, from, bytes)); });
+}
+
+cudaError_t copy_2d(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                    size_t height) {
+  return entry([&] { return error_of(copy_rows(to, to_pitch, from, from_pitch, width, height)); });
+}
+
+cudaError_t fill(void* to, int value, size_t bytes) {
+  return entry(
+      [&] { return error_of(fill_bytes(to, static_cast<unsigned char>(value), 1, bytes)); });
+}
+
+cudaError_t fill_2d(void* to, size_t pitch, int value, size_t width, size_t height) {
+  return entry([&] {
+    for (size_t row = 0; row < height; ++row) {
+      const auto result = fill_bytes(static_cast<char*>(to) + row * pitch,
+                                     static_cast<unsigned char>(value), 1, width);
+      if (result != MemoryResult::ok) return error_of(result);
+    }
+    return cudaSuccess;
+  });
+}
+
+cudaError_t copy_to_symbol(const void* symbol, const void* from, size_t bytes, size_t offset) {
+  return entry([&] {
+    void* base = symbol_address(symbol);
+    return base ? error_of(copy_bytes(static_cast<char*>(base) + offset, from, bytes))
+                : cudaErrorInvalidSymbol;
+  });
+}
+
+cudaError_t copy_from_symbol(void* to, const void* symbol, size_t bytes, size_t offset) {
+  return entry([&] {
+    void* base = symbol_address(symbol);
+    return base ? error_of(copy_bytes(to, static_cast<char*>(base) + offset, bytes))
+                : cudaErrorInvalidSymbol;
+  });
+}
+
+}  // namespace
+
+PEAKBENCH_ENTRY cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+  return copy(to, from, bytes);
+}
+PEAKBENCH_ENTRY cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes,
+                                            cudaMemcpyKind, cudaStream_t) {
+  return copy(to, from, bytes);
+}
+PEAKBENCH_ENTRY cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
+  return copy(to, from, bytes);
+}
+PEAKBENCH_ENTRY cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes,
+                                                cudaStream_t) {
+  return copy(to, from, bytes);
+}
+PEAKBENCH_ENTRY cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from,
+                                         size_t from_pitch, size_t width, size_t height,
+                                         cudaMemcpyKind) {
+  return copy_2d(to, to_pitch, from, from_pitch, width, height);
+}
+PEAKBENCH_ENTRY cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from,
+                                              size_t from_pitch, size_t width, size_t height,
+                                              cudaMemcpyKind, cudaStream_t) {
+  return copy_2d(to, to_pitch, from, from_pitch, width, height);
+}
+PEAKBENCH_ENTRY cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes,
+                                               size_t offset, cudaMemcpyKind) {
+  return copy_to_symbol(symbol, from, bytes, offset);
+}
+PEAKBENCH_ENTRY cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from,
+                                                    size_t bytes, size_t offset, cudaMemcpyKind,
+                                                    cudaStream_t) {
+  return copy_to_symbol(symbol, from, bytes, offset);
+}
+PEAKBENCH_ENTRY cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes,
+                                                 size_t offset, cudaMemcpyKind) {
+  return copy_from_symbol(to, symbol, bytes, offset);
+}
+PEAKBENCH_ENTRY cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes,
+                                                      size_t offset, cudaMemcpyKind, cudaStream_t) {
+  return copy_from_symbol(to, symbol, bytes, offset);
+}
+PEAKBENCH_ENTRY cudaError_t cudaMemset(void* to, int value, size_t bytes) {
+  return fill(to, value, bytes);
+}
+PEAKBENCH_ENTRY cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t) {
+  return fill(to, value, bytes);
+}
+PEAKBENCH_ENTRY cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width,
+                                         size_t height) {
+  return fill_2d(to, pitch, value, width, height);
+}
+PEAKBENCH_ENTRY cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width,
+                                              size_t height, cudaStream_t) {
+  return fill_2d(to, pitch, value, width, height);
+}

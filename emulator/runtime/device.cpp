@@ -1,0 +1,140 @@
+// Devices: how many, which one, whether they see each other.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "runtime/errors.h"
+
+using namespace peakbench::emulator;
+using namespace peakbench::emulator::runtime;
+
+PEAKBENCH_ENTRY cudaError_t cudaGetDeviceCount(int* count) {
+  if (count) *count = device_count();
+  return entry([&] { return count ? cudaSuccess : cudaErrorInvalidValue; });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaGetDevice(int* device) {
+  return entry([&] {
+    if (!device) return cudaErrorInvalidValue;
+    *device = current_device();
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaSetDevice(int device) {
+  return entry([&] {
+    if (!is_device(device)) return cudaErrorInvalidDevice;
+    set_current_device(device);
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaInitDevice(int device, unsigned, unsigned) {
+  return entry([&] { return is_device(device) ? cudaSuccess : cudaErrorInvalidDevice; });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaSetDeviceFlags(unsigned) {
+  return entry([] { return cudaSuccess; });
+}
+PEAKBENCH_ENTRY cudaError_t cudaGetDeviceFlags(unsigned* flags) {
+  return entry([&] {
+    *flags = 0;
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaDeviceSynchronize() {
+  return entry([] { return cudaSuccess; });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaDriverGetVersion(int* version) {
+  *version = machine_state() == MachineState::ready ? cuda_version() : 0;
+  return cudaSuccess;
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = cuda_version();
+  return cudaSuccess;
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaDeviceGetPCIBusId(char* out, int length, int device) {
+  return entry([&] {
+    if (!is_device(device)) return cudaErrorInvalidDevice;
+    std::snprintf(out, length, "0000:%02X:00.0", device + 1);
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* bus) {
+  return entry([&] {
+    unsigned domain = 0, number = 0;
+    if (std::sscanf(bus, "%x:%x", &domain, &number) != 2 ||
+        !is_device(static_cast<int>(number) - 1)) {
+      return cudaErrorInvalidValue;
+    }
+    *device = static_cast<int>(number) - 1;
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  return entry([&] {
+    if (!is_device(device) || !is_device(peer)) return cudaErrorInvalidDevice;
+    *can = device != peer && card().peer_access;
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
+  return entry([&] {
+    if (!is_device(peer)) return cudaErrorInvalidDevice;
+    return card().peer_access && peer != current_device() ? cudaSuccess
+                                                          : cudaErrorPeerAccessUnsupported;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaDeviceDisablePeerAccess(int) {
+  return entry([] { return cudaSuccess; });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute,
+                                                      int device, int peer) {
+  return entry([&] {
+    if (!is_device(device) || !is_device(peer)) return cudaErrorInvalidDevice;
+    *value = attribute == cudaDevP2PAttrAccessSupported && device != peer && card().peer_access;
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return entry([&] {
+    if (least) *least = 0;
+    if (greatest) *greatest = -5;
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+  return entry([&] {
+    switch (limit) {  // the driver's defaults
+      case cudaLimitStackSize:
+        *value = 1024;
+        return cudaSuccess;
+      case cudaLimitPrintfFifoSize:
+        *value = 1 << 20;
+        return cudaSuccess;
+      case cudaLimitMallocHeapSize:
+        *value = 8 << 20;
+        return cudaSuccess;
+      default:
+        return cudaErrorNotSupported;
+    }
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) {
+  return entry([] { return cudaSuccess; });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaProfilerStart() { return cudaSuccess; }
+PEAKBENCH_ENTRY cudaError_t cudaProfilerStop() { return cudaSuccess; }

@@ -1,0 +1,27 @@
+// How every entry point of the runtime ends: its error remembered as the thread's last one.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "core/core.h"
+
+#define PEAKBENCH_ENTRY extern "C" __attribute__((visibility("default")))
+
+namespace peakbench::emulator::runtime {
+
+// Success, or why CUDA cannot be used in this process at all.
+cudaError_t ready();
+// Remembers an error for cudaGetLastError and passes it on.
+cudaError_t finish(cudaError_t error);
+// The same after ready(): `work` is called only when there is a card.
+template <typename Work>
+cudaError_t entry(Work&& work) {
+  const cudaError_t state = ready();
+  return finish(state == cudaSuccess ? work() : state);
+}
+
+cudaError_t error_of(MemoryResult result);
+inline std::uint64_t number(const void* handle) { return reinterpret_cast<std::uint64_t>(handle); }
+inline bool is_device(int device) { return device >= 0 && device < device_count(); }
+
+}  // namespace peakbench::emulator::runtime

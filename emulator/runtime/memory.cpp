@@ -1,0 +1,155 @@
+// Memory of the device and page-locked memory of the host.
+#include <algorithm>
+
+#include "runtime/errors.h"
+
+using namespace peakbench::emulator;
+using namespace peakbench::emulator::runtime;
+
+namespace {
+
+cudaError_t device_memory(void** out, std::uint64_t bytes) {
+  if (!out) return cudaErrorInvalidValue;
+  *out = nullptr;
+  if (!bytes) return cudaSuccess;
+  return error_of(allocate_device(current_device(), bytes, out));
+}
+
+cudaError_t pinned_memory(void** out, std::uint64_t bytes) {
+  if (!out) return cudaErrorInvalidValue;
+  *out = nullptr;
+  return bytes ? error_of(allocate_pinned(bytes, out)) : cudaSuccess;
+}
+
+cudaMemoryType type_of(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::device:
+    case MemoryKind::mapping:
+      return cudaMemoryTypeDevice;
+    case MemoryKind::managed:
+      return cudaMemoryTypeManaged;
+    case MemoryKind::pinned:
+    case MemoryKind::registered:
+      return cudaMemoryTypeHost;
+    case MemoryKind::reservation:
+    case MemoryKind::unknown:
+      break;
+  }
+  return cudaMemoryTypeUnregistered;
+}
+
+}  // namespace
+
+PEAKBENCH_ENTRY cudaError_t cudaMalloc(void** out, size_t bytes) {
+  return entry([&] { return device_memory(out, bytes); });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaMallocPitch(void** out, size_t* pitch, size_t width,
+                                            size_t height) {
+  return entry([&] {
+    if (!pitch) return cudaErrorInvalidValue;
+    *pitch = (width + 511) / 512 * 512;
+    return device_memory(out, *pitch * height);
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaMallocManaged(void** out, size_t bytes, unsigned) {
+  return entry([&] {
+    if (!out || !bytes) return cudaErrorInvalidValue;
+    unmodelled("unified memory: none of it is charged to the card");
+    return error_of(allocate_managed(current_device(), bytes, out));
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaFree(void* base) {
+  return entry([&] { return base ? error_of(release(base, false)) : cudaSuccess; });
+}
+
+// Pools grow and shrink as the driver decides; here each allocation is charged for itself.
+PEAKBENCH_ENTRY cudaError_t cudaMallocAsync(void** out, size_t bytes, cudaStream_t) {
+  return entry([&] {
+    unmodelled("cudaMallocAsync: growth of the driver's memory pools");
+    return device_memory(out, bytes);
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaFreeAsync(void* base, cudaStream_t) {
+  return entry([&] { return base ? error_of(release(base, false)) : cudaSuccess; });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  return entry([&] {
+    std::uint64_t free = 0, total = 0;
+    memory_info(current_device(), &free, &total);
+    if (free_bytes) *free_bytes = free;
+    if (total_bytes) *total_bytes = total;
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaHostAlloc(void** out, size_t bytes, unsigned) {
+  return entry([&] { return pinned_memory(out, bytes); });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaMallocHost(void** out, size_t bytes) {
+  return entry([&] { return pinned_memory(out, bytes); });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaFreeHost(void* base) {
+  return entry([&] { return base ? error_of(release(base, true)) : cudaSuccess; });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaHostRegister(void* base, size_t bytes, unsigned) {
+  return entry([&] {
+    if (!base || !bytes) return cudaErrorInvalidValue;
+    return register_host(base, bytes) == MemoryResult::ok ? cudaSuccess
+                                                          : cudaErrorHostMemoryAlreadyRegistered;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaHostUnregister(void* base) {
+  return entry([&] {
+    return unregister_host(base) == MemoryResult::ok ? cudaSuccess
+                                                     : cudaErrorHostMemoryNotRegistered;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaHostGetDevicePointer(void** out, void* host, unsigned) {
+  return entry([&] {
+    if (type_of(find_place(host).kind) != cudaMemoryTypeHost) return cudaErrorInvalidValue;
+    *out = host;
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaHostGetFlags(unsigned* flags, void* host) {
+  return entry([&] {
+    if (type_of(find_place(host).kind) != cudaMemoryTypeHost) return cudaErrorInvalidValue;
+    *flags = cudaHostAllocMapped;
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* out,
+                                                     const void* address) {
+  return entry([&] {
+    if (!out) return cudaErrorInvalidValue;
+    const MemoryPlace place = find_place(address);
+    *out = {};
+    out->type = type_of(place.kind);
+    out->device = place.kind == MemoryKind::unknown ? -2 : std::max(place.device, 0);
+    void* at = const_cast<void*>(address);
+    if (out->type != cudaMemoryTypeUnregistered) out->devicePointer = at;
+    if (out->type != cudaMemoryTypeDevice) out->hostPointer = at;
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) {
+  return entry([] { return cudaSuccess; });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned,
+                                                 cudaStream_t) {
+  return entry([] { return cudaSuccess; });
+}

@@ -1,0 +1,82 @@
+// Device code in the program: registered before main, never looked into.
+#include <cstdlib>
+#include <mutex>
+#include <unordered_map>
+
+#include "runtime/errors.h"
+#include "runtime/symbols.h"
+
+using namespace peakbench::emulator;
+using namespace peakbench::emulator::runtime;
+
+namespace peakbench::emulator::runtime {
+namespace {
+
+struct Symbol {
+  std::size_t bytes;
+  void* at = nullptr;
+};
+
+// A symbol's bytes are ordinary host memory: a few kilobytes in a process, which on a real card
+// belong to the context.
+struct Symbols {
+  std::mutex mutex;
+  std::unordered_map<const void*, Symbol> known;
+};
+
+Symbols& symbols() {
+  static auto* const symbols = new Symbols;
+  return *symbols;
+}
+
+}  // namespace
+
+void* symbol_address(const void* host_variable) {
+  std::lock_guard lock(symbols().mutex);
+  auto found = symbols().known.find(host_variable);
+  if (found == symbols().known.end()) return nullptr;
+  if (!found->second.at) found->second.at = std::calloc(1, found->second.bytes);
+  return found->second.at;
+}
+
+std::size_t symbol_bytes(const void* host_variable) {
+  std::lock_guard lock(symbols().mutex);
+  auto found = symbols().known.find(host_variable);
+  return found == symbols().known.end() ? 0 : found->second.bytes;
+}
+
+}  // namespace peakbench::emulator::runtime
+
+PEAKBENCH_ENTRY void** __cudaRegisterFatBinary(void*) {
+  static void* module = nullptr;  // only its address is passed around
+  return &module;
+}
+PEAKBENCH_ENTRY void __cudaRegisterFatBinaryEnd(void**) {}
+PEAKBENCH_ENTRY void __cudaUnregisterFatBinary(void**) {}
+PEAKBENCH_ENTRY void __cudaRegisterFunction(void**, const char*, char*, const char*, int, uint3*,
+                                            uint3*, dim3*, dim3*, int*) {}
+PEAKBENCH_ENTRY void __cudaRegisterVar(void**, char* host_variable, char*, const char*, int,
+                                       size_t bytes, int, int) {
+  std::lock_guard lock(symbols().mutex);
+  symbols().known[host_variable] = {bytes};
+}
+PEAKBENCH_ENTRY char __cudaInitModule(void**) { return 1; }
+
+PEAKBENCH_ENTRY cudaError_t __cudaGetKernel(cudaKernel_t* out, const void* function) {
+  *out = static_cast<cudaKernel_t>(const_cast<void*>(function));
+  return cudaSuccess;
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaGetSymbolAddress(void** out, const void* symbol) {
+  return entry([&] {
+    *out = symbol_address(symbol);
+    return *out ? cudaSuccess : cudaErrorInvalidSymbol;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaGetSymbolSize(size_t* out, const void* symbol) {
+  return entry([&] {
+    *out = symbol_bytes(symbol);
+    return *out ? cudaSuccess : cudaErrorInvalidSymbol;
+  });
+}

@@ -1,0 +1,214 @@
+// What a device says of itself: from the card's profile, the rest as every card since sm_75 has it.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+
+#include "runtime/errors.h"
+
+using namespace peakbench::emulator;
+using namespace peakbench::emulator::runtime;
+
+namespace {
+
+constexpr int kMaxThreadsPerBlock = 1024;
+constexpr int kRegistersPerBlock = 65536;
+constexpr int kMaxGrid = 0x7fffffff;
+constexpr int kReservedSharedMemory = 1024;  // from sm_80 on
+
+int reserved_shared_memory() { return card().major >= 8 ? kReservedSharedMemory : 0; }
+
+void fill_identity(cudaDeviceProp& out, int device) {
+  std::snprintf(out.name, sizeof out.name, "%s", card().name.c_str());
+  device_uuid(device, reinterpret_cast<unsigned char*>(out.uuid.bytes));
+  out.major = card().major;
+  out.minor = card().minor;
+  out.pciBusID = device + 1;
+}
+
+void fill_sizes(cudaDeviceProp& out) {
+  const CardFacts& facts = card();
+  out.totalGlobalMem = facts.total_memory_bytes;
+  out.sharedMemPerBlock = facts.shared_memory_per_block_bytes;
+  out.sharedMemPerBlockOptin = facts.shared_memory_per_block_optin_bytes;
+  out.sharedMemPerMultiprocessor = facts.shared_memory_per_multiprocessor_bytes;
+  out.reservedSharedMemPerBlock = reserved_shared_memory();
+  out.regsPerBlock = kRegistersPerBlock;
+  out.regsPerMultiprocessor = facts.registers_per_multiprocessor;
+  out.warpSize = facts.warp_size;
+  out.memPitch = kMaxGrid;
+  out.maxThreadsPerBlock = kMaxThreadsPerBlock;
+  out.maxThreadsDim[0] = out.maxThreadsDim[1] = kMaxThreadsPerBlock;
+  out.maxThreadsDim[2] = 64;
+  out.maxGridSize[0] = kMaxGrid;
+  out.maxGridSize[1] = out.maxGridSize[2] = 65535;
+  out.totalConstMem = 65536;
+  out.textureAlignment = 512;
+  out.texturePitchAlignment = 32;
+  out.surfaceAlignment = 512;
+  out.multiProcessorCount = facts.multiprocessor_count;
+  out.maxThreadsPerMultiProcessor = facts.max_threads_per_multiprocessor;
+  out.maxBlocksPerMultiProcessor = facts.max_blocks_per_multiprocessor;
+  out.memoryBusWidth = facts.memory_bus_bits;
+  out.l2CacheSize = static_cast<int>(facts.l2_cache_bytes);
+}
+
+void fill_abilities(cudaDeviceProp& out) {
+  out.canMapHostMemory = 1;
+  out.concurrentKernels = 1;
+  out.ECCEnabled = card().ecc;
+  out.asyncEngineCount = 3;
+  out.unifiedAddressing = 1;
+  out.streamPrioritiesSupported = 1;
+  out.globalL1CacheSupported = 1;
+  out.localL1CacheSupported = 1;
+  out.managedMemory = 1;
+  out.concurrentManagedAccess = 1;
+  out.computePreemptionSupported = 1;
+  out.cooperativeLaunch = 1;
+  out.hostRegisterSupported = 1;
+  out.memoryPoolsSupported = 1;
+  out.clusterLaunch = card().major >= 9;
+  out.unifiedFunctionPointers = 1;
+}
+
+// Attributes that are a property under another name, or none.
+std::optional<long long> attribute(cudaDeviceAttr which, const cudaDeviceProp& p) {
+  switch (which) {
+    case cudaDevAttrMaxThreadsPerBlock:
+      return p.maxThreadsPerBlock;
+    case cudaDevAttrMaxBlockDimX:
+      return p.maxThreadsDim[0];
+    case cudaDevAttrMaxBlockDimY:
+      return p.maxThreadsDim[1];
+    case cudaDevAttrMaxBlockDimZ:
+      return p.maxThreadsDim[2];
+    case cudaDevAttrMaxGridDimX:
+      return p.maxGridSize[0];
+    case cudaDevAttrMaxGridDimY:
+      return p.maxGridSize[1];
+    case cudaDevAttrMaxGridDimZ:
+      return p.maxGridSize[2];
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      return p.sharedMemPerBlock;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      return p.sharedMemPerBlockOptin;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      return p.sharedMemPerMultiprocessor;
+    case cudaDevAttrReservedSharedMemoryPerBlock:
+      return p.reservedSharedMemPerBlock;
+    case cudaDevAttrTotalConstantMemory:
+      return p.totalConstMem;
+    case cudaDevAttrWarpSize:
+      return p.warpSize;
+    case cudaDevAttrMaxPitch:
+      return p.memPitch;
+    case cudaDevAttrMaxRegistersPerBlock:
+      return p.regsPerBlock;
+    case cudaDevAttrMaxRegistersPerMultiprocessor:
+      return p.regsPerMultiprocessor;
+    case cudaDevAttrClockRate:
+      return card().clock_khz;
+    case cudaDevAttrMemoryClockRate:
+      return card().memory_clock_khz;
+    case cudaDevAttrGlobalMemoryBusWidth:
+      return p.memoryBusWidth;
+    case cudaDevAttrL2CacheSize:
+      return p.l2CacheSize;
+    case cudaDevAttrTextureAlignment:
+      return p.textureAlignment;
+    case cudaDevAttrTexturePitchAlignment:
+      return p.texturePitchAlignment;
+    case cudaDevAttrSurfaceAlignment:
+      return p.surfaceAlignment;
+    case cudaDevAttrGpuOverlap:
+      return 1;
+    case cudaDevAttrAsyncEngineCount:
+      return p.asyncEngineCount;
+    case cudaDevAttrMultiProcessorCount:
+      return p.multiProcessorCount;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+      return p.maxThreadsPerMultiProcessor;
+    case cudaDevAttrMaxBlocksPerMultiprocessor:
+      return p.maxBlocksPerMultiProcessor;
+    case cudaDevAttrComputeCapabilityMajor:
+      return p.major;
+    case cudaDevAttrComputeCapabilityMinor:
+      return p.minor;
+    case cudaDevAttrPciBusId:
+      return p.pciBusID;
+    case cudaDevAttrCanMapHostMemory:
+    case cudaDevAttrConcurrentKernels:
+    case cudaDevAttrUnifiedAddressing:
+    case cudaDevAttrStreamPrioritiesSupported:
+    case cudaDevAttrGlobalL1CacheSupported:
+    case cudaDevAttrLocalL1CacheSupported:
+    case cudaDevAttrManagedMemory:
+    case cudaDevAttrConcurrentManagedAccess:
+    case cudaDevAttrComputePreemptionSupported:
+    case cudaDevAttrCooperativeLaunch:
+    case cudaDevAttrHostRegisterSupported:
+    case cudaDevAttrMemoryPoolsSupported:
+      return 1;
+    case cudaDevAttrClusterLaunch:
+      return p.clusterLaunch;
+    case cudaDevAttrEccEnabled:
+      return p.ECCEnabled;
+    // What no emulated card has. A question that is not listed here is refused, with its number.
+    case cudaDevAttrIntegrated:
+    case cudaDevAttrComputeMode:
+    case cudaDevAttrKernelExecTimeout:
+    case cudaDevAttrPciDeviceId:
+    case cudaDevAttrPciDomainId:
+    case cudaDevAttrTccDriver:
+    case cudaDevAttrIsMultiGpuBoard:
+    case cudaDevAttrMultiGpuBoardGroupID:
+    case cudaDevAttrHostNativeAtomicSupported:
+    case cudaDevAttrPageableMemoryAccess:
+    case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
+    case cudaDevAttrDirectManagedMemAccessFromHost:
+    case cudaDevAttrCanUseHostPointerForRegisteredMem:
+    case cudaDevAttrGPUDirectRDMASupported:
+    case cudaDevAttrGPUDirectRDMAFlushWritesOptions:
+    case cudaDevAttrMemoryPoolSupportedHandleTypes:
+    case cudaDevAttrSparseCudaArraySupported:
+    case cudaDevAttrIpcEventSupport:
+      return 0;
+    default:
+      return std::nullopt;
+  }
+}
+
+cudaDeviceProp properties(int device) {
+  cudaDeviceProp out;
+  std::memset(&out, 0, sizeof out);
+  fill_identity(out, device);
+  fill_sizes(out);
+  fill_abilities(out);
+  return out;
+}
+
+}  // namespace
+
+PEAKBENCH_ENTRY cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device) {
+  return entry([&] {
+    if (!is_device(device)) return cudaErrorInvalidDevice;
+    *out = properties(device);
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
+  return entry([&] {
+    if (!is_device(device)) return cudaErrorInvalidDevice;
+    const auto answer = attribute(which, properties(device));
+    if (!answer) {
+      char name[64];
+      std::snprintf(name, sizeof name, "cudaDeviceGetAttribute(%d)", static_cast<int>(which));
+      refuse(name);
+      return cudaErrorInvalidValue;
+    }
+    *value = static_cast<int>(std::min<long long>(*answer, 0x7fffffff));
+    return cudaSuccess;
+  });
+}

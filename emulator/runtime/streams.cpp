@@ -1,0 +1,109 @@
+// Streams and events: everything issued is done, so waiting never waits. Events have no times.
+#include <cmath>
+
+#include "runtime/errors.h"
+
+using namespace peakbench::emulator;
+using namespace peakbench::emulator::runtime;
+
+namespace {
+
+cudaError_t make_stream(cudaStream_t* out, int priority, unsigned flags) {
+  return entry([&] {
+    if (!out) return cudaErrorInvalidValue;
+    *out = reinterpret_cast<cudaStream_t>(create_stream(priority, flags));
+    return cudaSuccess;
+  });
+}
+
+cudaError_t make_event(cudaEvent_t* out) {
+  return entry([&] {
+    if (!out) return cudaErrorInvalidValue;
+    *out = reinterpret_cast<cudaEvent_t>(create_event());
+    return cudaSuccess;
+  });
+}
+
+cudaError_t with_stream(cudaStream_t stream) {
+  return entry(
+      [&] { return stream_exists(number(stream)) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+}
+
+cudaError_t with_event(cudaEvent_t event) {
+  return entry(
+      [&] { return event_exists(number(event)) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+}
+
+}  // namespace
+
+PEAKBENCH_ENTRY cudaError_t cudaStreamCreate(cudaStream_t* out) { return make_stream(out, 0, 0); }
+PEAKBENCH_ENTRY cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned flags) {
+  return make_stream(out, 0, flags);
+}
+PEAKBENCH_ENTRY cudaError_t cudaStreamCreateWithPriority(cudaStream_t* out, unsigned flags,
+                                                         int priority) {
+  return make_stream(out, priority, flags);
+}
+PEAKBENCH_ENTRY cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return entry([&] {
+    return destroy_stream(number(stream)) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  });
+}
+PEAKBENCH_ENTRY cudaError_t cudaStreamQuery(cudaStream_t stream) { return with_stream(stream); }
+PEAKBENCH_ENTRY cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return with_stream(stream);
+}
+PEAKBENCH_ENTRY cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* out) {
+  *out = stream_priority(number(stream));
+  return with_stream(stream);
+}
+PEAKBENCH_ENTRY cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* out) {
+  *out = stream_flags(number(stream));
+  return with_stream(stream);
+}
+PEAKBENCH_ENTRY cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* out) {
+  *out = stream_device(number(stream));
+  return with_stream(stream);
+}
+PEAKBENCH_ENTRY cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* out) {
+  *out = number(stream);
+  return with_stream(stream);
+}
+PEAKBENCH_ENTRY cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  return entry([&] {
+    return wait_event(number(stream), number(event)) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaEventCreate(cudaEvent_t* out) { return make_event(out); }
+PEAKBENCH_ENTRY cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned) {
+  return make_event(out);
+}
+PEAKBENCH_ENTRY cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return entry(
+      [&] { return destroy_event(number(event)) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+}
+PEAKBENCH_ENTRY cudaError_t cudaEventQuery(cudaEvent_t event) { return with_event(event); }
+PEAKBENCH_ENTRY cudaError_t cudaEventSynchronize(cudaEvent_t event) { return with_event(event); }
+PEAKBENCH_ENTRY cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return entry([&] {
+    return record_event(number(event), number(stream)) ? cudaSuccess
+                                                       : cudaErrorInvalidResourceHandle;
+  });
+}
+PEAKBENCH_ENTRY cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
+                                                     unsigned) {
+  return cudaEventRecord(event, stream);
+}
+
+// Not a number: a throughput worked out from it cannot be mistaken for one that was measured.
+PEAKBENCH_ENTRY cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start,
+                                                 cudaEvent_t end) {
+  return entry([&] {
+    if (!event_exists(number(start)) || !event_exists(number(end)))
+      return cudaErrorInvalidResourceHandle;
+    unmodelled("time between events: not a number");
+    *milliseconds = NAN;
+    return cudaSuccess;
+  });
+}
