@@ -36,7 +36,7 @@ struct CardFacts {
 
 // Under which name the facts travel to the emulated process, as one line of JSON.
 inline constexpr const char* kCardVariable = "PEAKBENCH_EMULATED_CARD";
-// Folder where each emulated process keeps its ledger, PID.ledger. Unset: in memory only.
+// Folder where each emulated process keeps its ledger, PID.N.ledger. Unset: in memory only.
 inline constexpr const char* kLedgerVariable = "PEAKBENCH_EMULATION_LEDGERS";
 
 inline constexpr int kMaxDevices = 64;

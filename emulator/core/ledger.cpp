@@ -29,9 +29,10 @@ int create_file() {
   const char* folder = std::getenv(kLedgerVariable);
   if (!folder || !*folder) return -1;
   for (int attempt = 0; attempt < 100; ++attempt) {
-    std::string path = std::string(folder) + "/" + std::to_string(getpid());
-    if (attempt) path += "." + std::to_string(attempt);
-    const int file = open((path + ".ledger").c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+    char name[64];
+    std::snprintf(name, sizeof name, "/%d.%d.ledger", getpid(), attempt);
+    const std::string path = std::string(folder) + name;
+    const int file = open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
     if (file >= 0) return file;
     if (errno != EEXIST) break;
   }
