@@ -15,16 +15,19 @@ std::string word(const std::vector<std::string>& words, std::int32_t index) {
   return index == kNone ? std::string() : words[static_cast<std::size_t>(index)];
 }
 
-// `encoder.ln.weight` is in `encoder.ln`; `weight` in the root.
-std::string module_of_name(const std::string& name) {
-  const auto dot = name.rfind('.');
-  return dot == std::string::npos ? std::string() : name.substr(0, dot);
+std::string parent(const std::string& path) {
+  const auto dot = path.rfind('.');
+  return dot == std::string::npos ? std::string() : path.substr(0, dot);
 }
 
-bool stands_where_its_name_says(const Trace& trace, const Lifetime& lifetime) {
-  if (lifetime.name == kNone) return false;
-  const auto role = trace.names[static_cast<std::size_t>(lifetime.name)].role;
-  return role == Role::kParameter || role == Role::kBuffer || role == Role::kGradient;
+// `encoder.ln.weight` is in `encoder.ln`, its state `encoder.ln.weight.exp_avg` too; `weight` is in
+// the root. Inputs, and states without a parameter's name, are nowhere.
+std::string module_of_name(const Name& name) {
+  if (name.role == Role::kInput) return {};
+  const auto owner = name.role == Role::kOptimizerState ? parent(name.name) : name.name;
+  if (owner.empty()) return {};
+  const auto module = parent(owner);
+  return module.empty() ? kRootModule : module;
 }
 
 AliveAllocation describe(const Trace& trace, const Lifetime& lifetime) {
@@ -46,9 +49,8 @@ AliveAllocation describe(const Trace& trace, const Lifetime& lifetime) {
   if (event.module != kNone) {
     found.module = word(trace.modules, event.module);
     if (found.module.empty()) found.module = kRootModule;
-  } else if (stands_where_its_name_says(trace, lifetime)) {
-    found.module = module_of_name(found.name);
-    if (found.module.empty()) found.module = kRootModule;
+  } else if (lifetime.name != kNone) {
+    found.module = module_of_name(trace.names[static_cast<std::size_t>(lifetime.name)]);
   }
   return found;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 
 #include "trace/ledger.h"
 
@@ -15,20 +16,37 @@ std::string word(const std::vector<std::string>& words, std::int32_t index) {
   return index == kNone ? std::string() : words[static_cast<std::size_t>(index)];
 }
 
+// Scalars are allocated all the time: the event that reaches the maximum is often one of them.
+constexpr std::int64_t kWeight = 1000;
+
+const Event* weighty_allocation(const Trace& trace, const std::vector<Lifetime>& lifetimes,
+                                const Moment& moment, int space) {
+  const auto after = std::upper_bound(
+      lifetimes.begin(), lifetimes.end(), moment.event,
+      [](std::uint64_t event, const Lifetime& lifetime) { return event < lifetime.first; });
+  for (auto at = std::make_reverse_iterator(after); at != lifetimes.rend(); ++at) {
+    const auto& alloc = trace.events[at->first];
+    if (alloc.phase != moment.phase || alloc.step != moment.step) return nullptr;
+    if (alloc.space == space && at->last > moment.event &&
+        alloc.block_bytes >= moment.allocated_bytes / kWeight)
+      return &alloc;
+  }
+  return nullptr;
+}
+
 Moment moment(const Trace& trace, const std::vector<Lifetime>& lifetimes, std::uint64_t event,
               PeakPlace place, int space) {
   Moment found;
   found.event = event;
   found.phase = place.phase;
   found.step = place.step;
-  const auto& happened = trace.events[event];
-  if (happened.phase == place.phase && happened.step == place.step) {
-    found.in_update = happened.in_update;
-    found.module = word(trace.modules, happened.module);
-    found.op = word(trace.operators, happened.op);
-  }
   found.parts = parts_at(trace, lifetimes, event, space);
   found.allocated_bytes = total(found.parts);
+  if (const auto* alloc = weighty_allocation(trace, lifetimes, found, space)) {
+    found.in_update = alloc->in_update;
+    found.module = word(trace.modules, alloc->module);
+    found.op = word(trace.operators, alloc->op);
+  }
   return found;
 }
 

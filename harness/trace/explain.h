@@ -17,8 +17,10 @@ struct Moment {
   std::uint64_t event = 0;
   Phase phase = Phase::kBuild;  // place_of() the peak
   std::int32_t step = kNone;
+  // Of the allocation that brought it here: the last one in this phase, up to `event` and alive
+  // there, of at least a thousandth of the bytes. Empty where there is none.
   bool in_update = false;
-  std::string module, op;  // of the event, empty where unknown
+  std::string module, op;
   std::int64_t allocated_bytes = 0;
   Parts parts{};
 };
@@ -31,10 +33,9 @@ struct Anatomy {
 
 Anatomy anatomy(const Trace& trace, const std::vector<Lifetime>& lifetimes, int space = 0);
 
-// Plain text, no markup, e.g. `The peak of baseline was in optimizer_step
-// (aten::_foreach_sqrt): 5.74 GiB. foreach-off removes 1.10 GiB there (temporary). The peak is
-// now 4.64 GiB (-19.2%), in optimizer_step.` `reference` and `strategy` are what the two are
-// called.
+// Plain text, no markup, e.g. `The peak of baseline is 5.67 GiB, in the optimizer step
+// (aten::sqrt). There foreach-off changes temporary by -1.10 GiB. The peak is now 4.57 GiB
+// (-19.4%), still in the optimizer step (aten::div).` The names are what the two are called.
 std::string explain(const Anatomy& reference, const Anatomy& strategy,
                     const std::string& reference_name, const std::string& strategy_name);
 

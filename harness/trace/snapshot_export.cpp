@@ -285,8 +285,7 @@ class Snapshot {
       Word once(named.name);
       frame(categories_[static_cast<std::size_t>(category_of(named.role))], 0, once);
     }
-    if (event.op != kNone)
-      frame(words_.op, 0, operators_[static_cast<std::size_t>(event.op)]);
+    if (event.op != kNone) frame(words_.op, 0, operators_[static_cast<std::size_t>(event.op)]);
     if (event.module != kNone)
       frame(words_.module, 0, modules_[static_cast<std::size_t>(event.module)]);
     frame(event.step == kNone ? words_.peakbench : words_.step, std::max(event.step, 0),

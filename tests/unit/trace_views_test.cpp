@@ -246,6 +246,19 @@ TEST(Alive, TheLargestAllocationsFirstWithWhatIsKnownOfThem) {
   EXPECT_EQ(weight.requested_bytes, 800);
 }
 
+TEST(Alive, WhatHasNoModuleStandsWhereItsNameSays) {
+  FakeTrace fake;
+  fake.named(Role::kOptimizerState, "encoder.ln.weight.exp_avg").alloc(10);
+  fake.named(Role::kOptimizerState, "scale.exp_avg").alloc(9);
+  fake.named(Role::kOptimizerState, "exp_avg").alloc(8);
+  fake.named(Role::kGradient, "encoder.ln.weight").alloc(7);
+  fake.named(Role::kInput, "batch.image").alloc(6);
+  std::vector<std::string> modules;
+  for (const auto& found : alive_at(fake.trace(), lifetimes(fake.trace()), 4).allocations)
+    modules.push_back(found.module);
+  EXPECT_THAT(modules, ElementsAre("encoder.ln", "(root)", "", "encoder.ln", ""));
+}
+
 TEST(Alive, OnlyWhatIsAliveThenInThatSpace) {
   FakeTrace fake;
   const auto gone = fake.alloc(100);
@@ -326,6 +339,22 @@ TEST(Anatomy, KnowsTheHighestMomentOfEveryPhase) {
   EXPECT_EQ(bytes(Phase::kBackward), 8);
   EXPECT_EQ(bytes(Phase::kOptimizerStep), 10);
   EXPECT_FALSE(found.phases[static_cast<std::size_t>(Phase::kBuild)]);
+}
+
+TEST(Anatomy, TheOperatorIsThatOfTheLastAllocationOfWeight) {
+  FakeTrace fake;
+  fake.forward(0).at("head", "aten::mm").alloc(1000000);
+  fake.at("head", "aten::gelu").free(fake.alloc(300000)).alloc(400000);
+  fake.at("", "aten::scalar_tensor").alloc(4);
+  const auto found = anatomy(fake.trace(), lifetimes(fake.trace()));
+  EXPECT_EQ(found.peak.event, 4U);
+  EXPECT_EQ(found.peak.op, "aten::gelu");
+  EXPECT_EQ(found.peak.module, "head");
+  FakeTrace scalars;
+  scalars.forward(0).at("head", "aten::mm").alloc(1000000);
+  scalars.backward(0).at("", "aten::scalar_tensor").alloc(4);
+  EXPECT_EQ(anatomy(scalars.trace(), lifetimes(scalars.trace())).peak.op, "")
+      << "nothing of weight happened in backward";
 }
 
 TEST(Explanation, WhatWasRemovedAtThePeakLowersIt) {
