@@ -67,6 +67,36 @@ void add_measuring_options(CLI::App& command, RunArguments& arguments) {
       ->type_name("N");
 }
 
+void add_cuda_options(CLI::App& command, RunArguments& arguments) {
+  const std::string group = "CUDA, real or emulated (docs/emulator.md)";
+  const CLI::IsMember on_off({"on", "off"});
+  command
+      .add_option("--card", arguments.card,
+                  "Emulated card that --device auto takes where there is no real one (default "
+                  "h100-80gb)")
+      ->type_name("CARD")
+      ->group(group);
+  command.add_option("--cudnn", arguments.cudnn, "cuDNN: on (PyTorch's default) or off")
+      ->check(on_off)
+      ->type_name("on|off")
+      ->group(group);
+  command
+      .add_option("--tf32", arguments.tf32,
+                  "TF32 in cuBLAS and cuDNN (default: PyTorch's own, off and on)")
+      ->check(on_off)
+      ->type_name("on|off")
+      ->group(group);
+  command.add_option("--deterministic", arguments.deterministic, "Deterministic algorithms only")
+      ->check(on_off)
+      ->type_name("on|off")
+      ->group(group);
+  add_repeated(command, "--allocator", arguments.allocator,
+               "Setting of the caching allocator: expandable_segments=on, max_split_size_mb=N, "
+               "garbage_collection_threshold=X, roundup_power2_divisions=N",
+               "NAME=VALUE")
+      ->group(group);
+}
+
 void add_folder_options(CLI::App& command, RunArguments& arguments) {
   command
       .add_option("-o,--out", arguments.out, "Folder of the results (default results/TITLE-TIME)")
@@ -117,9 +147,27 @@ void require_names(const plan::Request& request) {
 void add_run_options(CLI::App& command, RunArguments& arguments) {
   add_case_options(command, arguments);
   add_measuring_options(command, arguments);
+  add_cuda_options(command, arguments);
   add_folder_options(command, arguments);
   add_output_options(command, arguments);
 }
+
+namespace {
+
+void take_cuda_options(const RunArguments& arguments, plan::Request& request) {
+  auto& options = request.device_options;
+  if (!arguments.cudnn.empty()) options["cudnn"] = arguments.cudnn;
+  if (!arguments.tf32.empty()) options["tf32"] = arguments.tf32;
+  if (!arguments.deterministic.empty()) options["deterministic"] = arguments.deterministic;
+  for (const auto& setting : arguments.allocator) {
+    const auto equals = setting.find('=');
+    if (equals == std::string::npos)
+      throw ConfigError(fmt::format("--allocator {}: expected NAME=VALUE", setting));
+    options[setting.substr(0, equals)] = setting.substr(equals + 1);
+  }
+}
+
+}  // namespace
 
 plan::Request make_request(const RunArguments& arguments) {
   plan::Request request;
@@ -140,6 +188,7 @@ plan::Request make_request(const RunArguments& arguments) {
   replace(request.seed, arguments.seed);
   if (!arguments.memory_limit.empty())
     request.memory_limit_bytes = bytes_from(arguments.memory_limit, "--memory-limit");
+  take_cuda_options(arguments, request);
   if (arguments.suite.empty()) require_names(request);
   if (request.title.empty())
     request.title =

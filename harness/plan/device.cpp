@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "plan/selection.h"
 #include "result/bytes.h"
@@ -68,16 +69,62 @@ std::string normal_device(const std::string& text) {
   return card ? fmt::format("cuda:{}", std::stoi(device.id.substr(5))) : device.id;
 }
 
-void check_device_option(const std::string& name) {
-  static const std::vector<std::string> kKnown{"cudnn",
-                                               "tf32",
-                                               "deterministic",
-                                               "expandable_segments",
-                                               "max_split_size_mb",
-                                               "garbage_collection_threshold",
-                                               "roundup_power2_divisions"};
-  if (std::ranges::count(kKnown, name) != 0) return;
-  throw ConfigError(fmt::format("unknown device option \"{}\"{}", name, suggestion(name, kKnown)));
+namespace {
+
+// What each setting takes; every one is recorded in the result as it is in force.
+struct DeviceOption {
+  const char* name;
+  enum { kSwitch, kPositive, kFraction } type;
+};
+constexpr DeviceOption kDeviceOptions[] = {
+    {"cudnn", DeviceOption::kSwitch},
+    {"tf32", DeviceOption::kSwitch},
+    {"deterministic", DeviceOption::kSwitch},
+    {"expandable_segments", DeviceOption::kSwitch},
+    {"max_split_size_mb", DeviceOption::kPositive},
+    {"garbage_collection_threshold", DeviceOption::kFraction},
+    {"roundup_power2_divisions", DeviceOption::kPositive}};
+
+[[noreturn]] void refuse_setting(const std::string& name, const std::string& text,
+                                 const char* expected) {
+  throw ConfigError(fmt::format("device option {}={}: expected {}", name, text, expected));
+}
+
+nlohmann::json switch_from(const std::string& name, const std::string& text) {
+  if (text == "on" || text == "true") return true;
+  if (text == "off" || text == "false") return false;
+  refuse_setting(name, text, "on or off");
+}
+
+nlohmann::json fraction_from(const std::string& name, const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value <= 0 || value >= 1)
+    refuse_setting(name, text, "a number between 0 and 1");
+  return value;
+}
+
+}  // namespace
+
+nlohmann::json device_option_value(const std::string& name, const std::string& text) {
+  const auto* option = std::ranges::find_if(
+      kDeviceOptions, [&](const DeviceOption& known) { return name == known.name; });
+  if (option == std::end(kDeviceOptions)) {
+    std::vector<std::string> known;
+    for (const auto& one : kDeviceOptions) known.emplace_back(one.name);
+    throw ConfigError(fmt::format("unknown device option \"{}\"{}", name, suggestion(name, known)));
+  }
+  switch (option->type) {
+    case DeviceOption::kSwitch:
+      return switch_from(name, text);
+    case DeviceOption::kFraction:
+      return fraction_from(name, text);
+    case DeviceOption::kPositive:
+      break;
+  }
+  if (!is_number(text, 9) || std::stoi(text) < 1)
+    refuse_setting(name, text, "an integer of 1 or more");
+  return std::stoi(text);
 }
 
 }  // namespace peakbench::plan

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,11 @@ namespace peakbench::plan {
 // ConfigError with the nearest name.
 std::string normal_device(const std::string& text);
 
-// Settings of a CUDA device, for `device_options`: the libraries' and the caching allocator's.
-// Throws ConfigError with the nearest name.
-void check_device_option(const std::string& name);
+// A setting of a CUDA device for `device_options`, typed: cudnn, tf32, deterministic,
+// expandable_segments (on or off); max_split_size_mb, roundup_power2_divisions (integers);
+// garbage_collection_threshold (0 to 1). Throws ConfigError with the nearest name, or what was
+// expected.
+nlohmann::json device_option_value(const std::string& name, const std::string& text);
 
 // From a normal device to those that it stands for (`auto`: those of this machine), or ConfigError
 // for one that cannot be had. Without one, `auto` is `cpu` and the others stand for themselves.

@@ -24,9 +24,9 @@ struct Point {
   const Stack& stack;
 };
 
-nlohmann::json as_json(const std::map<std::string, std::string>& options) {
+nlohmann::json typed_device_options(const std::map<std::string, std::string>& options) {
   auto json = nlohmann::json::object();
-  for (const auto& [name, text] : options) json[name] = text;
+  for (const auto& [name, text] : options) json[name] = device_option_value(name, text);
   return json;
 }
 
@@ -46,7 +46,7 @@ PlannedCase plan_case(const Point& point, const Request& request) {
   spec.model = point.model.use.selection;
   spec.strategies = point.stack.selections;
   spec.device = point.device;
-  spec.device_options = as_json(request.device_options);
+  spec.device_options = typed_device_options(request.device_options);
   spec.dtype = point.dtype;
   spec.batch_size = point.batch_size;
   spec.sequence_length = point.sequence_length;
@@ -114,7 +114,7 @@ class Planner {
     check("memory_limit", request_.memory_limit_bytes, 0);
     check("threads", request_.threads, 0);
     for (const auto& [name, text] : request_.device_options) {
-      at_place(request_.where, "device_options/" + name, [&] { check_device_option(name); });
+      at_place(request_.where, "device_options/" + name, [&] { device_option_value(name, text); });
     }
   }
 

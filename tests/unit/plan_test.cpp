@@ -241,7 +241,7 @@ TEST(Product, SettingsReachEveryCase) {
   const auto spec = plan_of(request).cases[0].spec;
   EXPECT_EQ(spec.seed, 7u);
   EXPECT_EQ(spec.batch_size, 4);
-  EXPECT_EQ(spec.device_options, json({{"cudnn", "off"}}));
+  EXPECT_EQ(spec.device_options, json({{"cudnn", false}}));
   EXPECT_EQ(spec.slug, slug(spec.id));
   request.device_options = {{"cuddn", "off"}};
   EXPECT_EQ(error_of(request), "unknown device option \"cuddn\"; did you mean \"cudnn\"?");
