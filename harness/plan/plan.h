@@ -43,6 +43,7 @@ struct Request {
 // A suite's TOML. Errors carry file, line and column; unknown keys the nearest valid one.
 // docs/suites.md lists the keys.
 Request read_suite(const std::string& path);
+const std::vector<std::string>& suite_keys();
 
 // One case, ready to be launched, or decided already (conflict, unsupported) from manifests alone.
 struct PlannedCase {

@@ -221,6 +221,8 @@ toml::table parse(const std::string& text, const std::string& path) {
 
 }  // namespace
 
+const std::vector<std::string>& suite_keys() { return kKeys; }
+
 Request read_suite(const std::string& path) {
   const toml::table table = parse(read_text(path), path);
   return SuiteReader(table, path).read();

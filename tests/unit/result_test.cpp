@@ -340,42 +340,5 @@ TEST(Nearest, AMessageListsWhatIsKnownWhereNothingIsNear) {
   EXPECT_EQ(suggestion("xyzzy", {}), "; none is known");
 }
 
-int validate(const std::string& run_json) {
-  const char* oracle = std::getenv("PEAKBENCH_ORACLE");
-  const std::string command = std::string(oracle ? oracle : PEAKBENCH_PYTHON) +
-                              " " PEAKBENCH_SOURCE_DIR
-                              "/tests/unit/check_schema.py " PEAKBENCH_SOURCE_DIR
-                              "/harness/result/run.schema.json " +
-                              run_json;
-  return WEXITSTATUS(std::system(command.c_str()));
-}
-
-TEST(Schema, DescribesWhatIsWritten) {
-  const ScratchFolder folder;
-  const std::string path = folder / "run.json";
-  auto run = example_run();
-  auto bare = run.cases[0];
-  bare.memory.reset();
-  bare.throughput.reset();
-  bare.equivalence.reset();
-  bare.out_of_memory.reset();
-  bare.emulation.reset();
-  bare.spec.sequence_length.reset();
-  bare.losses = {std::nan("")};
-  run.cases.push_back(bare);
-  write_run(run, folder.path());
-  const int valid = validate(path);
-  if (valid == 77) GTEST_SKIP() << "the Python package jsonschema is not installed";
-  EXPECT_EQ(valid, 0);
-  json wrong = json(to_json(run));
-  wrong["cases"][0]["memory"]["peak_allocated_bytes"] = 1.5;
-  result::write_json_file(path, wrong);
-  EXPECT_EQ(validate(path), 1);
-  wrong = json(to_json(run));
-  wrong["cases"][0]["undescribed"] = 1;
-  result::write_json_file(path, wrong);
-  EXPECT_EQ(validate(path), 1);
-}
-
 }  // namespace
 }  // namespace peakbench

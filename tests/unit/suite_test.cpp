@@ -244,6 +244,24 @@ class OurSuites : public ::testing::Test {
   manifest::Found found_;
 };
 
+// Each example in docs/suites.md is a suite by itself; its table names every key.
+TEST_F(OurSuites, ExamplesOfTheDocs) {
+  const std::string docs = testing::read_text(PEAKBENCH_SOURCE_DIR "/docs/suites.md");
+  const std::string begin = "```toml\n", end = "```";
+  std::size_t examples = 0;
+  for (auto at = docs.find(begin); at != std::string::npos; at = docs.find(begin, at + 1)) {
+    const auto start = at + begin.size();
+    const std::string path = scratch_ / "example.toml";
+    write_text(path, docs.substr(start, docs.find(end, start) - start));
+    expect_all_run(plan_of(path));
+    ++examples;
+  }
+  EXPECT_EQ(examples, 4u);
+  for (const auto& key : suite_keys()) {
+    EXPECT_NE(docs.find("| `" + key + "` |"), std::string::npos) << key;
+  }
+}
+
 TEST_F(OurSuites, Quickstart) {
   const Plan plan = plan_of("quickstart.toml");
   EXPECT_EQ(plan.cases.size(), 10u);
