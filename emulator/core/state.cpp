@@ -22,12 +22,31 @@ void after_fork_in_child() {
   detach_ledger(state->ledger);
 }
 
+// CUDA_VISIBLE_DEVICES names the devices that a program sees, up to the first that there is not.
+// They are all alike, so their number is all that matters.
+int visible_devices(int count) {
+  const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (!list) return count;
+  int visible = 0;
+  for (const char* at = list; *at && visible < count;) {
+    const bool by_name = std::strncmp(at, "GPU-", 4) == 0;
+    char* end = nullptr;
+    const long index = std::strtol(at, &end, 10);
+    if (!by_name && (end == at || index < 0 || index >= count)) break;
+    ++visible;
+    at += std::strcspn(at, ",");
+    if (*at == ',') ++at;
+  }
+  return visible;
+}
+
 State* make_state() {
   auto* state = new State;
   if (const char* text = std::getenv(kCardVariable); text && *text) {
     try {
       state->card = card_from_json(text);
-      state->has_card = true;
+      state->card.count = visible_devices(state->card.count);
+      state->has_card = state->card.count > 0;
     } catch (const std::invalid_argument& error) {
       std::fprintf(stderr, "peakbench emulator: %s is not understood (%s): there is no card\n",
                    kCardVariable, error.what());

@@ -1,0 +1,155 @@
+#include "host/card.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "host/card_file.h"
+#include "result/bytes.h"
+#include "result/errors.h"
+#include "result/nearest.h"
+
+namespace peakbench::emulator {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMostMemory = 16ull << 40;
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  std::size_t start = 0;
+  for (std::size_t end; (end = text.find(at, start)) != std::string::npos; start = end + 1) {
+    parts.push_back(text.substr(start, end - start));
+  }
+  parts.push_back(text.substr(start));
+  return parts;
+}
+
+std::vector<std::string> known_ids(const Installation& installation) {
+  std::vector<std::string> ids;
+  for (const auto& entry : fs::directory_iterator(installation.folder / "cards")) {
+    if (entry.path().extension() == ".json") ids.push_back(entry.path().stem());
+  }
+  std::ranges::sort(ids);
+  return ids;
+}
+
+bool is_file(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".json");
+}
+
+Card find_card(const std::string& name, const Installation& installation) {
+  if (is_file(name)) return read_card_file(name);
+  const auto ids = known_ids(installation);
+  if (std::ranges::count(ids, name) == 0) {
+    throw ConfigError(
+        fmt::format("unknown card \"{}\"{}. A card of your own is a JSON file, given by its path",
+                    name, suggestion(name, ids)));
+  }
+  return read_card_file(installation.folder / "cards" / (name + ".json"));
+}
+
+std::uint64_t bytes_option(const std::string& spec, const std::string& option,
+                           const std::string& value) {
+  const auto bytes = bytes_from_text(value);
+  if (!bytes)
+    throw ConfigError(fmt::format("{}: {}={}: expected {}", spec, option, value, kExpectedBytes));
+  return static_cast<std::uint64_t>(*bytes);
+}
+
+std::uint64_t memory_option(const std::string& spec, const std::string& value) {
+  const auto bytes = bytes_option(spec, "memory", value);
+  if (bytes > kMostMemory) {
+    throw ConfigError(fmt::format(
+        "{}: memory={}: no card has so much; the most that is emulated is 16TiB", spec, value));
+  }
+  return bytes;
+}
+
+int count_option(const std::string& spec, const std::string& value) {
+  int count = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
+  if (error != std::errc() || end != value.data() + value.size() || count < 1 ||
+      count > kMaxDevices) {
+    throw ConfigError(fmt::format("{}: count={}: expected a number of devices from 1 to {}", spec,
+                                  value, kMaxDevices));
+  }
+  return count;
+}
+
+void apply_option(Card& card, const std::string& option) {
+  const auto equals = option.find('=');
+  const std::string name = option.substr(0, equals);
+  const std::string value = equals == std::string::npos ? "" : option.substr(equals + 1);
+  if (name == "memory") {
+    card.facts.total_memory_bytes = memory_option(card.spec, value);
+  } else if (name == "context") {
+    card.facts.context_bytes = bytes_option(card.spec, name, value);
+  } else if (name == "count") {
+    card.facts.count = count_option(card.spec, value);
+  } else {
+    throw ConfigError(fmt::format("{}: unknown option \"{}\"{}", card.spec, name,
+                                  suggestion(name, {"memory", "count", "context"})));
+  }
+}
+
+// CUDA's rule: code for a capability runs on cards of the same major and an equal or higher minor
+// one; the nearest is taken.
+std::optional<int> architecture_for(const CardFacts& facts, const std::vector<int>& architectures) {
+  std::optional<int> best;
+  for (const int architecture : architectures) {
+    const bool runs = architecture / 10 == facts.major && architecture % 10 <= facts.minor;
+    if (runs && (!best || architecture > *best)) best = architecture;
+  }
+  return best;
+}
+
+std::string not_served(const Card& card, const Installation& installation) {
+  return fmt::format(
+      "{} has compute capability {}.{}; LibTorch {} has code for sm_{} alone, so it would not run "
+      "on the real "
+      "card either",
+      card.facts.id, card.facts.major, card.facts.minor, installation.libtorch_version,
+      fmt::join(installation.architectures, ", sm_"));
+}
+
+}  // namespace
+
+Card parse_card(const std::string& spec, const Installation& installation) {
+  const auto parts = split(spec, ',');
+  if (parts[0].empty())
+    throw ConfigError(
+        "no card is named; expected something like h100-80gb or h100-80gb,memory=60GiB");
+  Card card = find_card(parts[0], installation);
+  card.spec = spec;
+  for (std::size_t i = 1; i < parts.size(); ++i) apply_option(card, parts[i]);
+  if (card.facts.total_memory_bytes == 0 || card.facts.total_memory_bytes > kMostMemory) {
+    throw ConfigError(
+        fmt::format("{}: total_memory_bytes: expected above 0 and at most 16 TiB", spec));
+  }
+  if (card.facts.context_bytes >= card.facts.total_memory_bytes) {
+    throw ConfigError(fmt::format("{}: context: leaves nothing of the card's memory", spec));
+  }
+  const auto architecture = architecture_for(card.facts, installation.architectures);
+  if (!architecture) throw ConfigError(not_served(card, installation));
+  card.facts.binary_arch = *architecture;
+  return card;
+}
+
+std::vector<CardListing> list_cards(const Installation& installation) {
+  std::vector<CardListing> listing;
+  for (const std::string& id : known_ids(installation)) {
+    const Card card = find_card(id, installation);
+    const bool served = architecture_for(card.facts, installation.architectures).has_value();
+    listing.push_back({id, card.title, card.facts.total_memory_bytes,
+                       fmt::format("{}.{}", card.facts.major, card.facts.minor), served,
+                       served ? "" : not_served(card, installation)});
+  }
+  return listing;
+}
+
+}  // namespace peakbench::emulator

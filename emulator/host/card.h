@@ -1,0 +1,36 @@
+// Emulated cards as people name them: `h100-80gb`, `h100-80gb,memory=60GiB,count=8`, or the path of
+// a JSON file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/card.h"
+#include "host/installation.h"
+
+namespace peakbench::emulator {
+
+struct Card {
+  CardFacts facts;
+  std::string title;  // NVIDIA H100 SXM5 80 GB
+  std::string spec;   // as it was asked for
+};
+
+struct CardListing {
+  std::string id, title;
+  std::uint64_t total_memory_bytes;
+  std::string compute_capability;
+  bool served;         // this LibTorch has code for it
+  std::string reason;  // why not
+};
+
+// Options: memory=SIZE (the card's memory instead of its own), count=N devices, context=SIZE (set
+// aside for the CUDA context, which is 0 unless given). Throws ConfigError: unknown card (the
+// nearest named), a size of zero or above 16 TiB, a card that this LibTorch has no code for, a file
+// that is no card.
+Card parse_card(const std::string& spec, const Installation& installation);
+
+// All cards of the installation, by name.
+std::vector<CardListing> list_cards(const Installation& installation);
+
+}  // namespace peakbench::emulator

@@ -1,0 +1,48 @@
+#include "host/environment.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "result/errors.h"
+
+namespace peakbench::emulator {
+namespace {
+
+std::string preload_list(const Installation& installation) {
+  std::string list;
+  for (const auto& library : installation.libraries) {
+    const std::string path = library.string();
+    if (path.find_first_of(" :") != std::string::npos) {
+      throw ConfigError(fmt::format(
+          "{}: the dynamic loader takes no path with a space or a colon in LD_PRELOAD; install "
+          "Peakbench elsewhere",
+          path));
+    }
+    list += (list.empty() ? "" : ":") + path;
+  }
+  if (const char* before = std::getenv("LD_PRELOAD"); before && *before)
+    list += std::string(":") + before;
+  return list;
+}
+
+std::string all_devices(int count) {
+  std::string list = "0";
+  for (int device = 1; device < count; ++device) list += fmt::format(",{}", device);
+  return list;
+}
+
+}  // namespace
+
+Environment emulation_environment(const Card& card, const Installation& installation,
+                                  const std::filesystem::path& ledger_folder) {
+  return {{"LD_PRELOAD", preload_list(installation)},
+          {kCardVariable, to_json(card.facts)},
+          {kLedgerVariable, ledger_folder.string()},
+          // A machine that hides its real cards by this variable must not hide the emulated ones.
+          {"CUDA_VISIBLE_DEVICES", all_devices(card.facts.count)},
+          // Triton opens the driver by its path.
+          {"TRITON_LIBCUDA_PATH", installation.folder.string()}};
+}
+
+}  // namespace peakbench::emulator

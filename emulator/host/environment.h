@@ -1,0 +1,22 @@
+// What a process needs in its environment to find an emulated card.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/card.h"
+
+namespace peakbench::emulator {
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+// Variables to set, replacing equal names: the stand-ins preloaded (before what LD_PRELOAD already
+// names), the card, and the folder where every process of the program leaves its ledger (empty:
+// none is left). Throws ConfigError where the stand-ins lie under a path that LD_PRELOAD cannot
+// hold.
+Environment emulation_environment(const Card& card, const Installation& installation,
+                                  const std::filesystem::path& ledger_folder);
+
+}  // namespace peakbench::emulator

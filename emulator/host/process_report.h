@@ -1,0 +1,20 @@
+// What each emulated process took of its card, read from the ledgers that the processes left.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "core/ledger.h"
+
+namespace peakbench::emulator {
+
+// Of all processes that used CUDA, by process id; those still running or killed included. Files
+// that are no ledgers of this build are left out.
+std::vector<std::unique_ptr<Ledger>> read_ledgers(const std::filesystem::path& folder);
+
+// Whether the process took memory or started work; a program may only have asked which cards there
+// are.
+bool used_the_card(const Ledger& ledger);
+
+}  // namespace peakbench::emulator

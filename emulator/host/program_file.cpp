@@ -1,0 +1,134 @@
+#include "host/program_file.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+#include <vector>
+
+namespace peakbench::emulator {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A file seen as bytes, for as long as the object lives.
+class MappedFile {
+ public:
+  explicit MappedFile(const fs::path& path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat facts {};
+    if (file >= 0 && fstat(file, &facts) == 0 && facts.st_size > 0) {
+      bytes_ = facts.st_size;
+      at_ = mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file, 0);
+      if (at_ == MAP_FAILED) at_ = nullptr;
+    }
+    if (file >= 0) close(file);
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile() {
+    if (at_) munmap(at_, bytes_);
+  }
+
+  // `count` records at an offset; null when they do not lie in the file.
+  template <typename Record>
+  const Record* at(std::uint64_t offset, std::uint64_t count = 1) const {
+    if (!at_ || offset > bytes_ || count > (bytes_ - offset) / sizeof(Record)) return nullptr;
+    return reinterpret_cast<const Record*>(static_cast<const char*>(at_) + offset);
+  }
+
+ private:
+  void* at_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+struct ProgramFacts {
+  bool is_program = false;
+  bool has_interpreter = false;  // the dynamic loader
+  bool needs_cudart = false;
+  bool has_device_code = false;
+};
+
+const char* text_in(const MappedFile& file, const Elf64_Shdr& strings, std::uint64_t offset) {
+  if (offset >= strings.sh_size || !file.at<char>(strings.sh_offset, strings.sh_size)) return "";
+  const char* text = file.at<char>(strings.sh_offset + offset);
+  return std::memchr(text, 0, strings.sh_size - offset) ? text : "";
+}
+
+void read_dynamic(const MappedFile& file, const Elf64_Shdr& section, const Elf64_Shdr& strings,
+                  ProgramFacts& facts) {
+  const auto count = section.sh_size / sizeof(Elf64_Dyn);
+  const auto* entry = file.at<Elf64_Dyn>(section.sh_offset, count);
+  for (std::uint64_t i = 0; entry && i < count; ++i) {
+    if (entry[i].d_tag != DT_NEEDED) continue;
+    if (std::strncmp(text_in(file, strings, entry[i].d_un.d_val), "libcudart.", 10) == 0)
+      facts.needs_cudart = true;
+  }
+}
+
+ProgramFacts read_program(const MappedFile& file) {
+  ProgramFacts facts;
+  const auto* header = file.at<Elf64_Ehdr>(0);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+      header->e_ident[EI_CLASS] != ELFCLASS64)
+    return facts;
+  facts.is_program = header->e_type == ET_EXEC || header->e_type == ET_DYN;
+  const auto* segments = file.at<Elf64_Phdr>(header->e_phoff, header->e_phnum);
+  for (int i = 0; segments && i < header->e_phnum; ++i)
+    facts.has_interpreter |= segments[i].p_type == PT_INTERP;
+  const auto* sections = file.at<Elf64_Shdr>(header->e_shoff, header->e_shnum);
+  if (!sections || header->e_shstrndx >= header->e_shnum) return facts;
+  for (int i = 0; i < header->e_shnum; ++i) {
+    const std::string name = text_in(file, sections[header->e_shstrndx], sections[i].sh_name);
+    facts.has_device_code |= name == ".nv_fatbin" || name == ".nvFatBinSegment";
+    if (sections[i].sh_type == SHT_DYNAMIC && sections[i].sh_link < header->e_shnum) {
+      read_dynamic(file, sections[i], sections[sections[i].sh_link], facts);
+    }
+  }
+  return facts;
+}
+
+}  // namespace
+
+std::optional<fs::path> find_program(const std::string& word) {
+  if (word.find('/') != std::string::npos)
+    return fs::exists(word) ? std::optional<fs::path>(word) : std::nullopt;
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const fs::path candidate = fs::path(folder.empty() ? "." : folder) / word;
+    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate)) return candidate;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> why_not_emulated(const fs::path& program) {
+  const MappedFile file(program);
+  const ProgramFacts facts = read_program(file);
+  if (!facts.is_program) return std::nullopt;
+  if (!facts.has_interpreter) {
+    return fmt::format(
+        "{} is linked statically: the dynamic loader has no part in starting it, so no library can "
+        "be put "
+        "under it. Link it dynamically, with the shared CUDA runtime (nvcc -cudart shared)",
+        program.string());
+  }
+  if (facts.has_device_code && !facts.needs_cudart) {
+    return fmt::format(
+        "{} has the CUDA runtime linked into it (nvcc's default): its calls never leave the "
+        "program, so no "
+        "library can be put under them. Link it with the shared runtime (nvcc -cudart shared; in "
+        "CMake, "
+        "CUDA_RUNTIME_LIBRARY Shared)",
+        program.string());
+  }
+  return std::nullopt;
+}
+
+}  // namespace peakbench::emulator

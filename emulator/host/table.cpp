@@ -1,0 +1,99 @@
+// What `peakbench emulate` prints.
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "host/process_report.h"
+#include "host/run_emulated.h"
+
+namespace peakbench::emulator {
+namespace {
+
+std::string gib(std::uint64_t bytes) {
+  return fmt::format("{:.3f} GiB", static_cast<double>(bytes) / (1ull << 30));
+}
+
+std::string times(std::uint64_t calls) {
+  return fmt::format("{} call{}", calls, calls == 1 ? "" : "s");
+}
+
+void add_devices(std::string& out, const Ledger& ledger) {
+  for (unsigned i = 0; i < std::min<unsigned>(ledger.device_count, kLedgerDevices); ++i) {
+    const LedgerDevice& device = ledger.devices[i];
+    if (!device.allocations && !device.refused_allocations) continue;
+    out += fmt::format(
+        "  cuda:{}  peak {} of {}  ({} bytes; by cudaMalloc {}, by virtual memory {})\n", i,
+        gib(device.peak_used_bytes), gib(device.total_bytes), device.peak_used_bytes,
+        gib(device.peak_malloc_bytes), gib(device.peak_virtual_bytes));
+    if (device.refused_allocations) {
+      out += fmt::format("          out of memory {} times; the largest that was refused: {}\n",
+                         device.refused_allocations, gib(device.largest_refused_bytes));
+    }
+  }
+  if (ledger.peak_pinned_bytes)
+    out += fmt::format("  pinned  peak {} of page-locked host memory\n",
+                       gib(ledger.peak_pinned_bytes));
+}
+
+void add_read_backs(std::string& out, const Ledger& ledger) {
+  for (unsigned i = 0; i < std::min<unsigned>(ledger.read_back_count, kLedgerRows); ++i) {
+    const LedgerReadBack& row = ledger.read_backs[i];
+    out += fmt::format("  read back  {}{} in {}: {}, {} bytes; {} zeros\n",
+                       row.operation[0] ? std::string(row.operation) + ", " : "", row.function,
+                       row.library, times(row.calls), row.bytes,
+                       row.zero_calls == 0 ? "none answered with"
+                       : row.zero_calls == row.calls
+                           ? "all answered with"
+                           : fmt::format("{} answered with", row.zero_calls));
+  }
+}
+
+void add_names(std::string& out, const char* what, const LedgerNames& names) {
+  for (unsigned i = 0; i < std::min<unsigned>(names.count, kLedgerRows); ++i) {
+    out += fmt::format("  {}  {}: {}\n", what, names.rows[i].name, times(names.rows[i].calls));
+  }
+}
+
+std::string ending(int wait_status) {
+  if (WIFSIGNALED(wait_status)) {
+    return fmt::format("The program was ended by signal {} ({}).\n", WTERMSIG(wait_status),
+                       strsignal(WTERMSIG(wait_status)));
+  }
+  return fmt::format("The program's exit code: {}.\n", WEXITSTATUS(wait_status));
+}
+
+}  // namespace
+
+std::string emulation_table(const Card& card, const std::vector<const Ledger*>& ledgers,
+                            int wait_status) {
+  std::string out = fmt::format(
+      "\nEmulated card {} ({}, {}): memory as PyTorch asked for it, values undefined, no times.\n",
+      card.spec, card.facts.name, gib(card.facts.total_memory_bytes));
+  bool used = false;
+  for (const Ledger* ledger : ledgers) {
+    if (!used_the_card(*ledger) && !ledger->refused.count) continue;
+    used |= used_the_card(*ledger);
+    out += fmt::format("process {}{}  {}\n", ledger->pid,
+                       ledger->finished ? "" : " (did not end by itself)", ledger->command);
+    add_devices(out, *ledger);
+    add_read_backs(out, *ledger);
+    add_names(out, "refused", ledger->refused);
+    add_names(out, "unmodelled", ledger->unmodelled);
+    out += fmt::format("  {} kernel launches, none run\n", ledger->kernel_launches);
+  }
+  if (!used && !ledgers.empty()) {
+    out +=
+        "The program asked which cards there are, and then took no memory and started no kernel on "
+        "one.\n";
+  } else if (!used) {
+    out +=
+        "The program did not use CUDA, or not through libraries that can be replaced: a CUDA "
+        "runtime linked into a program "
+        "or a library is out of reach.\n";
+  }
+  return out + ending(wait_status);
+}
+
+}  // namespace peakbench::emulator
