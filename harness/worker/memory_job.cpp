@@ -1,10 +1,14 @@
 #include <ATen/ATen.h>
 #include <sys/resource.h>
 
+#include <filesystem>
+#include <unordered_map>
+
 #include "device/operator_labels.h"
 #include "peakbench/errors.h"
 #include "result/errors.h"
 #include "trace/anatomy.h"
+#include "trace/snapshot_export.h"
 #include "trace/trace_file.h"
 #include "worker/engine.h"
 #include "worker/equivalence.h"
@@ -63,14 +67,23 @@ class TracedRun {
     device::forget_sequence_numbers();
     const at::Tensor loss = session_.training->step(
         session_.batch, [&](trace::Phase phase) { enter(phase, static_cast<std::int32_t>(step)); });
-    session_.training->recipe().update_rule->visit_state(
-        [&](const at::Tensor&, const std::string& name, const at::Tensor& state) {
-          recorder_.name_storage(state, StorageRole::kOptimizerState, name);
-        });
+    name_optimizer_state();
     device_->synchronise();
     device_->check(recorder_.allocated_bytes(), "the end of step " + std::to_string(step));
     // A loss on an emulated card is undefined, and reading it would be a read-back.
     if (!device_->emulated()) result_.losses.push_back(loss.item<double>());
+  }
+
+  // `encoder.ln.weight.exp_avg`, so that what is alive at the peak can be told apart.
+  void name_optimizer_state() {
+    std::unordered_map<const c10::TensorImpl*, std::string> owners;
+    for (const auto& parameter : session_.training->parameters())
+      owners[parameter.tensor.unsafeGetTensorImpl()] = parameter.name + ".";
+    session_.training->recipe().update_rule->visit_state(
+        [&](const at::Tensor& parameter, const std::string& name, const at::Tensor& state) {
+          recorder_.name_storage(state, StorageRole::kOptimizerState,
+                                 owners[parameter.unsafeGetTensorImpl()] + name);
+        });
   }
 
   void enter(trace::Phase phase, std::int32_t step) {
@@ -124,11 +137,19 @@ class TracedRun {
   void finish() {
     report({"write", 0, job_.steps, recorder_.allocated_bytes(), recorder_.peak_bytes()});
     const trace::Trace trace = recorder_.take();
-    if (!job_.trace_path.empty()) trace::write_trace(trace, job_.trace_path);
+    if (!job_.trace_path.empty()) write_files(trace);
     if (result_.status != result::Status::kOk) return;
     result_.memory = trace::summarise(trace);
     result_.memory->steps = job_.steps;
     result_.memory->worker_peak_rss_bytes = peak_rss_bytes();
+  }
+
+  // The trace, and beside it the same for PyTorch's own tools.
+  void write_files(const trace::Trace& trace) const {
+    trace::write_trace(trace, job_.trace_path);
+    const auto snapshot =
+        std::filesystem::path(job_.trace_path).replace_filename("snapshot.pickle");
+    trace::write_memory_snapshot(trace, trace::lifetimes(trace), snapshot.string());
   }
 
   const result::Job& job_;
