@@ -96,12 +96,23 @@ def scan(torch_dir):
     if uncovered:
         sys.exit("error: this LibTorch uses libraries that the emulated card has no stand-in for:\n  " + "\n  ".join(uncovered) +
                  "\nAdd them to LIBRARIES in emulator/generate.py and give each its folder.")
+    libraries["driver"]["functions"] |= driver_functions(torch_dir)
     for library, known in libraries.items():
         if not known["soname"]:
             known["soname"] = LIBRARIES[library]["stem"] + ".so"
         known["functions"] |= vendor_functions(torch_dir, known["soname"])
         known["functions"] = sorted(known["functions"])
     return {"libraries": libraries, "architectures": architectures(torch_dir), "versions": versions(torch_dir)}
+
+
+def driver_functions(torch_dir):
+    """What LibTorch asks of the driver by name and cannot do without: it looks all of them up before it uses one."""
+    header = (torch_dir / "include/c10/cuda/driver_api.h").read_text()
+    required = re.search(r"#define C10_LIBCUDA_DRIVER_API_REQUIRED\(_\)((?:.*\\\n)*.*)", header)
+    if not required:
+        sys.exit(f"error: {torch_dir}/include/c10/cuda/driver_api.h: no list C10_LIBCUDA_DRIVER_API_REQUIRED, which names what "
+                 "this LibTorch asks of the driver.")
+    return set(re.findall(r"_\((cu\w+),", required[1]))
 
 
 def vendor_functions(torch_dir, soname):

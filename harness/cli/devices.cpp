@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "host/card.h"
+#include "launch/device_environment.h"
 #include "launch/host.h"
 #include "reports/format.h"
 #include "result/errors.h"
@@ -53,19 +55,54 @@ std::vector<DeviceFound> devices_of_this_machine() {
   return found;
 }
 
-plan::DeviceHook device_hook() {
-  return [](const std::string& device) -> std::vector<std::string> {
-    std::vector<std::string> here{"cpu"};
-    for (std::size_t i = 0; i < cards().size(); ++i) here.push_back(fmt::format("cuda:{}", i));
-    if (device == "auto")
-      return here.size() == 1 ? here : std::vector<std::string>(here.begin() + 1, here.end());
-    const bool card = device.rfind("cuda:", 0) == 0;
-    if (card && std::find(here.begin(), here.end(), device) == here.end())
-      throw ConfigError(fmt::format(
-          "device \"{}\": this machine has no such CUDA card (`peakbench list devices` shows what "
-          "it has)",
-          device));
-    return {device};
+std::vector<DeviceFound> emulated_devices() {
+  std::vector<DeviceFound> found;
+  try {
+    for (const auto& card : emulator::list_cards(emulator::find_installation())) {
+      auto title = fmt::format("{}, {} GiB, compute capability {}", card.title,
+                               reports::gib(static_cast<std::int64_t>(card.total_memory_bytes)),
+                               card.compute_capability);
+      if (!card.served) title += ": refused, " + card.reason;
+      found.push_back({"emulated:" + card.id, std::move(title)});
+    }
+  } catch (const ConfigError&) {  // not installed: `doctor` says so
+  }
+  return found;
+}
+
+namespace {
+
+std::string default_emulated(const std::string& card) {
+  return "emulated:" + (card.empty() ? "h100-80gb" : card);
+}
+
+[[noreturn]] void refuse_card(const std::string& device, std::size_t count) {
+  const std::string here = count == 0   ? "this machine has no CUDA card that its driver shows"
+                           : count == 1 ? "this machine has one CUDA card, cuda:0"
+                                        : fmt::format("this machine has {} CUDA cards", count);
+  throw ConfigError(fmt::format(
+      "device \"{}\": {}. For memory without a card: --device emulated:h100-80gb. `peakbench "
+      "list devices` shows what there is, `peakbench doctor` what is missing.",
+      device, here));
+}
+
+}  // namespace
+
+plan::DeviceHook device_hook(const std::string& card) {
+  return [card](const std::string& device) -> std::vector<std::string> {
+    std::vector<std::string> real;
+    for (std::size_t i = 0; i < cards().size(); ++i) real.push_back(fmt::format("cuda:{}", i));
+    std::vector<std::string> devices{device};
+    if (device == "auto") {
+      devices = real;
+      if (real.empty()) devices = {plan::normal_device(default_emulated(card)), "cpu"};
+    }
+    for (const auto& one : devices) {
+      if (launch::is_emulated(one)) launch::check_emulated(one);
+      if (one.rfind("cuda:", 0) == 0 && std::find(real.begin(), real.end(), one) == real.end())
+        refuse_card(one, real.size());
+    }
+    return devices;
   };
 }
 

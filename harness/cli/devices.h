@@ -15,8 +15,13 @@ struct DeviceFound {
 
 std::vector<DeviceFound> devices_of_this_machine();
 
-// What a device as typed stands for here: `auto` is every card, or the CPU where there is none.
-// The hook throws ConfigError for a card that this machine does not have.
-plan::DeviceHook device_hook();
+// The cards that can be emulated here: emulated:h100-80gb, ... Empty where the stand-ins are not
+// installed.
+std::vector<DeviceFound> emulated_devices();
+
+// What a device as typed stands for here: `auto` is every card; where there is none, the emulated
+// `card` for memory and the CPU for throughput. The hook throws ConfigError for a card that this
+// machine does not have or cannot emulate.
+plan::DeviceHook device_hook(const std::string& card);
 
 }  // namespace peakbench::cli

@@ -156,12 +156,16 @@ int list_entries(World& world, const ListArguments& arguments, Kind kind) {
 
 int list_devices(World& world, const ListArguments& arguments) {
   Json all = Json::array();
-  for (const auto& device : devices_of_this_machine()) {
-    if (arguments.json)
-      all.push_back({{"id", device.id}, {"title", device.title}});
-    else
-      world.out << fmt::format("{:<20} {}\n", device.id, device.title);
-  }
+  const auto add = [&](const std::vector<DeviceFound>& devices, bool emulated) {
+    for (const auto& device : devices) {
+      if (arguments.json)
+        all.push_back({{"id", device.id}, {"title", device.title}, {"emulated", emulated}});
+      else
+        world.out << fmt::format("{:<26} {}\n", device.id, device.title);
+    }
+  };
+  add(devices_of_this_machine(), false);
+  add(emulated_devices(), true);
   if (arguments.json) world.out << all.dump(2) << "\n";
   return kDone;
 }

@@ -21,6 +21,7 @@ constexpr const char* kFooter = R"(Examples:
   peakbench list strategies
   peakbench report results/vit --format html
   peakbench doctor
+  peakbench emulate --card h100-80gb -- python3 train.py
 
 Exit codes: 0 done, whatever the cases' outcomes; 1 internal error; 2 unusable input (also: every case
 conflicts); 3 no case ended ok; 130 interrupted, the report of what was done is written.
@@ -91,7 +92,8 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   const std::vector<std::pair<std::string, Command>> commands{{"run", add_run(app, world, typed)},
                                                               {"list", add_list(app, world)},
                                                               {"report", add_report(app, world)},
-                                                              {"doctor", add_doctor(app, world)}};
+                                                              {"doctor", add_doctor(app, world)},
+                                                              {"emulate", add_emulate(app)}};
   // `help COMMAND` as people type it.
   auto words = arguments;
   if (!words.empty() && words[0] == "help") {

@@ -75,7 +75,8 @@ class RunCommand {
 
   int go() {
     const auto plugins = find_plugins(world_, arguments_.plugins);
-    const auto plan = plan::make_plan(make_request(arguments_), plugins, device_hook());
+    const auto plan =
+        plan::make_plan(make_request(arguments_), plugins, device_hook(arguments_.card));
     if (arguments_.dry_run) {
       world_.out << (arguments_.json ? plan_as_json(plan) : plan_as_text(plan));
       return kDone;

@@ -116,6 +116,21 @@ void take_memory(const CaseOrder& order, const WorkerReport& report, CaseResult&
   result.ranks = {rank};
 }
 
+// An emulated card can be as large as the case asks for: run it again and see.
+void find_needed_bytes(const CaseOrder& order, Runner& runner, const CaseListener& listener,
+                       CaseResult& result) {
+  if (result.status != Status::kOutOfMemory || !result.out_of_memory) return;
+  if (!is_emulated(order.planned->spec.device)) return;
+  auto worker = make_order(order, JobMode::kMemory);
+  worker.environment = unlimited_environment_for(order.planned->spec.device);
+  worker.job.trace_path.clear();  // the trace of the failure stays
+  const auto report = runner.run(worker, listening(listener, JobMode::kMemory));
+  result.wall_ns += report.wall_ns;
+  if (const auto& memory = report.result.memory)
+    result.out_of_memory->needed_bytes =
+        memory->peak_reserved_bytes.value_or(memory->peak_allocated_bytes);
+}
+
 // A throughput worker that failed makes the case fail, but takes nothing from what the memory
 // worker measured.
 void take_failure(const WorkerReport& report, CaseResult& result) {
@@ -172,6 +187,7 @@ CaseEnd run_case(const CaseOrder& order, Runner& runner, const CaseListener& lis
       return end;
     }
     take_memory(order, report, end.result);
+    find_needed_bytes(order, runner, listener, end.result);
   }
   if (end.result.status != Status::kOk) {
     end.result.throughput_reason = "the memory worker ended " + to_string(end.result.status);

@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 #include <sys/resource.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <unordered_map>
 
@@ -27,6 +28,21 @@ std::int64_t peak_rss_bytes() {
 }
 
 const char* word(trace::Phase phase) { return trace::to_string(phase); }
+
+std::string gib(std::int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f GiB", static_cast<double>(bytes) / (1LL << 30));
+  return text;
+}
+
+std::string in_words(const result::OutOfMemory& failure) {
+  std::string words = "asked for " + gib(failure.requested_bytes) + " in " + failure.phase;
+  if (!failure.module.empty()) words += ", " + failure.module;
+  if (!failure.op.empty()) words += ", " + failure.op;
+  words += ", with " + gib(failure.allocated_bytes) + " allocated";
+  if (failure.limit_bytes > 0) words += " of " + gib(failure.limit_bytes);
+  return words;
+}
 
 // The case's steps under the recorder.
 class TracedRun {
@@ -98,6 +114,7 @@ class TracedRun {
     result_.status = result::Status::kOutOfMemory;
     result_.out_of_memory = device_->last_out_of_memory();
     recorder_.describe_place(*result_.out_of_memory);
+    result_.reason = in_words(*result_.out_of_memory);
   }
 
   // A call that the emulated card refused leaves the case without a trustworthy figure.

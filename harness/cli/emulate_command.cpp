@@ -1,0 +1,38 @@
+// `peakbench emulate`: any program that uses PyTorch with CUDA, on a card that is not there.
+#include <memory>
+
+#include "cli/commands.h"
+#include "host/run_emulated.h"
+
+namespace peakbench::cli {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  peakbench emulate --card h100-80gb -- python3 train.py
+  peakbench emulate --card a100-40gb,memory=20GiB --json took.json -- python3 train.py --batch 8
+  peakbench emulate --card h100-80gb,count=8 -- torchrun --nproc-per-node 8 train.py
+
+Memory is PyTorch's own; kernels do nothing, so values and times mean nothing (docs/emulator.md).
+`peakbench list devices` shows the cards.
+Exit code: the program's; 128 + N when signal N ended it; 2 when there was nothing to run.)";
+
+}  // namespace
+
+Command add_emulate(CLI::App& app) {
+  auto* command = app.add_subcommand(
+      "emulate", "Run any PyTorch program on an emulated CUDA card and say what it took of it");
+  command->footer(kFooter);
+  const auto request = std::make_shared<emulator::EmulateRequest>();
+  command
+      ->add_option("--card", request->card,
+                   "Card: h100-80gb (default), h100-80gb,memory=60GiB,count=8, or a JSON file")
+      ->type_name("CARD");
+  command->add_option("--json", request->json_path, "Write the figures to this file too")
+      ->type_name("FILE");
+  command->add_option("program", request->command, "The program and its arguments, after --")
+      ->required()
+      ->type_name("PROGRAM ARG");
+  return [request] { return emulator::run_emulated(*request); };
+}
+
+}  // namespace peakbench::cli
