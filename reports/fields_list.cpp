@@ -93,6 +93,55 @@ std::vector<Field> space_fields() {
           text("reserved_bytes", "The exact count")};
 }
 
+Field timeline_field() {
+  return object(
+      "timeline",
+      "The case's memory over all its events; in a box 1000 wide and high, the table's widest bar "
+      "at the top",
+      {list("areas", "Categories, the topmost first: each path covers what lies under it, too",
+            {text("label", "The category in words"), text("colour", "A class for the palette"),
+             text("path", "An SVG path")}),
+       list("bands", "Phases in order",
+            {text("phase", "build, forward, backward, optimizer_step"), text("label", "In words"),
+             text("step", "1-based; empty while building"),
+             flag("starts_step", "A step begins here"), text("x", "Where it begins"),
+             text("width", "How wide it is")}),
+       text("events", "How many allocations and frees"),
+       text("peak_event", "The event of the peak"), text("peak_x", "The peak's place"),
+       text("peak_y", "The peak's place")});
+}
+
+Field alive_field() {
+  return object(
+      "alive", "What was alive at the peak",
+      {text("event", "The event"), text("count", "How many allocations"),
+       list("tree", "Modules, operators, allocations, flattened: from one per cent of the peak",
+            {text("depth", "0 is outermost"), text("kind", "module, operator, allocation, rest"),
+             text("label", "Its name"), text("colour", "Allocations: a class for the palette"),
+             text("gib", "GiB"), text("bytes", "The exact count"), text("percent", "Of the peak"),
+             text("count", "Allocations at or below it"), flag("several", "More than one")}),
+       list(
+           "largest", "The largest single allocations",
+           {text("name", "Its name, empty where it has none"), text("module", "Where"),
+            text("op", "By which operator"), text("category", "In words"),
+            text("colour", "A class for the palette"), text("phase", "The phase that allocated it"),
+            text("shape", "Where known"), text("dtype", "Where known"), text("gib", "GiB"),
+            text("bytes", "The exact count"), text("percent", "Of the peak")})});
+}
+
+Field waterfall_field() {
+  return object(
+      "waterfall", "From the reference's peak to this one's, exactly; absent for the reference",
+      {text("from_gib", "The reference's peak"), text("from_width", "As a fraction of the widest"),
+       text("to_gib", "This peak"), text("to_width", "As a fraction of the widest"),
+       list("steps", "Savings first, then what was added",
+            {text("category", "In words"), text("colour", "A class for the palette"),
+             text("phase", "The phase that allocated it"), text("gib", "Signed GiB"),
+             text("bytes", "Signed exact bytes"), flag("less", "A saving"),
+             text("start", "Where its bar starts, 0 to 1"),
+             text("width", "How wide it is, 0 to 1")})});
+}
+
 std::vector<Field> row_fields() {
   return {text("index", "0-based, within the table"),
           text("number", "1-based, within the table"),
@@ -150,6 +199,11 @@ std::vector<Field> row_fields() {
           text("wall", "Start of its first process to the end of its last"),
           text("trace", "Its trace, relative to the run folder"),
           text("trace_note", "Why its trace is not shown"),
+          timeline_field(),
+          alive_field(),
+          waterfall_field(),
+          text("why", "Why the strategy lowered the peak, or did not, in a sentence or two"),
+          text("data", "HTML: the packed trace for the interactive chart (reports/trace_data.h)"),
           list("emulation", "What the emulated card could not answer", fact_fields())};
 }
 
@@ -187,61 +241,69 @@ std::vector<Field> best_fields() {
 }
 
 std::vector<Field> group_fields() {
-  return {text("index", "0-based"),
-          text("anchor", "An id for links and file names"),
-          text("model", "Model and options"),
-          text("device", "As in the case id"),
-          text("dtype", "The weights' dtype"),
-          text("batch_size", "Samples a step"),
-          text("sequence_length", "Tokens a sample; empty where there are none"),
-          text("run_title", "Its run, where the report has several"),
-          text("reference", "The stack that differences are against"),
-          flag("has_reference", "The reference ran to its end"),
-          flag("emulated", "Figures from an emulated card"),
-          text("card", "The emulated card"),
-          flag("has_throughput", "Some case was timed"),
-          flag("has_tokens", "Some case has tokens a second"),
-          flag("has_published", "Some case has a published peak"),
-          flag("has_published_throughput", "Some case has published throughput"),
-          flag("has_reserved", "Some case has reserved memory"),
-          flag("has_equivalence", "Some case's training was compared"),
-          flag("has_bars", "Some case has a peak by category"),
-          flag("has_spaces", "Some case used more than one space"),
-          text("row_count", "How many rows"),
-          object("lowest", "The case with the least memory", best_fields()),
-          object("lowest_same",
-                 "The least memory among those that train as the reference does; absent where "
-                 "`lowest` does",
-                 best_fields()),
-          object("fastest", "The case with the least step time",
-                 {text("strategy", "The stack"), text("step_ms", "Its median step"),
-                  flag("is_reference", "It is the reference"),
-                  text("percent", "Against the reference, signed")}),
-          text("axis_gib", "The largest peak, for the bars' axis"),
-          list("bar_ticks", "Ticks of the bars' axis", tick_fields()),
-          list("rows", "The cases, failed ones too", row_fields()),
-          list("categories", "The legend: categories that occur, in the order of the bars",
-               {text("category", "Its name in run.json"), text("label", "In words"),
-                text("colour", "A class for the palette"),
-                text("column", "Its place in a legend of five columns, 0 to 4"),
-                text("line", "Its line in such a legend")}),
-          text("peak_picture", "Markdown: file name of the bars; empty where there are none"),
-          text("pareto_picture",
-               "Markdown: file name of memory against throughput; empty where there is none"),
-          object("pareto", "Memory against throughput; absent with fewer than two timed cases",
-                 pareto_fields())};
+  return {
+      text("index", "0-based"),
+      text("anchor", "An id for links and file names"),
+      text("model", "Model and options"),
+      text("device", "As in the case id"),
+      text("dtype", "The weights' dtype"),
+      text("batch_size", "Samples a step"),
+      text("sequence_length", "Tokens a sample; empty where there are none"),
+      text("run_title", "Its run, where the report has several"),
+      text("reference", "The stack that differences are against"),
+      flag("has_reference", "The reference ran to its end"),
+      flag("emulated", "Figures from an emulated card"),
+      text("card", "The emulated card"),
+      flag("has_throughput", "Some case was timed"),
+      flag("has_tokens", "Some case has tokens a second"),
+      flag("has_published", "Some case has a published peak"),
+      flag("has_published_throughput", "Some case has published throughput"),
+      flag("has_reserved", "Some case has reserved memory"),
+      flag("has_equivalence", "Some case's training was compared"),
+      flag("has_bars", "Some case has a peak by category"),
+      flag("has_timelines", "Some case has a timeline"),
+      flag("has_whys", "Some case has a `why`"),
+      flag("has_data", "Some case has `data`"),
+      text("timeline_picture", "Markdown: file name of the timelines; empty where there are none"),
+      flag("has_spaces", "Some case used more than one space"),
+      text("row_count", "How many rows"),
+      object("lowest", "The case with the least memory", best_fields()),
+      object("lowest_same",
+             "The least memory among those that train as the reference does; absent where "
+             "`lowest` does",
+             best_fields()),
+      object("fastest", "The case with the least step time",
+             {text("strategy", "The stack"), text("step_ms", "Its median step"),
+              flag("is_reference", "It is the reference"),
+              text("percent", "Against the reference, signed")}),
+      text("axis_gib", "The largest peak, for the bars' axis"),
+      list("bar_ticks", "Ticks of the bars' axis", tick_fields()),
+      list("rows", "The cases, failed ones too", row_fields()),
+      list("categories", "The legend: categories that occur, in the order of the bars",
+           {text("category", "Its name in run.json"), text("label", "In words"),
+            text("colour", "A class for the palette"),
+            text("column", "Its place in a legend of five columns, 0 to 4"),
+            text("line", "Its line in such a legend")}),
+      text("peak_picture", "Markdown: file name of the bars; empty where there are none"),
+      text("pareto_picture",
+           "Markdown: file name of memory against throughput; empty where there is none"),
+      object("pareto", "Memory against throughput; absent with fewer than two timed cases",
+             pareto_fields())};
 }
 
 Field make_root() {
   return object(
       "", "",
-      {text("title", "The run's title"), text("created", "When, for people"),
+      {text("title", "The run's title"),
+       text("created", "When, for people"),
        text("created_iso", "When, RFC 3339"),
        flag("interrupted", "Some run was stopped before its end"),
        flag("several_runs", "The report joins several runs"),
-       text("case_count", "Cases with an outcome"), text("ok_count", "Of these, `ok`"),
+       text("case_count", "Cases with an outcome"),
+       text("ok_count", "Of these, `ok`"),
        text("failed_count", "Of these, not `ok`; empty if none"),
-       text("pending_count", "Planned and not run; empty if none"), list("pending", "Their ids"),
+       text("pending_count", "Planned and not run; empty if none"),
+       list("pending", "Their ids"),
        flag("has_emulated", "Some figures come from an emulated card"),
        flag("has_measured", "Some figures come from a real device"),
        flag("has_sources", "Some published figure is shown"),
@@ -258,6 +320,10 @@ Field make_root() {
              text("schema_version", "Of run.json"),
              list("environment", "Where it ran", fact_fields()),
              list("settings", "How it was measured", fact_fields())}),
+       object("charts",
+              "HTML: the library of the interactive chart; absent where Peakbench was built "
+              "without it",
+              {text("script", "Its source"), text("licence", "Its licence")}),
        list(
            "not_measured", "What was not measured, and why",
            {text("what", "What is missing"), text("reason", "Why"), text("count", "How many cases"),

@@ -1,7 +1,9 @@
 #include "reports/report.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <system_error>
 
 #include "reports/fields.h"
@@ -18,13 +20,31 @@ using Files = std::map<std::string, std::string>;
 void render_pictures(const Templates& templates, const nlohmann::json& view, Files& files) {
   const Field& scope = *published_fields().find("groups");
   for (const nlohmann::json& group : view["groups"]) {
-    for (const char* kind : {"peak", "pareto"}) {
+    for (const char* kind : {"peak", "timeline", "pareto"}) {
       const auto name = group[std::string(kind) + "_picture"].get<std::string>();
       if (name.empty()) continue;
       files[name] = templates.render(std::string("markdown/") + kind + ".svg.mustache", group,
                                      scope, Escape::kHtml);
     }
   }
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The chart library lies beside the templates (reports/CMakeLists.txt); without it pages have no
+// interactive chart.
+nlohmann::json charts_view(const ReportOptions& options) {
+  const fs::path folder = fs::path(options.builtin_template_directory).parent_path() / "charts";
+  const std::string script = text_of(folder / "d3.js");
+  if (script.empty() || script.find("</script") != std::string::npos) return false;
+  return {{"script", script}, {"licence", text_of(folder / "licence.txt")}};
+}
+
+bool wants(const ReportOptions& options, const char* format) {
+  return std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end();
 }
 
 [[noreturn]] void cannot_write(const fs::path& path, const std::string& why) {
@@ -54,10 +74,14 @@ std::string folder_of(const std::string& run_path) {
 }  // namespace
 
 std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
-                                          const std::vector<std::string>& /*folders*/,
+                                          const std::vector<std::string>& folders,
                                           const ReportOptions& options) {
   const Templates templates(options.template_directory, options.builtin_template_directory);
-  const nlohmann::json view = make_view(runs);
+  const nlohmann::json charts =
+      wants(options, "html") ? charts_view(options) : nlohmann::json(false);
+  const Anatomies anatomies = read_anatomies(runs, folders, charts.is_object());
+  nlohmann::json view = make_view(runs, anatomies);
+  view["charts"] = charts;
   const Field& scope = published_fields();
   Files files;
   for (const std::string& format : options.formats) {

@@ -113,12 +113,14 @@ json fastest_view(const CaseResult* fastest, const Group& group) {
           {"percent", fastest == group.reference ? "" : step_against_reference(*fastest, group)}};
 }
 
-json rows_view(const Group& group, std::size_t index, Sources& sources) {
+json rows_view(const Group& group, std::size_t index, const Anatomies& anatomies,
+               Sources& sources) {
   const CaseResult* lowest = least(group, peak_of);
   const CaseResult* fastest = least(group, step_of);
   json rows = json::array();
   for (std::size_t i = 0; i < group.cases.size(); ++i) {
     json row = row_view(*group.cases[i], group, sources);
+    add_anatomy(*group.cases[i], group, anatomies, row);
     row["index"] = std::to_string(i);
     row["number"] = std::to_string(i + 1);
     row["anchor"] = "group-" + std::to_string(index + 1) + "-" + std::to_string(i + 1);
@@ -147,14 +149,21 @@ json group_flags(const Group& group, const json& rows) {
           {"has_reserved", some("reserved")},
           {"has_equivalence", some("equivalence")},
           {"has_bars", some("segments")},
+          {"has_timelines", any(rows,
+                                [](const json& row) {
+                                  return row.contains("timeline") && row["timeline"].is_object();
+                                })},
+          {"has_whys", some("why")},
+          {"has_data", some("data")},
           {"has_spaces", any(group.cases, [](const CaseResult* c) {
              return c->memory && c->memory->spaces.size() > 1;
            })}};
 }
 
-json group_view(const Group& group, std::size_t index, bool several_runs, Sources& sources) {
+json group_view(const Group& group, std::size_t index, bool several_runs,
+                const Anatomies& anatomies, Sources& sources) {
   const result::CaseSpec& spec = group.cases.front()->spec;
-  json rows = rows_view(group, index, sources);
+  json rows = rows_view(group, index, anatomies, sources);
   json view = group_flags(group, rows);
   const auto number = std::to_string(index + 1);
   const std::string stem = number + "-" + file_stem(selection_text(spec.model));
@@ -182,6 +191,7 @@ json group_view(const Group& group, std::size_t index, bool several_runs, Source
   view["categories"] = legend(group);
   view["pareto"] = pareto_view(group);
   if (view["has_bars"].get<bool>()) view["peak_picture"] = "peak-" + stem + ".svg";
+  if (view["has_timelines"].get<bool>()) view["timeline_picture"] = "timeline-" + stem + ".svg";
   if (view["pareto"].is_object()) view["pareto_picture"] = "pareto-" + stem + ".svg";
   view["rows"] = std::move(rows);
   return view;
@@ -256,13 +266,13 @@ std::string Sources::number(const result::Published& published) {
   return number;
 }
 
-nlohmann::json make_view(const std::vector<Run>& runs) {
+nlohmann::json make_view(const std::vector<Run>& runs, const Anatomies& anatomies) {
   json view = json::object();
   const bool several = runs.size() > 1;
   Sources sources;
   json groups = json::array();
   for (const Group& group : group_cases(runs))
-    groups.push_back(group_view(group, groups.size(), several, sources));
+    groups.push_back(group_view(group, groups.size(), several, anatomies, sources));
   json run_views = json::array();
   for (const Run& run : runs) run_views.push_back(run_view(run));
   view["title"] = runs.empty() ? "" : printable(runs.front().title);
@@ -275,7 +285,7 @@ nlohmann::json make_view(const std::vector<Run>& runs) {
   view["sources"] = sources.view();
   view["has_sources"] = !view["sources"].empty();
   view["runs"] = std::move(run_views);
-  view["not_measured"] = not_measured_view(runs);
+  view["not_measured"] = not_measured_view(runs, anatomies);
   view["has_not_measured"] = !view["not_measured"].empty();
   return complete(view, published_fields());
 }

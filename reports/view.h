@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "reports/trace_view.h"
 #include "result/run.h"
 
 namespace peakbench::reports {
 
-nlohmann::json make_view(const std::vector<result::Run>& runs);
+// Without `anatomies` nothing of any trace is shown.
+nlohmann::json make_view(const std::vector<result::Run>& runs, const Anatomies& anatomies = {});
 
 // The parts, each in a source of its own.
 struct Group {
@@ -40,7 +42,10 @@ nlohmann::json pareto_view(const Group& group);  // false with fewer than two po
 nlohmann::json ticks_view(double low, double high,
                           int about);  // round values between, placed 0 to 1
 nlohmann::json run_view(const result::Run& run);
-nlohmann::json not_measured_view(const std::vector<result::Run>& runs);
+nlohmann::json not_measured_view(const std::vector<result::Run>& runs, const Anatomies& anatomies);
+// Adds what is known from the case's trace, and what from the reference's beside it.
+void add_anatomy(const result::CaseResult& result, const Group& group, const Anatomies& anatomies,
+                 nlohmann::json& row);
 // Any JSON as named facts, nested names joined; `_bytes` and `_ns` in people's units.
 nlohmann::json facts_view(const nlohmann::ordered_json& object);
 

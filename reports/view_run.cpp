@@ -116,10 +116,13 @@ nlohmann::json run_view(const result::Run& run) {
           {"settings", facts_view(run.settings)}};
 }
 
-nlohmann::json not_measured_view(const std::vector<result::Run>& runs) {
+nlohmann::json not_measured_view(const std::vector<result::Run>& runs, const Anatomies& anatomies) {
   Missing missing;
   for (const result::Run& run : runs) {
     for (const CaseResult& result : run.cases) add_missing(result, missing);
+  }
+  for (const auto& [result, anatomy] : anatomies) {
+    if (!anatomy.known()) missing.add("Timeline", anatomy.note, result->spec.id);
   }
   return missing.view();
 }

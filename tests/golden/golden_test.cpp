@@ -26,6 +26,21 @@ struct Sample {
   result::Run (*run)();
 };
 
+// The first line that differs: whole pages would bury it.
+std::string first_difference(const std::string& actual, const std::string& expected) {
+  if (actual == expected) return "";
+  std::istringstream left(actual), right(expected);
+  std::string ours, theirs;
+  for (int line = 1;; ++line) {
+    const bool more = static_cast<bool>(std::getline(left, ours)),
+               wanted = static_cast<bool>(std::getline(right, theirs));
+    if (more && wanted && ours == theirs) continue;
+    return "line " + std::to_string(line) + "\n  is       " +
+           (more ? ours.substr(0, 400) : "(the end)") + "\n  expected " +
+           (wanted ? theirs.substr(0, 400) : "(the end)");
+  }
+}
+
 class Golden : public testing::TestWithParam<Sample> {};
 
 TEST_P(Golden, ReportIsAsExpected) {
@@ -41,7 +56,7 @@ TEST_P(Golden, ReportIsAsExpected) {
     ++expected;
     const std::string name = entry.path().filename().string();
     ASSERT_TRUE(files.count(name)) << name << " is expected and was not rendered";
-    EXPECT_EQ(files[name], read_text(entry.path())) << name;
+    EXPECT_EQ(first_difference(files[name], read_text(entry.path())), "") << name;
   }
   EXPECT_EQ(files.size(), expected);
 }
@@ -139,7 +154,7 @@ TEST(PublishedFields, AreThoseOfTheDocumentation) {
     text = text.substr(0, at + marker.size()) + reports::fields_as_markdown();
     write_text(page, text);
   }
-  EXPECT_EQ(text.substr(at + marker.size()), reports::fields_as_markdown());
+  EXPECT_EQ(first_difference(text.substr(at + marker.size()), reports::fields_as_markdown()), "");
 }
 
 }  // namespace

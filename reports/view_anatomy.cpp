@@ -1,0 +1,34 @@
+// What a row says from traces: its timeline, what was alive, and against the reference why and by
+// what the peak moved.
+#include "reports/text.h"
+#include "reports/view.h"
+#include "trace/explain.h"
+
+namespace peakbench::reports {
+namespace {
+
+const CaseAnatomy* find(const Anatomies& anatomies, const result::CaseResult* result) {
+  const auto found = anatomies.find(result);
+  return found != anatomies.end() && found->second.known() ? &found->second : nullptr;
+}
+
+}  // namespace
+
+void add_anatomy(const result::CaseResult& result, const Group& group, const Anatomies& anatomies,
+                 nlohmann::json& row) {
+  const auto entry = anatomies.find(&result);
+  if (entry != anatomies.end()) row["trace_note"] = printable(entry->second.note);
+  const CaseAnatomy* own = find(anatomies, &result);
+  if (!own) return;
+  row["timeline"] = timeline_view(*own, widest_bar(group));
+  if (!own->alive.is_null()) row["alive"] = own->alive;
+  if (!own->data.empty()) row["data"] = own->data;
+  const CaseAnatomy* reference = find(anatomies, group.reference);
+  if (!reference || reference == own || result.status != result::Status::kOk) return;
+  row["waterfall"] = waterfall_view(*reference, *own);
+  row["why"] =
+      printable(trace::explain(reference->anatomy, own->anatomy, stack_text(group.reference->spec),
+                               stack_text(result.spec)));
+}
+
+}  // namespace peakbench::reports

@@ -1,0 +1,264 @@
+
+// The interactive chart of a table: which case, which one beside it, zoom and pan for both, what is alive at a moment.
+class Viewer {
+  constructor(root) {
+    this.root = d3.select(root);
+    this.group = root.closest('.group');
+    this.sources = [...this.group.querySelectorAll('.trace-data')];
+    this.traces = new Map();
+    this.charts = [];
+    this.transform = d3.zoomIdentity;
+    this.area = this.root.select('.charts').attr('tabindex', 0).attr('role', 'application')
+      .attr('aria-label', 'Chart: arrow keys pan, plus and minus zoom, Enter lists what is alive at the middle');
+    this.select = (name) => this.root.select(`.${name}`);
+    this.fillPicks();
+    // The wheel belongs to the page until the chart has been clicked, or with Ctrl.
+    const wheelIsOurs = () => d3.event.ctrlKey || d3.event.metaKey || this.area.node().contains(document.activeElement);
+    this.zoom = d3.zoom().filter(() => !d3.event.button && (d3.event.type !== 'wheel' || wheelIsOurs())).on('zoom', () => {
+      this.transform = d3.event.transform;
+      this.scheduleDraw();
+    });
+    this.area.call(this.zoom).on('dblclick.zoom', null);
+    this.listen();
+  }
+
+  fillPicks() {
+    const add = (select, value, text) => select.append('option').attr('value', value).text(text);
+    add(this.select('beside'), '', 'nothing');
+    for (const source of this.sources) {
+      add(this.select('pick'), source.dataset.row, source.dataset.name);
+      add(this.select('beside'), source.dataset.row, source.dataset.name);
+    }
+  }
+
+  listen() {
+    for (const name of ['pick', 'beside']) this.select(name).on('change', () => this.load());
+    for (const name of ['along', 'as']) this.select(name).on('change', () => this.reset());
+    const scale = (factor) => this.area.call(this.zoom.scaleBy, factor);
+    const pan = (part) => this.area.call(this.zoom.translateBy, part * this.innerWidth() / this.transform.k, 0);
+    this.select('zoom-in').on('click', () => scale(2));
+    this.select('zoom-out').on('click', () => scale(0.5));
+    this.select('zoom-all').on('click', () => this.reset());
+    this.select('zoom-step').on('click', () => this.showStep());
+    this.select('zoom-peak').on('click', () => this.showPeak());
+    this.area.on('keydown', () => {
+      const keys = { ArrowLeft: () => pan(0.2), ArrowRight: () => pan(-0.2), '+': () => scale(1.5), '=': () => scale(1.5),
+        '-': () => scale(1 / 1.5), Home: () => this.reset(), Enter: () => this.chooseAt(this.charts[0], this.middle()) };
+      if (!keys[d3.event.key]) return;
+      d3.event.preventDefault();
+      keys[d3.event.key]();
+    });
+    this.area.on('mousemove', () => this.hover(d3.event)).on('mouseleave', () => this.charts.forEach((chart) => chart.hover(null)));
+    this.area.on('click', () => {
+      this.area.node().focus({ preventScroll: true });
+      if (d3.event.defaultPrevented) return;
+      const chart = this.chartUnder(d3.event.target) ?? this.charts[0];
+      this.chooseAt(chart, d3.event.clientX - this.area.node().getBoundingClientRect().left);
+    });
+    new ResizeObserver(() => this.resize()).observe(this.area.node());
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.scheduleDraw());
+  }
+
+  chartUnder(element) { return this.charts.find((chart) => chart.root.node().contains(element)); }
+  innerWidth() { return this.area.node().getBoundingClientRect().width - kMargin.left - kMargin.right; }
+  middle() { return kMargin.left + this.innerWidth() / 2; }
+
+  async trace(row) {
+    const source = this.sources.find((candidate) => candidate.dataset.row === row);
+    if (!this.traces.has(row)) this.traces.set(row, CaseTrace.unpack(source.textContent));
+    return [source.dataset.name, await this.traces.get(row)];
+  }
+
+  // Loads the cases chosen and draws them anew.
+  async load() {
+    const rows = [this.select('pick').property('value'), this.select('beside').property('value')].filter(Boolean);
+    const loaded = await Promise.all(rows.map((row) => this.trace(row)));
+    this.charts.forEach((chart) => chart.remove());
+    this.charts = loaded.map(([name, trace]) => new Chart(this.area, name, trace));
+    const clocked = loaded.every(([, trace]) => trace.clocked);
+    this.select('along').select('[value=time]').attr('disabled', clocked ? null : '');
+    if (!clocked && this.select('along').property('value') === 'time') this.select('along').property('value', 'events');
+    this.select('moment').html('');
+    this.resize();
+    this.reset();
+    this.root.attr('data-ready', rows.join(' '));
+  }
+
+  resize() {
+    this.charts.forEach((chart) => chart.resize());
+    this.scheduleDraw();
+  }
+
+  reset() { this.area.call(this.zoom.transform, d3.zoomIdentity); }
+
+  // Shows the events [from, to] of the first case.
+  show(from, to) {
+    const trace = this.charts[0].trace, along = this.select('along').property('value');
+    const base = this.baseScale(along);
+    const left = base(trace.place(from, along)), right = base(trace.place(to, along));
+    const k = this.innerWidth() / Math.max(right - left, 1e-6);
+    this.area.call(this.zoom.transform, d3.zoomIdentity.translate(kMargin.left - k * left, 0).scale(k));
+  }
+
+  showStep() {
+    const trace = this.charts[0].trace, step = trace.spanAt(trace.peak)?.[1] ?? 0;
+    const spans = trace.spans.filter((span) => span[1] === step);
+    if (spans.length > 0) this.show(spans[0][2], spans[spans.length - 1][3]);
+  }
+
+  showPeak() {
+    const trace = this.charts[0].trace, around = Math.max(20, trace.events / 200);
+    this.show(trace.peak - around, trace.peak + around);
+    this.choose(this.charts[0], trace.peak);
+  }
+
+  baseScale(along) {
+    const places = this.charts.map(({ trace }) => [trace.place(0, along), trace.place(trace.events, along)]);
+    const domain = [Math.min(...places.map((place) => place[0])), Math.max(...places.map((place) => place[1]))];
+    return d3.scaleLinear(domain, [kMargin.left, kMargin.left + this.innerWidth()]);
+  }
+
+  scheduleDraw() {
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    if (this.charts.length === 0) return;
+    const started = performance.now();
+    const along = this.select('along').property('value'), as = this.select('as').property('value');
+    const left = kMargin.left, right = left + this.innerWidth();
+    const events = Math.max(...this.charts.map(({ trace }) => trace.events));
+    this.zoom.scaleExtent([1, Math.max(1, events / 10)]).extent([[left, 0], [right, 1]]).translateExtent([[left, 0], [right, 1]]);
+    const view = { x: this.transform.rescaleX(this.baseScale(along)), along, as,
+      highest: 1.12 * Math.max(...this.charts.map(({ trace }) => trace.highest)) };
+    this.charts.forEach((chart) => chart.draw(view));
+    this.root.attr('data-draw-ms', (performance.now() - started).toFixed(1))
+      .attr('data-domain', view.x.domain().map((place) => place.toFixed(2)).join(' '));
+  }
+
+  hover(event) {
+    const box = this.area.node().getBoundingClientRect(), under = this.chartUnder(event.target);
+    const pixel = event.clientX - box.left;
+    const inside = pixel >= kMargin.left && pixel <= kMargin.left + this.innerWidth();
+    for (const chart of this.charts) {
+      const top = chart.canvas.node().getBoundingClientRect().top;
+      chart.hover(inside && (under || this.charts.length === 1) ? pixel : null, event.clientY - top);
+    }
+  }
+
+  chooseAt(chart, pixel) {
+    if (chart && pixel >= kMargin.left) this.choose(chart, chart.eventAtPixel(pixel));
+  }
+
+  choose(chart, event) {
+    this.charts.forEach((other) => other.choose(other === chart ? event : null));
+    showMoment(this.select('moment'), chart, event);
+  }
+}
+
+// What is alive at an event: by category, then modules, operators and allocations, the largest first.
+function showMoment(panel, chart, event) {
+  const { trace } = chart, span = trace.spanAt(event), sums = trace.sumsAt(event), total = d3.sum(sums);
+  panel.html('').attr('data-event', event);
+  const alive = trace.aliveAt(event);
+  const where = span ? `${phaseLabel(span[0])}${span[1] >= 0 ? `, step ${span[1] + 1}` : ''}` : '';
+  const head = panel.append('h4');
+  head.append('strong').text(`${formatGiB(total)} GiB`);
+  head.append('span').text(` alive in ${formatCount(alive.length)} allocations of ${chart.name} at event ${formatCount(event)}, ${where}`);
+  if (!trace.allocations) {
+    panel.append('p').attr('class', 'quiet').text('This page holds only the outline of this case: its trace is in the run folder.');
+    return;
+  }
+  const chips = panel.append('p').attr('class', 'chips');
+  for (const category of chart.order) {
+    if (sums[category] <= 0) continue;
+    const chip = chips.append('span');
+    chip.append('span').attr('class', `swatch c-${trace.categories[category][0]}`);
+    chip.append('span').text(`${trace.categories[category][1]} `);
+    chip.append('b').text(formatGiB(sums[category]));
+  }
+  const columns = panel.append('div').attr('class', 'alive-columns');
+  appendLargest(columns.append('div'), trace, alive, total);
+  const tree = columns.append('div');
+  tree.append('h5').text('By module');
+  appendChildren(tree.append('ul').attr('class', 'alive-tree'), moduleTree(trace, alive), total);
+}
+
+function appendLargest(parent, trace, alive, total) {
+  parent.append('h5').text('Largest allocations');
+  const body = parent.append('table').attr('class', 'largest').append('tbody');
+  for (const i of alive.slice(0, 25)) {
+    const row = body.append('tr').attr('title', describe(trace, i));
+    const name = trace.names[trace.name[i]];
+    const head = row.append('th').attr('scope', 'row');
+    head.append('span').attr('class', `swatch c-${trace.categories[trace.category[i]][0]}`);
+    head.append('span').text(name ? name[0] : trace.operators[trace.operator[i]] ?? trace.categories[trace.category[i]][1]);
+    if (!name && trace.modules[trace.module[i]]) head.append('small').text(` ${trace.modules[trace.module[i]]}`);
+    row.append('td').text(name ? `${name[1]} ${name[2]}` : '');
+    row.append('td').attr('class', 'n').text(formatGiB(trace.bytesOf(i)));
+    row.append('td').attr('class', 'n quiet').text(`${(trace.bytesOf(i) / total * 100).toFixed(1)} %`);
+  }
+}
+
+function moduleTree(trace, alive) {
+  const root = { label: '', bytes: 0, count: 0, children: new Map() };
+  const add = (node, label, bytes) => {
+    if (!node.children.has(label)) node.children.set(label, { label, bytes: 0, count: 0, children: new Map() });
+    const child = node.children.get(label);
+    child.bytes += bytes;
+    child.count += 1;
+    return child;
+  };
+  for (const i of alive) {
+    const bytes = trace.bytesOf(i), name = trace.names[trace.name[i]];
+    const module = trace.modules[trace.module[i]] || (name ? name[0].split('.').slice(0, -1).join('.') : '');
+    let node = root;
+    for (const part of module ? module.split('.') : ['(no module)']) node = add(node, part, bytes);
+    add(node, trace.operators[trace.operator[i]] ?? (name ? name[0].split('.').pop() : '(no operator)'), bytes);
+  }
+  return root;
+}
+
+// Children are made when their parent is opened.
+function appendChildren(list, node, total) {
+  const children = [...node.children.values()].sort((a, b) => b.bytes - a.bytes);
+  for (const child of children.slice(0, 60)) {
+    const item = list.append('li');
+    const leaf = child.children.size === 0;
+    const holder = leaf ? item.append('div').attr('class', 'leaf') : item.append('details');
+    const line = leaf ? holder : holder.append('summary');
+    line.append('span').attr('class', 'label').text(child.label);
+    line.append('small').text(child.count > 1 ? ` ×${formatCount(child.count)}` : '');
+    line.append('b').text(formatGiB(child.bytes));
+    line.append('small').text(`${(child.bytes / total * 100).toFixed(1)} %`);
+    if (leaf) continue;
+    holder.on('toggle', () => {
+      if (holder.select('ul').empty()) appendChildren(holder.append('ul'), child, total);
+    });
+  }
+  if (children.length > 60) list.append('li').attr('class', 'quiet').text(`${formatCount(children.length - 60)} more`);
+}
+
+// Charts unpack their traces when they come into view, or when a small picture is chosen.
+document.documentElement.classList.add('js');
+for (const element of document.querySelectorAll('.viewer')) {
+  element.hidden = false;
+  const viewer = new Viewer(element);
+  new IntersectionObserver((entries, observer) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    observer.disconnect();
+    if (!element.dataset.ready) viewer.load();
+  }, { rootMargin: '200px' }).observe(element);
+  for (const picture of viewer.group.querySelectorAll('.multiple')) {
+    const choose = () => {
+      viewer.select('pick').property('value', picture.dataset.row);
+      viewer.load();
+      element.scrollIntoView({ block: 'nearest' });
+    };
+    picture.tabIndex = 0;
+    picture.setAttribute('role', 'button');
+    picture.addEventListener('click', choose);
+    picture.addEventListener('keydown', (event) => { if (event.key === 'Enter') choose(); });
+  }
+}

@@ -1,0 +1,200 @@
+"""Opens reports in a real browser: report_test.py PAGES TEMPLATES (tests/browser/pages.cpp makes the pages).
+
+PEAKBENCH_SCREENSHOTS=DIR keeps pictures of them, to be looked at.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from browser import Browser, find_chromium
+
+CHART = ".viewer .charts"
+
+
+class Reports(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="peakbench-pages-")
+        for kind in ("tutorial", "hostile", "emulated"):
+            subprocess.run([PAGES, kind, TEMPLATES, f"{cls.folder.name}/{kind}"], check=True, stdout=subprocess.DEVNULL)
+        cls.browser = Browser(CHROMIUM)
+        cls.page = cls.browser.page()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls.folder.cleanup()
+
+    def open(self, kind="tutorial", **how):
+        self.page.open(f"{self.folder.name}/{kind}/report/index.html", **how)
+
+    def open_chart(self, **how):
+        self.open(**how)
+        self.page.run("document.querySelector('.viewer').scrollIntoView({behavior: 'instant'})")
+        self.page.wait("document.querySelector('.viewer').dataset.drawMs")
+
+    def chart_point(self, across, down=0.5):
+        box = self.page.run(f"(() => {{ const b = document.querySelector('{CHART} canvas').getBoundingClientRect();"
+                            "return [b.left, b.top, b.width, b.height]; })()")
+        return box[0] + across * box[2], box[1] + down * box[3]
+
+    def domain(self):
+        self.page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        return [float(end) for end in self.page.run("document.querySelector('.viewer').dataset.domain").split()]
+
+    def press(self, button):
+        self.page.run(f"document.querySelector('.viewer .{button}').click()")
+
+    def choose(self, select, value):
+        self.page.run(f"(() => {{ const s = document.querySelector('.viewer .{select}'); s.value = {value!r};"
+                      "s.dispatchEvent(new Event('change')); })()")
+
+    def test_loads_without_a_complaint_and_without_the_network(self):
+        for kind in ("tutorial", "hostile", "emulated"):
+            for dark in (False, True):
+                self.open(kind, dark=dark)
+                self.page.run("document.querySelector('.viewer').scrollIntoView({behavior: 'instant'})")
+                self.page.wait("document.querySelector('.viewer').dataset.drawMs")
+                self.assertEqual(self.page.complaints(), [], kind)
+
+    def test_nothing_is_wider_than_the_window(self):
+        for width in (360, 400, 768, 1024, 1440):
+            for kind in ("tutorial", "hostile", "emulated"):
+                self.open(kind, width=width)
+                self.page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+                self.assertLessEqual(self.page.run("document.scrollingElement.scrollWidth"), width, f"{kind} at {width}")
+
+    def test_tables_do_not_need_javascript(self):
+        self.open(script=False)
+        self.page.send("Emulation.setScriptExecutionDisabled", value=False)
+        self.assertGreater(self.page.run("document.querySelectorAll('table.main tbody tr').length"), 10)
+        self.assertTrue(self.page.run("document.querySelector('.viewer').hidden"))
+        self.assertGreater(self.page.run("document.querySelectorAll('.multiple path').length"), 10)
+
+    def test_a_heading_sorts_and_failed_cases_stay_last(self):
+        self.open()
+        names = "[...document.querySelector('table.main').tBodies[0].rows].map(r => r.querySelector('.stack').textContent)"
+        before = self.page.run(names)
+        press = "document.querySelectorAll('table.main thead th')[1].querySelector('button').click()"
+        self.page.run(press)
+        peaks = self.page.run("[...document.querySelectorAll('table.main')[0].querySelectorAll('td.peak')]"
+                              ".map(c => parseFloat(c.textContent))")
+        self.assertEqual(peaks, sorted(peaks))
+        self.assertEqual(self.page.run(names)[-1], before[-1])
+        self.assertEqual(self.page.run("document.querySelectorAll('table.main thead th')[1].ariaSort"), "ascending")
+        self.page.run(press)
+        self.page.run(press)
+        self.assertEqual(self.page.run(names), before)
+
+    def test_dark_is_dark(self):
+        self.open(dark=True)
+        self.assertEqual(self.page.run("getComputedStyle(document.body).backgroundColor"), "rgb(15, 19, 23)")
+        self.open()
+        self.assertEqual(self.page.run("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+
+    def test_buttons_wheel_drag_and_keys_change_the_view(self):
+        self.open_chart()
+        whole = self.domain()
+        self.press("zoom-in")
+        closer = self.domain()
+        self.assertAlmostEqual((closer[1] - closer[0]) * 2, whole[1] - whole[0], delta=1)
+        x, y = self.chart_point(0.5)
+        self.page.mouse("mousePressed", x, y, button="left", clickCount=1)
+        self.page.mouse("mouseMoved", x + 100, y, button="left", buttons=1)
+        self.page.mouse("mouseReleased", x + 100, y, button="left", clickCount=1)
+        self.assertLess(self.domain()[0], closer[0])
+        self.page.click(*self.chart_point(0.5))
+        self.page.mouse("mouseWheel", x, y, deltaX=0, deltaY=-300)
+        self.page.wait(f"document.querySelector('.viewer').dataset.domain !== '{closer[0]:.2f} {closer[1]:.2f}'")
+        self.page.key("Home")
+        self.assertEqual(self.domain(), whole)
+        self.page.key("+")
+        self.assertLess(self.domain()[1] - self.domain()[0], whole[1] - whole[0])
+        self.press("zoom-step")
+        step = self.domain()
+        self.assertAlmostEqual((step[1] - step[0]) / (whole[1] - whole[0]), 1 / 3, delta=0.1)
+        self.assertEqual(self.page.complaints(), [])
+
+    def test_a_click_lists_what_is_alive(self):
+        self.open_chart()
+        self.page.click(*self.chart_point(0.4))
+        self.page.wait("document.querySelector('.moment table.largest tr')")
+        text = self.page.run("document.querySelector('.moment').textContent")
+        self.assertIn("alive in", text)
+        self.assertIn("encoder.layers.", text)
+        # The categories sum to the total.
+        total = self.page.run("parseFloat(document.querySelector('.moment h4 strong').textContent)")
+        parts = self.page.run("[...document.querySelectorAll('.moment .chips b')].map(b => parseFloat(b.textContent) || 0)")
+        self.assertAlmostEqual(sum(parts), total, delta=0.004)
+        self.page.run("document.querySelector('.alive-tree summary').click()")
+        self.page.wait("document.querySelectorAll('.alive-tree ul li').length")
+
+    def test_the_peak_of_the_chart_is_the_peak_of_the_table(self):
+        self.open_chart()
+        self.press("zoom-peak")
+        self.page.wait("document.querySelector('.moment h4')")
+        self.assertEqual(self.page.run("document.querySelector('.moment h4 strong').textContent"),
+                         self.page.run("document.querySelector('td.peak').textContent.trim() + ' GiB'"))
+
+    def test_two_cases_on_one_axis(self):
+        self.open_chart()
+        rows = self.page.run("[...document.querySelectorAll('.viewer')[0].querySelectorAll('.pick option')].map(o => o.value)")
+        self.choose("beside", rows[1])
+        self.page.wait(f"document.querySelectorAll('{CHART}')[0].querySelectorAll('canvas').length === 2")
+        self.choose("along", "phases")
+        self.assertAlmostEqual(self.domain()[1], 3, delta=0.01)
+        self.press("zoom-in")
+        self.page.click(*self.chart_point(0.5))
+        self.assertEqual(self.page.complaints(), [])
+
+    def test_allocations_have_shapes(self):
+        self.open_chart()
+        before = self.page.run(f"document.querySelector('{CHART} canvas').toDataURL()")
+        self.choose("as", "allocations")
+        self.page.wait(f"document.querySelector('{CHART} canvas').toDataURL() !== {before!r}")
+        self.page.mouse("mouseMoved", *self.chart_point(0.5, 0.8))
+        self.page.wait("document.querySelector('.tip p')")
+        self.assertIn("GiB", self.page.run("document.querySelector('.tip p').textContent"))
+
+    def test_an_emulated_card_has_no_time_axis(self):
+        self.open("emulated")
+        self.page.run("[...document.querySelectorAll('.viewer')].at(-1).scrollIntoView({behavior: 'instant'})")
+        self.page.wait("[...document.querySelectorAll('.viewer')].at(-1).dataset.drawMs")
+        self.assertTrue(self.page.run("[...document.querySelectorAll('.viewer')].at(-1).querySelector('[value=time]').disabled"))
+
+    def test_hostile_names_stay_text(self):
+        self.open("hostile")
+        self.assertEqual(self.page.run("document.querySelectorAll('img').length"), 0)
+        self.assertEqual(self.page.run("document.querySelectorAll('a[href^=\"javascript\"]').length"), 0)
+        self.assertEqual(self.page.complaints(), [])
+
+    def test_pictures_for_the_eye(self):
+        if not (folder := os.environ.get("PEAKBENCH_SCREENSHOTS")):
+            self.skipTest("PEAKBENCH_SCREENSHOTS names no folder")
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for kind in ("tutorial", "hostile", "emulated"):
+            for width in (1440, 400):
+                for dark in (False, True):
+                    self.open_chart(kind=kind, width=width, dark=dark)
+                    if kind == "tutorial":
+                        self.page.run("document.querySelector('.every').open = true")
+                    self.press("zoom-peak")
+                    self.domain()
+                    self.page.picture(f"{folder}/{kind}-{width}{'-dark' if dark else ''}.png")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    PAGES, TEMPLATES = sys.argv[1:3]
+    CHROMIUM = find_chromium()
+    if not CHROMIUM:
+        print("skipped: there is no Chromium (ci/packages --tests installs it)")
+        sys.exit(77)
+    if not (Path(TEMPLATES).parent / "charts" / "d3.js").exists():
+        print("skipped: built without the chart library (ci/packages installs it)")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
