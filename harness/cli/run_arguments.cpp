@@ -126,9 +126,26 @@ void replace(Value& value, const std::optional<Value>& typed) {
   if (typed) value = *typed;
 }
 
-void replace(std::vector<std::string>& values, const std::vector<std::string>& typed,
-             bool with_options, const std::string& option) {
-  if (!typed.empty()) values = split_values(typed, with_options, option);
+// What is typed stands nowhere in the suite: messages must not point there.
+void forget_places(plan::Request& request, const std::string& section) {
+  std::erase_if(request.where,
+                [&](const auto& place) { return place.first.rfind(section + "/", 0) == 0; });
+}
+
+void replace(plan::Request& request, std::vector<std::string> plan::Request::*values,
+             const std::string& section, const std::vector<std::string>& typed, bool with_options,
+             const std::string& option) {
+  if (typed.empty()) return;
+  request.*values = split_values(typed, with_options, option);
+  forget_places(request, section);
+}
+
+void replace(plan::Request& request, std::vector<std::int64_t> plan::Request::*values,
+             const std::string& section, const std::vector<std::string>& typed,
+             const std::string& option) {
+  if (typed.empty()) return;
+  request.*values = positive_numbers(typed, option);
+  forget_places(request, section);
 }
 
 void require_names(const plan::Request& request) {
@@ -172,14 +189,13 @@ void take_cuda_options(const RunArguments& arguments, plan::Request& request) {
 plan::Request make_request(const RunArguments& arguments) {
   plan::Request request;
   if (!arguments.suite.empty()) request = plan::read_suite(arguments.suite);
-  replace(request.models, arguments.models, true, "--model");
-  replace(request.strategies, arguments.strategies, true, "--strategy");
-  replace(request.devices, arguments.devices, true, "--device");
-  replace(request.dtypes, arguments.dtypes, false, "--dtype");
-  if (!arguments.batches.empty())
-    request.batch_sizes = positive_numbers(arguments.batches, "--batch");
-  if (!arguments.sequences.empty())
-    request.sequence_lengths = positive_numbers(arguments.sequences, "--seq");
+  using plan::Request;
+  replace(request, &Request::models, "models", arguments.models, true, "--model");
+  replace(request, &Request::strategies, "strategies", arguments.strategies, true, "--strategy");
+  replace(request, &Request::devices, "devices", arguments.devices, true, "--device");
+  replace(request, &Request::dtypes, "dtypes", arguments.dtypes, false, "--dtype");
+  replace(request, &Request::batch_sizes, "batch_sizes", arguments.batches, "--batch");
+  replace(request, &Request::sequence_lengths, "sequence_lengths", arguments.sequences, "--seq");
   replace(request.steps, arguments.steps);
   replace(request.warmup, arguments.warmup);
   replace(request.repetitions, arguments.repetitions);

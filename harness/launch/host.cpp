@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "launch/version.h"
+#include "manifest/manifest.h"
 
 namespace peakbench::launch {
 namespace {
@@ -126,6 +127,11 @@ nlohmann::json host_environment() {
   environment["cpu"] = value_in("/proc/cpuinfo", "model name", ':');
   environment["logical_cores"] = usable_cores();
   environment["memory_bytes"] = host_memory().total_bytes;
+  // Every worker has this one: plugins and worker are held to it by their stamp.
+  const auto stamp = manifest::own_stamp();
+  environment["libtorch"] = stamp.libtorch_version;
+  environment["libtorch_git_version"] = stamp.libtorch_git_version;
+  environment["libtorch_cuda"] = stamp.libtorch_cuda;
   environment["peakbench"] = peakbench_version();
   environment["commit"] = peakbench_commit();
   return environment;

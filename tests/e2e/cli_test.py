@@ -177,6 +177,7 @@ class Plans(ProgramTest):
         ids = [case["id"] for case in json.loads(
             self.peakbench("run", "suite.toml", "--batch", "4", "--dry-run", "--json").stdout)["cases"]]
         self.assertEqual(ids, ["tiny/baseline/cpu/fp32/b4", "tiny/slim/cpu/fp32/b4"])
+        self.fails("run", "suite.toml", "--model", "tinny", says=["peakbench: unknown model"])
 
 
 if __name__ == "__main__":

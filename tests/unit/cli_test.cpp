@@ -1,0 +1,312 @@
+// The program without processes: its words, its lines and its exit codes. tests/e2e has the rest.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <regex>
+#include <sstream>
+
+#include "cli/program.h"
+#include "cli/progress.h"
+#include "cli/quantities.h"
+#include "cli/rows.h"
+#include "result/errors.h"
+#include "result/run.h"
+#include "support/fake_plan.h"
+#include "support/scratch.h"
+
+namespace peakbench::cli {
+namespace {
+
+using namespace peakbench::testing;
+using result::Status;
+using std::chrono::seconds;
+
+TEST(Quantities, Sizes) {
+  EXPECT_EQ(bytes_from("60GiB", "--memory-limit"), std::int64_t{60} << 30);
+  EXPECT_EQ(bytes_from("800MiB", "--memory-limit"), std::int64_t{800} << 20);
+  EXPECT_EQ(bytes_from("4096", "--memory-limit"), 4096);
+  const auto message = message_of<ConfigError>([] { bytes_from("lots", "--memory-limit"); });
+  EXPECT_NE(message.find("--memory-limit: expected a size"), std::string::npos);
+  EXPECT_NE(message.find("\"lots\""), std::string::npos);
+}
+
+TEST(Quantities, CommasSeparateUnlessAValueHasOptions) {
+  using Values = std::vector<std::string>;
+  EXPECT_EQ(split_values({"a,b", "c"}, true, "--model"), (Values{"a", "b", "c"}));
+  EXPECT_EQ(split_values({"lora,rank=4,alpha=2"}, true, "--strategy"),
+            (Values{"lora,rank=4,alpha=2"}));
+  EXPECT_EQ(positive_numbers({"1,2", "16"}, "--batch"), (std::vector<std::int64_t>{1, 2, 16}));
+  for (const char* bad : {"0", "-1", "1.5", "x", "1,,2", "", "99999999999999999999"})
+    EXPECT_THROW(positive_numbers({bad}, "--batch"), ConfigError) << bad;
+}
+
+TEST(Rows, DurationsAndLongNames) {
+  EXPECT_EQ(duration(0), "0 s");
+  EXPECT_EQ(duration(185), "3 min 05 s");
+  EXPECT_EQ(duration(8040), "2 h 14 min");
+  EXPECT_EQ(elided("short", 10), "short");
+  EXPECT_EQ(elided("vit-l-16/baseline/cpu/fp32/b1", 15), "vit-l-...p32/b1");
+  EXPECT_EQ(elided("vit-l-16/baseline", 5), "vit-l");
+}
+
+TEST(Rows, AFailedCaseGivesItsReason) {
+  result::CaseResult result;
+  result.spec.id = "m/s/cpu/fp32/b1";
+  result.status = Status::kOutOfMemory;
+  result.reason = "asked 9 GiB";
+  EXPECT_EQ(case_row(2, 12, result), "[ 3/12] out_of_memory  m/s/cpu/fp32/b1\n    asked 9 GiB\n");
+}
+
+Activity busy() {
+  Activity activity;
+  activity.place = 2;
+  activity.count = 12;
+  activity.case_id = "qwen2.5-0.5b,layers=4/lora,rank=16+checkpointing/cpu/fp32/b1/s256";
+  activity.progress = {.phase = "optimizer_step",
+                       .step = 1,
+                       .steps = 3,
+                       .allocated_bytes = std::int64_t{1} << 30,
+                       .peak_bytes = std::int64_t{2} << 30};
+  activity.elapsed_s = 75;
+  activity.remaining_s = 600;
+  return activity;
+}
+
+TEST(StatusLines, WideHasEverything) {
+  EXPECT_EQ(status_lines(busy(), 120),
+            (std::vector<std::string>{
+                "[ 3/12] qwen2.5-0.5b,layers=4/lora,rank=16+checkpointing/cpu/fp32/b1/s256",
+                "memory worker, step 2/3 optimizer step, 1 min 15 s, about 10 min 00 s left, "
+                "1.000 GiB, peak 2.000 GiB"}));
+}
+
+TEST(StatusLines, NarrowKeepsWhatMatters) {
+  EXPECT_EQ(status_lines(busy(), 60)[1],
+            "step 2/3 optimizer step, 1 min 15 s, about 10 min 00 s left");
+  EXPECT_EQ(status_lines(busy(), 40)[1], "step 2/3 optimizer step, 1 min 15 s");
+  EXPECT_EQ(status_lines(busy(), 30)[1], "step 2/3 optimizer step");
+  for (int width = 1; width < 150; ++width)
+    for (const auto& line : status_lines(busy(), width))
+      EXPECT_LT(line.size(), static_cast<std::size_t>(std::max(width, 11))) << width;
+}
+
+TEST(StatusLines, PhasesOutsideSteps) {
+  auto activity = busy();
+  activity.mode = result::JobMode::kThroughput;
+  activity.remaining_s = -1;
+  activity.progress.peak_bytes = 0;
+  const auto words = [&](const std::string& phase) {
+    activity.progress.phase = phase;
+    return status_lines(activity, 100)[1];
+  };
+  EXPECT_EQ(words(""), "throughput worker, starting, 1 min 15 s");
+  EXPECT_EQ(words("build"), "throughput worker, build, 1 min 15 s");
+  EXPECT_EQ(words("step"), "throughput worker, step 2/3, 1 min 15 s");
+  EXPECT_EQ(words("warmup"), "throughput worker, step 2/3 warmup, 1 min 15 s");
+}
+
+class ProgressTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<launch::Observer> observer(bool live, bool quiet = false) {
+    Screen screen;
+    screen.live = live;
+    return make_progress(out, err, screen, quiet, [this] { return now; });
+  }
+  static result::CaseResult done() {
+    result::CaseResult result;
+    result.spec.id = "m/a/cpu/fp32/b1";
+    result.wall_ns = 1;
+    return result;
+  }
+
+  std::ostringstream out, err;
+  std::chrono::steady_clock::time_point now{seconds(1000)};
+  plan::PlannedCase first = planned_case("m", "a"), second = planned_case("m", "b");
+};
+
+TEST_F(ProgressTest, PlainLinesComeAtStartsAndEveryHalfMinute) {
+  const auto observer = this->observer(false);
+  observer->run_started(2, 1);
+  observer->case_started(0, first);
+  now += seconds(29);
+  observer->tick();
+  now += seconds(1);
+  observer->case_progress(result::JobMode::kMemory, {.phase = "build"});
+  observer->case_ended(0, done());
+  EXPECT_EQ(err.str(),
+            "1 cases are kept, 2 to run\n[1/2] m/a/cpu/fp32/b1\n"
+            "[1/2] m/a/cpu/fp32/b1, memory worker, build, 30 s\n");
+  EXPECT_EQ(out.str(), "[1/2] ok             m/a/cpu/fp32/b1\n");
+}
+
+TEST_F(ProgressTest, WhatRemainsIsEstimatedFromWhatRan) {
+  const auto observer = this->observer(true);
+  observer->run_started(3, 0);
+  observer->case_started(0, first);
+  now += seconds(40);
+  observer->case_ended(0, done());
+  observer->case_started(1, second);
+  now += seconds(10);
+  observer->tick();
+  EXPECT_NE(err.str().find("10 s, about 1 min 10 s left"), std::string::npos) << err.str();
+}
+
+TEST_F(ProgressTest, LinesOnATerminalAreTakenBack) {
+  {
+    const auto observer = this->observer(true);
+    observer->run_started(1, 0);
+    observer->case_started(0, first);
+    observer->tick();  // too soon to draw again
+  }
+  EXPECT_EQ(err.str(), "[1/1] m/a/cpu/fp32/b1\nmemory worker, starting, 0 s\n\r\x1b[2A\x1b[J");
+}
+
+TEST_F(ProgressTest, QuietSaysNothing) {
+  const auto observer = this->observer(true, true);
+  observer->run_started(1, 1);
+  observer->case_started(0, first);
+  observer->case_ended(0, done());
+  EXPECT_EQ(out.str() + err.str(), "");
+}
+
+class ProgramTest : public ::testing::Test {
+ protected:
+  // Hands the program a runner that the test keeps.
+  class Lent : public launch::Runner {
+   public:
+    explicit Lent(launch::Runner& own) : own_(own) {}
+    launch::WorkerReport run(const launch::WorkerOrder& order,
+                             const launch::Listener& listener) override {
+      return own_.run(order, listener);
+    }
+
+   private:
+    launch::Runner& own_;
+  };
+
+  int run(std::vector<std::string> arguments) {
+    World world{out,
+                err,
+                Screen{},
+                100,
+                {scratch / "worker", PEAKBENCH_FAKE_PLUGINS, PEAKBENCH_TEMPLATES},
+                [this] { return std::make_unique<Lent>(runner); }};
+    return run_program(arguments, world);
+  }
+  int run_stack(const std::vector<std::string>& stacks) {
+    std::vector<std::string> arguments{"run", "--model", "tiny", "--out", scratch / "out"};
+    for (const auto& stack : stacks) arguments.insert(arguments.end(), {"--strategy", stack});
+    return run(arguments);
+  }
+  void fail(const std::string& part) {
+    runner.answer = [part](const launch::WorkerOrder& order) {
+      auto report = FakeRunner::good(order);
+      if (order.job.case_id.find(part) == std::string::npos) return report;
+      report.result = {};
+      report.result.status = Status::kCrashed;
+      report.result.reason = "gone";
+      return report;
+    };
+  }
+
+  ScratchFolder scratch;
+  FakeRunner runner;
+  std::ostringstream out, err;
+};
+
+TEST_F(ProgramTest, DoneIsZeroWhateverTheOutcomes) {
+  fail("slim");
+  EXPECT_EQ(run_stack({"baseline", "slim", "slim+rival"}), kDone);
+  EXPECT_NE(out.str().find("[2/3] crashed"), std::string::npos);
+  EXPECT_NE(out.str().find("Report:"), std::string::npos);
+}
+
+TEST_F(ProgramTest, NoCaseEndedOkIsThree) {
+  fail("tiny");
+  EXPECT_EQ(run_stack({"baseline", "slim+rival"}), kEveryCaseFailed);
+  EXPECT_TRUE(std::filesystem::exists(scratch / "out/report/index.html"));
+}
+
+TEST_F(ProgramTest, EveryCaseConflictingIsTwoAndStartsNothing) {
+  EXPECT_EQ(run_stack({"slim+rival"}), kUnusableInput);
+  EXPECT_TRUE(runner.orders.empty());
+  EXPECT_FALSE(std::filesystem::exists(scratch / "out"));
+}
+
+TEST_F(ProgramTest, InterruptedIsOneHundredAndThirtyWithAReport) {
+  runner.answer = [](const launch::WorkerOrder& order) {
+    auto report = FakeRunner::good(order);
+    report.interrupted = order.job.case_id.find("slim") != std::string::npos;
+    return report;
+  };
+  EXPECT_EQ(run_stack({"baseline", "slim"}), kInterrupted);
+  EXPECT_NE(err.str().find("Interrupted: 1 of 2 cases are done"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(scratch / "out/report/index.html"));
+}
+
+TEST_F(ProgramTest, AnInternalErrorIsOne) {
+  runner.answer = [](const launch::WorkerOrder&) -> launch::WorkerReport {
+    throw std::logic_error("a bug");
+  };
+  EXPECT_EQ(run_stack({"baseline"}), kInternalError);
+  EXPECT_NE(err.str().find("internal error: a bug"), std::string::npos);
+}
+
+TEST_F(ProgramTest, WhatTheWorkerIsTold) {
+  EXPECT_EQ(run({"run",
+                 "--model",
+                 "tiny,layers=3",
+                 "--strategy",
+                 "baseline",
+                 "--strategy",
+                 "slim,rank=4",
+                 "--dtype",
+                 "bf16",
+                 "--batch",
+                 "2",
+                 "--seed",
+                 "5",
+                 "--steps",
+                 "4",
+                 "--warmup",
+                 "0",
+                 "--threads",
+                 "2",
+                 "--timeout",
+                 "60",
+                 "--memory-limit",
+                 "1GiB",
+                 "--repetitions",
+                 "0",
+                 "--no-report",
+                 "--quiet",
+                 "--out",
+                 scratch / "out"}),
+            kDone);
+  ASSERT_EQ(runner.orders.size(), 2u);  // no repetition: memory only
+  const auto& order = runner.orders[1];
+  EXPECT_EQ(order.job.case_id, "tiny,layers=3/slim,rank=4/cpu/bf16/b2");
+  EXPECT_EQ(order.job.model.options.at("layers"), 3);
+  ASSERT_EQ(order.job.strategies.size(), 2u);
+  EXPECT_EQ(order.job.strategies[1].options.at("rank"), 4);
+  EXPECT_EQ(order.job.seed, 5u);
+  EXPECT_EQ(order.job.steps, 4);
+  EXPECT_EQ(order.job.threads, 2);
+  EXPECT_EQ(order.job.memory_limit_bytes, std::int64_t{1} << 30);
+  EXPECT_EQ(order.timeout, seconds(60));
+  const auto run = result::read_run(scratch / "out");
+  EXPECT_EQ(run.cases[0].throughput_reason, "not asked for (--repetitions 0)");
+  EXPECT_EQ(out.str() + err.str(), "");
+}
+
+TEST_F(ProgramTest, TheReportCannotBeWritten) {
+  write_text(scratch / "templates", "no folder");
+  EXPECT_EQ(run({"run", "--model", "tiny", "--strategy", "baseline", "--templates",
+                 scratch / "templates", "--out", scratch / "out"}),
+            kUnusableInput);
+  EXPECT_NE(err.str().find("the report could not be written"), std::string::npos) << err.str();
+  EXPECT_NE(err.str().find("out/run.json"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace peakbench::cli
