@@ -55,10 +55,11 @@ class Decoder(training.Subject):
     def __init__(self, args, model_class, config):
         self.args, self.model_class, self.config = args, model_class, config
         self.lora_targets = {
-            "default": "q/k/v/output" if not config["tie_word_embeddings"] else "q/k/v",
-            "q": ["q_proj"],
-            "k": ["k_proj"],
-            "v": ["v_proj"],
+            "auto": "q_proj:k_proj:v_proj:output_proj",
+            "q_proj": ["q_proj"],
+            "k_proj": ["k_proj"],
+            "v_proj": ["v_proj"],
+            "output_proj": ["o_proj"],
             "mlp": ["gate_proj", "up_proj", "down_proj"],
             "output": None if config["tie_word_embeddings"] else ["lm_head"],
         }

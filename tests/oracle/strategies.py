@@ -19,10 +19,11 @@ def parse(stack):
 
 
 def apply_lora(model, options, targets):
-    """peft's own; `targets` gives the names of its linear layers for each of the words q, k, v, output, mlp."""
+    """peft's own; `targets` gives the names of its linear layers for each part (q_proj, ..., mlp, output), and the parts of auto."""
     import peft
 
-    asked = options.get("targets", targets["default"]).split("/")
+    asked = options.get("targets", "auto")
+    asked = (targets["auto"] if asked == "auto" else asked).split(":")
     patterns = []
     for word in asked:
         if targets.get(word) is None:

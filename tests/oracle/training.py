@@ -76,11 +76,13 @@ class Subject:
 def prepare(subject, args, stack):
     """Build, adapt, checkpoint, initialise: the model ready for its first step."""
     torch.manual_seed(args.seed)
-    model = subject.build().train()
-    if "checkpointing" in stack:
-        subject.checkpoint(model, subject.blocks(model), int(stack["checkpointing"].get("every", 1)))
+    model = base = subject.build().train()
     if "lora" in stack:
-        model = strategies.apply_lora(model, stack["lora"], subject.lora_targets)
+        model = strategies.apply_lora(base, stack["lora"], subject.lora_targets)
+    # After the adapters: where peft finds checkpointing on, it makes the embeddings' output require a gradient, which only
+    # reentrant checkpointing needs.
+    if "checkpointing" in stack:
+        subject.checkpoint(base, subject.blocks(base), int(stack["checkpointing"].get("every", 1)))
     if args.randomise:
         tensors.randomise(model, args.seed)
     if args.weights:
