@@ -58,7 +58,9 @@ class Decoder : public Model {
     at::Tensor x = embeddings;
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
       const DecoderLayer* layer = model.layers[i].get();
-      const BlockFunction block = [layer, cosine, sine](const std::vector<at::Tensor>& in) {
+      // transformers hands every layer the positions too: a checkpointed one keeps them.
+      const BlockFunction block = [layer, cosine, sine,
+                                   positions](const std::vector<at::Tensor>& in) {
         return layer->forward(in[0], cosine, sine);
       };
       x = run_block(i, block, {x});

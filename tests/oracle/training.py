@@ -79,8 +79,6 @@ def prepare(subject, args, stack):
     model = base = subject.build().train()
     if "lora" in stack:
         model = strategies.apply_lora(base, stack["lora"], subject.lora_targets)
-    # After the adapters: where peft finds checkpointing on, it makes the embeddings' output require a gradient, which only
-    # reentrant checkpointing needs.
     if "checkpointing" in stack:
         subject.checkpoint(base, subject.blocks(base), int(stack["checkpointing"].get("every", 1)))
     if args.randomise:

@@ -1,0 +1,133 @@
+// Runs a job's steps with the worker's own recipe and a byte counter of the tests' own, and tells
+// bytes and numbers: losses, first-step gradients, parameters after the last step.
+#include <ATen/ATen.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+
+#include "byte_counter.h"
+#include "peakbench/safetensors.h"
+#include "result/job.h"
+#include "safetensors_writer.h"
+#include "worker/engine.h"
+#include "worker/plugin_loader.h"
+#include "worker/recipe_training.h"
+
+namespace peakbench::test {
+namespace {
+
+struct Arguments {
+  std::string job, weights, input, save, changes;
+};
+
+Arguments parse(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app{"The training steps of a job, as the harness runs them"};
+  app.add_option("JOB", arguments.job, "job file")->required();
+  app.add_option("--weights", arguments.weights, "safetensors file with every parameter");
+  app.add_option("--input", arguments.input, "safetensors file with `input` and perhaps `target`");
+  app.add_option("--save", arguments.save, "safetensors file for gradients and parameters");
+  app.add_option("--changes", arguments.changes, "text file for every change of memory");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+  return arguments;
+}
+
+// The loader of weights, used on a module that holds the batch.
+void load_batch(const Batch& batch, const std::string& path) {
+  struct Holder : torch::nn::Module {
+  } holder;
+  holder.register_parameter("input", batch.input, /*requires_grad=*/false);
+  if (batch.target.defined()) holder.register_parameter("target", batch.target, false);
+  load_safetensors(holder, path);
+}
+
+// Copies each parameter's gradient when it is first complete, before any update.
+class FirstGradients : public Schedule {
+ public:
+  FirstGradients(std::shared_ptr<Schedule> schedule, std::map<std::string, at::Tensor>& kept)
+      : schedule_(std::move(schedule)), kept_(kept) {}
+
+  void prepare(Training& training) override {
+    schedule_->prepare(training);
+    training.on_gradient(0, [this](const Parameter& parameter) {
+      kept_.try_emplace("grad." + parameter.name, parameter.tensor.grad().clone());
+    });
+  }
+  void after_backward(Training& training) override { schedule_->after_backward(training); }
+
+ private:
+  std::shared_ptr<Schedule> schedule_;
+  std::map<std::string, at::Tensor>& kept_;
+};
+
+const char* name_of(trace::Phase phase) {
+  switch (phase) {
+    case trace::Phase::kForward:
+      return "forward";
+    case trace::Phase::kBackward:
+      return "backward";
+    default:
+      return "optimizer_step";
+  }
+}
+
+nlohmann::json run(const Arguments& arguments) {
+  const auto job = result::job_from_json(nlohmann::json::parse(std::ifstream(arguments.job)));
+  worker::install_engine();
+  at::manual_seed(job.seed);
+  ByteCounter& counter = ByteCounter::install();
+  const auto model = worker::make_model(
+      job.model, at::TensorOptions(job.dtype == "bf16" ? at::kBFloat16 : at::kFloat));
+  for (const auto& item : model->module().named_parameters()) item.value().set_requires_grad(true);
+  Recipe recipe;
+  for (const auto& use : job.strategies) worker::make_strategy(use)->apply(recipe, *model);
+  std::map<std::string, at::Tensor> numbers;
+  if (!arguments.save.empty()) {
+    recipe.schedule = std::make_shared<FirstGradients>(recipe.schedule, numbers);
+  }
+  worker::RecipeTraining training(*model, std::move(recipe));
+  const Batch batch = model->make_batch({job.batch_size, job.sequence_length.value_or(0)});
+  if (!arguments.weights.empty()) load_safetensors(model->module(), arguments.weights);
+  if (!arguments.input.empty()) load_batch(batch, arguments.input);
+
+  nlohmann::json result = {{"base_bytes", counter.alive_bytes()},
+                           {"phases", nlohmann::json::array()}};
+  std::string phase;
+  const auto end_phase = [&] {
+    if (!phase.empty()) result["phases"].push_back({phase, counter.peak_bytes()});
+  };
+  for (std::int64_t step = 0; step < job.steps; ++step) {
+    const at::Tensor loss = training.step(batch, [&](trace::Phase next) {
+      end_phase();
+      counter.begin_phase(phase = name_of(next));
+    });
+    result["losses"].push_back(loss.item<double>());
+  }
+  end_phase();
+  if (!arguments.changes.empty()) counter.write_changes(arguments.changes);
+  if (!arguments.save.empty()) {
+    for (const auto& item : model->module().named_parameters()) {
+      numbers["after." + item.key()] = item.value().detach();
+    }
+    write_safetensors(arguments.save, numbers);
+  }
+  return result;
+}
+
+}  // namespace
+}  // namespace peakbench::test
+
+int main(int argc, char** argv) {
+  try {
+    std::cout << peakbench::test::run(peakbench::test::parse(argc, argv)).dump(1) << '\n';
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}

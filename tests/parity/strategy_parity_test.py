@@ -1,0 +1,245 @@
+"""The strategies against stock PyTorch's own, alone and stacked, on tiny models on the CPU. Three steps from the same weights on the
+same batch: losses, first-step gradients and parameters equal to the bit; every phase of every step has the same peak to the byte, from
+the same allocations in the same order.
+
+usage: strategy_parity_test.py FAMILY DRIVER PLUGIN_FOLDER SOURCE_FOLDER    (FAMILY: decoder or vit)
+"""
+
+import gc
+import importlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+if "PEAKBENCH_ORACLE" not in os.environ:
+    print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
+    sys.exit(77)
+if os.environ.get("PEAKBENCH_IN_ORACLE") != "yes":
+    os.environ["PEAKBENCH_IN_ORACLE"] = "yes"
+    os.execv(os.environ["PEAKBENCH_ORACLE"], [os.environ["PEAKBENCH_ORACLE"], *sys.argv])
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "oracle"))
+import memory  # noqa: E402
+import peft  # noqa: E402, F401  (importing it makes tensors that stay)
+import strategies  # noqa: E402
+import torch  # noqa: E402
+import training  # noqa: E402
+from safetensors.torch import load_file, save_file  # noqa: E402
+
+# What other threads allocate for a moment is different each time, and the profiler does not see it.
+torch.set_num_threads(1)
+FAMILY, DRIVER = sys.argv[1:3]
+PLUGINS, SOURCE = (pathlib.Path(folder) for folder in sys.argv[3:5])
+STEPS = 3
+
+DECODER = {"layers": 3, "width": 32, "mlp": 48, "heads": 4, "kv_heads": 2, "vocabulary": 97}
+VIT = {"layers": 3, "width": 32, "heads": 2, "mlp": 48, "image": 32}
+ORACLE_NAMES = {"mlp": "mlp-width", "kv_heads": "kv-heads", "image": "image-size"}
+FIXED = {"decoder": [], "vit": ["--patch-size", "16", "--classes", "1000"]}
+# name -> (model, sizes, arguments of the oracle)
+MODELS = {
+    "decoder": {
+        "tied": ("qwen2.5-0.5b", DECODER, ["--batch", "2", "--seq", "24"]),
+        "untied": ("llama-3.1-8b", DECODER, ["--batch", "1", "--seq", "40"]),
+        "tied, bfloat16": ("qwen2.5-0.5b", DECODER, ["--batch", "2", "--seq", "24", "--dtype", "bf16"]),
+    },
+    "vit": {
+        "vit": ("vit-b-16", VIT, ["--batch", "3"]),
+        "vit, bfloat16": ("vit-b-16", VIT, ["--batch", "3", "--dtype", "bf16"]),
+    },
+}
+STACKS = [
+    "baseline",
+    "foreach-off",
+    "fused-in-backward",
+    "checkpointing",
+    "checkpointing,every=2",
+    "lora",
+    "lora,rank=3,alpha=5,targets=mlp",
+    "lora,adapter_dtype=model",
+    "lora+checkpointing",
+    "lora+foreach-off",
+    "checkpointing+foreach-off",
+    "lora+checkpointing+fused-in-backward",
+    "checkpointing,every=2+fused-in-backward",
+]
+UNTIED_STACKS = ["lora,targets=output", "lora,targets=q_proj:output+checkpointing"]
+BFLOAT16_STACKS = [
+    "baseline",
+    "foreach-off",
+    "checkpointing",
+    "lora",
+    "lora,adapter_dtype=model",
+    "lora+checkpointing+fused-in-backward",
+]
+
+
+def subject(model, sizes, arguments, stack):
+    """The subject of the oracle's script and its arguments, as its command line would give them."""
+    script = importlib.import_module(FAMILY)
+    given = [text for name, value in sizes.items() for text in (f"--{ORACLE_NAMES.get(name, name)}", str(value))]
+    command = [FAMILY, "--model", model, "--tiny", "--steps", str(STEPS), "--strategy", stack, *FIXED[FAMILY], *given, *arguments]
+    with mock.patch.object(sys, "argv", command), mock.patch.object(training, "main") as run:
+        script.main()
+    return run.call_args.args
+
+
+def oracle_memory(case, args):
+    """Base, the peak of each phase of each step, and every allocation of this thread from the first step on, in order."""
+    stack = strategies.parse(args.strategy)
+    gc.collect()  # what an earlier test left in cycles must not go while this one is recorded
+    with memory.CpuMemory() as recorder:
+        with recorder.phase("build"):
+            model = training.prepare(case, args, stack)
+            batch = case.batch()
+            update = strategies.make_update(model, case.optimizer_class, stack, **case.optimizer_options)
+            gc.collect()  # and what building left goes now, not some time during the steps
+        for step in range(STEPS):
+            with recorder.phase("forward", step):
+                output, loss = case.forward(model, batch)
+                del output
+            with recorder.phase("backward", step):
+                loss.backward()
+            with recorder.phase("optimizer_step", step):
+                update()
+            del loss
+    events = recorder._profile.profiler.kineto_results.events()
+    marks = sorted((e.start_ns(), e.name().split(":")[1]) for e in events if e.name().startswith(memory.MARK))
+    changes = sorted(((e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]"), key=lambda change: change[0])
+    return follow(marks, changes)
+
+
+def follow(marks, changes):
+    alive, base, phases, allocations = 0, None, [], []
+    remaining = iter(changes)
+    change = next(remaining, None)
+    for (_, name), until in zip(marks, [*(start for start, _ in marks[1:]), float("inf")]):
+        if name != "build" and base is None:
+            base = alive
+        peak = alive
+        while change is not None and change[0] < until:
+            alive += change[1]
+            peak = max(peak, alive)
+            if name != "build" and change[1] > 0:
+                allocations.append((name, change[1]))
+            change = next(remaining, None)
+        if name != "build":
+            phases.append([name, peak])
+    return {"base_bytes": base, "phases": phases}, allocations
+
+
+def our_name(name):
+    """Of the oracle's plain names (see tensors.py)."""
+    return name.replace(".lora_A.", ".lora.lora_A.default.").replace(".lora_B.", ".lora.lora_B.default.")
+
+
+def plugin_use(text, folder, library):
+    """NAME,key=value with every option, typed and with the manifest's defaults."""
+    name, *given = text.split(",")
+    manifest = json.loads((SOURCE / folder / "plugin.json").read_text())
+    entry = next(entry for entry in manifest["entries"] if entry["id"] == name)
+    given = dict(option.split("=", 1) for option in given)
+    options = {}
+    for option in entry["options"]:
+        read = {"integer": int, "number": float}.get(option["type"], str)
+        options[option["name"]] = read(given.pop(option["name"], option["default"]))
+    assert not given, given
+    return {"selection": {"id": name, "options": {}}, "options": options, "path": str(PLUGINS / f"{library}.so")}
+
+
+def job(model, sizes, args):
+    model = ",".join([model, *(f"{name}={value}" for name, value in sizes.items())])
+    stack = ["baseline", *(part for part in args.strategy.split("+") if part != "baseline")]
+    places = {"foreach-off": "foreach_off", "fused-in-backward": "fused_in_backward"}
+    names = [part.split(",")[0] for part in stack]
+    # In the canonical order, as the planner hands it over.
+    order = ["baseline", "lora", "checkpointing", "fused-in-backward", "foreach-off"]
+    uses = sorted(zip(names, stack), key=lambda use: order.index(use[0]))
+    return {
+        "mode": "memory", "case_id": "parity", "device": "cpu", "dtype": args.dtype, "batch_size": args.batch,
+        "sequence_length": getattr(args, "seq", None), "seed": 0, "steps": STEPS, "warmup": 0, "result_path": "",
+        "promise": {"promise": "bit_identical", "reference_case": "", "verdict": "not_checked"},
+        "model": plugin_use(model, f"models/{FAMILY}", FAMILY),
+        "strategies": [
+            plugin_use(text, f"plugins/{places.get(name, name)}", places.get(name, name)) for name, text in uses
+        ],
+    }  # fmt: skip
+
+
+class Parity(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def driver(self, case, *arguments):
+        job_file = self.folder / "job.json"
+        job_file.write_text(json.dumps(case))
+        environment = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
+        done = subprocess.run([DRIVER, job_file, *arguments], capture_output=True, text=True, env=environment)
+        if done.returncode:
+            raise AssertionError(f"{case['strategies']}\n{done.stderr}")
+        return json.loads(done.stdout)
+
+    def same_numbers(self, model, sizes, arguments, stack):
+        weights, theirs, ours, batch = (str(self.folder / name) for name in ("weights", "theirs", "ours", "batch"))
+        given = [*arguments, "--randomise", "--save-weights", weights, "--save", theirs]
+        case, args = subject(model, sizes, given, stack)
+        facts = training.run(case, args)
+        reference = load_file(theirs)
+        save_file({our_name(name): tensor for name, tensor in load_file(weights).items()}, weights)
+        names = {"input.x": "input", "input.input_ids": "input", "input.labels": "target"}
+        save_file({names[name]: reference.pop(name) for name in names if name in reference}, batch)
+        told = self.driver(job(model, sizes, args), "--weights", weights, "--input", batch, "--save", ours)
+        result = load_file(ours)
+
+        self.assertEqual(told["losses"], facts["losses"])
+        expected = {our_name(name): tensor for name, tensor in reference.items() if name.startswith(("grad.", "after."))}
+        self.assertEqual(sorted(expected), sorted(result))
+        for name, tensor in expected.items():
+            # Not "close": the same kernels in the same order round alike.
+            self.assertTrue(torch.equal(result[name], tensor), f"{name}: {self.distance(result[name], tensor)}")
+            self.assertGreater(tensor.abs().max().item(), 0, f"{name} shows nothing")
+
+    @staticmethod
+    def distance(a, b):
+        return f"largest difference {(a.double() - b.double()).abs().max().item()} of {b.abs().max().item()}"
+
+    def same_bytes(self, model, sizes, arguments, stack):
+        case, args = subject(model, sizes, arguments, stack)
+        theirs, allocations = oracle_memory(case, args)
+        changes = self.folder / "changes"
+        told = self.driver(job(model, sizes, args), "--changes", str(changes))
+        self.assertEqual(told["base_bytes"], theirs["base_bytes"], "parameters, buffers and batch")
+        lines = [line.split() for line in changes.read_text().splitlines()]
+        own = [(phase, int(size)) for phase, size, _, _ in lines if phase != "build" and int(size) > 0]
+        first = next((i for i, pair in enumerate(zip(own, allocations)) if pair[0] != pair[1]), None)
+        if first is not None:
+            around = slice(max(first - 3, 0), first + 4)
+            self.fail(f"allocation {first}: {own[around]}, expected {allocations[around]}")
+        self.assertEqual(len(own), len(allocations))
+        self.assertEqual(told["phases"], theirs["phases"])
+
+
+def stacks(name):
+    if "bfloat16" in name:
+        return BFLOAT16_STACKS
+    return STACKS + (UNTIED_STACKS if name == "untied" else [])
+
+
+def add_tests():
+    for name, case in MODELS[FAMILY].items():
+        for stack in stacks(name):
+            for kind in ("same_numbers", "same_bytes"):
+                test = lambda self, kind=kind, case=case, stack=stack: getattr(self, kind)(*case, stack)  # noqa: E731
+                setattr(Parity, f"test {kind}: {stack}, {name}", test)
+
+
+add_tests()
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)

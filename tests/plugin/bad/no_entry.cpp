@@ -1,0 +1,2 @@
+// A plugin whose author forgot the entry.
+#include "peakbench/plugin.h"
