@@ -1,10 +1,14 @@
-// A trace of a million events: analysed, written, read.
+// A trace of a million events: analysed, written, read, exported.
 #include <benchmark/benchmark.h>
 
 #include <filesystem>
 
 #include "support/synthetic_trace.h"
-#include "trace/anatomy.h"
+#include "trace/alive.h"
+#include "trace/chrome_export.h"
+#include "trace/explain.h"
+#include "trace/snapshot_export.h"
+#include "trace/timeline.h"
 #include "trace/trace_file.h"
 
 namespace {
@@ -50,6 +54,27 @@ void summary(benchmark::State& state) {
 }
 BENCHMARK(summary)->Unit(benchmark::kMillisecond);
 
+void three_levels_of_detail(benchmark::State& state) {
+  for (auto _ : state)
+    benchmark::DoNotOptimize(
+        timeline_levels(million(), million_lifetimes(), {1'000, 10'000, 100'000}));
+  report(state);
+}
+BENCHMARK(three_levels_of_detail)->Unit(benchmark::kMillisecond);
+
+void alive_at_the_peak(benchmark::State& state) {
+  const auto event = find_peak(million(), million_lifetimes()).event;
+  for (auto _ : state) benchmark::DoNotOptimize(alive_at(million(), million_lifetimes(), event));
+  report(state);
+}
+BENCHMARK(alive_at_the_peak)->Unit(benchmark::kMillisecond);
+
+void anatomy_of_all_phases(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(anatomy(million(), million_lifetimes()));
+  report(state);
+}
+BENCHMARK(anatomy_of_all_phases)->Unit(benchmark::kMillisecond);
+
 void write_sqlite(benchmark::State& state) {
   for (auto _ : state) write_trace(million(), path());
   report(state, true);
@@ -62,6 +87,18 @@ void read_sqlite(benchmark::State& state) {
   report(state, true);
 }
 BENCHMARK(read_sqlite)->Unit(benchmark::kMillisecond);
+
+void write_snapshot(benchmark::State& state) {
+  for (auto _ : state) write_memory_snapshot(million(), million_lifetimes(), path());
+  report(state, true);
+}
+BENCHMARK(write_snapshot)->Unit(benchmark::kMillisecond);
+
+void write_chrome(benchmark::State& state) {
+  for (auto _ : state) write_chrome_trace(million(), million_lifetimes(), path());
+  report(state, true);
+}
+BENCHMARK(write_chrome)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 
