@@ -70,6 +70,7 @@ Timeline timeline(const Trace& trace, const std::vector<Lifetime>& lifetimes, st
 std::vector<Timeline> timeline_levels(const Trace& trace, const std::vector<Lifetime>& lifetimes,
                                       const std::vector<std::size_t>& buckets, int space) {
   std::vector<Sampler> samplers;
+  samplers.reserve(buckets.size());
   for (const auto count : buckets) samplers.emplace_back(count, space, 0, trace.events.size());
   const auto owners = lifetime_of_event(trace, lifetimes);
   Ledger ledger(trace, lifetimes, owners, space);
@@ -78,6 +79,7 @@ std::vector<Timeline> timeline_levels(const Trace& trace, const std::vector<Life
     for (auto& sampler : samplers) sampler.take(i, trace.events[i], ledger);
   }
   std::vector<Timeline> levels;
+  levels.reserve(samplers.size());
   for (auto& sampler : samplers) levels.push_back(sampler.take_result());
   return levels;
 }
