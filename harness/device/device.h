@@ -51,6 +51,10 @@ class Device {
   // Called where a phase ends: compares the trace's sums with the allocator's own counters. Throws
   // TraceError.
   virtual void check(std::int64_t traced_allocated_bytes, const std::string& where) {}
+  // Before the first step: the allocator's own peaks start anew. After the last: they must be the
+  // trace's. Throws TraceError.
+  virtual void reset_peaks() {}
+  virtual void check_peaks(const result::Memory& traced) {}
   // The facts of the failure that LibTorch's OutOfMemoryError was thrown for.
   virtual result::OutOfMemory last_out_of_memory() const = 0;
   virtual nlohmann::json settings() const = 0;     // what influences the bytes, as it is in force

@@ -75,6 +75,7 @@ class TracedRun {
   void steps() {
     enter(trace::Phase::kBuild, trace::kNone);
     session_ = make_session(job_, *device_, &recorder_);
+    device_->reset_peaks();
     for (std::int64_t step = 0; step < job_.steps; ++step) one_step(step);
     judge();
   }
@@ -157,6 +158,7 @@ class TracedRun {
     if (!job_.trace_path.empty()) write_files(trace);
     if (result_.status != result::Status::kOk) return;
     result_.memory = trace::summarise(trace);
+    device_->check_peaks(*result_.memory);
     result_.memory->steps = job_.steps;
     result_.memory->worker_peak_rss_bytes = peak_rss_bytes();
   }

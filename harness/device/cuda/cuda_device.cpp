@@ -69,6 +69,15 @@ class CudaDevice final : public Device {
                      " allocations came from threads that do not report)");
   }
 
+  void reset_peaks() override { allocator::resetPeakStats(index_); }
+
+  void check_peaks(const result::Memory& traced) override {
+    const auto stats = allocator::getDeviceStats(index_);
+    expect("allocated", traced.peak_allocated_bytes, stats.allocated_bytes[0].peak);
+    expect("requested", traced.peak_requested_bytes, stats.requested_bytes[0].peak);
+    expect("reserved", traced.peak_reserved_bytes.value_or(0), stats.reserved_bytes[0].peak);
+  }
+
   result::OutOfMemory last_out_of_memory() const override {
     return tracer_ ? tracer_->last_out_of_memory() : result::OutOfMemory{};
   }
@@ -104,6 +113,12 @@ class CudaDevice final : public Device {
   }
 
  private:
+  static void expect(const char* what, std::int64_t traced, std::int64_t counted) {
+    if (traced == counted) return;
+    throw TraceError(std::string("peak ") + what + ": the trace has " + std::to_string(traced) +
+                     " bytes, PyTorch's allocator counts " + std::to_string(counted));
+  }
+
   static std::string why_none() {
     int count = 0;
     const cudaError_t error = cudaGetDeviceCount(&count);
