@@ -52,20 +52,41 @@ Made checked(Made made, const result::PluginUse& use) {
   return made;
 }
 
+template <typename Call>
+auto call_plugin(const result::PluginUse& use, Call call) {
+  try {
+    return call();
+  } catch (const Unsupported&) {
+    throw;
+  } catch (const OptionError&) {
+    throw;
+  } catch (const PluginError&) {
+    throw;
+  } catch (const c10::Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw PluginError(use.path + ": '" + use.selection.id + "' threw: " + error.what());
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Model> make_model(const result::PluginUse& use,
                                   const at::TensorOptions& tensor_options) {
   const PluginEntry& entry = open_plugin(use);
   if (entry.make_model == nullptr) throw PluginError(use.path + ": its entry makes no models");
-  return checked(entry.make_model({use.selection.id, to_options(use), tensor_options}), use);
+  return call_plugin(use, [&] {
+    return checked(entry.make_model({use.selection.id, to_options(use), tensor_options}), use);
+  });
 }
 
-std::unique_ptr<Strategy> make_strategy(const result::PluginUse& use) {
+void apply_strategy(const result::PluginUse& use, Recipe& recipe, Model& model) {
   const PluginEntry& entry = open_plugin(use);
   if (entry.make_strategy == nullptr)
     throw PluginError(use.path + ": its entry makes no strategies");
-  return checked(entry.make_strategy({use.selection.id, to_options(use)}), use);
+  call_plugin(use, [&] {
+    checked(entry.make_strategy({use.selection.id, to_options(use)}), use)->apply(recipe, model);
+  });
 }
 
 }  // namespace peakbench::worker

@@ -49,8 +49,7 @@ Session make_session(const result::Job& job, const device::Device& device,
     item.value().set_requires_grad(true);
 
   Recipe recipe;
-  for (const result::PluginUse& use : job.strategies)
-    make_strategy(use)->apply(recipe, *session.model);
+  for (const result::PluginUse& use : job.strategies) apply_strategy(use, recipe, *session.model);
   session.training = std::make_unique<RecipeTraining>(*session.model, std::move(recipe));
   session.batch = session.model->make_batch({job.batch_size, job.sequence_length.value_or(0)});
   if (recorder != nullptr) name_storages(session, *recorder);

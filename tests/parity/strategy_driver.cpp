@@ -85,7 +85,7 @@ nlohmann::json run(const Arguments& arguments) {
       job.model, at::TensorOptions(job.dtype == "bf16" ? at::kBFloat16 : at::kFloat));
   for (const auto& item : model->module().named_parameters()) item.value().set_requires_grad(true);
   Recipe recipe;
-  for (const auto& use : job.strategies) worker::make_strategy(use)->apply(recipe, *model);
+  for (const auto& use : job.strategies) worker::apply_strategy(use, recipe, *model);
   std::map<std::string, at::Tensor> numbers;
   if (!arguments.save.empty()) {
     recipe.schedule = std::make_shared<FirstGradients>(recipe.schedule, numbers);

@@ -1,0 +1,134 @@
+"""Plugins that are wrong, in every way: what is said of each, and that the other cases of a run go on.
+
+usage: bad_plugins_test.py PROGRAM WORKER BAD_PLUGIN_FOLDER    (misbehaving.so, no_entry.so, model_entry.so)
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, WORKER, BAD = (pathlib.Path(path) for path in sys.argv[1:4])
+MODEL = "vit-b-16,layers=1,width=48,mlp=64,image=32"
+
+
+class PluginTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "plugins").mkdir()
+
+    def peakbench(self, *arguments, exit_code=0):
+        done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, cwd=self.folder, timeout=300)
+        self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)
+        return done
+
+    def changed(self, library, old, new):
+        """A copy of a bad plugin with a text of its section exchanged for one of the same length."""
+        self.assertEqual(len(old), len(new))
+        content = (BAD / library).read_bytes()
+        self.assertIn(old, content)
+        path = self.folder / "plugins" / library
+        path.write_bytes(content.replace(old, new))
+        return path
+
+
+class Manifests(PluginTest):
+    def left_out(self):
+        return self.peakbench("list", "strategies", "--plugins", "plugins").stderr
+
+    def test_wrong_stamp(self):
+        self.changed("no_entry.so", b'"libtorch_version": "2.11', b'"libtorch_version": "2.10')
+        message = self.left_out()
+        for part in ("plugins/no_entry.so", "plugin has 2.10.0", "this Peakbench needs 2.11.0", "rebuild it"):
+            self.assertIn(part, message)
+
+    def test_every_mismatch_at_once(self):
+        path = self.changed("no_entry.so", b'"libtorch_version": "2.11', b'"libtorch_version": "2.10')
+        path.write_bytes(path.read_bytes().replace(b'"libtorch_cuda": "13', b'"libtorch_cuda": "12'))
+        message = self.left_out()
+        self.assertIn("libtorch_version", message)
+        self.assertIn("libtorch_cuda", message)
+
+    def test_another_revision(self):
+        self.changed("no_entry.so", b'"sdk_revision": 1', b'"sdk_revision": 7')
+        self.assertIn("sdk_revision: plugin has 7, this Peakbench needs 1", self.left_out())
+
+    def test_broken_json(self):
+        self.changed("no_entry.so", b'"manifest": {', b'"manifest": [')
+        self.assertIn("plugins/no_entry.so: broken manifest: not JSON", self.left_out())
+
+    def test_unknown_field(self):
+        self.changed("no_entry.so", b'"promise"', b'"premise"')
+        self.assertIn('/manifest/entries/0/premise: unknown key; did you mean "promise"?', self.left_out())
+
+    def test_cut_short(self):
+        (self.folder / "plugins/cut.so").write_bytes((BAD / "no_entry.so").read_bytes()[:400])
+        self.assertIn("plugins/cut.so: damaged", self.left_out())
+
+    def test_no_library(self):
+        (self.folder / "plugins/text.so").write_text("hello")
+        self.assertIn("plugins/text.so: not a shared library", self.left_out())
+
+    def test_a_folder_without_plugins(self):
+        message = self.peakbench("list", "strategies", "--plugins", "plugins", exit_code=2).stderr
+        self.assertIn("plugins: the folder holds no plugin", message)
+
+    def test_running_what_was_left_out(self):
+        self.changed("no_entry.so", b'"libtorch_version": "2.11', b'"libtorch_version": "2.10')
+        arguments = ["run", "--plugins", "plugins", "--model", MODEL, "--strategy", "no-entry", "--out", "out"]
+        message = self.peakbench(*arguments, exit_code=2).stderr
+        self.assertIn("plugin has 2.10.0", message)
+        self.assertIn("no-entry", message)
+        self.assertFalse((self.folder / "out/run.json").exists())
+
+    def test_the_worker_looks_again(self):
+        """A plugin may be exchanged after the plan was made."""
+        path = self.changed("no_entry.so", b'"libtorch_version": "2.11', b'"libtorch_version": "2.10')
+        use = {"selection": {"id": "no-entry", "options": {}}, "options": {}, "path": str(path)}
+        job = {
+            "mode": "memory", "case_id": "bad", "model": use, "strategies": [use], "device": "cpu", "dtype": "fp32",
+            "batch_size": 1, "sequence_length": None, "seed": 0, "steps": 1, "warmup": 0,
+            "result_path": str(self.folder / "result.json"),
+            "promise": {"promise": "bit_identical", "reference_case": "", "verdict": "not_checked"},
+        }  # fmt: skip
+        (self.folder / "job.json").write_text(json.dumps(job))
+        subprocess.run([WORKER, self.folder / "job.json"], capture_output=True, check=True, timeout=300)
+        result = json.loads((self.folder / "result.json").read_text())
+        self.assertEqual(result["status"], "crashed")
+        self.assertIn("plugin has 2.10.0", result["reason"])
+
+
+class Code(PluginTest):
+    def test_code_that_goes_wrong_never_ends_the_run(self):
+        here = str(BAD / "misbehaving.so")
+        expected = {
+            "throws": ("crashed", [here, "thrown on purpose"]),
+            "throws-number": ("crashed", ["no std::exception"]),
+            "throws-unsupported": ("unsupported", ["not with this model"]),
+            "throws-in-backward": ("crashed", ["thrown on purpose at heads.head"]),
+            "aborts": ("crashed", ["SIGABRT"]),
+            "hangs": ("timeout", ["10 s"]),
+            "makes-nothing": ("crashed", [here, "made nothing", "makes-nothing"]),
+            "reads-undeclared": ("crashed", [here, "option 'undeclared'", "manifest"]),
+            "no-entry": ("crashed", [str(BAD / "no_entry.so"), "no entry", "PEAKBENCH_STRATEGY_PLUGIN"]),
+            "makes-models": ("crashed", [str(BAD / "model_entry.so"), "makes no strategies"]),
+            "foreach-off": ("ok", []),
+        }
+        strategies = [text for name in expected for text in ("--strategy", name)]
+        self.peakbench("run", "--plugins", BAD, "--model", MODEL, *strategies, "--timeout", "10", "--repetitions", "0",
+                       "--no-report", "--out", "out")  # fmt: skip
+        cases = json.loads((self.folder / "out/run.json").read_text())["cases"]
+        self.assertEqual([case["strategies"][0]["id"] for case in cases], list(expected))
+        for case, (name, (status, words)) in zip(cases, expected.items()):
+            with self.subTest(name):
+                self.assertEqual(case["status"], status)
+                for word in words:
+                    self.assertIn(word, case["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)
