@@ -24,7 +24,7 @@ constexpr double kBox = 1000;  // pictures are drawn in a box of this size
 // A page stays below a few megabytes a case, some tens in all: later traces come coarser, then not
 // at all.
 constexpr std::size_t kWholeTraces = 8'000'000, kAnyTraces = 24'000'000;
-constexpr std::size_t kTreeRows = 60, kLargest = 12;
+constexpr std::size_t kTreeRows = 60, kChildren = 8, kLargest = 12;
 constexpr double kLeastShare = 0.01;
 
 std::string labelled(Category category) { return category_label(to_string(category)); }
@@ -106,10 +106,10 @@ json bands_view(const CaseAnatomy& anatomy, const Box& box) {
 }
 
 void flatten(const trace::AliveNode& node, const trace::Alive& alive, int depth, json& rows) {
-  std::size_t hidden = 0;
+  std::size_t shown = 0, hidden = 0;
   std::int64_t hidden_bytes = 0;
   for (const trace::AliveNode& child : node.children) {
-    if (child.share < kLeastShare || rows.size() >= kTreeRows) {
+    if (child.share < kLeastShare || rows.size() >= kTreeRows || shown == kChildren) {
       ++hidden;
       hidden_bytes += child.bytes;
       continue;
@@ -124,6 +124,7 @@ void flatten(const trace::AliveNode& node, const trace::Alive& alive, int depth,
              {"count", grouped(child.allocations)}, {"several", child.allocations > 1}};
     if (leaf)
       row["colour"] = category_colour(to_string(alive.allocations[child.allocation].category));
+    ++shown;
     rows.push_back(std::move(row));
     flatten(child, alive, depth + 1, rows);
   }

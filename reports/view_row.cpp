@@ -242,7 +242,11 @@ void add_published(const CaseResult& result, const Group& group, Sources& source
 json parts_view(const result::CaseSpec& spec) {
   json parts = json::array();
   for (const result::Selection& strategy : spec.strategies) {
-    parts.push_back({{"name", printable(selection_text(strategy))}, {"first", parts.empty()}});
+    const std::string name = selection_text(strategy);
+    parts.push_back({{"name", printable(name)},
+                     {"base", printable(strategy.id)},
+                     {"options", printable(name.substr(strategy.id.size()))},
+                     {"first", parts.empty()}});
   }
   return parts;
 }

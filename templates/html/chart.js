@@ -23,8 +23,10 @@ class Chart {
     this.moment = null;
   }
 
+  // True if the size changed: then the canvas is empty.
   resize() {
     const box = this.root.node().getBoundingClientRect();
+    if (this.width === box.width) return false;
     this.width = box.width;
     this.height = box.width < 600 ? 240 : 330;
     const ratio = window.devicePixelRatio || 1;
@@ -33,6 +35,7 @@ class Chart {
     this.svg.attr('width', this.width).attr('height', this.height);
     this.context = this.canvas.node().getContext('2d');
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    return true;
   }
 
   // `view`: x (a scale over places), along, as, highest (bytes at the top).

@@ -85,8 +85,8 @@ class Viewer {
   }
 
   resize() {
-    this.charts.forEach((chart) => chart.resize());
-    this.scheduleDraw();
+    const changed = this.charts.map((chart) => chart.resize());
+    if (changed.includes(true)) this.draw();  // at once: an emptied canvas would flash
   }
 
   reset() { this.area.call(this.zoom.transform, d3.zoomIdentity); }

@@ -1,6 +1,7 @@
 #include "fake_trace.h"
 
 #include <map>
+#include <random>
 
 namespace peakbench::golden {
 namespace {
@@ -84,9 +85,27 @@ class Recorder {
 std::string module_of(int layer) { return "encoder.layers." + std::to_string(layer) + ".mlp"; }
 std::string shape_of(std::int64_t bytes) { return "[" + std::to_string(bytes / 4096) + ", 1024]"; }
 
+void irregular_temporaries(Recorder& recorder, const FakeTraining& training,
+                           std::minstd_rand& random) {
+  std::vector<std::uint64_t> alive;
+  for (int i = 0; i < training.temporaries; ++i) {
+    const auto bytes = static_cast<std::int64_t>(
+        512 + random() % static_cast<std::uint64_t>(training.activation_bytes / 8));
+    alive.push_back(recorder.alloc(bytes, static_cast<std::int32_t>(random() % 5)));
+    if (alive.size() < 8) continue;
+    const auto which = alive.begin() + static_cast<std::ptrdiff_t>(random() % alive.size());
+    recorder.free(*which);
+    alive.erase(which);
+  }
+  for (const std::uint64_t address : alive) recorder.free(address);
+}
+
 void temporaries(Recorder& recorder, const FakeTraining& training) {
-  for (int i = 0; i < training.temporaries; ++i)
+  static std::minstd_rand random(1);  // the same in every run of the program
+  if (training.irregular) return irregular_temporaries(recorder, training, random);
+  for (int i = 0; i < training.temporaries; ++i) {
     recorder.free(recorder.alloc(training.activation_bytes / 3 + i * 4096, 4));
+  }
 }
 
 void state(Recorder& recorder, const FakeTraining& training, int layer) {
