@@ -83,7 +83,10 @@ class Vit : public Model {
   at::Tensor encode(const at::Tensor& input) {
     const Encoder& encoder = *vit_->encoder;
     ModuleScope scope(encoder);
-    at::Tensor x = at::dropout(input + encoder.pos_embedding, 0.0, true);
+    // torchvision's local variable `input` holds the sum until the encoder is through, whether
+    // autograd needs it or not.
+    const at::Tensor embedded = input + encoder.pos_embedding;
+    at::Tensor x = at::dropout(embedded, 0.0, true);
     for (std::size_t i = 0; i < encoder.blocks.size(); ++i) {
       const EncoderBlock* block = encoder.blocks[i].get();
       x = run_block(i, [block](const std::vector<at::Tensor>& in) { return block->forward(in[0]); },

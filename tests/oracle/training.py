@@ -34,6 +34,8 @@ def arguments(description):
                                        "and final parameters (after.NAME) to this safetensors file; memory is not measured then")
     parser.add_argument("--time", type=int, metavar="N", help="times N steps after --warmup; memory is not measured then")
     parser.add_argument("--warmup", type=int, default=2)
+    parser.add_argument("--empty-cache", action="store_true", help="CUDA: what building reserved and no longer uses is given back "
+                                                                   "before the first step")
     return parser
 
 
@@ -128,6 +130,8 @@ def run(subject, args):
                 keep_gradients(model, kept)
                 kept |= {f"input.{name}": tensor for name, tensor in tensors.copy_of(batch).items()}
             update = strategies.make_update(model, subject.optimizer_class, stack, **subject.optimizer_options)
+            if args.empty_cache:
+                torch.cuda.empty_cache()
 
         def step(k):
             with recorder.phase("forward", k):

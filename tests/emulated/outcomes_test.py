@@ -1,0 +1,114 @@
+"""What `peakbench run` says of cases on an emulated card: peaks that are known, out of memory, very large models, which
+attention a card takes, and that no figure looks like a measurement of a real one.
+
+usage: outcomes_test.py PEAKBENCH
+"""
+
+import json
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+GIB = 1 << 30
+
+
+class OutcomesTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="peakbench-emulated-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def run_cases(self, card, model, *stacks, options=(), exit_code=0, out="out"):
+        self.out = self.folder / out
+        command = [PEAKBENCH, "run", "--model", model, "--device", f"emulated:{card}", "--out", self.out, "--quiet", *options]
+        command += [part for stack in stacks for part in ("--strategy", stack)]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)
+        self.record = json.loads((self.out / "run.json").read_text(encoding="utf-8"))
+        for case in self.record["cases"]:
+            self.is_no_measurement(case)
+        return self.record["cases"]
+
+    def is_no_measurement(self, case):
+        self.assertIs(case["emulated"], True)
+        self.assertIsNone(case["throughput"])
+        self.assertEqual(case["losses"], [])
+        self.assertGreater(case["wall_ns"], 0)
+
+    def ok(self, case):
+        self.assertEqual(case["status"], "ok", case["reason"])
+        return case
+
+    def operators(self, case):
+        with sqlite3.connect(self.out / case["ranks"][0]["trace"]) as trace:
+            return {name for name, in trace.execute("SELECT name FROM operators")}
+
+    def within(self, measured, known, share=0.001):
+        self.assertLessEqual(abs(measured - known), known * share, f"{measured:,} against {known:,}")
+
+    def test_known_peaks(self):
+        """Stock PyTorch on an H100's stand-ins, ViT-L/16 in fp32 with Adam, cuDNN off: recorded independently of this program."""
+        known = {
+            "baseline": (6_156_095_008, 6_162_784_256),
+            "foreach-off": (4_972_359_296, 4_978_282_496),
+            "fused-in-backward": (4_082_091_624, 4_091_651_072),
+        }
+        cases = self.run_cases("h100-80gb", "vit-l-16", *known, options=["--cudnn", "off", "--no-report"])
+        for case in map(self.ok, cases):
+            requested, allocated = known[case["strategies"][0]["id"]]
+            self.within(case["memory"]["peak_requested_bytes"], requested)
+            self.within(case["memory"]["peak_allocated_bytes"], allocated)
+            self.assertNotIn("cudnn engine workspace", case["emulation"]["unmodelled"])
+            print(f"{case['id']}: wall {case['wall_ns'] / 1e9:.2f} s")
+
+    def test_cudnn_lists_what_is_not_modelled(self):
+        case = self.ok(self.run_cases("h100-80gb", "vit-l-16,layers=2", "baseline", options=["--no-report"])[0])
+        self.assertGreater(case["emulation"]["unmodelled"]["cudnn engine workspace"], 0)
+
+    def test_reports_say_emulated(self):
+        """No `--repetitions 0` here: throughput was asked for, and is refused in words."""
+        case = self.ok(self.run_cases("h100-80gb", "vit-l-16,layers=2", "baseline", "lora")[0])
+        self.assertIn("emulated", case["throughput_reason"])
+        for page in ("report.md", "index.html"):
+            text = (self.out / "report" / page).read_text(encoding="utf-8")
+            self.assertIn("mulated card", text, page)
+
+    def test_attention_by_card(self):
+        cudnn, flash = "aten::_scaled_dot_product_cudnn_attention", "aten::_scaled_dot_product_flash_attention"
+        for card, expected in {"h100-80gb": {cudnn}, "a100-80gb": {flash}, "t4-16gb": set()}.items():
+            for model in ("vit-l-16,layers=2", "qwen2.5-0.5b,layers=2"):
+                with self.subTest(card=card, model=model):
+                    options = ["--dtype", "bf16", "--no-report"]
+                    case = self.ok(self.run_cases(card, model, "baseline", options=options, out=card + model)[0])
+                    found = self.operators(case)
+                    # An operator that allocates nothing itself is seen by what it calls.
+                    families = {cudnn: "_cudnn_attention", flash: "_flash_attention"}
+                    seen = {op for op, word in families.items() if any(word in name for name in found)}
+                    self.assertEqual(seen, expected, sorted(name for name in found if "attention" in name))
+
+    def test_out_of_memory_has_its_facts(self):
+        case = self.run_cases("a100-40gb", "llama-3.1-8b", "baseline", options=["--no-report"], exit_code=3)[0]
+        self.assertEqual(case["status"], "out_of_memory", case["reason"])
+        facts = case["out_of_memory"]
+        for fact in ("requested_bytes", "allocated_bytes", "reserved_bytes", "largest_free_block_bytes", "phase", "module", "op"):
+            self.assertTrue(facts.get(fact) or (fact.startswith("largest") and facts.get(fact) == 0), f"{fact} in {facts}")
+        # Weights, gradients and both of AdamW's moments alone: sixteen bytes a parameter.
+        self.assertGreater(facts["needed_bytes"], 8_000_000_000 * 16)
+
+    def test_lora_fits_where_the_baseline_does_not(self):
+        case = self.ok(self.run_cases("a100-40gb", "llama-3.1-8b", "lora", options=["--dtype", "bf16", "--no-report"])[0])
+        self.assertLess(case["memory"]["peak_reserved_bytes"], 40 * GIB)
+
+    def test_seventy_billion_parameters_take_no_memory_here(self):
+        options = ["--dtype", "bf16", "--no-report"]
+        case = self.ok(self.run_cases("h200-141gb,memory=1TiB", "llama-3.1-70b", "lora", options=options)[0])
+        self.assertGreater(case["memory"]["peak_allocated_bytes"], 70_000_000_000 * 2)
+        self.assertLess(case["memory"]["worker_peak_rss_bytes"], 2 * GIB)
+
+
+if __name__ == "__main__":
+    unittest.main()
