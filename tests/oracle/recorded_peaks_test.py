@@ -1,8 +1,8 @@
 """Peakbench's own figures against stock PyTorch's, as cpu_peaks.json records them: within 0.1%, the difference printed in bytes.
 
-usage: recorded_peaks_test.py PEAKBENCH MODEL...    the models as cpu_peaks.json spells them
+usage: recorded_peaks_test.py PEAKBENCH MODEL [STACK...]    as cpu_peaks.json spells them; without stacks all that it has
 
-One run a model, memory workers only.
+One run for each shape that was recorded, memory workers only.
 """
 
 import json
@@ -49,20 +49,20 @@ def compare(case_id, ours, recorded):
     return good
 
 
-def main(peakbench, models):
+def main(peakbench, model, *wanted):
     cases = json.loads(RECORD.read_text())["cases"]
     held = []
-    for model in models:
-        for shape, stacks in shapes(cases, model).items():
-            with tempfile.TemporaryDirectory() as folder:
-                ours = measure(peakbench, model, shape, stacks, folder + "/run")
-            for stack, recorded in stacks.items():
-                case_id = "/".join((model, stack, *shape))
-                held.append(case_id in ours and compare(case_id, ours[case_id], recorded))
-                if case_id not in ours:
-                    print(f"{case_id}: not among {', '.join(ours)}")
+    for shape, recorded in shapes(cases, model).items():
+        stacks = {stack: recorded[stack] for stack in wanted or recorded}
+        with tempfile.TemporaryDirectory() as folder:
+            ours = measure(peakbench, model, shape, stacks, folder + "/run")
+        for stack, expected in stacks.items():
+            case_id = "/".join((model, stack, *shape))
+            if case_id not in ours:
+                print(f"{case_id}: not among {', '.join(ours)}")
+            held.append(case_id in ours and compare(case_id, ours[case_id], expected))
     return 0 if held and all(held) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    sys.exit(main(*sys.argv[1:]))
