@@ -84,7 +84,6 @@ int main(int count, char** arguments) {
   options.builtin_template_directory = arguments[2];
   options.output_directory = (folder / "report").string();
   const auto started = std::chrono::steady_clock::now();
-  const std::clock_t used = std::clock();
   reports::write_reports({folder.string()}, options);
   std::cout << std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count()
             << "\n";
