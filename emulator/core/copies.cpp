@@ -41,28 +41,31 @@ std::uint64_t run_length(const End& end, std::uint64_t bytes) {
   return end.range ? std::min(bytes, end.range->bytes - end.offset) : bytes;
 }
 
-void keep_as_copied(const End& to, const End& from, std::uint64_t bytes) {
+void keep_as_copied(State& s, const End& to, const End& from, std::uint64_t bytes) {
   if (!to.on_device() || !to.range->kept) return;
-  if (!from.on_device()) return to.range->kept->set(to.offset, bytes, true);
-  for (std::uint64_t i = 0; i < bytes; ++i) {
-    const bool kept = from.range->kept && from.range->kept->at(from.offset + i);
-    to.range->kept->set(to.offset + i, 1, kept);
-  }
+  if (!from.on_device()) return to.range->kept->put(to.offset, bytes, s.device_work);
+  to.range->kept->copy(to.offset, from.range->kept.get(), from.offset, bytes);
 }
 
-// Copies one run; true when the host was given zeros that no copy had put there.
-bool copy_run(const End& to, const End& from, std::uint64_t bytes) {
-  // First what is known of the source: the two may overlap.
-  const bool zeros = from.on_device() && !to.on_device() &&
-                     !(from.range->kept && from.range->kept->all(from.offset, bytes));
-  keep_as_copied(to, from, bytes);
-  if (!to.has_bytes()) return zeros;
+// What the host is given when it reads these bytes.
+Answer answer_of(State& s, const End& from, std::uint64_t bytes) {
+  const auto since = from.range->kept ? from.range->kept->since(from.offset, bytes) : std::nullopt;
+  if (!since) return Answer::zeros;
+  return *since == s.device_work ? Answer::kept : Answer::uncertain;
+}
+
+Answer copy_run(State& s, const End& to, const End& from, std::uint64_t bytes) {
+  // What is known of the source is asked first: the two may overlap.
+  const bool read_back = from.on_device() && !to.on_device();
+  const Answer answer = read_back ? answer_of(s, from, bytes) : Answer::kept;
+  keep_as_copied(s, to, from, bytes);
+  if (!to.has_bytes()) return answer;
   if (from.has_bytes()) {
     std::memmove(to.at, from.at, bytes);
   } else {
     std::memset(to.at, 0, bytes);
   }
-  return zeros;
+  return answer;
 }
 
 void count_copy(Ledger& ledger, const End& to, const End& from, std::uint64_t bytes) {
@@ -81,7 +84,7 @@ void count_copy(Ledger& ledger, const End& to, const End& from, std::uint64_t by
 struct Outcome {
   MemoryResult result = MemoryResult::ok;
   bool read_back = false;
-  bool zeros = false;
+  Answer answer = Answer::kept;  // the worst of all runs
 };
 
 Outcome copy_locked(State& s, char* to, const char* from, std::uint64_t bytes) {
@@ -96,7 +99,7 @@ Outcome copy_locked(State& s, char* to, const char* from, std::uint64_t bytes) {
     const auto run = std::min(run_length(target, bytes - done), run_length(source, bytes - done));
     if (done == 0) count_copy(*s.ledger, target, source, bytes);
     outcome.read_back |= source.on_device() && !target.on_device();
-    outcome.zeros |= copy_run(target, source, run);
+    outcome.answer = std::max(outcome.answer, copy_run(s, target, source, run));
     done += run;
   }
   return outcome;
@@ -104,7 +107,7 @@ Outcome copy_locked(State& s, char* to, const char* from, std::uint64_t bytes) {
 
 // The call stack is taken without the lock: finding names may load libraries.
 MemoryResult enter(State& s, const Outcome& outcome, std::uint64_t bytes) {
-  if (outcome.read_back) enter_read_back(*s.ledger, bytes, outcome.zeros);
+  if (outcome.read_back) enter_read_back(*s.ledger, bytes, outcome.answer);
   return outcome.result;
 }
 
@@ -135,7 +138,7 @@ MemoryResult copy_rows(void* to, std::uint64_t to_pitch, const void* from, std::
                                       static_cast<const char*>(from) + row * from_pitch, width);
       all.result = one.result;
       all.read_back |= one.read_back;
-      all.zeros |= one.zeros;
+      all.answer = std::max(all.answer, one.answer);
     }
   }
   return enter(s, all, width * height);
@@ -162,7 +165,8 @@ MemoryResult fill_bytes(void* to, std::uint32_t value, unsigned element_bytes,
         target.at[i] = static_cast<char>(value >> (8 * ((done + i) % element_bytes)));
       }
     }
-    if (target.on_device() && target.range->kept) target.range->kept->set(target.offset, run, true);
+    if (target.on_device() && target.range->kept)
+      target.range->kept->put(target.offset, run, s.device_work);
     done += run;
   }
   return MemoryResult::ok;

@@ -143,6 +143,8 @@ PEAKBENCH_EMULATOR_API void* new_handle();
 PEAKBENCH_EMULATOR_API Ledger& ledger();
 PEAKBENCH_EMULATOR_API void count_launch(std::uint64_t stream);
 PEAKBENCH_EMULATOR_API void count_graph_launch();
+// A library's call that would have made the device write memory.
+PEAKBENCH_EMULATOR_API void count_device_work();
 // An entry point that is not emulated was called: recorded, and named once on stderr.
 PEAKBENCH_EMULATOR_API void refuse(const char* name);
 // A figure that the vendor's library decides was answered without a model of it.
@@ -153,6 +155,7 @@ PEAKBENCH_EMULATOR_API void unmodelled(const char* what);
 extern "C" {
 // For generated stubs.
 PEAKBENCH_EMULATOR_API void peakbench_emulator_refuse(const char* name);
+PEAKBENCH_EMULATOR_API void peakbench_emulator_work(void);
 // For the process itself (dlsym): the ledger as JSON; valid until the calling thread asks again.
 PEAKBENCH_EMULATOR_API const char* peakbench_emulator_report(void);
 }

@@ -122,7 +122,7 @@ void detach_ledger(Ledger* ledger) {
   if (at != MAP_FAILED) write_header(*ledger);
 }
 
-void enter_read_back(Ledger& ledger, std::uint64_t bytes, bool zeros) {
+void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer) {
   const Caller& caller = find_caller();
   std::lock_guard lock(names_mutex);
   auto* const end = ledger.read_backs + ledger.read_back_count;
@@ -143,11 +143,16 @@ void enter_read_back(Ledger& ledger, std::uint64_t bytes, bool zeros) {
   }
   ++row->calls;
   row->bytes += bytes;
-  row->zero_calls += zeros;
+  row->zero_calls += answer == Answer::zeros;
+  row->uncertain_calls += answer == Answer::uncertain;
 }
 
-void count_graph_launch() { add(ledger().graph_launches); }
-void count_kernel_launch() { add(ledger().kernel_launches); }
+void count_device_work() { state().device_work.fetch_add(1, std::memory_order_relaxed); }
+
+void count_graph_launch() {
+  add(ledger().graph_launches);
+  count_device_work();
+}
 
 void refuse(const char* name) {
   bool fresh = false;
@@ -163,6 +168,8 @@ void unmodelled(const char* what) {
 }  // namespace peakbench::emulator
 
 extern "C" void peakbench_emulator_refuse(const char* name) { peakbench::emulator::refuse(name); }
+
+extern "C" void peakbench_emulator_work(void) { peakbench::emulator::count_device_work(); }
 
 extern "C" const char* peakbench_emulator_report(void) {
   using namespace peakbench::emulator;

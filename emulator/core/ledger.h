@@ -25,8 +25,10 @@ struct LedgerDevice {
 struct LedgerReadBack {
   std::uint64_t calls;
   std::uint64_t bytes;  // all calls together
-  std::uint64_t
-      zero_calls;  // calls answered, wholly or partly, with zeros that no host copy had put there
+  // Answered, wholly or partly, with zeros that the host had not put there.
+  std::uint64_t zero_calls;
+  // Answered with what the host had put there before later device work.
+  std::uint64_t uncertain_calls;
   char function[240];  // the nearest named function that asked
   char library[64];
   char operation[96];  // the operator of PyTorch below which it happened, if any: aten::item

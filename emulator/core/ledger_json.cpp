@@ -25,8 +25,13 @@ json device_json(const LedgerDevice& device, unsigned index) {
 }
 
 json read_back_json(const LedgerReadBack& row) {
-  return {{"function", row.function}, {"library", row.library}, {"operator", row.operation},
-          {"calls", row.calls},       {"bytes", row.bytes},     {"zero_calls", row.zero_calls}};
+  return {{"function", row.function},
+          {"library", row.library},
+          {"operator", row.operation},
+          {"calls", row.calls},
+          {"bytes", row.bytes},
+          {"zero_calls", row.zero_calls},
+          {"uncertain_calls", row.uncertain_calls}};
 }
 
 json names_json(const LedgerNames& names) {

@@ -161,7 +161,8 @@ std::uint64_t graph_nodes(std::uint64_t graph) {
 }
 
 void count_launch(std::uint64_t stream) {
-  count_kernel_launch();
+  std::atomic_ref(ledger().kernel_launches).fetch_add(1, std::memory_order_relaxed);
+  count_device_work();
   if (is_default(stream)) return;
   State& s = state();
   std::lock_guard lock(s.mutex);

@@ -1,6 +1,7 @@
 // The state behind core.h; seen by the sources of core alone.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,6 +13,14 @@
 #include "core/kept_bytes.h"
 
 namespace peakbench::emulator {
+
+// What a read of device memory by the host was answered with, from good to bad.
+enum class Answer {
+  kept,       // what the host had put there, with no device work asked for since
+  uncertain,  // what the host had put there, before device work that may have been meant to change
+              // it
+  zeros,      // wholly or partly bytes that the host had never put there
+};
 
 struct Range {
   MemoryKind kind;
@@ -72,6 +81,7 @@ struct State {
   CardFacts card;
   bool has_card = false;
   Ledger* ledger = nullptr;
+  std::atomic<std::uint64_t> device_work{0};  // launches and library calls asked for so far
   Memory memory;
   Queues queues;
 };
@@ -79,7 +89,6 @@ struct State {
 State& state();
 // Whether anything made it yet.
 bool machine_state_made();
-void count_kernel_launch();
 
 // The range that holds an address, or end(). Call with the mutex held.
 std::map<std::uint64_t, Range>::iterator find_range(State& state, const void* address);
@@ -93,6 +102,6 @@ Ledger* open_ledger(const CardFacts& card, int device_count);
 // In a child after fork: what it writes must not reach its parent's ledger.
 void detach_ledger(Ledger* ledger);
 // Enters who is reading device memory; takes the call stack of the calling thread.
-void enter_read_back(Ledger& ledger, std::uint64_t bytes, bool zeros);
+void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer);
 
 }  // namespace peakbench::emulator

@@ -37,16 +37,25 @@ void add_devices(std::string& out, const Ledger& ledger) {
                        gib(ledger.peak_pinned_bytes));
 }
 
+// How far the program can have relied on what it read.
+std::string reliance(const LedgerReadBack& row) {
+  if (!row.zero_calls && !row.uncertain_calls) return "what the program had copied there";
+  std::string text;
+  if (row.zero_calls) text = fmt::format("{} answered with zeros", row.zero_calls);
+  if (row.uncertain_calls) {
+    text += fmt::format("{}{} with what was copied there before later work",
+                        text.empty() ? "" : ", ", row.uncertain_calls);
+  }
+  return text;
+}
+
 void add_read_backs(std::string& out, const Ledger& ledger) {
   for (unsigned i = 0; i < std::min<unsigned>(ledger.read_back_count, kLedgerRows); ++i) {
     const LedgerReadBack& row = ledger.read_backs[i];
-    out += fmt::format("  read back  {}{} in {}: {}, {} bytes; {} zeros\n",
-                       row.operation[0] ? std::string(row.operation) + ", " : "", row.function,
-                       row.library, times(row.calls), row.bytes,
-                       row.zero_calls == 0 ? "none answered with"
-                       : row.zero_calls == row.calls
-                           ? "all answered with"
-                           : fmt::format("{} answered with", row.zero_calls));
+    const std::string where =
+        row.operation[0] ? fmt::format("{} in {}", row.operation, row.function) : row.function;
+    out += fmt::format("  read back  {} ({}): {}, {} bytes; {}\n", where, row.library,
+                       times(row.calls), row.bytes, reliance(row));
   }
 }
 

@@ -1,0 +1,141 @@
+// Cards as people name them, and what is said of those that cannot be.
+#include "host/card.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "host/environment.h"
+#include "result/errors.h"
+
+namespace peakbench::emulator {
+namespace {
+
+const Installation& installation() {
+  static const Installation found = find_installation();
+  return found;
+}
+
+Card parse(const std::string& spec) { return parse_card(spec, installation()); }
+
+std::string error_of(const std::string& spec) {
+  try {
+    parse(spec);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+void expect_error(const std::string& spec, const std::string& part) {
+  const std::string error = error_of(spec);
+  EXPECT_NE(error.find(part), std::string::npos) << error;
+}
+
+TEST(Card, KnowsItsFacts) {
+  const Card card = parse("h100-80gb");
+  EXPECT_EQ(card.facts.name, "NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(card.facts.major, 9);
+  EXPECT_EQ(card.facts.minor, 0);
+  EXPECT_EQ(card.facts.binary_arch, 90);
+  EXPECT_EQ(card.facts.multiprocessor_count, 132);
+  EXPECT_EQ(card.facts.total_memory_bytes, 85017755648u);
+  EXPECT_EQ(card.facts.count, 1);
+}
+
+TEST(Card, TakesOptions) {
+  const Card card = parse("h100-80gb,memory=60GiB,count=8,context=500MiB");
+  EXPECT_EQ(card.facts.total_memory_bytes, 60ull << 30);
+  EXPECT_EQ(card.facts.count, 8);
+  EXPECT_EQ(card.facts.context_bytes, 500ull << 20);
+}
+
+TEST(Card, EveryProfileIsCompleteAndServedButVolta) {
+  const std::vector<std::string> expected{
+      "a100-40gb",         "a100-80gb", "b200-180gb",    "h100-80gb",     "h200-141gb",
+      "l4-24gb",           "l40s-48gb", "rtx-3090-24gb", "rtx-4090-24gb", "rtx-5090-32gb",
+      "rtx-pro-6000-96gb", "t4-16gb",   "v100-16gb"};
+  std::vector<std::string> found;
+  for (const CardListing& card : list_cards(installation())) {
+    found.push_back(card.id);
+    EXPECT_EQ(card.served, card.id != "v100-16gb") << card.id << ": " << card.reason;
+  }
+  EXPECT_EQ(found, expected);
+}
+
+TEST(Card, RunsTheNearestCodeOfItsMajor) {
+  EXPECT_EQ(parse("l4-24gb").facts.binary_arch, 86);  // 8.9 runs code for 8.6, not for 8.0
+  EXPECT_EQ(parse("t4-16gb").facts.binary_arch, 75);
+  EXPECT_EQ(parse("rtx-5090-32gb").facts.binary_arch, 120);
+}
+
+TEST(Card, RefusesWhatThisLibTorchHasNoCodeFor) {
+  expect_error("v100-16gb", "compute capability 7.0");
+  expect_error("v100-16gb", "sm_75, sm_80");
+}
+
+TEST(Card, NamesTheNearestOfAnUnknownOne) {
+  expect_error("h100-80g", "did you mean \"h100-80gb\"?");
+  expect_error("h100-80gb,memmory=1GiB", "did you mean \"memory\"?");
+  expect_error("", "no card is named");
+}
+
+TEST(Card, RefusesMemoryOfNothingOrBeyondReason) {
+  expect_error("h100-80gb,memory=0", "memory=0: expected");
+  expect_error("h100-80gb,memory=lots", "memory=lots: expected");
+  expect_error("h100-80gb,memory=17TiB", "16TiB");
+  EXPECT_EQ(parse("h100-80gb,memory=16TiB").facts.total_memory_bytes, 16ull << 40);
+  expect_error("t4-16gb,context=20GiB", "leaves nothing");
+}
+
+TEST(Card, RefusesCountsThatAreNone) {
+  for (const char* count : {"0", "-1", "65", "two", ""}) {
+    expect_error(std::string("h100-80gb,count=") + count, "from 1 to 64");
+  }
+}
+
+class CardFile : public testing::Test {
+ protected:
+  std::string path_ = testing::TempDir() + "own_card.json";
+
+  void write(const std::string& from, const std::string& to) {
+    std::ifstream file(installation().folder / "cards/h100-80gb.json");
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    const auto at = text.find(from);
+    ASSERT_NE(at, std::string::npos);
+    text.replace(at, from.size(), to);
+    std::ofstream(path_) << text;
+  }
+};
+
+TEST_F(CardFile, IsReadFromItsPath) {
+  write("\"id\": \"h100-80gb\"", "\"id\": \"mine\"");
+  EXPECT_EQ(parse(path_).facts.id, "mine");
+  EXPECT_EQ(parse(path_ + ",memory=1GiB").facts.total_memory_bytes, 1u << 30);
+}
+
+TEST_F(CardFile, SaysWhatIsWrongAndWhere) {
+  write("\"warp_size\"", "\"warpsize\"");
+  expect_error(path_, "warp_size: missing");
+  write("{\"value\": 132,", "{\"value\": -1,");
+  expect_error(path_, "multiprocessor_count: expected a whole number");
+  write("\"ecc\": {\"value\": true,", "\"extra\": {}, \"ecc\": {\"value\": true,");
+  expect_error(path_, "unknown value \"extra\"");
+  expect_error("/nowhere/card.json", "cannot be read");
+}
+
+TEST(Environment, PreloadsTheSharedStateFirst) {
+  const auto environment =
+      emulation_environment(parse("h100-80gb,count=2"), installation(), "/ledgers");
+  ASSERT_EQ(environment[0].first, "LD_PRELOAD");
+  const std::string& list = environment[0].second;
+  EXPECT_EQ(list.find((installation().folder / "libpeakbench_emulator.so").string()), 0u);
+  for (const char* soname : {"libcudart.so.13", "libcuda.so.1", "libcublas.so.13", "libcudnn.so.9",
+                             "libnccl.so.2", "libnvrtc.so.13", "libnvidia-ml.so.1"}) {
+    EXPECT_NE(list.find(std::string("/") + soname), std::string::npos) << soname;
+  }
+  EXPECT_EQ(card_from_json(environment[1].second).count, 2);
+}
+
+}  // namespace
+}  // namespace peakbench::emulator

@@ -1,0 +1,413 @@
+// The stand-ins as a program meets them: through CUDA's own interface, in a process that runs on
+// them.
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "core/card.h"
+#include "in_emulation.h"
+
+// Reads with a name of its own in the report.
+extern "C" __attribute__((visibility("default"), noinline)) int read_by_this_test(void* at) {
+  int value = -1;
+  EXPECT_EQ(cudaMemcpy(&value, at, sizeof value, cudaMemcpyDeviceToHost), cudaSuccess);
+  return value;
+}
+
+namespace {
+
+constexpr std::size_t kMiB = 1 << 20;
+constexpr std::size_t kTotal = 64 * kMiB;  // of the card these tests run on, see main
+constexpr std::size_t kPage = 2 * kMiB;
+
+nlohmann::json report() {
+  const auto ask =
+      reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "peakbench_emulator_report"));
+  return nlohmann::json::parse(ask());
+}
+
+nlohmann::json device(int index) { return report().at("devices").at(index); }
+
+std::size_t free_bytes() {
+  std::size_t free = 0, total = 0;
+  EXPECT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+  EXPECT_EQ(total, kTotal);
+  return free;
+}
+
+std::int64_t calls_of(const nlohmann::json& rows, const std::string& name) {
+  for (const auto& row : rows) {
+    if (row.at("name") == name) return row.at("calls");
+  }
+  return 0;
+}
+
+nlohmann::json read_backs_of_this_test() {
+  const nlohmann::json ledger = report();
+  for (const auto& row : ledger.at("read_backs")) {
+    if (row.at("function") == "read_by_this_test") return row;
+  }
+  return {{"calls", 0}, {"zero_calls", 0}, {"uncertain_calls", 0}, {"bytes", 0}};
+}
+
+class Runtime : public testing::Test {
+ protected:
+  void SetUp() override {
+    cudaSetDevice(0);
+    cudaGetLastError();
+    ASSERT_EQ(free_bytes(), kTotal);
+  }
+  void TearDown() override { EXPECT_EQ(free_bytes(), kTotal) << "a test left memory behind"; }
+};
+
+TEST_F(Runtime, OutOfMemoryIsAnErrorOnceAndNothingIsLost) {
+  void* first = nullptr;
+  ASSERT_EQ(cudaMalloc(&first, kTotal - kPage), cudaSuccess);
+  void* second = nullptr;
+  const auto refused = device(0).at("refused_allocations").get<int>();
+  EXPECT_EQ(cudaMalloc(&second, kPage + 1), cudaErrorMemoryAllocation);
+  EXPECT_EQ(second, nullptr);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaErrorMemoryAllocation);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorMemoryAllocation);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(device(0).at("refused_allocations").get<int>(), refused + 1);
+  EXPECT_EQ(device(0).at("last_refused_bytes"), 2 * kPage);
+  EXPECT_EQ(cudaMalloc(&second, kPage), cudaSuccess);
+  EXPECT_EQ(free_bytes(), 0u);
+  EXPECT_EQ(cudaFree(first), cudaSuccess);
+  EXPECT_EQ(cudaFree(second), cudaSuccess);
+}
+
+TEST_F(Runtime, AnAbsurdSizeIsOutOfMemoryToo) {
+  void* at = nullptr;
+  EXPECT_EQ(cudaMalloc(&at, ~std::size_t{0}), cudaErrorMemoryAllocation);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorMemoryAllocation);
+}
+
+TEST_F(Runtime, MemoryIsChargedInPagesAndAddressesRepeat) {
+  void *a = nullptr, *b = nullptr;
+  ASSERT_EQ(cudaMalloc(&a, 1), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(&b, 3 * kMiB), cudaSuccess);
+  EXPECT_EQ(free_bytes(), kTotal - kPage - 2 * kPage);
+  EXPECT_EQ(reinterpret_cast<std::size_t>(a) % kPage, 0u);
+  EXPECT_EQ(reinterpret_cast<std::size_t>(b) % kPage, 0u);
+  cudaFree(a);
+  void* again = nullptr;
+  ASSERT_EQ(cudaMalloc(&again, 1), cudaSuccess);
+  EXPECT_EQ(again, a);
+  cudaFree(again);
+  cudaFree(b);
+}
+
+TEST_F(Runtime, FreeingTwiceOrWhatWasNeverGivenIsAnError) {
+  void* at = nullptr;
+  ASSERT_EQ(cudaMalloc(&at, kMiB), cudaSuccess);
+  EXPECT_EQ(cudaFree(static_cast<char*>(at) + 512), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(at), cudaSuccess);
+  EXPECT_EQ(cudaFree(at), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(nullptr), cudaSuccess);
+}
+
+TEST_F(Runtime, SmallAllocationsKeepTheBytesThatWereCopiedIn) {
+  int* at = nullptr;
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&at), kPage), cudaSuccess);
+  const auto before = read_backs_of_this_test();
+  EXPECT_EQ(read_by_this_test(at), 0) << "never written: zeros";
+  const int value = 42;
+  cudaMemcpy(at, &value, sizeof value, cudaMemcpyHostToDevice);
+  EXPECT_EQ(read_by_this_test(at), 42);
+  cudaMemcpy(at + 100, at, sizeof value, cudaMemcpyDeviceToDevice);
+  EXPECT_EQ(read_by_this_test(at + 100), 42);
+  cudaMemset(at + 200, 1, sizeof value);
+  EXPECT_EQ(read_by_this_test(at + 200), 0x01010101);
+  const auto after = read_backs_of_this_test();
+  EXPECT_EQ(after.at("calls").get<int>(), before.at("calls").get<int>() + 4);
+  EXPECT_EQ(after.at("zero_calls").get<int>(), before.at("zero_calls").get<int>() + 1)
+      << "only the first was a guess";
+  EXPECT_EQ(after.at("bytes").get<int>(), before.at("bytes").get<int>() + 16);
+  cudaFree(at);
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&at), kPage), cudaSuccess);
+  EXPECT_EQ(read_by_this_test(at), 0) << "a new allocation does not see an old one's bytes";
+  cudaFree(at);
+}
+
+TEST_F(Runtime, LargeAllocationsReadAsZerosAndSayWhoRead) {
+  int* at = nullptr;
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&at), kPage + 1), cudaSuccess);
+  const int value = 42;
+  EXPECT_EQ(cudaMemcpy(at, &value, sizeof value, cudaMemcpyHostToDevice), cudaSuccess);
+  const auto before = read_backs_of_this_test();
+  EXPECT_EQ(read_by_this_test(at), 0);
+  const auto after = read_backs_of_this_test();
+  EXPECT_EQ(after.at("zero_calls").get<int>(), before.at("zero_calls").get<int>() + 1);
+  EXPECT_EQ(after.at("library"), "emulated_runtime_test");
+  // What is unknown stays so when it is copied on.
+  int* small = nullptr;
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&small), 64), cudaSuccess);
+  cudaMemcpy(small, &value, sizeof value, cudaMemcpyHostToDevice);
+  cudaMemcpy(small, at, sizeof value, cudaMemcpyDeviceToDevice);
+  EXPECT_EQ(read_by_this_test(small), 0);
+  EXPECT_EQ(read_backs_of_this_test().at("zero_calls").get<int>(),
+            after.at("zero_calls").get<int>() + 1);
+  cudaFree(small);
+  cudaFree(at);
+}
+
+TEST_F(Runtime, WhatWasCopiedBeforeALaunchIsUncertainAfterIt) {
+  int* at = nullptr;
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&at), 64), cudaSuccess);
+  const int value = 42;
+  cudaMemcpy(at, &value, sizeof value, cudaMemcpyHostToDevice);
+  const auto before = read_backs_of_this_test();
+  read_by_this_test(at);
+  auto after = read_backs_of_this_test();
+  EXPECT_EQ(after.at("uncertain_calls"), before.at("uncertain_calls"));
+  cudaLaunchKernel(&kTotal, {1, 1, 1}, {1, 1, 1}, nullptr, 0, nullptr);
+  EXPECT_EQ(read_by_this_test(at), 42);
+  after = read_backs_of_this_test();
+  EXPECT_EQ(after.at("uncertain_calls").get<int>(), before.at("uncertain_calls").get<int>() + 1);
+  EXPECT_EQ(after.at("zero_calls"), before.at("zero_calls"));
+  cudaFree(at);
+}
+
+TEST_F(Runtime, CopiesPastAnAllocationAreErrors) {
+  char* at = nullptr;
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&at), kPage), cudaSuccess);
+  char host[16];
+  EXPECT_EQ(cudaMemset(at + kPage - 8, 0, 8), cudaSuccess);
+  EXPECT_EQ(cudaMemset(at + kPage - 8, 0, 16), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemset(host, 0, 16), cudaErrorInvalidValue) << "not CUDA's memory";
+  cudaFree(at);
+}
+
+TEST_F(Runtime, PointersAreToldApart) {
+  void *on_device = nullptr, *pinned = nullptr;
+  int ordinary = 0;
+  ASSERT_EQ(cudaMalloc(&on_device, 1), cudaSuccess);
+  ASSERT_EQ(cudaHostAlloc(&pinned, 10 * kMiB, 0), cudaSuccess);
+  cudaPointerAttributes attributes;
+  ASSERT_EQ(cudaPointerGetAttributes(&attributes, on_device), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
+  EXPECT_EQ(attributes.device, 0);
+  ASSERT_EQ(cudaPointerGetAttributes(&attributes, static_cast<char*>(pinned) + 5 * kMiB),
+            cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
+  ASSERT_EQ(cudaPointerGetAttributes(&attributes, &ordinary), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered);
+  EXPECT_EQ(free_bytes(), kTotal - kPage) << "pinned memory is the host's";
+  EXPECT_GE(report().at("peak_pinned_bytes").get<std::size_t>(), 10 * kMiB);
+  EXPECT_EQ(cudaFree(pinned), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+  EXPECT_EQ(cudaHostRegister(&ordinary, sizeof ordinary, 0), cudaSuccess);
+  ASSERT_EQ(cudaPointerGetAttributes(&attributes, &ordinary), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
+  EXPECT_EQ(cudaHostUnregister(&ordinary), cudaSuccess);
+  cudaFree(on_device);
+}
+
+TEST_F(Runtime, DevicesHaveMemoryOfTheirOwn) {
+  int count = 0;
+  ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  ASSERT_EQ(count, 3);
+  ASSERT_EQ(cudaSetDevice(2), cudaSuccess);
+  void* at = nullptr;
+  ASSERT_EQ(cudaMalloc(&at, kTotal), cudaSuccess);
+  EXPECT_EQ(free_bytes(), 0u);
+  EXPECT_EQ(device(2).at("used_bytes"), kTotal);
+  EXPECT_EQ(device(0).at("used_bytes"), 0);
+  cudaPointerAttributes attributes;
+  cudaPointerGetAttributes(&attributes, at);
+  EXPECT_EQ(attributes.device, 2);
+  cudaSetDevice(0);
+  EXPECT_EQ(free_bytes(), kTotal);
+  cudaFree(at);
+  EXPECT_EQ(cudaSetDevice(3), cudaErrorInvalidDevice);
+  int now = -1;
+  cudaGetDevice(&now);
+  EXPECT_EQ(now, 0);
+}
+
+TEST_F(Runtime, StreamsAndEventsAreHandlesThatMustExist) {
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -1), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(event, stream), cudaSuccess);
+  EXPECT_EQ(cudaEventQuery(event), cudaSuccess);
+  EXPECT_EQ(cudaStreamWaitEvent(nullptr, event, 0), cudaSuccess);
+  float elapsed = 0;
+  EXPECT_EQ(cudaEventElapsedTime(&elapsed, event, event), cudaSuccess);
+  EXPECT_TRUE(std::isnan(elapsed)) << "an emulated card has no times";
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamQuery(stream), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+  EXPECT_EQ(cudaEventQuery(event), cudaErrorInvalidResourceHandle);
+}
+
+TEST_F(Runtime, LaunchesAreCheckedCountedAndCaptured) {
+  const auto before = report().at("kernel_launches").get<int>();
+  const void* kernel = &kTotal;
+  EXPECT_EQ(cudaLaunchKernel(kernel, {1, 1, 1}, {1024, 1, 1}, nullptr, 0, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaLaunchKernel(kernel, {1, 1, 1}, {1025, 1, 1}, nullptr, 0, nullptr),
+            cudaErrorInvalidConfiguration);
+  EXPECT_EQ(cudaLaunchKernel(kernel, {0, 1, 1}, {1, 1, 1}, nullptr, 0, nullptr),
+            cudaErrorInvalidConfiguration);
+  EXPECT_EQ(report().at("kernel_launches").get<int>(), before + 1);
+  cudaStream_t stream = nullptr, other = nullptr;
+  cudaEvent_t event = nullptr;
+  cudaStreamCreate(&stream);
+  cudaStreamCreate(&other);
+  cudaEventCreate(&event);
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+  cudaLaunchKernel(kernel, {1, 1, 1}, {1, 1, 1}, nullptr, 0, stream);
+  cudaEventRecord(event, stream);
+  cudaStreamWaitEvent(other, event, 0);
+  cudaStreamCaptureStatus status;
+  cudaStreamIsCapturing(other, &status);
+  EXPECT_EQ(status, cudaStreamCaptureStatusActive) << "who waits for a capture joins it";
+  cudaLaunchKernel(kernel, {1, 1, 1}, {1, 1, 1}, nullptr, 0, other);
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  std::size_t nodes = 0;
+  cudaGraphGetNodes(graph, nullptr, &nodes);
+  EXPECT_EQ(nodes, 2u);
+  cudaStreamIsCapturing(other, &status);
+  EXPECT_EQ(status, cudaStreamCaptureStatusNone);
+  cudaStreamDestroy(stream);
+  cudaStreamDestroy(other);
+}
+
+TEST_F(Runtime, RefusedCallsSayTheirName) {
+  cudaIpcMemHandle_t handle;
+  void* at = nullptr;
+  ASSERT_EQ(cudaMalloc(&at, 1), cudaSuccess);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(cudaIpcGetMemHandle(&handle, at), cudaErrorNotSupported);
+  EXPECT_EQ(cudaIpcGetMemHandle(&handle, at), cudaErrorNotSupported);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("cudaIpcGetMemHandle is not emulated"), std::string::npos);
+  EXPECT_EQ(said.find("cudaIpcGetMemHandle", said.find("cudaIpcGetMemHandle") + 1),
+            std::string::npos)
+      << "once";
+  EXPECT_EQ(calls_of(report().at("refused"), "cudaIpcGetMemHandle"), 2);
+  cudaFree(at);
+}
+
+TEST_F(Runtime, AForkedChildOfACudaProcessHasNoCuda) {
+  const auto allocations = device(0).at("allocations").get<int>();
+  const pid_t child = fork();
+  if (child == 0) {
+    void* at = nullptr;
+    _exit(cudaMalloc(&at, 1) == cudaErrorInitializationError ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(device(0).at("allocations").get<int>(), allocations)
+      << "the child wrote into its parent's ledger";
+}
+
+class VirtualMemory : public Runtime {
+ protected:
+  CUmemGenericAllocationHandle create(std::size_t bytes, CUresult expected = CUDA_SUCCESS) {
+    CUmemAllocationProp prop{};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+    CUmemGenericAllocationHandle handle = 0;
+    EXPECT_EQ(cuMemCreate(&handle, bytes, &prop, 0), expected);
+    return handle;
+  }
+};
+
+TEST_F(VirtualMemory, IsChargedWhileHeldOrMapped) {
+  CUdeviceptr base = 0;
+  ASSERT_EQ(cuMemAddressReserve(&base, 2 * kTotal, 0, 0, 0), CUDA_SUCCESS)
+      << "addresses cost nothing";
+  EXPECT_EQ(free_bytes(), kTotal);
+  const auto handle = create(10 * kPage);
+  EXPECT_EQ(free_bytes(), kTotal - 10 * kPage);
+  EXPECT_EQ(cuMemMap(base, 10 * kPage, 0, handle, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemMap(base, 10 * kPage, 0, handle, 0), CUDA_ERROR_INVALID_VALUE)
+      << "something is there";
+  EXPECT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+  EXPECT_EQ(free_bytes(), kTotal - 10 * kPage) << "still mapped";
+  cudaPointerAttributes attributes;
+  cudaPointerGetAttributes(&attributes, reinterpret_cast<void*>(base));
+  EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
+  EXPECT_EQ(cuMemAddressFree(base, 2 * kTotal), CUDA_ERROR_INVALID_VALUE) << "something is mapped";
+  EXPECT_EQ(cuMemUnmap(base, 10 * kPage), CUDA_SUCCESS);
+  EXPECT_EQ(free_bytes(), kTotal);
+  EXPECT_EQ(cuMemAddressFree(base, 2 * kTotal), CUDA_SUCCESS);
+  EXPECT_GE(device(0).at("peak_virtual_bytes").get<std::size_t>(), 10 * kPage);
+}
+
+TEST_F(VirtualMemory, RunsOutTogetherWithCudaMalloc) {
+  void* at = nullptr;
+  ASSERT_EQ(cudaMalloc(&at, kTotal / 2), cudaSuccess);
+  create(kTotal / 2 + kPage, CUDA_ERROR_OUT_OF_MEMORY);
+  const auto handle = create(kTotal / 2);
+  EXPECT_EQ(free_bytes(), 0u);
+  EXPECT_EQ(device(0).at("peak_used_bytes"), kTotal);
+  cuMemRelease(handle);
+  cudaFree(at);
+}
+
+TEST_F(VirtualMemory, CopiesGoAcrossMappings) {
+  CUdeviceptr base = 0;
+  ASSERT_EQ(cuMemAddressReserve(&base, 2 * kPage, 0, 0, 0), CUDA_SUCCESS);
+  const auto first = create(kPage), second = create(kPage);
+  ASSERT_EQ(cuMemMap(base, kPage, 0, first, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemMap(base + kPage, kPage, 0, second, 0), CUDA_SUCCESS);
+  const char text[] = "across";
+  void* at = reinterpret_cast<void*>(base + kPage - 3);
+  EXPECT_EQ(cudaMemcpy(at, text, sizeof text, cudaMemcpyHostToDevice), cudaSuccess);
+  char back[sizeof text] = "";
+  EXPECT_EQ(cudaMemcpy(back, at, sizeof text, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_STREQ(back, text);
+  EXPECT_EQ(cuMemUnmap(base, 2 * kPage), CUDA_SUCCESS);
+  cuMemRelease(first);
+  cuMemRelease(second);
+  cuMemAddressFree(base, 2 * kPage);
+}
+
+TEST_F(VirtualMemory, IsFoundByName) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found;
+  ASSERT_EQ(
+      cudaGetDriverEntryPointByVersion("cuMemAlloc", &function, 12000, cudaEnableDefault, &found),
+      cudaSuccess);
+  EXPECT_EQ(found, cudaDriverEntryPointSuccess);
+  EXPECT_EQ(function, dlsym(RTLD_DEFAULT, "cuMemAlloc_v2"));
+  ASSERT_EQ(cudaGetDriverEntryPointByVersion("cuNoSuchThing", &function, 12000, cudaEnableDefault,
+                                             &found),
+            cudaSuccess);
+  EXPECT_EQ(found, cudaDriverEntryPointSymbolNotFound);
+  EXPECT_EQ(function, nullptr);
+}
+
+TEST_F(Runtime, EveryCublasHandleIsItsOwn) {
+  const auto create = reinterpret_cast<int (*)(void**)>(dlsym(RTLD_DEFAULT, "cublasCreate_v2"));
+  const auto destroy = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_DEFAULT, "cublasDestroy_v2"));
+  void *first = nullptr, *second = nullptr;
+  ASSERT_EQ(create(&first), 0);
+  ASSERT_EQ(create(&second), 0);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(destroy(first), 0);
+  EXPECT_NE(destroy(first), 0);
+  EXPECT_EQ(destroy(second), 0);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  peakbench::emulator::start_again_on("h100-80gb,memory=64MiB,count=3", words);
+  testing::InitGoogleTest(&count, words);
+  return RUN_ALL_TESTS();
+}
