@@ -85,6 +85,6 @@ int main(int count, char** arguments) {
   options.output_directory = (folder / "report").string();
   const auto started = std::chrono::steady_clock::now();
   reports::write_reports({folder.string()}, options);
-  std::cout << std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count()
-            << "\n";
+  std::cout << std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() << " "
+            << static_cast<double>(std::clock() - used) / CLOCKS_PER_SEC << "\n";
 }
