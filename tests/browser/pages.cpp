@@ -84,6 +84,7 @@ int main(int count, char** arguments) {
   options.builtin_template_directory = arguments[2];
   options.output_directory = (folder / "report").string();
   const auto started = std::chrono::steady_clock::now();
+  const std::clock_t used = std::clock();
   reports::write_reports({folder.string()}, options);
   std::cout << std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() << " "
             << static_cast<double>(std::clock() - used) / CLOCKS_PER_SEC << "\n";
