@@ -31,6 +31,7 @@ void visit_fields(CardFacts& card, Visit&& visit) {
   visit("shared_memory_per_multiprocessor_bytes", card.shared_memory_per_multiprocessor_bytes);
   visit("l2_cache_bytes", card.l2_cache_bytes);
   visit("count", card.count);
+  visit("driver_cuda_version", card.driver_cuda_version);
 }
 
 }  // namespace

@@ -23,11 +23,14 @@ enum class MachineState {
   ready,
   no_card,  // none was given to this process (or one that cannot be understood): CUDA says "no
             // device"
+  old_driver,  // the card's driver is for an earlier CUDA: CUDA says "driver version is insufficient"
   forked,   // a child of a process that had used CUDA before it forked: CUDA says "initialization
             // error"
 };
 PEAKBENCH_EMULATOR_API MachineState machine_state();
 PEAKBENCH_EMULATOR_API const CardFacts& card();
+// The CUDA version that the driver is for, 0 without a card.
+PEAKBENCH_EMULATOR_API int driver_cuda_version();
 // Number of devices, 0 unless ready.
 PEAKBENCH_EMULATOR_API int device_count();
 // The calling thread's device.

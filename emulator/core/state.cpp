@@ -72,7 +72,16 @@ bool machine_state_made() { return made.load() != nullptr; }
 
 MachineState machine_state() {
   if (forked.load(std::memory_order_relaxed)) return MachineState::forked;
-  return state().has_card ? MachineState::ready : MachineState::no_card;
+  if (!state().has_card) return MachineState::no_card;
+  // Any driver of a CUDA release runs programs of all its minor versions.
+  constexpr int kMajor = 1000;
+  return driver_cuda_version() / kMajor < cuda_version() / kMajor ? MachineState::old_driver
+                                                                  : MachineState::ready;
+}
+
+int driver_cuda_version() {
+  if (!state().has_card) return 0;
+  return card().driver_cuda_version ? card().driver_cuda_version : cuda_version();
 }
 
 const CardFacts& card() { return state().card; }

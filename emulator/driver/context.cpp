@@ -38,7 +38,7 @@ PEAKBENCH_ENTRY CUresult cuInit(unsigned) {
 }
 
 PEAKBENCH_ENTRY CUresult cuDriverGetVersion(int* version) {
-  *version = cuda_version();
+  *version = driver_cuda_version();
   return CUDA_SUCCESS;
 }
 

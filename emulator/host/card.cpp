@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <optional>
 
 #include "host/card_file.h"
@@ -81,6 +82,17 @@ int count_option(const std::string& spec, const std::string& value) {
   return count;
 }
 
+int driver_option(const std::string& spec, const std::string& value) {
+  int major = 0, minor = 0;
+  char rest = 0;
+  if (std::sscanf(value.c_str(), "%d.%d%c", &major, &minor, &rest) != 2 || major < 1 || minor < 0 ||
+      minor > 9) {
+    throw ConfigError(fmt::format(
+        "{}: driver={}: expected the CUDA version that the driver is for, like 12.8", spec, value));
+  }
+  return 1000 * major + 10 * minor;
+}
+
 void apply_option(Card& card, const std::string& option) {
   const auto equals = option.find('=');
   const std::string name = option.substr(0, equals);
@@ -91,9 +103,11 @@ void apply_option(Card& card, const std::string& option) {
     card.facts.context_bytes = bytes_option(card.spec, name, value);
   } else if (name == "count") {
     card.facts.count = count_option(card.spec, value);
+  } else if (name == "driver") {
+    card.facts.driver_cuda_version = driver_option(card.spec, value);
   } else {
     throw ConfigError(fmt::format("{}: unknown option \"{}\"{}", card.spec, name,
-                                  suggestion(name, {"memory", "count", "context"})));
+                                  suggestion(name, {"memory", "count", "context", "driver"})));
   }
 }
 

@@ -134,6 +134,12 @@ void write_json(const EmulateRequest& request, const Card& card,
     std::fprintf(stderr, "warning: %s could not be written\n", request.json_path.c_str());
 }
 
+// Before an hour of somebody's program, not after it.
+void check_writable(const std::string& path) {
+  if (!path.empty() && !std::ofstream(path, std::ios::app))
+    throw ConfigError(fmt::format("--json {}: cannot be written: {}", path, std::strerror(errno)));
+}
+
 void check_program(const std::vector<std::string>& command) {
   if (command.empty())
     throw ConfigError(
@@ -147,6 +153,7 @@ void check_program(const std::vector<std::string>& command) {
 
 int run_emulated(const EmulateRequest& request) {
   check_program(request.command);
+  check_writable(request.json_path);
   const Installation installation = find_installation();
   const Card card = parse_card(request.card, installation);
   const LedgerFolder folder;
@@ -155,7 +162,7 @@ int run_emulated(const EmulateRequest& request) {
   const auto owned = read_ledgers(folder.path());
   std::vector<const Ledger*> ledgers;
   for (const auto& ledger : owned) ledgers.push_back(ledger.get());
-  std::fputs(emulation_table(card, ledgers, status).c_str(), stderr);
+  std::fputs(emulation_table(card, ledgers, installation.libtorch_version, status).c_str(), stderr);
   if (!request.json_path.empty()) write_json(request, card, ledgers, status);
   return exit_code(status);
 }

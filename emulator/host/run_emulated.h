@@ -23,6 +23,6 @@ int run_emulated(const EmulateRequest& request);
 
 // The table, for a program that ended with this status (as waitpid gives it).
 std::string emulation_table(const Card& card, const std::vector<const Ledger*>& ledgers,
-                            int wait_status);
+                            const std::string& libtorch_version, int wait_status);
 
 }  // namespace peakbench::emulator

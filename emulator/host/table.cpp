@@ -76,7 +76,7 @@ std::string ending(int wait_status) {
 }  // namespace
 
 std::string emulation_table(const Card& card, const std::vector<const Ledger*>& ledgers,
-                            int wait_status) {
+                            const std::string& libtorch_version, int wait_status) {
   std::string out = fmt::format(
       "\nEmulated card {} ({}, {}): memory as PyTorch asked for it, values undefined, no times.\n",
       card.spec, card.facts.name, gib(card.facts.total_memory_bytes));
@@ -98,9 +98,11 @@ std::string emulation_table(const Card& card, const std::vector<const Ledger*>& 
         "one.\n";
   } else if (!used) {
     out +=
-        "The program did not use CUDA, or not through libraries that can be replaced: a CUDA "
-        "runtime linked into a program "
-        "or a library is out of reach.\n";
+        "The program did not use CUDA, or not through the libraries that this card stands in for, "
+        "those of LibTorch " +
+        libtorch_version +
+        ": another major version of CUDA, or a CUDA runtime linked into a program or a library, is "
+        "out of reach.\n";
   }
   return out + ending(wait_status);
 }

@@ -48,7 +48,7 @@ PEAKBENCH_ENTRY cudaError_t cudaDeviceSynchronize() {
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaDriverGetVersion(int* version) {
-  *version = machine_state() == MachineState::ready ? cuda_version() : 0;
+  *version = machine_state() == MachineState::forked ? 0 : driver_cuda_version();
   return cudaSuccess;
 }
 

@@ -20,6 +20,8 @@ constexpr ErrorText kErrors[] = {
      "invalid configuration argument"},
     {cudaErrorInvalidSymbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
     {cudaErrorInvalidDevicePointer, "cudaErrorInvalidDevicePointer", "invalid device pointer"},
+    {cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
+     "CUDA driver version is insufficient for CUDA runtime version"},
     {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
     {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
@@ -58,6 +60,8 @@ cudaError_t ready() {
       return cudaSuccess;
     case MachineState::no_card:
       return cudaErrorNoDevice;
+    case MachineState::old_driver:
+      return cudaErrorInsufficientDriver;
     case MachineState::forked:
       break;
   }

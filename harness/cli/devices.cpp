@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "host/card.h"
 #include "launch/device_environment.h"
@@ -35,6 +37,16 @@ std::vector<std::string> cards() {
   for (const auto& path : found) models.push_back(card_model(path / "information"));
   return models;
 }
+
+// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb ..." -> 550.54.14
+std::string version_in(const std::string& line) {
+  static const std::regex version(R"((?:^|\s)(\d+\.\d+(?:\.\d+)?)(?:\s|$))");
+  std::smatch found;
+  return std::regex_search(line, found, version) ? found[1].str() : "";
+}
+
+// NVIDIA, "CUDA Compatibility": the first driver branch of each CUDA major version.
+int first_branch_of(int cuda_major) { return cuda_major >= 13 ? 580 : cuda_major == 12 ? 525 : 0; }
 
 std::string cpu_title() {
   const auto environment = launch::host_environment();
@@ -68,6 +80,26 @@ std::vector<DeviceFound> emulated_devices() {
   } catch (const ConfigError&) {  // not installed: `doctor` says so
   }
   return found;
+}
+
+DriverFound driver_for(const std::string& version_line, const std::string& libtorch_cuda) {
+  DriverFound found;
+  found.version = version_in(version_line);
+  if (found.version.empty()) return found;
+  const int needed = first_branch_of(std::atoi(libtorch_cuda.c_str()));
+  if (std::atoi(found.version.c_str()) < needed)
+    found.problem = fmt::format(
+        "LibTorch is built for CUDA {}, which needs a driver of branch {} or later: update the "
+        "driver, or set PEAKBENCH_TORCH_DIR to a LibTorch for an older CUDA",
+        libtorch_cuda, needed);
+  return found;
+}
+
+DriverFound driver_of_this_machine(const std::string& libtorch_cuda) {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string line;
+  std::getline(file, line);
+  return driver_for(line, libtorch_cuda);
 }
 
 namespace {

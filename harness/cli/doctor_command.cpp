@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/devices.h"
+#include "host/card.h"
 #include "launch/host.h"
 #include "launch/outcome.h"
 #include "launch/process.h"
@@ -140,6 +142,31 @@ Finding check_devices() {
   return {"devices", true, fmt::format("{}", fmt::join(devices, "; ")), ""};
 }
 
+Finding check_driver() {
+  const auto cuda = manifest::own_stamp().libtorch_cuda;
+  const auto driver = driver_of_this_machine(cuda);
+  if (driver.version.empty())
+    return {"driver", true, "none of NVIDIA's: devices are the CPU and emulated cards", ""};
+  return {"driver", driver.problem.empty(), fmt::format("NVIDIA {}", driver.version),
+          driver.problem};
+}
+
+Finding check_emulator() {
+  try {
+    const auto installation = emulator::find_installation();
+    const auto cards = emulator::list_cards(installation);
+    const auto served =
+        std::count_if(cards.begin(), cards.end(), [](const auto& card) { return card.served; });
+    return {"emulator", true,
+            fmt::format("{} cards; {} libraries stand in for those of LibTorch {}", served,
+                        installation.libraries.size(), installation.libtorch_version),
+            ""};
+  } catch (const ConfigError& error) {
+    return {"emulator", false, error.what(),
+            "build it: ninja -C build/release peakbench_stand_ins"};
+  }
+}
+
 Json as_json(const std::vector<Finding>& findings) {
   Json json = Json::array();
   for (const auto& finding : findings)
@@ -153,8 +180,8 @@ Json as_json(const std::vector<Finding>& findings) {
 int examine(World& world, bool json, const std::vector<std::string>& folders) {
   std::vector<Finding> findings{check_program(), check_worker(world.places)};
   check_plugins(world.places, folders, findings);
-  for (const auto& finding :
-       {check_templates(world.places), check_devices(), check_memory(), check_disk()})
+  for (const auto& finding : {check_templates(world.places), check_devices(), check_driver(),
+                              check_emulator(), check_memory(), check_disk()})
     findings.push_back(finding);
   bool good = true;
   for (const auto& finding : findings) good &= finding.good;

@@ -30,7 +30,6 @@ Command add_emulate(CLI::App& app) {
   command->add_option("--json", request->json_path, "Write the figures to this file too")
       ->type_name("FILE");
   command->add_option("program", request->command, "The program and its arguments, after --")
-      ->required()
       ->type_name("PROGRAM ARG");
   return [request] { return emulator::run_emulated(*request); };
 }

@@ -59,6 +59,11 @@ class Device {
   virtual result::OutOfMemory last_out_of_memory() const = 0;
   virtual nlohmann::json settings() const = 0;     // what influences the bytes, as it is in force
   virtual nlohmann::json environment() const = 0;  // card, driver, cpu capability
+  // What influences the times and changes by itself: a real card's driver, clocks and power state.
+  virtual nlohmann::json state() const { return nlohmann::json::object(); }
+  // A real card: what it shows as taken beyond what PyTorch reserved, the context (and what other
+  // processes hold).
+  virtual std::optional<std::int64_t> context_bytes() const { return {}; }
   virtual std::optional<result::Emulation> emulation() const { return {}; }
 };
 

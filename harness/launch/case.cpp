@@ -159,6 +159,8 @@ bool measure_throughput(const CaseOrder& order, Runner& runner, const CaseListen
       return true;
     }
     repetitions.push_back(*report.result.throughput);
+    // Beside what the memory worker ran with: how fast the card was set to run.
+    result.settings.insert(report.result.settings.begin(), report.result.settings.end());
   }
   if (repetitions.empty())
     result.throughput_reason = "not asked for (--repetitions 0)";

@@ -33,15 +33,15 @@ std::string normal_emulated(const TypedSelection& device) {
   }
   std::vector<std::string> options;
   for (const auto& [name, value] : device.options) {
-    if (name == "memory") {
+    if (name == "memory" || name == "context") {
       if (!bytes_from_text(value)) refuse_value(device, name, value, kExpectedBytes);
     } else if (name == "count") {
       const bool fits = is_number(value, 2) && std::stoi(value) >= 1;
       if (!fits) refuse_value(device, name, value, "an integer from 1 to 99");
       if (std::stoi(value) == 1) continue;  // the default
-    } else {
+    } else if (name != "driver") {  // the card itself says what a driver may be
       throw ConfigError(fmt::format("unknown option \"{}\" of device {}{}", name, device.id,
-                                    suggestion(name, {"memory", "count"})));
+                                    suggestion(name, {"memory", "count", "context", "driver"})));
     }
     options.push_back(fmt::format(",{}={}", name, value));
   }

@@ -114,7 +114,7 @@ struct Emulation {
   std::string card;
   std::vector<std::string> refused_calls;
   std::map<std::string, std::int64_t> unmodelled;  // "cudnn engine workspace" -> calls
-  nlohmann::json read_backs = nlohmann::json::array();  // {bytes, count, caller}
+  nlohmann::json read_backs = nlohmann::json::array();  // {bytes, count, uncertain, caller, ...}
 };
 
 struct CaseResult {

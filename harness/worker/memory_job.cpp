@@ -160,6 +160,7 @@ class TracedRun {
     result_.memory = trace::summarise(trace);
     device_->check_peaks(*result_.memory);
     result_.memory->steps = job_.steps;
+    result_.memory->context_bytes = device_->context_bytes();
     result_.memory->worker_peak_rss_bytes = peak_rss_bytes();
   }
 

@@ -83,6 +83,7 @@ result::WorkerResult run_throughput_job(const result::Job& job) {
   result::WorkerResult result;
   result.throughput = std::move(throughput);
   result.settings = device->settings();
+  result.settings.update(device->state());
   result.environment = device->environment();
   return result;
 }

@@ -88,6 +88,13 @@ TEST(Card, RefusesMemoryOfNothingOrBeyondReason) {
   expect_error("t4-16gb,context=20GiB", "leaves nothing");
 }
 
+TEST(Card, TakesADriverThatIsForAnEarlierCuda) {
+  EXPECT_EQ(parse("h100-80gb").facts.driver_cuda_version, 0);
+  EXPECT_EQ(parse("h100-80gb,driver=12.8").facts.driver_cuda_version, 12080);
+  for (const char* version : {"", "12", "new", "12.8.1"})
+    expect_error(std::string("h100-80gb,driver=") + version, "expected the CUDA version");
+}
+
 TEST(Card, RefusesCountsThatAreNone) {
   for (const char* count : {"0", "-1", "65", "two", ""}) {
     expect_error(std::string("h100-80gb,count=") + count, "from 1 to 64");

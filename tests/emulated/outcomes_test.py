@@ -99,6 +99,13 @@ class OutcomesTest(unittest.TestCase):
         # Weights, gradients and both of AdamW's moments alone: sixteen bytes a parameter.
         self.assertGreater(facts["needed_bytes"], 8_000_000_000 * 16)
 
+    def test_a_driver_that_is_too_old(self):
+        """As on a real card with such a driver: the case says so, with both versions and what to do."""
+        case = self.run_cases("h100-80gb,driver=12.4", "vit-b-16,layers=1", "baseline", options=["--no-report"], exit_code=3)[0]
+        self.assertNotEqual(case["status"], "ok")
+        for words in ("driver version is insufficient", "CUDA 12.4", "CUDA 13.0", "update the driver"):
+            self.assertIn(words, case["reason"])
+
     def test_lora_fits_where_the_baseline_does_not(self):
         case = self.ok(self.run_cases("a100-40gb", "llama-3.1-8b", "lora", options=["--dtype", "bf16", "--no-report"])[0])
         self.assertLess(case["memory"]["peak_reserved_bytes"], 40 * GIB)

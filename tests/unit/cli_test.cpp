@@ -5,6 +5,7 @@
 #include <regex>
 #include <sstream>
 
+#include "cli/devices.h"
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/quantities.h"
@@ -297,6 +298,20 @@ TEST_F(ProgramTest, WhatTheWorkerIsTold) {
   const auto run = result::read_run(scratch / "out");
   EXPECT_EQ(run.cases[0].throughput_reason, "not asked for (--repetitions 0)");
   EXPECT_EQ(out.str() + err.str(), "");
+}
+
+TEST(Driver, IsReadFromItsOwnLineAndComparedWithLibTorchs) {
+  const std::string line =
+      "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22 01:44:30 UTC 2024";
+  EXPECT_EQ(driver_for(line, "13.0").version, "550.54.14");
+  EXPECT_NE(driver_for(line, "13.0").problem.find("needs a driver of branch 580 or later"),
+            std::string::npos);
+  EXPECT_EQ(driver_for(line, "12.8").problem, "");
+  const std::string open =
+      "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build";
+  EXPECT_EQ(driver_for(open, "13.0").version, "580.95.05");
+  EXPECT_EQ(driver_for(open, "13.0").problem, "");
+  EXPECT_EQ(driver_for("", "13.0").version + driver_for("", "13.0").problem, "");
 }
 
 TEST_F(ProgramTest, TheReportCannotBeWritten) {

@@ -76,7 +76,8 @@ void AllocationTracer::on_trace(const TraceEntry& entry) {
       sink_.event(trace::EventKind::kSegmentUnmap, space, address, size, stream);
       break;
     case TraceEntry::OOM:
-      sink_.event(trace::EventKind::kOutOfMemory, space, 0, size, stream);
+      // The entry's address is what the card had free.
+      sink_.event(trace::EventKind::kOutOfMemory, space, address, size, stream);
       break;
     case TraceEntry::SNAPSHOT:
       break;

@@ -7,8 +7,10 @@
 #include <cuda_runtime_api.h>
 
 #include "device/cuda/allocation_tracer.h"
+#include "device/cuda/card_state.h"
 #include "device/cuda/cuda_settings.h"
 #include "device/cuda/emulation.h"
+#include "device/cuda/pinned_tracer.h"
 #include "device/device.h"
 #include "result/errors.h"
 
@@ -43,6 +45,7 @@ class CudaDevice final : public Device {
 
   void trace(AllocationSink& sink) override {
     tracer_ = std::make_unique<AllocationTracer>(sink, c10::cuda::device_count());
+    trace_pinned_memory(sink);
   }
 
   void synchronise() override { c10::cuda::device_synchronize(); }
@@ -84,6 +87,18 @@ class CudaDevice final : public Device {
 
   nlohmann::json settings() const override { return cuda_settings_in_force(); }
 
+  nlohmann::json state() const override {
+    return emulated() ? nlohmann::json::object() : card_state(index_);
+  }
+
+  std::optional<std::int64_t> context_bytes() const override {
+    if (emulated()) return std::nullopt;  // what a context takes is the driver's secret
+    std::size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    const auto reserved = allocator::getDeviceStats(index_).reserved_bytes[0].current;
+    return static_cast<std::int64_t>(total - free) - reserved;
+  }
+
   nlohmann::json environment() const override {
     cudaDeviceProp properties{};
     cudaGetDeviceProperties(&properties, index_);
@@ -91,19 +106,13 @@ class CudaDevice final : public Device {
     cudaDriverGetVersion(&driver);
     std::size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);
-    const auto reserved =
-        static_cast<std::size_t>(allocator::getDeviceStats(index_).reserved_bytes[0].current);
-    nlohmann::json environment = {{"card", properties.name},
-                                  {"compute_capability", std::to_string(properties.major) + "." +
-                                                             std::to_string(properties.minor)},
-                                  {"streaming_multiprocessors", properties.multiProcessorCount},
-                                  {"card_memory_bytes", total},
-                                  {"driver_cuda_version", driver},
-                                  {"emulated", emulated()}};
-    // What the card shows as used beyond what PyTorch reserved: the context (and other processes).
-    // A line of its own.
-    if (!emulated()) environment["context_bytes"] = total - free - reserved;
-    return environment;
+    return {{"card", properties.name},
+            {"compute_capability",
+             std::to_string(properties.major) + "." + std::to_string(properties.minor)},
+            {"streaming_multiprocessors", properties.multiProcessorCount},
+            {"card_memory_bytes", total},
+            {"driver_cuda_version", driver},
+            {"emulated", emulated()}};
   }
 
   std::optional<result::Emulation> emulation() const override {
@@ -119,11 +128,24 @@ class CudaDevice final : public Device {
                      " bytes, PyTorch's allocator counts " + std::to_string(counted));
   }
 
+  // 13000 is CUDA 13.0.
+  static std::string release(int version) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  }
+
   static std::string why_none() {
     int count = 0;
     const cudaError_t error = cudaGetDeviceCount(&count);
-    return std::string("The CUDA runtime says: ") + cudaGetErrorString(error) +
-           ". Use --device emulated:CARD for memory without a card; `peakbench doctor` looks "
+    std::string why = std::string("The CUDA runtime says: ") + cudaGetErrorString(error) + ". ";
+    if (error == cudaErrorInsufficientDriver) {
+      int driver = 0, runtime = 0;
+      cudaDriverGetVersion(&driver);
+      cudaRuntimeGetVersion(&runtime);
+      why += "The driver is for CUDA " + release(driver) + ", this LibTorch for CUDA " +
+             release(runtime) + ": update the driver, or use a LibTorch for the older CUDA. ";
+    }
+    return why +
+           "Use --device emulated:CARD for memory without a card; `peakbench doctor` looks "
            "closer.";
   }
 

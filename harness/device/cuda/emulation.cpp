@@ -13,13 +13,13 @@ ReportFunction report_function() {
   return reinterpret_cast<ReportFunction>(::dlsym(RTLD_DEFAULT, "peakbench_emulator_report"));
 }
 
-// Reads that were answered with zeros: the values they stood for are unknown.
-nlohmann::json zero_read_back(const nlohmann::json& row) {
-  return {{"bytes", row.at("bytes")},
-          {"count", row.at("zero_calls")},
-          {"caller", row.at("function")},
-          {"library", row.at("library")},
-          {"operator", row.at("operator")}};
+// Reads whose values are not known: answered with zeros, or with what was copied there before later
+// device work that may have been meant to change it (`uncertain`).
+nlohmann::json unknown_read_back(const nlohmann::json& row, std::int64_t uncertain,
+                                 std::int64_t unknown) {
+  return {{"bytes", row.at("bytes")},     {"count", unknown},
+          {"uncertain", uncertain},       {"caller", row.at("function")},
+          {"library", row.at("library")}, {"operator", row.at("operator")}};
 }
 
 }  // namespace
@@ -38,7 +38,9 @@ std::optional<result::Emulation> emulation_report() {
     emulation.unmodelled[row.at("name").get<std::string>()] = row.at("calls").get<std::int64_t>();
   }
   for (const auto& row : ledger.at("read_backs")) {
-    if (row.at("zero_calls") > 0) emulation.read_backs.push_back(zero_read_back(row));
+    const auto uncertain = row.at("uncertain_calls").get<std::int64_t>();
+    const auto unknown = uncertain + row.at("zero_calls").get<std::int64_t>();
+    if (unknown > 0) emulation.read_backs.push_back(unknown_read_back(row, uncertain, unknown));
   }
   return emulation;
 }

@@ -1,0 +1,66 @@
+"""emulator/generate.py on a LibTorch that imports what the stand-ins do not cover: it is named, and never answered by a guess.
+
+usage: generate_test.py TORCH_DIR
+"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TORCH = pathlib.Path(sys.argv.pop(1)).resolve()
+EMULATOR = pathlib.Path(__file__).resolve().parent.parent.parent / "emulator"
+
+
+class GenerateTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="peakbench-generate-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.scan = self.folder / "scan.json"
+
+    def generate(self, *arguments):
+        command = [sys.executable, EMULATOR / "generate.py", *arguments]
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True)
+
+    def library(self, name, needed):
+        """A shared library that needs another."""
+        (self.folder / "torch/lib").mkdir(parents=True, exist_ok=True)
+        source, wanted = self.folder / "empty.c", self.folder / needed
+        source.write_text("int nothing_at_all;\n")
+        for target, flags in ((wanted, [f"-Wl,-soname,{needed}"]), (self.folder / "torch/lib" / name, ["-Wl,--no-as-needed", wanted])):
+            subprocess.run(["cc", "-shared", "-fPIC", "-o", target, source, *flags], check=True)
+
+    def test_a_library_without_a_stand_in_is_named(self):
+        shutil.copytree(TORCH / "lib", self.folder / "torch/lib", copy_function=lambda a, b: pathlib.Path(b).symlink_to(a))
+        self.library("libtorch_more.so", "libcutensor.so.2")
+        done = self.generate("scan", self.folder / "torch", self.scan)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("libcutensor.so.2", done.stderr)
+
+    def test_a_new_function_is_named_and_refused(self):
+        self.assertEqual(self.generate("scan", TORCH, self.scan).returncode, 0)
+        scan = json.loads(self.scan.read_text())
+        functions = scan["libraries"]["cublas"]["functions"]
+        functions.append("cublasBrandNew") if isinstance(functions, list) else functions.update(cublasBrandNew="")
+        self.scan.write_text(json.dumps(scan))
+        stubs, exports = self.folder / "stubs.c", self.folder / "exports.map"
+        done = self.generate("stubs", self.scan, "cublas", EMULATOR / "cublas/entry_points.txt", stubs, exports)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("cublasBrandNew", done.stdout + done.stderr)
+        self.assertIn('peakbench_emulator_refuse("cublasBrandNew")', stubs.read_text())
+        self.assertIn("cublasBrandNew;", exports.read_text())
+
+    def test_a_list_that_is_malformed_is_told_with_its_line(self):
+        self.assertEqual(self.generate("scan", TORCH, self.scan).returncode, 0)
+        wrong = self.folder / "entry_points.txt"
+        wrong.write_text("[no-op] a reason\ncublasCreate_v2\n[guess] whatever\n")
+        done = self.generate("stubs", self.scan, "cublas", wrong, self.folder / "s.c", self.folder / "e.map")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("entry_points.txt:3", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

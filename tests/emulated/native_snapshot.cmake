@@ -1,0 +1,19 @@
+# PyTorch's own snapshot of a process against our trace of it: on the emulated card everywhere, on a real one where there is one.
+add_executable(native_snapshot_test native_snapshot_test.cpp)
+target_link_libraries(native_snapshot_test PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,peakbench_device> libtorch::c10_cuda peakbench_options GTest::gtest)
+target_include_directories(native_snapshot_test SYSTEM PRIVATE ${PEAKBENCH_CUDA_INCLUDE})
+target_precompile_headers(native_snapshot_test REUSE_FROM peakbench_sdk)
+target_compile_options(native_snapshot_test PRIVATE -fPIC)  # as the precompiled header was compiled
+target_link_options(native_snapshot_test PRIVATE -Wl,--allow-shlib-undefined)
+set_target_properties(native_snapshot_test PROPERTIES ENABLE_EXPORTS ON)  # for the CUDA module
+add_dependencies(native_snapshot_test peakbench_cuda)
+
+foreach(_setting "" expandable_segments)
+  string(REPLACE "expandable" ".expandable" _suffix "${_setting}")
+  add_test(NAME emulated.native_snapshot${_suffix} COMMAND $<TARGET_FILE:peakbench> emulate --card h100-80gb --
+    $<TARGET_FILE:native_snapshot_test> emulated:h100-80gb ${_setting})
+  set_tests_properties(emulated.native_snapshot${_suffix} PROPERTIES LABELS emulated)
+  add_test(NAME gpu.native_snapshot${_suffix} COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/on_real_card.py
+    $<TARGET_FILE:native_snapshot_test> cuda:0 ${_setting})
+  set_tests_properties(gpu.native_snapshot${_suffix} PROPERTIES LABELS gpu SKIP_RETURN_CODE 77)
+endforeach()
