@@ -2,7 +2,6 @@
 // them.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 
 #include "core/card.h"
 #include "in_emulation.h"
+#include "runtime_fixture.h"
 
 // Reads with a name of its own in the report.
 extern "C" __attribute__((visibility("default"), noinline)) int read_by_this_test(void* at) {
@@ -21,26 +21,8 @@ extern "C" __attribute__((visibility("default"), noinline)) int read_by_this_tes
   return value;
 }
 
+namespace peakbench::emulator {
 namespace {
-
-constexpr std::size_t kMiB = 1 << 20;
-constexpr std::size_t kTotal = 64 * kMiB;  // of the card these tests run on, see main
-constexpr std::size_t kPage = 2 * kMiB;
-
-nlohmann::json report() {
-  const auto ask =
-      reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "peakbench_emulator_report"));
-  return nlohmann::json::parse(ask());
-}
-
-nlohmann::json device(int index) { return report().at("devices").at(index); }
-
-std::size_t free_bytes() {
-  std::size_t free = 0, total = 0;
-  EXPECT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
-  EXPECT_EQ(total, kTotal);
-  return free;
-}
 
 std::int64_t calls_of(const nlohmann::json& rows, const std::string& name) {
   for (const auto& row : rows) {
@@ -56,16 +38,6 @@ nlohmann::json read_backs_of_this_test() {
   }
   return {{"calls", 0}, {"zero_calls", 0}, {"uncertain_calls", 0}, {"bytes", 0}};
 }
-
-class Runtime : public testing::Test {
- protected:
-  void SetUp() override {
-    cudaSetDevice(0);
-    cudaGetLastError();
-    ASSERT_EQ(free_bytes(), kTotal);
-  }
-  void TearDown() override { EXPECT_EQ(free_bytes(), kTotal) << "a test left memory behind"; }
-};
 
 TEST_F(Runtime, OutOfMemoryIsAnErrorOnceAndNothingIsLost) {
   void* first = nullptr;
@@ -314,84 +286,6 @@ TEST_F(Runtime, AForkedChildOfACudaProcessHasNoCuda) {
       << "the child wrote into its parent's ledger";
 }
 
-class VirtualMemory : public Runtime {
- protected:
-  CUmemGenericAllocationHandle create(std::size_t bytes, CUresult expected = CUDA_SUCCESS) {
-    CUmemAllocationProp prop{};
-    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
-    CUmemGenericAllocationHandle handle = 0;
-    EXPECT_EQ(cuMemCreate(&handle, bytes, &prop, 0), expected);
-    return handle;
-  }
-};
-
-TEST_F(VirtualMemory, IsChargedWhileHeldOrMapped) {
-  CUdeviceptr base = 0;
-  ASSERT_EQ(cuMemAddressReserve(&base, 2 * kTotal, 0, 0, 0), CUDA_SUCCESS)
-      << "addresses cost nothing";
-  EXPECT_EQ(free_bytes(), kTotal);
-  const auto handle = create(10 * kPage);
-  EXPECT_EQ(free_bytes(), kTotal - 10 * kPage);
-  EXPECT_EQ(cuMemMap(base, 10 * kPage, 0, handle, 0), CUDA_SUCCESS);
-  EXPECT_EQ(cuMemMap(base, 10 * kPage, 0, handle, 0), CUDA_ERROR_INVALID_VALUE)
-      << "something is there";
-  EXPECT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
-  EXPECT_EQ(free_bytes(), kTotal - 10 * kPage) << "still mapped";
-  cudaPointerAttributes attributes;
-  cudaPointerGetAttributes(&attributes, reinterpret_cast<void*>(base));
-  EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
-  EXPECT_EQ(cuMemAddressFree(base, 2 * kTotal), CUDA_ERROR_INVALID_VALUE) << "something is mapped";
-  EXPECT_EQ(cuMemUnmap(base, 10 * kPage), CUDA_SUCCESS);
-  EXPECT_EQ(free_bytes(), kTotal);
-  EXPECT_EQ(cuMemAddressFree(base, 2 * kTotal), CUDA_SUCCESS);
-  EXPECT_GE(device(0).at("peak_virtual_bytes").get<std::size_t>(), 10 * kPage);
-}
-
-TEST_F(VirtualMemory, RunsOutTogetherWithCudaMalloc) {
-  void* at = nullptr;
-  ASSERT_EQ(cudaMalloc(&at, kTotal / 2), cudaSuccess);
-  create(kTotal / 2 + kPage, CUDA_ERROR_OUT_OF_MEMORY);
-  const auto handle = create(kTotal / 2);
-  EXPECT_EQ(free_bytes(), 0u);
-  EXPECT_EQ(device(0).at("peak_used_bytes"), kTotal);
-  cuMemRelease(handle);
-  cudaFree(at);
-}
-
-TEST_F(VirtualMemory, CopiesGoAcrossMappings) {
-  CUdeviceptr base = 0;
-  ASSERT_EQ(cuMemAddressReserve(&base, 2 * kPage, 0, 0, 0), CUDA_SUCCESS);
-  const auto first = create(kPage), second = create(kPage);
-  ASSERT_EQ(cuMemMap(base, kPage, 0, first, 0), CUDA_SUCCESS);
-  ASSERT_EQ(cuMemMap(base + kPage, kPage, 0, second, 0), CUDA_SUCCESS);
-  const char text[] = "across";
-  void* at = reinterpret_cast<void*>(base + kPage - 3);
-  EXPECT_EQ(cudaMemcpy(at, text, sizeof text, cudaMemcpyHostToDevice), cudaSuccess);
-  char back[sizeof text] = "";
-  EXPECT_EQ(cudaMemcpy(back, at, sizeof text, cudaMemcpyDeviceToHost), cudaSuccess);
-  EXPECT_STREQ(back, text);
-  EXPECT_EQ(cuMemUnmap(base, 2 * kPage), CUDA_SUCCESS);
-  cuMemRelease(first);
-  cuMemRelease(second);
-  cuMemAddressFree(base, 2 * kPage);
-}
-
-TEST_F(VirtualMemory, IsFoundByName) {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found;
-  ASSERT_EQ(
-      cudaGetDriverEntryPointByVersion("cuMemAlloc", &function, 12000, cudaEnableDefault, &found),
-      cudaSuccess);
-  EXPECT_EQ(found, cudaDriverEntryPointSuccess);
-  EXPECT_EQ(function, dlsym(RTLD_DEFAULT, "cuMemAlloc_v2"));
-  ASSERT_EQ(cudaGetDriverEntryPointByVersion("cuNoSuchThing", &function, 12000, cudaEnableDefault,
-                                             &found),
-            cudaSuccess);
-  EXPECT_EQ(found, cudaDriverEntryPointSymbolNotFound);
-  EXPECT_EQ(function, nullptr);
-}
-
 TEST_F(Runtime, EveryCublasHandleIsItsOwn) {
   const auto create = reinterpret_cast<int (*)(void**)>(dlsym(RTLD_DEFAULT, "cublasCreate_v2"));
   const auto destroy = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_DEFAULT, "cublasDestroy_v2"));
@@ -405,9 +299,10 @@ TEST_F(Runtime, EveryCublasHandleIsItsOwn) {
 }
 
 }  // namespace
+}  // namespace peakbench::emulator
 
 int main(int count, char** words) {
-  peakbench::emulator::start_again_on("h100-80gb,memory=64MiB,count=3", words);
+  peakbench::emulator::start_again_on(peakbench::emulator::kCard, words);
   testing::InitGoogleTest(&count, words);
   return RUN_ALL_TESTS();
 }
