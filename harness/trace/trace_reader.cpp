@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -116,6 +117,8 @@ void read_events(const Database& database, Trace& trace, std::size_t count) {
                  "SELECT id, kind, phase, in_update, in_recompute, space, step, module, operator, "
                  "stream, recompute, address, requested_bytes, block_bytes, time_ns "
                  "FROM events ORDER BY id");
+  constexpr std::size_t kMostAtOnce = 1 << 22;  // a damaged count may be anything
+  trace.events.reserve(std::min(count, kMostAtOnce));
   while (rows.next()) {
     if (rows.integer(0) != static_cast<std::int64_t>(trace.events.size()))
       throw Damage{fmt::format("event {} is missing", trace.events.size())};
