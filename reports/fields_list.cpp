@@ -96,8 +96,8 @@ std::vector<Field> space_fields() {
 Field timeline_field() {
   return object(
       "timeline",
-      "The case's memory over all its events; in a box 1000 wide and high, the table's widest bar "
-      "at the top",
+      "The case's memory over all its events; in a box 1000 wide and high, the highest of the "
+      "table's cases at the top",
       {list("areas", "Categories, the topmost first: each path covers what lies under it, too",
             {text("label", "The category in words"), text("colour", "A class for the palette"),
              text("path", "An SVG path")}),
@@ -160,6 +160,8 @@ std::vector<Field> row_fields() {
           text("status_label", "The same in words"),
           text("reason", "One sentence: why it failed"),
           list("oom_facts", "Out of memory: what was asked, what was there", fact_fields()),
+          object("needed", "Out of memory on an emulated card: what it takes without a limit",
+                 bytes_fields()),
           object("peak", "Peak allocated", bytes_fields()),
           object("requested", "Peak asked for", bytes_fields()),
           object("reserved", "Peak reserved (CUDA)", bytes_fields()),
@@ -203,7 +205,9 @@ std::vector<Field> row_fields() {
           timeline_field(),
           alive_field(),
           waterfall_field(),
-          text("why", "Why the strategy lowered the peak, or did not, in a sentence or two"),
+          text("why",
+               "Why the strategy lowered the peak, or did not, in a sentence or two; of the "
+               "reference where its peak is"),
           text("data", "HTML: the packed trace for the interactive chart (reports/trace_data.h)"),
           list("emulation", "What the emulated card could not answer", fact_fields())};
 }
@@ -241,6 +245,22 @@ std::vector<Field> best_fields() {
           flag("broken", "Its promise about training is broken")};
 }
 
+std::vector<Field> share_fields() {
+  return {
+      text("strategy", "The stack"),
+      text("number", "Its row's"),
+      text("bare", "The stack without all its parts"),
+      object("together", "The stack against `bare`", delta_fields()),
+      object("sum", "What the parts save alone, added up; absent unless all are known",
+             delta_fields()),
+      list("parts", "Its strategies but the baseline",
+           {text("part", "The strategy"), text("others", "The stack without it"),
+            object("alone", "It alone against `bare`", delta_fields()),
+            text("alone_missing", "Why there is no `alone`"),
+            object("without", "`others` against the stack: what the stack loses", delta_fields()),
+            text("without_missing", "Why there is no `without`")})};
+}
+
 std::vector<Field> group_fields() {
   return {
       text("index", "0-based"),
@@ -267,6 +287,7 @@ std::vector<Field> group_fields() {
       flag("has_data", "Some case has `data`"),
       text("timeline_picture", "Markdown: file name of the timelines; empty where there are none"),
       flag("has_spaces", "Some case used more than one space"),
+      flag("has_shares", "`shares` is not empty"),
       text("row_count", "How many rows"),
       object("lowest", "The case with the least memory", best_fields()),
       object("lowest_same",
@@ -280,6 +301,9 @@ std::vector<Field> group_fields() {
       text("axis_gib", "The largest peak, for the bars' axis"),
       list("bar_ticks", "Ticks of the bars' axis", tick_fields()),
       list("rows", "The cases, failed ones too", row_fields()),
+      list("shares",
+           "Of each stack: what its parts save alone, and what the stack loses without them",
+           share_fields()),
       list("categories", "The legend: categories that occur, in the order of the bars",
            {text("category", "Its name in run.json"), text("label", "In words"),
             text("colour", "A class for the palette"),
@@ -300,7 +324,8 @@ Field make_root() {
        text("created_iso", "When, RFC 3339"),
        flag("interrupted", "Some run was stopped before its end"),
        flag("several_runs", "The report joins several runs"),
-       text("case_count", "Cases with an outcome"),
+       text("case_count", "Cases with an outcome, of those that were asked for"),
+       flag("one_case", "It is one"),
        text("ok_count", "Of these, `ok`"),
        text("failed_count", "Of these, not `ok`; empty if none"),
        text("pending_count", "Planned and not run; empty if none"),

@@ -8,11 +8,6 @@ namespace {
 
 constexpr std::string_view kReplacement = "\uFFFD";
 
-std::string json_text(const nlohmann::json& value) {
-  return value.is_string() ? value.get<std::string>()
-                           : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 // Bytes of the valid UTF-8 character at `at`, 0 if there is none (overlong forms and surrogates are
 // invalid).
 std::size_t character_length(std::string_view text, std::size_t at) {
@@ -89,6 +84,16 @@ std::string quoted(const std::string& argument) {
   return result + "'";
 }
 
+// `:tada:`; the colons of `aten::add` and of `emulated:h100-80gb` begin none.
+bool begins_emoji_code(const std::string& text, std::size_t colon) {
+  static constexpr std::string_view kInCode = "_+-";
+  auto at = colon + 1;
+  while (at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) ||
+                              kInCode.find(text[at]) != std::string_view::npos))
+    ++at;
+  return at > colon + 1 && at < text.size() && text[at] == ':';
+}
+
 }  // namespace
 
 std::string printable(const std::string& text) {
@@ -152,7 +157,7 @@ std::string escape_markdown(const std::string& text) {
       result += "&amp;";
     } else if (c == '@') {
       result += "&#64;";  // never a mention of a user
-    } else if (c == ':' && (std::isalpha(at(i + 1)) || at(i + 1) == '/')) {
+    } else if (c == ':' && (text.compare(i, 3, "://") == 0 || begins_emoji_code(text, i))) {
       result += "&#58;";  // never an emoji code, never an address that links itself
     } else {
       if (escaped) result += '\\';
@@ -200,20 +205,7 @@ std::string file_stem(const std::string& text) {
   return stem.empty() ? "x" : stem;
 }
 
-std::string selection_text(const result::Selection& selection) {
-  std::string text = selection.id;
-  for (const auto& [name, value] : selection.options.items())
-    text += "," + name + "=" + json_text(value);
-  return text;
-}
-
-std::string stack_text(const result::CaseSpec& spec) {
-  std::string text;
-  for (const result::Selection& strategy : spec.strategies) {
-    text += (text.empty() ? "" : "+") + selection_text(strategy);
-  }
-  return text;
-}
+std::string stack_text(const result::CaseSpec& spec) { return result::stack_text(spec.strategies); }
 
 int display_width(const std::string& text) {
   int width = 0;

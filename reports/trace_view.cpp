@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <future>
 
 #include "reports/format.h"
 #include "reports/text.h"
@@ -160,22 +162,26 @@ json largest_view(const trace::Alive& alive) {
   return list;
 }
 
-CaseAnatomy without(const std::string& why) {
+CaseAnatomy without(const std::string& why, const std::string& cause = "") {
   CaseAnatomy anatomy;
   anatomy.note = why;
+  anatomy.cause = cause.empty() ? why : cause;
   return anatomy;
 }
 
 CaseAnatomy read_case(const result::CaseResult& result, const std::string& folder, bool with_data,
                       bool whole) {
   const std::string path = (std::filesystem::path(folder) / result.ranks.front().trace).string();
+  if (std::error_code ignored; !std::filesystem::exists(path, ignored))
+    return without("its trace is not there: " + path, "the trace is not in the run folder");
   try {
     CaseAnatomy anatomy = analyse(trace::read_trace(path), with_data, whole);
     const std::int64_t peak = anatomy.anatomy.peak.allocated_bytes;
     if (result.memory && peak != result.memory->peak_allocated_bytes) {
       return without("its trace has a peak of " + grouped(peak) + " bytes, run.json one of " +
-                     grouped(result.memory->peak_allocated_bytes) +
-                     ": they are not of the same run, so only run.json's figures are shown");
+                         grouped(result.memory->peak_allocated_bytes) +
+                         ": they are not of the same run, so only run.json's figures are shown",
+                     "the trace has another peak than run.json: only run.json's figures are shown");
     }
     return anatomy;
   } catch (const std::runtime_error& error) {
@@ -188,13 +194,17 @@ CaseAnatomy read_case(const result::CaseResult& result, const std::string& folde
 CaseAnatomy analyse(const trace::Trace& trace, bool with_data, bool whole) {
   const std::vector<trace::Lifetime> lifetimes = trace::lifetimes(trace);
   CaseAnatomy anatomy;
+  std::future<std::string> data;  // half of the work, and needed last
+  if (with_data)
+    data = std::async(std::launch::async, pack_trace, std::cref(trace), std::cref(lifetimes),
+                      trace::find_peak(trace, lifetimes).event, whole);
   anatomy.anatomy = trace::anatomy(trace, lifetimes);
   anatomy.timeline = trace::timeline(trace, lifetimes, kPictureSamples);
   anatomy.spans = trace::phase_spans(trace);
   anatomy.events = trace.events.size();
   if (!trace.events.empty())
     anatomy.alive = alive_view(trace, lifetimes, anatomy.anatomy.peak.event);
-  if (with_data) anatomy.data = pack_trace(trace, lifetimes, anatomy.anatomy.peak.event, whole);
+  if (with_data) anatomy.data = data.get();
   return anatomy;
 }
 
@@ -205,7 +215,8 @@ Anatomies read_anatomies(const std::vector<result::Run>& runs,
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (folders[i].empty()) continue;
     for (const result::CaseResult& result : runs[i].cases) {
-      if (result.ranks.empty() || result.ranks.front().trace.empty()) continue;
+      if (!result.added_for.empty() || result.ranks.empty() || result.ranks.front().trace.empty())
+        continue;
       CaseAnatomy anatomy =
           read_case(result, folders[i], with_data && used < kAnyTraces, used < kWholeTraces);
       used += anatomy.data.size();

@@ -21,6 +21,7 @@ struct CaseAnatomy {
   nlohmann::json alive;  // the template's fields
   std::string data;      // for the interactive chart (reports/trace_data.h), may be empty
   std::string note;      // why there is nothing of the above: then all of it is empty
+  std::string cause;  // the same without names of this case, so that many of one cause are one line
   bool known() const { return note.empty(); }
 };
 

@@ -193,15 +193,19 @@ json group_view(const Group& group, std::size_t index, bool several_runs,
   if (view["has_bars"].get<bool>()) view["peak_picture"] = "peak-" + stem + ".svg";
   if (view["has_timelines"].get<bool>()) view["timeline_picture"] = "timeline-" + stem + ".svg";
   if (view["pareto"].is_object()) view["pareto_picture"] = "pareto-" + stem + ".svg";
+  view["shares"] = shares_view(group);
+  view["has_shares"] = !view["shares"].empty();
   view["rows"] = std::move(rows);
   return view;
 }
 
+// Of those that were asked for.
 template <typename Predicate>
 std::size_t count_cases(const std::vector<Run>& runs, Predicate predicate) {
   std::size_t count = 0;
   for (const Run& run : runs)
-    count += static_cast<std::size_t>(std::count_if(run.cases.begin(), run.cases.end(), predicate));
+    for (const CaseResult& result : run.cases)
+      if (result.added_for.empty() && predicate(result)) ++count;
   return count;
 }
 
@@ -217,6 +221,7 @@ void add_counts(const std::vector<Run>& runs, json& view) {
   for (const Run& run : runs) {
     for (const std::string& id : run.pending) pending.push_back(printable(id));
   }
+  view["one_case"] = all == 1;
   view["case_count"] = grouped(static_cast<std::int64_t>(all));
   view["ok_count"] = grouped(static_cast<std::int64_t>(ok));
   view["failed_count"] = unless_zero(all - ok);
@@ -245,11 +250,17 @@ std::vector<Group> group_cases(const std::vector<Run>& runs) {
   for (const Run& run : runs) {
     std::map<decltype(group_key(std::declval<result::CaseSpec>())), std::size_t> places;
     for (const CaseResult& result : run.cases) {
+      if (!result.added_for.empty()) continue;
       const auto [found, is_new] = places.try_emplace(group_key(result.spec), groups.size());
-      if (is_new) groups.push_back({&run, {}, nullptr});
+      if (is_new) groups.push_back({&run, {}, {}, nullptr});
       Group& group = groups[found->second];
       group.cases.push_back(&result);
       if (ran(result) && stack_text(result.spec) == run.reference) group.reference = &result;
+    }
+    for (const CaseResult& result : run.cases) {
+      const auto found = places.find(group_key(result.spec));
+      if (!result.added_for.empty() && found != places.end())
+        groups[found->second].added.push_back(&result);
     }
   }
   return groups;

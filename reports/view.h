@@ -20,7 +20,8 @@ nlohmann::json make_view(const std::vector<result::Run>& runs, const Anatomies& 
 // The parts, each in a source of its own.
 struct Group {
   const result::Run* run = nullptr;
-  std::vector<const result::CaseResult*> cases;   // plan order
+  std::vector<const result::CaseResult*> cases;   // plan order, at least one
+  std::vector<const result::CaseResult*> added;   // for `shares` alone: no rows of the table
   const result::CaseResult* reference = nullptr;  // ran to its end, or nullptr
 };
 
@@ -38,6 +39,9 @@ class Sources {
 
 nlohmann::json row_view(const result::CaseResult& result, const Group& group, Sources& sources);
 nlohmann::json bytes_view(std::int64_t bytes);
+nlohmann::json delta_view(std::int64_t ours, std::int64_t reference);
+// What each part of the group's stacks saves alone, and what the stack loses without it.
+nlohmann::json shares_view(const Group& group);
 nlohmann::json pareto_view(const Group& group);  // false with fewer than two points
 nlohmann::json ticks_view(double low, double high,
                           int about);  // round values between, placed 0 to 1

@@ -17,18 +17,6 @@ void add_if(json& view, const char* name, const std::optional<Value>& bytes) {
   if (bytes) view[name] = bytes_view(*bytes);
 }
 
-json delta_view(std::int64_t ours, std::int64_t reference) {
-  const std::int64_t bytes = ours - reference;
-  const std::string sign = bytes > 0 ? "+" : "";
-  return {{"gib", signed_gib(bytes)},
-          {"bytes", sign + grouped(bytes)},
-          {"percent",
-           reference ? signed_percent(static_cast<double>(bytes) / static_cast<double>(reference))
-                     : ""},
-          {"less", bytes < 0},
-          {"more", bytes > 0}};
-}
-
 json segments_view(const result::Memory& memory, std::int64_t widest) {
   std::vector<std::string> categories;
   for (const auto& [category, bytes] : memory.at_peak) {
@@ -185,11 +173,15 @@ json emulation_view(const result::Emulation& emulation) {
   return facts;
 }
 
-// Of this model (its id, or with the case's options), for this stack or any.
+// Of this model (its id, or with the case's options), for this stack, dtype, batch and sequence or
+// any.
 bool is_about(const result::Published& published, const result::CaseSpec& spec) {
   const bool model =
       published.model == spec.model.id || published.model == selection_text(spec.model);
-  return model && (published.strategy.empty() || published.strategy == stack_text(spec));
+  return model && (published.strategy.empty() || published.strategy == stack_text(spec)) &&
+         (published.dtype.empty() || published.dtype == spec.dtype) &&
+         (!published.batch_size || published.batch_size == spec.batch_size) &&
+         (!published.sequence_length || published.sequence_length == spec.sequence_length);
 }
 
 std::string off(double ours, double theirs) {
@@ -257,6 +249,18 @@ nlohmann::json bytes_view(std::int64_t bytes) {
   return {{"gib", gib(bytes)}, {"bytes", grouped(bytes)}, {"raw", std::to_string(bytes)}};
 }
 
+nlohmann::json delta_view(std::int64_t ours, std::int64_t reference) {
+  const std::int64_t bytes = ours - reference;
+  const std::string sign = bytes > 0 ? "+" : "";
+  return {{"gib", signed_gib(bytes)},
+          {"bytes", sign + grouped(bytes)},
+          {"percent",
+           reference ? signed_percent(static_cast<double>(bytes) / static_cast<double>(reference))
+                     : ""},
+          {"less", bytes < 0},
+          {"more", bytes > 0}};
+}
+
 nlohmann::json row_view(const CaseResult& result, const Group& group, Sources& sources) {
   const bool ok = result.status == result::Status::kOk;
   json row{{"id", printable(result.spec.id)},
@@ -275,7 +279,10 @@ nlohmann::json row_view(const CaseResult& result, const Group& group, Sources& s
   if (result.throughput) add_throughput(result, group, row);
   if (result.equivalence && &result != group.reference)
     row["equivalence"] = equivalence_view(*result.equivalence);
-  if (result.out_of_memory) row["oom_facts"] = out_of_memory_view(*result.out_of_memory);
+  if (result.out_of_memory) {
+    row["oom_facts"] = out_of_memory_view(*result.out_of_memory);
+    add_if(row, "needed", result.out_of_memory->needed_bytes);
+  }
   if (result.emulation) row["emulation"] = emulation_view(*result.emulation);
   if (result.wall_ns > 0) row["wall"] = duration(result.wall_ns);
   json losses = json::array();

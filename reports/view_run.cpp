@@ -21,6 +21,9 @@ json fact(const std::string& name, const nlohmann::ordered_json& value) {
   const auto called = [&](const std::string& unit) {
     return printable(spaced(name.substr(0, name.size() - unit.size())));
   };
+  if (value == 0 && name == "memory_limit_bytes")
+    return {{"name", called("_bytes")}, {"value", "none"}};
+  if (value == 0 && name == "threads") return {{"name", "threads"}, {"value", "default"}};
   if (value.is_number_integer() && ends_with(name, "_bytes")) {
     const auto bytes = value.get<std::int64_t>();
     return {{"name", called("_bytes")},
@@ -31,6 +34,8 @@ json fact(const std::string& name, const nlohmann::ordered_json& value) {
     const auto time = value.get<std::int64_t>();
     return {{"name", called("_ns")}, {"value", duration(time)}, {"exact", grouped(time) + " ns"}};
   }
+  if (value.is_number_integer() && ends_with(name, "_s"))
+    return {{"name", called("_s")}, {"value", std::to_string(value.get<std::int64_t>()) + " s"}};
   json view{{"name", printable(spaced(name))}};
   if (value.is_string()) {
     view["value"] = printable(value.get<std::string>());
@@ -83,6 +88,13 @@ class Missing {
   std::map<std::pair<std::string, std::string>, std::set<std::string>> cases_;
 };
 
+// Nothing is to be found out about the case that the others are compared with.
+bool wants_check(const CaseResult& result) {
+  return result.equivalence && result.equivalence->verdict == "not_checked" &&
+         result.equivalence->promise != "different_problem" &&
+         result.equivalence->reference_case != result.spec.id;
+}
+
 void add_missing(const CaseResult& result, Missing& missing) {
   const std::string& id = result.spec.id;
   if (is_emulated(result)) {
@@ -91,10 +103,7 @@ void add_missing(const CaseResult& result, Missing& missing) {
     missing.add("Throughput", result.throughput_reason, id);
   }
   if (result.status == result::Status::kOk && !result.memory) missing.add("Memory", "", id);
-  if (result.equivalence && result.equivalence->verdict == "not_checked" &&
-      result.equivalence->promise != "different_problem") {
-    missing.add("Equivalence of training", result.equivalence->reason, id);
-  }
+  if (wants_check(result)) missing.add("Equivalence of training", result.equivalence->reason, id);
 }
 
 }  // namespace
@@ -119,10 +128,11 @@ nlohmann::json run_view(const result::Run& run) {
 nlohmann::json not_measured_view(const std::vector<result::Run>& runs, const Anatomies& anatomies) {
   Missing missing;
   for (const result::Run& run : runs) {
-    for (const CaseResult& result : run.cases) add_missing(result, missing);
+    for (const CaseResult& result : run.cases)
+      if (result.added_for.empty()) add_missing(result, missing);
   }
   for (const auto& [result, anatomy] : anatomies) {
-    if (!anatomy.known()) missing.add("Timeline", anatomy.note, result->spec.id);
+    if (!anatomy.known()) missing.add("Timeline", anatomy.cause, result->spec.id);
   }
   return missing.view();
 }

@@ -29,6 +29,7 @@ Json case_as_json(const plan::PlannedCase& planned) {
   json["batch_size"] = spec.batch_size;
   json["sequence_length"] = spec.sequence_length ? Json(*spec.sequence_length) : Json();
   json["seed"] = spec.seed;
+  json["added_for"] = planned.added_for;
   json["decided"] = planned.decided ? Json(to_string(*planned.decided)) : Json();
   json["reason"] = planned.reason;
   return json;
@@ -41,14 +42,16 @@ std::string plan_as_text(const plan::Plan& plan) {
   std::string text;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& planned = plan.cases[i];
-    text += fmt::format("{} {}\n", counter(i, count), planned.spec.id);
+    text += fmt::format(
+        "{} {}{}\n", counter(i, count), planned.spec.id,
+        planned.added_for.empty() ? "" : "  (added for shares; --no-shares leaves it out)");
     if (planned.decided)
       text += fmt::format("    {}: {}\n", to_string(*planned.decided), planned.reason);
   }
   const auto decided = std::count_if(plan.cases.begin(), plan.cases.end(),
                                      [](const auto& one) { return one.decided.has_value(); });
-  text += fmt::format("{} cases, {} of them will not run. Differences are shown against {}.\n",
-                      count, decided, plan.reference);
+  text += fmt::format("{} case{}, {} of them will not run. Differences are shown against {}.\n",
+                      count, count == 1 ? "" : "s", decided, plan.reference);
   return text;
 }
 

@@ -89,11 +89,10 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
 
   std::vector<std::string> typed{"peakbench"};
   typed.insert(typed.end(), arguments.begin(), arguments.end());
-  const std::vector<std::pair<std::string, Command>> commands{{"run", add_run(app, world, typed)},
-                                                              {"list", add_list(app, world)},
-                                                              {"report", add_report(app, world)},
-                                                              {"doctor", add_doctor(app, world)},
-                                                              {"emulate", add_emulate(app)}};
+  const std::vector<std::pair<std::string, Command>> commands{
+      {"run", add_run(app, world, typed)}, {"list", add_list(app, world)},
+      {"report", add_report(app, world)},  {"doctor", add_doctor(app, world)},
+      {"emulate", add_emulate(app)},       {"export", add_export(app, world)}};
   // `help COMMAND` as people type it.
   auto words = arguments;
   if (!words.empty() && words[0] == "help") {

@@ -26,8 +26,9 @@ std::string counter(std::size_t place, std::size_t count) {
 }
 
 std::string case_row(std::size_t place, std::size_t count, const result::CaseResult& result) {
-  auto row = fmt::format("{} {:<13}  {}{}\n", counter(place, count), to_string(result.status),
-                         figures(result), result.spec.id);
+  auto row = fmt::format("{} {:<13}  {}{}{}\n", counter(place, count), to_string(result.status),
+                         figures(result), result.spec.id,
+                         result.added_for.empty() ? "" : "  (added for " + result.added_for + ")");
   if (!result.reason.empty()) row += "    " + result.reason + "\n";
   return row;
 }

@@ -65,6 +65,9 @@ void add_measuring_options(CLI::App& command, RunArguments& arguments) {
                            "Threads of a worker (default: LibTorch's)", 1, 4096);
   command.add_option("--seed", arguments.seed, "Seed of weights and batch (default 0)")
       ->type_name("N");
+  command.add_flag("--no-shares", arguments.no_shares,
+                   "On an emulated card: do not add the cases that tell what each part of a stack "
+                   "saves");
 }
 
 void add_cuda_options(CLI::App& command, RunArguments& arguments) {
@@ -204,6 +207,7 @@ plan::Request make_request(const RunArguments& arguments) {
   replace(request.seed, arguments.seed);
   if (!arguments.memory_limit.empty())
     request.memory_limit_bytes = bytes_from(arguments.memory_limit, "--memory-limit");
+  if (arguments.no_shares) request.shares = false;
   take_cuda_options(arguments, request);
   if (arguments.suite.empty()) require_names(request);
   if (request.title.empty())

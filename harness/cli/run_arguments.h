@@ -22,7 +22,7 @@ struct RunArguments {
   std::vector<std::string> plugins;
   std::string out;
   bool resume = false, overwrite = false, dry_run = false, json = false, no_report = false,
-       quiet = false;
+       quiet = false, no_shares = false;
   std::string templates;
 };
 

@@ -61,8 +61,9 @@ launch::ParameterCount parameter_count(const manifest::Found& plugins) {
 int exit_code(const result::Run& run) {
   if (run.status == "interrupted") return kInterrupted;
   const auto all = [&](auto test) {
-    return std::all_of(run.cases.begin(), run.cases.end(),
-                       [&](const result::CaseResult& one) { return test(one.status); });
+    return std::all_of(run.cases.begin(), run.cases.end(), [&](const result::CaseResult& one) {
+      return !one.added_for.empty() || test(one.status);
+    });
   };
   if (all([](Status status) { return status == Status::kConflict; })) return kUnusableInput;
   return all([](Status status) { return status != Status::kOk; }) ? kEveryCaseFailed : kDone;

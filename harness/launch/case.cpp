@@ -178,6 +178,7 @@ CaseEnd run_case(const CaseOrder& order, Runner& runner, const CaseListener& lis
     end.result.throughput_reason.clear();
   } else {
     end.result.spec = order.planned->spec;
+    end.result.added_for = order.planned->added_for;
     const auto worker = make_order(order, JobMode::kMemory);
     remove_leftovers(worker);
     const auto report = runner.run(worker, listening(listener, JobMode::kMemory));
@@ -205,6 +206,7 @@ CaseEnd run_case(const CaseOrder& order, Runner& runner, const CaseListener& lis
 CaseResult decided_case(const plan::PlannedCase& planned) {
   CaseResult result;
   result.spec = planned.spec;
+  result.added_for = planned.added_for;
   result.status = planned.decided.value_or(Status::kUnsupported);
   result.reason = planned.reason;
   result.throughput_reason = "no process was started: " + to_string(result.status);

@@ -7,13 +7,6 @@
 namespace peakbench::plan {
 namespace {
 
-std::string value_text(const nlohmann::json& value) {
-  if (!value.is_string()) return value.dump();
-  const auto text = value.get<std::string>();
-  const bool plain = !text.empty() && text.find_first_of(",+\" ") == std::string::npos;
-  return plain ? text : fmt::format("\"{}\"", text);
-}
-
 // FNV-1a: short, and fixed for ever by its definition.
 std::uint32_t hash(const std::string& text) {
   std::uint32_t value = 2166136261u;
@@ -27,23 +20,6 @@ bool is_safe(char c) {
 }
 
 }  // namespace
-
-std::string selection_text(const result::Selection& selection) {
-  std::string text = selection.id;
-  for (const auto& [name, value] : selection.options.items()) {
-    text += fmt::format(",{}={}", name, value_text(value));
-  }
-  return text;
-}
-
-std::string stack_text(const std::vector<result::Selection>& strategies) {
-  std::string text;
-  for (const auto& strategy : strategies) {
-    if (!text.empty()) text += '+';
-    text += selection_text(strategy);
-  }
-  return text;
-}
 
 std::string case_id(const result::CaseSpec& spec) {
   auto id = fmt::format("{}/{}/{}/{}/b{}", selection_text(spec.model), stack_text(spec.strategies),

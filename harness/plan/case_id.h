@@ -2,16 +2,14 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "result/case.h"
+#include "result/selection_text.h"
 
 namespace peakbench::plan {
 
-// `lora,rank=16`: defaults are not in a Selection, so not here. Values that hold ',', '+', '"' or
-// blanks are quoted.
-std::string selection_text(const result::Selection& selection);
-std::string stack_text(const std::vector<result::Selection>& strategies);
+using result::selection_text;
+using result::stack_text;
 
 // MODEL[,options]/STACK/DEVICE/DTYPE/bN[/sN], from the other fields of the spec.
 std::string case_id(const result::CaseSpec& spec);

@@ -30,6 +30,8 @@ nlohmann::json typed_device_options(const std::map<std::string, std::string>& op
   return json;
 }
 
+bool is_emulated(const std::string& device) { return device.starts_with("emulated:"); }
+
 void decide(PlannedCase& planned, const manifest::Entry& model, const Stack& stack) {
   planned.reason = conflict_in(stack);
   if (!planned.reason.empty()) {
@@ -88,9 +90,11 @@ class Planner {
     check_numbers();
     resolver_.check_tables();
     const Axes axes = resolver_.axes();
-    add(axes, read_excludes());
+    const auto excludes = read_excludes();
+    add(axes, excludes);
     for (const auto& rule : request_.includes) add(include_axes(rule, resolver_, axes), {});
     if (plan_.cases.empty()) throw ConfigError(why_empty());
+    add_shares(excludes);
     plan_.reference = stack_text(axes.stacks.empty() ? plan_.cases.front().spec.strategies
                                                      : axes.stacks.front().selections);
     plan_.request = request_;
@@ -126,11 +130,29 @@ class Planner {
 
   void add(const Axes& axes, const std::vector<Exclude>& excludes) {
     each_point(axes, [&](const Point& point) {
-      auto planned = plan_case(point, request_);
-      const auto matches = [&](const Exclude& rule) { return rule.matches(planned.spec); };
-      if (std::ranges::any_of(excludes, matches)) return;
-      if (ids_.insert(planned.spec.id).second) plan_.cases.push_back(std::move(planned));
+      const auto* planned = add(plan_case(point, request_), excludes);
+      if (!planned || planned->decided || !request_.shares || !is_emulated(point.device)) return;
+      for (const auto& stack : subsets_for_shares(point.stack)) {
+        auto subset = plan_case({point.model, point.device, point.dtype, point.batch_size,
+                                 point.sequence_length, stack},
+                                request_);
+        subset.added_for = result::kAddedForShares;
+        shares_.push_back(std::move(subset));
+      }
     });
+  }
+
+  // nullptr where it is excluded or there already.
+  const PlannedCase* add(PlannedCase planned, const std::vector<Exclude>& excludes) {
+    const auto matches = [&](const Exclude& rule) { return rule.matches(planned.spec); };
+    if (std::ranges::any_of(excludes, matches)) return nullptr;
+    if (!ids_.insert(planned.spec.id).second) return nullptr;
+    return &plan_.cases.emplace_back(std::move(planned));
+  }
+
+  // Once all that was asked for is known.
+  void add_shares(const std::vector<Exclude>& excludes) {
+    for (auto& subset : shares_) add(std::move(subset), excludes);
   }
 
   std::string why_empty() const {
@@ -152,6 +174,8 @@ class Planner {
     };
     at_place(request_.where, place("model"),
              [&] { catalogue_.find(manifest::Kind::kModel, parse_selection(figure.model).id); });
+    if (!figure.dtype.empty())
+      at_place(request_.where, place("dtype"), [&] { resolver_.dtype("published", figure.dtype); });
     if (figure.strategy.empty()) return;
     at_place(request_.where, place("strategy"), [&] {
       figure.strategy =
@@ -163,6 +187,7 @@ class Planner {
   Catalogue catalogue_;
   Resolver resolver_;
   Plan plan_;
+  std::vector<PlannedCase> shares_;
   std::set<std::string> ids_;
 };
 

@@ -35,6 +35,9 @@ struct Request {
   std::int64_t steps = 3, warmup = 1, repetitions = 1, timeout_s = 3600, memory_limit_bytes = 0,
                threads = 0;
   std::uint64_t seed = 0;
+  // On an emulated card, add the cases that tell the parts of a stack apart
+  // (PlannedCase::added_for).
+  bool shares = true;
   // Where a text stands in the suite, for messages: "models/vit-l-16" -> "FILE:LINE:COLUMN". Typed
   // ones have none.
   std::map<std::string, std::string> where;
@@ -48,6 +51,7 @@ const std::vector<std::string>& suite_keys();
 // One case, ready to be launched, or decided already (conflict, unsupported) from manifests alone.
 struct PlannedCase {
   result::CaseSpec spec;
+  std::string added_for;                  // empty: asked for (result/case.h)
   std::optional<result::Status> decided;  // kConflict or kUnsupported
   std::string reason;                     // names both owners
   result::PluginUse model;
@@ -62,9 +66,11 @@ struct Plan {
 };
 
 // Cases in the order model, device, dtype, batch size, sequence length, stack; then the suite's
-// includes; each once. Throws ConfigError for unknown names (nearest suggested), options out of
-// range, a strategy twice in a stack, no case at all. `devices` says what a device stands for and
-// refuses those that cannot be had (plan/device.h).
+// includes; each once. On an emulated card, where a case takes a second, then those that are
+// missing to say what each part of a stack saves: no part, each part alone, all parts but one;
+// excluded ones stay excluded. Throws ConfigError for unknown names (nearest suggested), options
+// out of range, a strategy twice in a stack, no case at all. `devices` says what a device stands
+// for and refuses those that cannot be had (plan/device.h).
 Plan make_plan(const Request& request, const manifest::Found& plugins,
                const DeviceHook& devices = {});
 

@@ -46,6 +46,17 @@ std::string conflict_of(const manifest::Entry& a, const manifest::Entry& b) {
   return "";
 }
 
+// From choices in canonical order.
+Stack with_selections(std::vector<Choice> choices) {
+  Stack stack{std::move(choices), {}};
+  for (const auto& choice : stack.choices) {
+    const auto& selection = choice.use.selection;
+    const bool says_nothing = selection.id == kBaseline && selection.options.empty();
+    if (!says_nothing || stack.choices.size() == 1) stack.selections.push_back(selection);
+  }
+  return stack;
+}
+
 }  // namespace
 
 Stack make_stack(const Catalogue& catalogue, const std::vector<TypedSelection>& typed,
@@ -64,12 +75,21 @@ Stack make_stack(const Catalogue& catalogue, const std::vector<TypedSelection>& 
         catalogue.choose(manifest::Kind::kStrategy, {kBaseline, {}}, table_of(tables, kBaseline)));
   }
   sort_canonically(stack.choices);
-  for (const auto& choice : stack.choices) {
-    const auto& selection = choice.use.selection;
-    const bool says_nothing = selection.id == kBaseline && selection.options.empty();
-    if (!says_nothing || stack.choices.size() == 1) stack.selections.push_back(selection);
+  return with_selections(std::move(stack.choices));
+}
+
+std::vector<Stack> subsets_for_shares(const Stack& stack) {
+  const auto& all = stack.choices;  // the baseline first
+  if (all.size() < 3) return {};
+  std::vector<Stack> subsets{with_selections({all.front()})};
+  for (std::size_t i = 1; i < all.size(); ++i)
+    subsets.push_back(with_selections({all.front(), all[i]}));
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    auto others = all;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    subsets.push_back(with_selections(std::move(others)));
   }
-  return stack;
+  return subsets;
 }
 
 std::string conflict_in(const Stack& stack) {

@@ -21,6 +21,10 @@ struct Stack {
 Stack make_stack(const Catalogue& catalogue, const std::vector<TypedSelection>& typed,
                  const std::map<std::string, OptionTexts>& tables);
 
+// What tells the parts of a stack apart: none of them, each alone, all but each. Nothing for a
+// stack of fewer than two parts.
+std::vector<Stack> subsets_for_shares(const Stack& stack);
+
 // Why the strategies cannot be stacked, every pair named; empty where they can.
 std::string conflict_in(const Stack& stack);
 

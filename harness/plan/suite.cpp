@@ -155,8 +155,16 @@ class SuiteReader {
     });
   }
 
+  static std::optional<std::int64_t> positive(const SuiteTable& table, const char* key) {
+    const auto value = table.integer(key);
+    if (value && *value < 1)
+      table.fail(key, fmt::format("expected an integer of 1 or more, got {}", *value));
+    return value;
+  }
+
   void read_published(const SuiteTable& table) {
-    table.only({"model", "strategy", "metric", "value", "unit", "source", "url", "note"});
+    table.only({"model", "strategy", "dtype", "batch_size", "sequence_length", "metric", "value",
+                "unit", "source", "url", "note"});
     const auto required = [&](const char* key) {
       const auto text = table.text(key);
       if (!text || text->empty()) table.fail(key, "missing; a published figure needs it");
@@ -165,6 +173,9 @@ class SuiteReader {
     result::Published figure;
     figure.model = required("model");
     figure.strategy = table.text("strategy").value_or("");
+    figure.dtype = table.text("dtype").value_or("");
+    figure.batch_size = positive(table, "batch_size");
+    figure.sequence_length = positive(table, "sequence_length");
     figure.metric = required("metric");
     if (figure.metric != "peak_memory" && figure.metric != "throughput") {
       table.fail("metric", "expected peak_memory or throughput, got \"" + figure.metric + "\"");
@@ -176,7 +187,7 @@ class SuiteReader {
     figure.source = required("source");
     figure.url = table.text("url").value_or("");
     figure.note = table.text("note").value_or("");
-    for (const char* key : {"model", "strategy"}) {
+    for (const char* key : {"model", "strategy", "dtype"}) {
       request_.where.emplace(fmt::format("published/{}/{}", request_.published.size(), key),
                              table.where(key));
     }

@@ -117,8 +117,12 @@ struct Emulation {
   nlohmann::json read_backs = nlohmann::json::array();  // {bytes, count, uncertain, caller, ...}
 };
 
+// Why a run has a case that nobody asked for.
+inline constexpr const char* kAddedForShares = "shares";  // to tell the parts of a stack apart
+
 struct CaseResult {
   CaseSpec spec;
+  std::string added_for;  // empty: asked for; else why the plan added it, like kAddedForShares
   Status status = Status::kOk;
   std::string reason;  // one sentence for people; empty when ok
   std::optional<Memory> memory;

@@ -81,6 +81,7 @@ Status read_status(const Fields& fields, const std::string& key) {
 ordered_json to_json(const CaseResult& result) {
   ordered_json object;
   append_spec(object, result.spec);
+  object["added_for"] = result.added_for;
   object["status"] = to_string(result.status);
   object["reason"] = result.reason;
   object["emulated"] = is_emulated(result);
@@ -101,6 +102,7 @@ ordered_json to_json(const CaseResult& result) {
 CaseResult read_case(const Fields& fields) {
   CaseResult result;
   result.spec = read_spec(fields);
+  result.added_for = fields.get_or<std::string>("added_for", "");
   result.status = read_status(fields, "status");
   result.reason = fields.get_or<std::string>("reason", "");
   result.memory = read_optional(fields, "memory", read_memory);

@@ -17,6 +17,9 @@ struct Published {
   double value = 0;
   std::string unit;             // GB, GiB, tok/s, ...
   std::string source, url, note;
+  // Of these cases only; empty and nullopt: any.
+  std::string dtype = {};
+  std::optional<std::int64_t> batch_size = {}, sequence_length = {};
 };
 
 struct Run {

@@ -17,9 +17,17 @@ namespace {
 constexpr const char* kFileName = "run.json";
 
 ordered_json to_json(const Published& figure) {
-  return {{"model", figure.model}, {"strategy", figure.strategy}, {"metric", figure.metric},
-          {"value", figure.value}, {"unit", figure.unit},         {"source", figure.source},
-          {"url", figure.url},     {"note", figure.note}};
+  return {{"model", figure.model},
+          {"strategy", figure.strategy},
+          {"dtype", figure.dtype},
+          {"batch_size", optional_to_json(figure.batch_size)},
+          {"sequence_length", optional_to_json(figure.sequence_length)},
+          {"metric", figure.metric},
+          {"value", figure.value},
+          {"unit", figure.unit},
+          {"source", figure.source},
+          {"url", figure.url},
+          {"note", figure.note}};
 }
 
 Published read_published(const Fields& fields) {
@@ -30,7 +38,10 @@ Published read_published(const Fields& fields) {
           .unit = fields.get<std::string>("unit"),
           .source = fields.get<std::string>("source"),
           .url = fields.get_or<std::string>("url", ""),
-          .note = fields.get_or<std::string>("note", "")};
+          .note = fields.get_or<std::string>("note", ""),
+          .dtype = fields.get_or<std::string>("dtype", ""),
+          .batch_size = fields.maybe<std::int64_t>("batch_size"),
+          .sequence_length = fields.maybe<std::int64_t>("sequence_length")};
 }
 
 int major_of(const std::string& version) {

@@ -202,10 +202,13 @@ class Chart {
     context.strokeStyle = this.colour('quiet');
     context.lineWidth = 1.2;
     context.stroke();
-    const last = trace.reserved[trace.reserved.length - 1];
+    const right = this.width - kMargin.right - 4;
+    context.font = '11px system-ui, sans-serif';
     context.fillStyle = this.colour('quiet');
     context.textBaseline = 'bottom';
-    context.fillText('reserved', Math.max(this.px(last[0]), kMargin.left) + 6, y - 3);
+    context.textAlign = 'right';
+    context.fillText('reserved', right, this.py(trace.reservedAt(this.eventAtPixel(right))) - 3);
+    context.textAlign = 'left';
   }
 
   drawPeak() {
@@ -225,6 +228,10 @@ class Chart {
     context.textBaseline = 'bottom';
     const label = `peak ${formatGiB(bytes)} GiB`, room = x + 8 + context.measureText(label).width < this.width - kMargin.right;
     context.textAlign = room ? 'left' : 'right';
+    context.strokeStyle = this.colour('ground');  // legible over the line of what is reserved
+    context.lineWidth = 4;
+    context.lineJoin = 'round';
+    context.strokeText(label, x + (room ? 8 : -8), y - 1);
     context.fillText(label, x + (room ? 8 : -8), y - 1);
     context.textAlign = 'left';
   }
@@ -235,7 +242,7 @@ class Chart {
     const xAxis = d3.axisBottom(this.x).ticks(narrow ? 4 : 9).tickSizeOuter(0);
     if (along === 'events') xAxis.tickFormat((event) => (Number.isInteger(event) ? formatCount(event) : ''));
     if (along === 'time') xAxis.tickFormat((time) => `${time.toLocaleString('en')} ms`);
-    if (along === 'phases') xAxis.tickFormat((place) => (Number.isInteger(place) ? `step ${place + 1}` : ''));
+    if (along === 'phases') xAxis.tickFormat((place) => (Number.isInteger(place) && place < this.trace.spans.at(-1)[1] + 1 ? `step ${place + 1}` : ''));
     this.xAxis.attr('transform', `translate(0 ${this.height - kMargin.bottom})`).call(xAxis);
     this.yAxis.attr('transform', `translate(${kMargin.left} 0)`).call(d3.axisLeft(this.y).ticks(5).tickSizeOuter(0)
       .tickFormat((value) => `${value} GiB`));
@@ -270,8 +277,20 @@ class Chart {
     const shape = this.view.as === 'allocations' ? this.shapeAt(event, pixelY) : null;
     if (shape) this.tip.append('p').text(describe(this.trace, shape.allocation));
     else this.listCategories(sums);
+    this.listReserved(event, d3.sum(sums));
     const left = pixel > this.width / 2 ? pixel - this.tip.node().offsetWidth - 14 : pixel + 14;
     this.tip.style('left', `${Math.max(0, left)}px`).style('top', `${kMargin.top + 26}px`);
+  }
+
+  // What is reserved above what is allocated lies idle: cached, or in pieces too small.
+  listReserved(event, allocated) {
+    const reserved = this.trace.reservedAt(event);
+    if (reserved === null) return;
+    for (const [label, bytes] of [['reserved', reserved], ['of it idle', Math.max(0, reserved - allocated)]]) {
+      const line = this.tip.append('div').attr('class', 'held');
+      line.append('span').text(label);
+      line.append('b').text(formatGiB(bytes));
+    }
   }
 
   listCategories(sums) {

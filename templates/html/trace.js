@@ -172,6 +172,13 @@ class CaseTrace {
     return sums;
   }
 
+  // What the allocator holds of the device after the event; nothing where the space has no segments.
+  reservedAt(event) {
+    if (this.reserved.length === 0) return null;
+    const i = d3.bisector(([at]) => at).right(this.reserved, event) - 1;
+    return i < 0 ? 0 : this.reserved[i][1];
+  }
+
   sampleAt(event) {
     const level = this.levels[this.levels.length - 1];
     const i = Math.max(0, d3.bisectRight(level.event, event) - 1);

@@ -9,7 +9,7 @@ class Viewer {
     this.charts = [];
     this.transform = d3.zoomIdentity;
     this.area = this.root.select('.charts').attr('tabindex', 0).attr('role', 'application')
-      .attr('aria-label', 'Chart: arrow keys pan, plus and minus zoom, Enter lists what is alive at the middle');
+      .attr('aria-label', 'Chart: arrow keys pan, plus and minus zoom, Enter lists what is alive at the middle, Shift with an arrow key at the moment beside');
     this.select = (name) => this.root.select(`.${name}`);
     this.fillPicks();
     // The wheel belongs to the page until the chart has been clicked, or with Ctrl.
@@ -42,7 +42,8 @@ class Viewer {
     this.select('zoom-step').on('click', () => this.showStep());
     this.select('zoom-peak').on('click', () => this.showPeak());
     this.area.on('keydown', () => {
-      const keys = { ArrowLeft: () => pan(0.2), ArrowRight: () => pan(-0.2), '+': () => scale(1.5), '=': () => scale(1.5),
+      const arrow = (side) => (d3.event.shiftKey ? this.chooseBeside(side) : pan(-0.2 * side));
+      const keys = { ArrowLeft: () => arrow(-1), ArrowRight: () => arrow(1), '+': () => scale(1.5), '=': () => scale(1.5),
         '-': () => scale(1 / 1.5), Home: () => this.reset(), Enter: () => this.chooseAt(this.charts[0], this.middle()) };
       if (!keys[d3.event.key]) return;
       d3.event.preventDefault();
@@ -151,10 +152,29 @@ class Viewer {
     if (chart && pixel >= kMargin.left) this.choose(chart, chart.eventAtPixel(pixel));
   }
 
+  // The next moment that has a pixel of its own.
+  chooseBeside(side) {
+    const chart = this.charts.find((candidate) => candidate.moment !== null) ?? this.charts[0];
+    const from = chart.moment ?? chart.eventAtPixel(this.middle());
+    const [left, right] = [chart.eventAtPixel(this.middle()), chart.eventAtPixel(this.middle() + 1)];
+    const to = from + side * Math.max(1, Math.round(right - left));
+    this.choose(chart, Math.min(Math.max(to, 0), chart.trace.events - 1));
+  }
+
   choose(chart, event) {
     this.charts.forEach((other) => other.choose(other === chart ? event : null));
+    this.select('spoken').text(spokenMoment(chart, event));
     showMoment(this.select('moment'), chart, event);
   }
+}
+
+// A moment in a sentence, for who does not see the chart.
+function spokenMoment(chart, event) {
+  const { trace } = chart, sums = trace.sumsAt(event), span = trace.spanAt(event);
+  const parts = chart.order.filter((category) => sums[category] > 0).sort((a, b) => sums[b] - sums[a]).slice(0, 3)
+    .map((category) => `${trace.categories[category][1]} ${formatGiB(sums[category])}`);
+  const where = span ? `, ${phaseLabel(span[0])}${span[1] >= 0 ? ` of step ${span[1] + 1}` : ''}` : '';
+  return `${chart.name}, event ${formatCount(event)}${where}: ${formatGiB(d3.sum(sums))} GiB; ${parts.join(', ')}.`;
 }
 
 // What is alive at an event: by category, then modules, operators and allocations, the largest first.
@@ -177,6 +197,11 @@ function showMoment(panel, chart, event) {
     chip.append('span').attr('class', `swatch c-${trace.categories[category][0]}`);
     chip.append('span').text(`${trace.categories[category][1]} `);
     chip.append('b').text(formatGiB(sums[category]));
+  }
+  const reserved = trace.reservedAt(event);
+  if (reserved !== null) {
+    const idle = Math.max(0, reserved - total), share = reserved > 0 ? ` (${(idle / reserved * 100).toFixed(1)} %)` : '';
+    panel.append('p').attr('class', 'quiet held').text(`Reserved ${formatGiB(reserved)} GiB, of it idle ${formatGiB(idle)} GiB${share}.`);
   }
   const columns = panel.append('div').attr('class', 'alive-columns');
   appendLargest(columns.append('div'), trace, alive, total);

@@ -90,10 +90,10 @@ class Page:
     def send(self, method, **parameters):
         return self.browser.send(method, self.session, **parameters)
 
-    def open(self, path, width=1440, height=1000, dark=False, script=True):
+    def open(self, path, width=1440, height=1000, dark=False, script=True, media=""):
         self.browser.events.clear()
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
-        self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.send("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.send("Emulation.setScriptExecutionDisabled", value=not script)
         self.send("Page.navigate", url=f"file://{path}")
         self.wait_event("Page.loadEventFired")
@@ -125,9 +125,17 @@ class Page:
         self.mouse("mousePressed", x, y, button="left", clickCount=1)
         self.mouse("mouseReleased", x, y, button="left", clickCount=1)
 
-    def key(self, key):
-        self.send("Input.dispatchKeyEvent", type="keyDown", key=key, text=key if len(key) == 1 else "")
-        self.send("Input.dispatchKeyEvent", type="keyUp", key=key)
+    def key(self, key, shift=False):
+        held = 8 if shift else 0
+        text = key if len(key) == 1 else {"Enter": "\r", " ": " "}.get(key, "")
+        self.send("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, text=text, modifiers=held,
+                  windowsVirtualKeyCode={"Enter": 13, "Tab": 9}.get(key, 0))
+        self.send("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, modifiers=held)
+
+    def accessible(self):
+        """What a screen reader finds: (role, name) of every node that is not ignored."""
+        nodes = self.send("Accessibility.getFullAXTree")["nodes"]
+        return [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]]
 
     def complaints(self):
         """Exceptions, console errors, dialogs, and requests to anything but the page itself."""

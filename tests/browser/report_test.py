@@ -34,7 +34,8 @@ class Reports(unittest.TestCase):
     def open_chart(self, **how):
         self.open(**how)
         self.page.run("document.querySelector('.viewer').scrollIntoView({behavior: 'instant'})")
-        self.page.wait("document.querySelector('.viewer').dataset.drawMs")
+        if how.get("media") != "print":
+            self.page.wait("document.querySelector('.viewer').dataset.drawMs")
 
     def chart_point(self, across, down=0.5):
         box = self.page.run(f"(() => {{ const b = document.querySelector('{CHART} canvas').getBoundingClientRect();"
@@ -138,6 +139,62 @@ class Reports(unittest.TestCase):
         self.page.wait("document.querySelector('.moment h4')")
         self.assertEqual(self.page.run("document.querySelector('.moment h4 strong').textContent"),
                          self.page.run("document.querySelector('td.peak').textContent.trim() + ' GiB'"))
+
+    def test_reserved_stands_above_allocated(self):
+        self.open("emulated")
+        viewer = "[...document.querySelectorAll('.viewer')].at(-1)"
+        self.page.run(f"{viewer}.scrollIntoView({{behavior: 'instant'}})")
+        self.page.wait(f"{viewer}.dataset.drawMs")
+        box = self.page.run(f"(() => {{ const b = {viewer}.querySelector('canvas').getBoundingClientRect();"
+                            "return [b.left + b.width / 2, b.top + b.height / 2]; })()")
+        self.page.click(*box)
+        self.page.wait(f"{viewer}.querySelector('.tip .held b')")
+        figures = [float(text) for text in self.page.run(f"[...{viewer}.querySelectorAll('.tip .held b')].map(b => b.textContent)")]
+        allocated = float(self.page.run(f"{viewer}.querySelector('.tip strong').textContent").split()[0])
+        self.assertAlmostEqual(figures[0] - figures[1], allocated, delta=0.002)
+        self.assertIn("of it idle", self.page.run(f"{viewer}.querySelector('.moment .held').textContent"))
+
+    def test_without_a_mouse(self):
+        """Tab to a small picture, Enter shows it large; in the chart Enter and Shift with arrows choose moments, and say them."""
+        self.open_chart()
+        self.page.run("document.querySelectorAll('.multiple')[1].focus()")
+        self.page.key("Enter")
+        second = self.page.run("document.querySelectorAll('.multiple')[1].dataset.row")
+        self.page.wait(f"document.querySelector('.viewer').dataset.ready === '{second}'")
+        self.page.run(f"document.querySelector('{CHART}').focus()")
+        self.page.key("Enter")
+        self.page.wait("document.querySelector('.moment h4')")
+        said = self.page.run("document.querySelector('.spoken').textContent")
+        self.assertRegex(said, r"^\S+, event [\d,]+, .* of step \d+: [\d.]+ GiB; ")
+        event = int(self.page.run("document.querySelector('.moment').dataset.event"))
+        self.page.key("ArrowRight", shift=True)
+        after = int(self.page.run("document.querySelector('.moment').dataset.event"))
+        self.assertGreater(after, event)
+        self.page.key("ArrowLeft", shift=True)
+        self.assertEqual(int(self.page.run("document.querySelector('.moment').dataset.event")), event)
+        self.assertEqual(self.page.complaints(), [])
+
+    def test_everything_has_a_name_for_a_screen_reader(self):
+        for kind in ("tutorial", "emulated"):
+            self.open_chart(kind=kind)
+            self.press("zoom-peak")
+            nameless = [role for role, name in self.page.accessible()
+                        if role in ("button", "link", "image", "img", "combobox", "application", "region", "columnheader") and not name]
+            self.assertEqual(nameless, [], kind)
+            levels = self.page.run("[...document.querySelectorAll('h1,h2,h3,h4,h5')].map(h => +h.tagName[1])")
+            self.assertEqual(levels[0], 1)
+            for before, level in zip(levels, levels[1:]):
+                self.assertLessEqual(level, before + 1, levels)
+
+    def test_on_paper(self):
+        self.open_chart(media="print", dark=False)
+        hidden = "getComputedStyle(document.querySelector('{}')).display === 'none'"
+        self.assertTrue(self.page.run(hidden.format(".viewer")))
+        self.assertFalse(self.page.run(hidden.format(".multiples")))
+        self.assertEqual(self.page.run("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+        self.page.send("Emulation.setEmulatedMedia", media="")
+        pages = self.page.send("Page.printToPDF", printBackground=True)["data"]
+        self.assertGreater(len(pages), 20000)
 
     def test_two_cases_on_one_axis(self):
         self.open_chart()

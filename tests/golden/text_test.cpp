@@ -27,6 +27,9 @@ TEST(Text, EscapesForMarkdown) {
   EXPECT_EQ(escape_markdown("# not a heading #12"), "\\# not a heading \\#12");
   EXPECT_EQ(escape_markdown("@all :tada: 14:05"), "&#64;all &#58;tada: 14:05");
   EXPECT_EQ(escape_markdown("<b>&"), "&lt;b&gt;&amp;");
+  EXPECT_EQ(escape_markdown("aten::add on emulated:h100-80gb, a:b"),
+            "aten::add on emulated:h100-80gb, a:b");
+  EXPECT_EQ(escape_markdown("see https://example.org"), "see https&#58;//example.org");
 }
 
 TEST(Text, JsonInsideAScriptCannotEndIt) {
@@ -66,6 +69,8 @@ TEST(Text, StacksAreAsInACaseId) {
   result::CaseSpec spec;
   spec.strategies = {{"lora", {{"rank", 16}}}, {"checkpointing", {}}};
   EXPECT_EQ(stack_text(spec), "lora,rank=16+checkpointing");
+  spec.strategies = {{"lora", {{"targets", "q,k"}}}};
+  EXPECT_EQ(stack_text(spec), "lora,targets=\"q,k\"") << "quoted, as it must be typed";
 }
 
 }  // namespace

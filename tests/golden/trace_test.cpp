@@ -61,6 +61,16 @@ TEST(TraceView, ARowTellsItsCourse) {
   EXPECT_NE(rows[1]["why"].get<std::string>().find("foreach-off"), std::string::npos);
 }
 
+TEST(TraceView, ACaseWithoutABarIsDrawnToTheSameScale) {
+  const TemporaryFolder folder;
+  result::Run run = run_with_traces(folder);
+  run.cases[0].status = result::Status::kOutOfMemory;  // the higher one
+  run.cases[0].memory.reset();
+  const json rows = rows_of(run, folder.string());
+  EXPECT_EQ(rows[0]["timeline"]["peak_y"], "0") << "it touches the top, and no more";
+  EXPECT_GT(std::stod(rows[1]["timeline"]["peak_y"].get<std::string>()), 100);
+}
+
 TEST(TraceView, TheWaterfallEndsAtThePeak) {
   const TemporaryFolder folder;
   const json fall = rows_of(run_with_traces(folder), folder.string())[1]["waterfall"];

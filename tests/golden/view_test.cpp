@@ -54,6 +54,59 @@ TEST(View, PublishedFiguresAreConvertedWithTheOriginal) {
   EXPECT_EQ(figure["off_percent"], "+2.2");
 }
 
+TEST(View, PublishedFiguresStandBesideTheirBatchAndDtype) {
+  result::Run run = golden::tutorial_run();
+  run.published[0].batch_size = 8;
+  run.published[1].dtype = "bf16";
+  run.published[2].batch_size = 1;
+  run.published[2].dtype = "fp32";
+  const json rows = view_of(run)["groups"][0]["rows"];
+  EXPECT_TRUE(rows[0]["published_memory"].empty()) << "of another batch size";
+  EXPECT_TRUE(rows[1]["published_memory"].empty()) << "of another dtype";
+  EXPECT_EQ(rows[2]["published_memory"].size(), 1U);
+  run.published[2].sequence_length = 512;
+  EXPECT_TRUE(view_of(run)["groups"][0]["rows"][2]["published_memory"].empty())
+      << "of another sequence length";
+}
+
+TEST(View, AFailureForWantOfMemorySaysWhatItNeeds) {
+  result::Run run = golden::tutorial_run();
+  run.cases[8].out_of_memory->needed_bytes = std::int64_t{30} << 30;
+  const json row = view_of(run)["groups"][1]["rows"][2];
+  EXPECT_EQ(row["needed"]["gib"], "30.000");
+  EXPECT_EQ(view_of(golden::tutorial_run())["groups"][1]["rows"][2]["needed"], false);
+}
+
+TEST(View, TheReferenceOfTheCheckIsNotMissingOne) {
+  result::Run run = golden::tutorial_run();
+  run.cases.resize(2);
+  for (result::CaseResult& result : run.cases) {
+    result.equivalence = result::Equivalence{};
+    result.equivalence->promise = "bit_identical";
+    result.equivalence->verdict = "not_checked";
+    result.equivalence->reason = "a reason";
+    result.equivalence->reference_case = run.cases[0].spec.id;
+  }
+  const json missing = view_of(run)["not_measured"];
+  ASSERT_EQ(missing.size(), 1U) << missing;
+  EXPECT_EQ(missing[0]["cases"], json::array({run.cases[1].spec.id}));
+}
+
+TEST(View, NoLimitIsNoZero) {
+  result::Run run = golden::tutorial_run();
+  run.settings = {{"memory_limit_bytes", 0}, {"threads", 0}, {"timeout_s", 60}, {"seed", 0}};
+  const json settings = view_of(run)["runs"][0]["settings"];
+  const auto value = [&](const char* name) {
+    for (const json& fact : settings)
+      if (fact["name"] == name) return fact["value"].get<std::string>();
+    return std::string("missing");
+  };
+  EXPECT_EQ(value("memory limit"), "none");
+  EXPECT_EQ(value("threads"), "default");
+  EXPECT_EQ(value("timeout"), "60 s");
+  EXPECT_EQ(value("seed"), "0");
+}
+
 TEST(View, TheLeastMemoryWithTheReferencesTrainingIsNamed) {
   const json group = view_of(golden::tutorial_run())["groups"][0];
   EXPECT_EQ(group["lowest"]["strategy"], "lora,rank=8");
@@ -74,6 +127,55 @@ TEST(View, FailedCasesAreRowsWithTheirReason) {
   EXPECT_EQ(rows[2]["status"], "out_of_memory");
   EXPECT_EQ(rows[2]["oom_facts"][0]["value"], "0.508 GiB");
   EXPECT_EQ(rows[3]["status_label"], "timeout");
+}
+
+// baseline, lora, checkpointing and both of them; the middle two were added.
+result::Run run_with_shares() {
+  result::Run run = golden::tutorial_run();
+  const auto peaks = std::vector<std::int64_t>{1000, 400, 990, 300};
+  const std::vector<std::vector<result::Selection>> stacks{
+      {{"baseline"}}, {{"lora"}}, {{"checkpointing"}}, {{"lora"}, {"checkpointing"}}};
+  std::vector<result::CaseResult> cases;
+  for (std::size_t i = 0; i < stacks.size(); ++i) {
+    cases.push_back(run.cases[0]);
+    cases.back().spec.strategies = stacks[i];
+    cases.back().memory->peak_allocated_bytes = peaks[i];
+    if (i == 1 || i == 2) cases.back().added_for = result::kAddedForShares;
+  }
+  run.cases = cases;
+  return run;
+}
+
+TEST(Shares, OfEachPartAloneAndOfTheStackWithoutIt) {
+  const json group = view_of(run_with_shares())["groups"][0];
+  ASSERT_EQ(group["shares"].size(), 1U);
+  const json stack = group["shares"][0];
+  EXPECT_EQ(stack["strategy"], "lora+checkpointing");
+  EXPECT_EQ(stack["together"]["bytes"], "−700");
+  EXPECT_EQ(stack["sum"]["bytes"], "−610");
+  EXPECT_EQ(stack["parts"][0]["part"], "lora");
+  EXPECT_EQ(stack["parts"][0]["alone"]["bytes"], "−600");
+  EXPECT_EQ(stack["parts"][0]["without"]["bytes"], "+690") << "checkpointing alone against both";
+  EXPECT_EQ(stack["parts"][1]["alone"]["percent"], "−1.0");
+  EXPECT_EQ(stack["parts"][1]["without"]["bytes"], "+100");
+}
+
+TEST(Shares, AddedCasesAreNoRows) {
+  const json view = view_of(run_with_shares());
+  EXPECT_EQ(view["groups"][0]["rows"].size(), 2U);
+  EXPECT_EQ(view["case_count"], "2");
+}
+
+TEST(Shares, WhatDidNotRunIsSaid) {
+  result::Run run = run_with_shares();
+  run.cases[1].status = result::Status::kOutOfMemory;
+  run.cases[1].memory.reset();
+  const json stack = view_of(run)["groups"][0]["shares"][0];
+  EXPECT_EQ(stack["parts"][0]["alone_missing"], "out of memory");
+  EXPECT_EQ(stack["parts"][1]["without_missing"], "out of memory");
+  EXPECT_EQ(stack["sum"], false);
+  run.cases.erase(run.cases.begin() + 1, run.cases.begin() + 3);
+  EXPECT_TRUE(view_of(run)["groups"][0]["shares"].empty()) << "nothing is known of the parts";
 }
 
 TEST(View, TicksAreRound) {

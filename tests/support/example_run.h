@@ -35,6 +35,7 @@ inline result::CaseResult example_case() {
   result.spec.batch_size = 2;
   result.spec.sequence_length = 256;
   result.spec.seed = 7;
+  result.added_for = result::kAddedForShares;
   result.memory = example_memory();
   result.throughput = result::Throughput{.step_ns = {10, 20, 30, 3},
                                          .step_times_ns = {10, 20, 30},
@@ -86,8 +87,8 @@ inline result::Run example_run() {
   run.reference = "baseline";
   run.environment = {{"host", "here"}};
   run.settings = {{"steps", 3}};
-  run.published = {
-      {"vit-l-16", "baseline", "peak_memory", 6.0, "GB", "a tutorial", "https://example.org", ""}};
+  run.published = {{"vit-l-16", "baseline", "peak_memory", 6.0, "GB", "a tutorial",
+                    "https://example.org", "", "fp32", 8, 512}};
   run.cases = {example_case()};
   run.pending = {"vit-l-16/foreach-off/cpu/fp32/b1"};
   return run;

@@ -314,6 +314,57 @@ TEST(Published, StacksAreShownInCanonicalOrderAndNamesChecked) {
   EXPECT_EQ(error_of(request), "unknown strategy \"foreach-of\"; did you mean \"foreach-off\"?");
 }
 
+TEST(Published, TheDtypeIsChecked) {
+  auto request = request_of({"vit-l-16"}, {"baseline"});
+  request.published = {{"vit-l-16", "", "peak_memory", 4, "GB", "somebody", "", "", "fp33", 8, {}}};
+  request.where = {{"published/0/dtype", "s.toml:7:9"}};
+  EXPECT_EQ(error_of(request).rfind("s.toml:7:9: unknown dtype \"fp33\"", 0), 0U)
+      << error_of(request);
+}
+
+// The cases that a plan adds.
+Texts added_by(const Request& request) {
+  Texts added;
+  for (const auto& planned : plan_of(request).cases)
+    if (planned.added_for == "shares") added.push_back(planned.spec.id);
+  return added;
+}
+
+TEST(Shares, AnEmulatedCardRunsWhatTellsThePartsApart) {
+  auto request = request_of({"vit-l-16"}, {"lora,rank=4+checkpointing+foreach-off", "lora,rank=4"});
+  request.devices = {"emulated:h100-80gb"};
+  const std::string end = "/emulated:h100-80gb/fp32/b1";
+  EXPECT_EQ(
+      added_by(request),
+      (Texts{"vit-l-16/baseline" + end, "vit-l-16/checkpointing" + end,
+             "vit-l-16/foreach-off" + end, "vit-l-16/checkpointing+foreach-off" + end,
+             "vit-l-16/lora,rank=4+foreach-off" + end, "vit-l-16/lora,rank=4+checkpointing" + end}))
+      << "what was asked for is not added again";
+  EXPECT_EQ(plan_of(request).reference, "lora,rank=4+checkpointing+foreach-off");
+}
+
+TEST(Shares, TheBaselinesOptionsStay) {
+  auto request = request_of({"vit-l-16"}, {"baseline,seed=7+lora+checkpointing"});
+  request.devices = {"emulated:h100-80gb"};
+  EXPECT_EQ(added_by(request).at(1), "vit-l-16/baseline,seed=7+lora/emulated:h100-80gb/fp32/b1");
+}
+
+TEST(Shares, NothingIsAddedWhereItCostsOrMakesNoSense) {
+  auto request = request_of({"vit-l-16"}, {"baseline", "lora+checkpointing"});
+  EXPECT_EQ(added_by(request), Texts{}) << "a real device takes real time";
+  request.devices = {"emulated:h100-80gb"};
+  request.shares = false;
+  EXPECT_EQ(added_by(request), Texts{}) << "turned off";
+  request.shares = true;
+  request.strategies = {"baseline", "lora"};
+  EXPECT_EQ(added_by(request), Texts{}) << "no stack";
+  request.strategies = {"baseline", "lora+dora"};
+  EXPECT_EQ(added_by(request), Texts{}) << "a conflict";
+  request.strategies = {"baseline", "lora+checkpointing"};
+  request.excludes = {{{{"strategy", "lora"}}, {}}, {{{"strategy", "checkpointing"}}, {}}};
+  EXPECT_EQ(added_by(request), Texts{}) << "excluded";
+}
+
 TEST(Tables, GiveOptionsUnlessTypedOnes) {
   auto request = request_of({"vit-l-16", "vit-l-16,layers=2"}, {"lora"});
   request.model_options = {{"vit-l-16", {{"layers", "4"}}}};

@@ -82,6 +82,9 @@ unit = "GB"
 source = "somebody"
 url = "https://example.org"
 note = "rounded"
+dtype = "bf16"
+batch_size = 8
+sequence_length = 512
 )");
   EXPECT_EQ(request.title, "All");
   EXPECT_EQ(request.suite_file, path_);
@@ -106,7 +109,12 @@ note = "rounded"
   EXPECT_EQ(request.includes.at(0).fields.at("strategy"), "foreach-off");
   EXPECT_EQ(request.published.at(0).value, 6);
   EXPECT_EQ(request.published.at(0).url, "https://example.org");
-  EXPECT_EQ(make_plan(request, fake_plugins()).cases.size(), 24u + 16u);
+  EXPECT_EQ(request.published.at(0).batch_size, 8);
+  EXPECT_EQ(request.published.at(0).sequence_length, 512);
+  EXPECT_EQ(request.published.at(0).dtype, "bf16");
+  auto asked_for = request;
+  asked_for.shares = false;
+  EXPECT_EQ(make_plan(asked_for, fake_plugins()).cases.size(), 24u + 16u);
 }
 
 TEST_F(Suite, LeavesTheDefaults) {
@@ -172,6 +180,10 @@ TEST_F(Suite, WhatIsMissingIsNamed) {
                      "[[published]]\nmodel = \"vit-l-16\"\nmetric = \"peak_memory\"\nvalue = 6\n"
                      "unit = \"GB\"\n"),
             "FILE:3:1: source: missing; a published figure needs it");
+  EXPECT_EQ(
+      error_of(std::string(kLeast) +
+               "[[published]]\nmodel = \"vit-l-16\"\nmetric = \"peak_memory\"\nbatch_size = 0\n"),
+      "FILE:6:14: batch_size: expected an integer of 1 or more, got 0");
   EXPECT_EQ(
       error_of(std::string(kLeast) + "[[published]]\nmodel = \"vit-l-16\"\nmetric = \"memory\"\n"),
       "FILE:5:10: metric: expected peak_memory or throughput, got \"memory\"");
