@@ -11,7 +11,7 @@ ONE = ("--model", "tiny", "--strategy", "baseline")
 class Help(ProgramTest):
     def test_help_has_examples_and_exit_codes(self):
         for arguments in (["--help"], ["help"], [], ["run", "--help"], ["help", "run"], ["report", "--help"],
-                          ["list", "--help"], ["doctor", "--help"]):
+                          ["list", "--help"], ["doctor", "--help"], ["export", "--help"]):
             out = self.peakbench(*arguments).stdout
             self.assertIn("Examples:", out, arguments)
             self.assertRegex(out, "Exit codes?:", arguments)

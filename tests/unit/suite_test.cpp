@@ -279,7 +279,7 @@ TEST_F(OurSuites, Quickstart) {
   EXPECT_EQ(plan.cases.size(), 10u);
   EXPECT_EQ(plan.reference, "baseline");
   EXPECT_EQ(plan.cases[0].spec.id, "vit-l-16/baseline/cpu/fp32/b1");
-  EXPECT_EQ(plan.cases[5].spec.id, "qwen2.5-0.5b,layers=4/baseline/cpu/fp32/b1/s256");
+  EXPECT_EQ(plan.cases[5].spec.id, "qwen2.5-0.5b,layers=4/baseline/cpu/fp32/b1/s128");
   expect_all_run(plan);
 }
 
