@@ -78,7 +78,7 @@ std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
                                           const ReportOptions& options) {
   const Templates templates(options.template_directory, options.builtin_template_directory);
   const nlohmann::json charts =
-      wants(options, "html") ? charts_view(options) : nlohmann::json(false);
+      options.charts && wants(options, "html") ? charts_view(options) : nlohmann::json(false);
   const Anatomies anatomies = read_anatomies(runs, folders, charts.is_object());
   nlohmann::json view = make_view(runs, anatomies);
   view["charts"] = charts;

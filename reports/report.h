@@ -15,6 +15,7 @@ struct ReportOptions {
   std::string output_directory;    // created where it is missing
   std::string template_directory;  // the user's: each file in it replaces ours; empty = none
   std::string builtin_template_directory;  // holds html/ and markdown/
+  bool charts = true;  // HTML: with the library of the interactive charts, where there is one
 };
 
 // Reads the runs (run.json or its folder), writes index.html, report.md and the pictures that

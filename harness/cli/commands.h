@@ -21,6 +21,8 @@ Command add_list(CLI::App& app, World& world);
 Command add_report(CLI::App& app, World& world);
 Command add_doctor(CLI::App& app, World& world);
 Command add_emulate(CLI::App& app);
+Command add_history(CLI::App& app, World& world);
+Command add_publish(CLI::App& app, World& world);
 
 // Our own plugins and those in `folders`; what is wrong with a plugin is told on `err`. Throws
 // ConfigError: a folder is missing or holds none.

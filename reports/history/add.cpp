@@ -48,17 +48,18 @@ void check(const Run& run, const Labels& labels) {
     throw ConfigError(
         "the run has not ended (its status is `running`); wait for it, or end it with `peakbench "
         "run ... --resume`, then add it");
-  if (run.cases.empty()) throw ConfigError("the run has no case that ended: there is nothing to add");
+  if (run.cases.empty())
+    throw ConfigError("the run has no case that ended: there is nothing to add");
   std::set<std::string> ids;
   for (const auto& result : run.cases)
     if (!ids.insert(result.spec.id).second)
-      throw ConfigError(fmt::format("the run has the case {} twice; is run.json edited?",
-                                    result.spec.id));
+      throw ConfigError(
+          fmt::format("the run has the case {} twice; is run.json edited?", result.spec.id));
   const auto& verdicts = known_verdicts();
   if (!labels.verdict.empty() &&
       std::find(verdicts.begin(), verdicts.end(), labels.verdict) == verdicts.end())
-    throw ConfigError(fmt::format("no verdict \"{}\"{}", labels.verdict,
-                                  suggestion(labels.verdict, verdicts)));
+    throw ConfigError(
+        fmt::format("no verdict \"{}\"{}", labels.verdict, suggestion(labels.verdict, verdicts)));
 }
 
 std::optional<std::int64_t> same_run(const Database& database, std::int64_t sum,
@@ -115,8 +116,9 @@ class CaseRows {
  public:
   explicit CaseRows(Database& database)
       : database_(database),
-        find_(database, "SELECT id FROM series WHERE case_id = ? AND card = ? AND "
-                        "device_options = ?"),
+        find_(database,
+              "SELECT id FROM series WHERE case_id = ? AND card = ? AND "
+              "device_options = ?"),
         insert_series_(database,
                        "INSERT INTO series (case_id, card, device_options, model, strategy, "
                        "device, dtype, batch_size, sequence_length, emulated) "

@@ -40,12 +40,9 @@ ordered_json to_json(const RunRow& run) {
 }
 
 std::string line_of(const History& history, const RunRow& run) {
-  ordered_json line{{"history_line", kLineVersion},
-                    {"number", run.number},
-                    {"added", run.added},
-                    {"branch", run.labels.branch},
-                    {"commit", run.labels.commit},
-                    {"verdict", run.labels.verdict},
+  ordered_json line{{"history_line", kLineVersion}, {"number", run.number},
+                    {"added", run.added},           {"branch", run.labels.branch},
+                    {"commit", run.labels.commit},  {"verdict", run.labels.verdict},
                     {"note", run.labels.note}};
   line["run"] = to_json(history.record(run.number));
   line["parts"] = compare::to_json(history.parts(run.number));

@@ -18,33 +18,21 @@ using sqlite::DatabaseError;
 using sqlite::Statement;
 
 constexpr const char* kWayOut =
-    "Nothing was changed. What can still be read: `peakbench history export --history FILE --out "
-    "saved.jsonl`; then `peakbench history add saved.jsonl --history NEW` makes a new history of "
-    "it";
+    "Nothing was changed. `peakbench history export --out saved.jsonl` saves the runs that can "
+    "still be read, `peakbench history add saved.jsonl --history NEW` makes a new history of them; "
+    "where not even that works, `sqlite3 FILE .recover | sqlite3 NEW` does";
 
 bool has_tables(const Database& database) {
   Statement tables(database, "SELECT count(*) FROM sqlite_master");
   return tables.next() && tables.integer(0) > 0;
 }
 
-// In a transaction: nobody changes the file meanwhile.
-void check_whole(const std::string& path, const Database& database) {
-  Statement pages(database, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
-  if (!pages.next()) return;
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  const auto whole = static_cast<std::uintmax_t>(pages.integer(0));
-  if (!error && size < whole)
-    throw ConfigError(
-        fmt::format("{}: cut short: {} bytes of {}. {}", path, size, whole, kWayOut));
-}
-
 void check_kind(const std::string& path, const Database& database) {
   if (application_of(database) == kApplicationId) return;
-  throw ConfigError(fmt::format(
-      "{}: an SQLite file, but not a Peakbench history. Name another with --history or "
-      "$PEAKBENCH_HISTORY",
-      path));
+  throw ConfigError(
+      fmt::format("{}: an SQLite file, but not a Peakbench history. Name another with --history or "
+                  "$PEAKBENCH_HISTORY",
+                  path));
 }
 
 void check_not_newer(const std::string& path, const Database& database) {
@@ -72,27 +60,26 @@ void check_path(const std::string& path, bool may_be_missing) {
         fmt::format("{}: the folder {} does not exist; make it first", path, folder.string()));
 }
 
-void prepare(const std::string& path, Database& database) {
-  // Takes effect in an empty file only: what prune frees goes back to the file system.
-  database.execute("PRAGMA auto_vacuum = INCREMENTAL");
-  Transaction transaction(database);
-  if (has_tables(database)) check_kind(path, database);
-  check_not_newer(path, database);
-  check_whole(path, database);
-  if (version_of(database) < kHistoryVersion) migrate(database);
-  transaction.commit();
-}
-
-// True where the file is of this version.
-bool readable_as_it_is(const std::string& path, Database& database) {
+// True where the file is of this version, false where it is empty or older.
+bool is_current(const std::string& path, Database& database) {
   database.execute("BEGIN");
   const bool tables = has_tables(database);
-  check_kind(path, database);
+  if (tables) check_kind(path, database);
   check_not_newer(path, database);
-  check_whole(path, database);
   const bool current = tables && version_of(database) == kHistoryVersion;
   database.execute("COMMIT");
   return current;
+}
+
+// Most openings find the version as it should be, and take no lock that others would wait for.
+void bring_up(const std::string& path, Database& database) {
+  if (is_current(path, database)) return;
+  // For a new file only: what prune frees goes back to the file system.
+  if (!has_tables(database)) database.execute("PRAGMA auto_vacuum = INCREMENTAL");
+  Transaction transaction(database);
+  check_not_newer(path, database);
+  if (version_of(database) < kHistoryVersion) migrate(database);
+  transaction.commit();
 }
 
 }  // namespace
@@ -127,7 +114,8 @@ bool readable_as_it_is(const std::string& path, Database& database) {
           "space and do the same again");
       break;
     case SQLITE_IOERR:
-      say(fmt::format("the disk refused ({}; full, a quota, a limit, or failing). Nothing was "
+      say(
+          fmt::format("the disk refused ({}; full, a quota, a limit, or failing). Nothing was "
                       "changed: the history is as it was before; do the same again when there is "
                       "room",
                       error.what()));
@@ -148,7 +136,7 @@ History History::open_to_write(const std::string& path, int wait_ms) {
   try {
     auto database = Database::open_read_write(path);
     database.wait_for_locks(wait_ms);
-    prepare(path, database);
+    bring_up(path, database);
     return {path, std::move(database)};
   } catch (const DatabaseError& error) {
     explain(path, error);
@@ -160,7 +148,7 @@ History History::open_to_read(const std::string& path, int wait_ms) {
   try {
     auto database = Database::open_read_only(path);
     database.wait_for_locks(wait_ms);
-    if (readable_as_it_is(path, database)) return {path, std::move(database)};
+    if (is_current(path, database)) return {path, std::move(database)};
   } catch (const DatabaseError& error) {
     explain(path, error);
   }

@@ -47,7 +47,7 @@ struct Filter {
   std::string branch, suite, card;  // empty: any; `card`: a part of its name
   std::string commit;               // a prefix
   std::optional<std::int64_t> number;
-  bool good = false;   // passed, accepted, or not judged; and at least one case ok
+  bool good = false;  // passed, accepted, or not judged; and at least one case ok
   std::int64_t limit = -1;
 };
 
@@ -93,7 +93,7 @@ class History {
   std::vector<RunRow> runs(const Filter& filter) const;  // the newest first
   RunRow run(std::int64_t number) const;                 // throws ConfigError: no such run
   result::Run record(std::int64_t number) const;
-  std::string record_json(std::int64_t number) const;    // run.json, compact
+  std::string record_json(std::int64_t number) const;  // run.json, compact
   std::vector<compare::CaseParts> parts(std::int64_t number) const;
   std::vector<std::string> branches() const;
   // `main` where there is one, else the branch of the newest run.

@@ -45,8 +45,7 @@ RunRow row_of(const Statement& row) {
 // One of the two compressed texts of a run. Empty where it has none.
 std::string stored_text(const std::string& path, const Database& database, std::int64_t number,
                         const std::string& column) {
-  Statement row(database,
-                "SELECT " + column + ", " + column + "_bytes FROM records WHERE run = ?");
+  Statement row(database, "SELECT " + column + ", " + column + "_bytes FROM records WHERE run = ?");
   row.bind(0, number);
   if (!row.next()) no_such_run(path, number);
   if (row.is_null(0)) return "";
@@ -147,7 +146,8 @@ std::vector<std::string> History::branches() const {
 
 std::string History::default_branch() const {
   return guarded([&] {
-    Statement row(database_, "SELECT branch FROM runs ORDER BY branch = 'main' DESC, id DESC LIMIT 1");
+    Statement row(database_,
+                  "SELECT branch FROM runs ORDER BY branch = 'main' DESC, id DESC LIMIT 1");
     return row.next() ? row.text(0) : std::string();
   });
 }

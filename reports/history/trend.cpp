@@ -1,9 +1,12 @@
-// Series, their points, and what makes two points incomparable.
+#include "reports/history/trend.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "reports/history/guard.h"
+#include "result/errors.h"
+#include "result/nearest.h"
 
 namespace peakbench::history {
 namespace {
@@ -75,6 +78,57 @@ std::vector<Point> History::points(std::int64_t series, const std::string& branc
     std::reverse(found.begin(), found.end());
     return found;
   });
+}
+
+Metric metric_from(const std::string& name) {
+  static const std::map<std::string, Metric> metrics{{"allocated", Metric::kAllocated},
+                                                     {"requested", Metric::kRequested},
+                                                     {"reserved", Metric::kReserved},
+                                                     {"step", Metric::kStep}};
+  const auto found = metrics.find(name);
+  if (found == metrics.end())
+    throw ConfigError(
+        fmt::format("no metric \"{}\"{}", name,
+                    suggestion(name, {"allocated", "requested", "reserved", "step"})));
+  return found->second;
+}
+
+std::optional<std::int64_t> figure(const Point& point, Metric metric) {
+  switch (metric) {
+    case Metric::kAllocated:
+      return point.allocated_bytes;
+    case Metric::kRequested:
+      return point.requested_bytes;
+    case Metric::kReserved:
+      return point.reserved_bytes;
+    case Metric::kStep:
+      return point.step_ns;
+  }
+  return std::nullopt;
+}
+
+void Runs::keep(const RunRow& run) { rows_.try_emplace(run.number, run); }
+
+const RunRow& Runs::at(std::int64_t number) {
+  auto found = rows_.find(number);
+  if (found == rows_.end()) found = rows_.emplace(number, history_.run(number)).first;
+  return found->second;
+}
+
+std::vector<TrendPoint> trend_of(const History& history, Runs& runs, const Series& series,
+                                 const std::string& branch, std::int64_t limit) {
+  std::vector<TrendPoint> trend;
+  for (auto& point : history.points(series.id, branch, limit)) {
+    TrendPoint next{std::move(point), nullptr, "", false};
+    next.run = &runs.at(next.point.run);
+    if (!trend.empty()) {
+      const auto& before = *trend.back().run;
+      next.break_reason = difference(before.conditions, next.run->conditions);
+      next.clock_back = next.run->created < before.created;
+    }
+    trend.push_back(std::move(next));
+  }
+  return trend;
 }
 
 }  // namespace peakbench::history
