@@ -20,13 +20,17 @@ constexpr const char* kFooter = R"(Examples:
   peakbench run suites/tutorial.toml --out results/tutorial
   peakbench list strategies
   peakbench report results/vit --format html
+  peakbench compare results/main results/change
+  peakbench gate results/main results/change --junit gate.xml
+  peakbench ab build/main build/change --model vit-b-16 --strategy baseline
   peakbench doctor
   peakbench history add results/vit
   peakbench publish --out site
   peakbench emulate --card h100-80gb -- python3 train.py
 
 Exit codes: 0 done, whatever the cases' outcomes; 1 internal error; 2 unusable input (also: every case
-conflicts); 3 no case ended ok; 130 interrupted, the report of what was done is written.
+conflicts); 3 no case ended ok; 4 a gate found a regression; 5 a gate found a case that failed; 130
+interrupted, the report of what was done is written.
 `peakbench COMMAND --help` says more; so does docs/cli.md.)";
 
 std::string version_text() {
@@ -109,8 +113,9 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   const std::vector<std::pair<std::string, Command>> commands{
       {"run", add_run(app, world, typed)}, {"list", add_list(app, world)},
       {"report", add_report(app, world)},  {"doctor", add_doctor(app, world)},
-      {"emulate", add_emulate(app)},       {"history", add_history(app, world)},
-      {"publish", add_publish(app, world)}};
+      {"emulate", add_emulate(app)},       {"compare", add_compare(app, world)},
+      {"gate", add_gate(app, world)},      {"ab", add_ab(app, world, typed)},
+      {"history", add_history(app, world)}, {"publish", add_publish(app, world)}};
   // `help COMMAND` as people type it.
   auto words = arguments;
   if (!words.empty() && words[0] == "help") {

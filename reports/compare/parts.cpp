@@ -100,6 +100,17 @@ Part part_from_json(const nlohmann::json& row, const std::vector<std::string>& w
 
 }  // namespace
 
+std::map<std::string, trace::Alive> alive_at_maxima(const trace::Trace& trace) {
+  std::map<std::string, trace::Alive> alive;
+  const auto lifetimes = trace::lifetimes(trace);
+  const auto highest = highest_moments(trace, lifetimes);
+  for (std::size_t phase = 0; phase < trace::kPhaseCount; ++phase)
+    if (highest[phase].bytes > 0)
+      alive.emplace(trace::to_string(static_cast<trace::Phase>(phase)),
+                    trace::alive_at(trace, lifetimes, highest[phase].event));
+  return alive;
+}
+
 std::vector<Part> parts_of(const trace::Trace& trace) {
   std::vector<Part> parts;
   const auto lifetimes = trace::lifetimes(trace);

@@ -4,13 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "result/run.h"
-#include "trace/trace.h"
+#include "trace/alive.h"
 
 namespace peakbench::compare {
 
@@ -36,6 +37,9 @@ struct CaseParts {
 // same parts. Guarantee: a phase's block_bytes sum to `phases.PHASE.peak_allocated_bytes` of
 // trace::summarise(). Throws TraceError where the trace does not add up.
 std::vector<Part> parts_of(const trace::Trace& trace);
+
+// The allocations behind parts_of(), by phase; a phase in which nothing was alive is left out.
+std::map<std::string, trace::Alive> alive_at_maxima(const trace::Trace& trace);
 
 // Of one case of a run whose traces lie in `folder`; nullopt where the case has no trace there (not
 // recorded, not kept). Throws ConfigError for one that is damaged or newer.
