@@ -59,6 +59,7 @@ class AbCommand {
     check_device();
     const auto base = open(arguments_.base, true), now = open(arguments_.now, false);
     folder_ = arguments_.out.empty() ? utc_now("results/ab-{:%Y%m%dT%H%M%SZ}") : arguments_.out;
+    make_folder();
     describe();
     const launch::InterruptScope interrupts;
     bool interrupted = false;
@@ -75,6 +76,14 @@ class AbCommand {
       throw ConfigError(fmt::format(
           "--device {}: an emulated card computes nothing and has no times; time on cpu or cuda:0",
           arguments_.device));
+  }
+
+  void make_folder() const {
+    std::error_code error;
+    fs::create_directories(folder_, error);
+    if (!fs::is_directory(folder_))
+      throw ConfigError(fmt::format("cannot make the folder {}: {}. Choose another with --out.",
+                                    folder_, error ? error.message() : "a file is in the way"));
   }
 
   Build open(const std::string& folder, bool is_base) {

@@ -111,10 +111,10 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   std::vector<std::string> typed{"peakbench"};
   typed.insert(typed.end(), arguments.begin(), arguments.end());
   const std::vector<std::pair<std::string, Command>> commands{
-      {"run", add_run(app, world, typed)}, {"list", add_list(app, world)},
-      {"report", add_report(app, world)},  {"doctor", add_doctor(app, world)},
-      {"emulate", add_emulate(app)},       {"compare", add_compare(app, world)},
-      {"gate", add_gate(app, world)},      {"ab", add_ab(app, world, typed)},
+      {"run", add_run(app, world, typed)},  {"list", add_list(app, world)},
+      {"report", add_report(app, world)},   {"doctor", add_doctor(app, world)},
+      {"emulate", add_emulate(app)},        {"compare", add_compare(app, world)},
+      {"gate", add_gate(app, world)},       {"ab", add_ab(app, world, typed)},
       {"history", add_history(app, world)}, {"publish", add_publish(app, world)}};
   // `help COMMAND` as people type it.
   auto words = arguments;
