@@ -20,6 +20,12 @@ std::string some(std::size_t number, const char* what) {
   return number == 0 ? "" : fmt::format("{} {}", number, what);
 }
 
+// `unit` is "pairs" or "processes".
+std::string counted(std::int64_t number, const std::string& unit) {
+  if (number != 1) return fmt::format("{} {}", number, unit);
+  return unit == "pairs" ? "1 pair" : "1 process";
+}
+
 void add(std::string& list, const std::string& item) {
   if (!item.empty()) list += (list.empty() ? "" : ", ") + item;
 }
@@ -61,12 +67,14 @@ std::string speed_text(const SpeedVerdict& verdict, const char* unit) {
   std::string text = verdict.ratio > 0 ? ratio_text(verdict.ratio) : "";
   if (verdict.low > 0)
     text += fmt::format(" ({} to {})", ratio_text(verdict.low), ratio_text(verdict.high));
-  if (verdict.samples > 0) text += fmt::format(", {} {}", verdict.samples, unit);
+  if (verdict.samples > 0) text += ", " + counted(static_cast<std::int64_t>(verdict.samples), unit);
   if (verdict.verdict != Verdict::kUnknown) return text;
   text += (text.empty() ? "" : "; ") + verdict.reason;
-  text += verdict.more ? fmt::format("; about {} more {} needed", *verdict.more, unit)
-          : verdict.samples >= kLeastSamples ? fmt::format("; over 1000 {} needed", unit)
-                                             : "";
+  if (verdict.more) {
+    text += fmt::format("; about {} more needed", counted(*verdict.more, unit));
+  } else if (verdict.samples >= kLeastSamples) {
+    text += fmt::format("; over 1000 {} needed", unit);
+  }
   return text;
 }
 
