@@ -101,9 +101,11 @@ nlohmann::json complete(const nlohmann::json& view, const Field& fields) {
   return complete_at(view, fields, "report");
 }
 
-std::string fields_as_markdown() {
+std::string fields_as_markdown() { return fields_as_markdown(published_fields()); }
+
+std::string fields_as_markdown(const Field& root) {
   std::string out;
-  describe(published_fields(), "", out);
+  describe(root, "", out);
   return out;
 }
 

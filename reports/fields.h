@@ -34,5 +34,6 @@ nlohmann::json complete(const nlohmann::json& view, const Field& fields);
 
 // The list as the tables of docs/reports.md.
 std::string fields_as_markdown();
+std::string fields_as_markdown(const Field& root);
 
 }  // namespace peakbench::reports

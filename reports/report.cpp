@@ -34,15 +34,6 @@ std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The chart library lies beside the templates (reports/CMakeLists.txt); without it pages have no
-// interactive chart.
-nlohmann::json charts_view(const ReportOptions& options) {
-  const fs::path folder = fs::path(options.builtin_template_directory).parent_path() / "charts";
-  const std::string script = text_of(folder / "d3.js");
-  if (script.empty() || script.find("</script") != std::string::npos) return false;
-  return {{"script", script}, {"licence", text_of(folder / "licence.txt")}};
-}
-
 bool wants(const ReportOptions& options, const char* format) {
   return std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end();
 }
@@ -73,12 +64,21 @@ std::string folder_of(const std::string& run_path) {
 
 }  // namespace
 
+// reports/CMakeLists.txt puts it there.
+nlohmann::json charts_view(const std::string& builtin_template_directory) {
+  const fs::path folder = fs::path(builtin_template_directory).parent_path() / "charts";
+  const std::string script = text_of(folder / "d3.js");
+  if (script.empty() || script.find("</script") != std::string::npos) return false;
+  return {{"script", script}, {"licence", text_of(folder / "licence.txt")}};
+}
+
 std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
                                           const std::vector<std::string>& folders,
                                           const ReportOptions& options) {
   const Templates templates(options.template_directory, options.builtin_template_directory);
+  const bool interactive = options.charts && wants(options, "html");
   const nlohmann::json charts =
-      wants(options, "html") ? charts_view(options) : nlohmann::json(false);
+      interactive ? charts_view(options.builtin_template_directory) : nlohmann::json(false);
   const Anatomies anatomies = read_anatomies(runs, folders, charts.is_object());
   nlohmann::json view = make_view(runs, anatomies);
   view["charts"] = charts;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct ReportOptions {
   std::string output_directory;    // created where it is missing
   std::string template_directory;  // the user's: each file in it replaces ours; empty = none
   std::string builtin_template_directory;  // holds html/ and markdown/
+  bool charts = true;  // HTML: with the library of the interactive charts, where there is one
 };
 
 // Reads the runs (run.json or its folder), writes index.html, report.md and the pictures that
@@ -30,6 +32,10 @@ std::vector<std::string> write_reports(const std::vector<std::string>& run_paths
 std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
                                           const std::vector<std::string>& folders,
                                           const ReportOptions& options);
+
+// The library of the interactive chart, as templates have it in `charts`; false where Peakbench was
+// built without it. It lies beside the templates.
+nlohmann::json charts_view(const std::string& builtin_template_directory);
 
 // The answer for a terminal of `width` columns, in UTF-8; a narrow one gets fewer columns. Ends
 // with a newline.

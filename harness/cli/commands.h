@@ -22,6 +22,11 @@ Command add_report(CLI::App& app, World& world);
 Command add_doctor(CLI::App& app, World& world);
 Command add_emulate(CLI::App& app);
 Command add_export(CLI::App& app, World& world);
+Command add_history(CLI::App& app, World& world);
+Command add_publish(CLI::App& app, World& world);
+Command add_compare(CLI::App& app, World& world);
+Command add_gate(CLI::App& app, World& world);
+Command add_ab(CLI::App& app, World& world, const std::vector<std::string>& typed);
 
 // Our own plugins and those in `folders`; what is wrong with a plugin is told on `err`. Throws
 // ConfigError: a folder is missing or holds none.

@@ -20,11 +20,17 @@ constexpr const char* kFooter = R"(Examples:
   peakbench run suites/tutorial.toml --out results/tutorial
   peakbench list strategies
   peakbench report results/vit --format html
+  peakbench compare results/main results/change
+  peakbench gate results/main results/change --junit gate.xml
+  peakbench ab build/main build/change --model vit-b-16 --strategy baseline
   peakbench doctor
+  peakbench history add results/vit
+  peakbench publish --out site
   peakbench emulate --card h100-80gb -- python3 train.py
 
 Exit codes: 0 done, whatever the cases' outcomes; 1 internal error; 2 unusable input (also: every case
-conflicts); 3 no case ended ok; 130 interrupted, the report of what was done is written.
+conflicts); 3 no case ended ok; 4 a gate found a regression; 5 a gate found a case that failed; 130
+interrupted, the report of what was done is written.
 `peakbench COMMAND --help` says more; so does docs/cli.md.)";
 
 std::string version_text() {
@@ -56,18 +62,33 @@ void check_command_name(const CLI::App& app, const std::vector<std::string>& arg
         fmt::format("no command \"{}\"{}", arguments[0], suggestion(arguments[0], names)));
 }
 
-[[noreturn]] void refuse_extra(const CLI::App& app) {
+// The command that was given, or the part of it: `history add`.
+const CLI::App& innermost(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
-  const CLI::App& at = chosen.empty() ? app : *chosen.front();
+  return chosen.empty() ? app : innermost(*chosen.front());
+}
+
+std::string full_name(const CLI::App& app) {
+  const auto* parent = app.get_parent();
+  return parent == nullptr || parent->get_parent() == nullptr
+             ? app.get_name()
+             : full_name(*parent) + " " + app.get_name();
+}
+
+[[noreturn]] void refuse_extra(const CLI::App& app) {
+  const CLI::App& at = innermost(app);
   const auto extra = app.remaining(true);
   for (const auto& text : extra) {
     if (text.rfind('-', 0) != 0) continue;
     const auto name = text.substr(0, text.find('='));
-    throw ConfigError(fmt::format("no option {} of `peakbench {}`{}", name, at.get_name(),
+    throw ConfigError(fmt::format("no option {} of `peakbench {}`{}", name, full_name(at),
                                   suggestion(name, option_names(at))));
   }
+  if (const auto parts = subcommand_names(at); !parts.empty() && !extra.empty())
+    throw ConfigError(fmt::format("no command \"{} {}\"{}", full_name(at), extra.front(),
+                                  suggestion(extra.front(), parts)));
   throw ConfigError(fmt::format("`peakbench {}` does not expect \"{}\"; see `peakbench {} --help`",
-                                at.get_name(), fmt::join(extra, " "), at.get_name()));
+                                full_name(at), fmt::join(extra, " "), full_name(at)));
 }
 
 void parse(CLI::App& app, std::vector<std::string> arguments) {
@@ -90,9 +111,12 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   std::vector<std::string> typed{"peakbench"};
   typed.insert(typed.end(), arguments.begin(), arguments.end());
   const std::vector<std::pair<std::string, Command>> commands{
-      {"run", add_run(app, world, typed)}, {"list", add_list(app, world)},
-      {"report", add_report(app, world)},  {"doctor", add_doctor(app, world)},
-      {"emulate", add_emulate(app)},       {"export", add_export(app, world)}};
+      {"run", add_run(app, world, typed)},  {"list", add_list(app, world)},
+      {"report", add_report(app, world)},   {"doctor", add_doctor(app, world)},
+      {"emulate", add_emulate(app)},        {"export", add_export(app, world)},
+      {"compare", add_compare(app, world)}, {"gate", add_gate(app, world)},
+      {"ab", add_ab(app, world, typed)},    {"history", add_history(app, world)},
+      {"publish", add_publish(app, world)}};
   // `help COMMAND` as people type it.
   auto words = arguments;
   if (!words.empty() && words[0] == "help") {

@@ -19,6 +19,8 @@ enum Exit {
   kInternalError = 1,
   kUnusableInput = 2,
   kEveryCaseFailed = 3,
+  kRegression = 4,  // gate, ab --gate
+  kFailedCase = 5,  // gate
   kInterrupted = 130,
 };
 

@@ -52,21 +52,6 @@ result::Job make_job(const CaseOrder& order, JobMode mode, const fs::path& folde
   return job;
 }
 
-WorkerOrder make_order(const CaseOrder& order, JobMode mode) {
-  const auto folder = fs::absolute(order.run_directory) / "cases" / order.planned->spec.slug;
-  fs::create_directories(folder);
-  const auto memory = host_memory();
-  const auto budget = memory_budget(order.request->memory_limit_bytes, memory);
-  WorkerOrder worker;
-  worker.job = make_job(order, mode, folder, budget);
-  worker.job_path = folder / (mode_name(mode) + ".job.json");
-  worker.log_path = folder / "worker.log";
-  worker.environment = environment_for(order.planned->spec.device);
-  worker.timeout = std::chrono::seconds(order.request->timeout_s);
-  worker.rss_limit_bytes = resident_limit(budget, memory);
-  return worker;
-}
-
 Listener listening(const CaseListener& listener, JobMode mode) {
   return {[&listener, mode](const result::Progress& at) { listener.progress(mode, at); },
           listener.tick};
@@ -170,6 +155,21 @@ bool measure_throughput(const CaseOrder& order, Runner& runner, const CaseListen
 }
 
 }  // namespace
+
+WorkerOrder make_order(const CaseOrder& order, JobMode mode) {
+  const auto folder = fs::absolute(order.run_directory) / "cases" / order.planned->spec.slug;
+  fs::create_directories(folder);
+  const auto memory = host_memory();
+  const auto budget = memory_budget(order.request->memory_limit_bytes, memory);
+  WorkerOrder worker;
+  worker.job = make_job(order, mode, folder, budget);
+  worker.job_path = folder / (mode_name(mode) + ".job.json");
+  worker.log_path = folder / "worker.log";
+  worker.environment = environment_for(order.planned->spec.device);
+  worker.timeout = std::chrono::seconds(order.request->timeout_s);
+  worker.rss_limit_bytes = resident_limit(budget, memory);
+  return worker;
+}
 
 CaseEnd run_case(const CaseOrder& order, Runner& runner, const CaseListener& listener) {
   CaseEnd end;

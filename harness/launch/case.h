@@ -40,6 +40,9 @@ struct CaseListener {
   std::function<void()> tick;
 };
 
+// One worker's job, its log and its limits; makes the case's folder. Memory: as it is now.
+WorkerOrder make_order(const CaseOrder& order, result::JobMode mode);
+
 CaseEnd run_case(const CaseOrder& order, Runner& runner, const CaseListener& listener);
 
 // The row of a case that was decided from manifests alone.

@@ -96,13 +96,15 @@ void RunFolder::clear() const {
 }
 
 nlohmann::json settings_of(const plan::Request& request) {
-  return {{"steps", request.steps},
-          {"warmup", request.warmup},
-          {"repetitions", request.repetitions},
-          {"timeout_s", request.timeout_s},
-          {"memory_limit_bytes", request.memory_limit_bytes},
-          {"threads", request.threads},
-          {"seed", request.seed}};
+  nlohmann::json settings{{"steps", request.steps},
+                          {"warmup", request.warmup},
+                          {"repetitions", request.repetitions},
+                          {"timeout_s", request.timeout_s},
+                          {"memory_limit_bytes", request.memory_limit_bytes},
+                          {"threads", request.threads},
+                          {"seed", request.seed}};
+  if (request.gate) settings["gate"] = result::to_json(*request.gate);
+  return settings;
 }
 
 result::Run read_matching_run(const std::string& path, const plan::Plan& plan) {

@@ -9,6 +9,7 @@
 
 #include "manifest/manifest.h"
 #include "plan/device.h"
+#include "result/gate_policy.h"
 #include "result/job.h"
 #include "result/run.h"
 
@@ -32,6 +33,8 @@ struct Request {
   std::vector<Rule> excludes, includes;
   std::vector<result::Published> published;
   std::map<std::string, std::string> device_options;
+  // The suite's table `gate`, checked; nullopt where it has none.
+  std::optional<result::GatePolicy> gate;
   std::int64_t steps = 3, warmup = 1, repetitions = 1, timeout_s = 3600, memory_limit_bytes = 0,
                threads = 0;
   std::uint64_t seed = 0;

@@ -33,7 +33,8 @@ const std::vector<std::string> kKeys{"title",
                                      "timeout_s",
                                      "memory_limit",
                                      "threads",
-                                     "seed"};
+                                     "seed",
+                                     "gate"};
 const std::vector<std::string> kRuleKeys{"model", "strategy",   "device",
                                          "dtype", "batch_size", "sequence_length"};
 
@@ -53,6 +54,7 @@ class SuiteReader {
     read_options("model_options", request_.model_options);
     read_options("strategy_options", request_.strategy_options);
     read_device_options();
+    read_gate();
     read_rules("exclude", request_.excludes);
     read_rules("include", request_.includes);
     suite_.each_in_list("published", [&](const SuiteTable& table) { read_published(table); });
@@ -136,6 +138,15 @@ class SuiteReader {
         request_.where.emplace("device_options/" + name, value.where);
       }
     }
+  }
+
+  void read_gate() {
+    const auto table = suite_.table("gate");
+    if (!table) return;
+    table->only(result::gate_keys());
+    request_.gate.emplace();
+    for (const auto& [key, value] : table->scalars())
+      result::set_gate(*request_.gate, key, value.text, value.where + ": gate." + key);
   }
 
   void read_rules(const std::string& key, std::vector<Rule>& target) {

@@ -8,11 +8,15 @@
 #include <string_view>
 
 #include "result/errors.h"
-#include "trace/database.h"
+#include "sqlite/database.h"
 #include "trace/trace_file.h"
 
 namespace peakbench::trace {
 namespace {
+
+using sqlite::Database;
+using sqlite::DatabaseError;
+using sqlite::Statement;
 
 constexpr const char* kExpected = "expected the trace.sqlite of a case";
 

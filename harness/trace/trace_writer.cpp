@@ -4,13 +4,17 @@
 #include <filesystem>
 
 #include "result/errors.h"
+#include "sqlite/database.h"
 #include "trace/anatomy.h"
-#include "trace/database.h"
 #include "trace/schema.h"
 #include "trace/trace_file.h"
 
 namespace peakbench::trace {
 namespace {
+
+using sqlite::Database;
+using sqlite::DatabaseError;
+using sqlite::Statement;
 
 void insert_words(Database& database, const std::string& table,
                   const std::vector<std::string>& words) {

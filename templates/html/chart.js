@@ -6,9 +6,11 @@ const kStacking = ['parameter', 'buffer', 'optimizer_state', 'gradient', 'input'
 const kMostShapes = 1500;
 
 class Chart {
-  constructor(parent, name, trace) {
+  // `over`: another case's trace, whose total is drawn as a line on the same axes; or null.
+  constructor(parent, name, trace, over = null) {
     this.name = name;
     this.trace = trace;
+    this.over = over;
     this.order = d3.range(trace.categories.length)
       .sort((a, b) => kStacking.indexOf(trace.categories[a][0]) - kStacking.indexOf(trace.categories[b][0]));
     this.root = parent.append('div').attr('class', 'chart');
@@ -56,6 +58,7 @@ class Chart {
     if (view.as === 'allocations' && trace.allocations) this.drawShapes(from, to);
     else this.drawAreas(trace.window(from, to, this.width));
     this.drawReserved();
+    this.drawOver();
     this.drawPeak();
     context.restore();
     this.drawAxes();
@@ -211,6 +214,24 @@ class Chart {
     context.textAlign = 'left';
   }
 
+  drawOver() {
+    if (!this.over) return;
+    const { context, view } = this, { trace } = this.over, width = trace.categories.length;
+    const [from, to] = this.x.domain().map((place) => trace.eventAt(place, view.along));
+    const window = trace.window(from, to, this.width), at = (event) => this.x(trace.place(event, view.along));
+    context.beginPath();
+    window.event.forEach((event, i) => {
+      const y = this.py(d3.sum(window.bytes.slice(i * width, (i + 1) * width)));
+      context.lineTo(at(event), y);
+      context.lineTo(at(window.event[i + 1] ?? window.to + 1), y);
+    });
+    context.strokeStyle = this.colour('text');
+    context.lineWidth = 1.4;
+    context.setLineDash([5, 3]);
+    context.stroke();
+    context.setLineDash([]);
+  }
+
   drawPeak() {
     const { context, trace } = this, x = this.px(trace.peak), bytes = d3.sum(trace.sumsAt(trace.peak)), y = this.py(bytes);
     context.strokeStyle = context.fillStyle = this.colour('text');
@@ -274,6 +295,11 @@ class Chart {
     const sums = this.trace.sumsAt(event), span = this.trace.spanAt(event);
     this.tip.append('strong').text(`${formatGiB(d3.sum(sums))} GiB`);
     this.tip.append('span').text(` event ${formatCount(event)}${span ? `, ${phaseLabel(span[0])}` : ''}`);
+    if (this.over) {
+      const { name, trace } = this.over, there = Math.round(trace.eventAt(this.x.invert(pixel), this.view.along));
+      const bytes = d3.sum(trace.sumsAt(Math.min(Math.max(there, 0), trace.events - 1)));
+      this.tip.append('p').text(`${name} ${formatGiB(bytes)} GiB`);
+    }
     const shape = this.view.as === 'allocations' ? this.shapeAt(event, pixelY) : null;
     if (shape) this.tip.append('p').text(describe(this.trace, shape.allocation));
     else this.listCategories(sums);

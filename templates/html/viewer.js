@@ -5,6 +5,7 @@ class Viewer {
     this.root = d3.select(root);
     this.group = root.closest('.group');
     this.sources = [...this.group.querySelectorAll('.trace-data')];
+    this.overlay = 'overlay' in this.group.dataset;  // a comparison: the second case is a line over the first
     this.traces = new Map();
     this.charts = [];
     this.transform = d3.zoomIdentity;
@@ -29,6 +30,9 @@ class Viewer {
       add(this.select('pick'), source.dataset.row, source.dataset.name);
       add(this.select('beside'), source.dataset.row, source.dataset.name);
     }
+    if (!this.overlay) return;
+    this.select('beside').property('value', this.sources[this.sources.length - 1].dataset.row);
+    this.select('along').property('value', 'phases');
   }
 
   listen() {
@@ -75,7 +79,9 @@ class Viewer {
     const rows = [this.select('pick').property('value'), this.select('beside').property('value')].filter(Boolean);
     const loaded = await Promise.all(rows.map((row) => this.trace(row)));
     this.charts.forEach((chart) => chart.remove());
-    this.charts = loaded.map(([name, trace]) => new Chart(this.area, name, trace));
+    this.charts = this.overlay && loaded.length === 2
+      ? [new Chart(this.area, `${loaded[0][0]}, ${loaded[1][0]} as a line`, loaded[0][1], { name: loaded[1][0], trace: loaded[1][1] })]
+      : loaded.map(([name, trace]) => new Chart(this.area, name, trace));
     const clocked = loaded.every(([, trace]) => trace.clocked);
     this.select('along').select('[value=time]').attr('disabled', clocked ? null : '');
     if (!clocked && this.select('along').property('value') === 'time') this.select('along').property('value', 'events');
@@ -113,8 +119,11 @@ class Viewer {
     this.choose(this.charts[0], trace.peak);
   }
 
+  // All that is drawn, what lies over a chart too.
+  drawn() { return this.charts.flatMap(({ trace, over }) => (over ? [trace, over.trace] : [trace])); }
+
   baseScale(along) {
-    const places = this.charts.map(({ trace }) => [trace.place(0, along), trace.place(trace.events, along)]);
+    const places = this.drawn().map((trace) => [trace.place(0, along), trace.place(trace.events, along)]);
     const domain = [Math.min(...places.map((place) => place[0])), Math.max(...places.map((place) => place[1]))];
     return d3.scaleLinear(domain, [kMargin.left, kMargin.left + this.innerWidth()]);
   }
@@ -129,10 +138,10 @@ class Viewer {
     const started = performance.now();
     const along = this.select('along').property('value'), as = this.select('as').property('value');
     const left = kMargin.left, right = left + this.innerWidth();
-    const events = Math.max(...this.charts.map(({ trace }) => trace.events));
+    const events = Math.max(...this.drawn().map((trace) => trace.events));
     this.zoom.scaleExtent([1, Math.max(1, events / 10)]).extent([[left, 0], [right, 1]]).translateExtent([[left, 0], [right, 1]]);
     const view = { x: this.transform.rescaleX(this.baseScale(along)), along, as,
-      highest: 1.12 * Math.max(...this.charts.map(({ trace }) => trace.highest)) };
+      highest: 1.12 * Math.max(...this.drawn().map((trace) => trace.highest)) };
     this.charts.forEach((chart) => chart.draw(view));
     this.root.attr('data-draw-ms', (performance.now() - started).toFixed(1))
       .attr('data-domain', view.x.domain().map((place) => place.toFixed(2)).join(' '));

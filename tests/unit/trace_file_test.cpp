@@ -10,12 +10,15 @@
 #include <sstream>
 
 #include "result/errors.h"
+#include "sqlite/database.h"
 #include "support/fake_trace.h"
 #include "trace/anatomy.h"
-#include "trace/database.h"
 
 namespace peakbench::trace {
 namespace {
+
+using sqlite::Database;
+using sqlite::Statement;
 
 using testing::AllOf;
 using testing::HasSubstr;

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""How often `peakbench ab` cries wolf, and whether it sees a slow-down of 5%: the figures of docs/compare.md.
+
+Forty comparisons of a build with itself (A/A) on a small model on the CPU, with seeds 1 to 40; then one in which NEW has
+a strategy that is busy for a twentieth of each step (tests/gate/planted). At 1% false alarms, two alarms in forty are
+the most that pass. Takes some minutes; nothing else should run on the machine meanwhile.
+
+  cmake --build build/release --target peakbench peakbench-worker planted_before planted_after
+  benchmarks/aa.py build/release
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+MODEL = "vit-b-16,layers=2,width=192,heads=3,mlp=768,image=64"
+ALARMS_ALLOWED = 2
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path, help="build folder or installation")
+    parser.add_argument("--plugins", type=pathlib.Path, help="folder with before/ and after/ (default BUILD/tests/gate)")
+    parser.add_argument("--model", default=MODEL, help="default %(default)s")
+    parser.add_argument("--comparisons", type=int, default=40, help="default %(default)s")
+    parser.add_argument("--pairs", type=int, default=6, help="of each A/A comparison (default %(default)s)")
+    parser.add_argument("--planted-pairs", type=int, default=30, help="default %(default)s")
+    parser.add_argument("--steps", type=int, default=20, help="timed steps of a process (default %(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="of a process (default %(default)s)")
+    parser.add_argument("--out", type=pathlib.Path, help="folder of all ab.json (default: a temporary one)")
+    return parser.parse_args()
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.build = options.build.resolve()
+        self.plugins = (options.plugins or self.build / "tests/gate").resolve()
+        self.out = (options.out or pathlib.Path(tempfile.mkdtemp(prefix="peakbench-aa-"))).resolve()
+
+    def compare(self, name, seed, pairs, new_plugins):
+        folder = self.out / name
+        subprocess.run([self.build / "bin/peakbench", "ab", self.build, self.build, "--model", self.options.model,
+                        "--strategy", "planted-delay", "--base-plugins", self.plugins / "before", "--new-plugins",
+                        new_plugins, "--pairs", str(pairs), "--steps", str(self.options.steps), "--warmup", "5",
+                        "--threads", str(self.options.threads), "--seed", str(seed), "--out", folder, "--quiet"],
+                       check=True, stdout=subprocess.DEVNULL)
+        case, = json.loads((folder / "ab.json").read_text(encoding="utf-8"))["cases"]
+        if case["problem"]:
+            sys.exit(f"{name}: {case['problem']}")
+        print(f"{name:10} {case['verdict']:8} {100 * (case['ratio'] - 1):+6.2f}%  "
+              f"{100 * (case['low'] - 1):+6.2f}% to {100 * (case['high'] - 1):+6.2f}%", flush=True)
+        return case["verdict"]
+
+
+def main():
+    options = arguments()
+    bench, started = Bench(options), time.monotonic()
+    load = os.getloadavg()[0]
+    print(f"{options.comparisons} A/A comparisons of {options.pairs} pairs, {options.model}, {options.steps} steps, "
+          f"{options.threads} thread(s); load average {load:.2f} before")
+    verdicts = [bench.compare(f"seed-{seed}", seed, options.pairs, bench.plugins / "before")
+                for seed in range(1, options.comparisons + 1)]
+    planted = bench.compare("planted", 0, options.planted_pairs, bench.plugins / "after")
+    alarms = verdicts.count("worse")
+    counts = ", ".join(f"{verdicts.count(kind)} {kind}" for kind in ("worse", "better", "same", "unknown"))
+    print(f"A/A: {counts}. Alarms: {alarms} of {len(verdicts)} (at most {ALARMS_ALLOWED} pass).")
+    print(f"Planted slow-down of 5%, {options.planted_pairs} pairs: {planted}.")
+    print(f"{time.monotonic() - started:.0f} s; load average {os.getloadavg()[0]:.2f} after; all in {bench.out}")
+    sys.exit(0 if alarms <= ALARMS_ALLOWED and planted == "worse" else 1)
+
+
+if __name__ == "__main__":
+    main()

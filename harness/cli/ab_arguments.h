@@ -1,0 +1,30 @@
+// The arguments of `peakbench ab`, as typed.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace peakbench::cli {
+
+struct AbArguments {
+  std::string base, now;  // builds: folders with bin/peakbench-worker
+  std::vector<std::string> models, strategies, new_strategies, dtypes, batches, sequences;
+  std::string device = "cpu";
+  std::int64_t pairs = 20, steps = 10, warmup = 3, threads = 0, timeout_s = 3600;
+  std::uint64_t seed = 0;
+  std::string memory_limit, margin = "2%", false_alarms = "1%";
+  std::vector<std::string> plugins, base_plugins, new_plugins;
+  std::string out;
+  bool json = false, gate = false, quiet = false;
+};
+
+void add_ab_options(CLI::App& command, AbArguments& arguments);
+
+// What is to be timed of a build. Throws ConfigError.
+plan::Request ab_request(const AbArguments& arguments, bool of_base);
+
+}  // namespace peakbench::cli

@@ -1,0 +1,43 @@
+// `peakbench compare`: one run against another. Says what differs and judges nothing.
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/gate_arguments.h"
+
+namespace peakbench::cli {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  peakbench compare results/main results/change
+  peakbench compare history:main@latest results/change --json
+  peakbench compare results/main results/change --out comparison
+  peakbench compare results/main results/change --format markdown --out . --reserved 20MiB
+Cases are matched by id. Cases of other cards are not compared, and marked.
+Exit codes: 0, whatever differs (`peakbench gate` judges); 2 a run cannot be read, both are the same,
+no case is in both, a page cannot be written.)";
+
+int show(World& world, const ComparisonArguments& arguments) {
+  const auto compared = compare_runs(arguments);
+  const auto written = write_pages(world, arguments, compared);
+  if (arguments.json) {
+    world.out << compare::to_json(compared.comparison)
+                     .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+              << "\n";
+    return kDone;
+  }
+  world.out << compare::to_text(compared.comparison, world.out_width);
+  for (const auto& path : written) world.out << path << "\n";
+  return kDone;
+}
+
+}  // namespace
+
+Command add_compare(CLI::App& app, World& world) {
+  auto* command = app.add_subcommand("compare", "What differs between two runs, and where");
+  command->footer(kFooter);
+  const auto arguments = std::make_shared<ComparisonArguments>();
+  add_comparison_options(*command, *arguments);
+  return [&world, arguments] { return show(world, *arguments); };
+}
+
+}  // namespace peakbench::cli

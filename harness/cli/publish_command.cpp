@@ -1,0 +1,61 @@
+// `peakbench publish`: a static site from the history.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/history_command.h"
+#include "reports/site/site.h"
+
+namespace peakbench::cli {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  peakbench publish --out site
+  peakbench publish --history nightly.sqlite --branch main --title "Our models" --out public
+The site holds an index, a page a trend (a case on a card), the list of runs, reports of the newest
+runs and the latest comparison. Links are relative; nothing is loaded from a network. The same history
+gives the same bytes; files that are as they should be are not written again, and of what is in the
+folder only what an earlier publish wrote is ever replaced or removed. Exit codes: 0; 2 when the
+history cannot be read, the folder cannot be written, or a template is wrong.)";
+
+struct Arguments {
+  HistoryPlace place;
+  site::Options options;
+};
+
+int publish(World& world, Arguments& arguments) {
+  arguments.options.builtin_template_directory = world.places.templates;
+  const auto published = site::publish(arguments.place.to_read(), arguments.options);
+  world.out << fmt::format("{}\n{} files written, {} as they were, {} removed\n", published.index,
+                           published.written, published.unchanged, published.removed);
+  return kDone;
+}
+
+}  // namespace
+
+Command add_publish(CLI::App& app, World& world) {
+  auto* command = app.add_subcommand("publish", "Make a static site of the history");
+  command->footer(kFooter);
+  const auto arguments = std::make_shared<Arguments>();
+  auto& options = arguments->options;
+  options.output_directory = "site";
+  add_history_options(*command, arguments->place);
+  command->add_option("-o,--out", options.output_directory, "Folder of the site")
+      ->type_name("DIR")
+      ->capture_default_str();
+  command->add_option("--branch", options.branch, "Default: main, or the newest run's")
+      ->type_name("NAME");
+  command->add_option("--title", options.title, "Heads every page (default Peakbench)")
+      ->type_name("TEXT");
+  command->add_option("--reports", options.reports, "So many newest runs get a report of their own")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  command
+      ->add_option("--templates", options.template_directory,
+                   "Folder with templates that replace ours, file by file")
+      ->type_name("DIR");
+  return [&world, arguments] { return publish(world, *arguments); };
+}
+
+}  // namespace peakbench::cli

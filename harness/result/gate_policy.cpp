@@ -1,0 +1,109 @@
+#include "result/gate_policy.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "result/bytes.h"
+#include "result/errors.h"
+#include "result/nearest.h"
+
+namespace peakbench::result {
+namespace {
+
+[[noreturn]] void expected(const std::string& where, const char* what, const std::string& text) {
+  throw ConfigError(fmt::format("{}: expected {}, got \"{}\"", where, what, text));
+}
+
+// "2%", "0.5 %": 0.02, 0.005; nullopt for anything else.
+std::optional<double> percentage(const std::string& text) {
+  if (text.empty() || text.back() != '%') return std::nullopt;
+  auto end = text.size() - 1;
+  while (end > 0 && text[end - 1] == ' ') --end;
+  double value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + end, value);
+  if (read.ec != std::errc() || read.ptr != text.data() + end || end == 0) return std::nullopt;
+  if (!std::isfinite(value) || value < 0) return std::nullopt;
+  return value / 100;
+}
+
+Tolerance tolerance(const std::string& text, const std::string& where) {
+  if (text == "0") return {};
+  if (const auto fraction = percentage(text)) return {0, *fraction};
+  if (const auto bytes = bytes_from_text(text)) return {*bytes, 0};
+  expected(where, "0, a size like 512 or 1MiB, or a part of the base like 0.5%", text);
+}
+
+bool fails(const std::string& text, const std::string& where) {
+  if (text != "fail" && text != "pass") expected(where, "fail or pass", text);
+  return text == "fail";
+}
+
+std::optional<double> margin(const std::string& text, const std::string& where) {
+  if (text == "off") return std::nullopt;
+  const auto fraction = percentage(text);
+  if (!fraction || *fraction <= 0 || *fraction > 1)
+    expected(where, "a part of the step above 0% and up to 100%, like 2%, or off", text);
+  return fraction;
+}
+
+double false_alarms(const std::string& text, const std::string& where) {
+  const auto fraction = percentage(text);
+  if (!fraction || *fraction < 0.0001 || *fraction > 0.2)
+    expected(where, "a rate from 0.01% to 20%, like 1%", text);
+  return *fraction;
+}
+
+std::string percent_text(double fraction) { return fmt::format("{:.12g}%", fraction * 100); }
+
+std::string text_of(const Tolerance& tolerance) {
+  return tolerance.fraction != 0 ? percent_text(tolerance.fraction)
+                                 : fmt::format("{}", tolerance.bytes);
+}
+
+}  // namespace
+
+std::int64_t Tolerance::allowed(std::int64_t base) const {
+  return bytes + static_cast<std::int64_t>(std::floor(fraction * static_cast<double>(base)));
+}
+
+const std::vector<std::string>& gate_keys() {
+  static const std::vector<std::string> keys{"requested",    "allocated", "reserved", "throughput",
+                                             "false_alarms", "failed",    "missing"};
+  return keys;
+}
+
+void set_gate(GatePolicy& policy, const std::string& key, const std::string& text,
+              const std::string& where) {
+  if (key == "requested") {
+    policy.requested = tolerance(text, where);
+  } else if (key == "allocated") {
+    policy.allocated = tolerance(text, where);
+  } else if (key == "reserved") {
+    policy.reserved = tolerance(text, where);
+  } else if (key == "throughput") {
+    policy.throughput = margin(text, where);
+  } else if (key == "false_alarms") {
+    policy.false_alarms = false_alarms(text, where);
+  } else if (key == "failed") {
+    policy.failed_fails = fails(text, where);
+  } else if (key == "missing") {
+    policy.missing_fails = fails(text, where);
+  } else {
+    throw ConfigError(
+        fmt::format("{}: no key \"{}\" of a gate{}", where, key, suggestion(key, gate_keys())));
+  }
+}
+
+nlohmann::json to_json(const GatePolicy& policy) {
+  return {{"requested", text_of(policy.requested)},
+          {"allocated", text_of(policy.allocated)},
+          {"reserved", text_of(policy.reserved)},
+          {"throughput", policy.throughput ? percent_text(*policy.throughput) : "off"},
+          {"false_alarms", percent_text(policy.false_alarms)},
+          {"failed", policy.failed_fails ? "fail" : "pass"},
+          {"missing", policy.missing_fails ? "fail" : "pass"}};
+}
+
+}  // namespace peakbench::result

@@ -1,0 +1,245 @@
+#include "reports/compare/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "reports/compare/environment.h"
+#include "reports/compare/memory.h"
+#include "result/errors.h"
+
+namespace peakbench::compare {
+namespace {
+
+namespace fs = std::filesystem;
+using result::CaseResult;
+using result::Status;
+using Cases = std::map<std::string, const CaseResult*>;
+
+Cases by_id(const result::Run& run) {
+  Cases cases;
+  for (const auto& result : run.cases) cases.emplace(result.spec.id, &result);
+  return cases;
+}
+
+std::string first_ids(const result::Run& run) {
+  if (run.cases.empty()) return "none";
+  constexpr std::size_t kShown = 2;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, run.cases.size()); ++i)
+    text += (i == 0 ? "" : ", ") + run.cases[i].spec.id;
+  return text + (run.cases.size() > kShown ? ", ..." : "");
+}
+
+bool same_run(const Source& base, const Source& now) {
+  if (base.folder.empty() != now.folder.empty()) return false;
+  if (base.folder.empty()) return base.label == now.label;
+  std::error_code error;
+  return fs::equivalent(base.folder, now.folder, error);
+}
+
+void check(const Source& base, const Source& now, const Cases& before) {
+  if (same_run(base, now))
+    throw ConfigError(fmt::format(
+        "BASE and NEW are the same run ({}): nothing could differ. Name the run to compare with "
+        "first, the new one second.",
+        now.label));
+  const bool common =
+      std::any_of(now.run.cases.begin(), now.run.cases.end(),
+                  [&](const CaseResult& after) { return before.count(after.spec.id) != 0; });
+  if (!common)
+    throw ConfigError(fmt::format(
+        "{} and {} have no case in common. Cases are matched by id. BASE has: {}. NEW has: {}. "
+        "Run both with the same suite.",
+        base.label, now.label, first_ids(base.run), first_ids(now.run)));
+}
+
+// A process is a repetition: its steps stand together (launch/throughput.h). Where the counts do
+// not say where one ends, all steps count as one process.
+std::vector<double> logs_of_processes(const CaseResult& result, const result::Run& run) {
+  const auto& times = result.throughput->step_times_ns;
+  const auto setting = [&](const char* key) -> std::size_t {
+    const auto found = run.settings.find(key);
+    if (found == run.settings.end() || !found->is_number_integer()) return 0;
+    return static_cast<std::size_t>(std::max<std::int64_t>(0, found->get<std::int64_t>()));
+  };
+  std::size_t steps = setting("steps");
+  if (steps == 0 || steps * setting("repetitions") != times.size()) steps = times.size();
+  std::vector<double> logs;
+  for (std::size_t first = 0; steps > 0 && first < times.size(); first += steps) {
+    const auto begin = times.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto median = median_of({begin, begin + static_cast<std::ptrdiff_t>(steps)});
+    if (median > 0) logs.push_back(std::log(static_cast<double>(median)));
+  }
+  return logs;
+}
+
+std::optional<Speed> speed_of(const Source& base, const CaseResult& before, const Source& now,
+                              const CaseResult& after, const Policy& policy) {
+  if (!before.throughput || !after.throughput) return std::nullopt;
+  constexpr double kMarginShown = 0.02;  // where speed stops no gate
+  Speed speed{before.throughput->step_ns.median, after.throughput->step_ns.median, {}};
+  const auto of_base = logs_of_processes(before, base.run),
+             of_now = logs_of_processes(after, now.run);
+  speed.verdict =
+      judge_groups(of_base, of_now, policy.throughput.value_or(kMarginShown), policy.false_alarms);
+  if (const auto why = why_times_differ(base.run, before, now.run, after); !why.empty()) {
+    speed.verdict = {};
+    speed.verdict.reason = why;
+  }
+  return speed;
+}
+
+std::string why_missing(const result::Run& now, const std::string& id) {
+  if (std::find(now.pending.begin(), now.pending.end(), id) != now.pending.end())
+    return fmt::format("NEW has not run it: the run is {}", now.status);
+  return "NEW does not have it";
+}
+
+CaseComparison describe(const CaseResult& result) {
+  CaseComparison found;
+  found.id = result.spec.id;
+  found.slug = result.spec.slug;
+  found.emulated = result.emulation.has_value();
+  return found;
+}
+
+CaseComparison compare_case(const Source& base, const CaseResult* before, const Source& now,
+                            const CaseResult& after, const Policy& policy) {
+  auto found = describe(after);
+  found.now_status = to_string(after.status);
+  constexpr double kSecond = 1e-9;
+  found.now_seconds = static_cast<double>(after.wall_ns) * kSecond;
+  const bool ok = after.status == Status::kOk;
+  if (!ok) found.reason = after.reason;
+  if (!before) {
+    found.state = ok ? CaseState::kNew : CaseState::kFailed;
+    return found;
+  }
+  found.base_status = to_string(before->status);
+  const bool was_ok = before->status == Status::kOk;
+  if (!ok || !was_ok) {
+    found.state = ok       ? CaseState::kRecovered
+                  : was_ok ? CaseState::kFailed
+                           : CaseState::kStillFailed;
+    return found;
+  }
+  found.reason = why_not_comparable(base.run, *before, now.run, after);
+  if (!found.reason.empty()) {
+    found.state = CaseState::kRefused;
+    return found;
+  }
+  compare_memory(base, *before, now, after, policy, found);
+  found.speed = speed_of(base, *before, now, after, policy);
+  return found;
+}
+
+Side side_of(const Source& source) {
+  const auto commit = source.run.environment.find("commit");
+  return {source.label,
+          source.run.title,
+          source.run.created,
+          commit != source.run.environment.end() && commit->is_string() ? commit->get<std::string>()
+                                                                        : "",
+          source.run.status,
+          source.run.schema_version};
+}
+
+void add_notes(const Comparison& found, std::vector<std::string>& notes) {
+  for (const auto& [name, side] : {std::pair{"BASE", &found.base}, {"NEW", &found.now}})
+    if (side->status != "complete")
+      notes.push_back(fmt::format("{} did not end: it is {}.", name, side->status));
+  if (!found.base.created.empty() && found.now.created < found.base.created)
+    notes.push_back(
+        fmt::format("NEW is older than BASE by its date: {} and {}. Are they the right way round?",
+                    found.now.created, found.base.created));
+  const bool judged = std::any_of(found.cases.begin(), found.cases.end(), [](const auto& one) {
+    return one.speed && one.speed->verdict.verdict != Verdict::kUnknown;
+  });
+  if (judged)
+    notes.push_back(
+        "The two runs were timed one after the other: what the machine did meanwhile looks like "
+        "the code. `peakbench ab` runs two builds in turn.");
+}
+
+}  // namespace
+
+const char* to_string(CaseState state) {
+  switch (state) {
+    case CaseState::kCompared:
+      return "compared";
+    case CaseState::kNew:
+      return "new";
+    case CaseState::kMissing:
+      return "missing";
+    case CaseState::kFailed:
+      return "failed";
+    case CaseState::kStillFailed:
+      return "still_failed";
+    case CaseState::kRecovered:
+      return "recovered";
+    case CaseState::kRefused:
+      return "refused";
+  }
+  return "";
+}
+
+Policy policy_of(const Source& base, const Source& now) {
+  Policy policy;
+  for (const auto* source : {&now, &base}) {
+    const auto& settings = source->run.settings;
+    const auto gate = settings.is_object() ? settings.find("gate") : settings.end();
+    if (!settings.is_object() || gate == settings.end() || !gate->is_object()) continue;
+    for (const auto& [key, value] : gate->items())
+      result::set_gate(policy, key, value.is_string() ? value.get<std::string>() : value.dump(),
+                       source->label + ": settings.gate." + key);
+    break;
+  }
+  return policy;
+}
+
+Comparison compare(const Source& base, const Source& now, const Policy& policy) {
+  const auto before = by_id(base.run), after = by_id(now.run);
+  check(base, now, before);
+  Comparison found{side_of(base), side_of(now), policy, changes_between(base.run, now.run), {}, {}};
+  for (const auto& result : now.run.cases) {
+    const auto at = before.find(result.spec.id);
+    found.cases.push_back(
+        compare_case(base, at == before.end() ? nullptr : at->second, now, result, policy));
+  }
+  for (const auto& result : base.run.cases) {
+    if (after.count(result.spec.id) != 0) continue;
+    auto missing = describe(result);
+    missing.state = CaseState::kMissing;
+    missing.base_status = to_string(result.status);
+    missing.reason = why_missing(now.run, result.spec.id);
+    found.cases.push_back(std::move(missing));
+  }
+  add_notes(found, found.notes);
+  return found;
+}
+
+std::size_t count(const Comparison& comparison, CaseState state) {
+  return static_cast<std::size_t>(
+      std::count_if(comparison.cases.begin(), comparison.cases.end(),
+                    [&](const CaseComparison& one) { return one.state == state; }));
+}
+
+std::size_t count_memory(const Comparison& comparison, Verdict verdict) {
+  return static_cast<std::size_t>(std::count_if(
+      comparison.cases.begin(), comparison.cases.end(), [&](const CaseComparison& one) {
+        return one.state == CaseState::kCompared && one.memory == verdict;
+      }));
+}
+
+std::size_t count_speed(const Comparison& comparison, Verdict verdict) {
+  return static_cast<std::size_t>(std::count_if(
+      comparison.cases.begin(), comparison.cases.end(), [&](const CaseComparison& one) {
+        return one.speed && one.speed->verdict.verdict == verdict;
+      }));
+}
+
+}  // namespace peakbench::compare

@@ -1,0 +1,132 @@
+// One run against another: what became of each case, which figures grew, and which part of the
+// model they grew in. Plain records; text, JSON, Markdown and HTML are made of them elsewhere.
+//
+// Cases are matched by id. Figures of different cards, or of an emulated card and a real one, are
+// never compared: such a case is kRefused. Nothing here decides whether a change is to be merged:
+// that is a gate's (reports/gate/gate.h).
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reports/compare/statistics.h"
+#include "reports/history/source.h"
+#include "result/gate_policy.h"
+
+namespace peakbench::compare {
+
+using history::Source;
+using Policy = result::GatePolicy;
+
+// Something that is not a figure and differs: LibTorch, the commit, the processor, a setting.
+struct Change {
+  std::string name, base, now;  // empty: not there
+  std::size_t cases = 0;        // settings of cases: how many changed so; else 0
+};
+
+// One peak of memory, of the whole step or of a phase.
+struct Measure {
+  std::string where;   // peak, build, forward, backward, optimizer_step
+  std::string space;   // empty: the case's own; else pinned, cpu, ...
+  std::string figure;  // requested, allocated, reserved
+  std::int64_t base = 0, now = 0;
+  std::int64_t allowed = 0;  // how much more the policy lets pass
+  Verdict verdict = Verdict::kSame;
+};
+
+struct CategoryChange {  // at the peak; all categories of either, in the order of the bars
+  std::string category;
+  std::int64_t base = 0, now = 0;
+};
+
+// A part (reports/compare/parts.h) that is not as large as it was.
+struct Growth {
+  std::string allocated_in, category, module, op;
+  std::int64_t requested_bytes = 0, block_bytes = 0;  // differences
+};
+
+// Allocations at a phase's maximum that have no like one in the other run.
+struct Appeared {
+  std::string allocated_in, category, module, op, name, shape, dtype;
+  std::int64_t requested_bytes = 0, block_bytes = 0;  // of one
+  std::int64_t count = 0;                             // below 0: so many disappeared
+};
+
+// Why a phase's maximum is another: parts whose differences sum to block_bytes exactly, what grew
+// most first, what shrank at the end. The bytes asked for are those at the maximum of allocated.
+struct PhaseGrowth {
+  std::string phase;
+  Verdict verdict = Verdict::kSame;                   // the worst of the phase's figures
+  std::int64_t requested_bytes = 0, block_bytes = 0;  // sums of the differences
+  std::vector<Growth> parts;
+  std::vector<Appeared> appeared;  // the largest first; empty without both traces
+};
+
+struct Speed {
+  std::int64_t base_ns = 0, now_ns = 0;  // medians of all steps
+  SpeedVerdict verdict;
+};
+
+enum class CaseState {
+  kCompared,     // both ended ok
+  kNew,          // BASE has none
+  kMissing,      // NEW has none
+  kFailed,       // ended ok in BASE, not in NEW; or is new and did not end ok
+  kStillFailed,  // ended ok in neither
+  kRecovered,    // ended ok in NEW only
+  kRefused,      // of other cards: not compared
+};
+const char* to_string(CaseState state);  // "compared", "new", ..., "still_failed"
+
+struct CaseComparison {
+  std::string id, slug;
+  bool emulated = false;
+  CaseState state = CaseState::kCompared;
+  std::string base_status, now_status;  // as in run.json; empty where there is no such case
+  std::string reason;                   // why it failed, is missing or is refused
+  double now_seconds = 0;               // NEW's wall time
+
+  // Of kCompared only.
+  Verdict memory = Verdict::kSame;  // worse where any figure is, else better where any is
+  std::vector<Measure> measures;
+  std::vector<CategoryChange> categories;
+  std::vector<PhaseGrowth> growth;  // of phases with a figure that is not the same
+  std::string growth_note;          // why it is not known what grew; empty where it is
+  std::optional<Speed> speed;       // where both were timed
+};
+
+struct Side {
+  std::string label, title, created, commit, status, schema_version;
+};
+
+struct Comparison {
+  Side base, now;
+  Policy policy;
+  std::vector<Change> changes;
+  std::vector<std::string> notes;     // what a reader must know
+  std::vector<CaseComparison> cases;  // NEW's order, then what is missing
+};
+
+// Throws ConfigError where the two are the same run or have no case in common. Traces are read only
+// for cases that changed; one that cannot be read is a growth_note.
+Comparison compare(const Source& base, const Source& now, const Policy& policy);
+
+// NEW's suite's policy, or BASE's, or the default.
+Policy policy_of(const Source& base, const Source& now);
+
+// For each reader. `schema_version` is kComparisonSchemaVersion; docs/compare.md has the fields.
+inline constexpr const char* kComparisonSchemaVersion = "1.0.0";
+nlohmann::ordered_json to_json(const Comparison& comparison);
+
+// For a terminal of `width` columns. Ends with a newline.
+std::string to_text(const Comparison& comparison, int width);
+
+// What gates and summaries count.
+std::size_t count(const Comparison& comparison, CaseState state);
+std::size_t count_memory(const Comparison& comparison, Verdict verdict);
+std::size_t count_speed(const Comparison& comparison, Verdict verdict);
+
+}  // namespace peakbench::compare

@@ -1,0 +1,142 @@
+// A comparison for machines. Fields: docs/compare.md.
+#include "reports/compare/json.h"
+
+#include <fmt/format.h>
+
+#include "reports/compare/compare.h"
+#include "result/fields.h"
+
+namespace peakbench::compare {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename Item, typename Make>
+Json list(const std::vector<Item>& items, Make make) {
+  auto all = Json::array();
+  for (const auto& item : items) all.push_back(make(item));
+  return all;
+}
+
+Json side_json(const Side& side) {
+  return {{"label", side.label},     {"title", side.title},
+          {"created", side.created}, {"commit", side.commit},
+          {"status", side.status},   {"schema_version", side.schema_version}};
+}
+
+Json change_json(const Change& change) {
+  return {
+      {"name", change.name}, {"base", change.base}, {"new", change.now}, {"cases", change.cases}};
+}
+
+Json measure_json(const Measure& measure) {
+  return {{"where", measure.where},           {"space", measure.space},
+          {"figure", measure.figure},         {"base_bytes", measure.base},
+          {"new_bytes", measure.now},         {"difference_bytes", measure.now - measure.base},
+          {"allowed_bytes", measure.allowed}, {"verdict", to_string(measure.verdict)}};
+}
+
+Json category_json(const CategoryChange& change) {
+  return {{"category", change.category},
+          {"base_bytes", change.base},
+          {"new_bytes", change.now},
+          {"difference_bytes", change.now - change.base}};
+}
+
+Json part_json(const Growth& part) {
+  return {{"requested_difference_bytes", part.requested_bytes},
+          {"allocated_difference_bytes", part.block_bytes},
+          {"category", part.category},
+          {"allocated_in", part.allocated_in},
+          {"module", part.module},
+          {"operator", part.op}};
+}
+
+Json appeared_json(const Appeared& one) {
+  return {{"count", one.count},
+          {"requested_bytes", one.requested_bytes},
+          {"allocated_bytes", one.block_bytes},
+          {"category", one.category},
+          {"allocated_in", one.allocated_in},
+          {"module", one.module},
+          {"operator", one.op},
+          {"name", one.name},
+          {"shape", one.shape},
+          {"dtype", one.dtype}};
+}
+
+Json growth_json(const PhaseGrowth& growth) {
+  return {{"phase", growth.phase},
+          {"verdict", to_string(growth.verdict)},
+          {"requested_difference_bytes", growth.requested_bytes},
+          {"allocated_difference_bytes", growth.block_bytes},
+          {"parts", list(growth.parts, part_json)},
+          {"appeared", list(growth.appeared, appeared_json)}};
+}
+
+Json case_json(const CaseComparison& one) {
+  Json json{{"id", one.id},
+            {"slug", one.slug},
+            {"emulated", one.emulated},
+            {"state", to_string(one.state)},
+            {"base_status", one.base_status},
+            {"new_status", one.now_status},
+            {"reason", one.reason}};
+  const bool compared = one.state == CaseState::kCompared;
+  json["memory"] = nullptr;
+  if (compared)
+    json["memory"] = {{"verdict", to_string(one.memory)},
+                      {"figures", list(one.measures, measure_json)},
+                      {"categories", list(one.categories, category_json)},
+                      {"growth", list(one.growth, growth_json)},
+                      {"growth_note", one.growth_note}};
+  json["throughput"] = one.speed ? to_json(*one.speed) : Json(nullptr);
+  return json;
+}
+
+Json counts_json(const Comparison& comparison) {
+  auto states = Json::object();
+  for (const auto state :
+       {CaseState::kCompared, CaseState::kNew, CaseState::kMissing, CaseState::kFailed,
+        CaseState::kStillFailed, CaseState::kRecovered, CaseState::kRefused})
+    states[to_string(state)] = count(comparison, state);
+  auto memory = Json::object(), throughput = Json::object();
+  for (const auto verdict : {Verdict::kWorse, Verdict::kBetter, Verdict::kSame})
+    memory[to_string(verdict)] = count_memory(comparison, verdict);
+  for (const auto verdict : {Verdict::kWorse, Verdict::kBetter, Verdict::kSame, Verdict::kUnknown})
+    throughput[to_string(verdict)] = count_speed(comparison, verdict);
+  return {{"cases", states}, {"memory", memory}, {"throughput", throughput}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const SpeedVerdict& verdict) {
+  Json json{{"verdict", to_string(verdict.verdict)},
+            {"samples", verdict.samples},
+            {"ratio", result::finite_or_name(verdict.ratio)},
+            {"low", result::finite_or_name(verdict.low)},
+            {"high", result::finite_or_name(verdict.high)},
+            {"more_samples", nullptr},
+            {"reason", verdict.reason}};
+  if (verdict.more) json["more_samples"] = *verdict.more;
+  return json;
+}
+
+nlohmann::ordered_json to_json(const Speed& speed) {
+  Json json{{"base_median_ns", speed.base_ns}, {"new_median_ns", speed.now_ns}};
+  json.update(to_json(speed.verdict));
+  return json;
+}
+
+nlohmann::ordered_json to_json(const Comparison& comparison) {
+  return {{"schema_version", kComparisonSchemaVersion},
+          {"base", side_json(comparison.base)},
+          {"new", side_json(comparison.now)},
+          {"policy", result::to_json(comparison.policy)},
+          {"counts", counts_json(comparison)},
+          {"changes", list(comparison.changes, change_json)},
+          {"notes", comparison.notes},
+          {"cases", list(comparison.cases, case_json)}};
+}
+
+}  // namespace peakbench::compare

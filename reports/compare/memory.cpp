@@ -1,0 +1,257 @@
+#include "reports/compare/memory.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "reports/words.h"
+#include "trace/trace_file.h"
+
+namespace peakbench::compare {
+namespace {
+
+using result::Memory;
+
+Verdict verdict_of(const Measure& measure) {
+  if (measure.now > measure.base + measure.allowed) return Verdict::kWorse;
+  if (measure.now < measure.base - measure.allowed) return Verdict::kBetter;
+  return Verdict::kSame;
+}
+
+class Measures {
+ public:
+  Measures(const Policy& policy, std::vector<Measure>& measures)
+      : policy_(policy), measures_(measures) {}
+
+  void add(const std::string& where, const std::string& space, const char* figure,
+           std::int64_t base, std::int64_t now) {
+    Measure measure{where, space, figure, base, now, tolerance(figure).allowed(base), {}};
+    measure.verdict = verdict_of(measure);
+    measures_.push_back(std::move(measure));
+  }
+
+  void add(const std::string& where, const std::string& space,
+           const std::optional<std::int64_t>& base, const std::optional<std::int64_t>& now) {
+    if (base && now) add(where, space, "reserved", *base, *now);
+  }
+
+ private:
+  const result::Tolerance& tolerance(const std::string& figure) const {
+    return figure == "requested"   ? policy_.requested
+           : figure == "allocated" ? policy_.allocated
+                                   : policy_.reserved;
+  }
+
+  const Policy& policy_;
+  std::vector<Measure>& measures_;
+};
+
+template <typename Value>
+std::vector<std::string> keys_of_both(const std::map<std::string, Value>& base,
+                                      const std::map<std::string, Value>& now) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : base) keys.insert(key);
+  for (const auto& [key, value] : now) keys.insert(key);
+  return {keys.begin(), keys.end()};
+}
+
+template <typename Value>
+Value value_or_none(const std::map<std::string, Value>& values, const std::string& key) {
+  const auto found = values.find(key);
+  return found == values.end() ? Value{} : found->second;
+}
+
+// The space whose figures are the case's own.
+bool is_own(const Memory& memory, const result::SpaceMemory& space, const std::string& name,
+            const std::string& device) {
+  const std::string own = device.rfind("emulated:", 0) == 0 ? "cuda:0" : device;
+  return name == own && space.peak_allocated_bytes == memory.peak_allocated_bytes;
+}
+
+std::vector<Measure> measures_of(const result::CaseResult& before, const result::CaseResult& after,
+                                 const Policy& policy) {
+  const Memory &base = *before.memory, &now = *after.memory;
+  std::vector<Measure> found;
+  Measures measures(policy, found);
+  measures.add("peak", "", "requested", base.peak_requested_bytes, now.peak_requested_bytes);
+  measures.add("peak", "", "allocated", base.peak_allocated_bytes, now.peak_allocated_bytes);
+  measures.add("peak", "", base.peak_reserved_bytes, now.peak_reserved_bytes);
+  for (const auto& phase : reports::in_phase_order(keys_of_both(base.phases, now.phases))) {
+    const auto from = value_or_none(base.phases, phase), to = value_or_none(now.phases, phase);
+    measures.add(phase, "", "requested", from.peak_requested_bytes, to.peak_requested_bytes);
+    measures.add(phase, "", "allocated", from.peak_allocated_bytes, to.peak_allocated_bytes);
+  }
+  for (const auto& space : keys_of_both(base.spaces, now.spaces)) {
+    const auto from = value_or_none(base.spaces, space), to = value_or_none(now.spaces, space);
+    if (is_own(base, from, space, before.spec.device) || is_own(now, to, space, after.spec.device))
+      continue;
+    measures.add("peak", space, "requested", from.peak_requested_bytes, to.peak_requested_bytes);
+    measures.add("peak", space, "allocated", from.peak_allocated_bytes, to.peak_allocated_bytes);
+    measures.add("peak", space, from.peak_reserved_bytes, to.peak_reserved_bytes);
+  }
+  return found;
+}
+
+Verdict worst(const std::vector<Measure>& measures, const std::string& where = "") {
+  bool better = false;
+  for (const auto& measure : measures) {
+    if (!where.empty() && (measure.where != where || !measure.space.empty())) continue;
+    if (measure.verdict == Verdict::kWorse) return Verdict::kWorse;
+    better = better || measure.verdict == Verdict::kBetter;
+  }
+  return better ? Verdict::kBetter : Verdict::kSame;
+}
+
+// ---- what grew ----
+
+// What is known of a case's insides: from its trace, or only its parts from a history.
+struct Evidence {
+  std::vector<Part> parts;
+  std::map<std::string, trace::Alive> alive;  // empty without a trace
+  std::string problem;                        // why nothing is known
+};
+
+// A trace that was left from another run must explain nothing.
+bool belongs(const std::vector<Part>& parts, const Memory& memory) {
+  std::map<std::string, std::int64_t> sums;
+  for (const auto& part : parts) sums[part.phase] += part.block_bytes;
+  return std::all_of(memory.phases.begin(), memory.phases.end(), [&](const auto& phase) {
+    return value_or_none(sums, phase.first) == phase.second.peak_allocated_bytes;
+  });
+}
+
+Evidence evidence_of(const Source& source, const result::CaseResult& result) {
+  Evidence found;
+  const auto path = result.ranks.empty() || result.ranks.front().trace.empty()
+                        ? std::filesystem::path()
+                        : std::filesystem::path(source.folder) / result.ranks.front().trace;
+  std::error_code ignored;
+  if (!source.folder.empty() && !path.empty() && std::filesystem::exists(path, ignored)) {
+    try {
+      const auto trace = trace::read_trace(path.string());
+      found.alive = alive_at_maxima(trace);
+      found.parts = parts_of(trace);
+      if (!belongs(found.parts, *result.memory))
+        found.problem = path.string() + " does not have run.json's peaks: it is of another run";
+      return found;
+    } catch (const std::runtime_error& error) {
+      found.problem = error.what();
+      return found;
+    }
+  }
+  const auto known =
+      std::find_if(source.parts.begin(), source.parts.end(),
+                   [&](const CaseParts& one) { return one.case_id == result.spec.id; });
+  if (known != source.parts.end()) {
+    found.parts = known->parts;
+  } else {
+    found.problem = source.label + " has no trace of this case";
+  }
+  return found;
+}
+
+using Key = std::tuple<std::string, std::string, std::string, std::string>;
+
+bool grew_more(const Growth& a, const Growth& b) {
+  return std::tie(a.block_bytes, a.requested_bytes) > std::tie(b.block_bytes, b.requested_bytes);
+}
+
+std::vector<Growth> growth_of(const std::vector<Part>& base, const std::vector<Part>& now,
+                              const std::string& phase) {
+  std::map<Key, Growth> differences;
+  const auto count = [&](const std::vector<Part>& parts, std::int64_t sign) {
+    for (const auto& part : parts) {
+      if (part.phase != phase) continue;
+      auto& growth = differences[{part.allocated_in, part.category, part.module, part.op}];
+      growth.allocated_in = part.allocated_in;
+      growth.category = part.category;
+      growth.module = part.module;
+      growth.op = part.op;
+      growth.requested_bytes += sign * part.requested_bytes;
+      growth.block_bytes += sign * part.block_bytes;
+    }
+  };
+  count(base, -1);
+  count(now, +1);
+  std::vector<Growth> found;
+  for (auto& [key, growth] : differences)
+    if (growth.requested_bytes != 0 || growth.block_bytes != 0) found.push_back(std::move(growth));
+  std::stable_sort(found.begin(), found.end(), grew_more);
+  return found;
+}
+
+std::vector<Appeared> appeared(const Evidence& base, const Evidence& now,
+                               const std::string& phase) {
+  using Like = std::tuple<std::string, std::string, std::string, std::string, std::string,
+                          std::int64_t, std::int64_t>;
+  std::map<Like, Appeared> likes;
+  const auto count = [&](const Evidence& evidence, std::int64_t sign) {
+    const auto at = evidence.alive.find(phase);
+    if (at == evidence.alive.end()) return;
+    for (const auto& one : at->second.allocations) {
+      const std::string in = trace::to_string(one.phase), category = trace::to_string(one.category);
+      auto& like =
+          likes[{in, category, one.module, one.op, one.name, one.requested_bytes, one.block_bytes}];
+      const auto total = like.count + sign;
+      like = {in,        category,  one.module,          one.op,          one.name,
+              one.shape, one.dtype, one.requested_bytes, one.block_bytes, total};
+    }
+  };
+  count(base, -1);
+  count(now, +1);
+  std::vector<Appeared> found;
+  for (auto& [like, one] : likes)
+    if (one.count != 0) found.push_back(std::move(one));
+  std::stable_sort(found.begin(), found.end(), [](const Appeared& a, const Appeared& b) {
+    return a.count * a.block_bytes > b.count * b.block_bytes;
+  });
+  return found;
+}
+
+void add_growth(const Source& base, const result::CaseResult& before, const Source& now,
+                const result::CaseResult& after, CaseComparison& found) {
+  std::vector<std::string> changed;
+  for (const auto& measure : found.measures)
+    if (measure.where != "peak" && measure.verdict != Verdict::kSame &&
+        std::find(changed.begin(), changed.end(), measure.where) == changed.end())
+      changed.push_back(measure.where);
+  if (changed.empty()) return;
+  const auto of_base = evidence_of(base, before), of_now = evidence_of(now, after);
+  for (const auto* evidence : {&of_base, &of_now})
+    if (!evidence->problem.empty())
+      found.growth_note += (found.growth_note.empty() ? "" : "; ") + evidence->problem;
+  if (!found.growth_note.empty()) return;
+  const bool traced = !of_base.alive.empty() && !of_now.alive.empty();
+  for (const auto& phase : changed) {
+    PhaseGrowth growth{
+        phase, worst(found.measures, phase), 0, 0, growth_of(of_base.parts, of_now.parts, phase),
+        {}};
+    for (const auto& part : growth.parts) {
+      growth.requested_bytes += part.requested_bytes;
+      growth.block_bytes += part.block_bytes;
+    }
+    if (traced) growth.appeared = appeared(of_base, of_now, phase);
+    found.growth.push_back(std::move(growth));
+  }
+}
+
+}  // namespace
+
+void compare_memory(const Source& base, const result::CaseResult& before, const Source& now,
+                    const result::CaseResult& after, const Policy& policy, CaseComparison& found) {
+  if (!before.memory || !after.memory) {
+    found.growth_note = "one of the two has no memory figures";
+    return;
+  }
+  found.measures = measures_of(before, after, policy);
+  found.memory = worst(found.measures);
+  for (const auto& category :
+       reports::in_stacking_order(keys_of_both(before.memory->at_peak, after.memory->at_peak)))
+    found.categories.push_back({category, value_or_none(before.memory->at_peak, category),
+                                value_or_none(after.memory->at_peak, category)});
+  add_growth(base, before, now, after, found);
+}
+
+}  // namespace peakbench::compare

@@ -1,0 +1,12 @@
+// The memory of one case in two runs. For the room's own use.
+#pragma once
+
+#include "reports/compare/compare.h"
+
+namespace peakbench::compare {
+
+// Fills measures, categories, growth and the verdict of a case that ended ok in both.
+void compare_memory(const Source& base, const result::CaseResult& before, const Source& now,
+                    const result::CaseResult& after, const Policy& policy, CaseComparison& found);
+
+}  // namespace peakbench::compare

@@ -1,0 +1,30 @@
+// Lines for a terminal, wrapped between words. For the room's own use.
+#pragma once
+
+#include <string>
+
+namespace peakbench::compare {
+
+class Page {
+ public:
+  explicit Page(int width);
+
+  // `text` from column `indent` on; what does not fit goes on two columns further in. A word wider
+  // than the line is cut.
+  void line(int indent, const std::string& text);
+  void blank() { text_ += "\n"; }
+  int width() const { return width_; }
+  std::string take() { return std::move(text_); }
+
+ private:
+  void emit(int indent, const std::string& text);
+
+  int width_;
+  std::string text_;
+};
+
+// Padded with blanks to `width` columns; longer text as it is.
+std::string left(const std::string& text, int width);
+std::string right(const std::string& text, int width);
+
+}  // namespace peakbench::compare

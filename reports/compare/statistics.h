@@ -1,0 +1,49 @@
+// Whether one build is slower than another, told from times that are noisy. Pure.
+//
+// Everything is about logarithms of ratios: 0.05 is 5% slower, and a ratio's inverse is its
+// negative. docs/compare.md has the method and what it was measured to do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace peakbench::compare {
+
+enum class Verdict { kSame, kBetter, kWorse, kUnknown };
+const char* to_string(Verdict verdict);  // "same", "better", "worse", "unknown"
+
+// Student's t: exact for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+// `freedom` from 1 on, `probability` in (0, 1).
+double student_t_cdf(double t, int freedom);
+double student_t_quantile(double probability, int freedom);
+
+struct SpeedVerdict {
+  Verdict verdict = Verdict::kUnknown;
+  std::size_t samples = 0;  // pairs, or processes of the side that has fewer
+  // NEW's step time over BASE's, and its interval: each end is passed by chance as often as the
+  // rate of false alarms says. 0 where there are too few samples for an interval.
+  double ratio = 0, low = 0, high = 0;
+  std::optional<std::int64_t> more;  // kUnknown: samples that should settle it; absent: over 1000
+  std::string reason;                // kUnknown: why
+};
+
+// Fewer are never judged: five is where Student's factor at 1% has become usable (3.75).
+inline constexpr std::size_t kLeastSamples = 5;
+
+// Paired t: `log_ratios` is ln(new / base), one a pair of processes that ran next to each other in
+// random order. `same` where the interval lies within the margin on both sides of 1; `worse` and
+// `better` where it does not and lies on one side of 1.
+SpeedVerdict judge_pairs(const std::vector<double>& log_ratios, double margin, double false_alarms);
+
+// Welch's t (degrees of freedom rounded down) for processes that were not paired: logarithms of
+// their step times.
+SpeedVerdict judge_groups(const std::vector<double>& base, const std::vector<double>& now,
+                          double margin, double false_alarms);
+
+// The smallest whole number in the middle, the lower of two: a step that was measured.
+std::int64_t median_of(std::vector<std::int64_t> values);
+
+}  // namespace peakbench::compare

@@ -1,0 +1,126 @@
+#include "reports/compare/words.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "reports/format.h"
+#include "reports/text.h"
+#include "reports/words.h"
+
+namespace peakbench::compare {
+namespace {
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+std::string plus(std::int64_t bytes) { return bytes > 0 ? "+" : ""; }
+
+std::string some(std::size_t number, const char* what) {
+  return number == 0 ? "" : fmt::format("{} {}", number, what);
+}
+
+// `unit` is "pairs" or "processes".
+std::string counted(std::int64_t number, const std::string& unit) {
+  if (number != 1) return fmt::format("{} {}", number, unit);
+  return unit == "pairs" ? "1 pair" : "1 process";
+}
+
+void add(std::string& list, const std::string& item) {
+  if (!item.empty()) list += (list.empty() ? "" : ", ") + item;
+}
+
+}  // namespace
+
+std::string short_difference(std::int64_t bytes) {
+  if (bytes == 0) return "0";
+  if (std::llabs(bytes) < kMiB)
+    return plus(bytes) + reports::grouped(bytes) + (std::llabs(bytes) == 1 ? " byte" : " bytes");
+  return reports::signed_gib(bytes) + " GiB";
+}
+
+std::string difference_text(std::int64_t bytes) {
+  if (std::llabs(bytes) < kMiB) return short_difference(bytes);
+  return fmt::format("{} ({}{} bytes)", short_difference(bytes), plus(bytes),
+                     reports::grouped(bytes));
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  return fmt::format("{} GiB ({} bytes)", reports::gib(bytes), reports::grouped(bytes));
+}
+
+std::string named(const std::string& text, const char* otherwise) {
+  return text.empty() ? otherwise : reports::printable(text);
+}
+
+std::string part_text(const std::string& category, const std::string& allocated_in,
+                      const std::string& module, const std::string& op) {
+  return fmt::format("{}, allocated in {}, in {}, by {}",
+                     reports::printable(reports::category_label(category)),
+                     reports::printable(reports::phase_label(allocated_in)),
+                     named(module, "no module"), named(op, "no operator"));
+}
+
+std::string ratio_text(double ratio) { return reports::signed_percent(ratio - 1) + "%"; }
+
+std::string speed_text(const SpeedVerdict& verdict, const char* unit) {
+  std::string text = verdict.ratio > 0 ? ratio_text(verdict.ratio) : "";
+  if (verdict.low > 0)
+    text += fmt::format(" ({} to {})", ratio_text(verdict.low), ratio_text(verdict.high));
+  if (verdict.samples > 0) text += ", " + counted(static_cast<std::int64_t>(verdict.samples), unit);
+  if (verdict.verdict != Verdict::kUnknown) return text;
+  text += (text.empty() ? "" : "; ") + verdict.reason;
+  if (verdict.more) {
+    text += fmt::format("; about {} more needed", counted(*verdict.more, unit));
+  } else if (verdict.samples >= kLeastSamples) {
+    text += fmt::format("; over 1000 {} needed", unit);
+  }
+  return text;
+}
+
+std::string state_text(const CaseComparison& one) {
+  const auto status = [](const std::string& text) {
+    return reports::printable(reports::spaced(text));
+  };
+  switch (one.state) {
+    case CaseState::kCompared:
+      return to_string(one.memory);
+    case CaseState::kFailed:
+      return "failed: " + status(one.now_status);
+    case CaseState::kStillFailed:
+      return one.base_status == one.now_status
+                 ? "still " + status(one.now_status)
+                 : fmt::format("{}, was {}", status(one.now_status), status(one.base_status));
+    case CaseState::kRecovered:
+      return fmt::format("ok, was {}", status(one.base_status));
+    case CaseState::kRefused:
+      return "not compared";
+    case CaseState::kNew:
+    case CaseState::kMissing:
+      break;
+  }
+  return to_string(one.state);
+}
+
+std::string summary_text(const Comparison& comparison) {
+  std::string memory, speed, others;
+  for (const auto verdict : {Verdict::kWorse, Verdict::kBetter})
+    add(memory, some(count_memory(comparison, verdict), to_string(verdict)));
+  add(memory, some(count_memory(comparison, Verdict::kSame), "the same"));
+  for (const auto verdict : {Verdict::kWorse, Verdict::kBetter, Verdict::kSame, Verdict::kUnknown})
+    add(speed, some(count_speed(comparison, verdict),
+                    verdict == Verdict::kSame ? "the same" : to_string(verdict)));
+  for (const auto& [state, words] : {std::pair{CaseState::kFailed, "failed"},
+                                     {CaseState::kStillFailed, "still failing"},
+                                     {CaseState::kRecovered, "recovered"},
+                                     {CaseState::kMissing, "missing"},
+                                     {CaseState::kNew, "new"},
+                                     {CaseState::kRefused, "not compared (other cards)"}})
+    add(others, some(count(comparison, state), words));
+  std::string text = "memory: " + (memory.empty() ? "nothing compared" : memory);
+  if (!speed.empty()) text += "; step time: " + speed;
+  if (!others.empty()) text += "; cases: " + others;
+  return text;
+}
+
+}  // namespace peakbench::compare

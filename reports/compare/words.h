@@ -1,0 +1,32 @@
+// A comparison's figures in words, the same in text, Markdown and HTML.
+#pragma once
+
+#include <string>
+
+#include "reports/compare/compare.h"
+
+namespace peakbench::compare {
+
+// "+512 bytes", "+0.010 GiB (+10,737,418 bytes)", "none".
+std::string difference_text(std::int64_t bytes);
+std::string short_difference(std::int64_t bytes);  // "+512 bytes", "+0.010 GiB", "0"
+std::string bytes_text(std::int64_t bytes);        // "0.572 GiB (613,756,452 bytes)"
+
+// "activation, allocated in forward, in encoder.layers.0, by aten::empty".
+std::string part_text(const std::string& category, const std::string& allocated_in,
+                      const std::string& module, const std::string& op);
+
+// "+4.9% (+4.1% to +5.7%), 20 pairs"; `unit` is what a sample is.
+std::string ratio_text(double ratio);  // "+4.9%", "0.0%"
+std::string speed_text(const SpeedVerdict& verdict, const char* unit);
+
+// "memory: 1 worse, 3 the same; 1 new case": what happened, in one line.
+std::string summary_text(const Comparison& comparison);
+
+// What became of a case, in a word or two: "worse", "failed: out of memory", "new".
+std::string state_text(const CaseComparison& one);
+
+// The line that explains a part where nothing of it is known.
+std::string named(const std::string& text, const char* otherwise);
+
+}  // namespace peakbench::compare

@@ -1,0 +1,62 @@
+// A comparison judged by its policy: pass or not, why, and the exit code that says so.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "reports/compare/compare.h"
+
+namespace peakbench::gate {
+
+// Also the program's exit codes (docs/cli.md).
+enum class Outcome {
+  kPassed = 0,
+  kUnusable = 2,    // a case could not be compared: what was asked was not checked
+  kRegression = 4,  // memory or step time is worse than the policy lets pass
+  kFailedCase = 5,  // a case that ended ok does not any more, or is missing
+};
+const char* to_string(Outcome outcome);  // "passed", "unusable", "regression", "failed_case"
+
+// One reason why a gate does not pass.
+struct Finding {
+  std::string case_id;
+  Outcome outcome = Outcome::kRegression;
+  std::string sentence;              // "memory is worse: allocated +512 bytes in forward"
+  std::vector<std::string> details;  // figures and the parts that grew, a line each
+};
+
+// One line of a test report.
+struct Checked {
+  std::string case_id;
+  double seconds = 0;                 // NEW's wall time
+  std::vector<std::size_t> findings;  // in Decision::findings
+  std::string skipped;                // why nothing was checked; empty where something was
+};
+
+struct Decision {
+  Outcome outcome = Outcome::kPassed;
+  std::string summary;  // one line
+  std::vector<Finding> findings;
+  std::vector<Checked> cases;  // every case of the comparison, in its order
+
+  int exit_code() const { return static_cast<int>(outcome); }
+};
+
+// Where several reasons are found, the outcome is the first that applies of kUnusable,
+// kFailedCase, kRegression.
+Decision decide(const compare::Comparison& comparison);
+
+// The comparison's JSON with `gate` {outcome, exit_code, summary, findings} in front.
+nlohmann::ordered_json to_json(const compare::Comparison& comparison, const Decision& decision);
+
+// As JUnit XML, for those who show test results: a test case a case. `template_directories` as for
+// reports.
+std::string junit(const compare::Comparison& comparison, const Decision& decision,
+                  const std::string& template_directory,
+                  const std::string& builtin_template_directory);
+
+// "Gate: passed" and why not, for a terminal of `width` columns, below the comparison's own text.
+std::string to_text(const Decision& decision, int width);
+
+}  // namespace peakbench::gate

@@ -1,0 +1,255 @@
+// Filing a run: what is asked often as columns, the record beside it.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <set>
+
+#include "reports/history/guard.h"
+#include "reports/history/packed.h"
+#include "reports/text.h"
+#include "result/errors.h"
+#include "result/nearest.h"
+
+namespace peakbench::history {
+namespace {
+
+using result::CaseResult;
+using result::Run;
+using sqlite::Database;
+using sqlite::Statement;
+
+std::string fact(const Run& run, const char* name) {
+  const auto found = run.environment.find(name);
+  if (found == run.environment.end() || found->is_null()) return "";
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+// 13000 -> "CUDA 13.0", as cudaDriverGetVersion counts.
+std::string driver_of(const Run& run) {
+  const auto found = run.environment.find("driver_cuda_version");
+  if (found == run.environment.end() || !found->is_number_integer()) return fact(run, "driver");
+  const auto version = found->get<std::int64_t>();
+  return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
+}
+
+std::int64_t steps_of(const Run& run) {
+  const auto found = run.settings.find("steps");
+  return found != run.settings.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+bool is_emulated(const CaseResult& result) {
+  return result.emulation.has_value() || result.spec.device.rfind("emulated:", 0) == 0;
+}
+
+void check(const Run& run, const Labels& labels) {
+  if (run.status == "running")
+    throw ConfigError(
+        "the run has not ended (its status is `running`); wait for it, or end it with `peakbench "
+        "run ... --resume`, then add it");
+  if (run.cases.empty())
+    throw ConfigError("the run has no case that ended: there is nothing to add");
+  std::set<std::string> ids;
+  for (const auto& result : run.cases)
+    if (!ids.insert(result.spec.id).second)
+      throw ConfigError(
+          fmt::format("the run has the case {} twice; is run.json edited?", result.spec.id));
+  const auto& verdicts = known_verdicts();
+  if (!labels.verdict.empty() &&
+      std::find(verdicts.begin(), verdicts.end(), labels.verdict) == verdicts.end())
+    throw ConfigError(
+        fmt::format("no verdict \"{}\"{}", labels.verdict, suggestion(labels.verdict, verdicts)));
+}
+
+std::optional<std::int64_t> same_run(const Database& database, std::int64_t sum,
+                                     const std::string& text) {
+  Statement candidates(database,
+                       "SELECT runs.id, run_json, run_json_bytes FROM runs "
+                       "JOIN records ON records.run = runs.id WHERE checksum = ?");
+  candidates.bind(0, sum);
+  while (candidates.next())
+    if (candidates.integer(2) == static_cast<std::int64_t>(text.size()) &&
+        unpack(candidates.blob(1), candidates.integer(2)) == text)
+      return candidates.integer(0);
+  return std::nullopt;
+}
+
+std::int64_t insert_run(Database& database, const Run& run, const Labels& labels,
+                        std::int64_t sum) {
+  Statement insert(
+      database,
+      "INSERT INTO runs (added, created, title, suite, status, branch, commit_id, libtorch, "
+      "libtorch_git_version, libtorch_cuda, driver, peakbench, schema_version, verdict, note, "
+      "steps, cases, ok_cases, checksum) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  const auto added = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  const std::vector<std::string> texts{added,
+                                       run.created,
+                                       run.title,
+                                       run.suite,
+                                       run.status,
+                                       labels.branch,
+                                       labels.commit,
+                                       fact(run, "libtorch"),
+                                       fact(run, "libtorch_git_version"),
+                                       fact(run, "libtorch_cuda"),
+                                       driver_of(run),
+                                       fact(run, "peakbench"),
+                                       run.schema_version,
+                                       labels.verdict,
+                                       labels.note};
+  int place = 0;
+  for (const auto& text : texts) insert.bind(place++, text);
+  const auto ok = std::count_if(run.cases.begin(), run.cases.end(), [](const CaseResult& result) {
+    return result.status == result::Status::kOk;
+  });
+  insert.bind(place++, steps_of(run));
+  insert.bind(place++, static_cast<std::int64_t>(run.cases.size()));
+  insert.bind(place++, static_cast<std::int64_t>(ok));
+  insert.bind(place, sum);
+  insert.run();
+  return database.last_row();
+}
+
+// Prepared once for all cases of a run.
+class CaseRows {
+ public:
+  explicit CaseRows(Database& database)
+      : database_(database),
+        find_(database,
+              "SELECT id FROM series WHERE case_id = ? AND card = ? AND "
+              "device_options = ?"),
+        insert_series_(database,
+                       "INSERT INTO series (case_id, card, device_options, model, strategy, "
+                       "device, dtype, batch_size, sequence_length, emulated) "
+                       "VALUES (?,?,?,?,?,?,?,?,?,?)"),
+        insert_case_(database, "INSERT INTO cases VALUES (?,?,?,?,?,?,?,?,?,?)") {}
+
+  void add(std::int64_t run, const CaseResult& result, const std::string& card) {
+    const auto id = series_of(result, card);
+    const auto status = to_string(result.status);
+    insert_case_.bind(0, id);
+    insert_case_.bind(1, run);
+    insert_case_.bind(2, status);
+    const auto& memory = result.memory;
+    const auto phase = memory ? memory->peak_phase : "";
+    if (memory) {
+      insert_case_.bind(3, memory->peak_allocated_bytes);
+      insert_case_.bind(4, memory->peak_requested_bytes);
+      insert_case_.bind_or_null(5, memory->peak_reserved_bytes);
+      insert_case_.bind(6, phase);
+    } else {
+      for (int column = 3; column <= 6; ++column) insert_case_.bind_null(column);
+    }
+    const auto& throughput = result.throughput;
+    if (throughput) {
+      insert_case_.bind(7, throughput->step_ns.median);
+      insert_case_.bind_number(8, throughput->samples_per_second);
+      insert_case_.bind_number_or_null(9, throughput->tokens_per_second);
+    } else {
+      for (int column = 7; column <= 9; ++column) insert_case_.bind_null(column);
+    }
+    insert_case_.run();
+  }
+
+ private:
+  std::int64_t series_of(const CaseResult& result, const std::string& card) {
+    const auto& spec = result.spec;
+    const auto options = spec.device_options.empty() ? "" : spec.device_options.dump();
+    find_.bind(0, spec.id);
+    find_.bind(1, card);
+    find_.bind(2, options);
+    const bool found = find_.next();
+    const auto id = found ? find_.integer(0) : 0;
+    find_.reset();
+    if (found) return id;
+    const auto model = reports::selection_text(spec.model), stack = reports::stack_text(spec);
+    int place = 0;
+    for (const auto* text : {&spec.id, &card, &options, &model, &stack, &spec.device, &spec.dtype})
+      insert_series_.bind(place++, *text);
+    insert_series_.bind(place++, spec.batch_size);
+    insert_series_.bind_or_null(place++, spec.sequence_length);
+    insert_series_.bind(place, static_cast<std::int64_t>(is_emulated(result)));
+    insert_series_.run();
+    return database_.last_row();
+  }
+
+  Database& database_;
+  Statement find_, insert_series_, insert_case_;
+};
+
+void insert_record(Database& database, std::int64_t run, const std::string& text,
+                   const std::vector<compare::CaseParts>& parts) {
+  Statement insert(database, "INSERT INTO records VALUES (?, ?, ?, ?, ?)");
+  const auto record = pack(text);
+  insert.bind(0, run);
+  insert.bind_blob(1, record);
+  insert.bind(2, static_cast<std::int64_t>(text.size()));
+  const auto parts_text = parts.empty() ? "" : compare::to_json(parts).dump();
+  const auto packed_parts = pack(parts_text);
+  if (parts.empty()) {
+    insert.bind_null(3);
+    insert.bind_null(4);
+  } else {
+    insert.bind_blob(3, packed_parts);
+    insert.bind(4, static_cast<std::int64_t>(parts_text.size()));
+  }
+  insert.run();
+}
+
+// RFC 3339 in UTC sorts as text.
+std::string clock_note(const Database& database, const Run& run, const Labels& labels) {
+  Statement last(database,
+                 "SELECT id, created FROM runs WHERE branch = ? ORDER BY id DESC LIMIT 1");
+  last.bind(0, labels.branch);
+  if (!last.next() || last.text(1) <= run.created) return "";
+  return fmt::format(
+      "its clock says {}, before that of run {} ({}), which was added earlier; the history goes "
+      "by the order of adding",
+      run.created, last.integer(0), last.text(1));
+}
+
+std::string labels_note(const Database& database, std::int64_t number, const Labels& asked) {
+  Statement row(database, "SELECT branch, commit_id, verdict FROM runs WHERE id = ?");
+  row.bind(0, number);
+  row.next();
+  const auto differs = [](const std::string& now, const std::string& there) {
+    return !now.empty() && now != there;
+  };
+  if (!differs(asked.branch, row.text(0)) && !differs(asked.commit, row.text(1)) &&
+      !differs(asked.verdict, row.text(2)))
+    return "";
+  return fmt::format("it stays filed under branch \"{}\", commit \"{}\", verdict \"{}\"",
+                     row.text(0), row.text(1), row.text(2));
+}
+
+}  // namespace
+
+std::string card_of(const CaseResult& result, const Run& run) {
+  const auto& device = result.spec.device;
+  if (is_emulated(result)) return device;
+  const auto named = fact(run, device == "cpu" ? "cpu" : "card");
+  return named.empty() ? device : named;
+}
+
+Added History::add(const Run& run, const std::vector<compare::CaseParts>& parts,
+                   const Labels& labels) {
+  check(run, labels);
+  const auto text =
+      to_json(run).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  const auto sum = checksum(text);
+  return guarded([&] {
+    Transaction transaction(database_);
+    if (const auto there = same_run(database_, sum, text))
+      return Added{*there, false, labels_note(database_, *there, labels)};
+    Added added{0, true, clock_note(database_, run, labels)};
+    added.number = insert_run(database_, run, labels, sum);
+    CaseRows rows(database_);
+    for (const auto& result : run.cases) rows.add(added.number, result, card_of(result, run));
+    insert_record(database_, added.number, text, parts);
+    transaction.commit();
+    return added;
+  });
+}
+
+}  // namespace peakbench::history

@@ -1,0 +1,124 @@
+// Runs kept over time: one SQLite file (docs/history.md), safe with several writers at once and
+// with a crash at any moment. The order of runs is the order of adding, whatever clocks said.
+//
+// Every function throws ConfigError with the file's path, what is wrong and the way out: locked,
+// read-only, damaged, newer than this program, disk full. A failed call has changed nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reports/compare/parts.h"
+#include "result/run.h"
+#include "sqlite/database.h"
+
+namespace peakbench::history {
+
+// What a run is filed under. Verdicts: "" (nobody judged), passed, regressed, failed, accepted.
+struct Labels {
+  std::string branch, commit, verdict, note;
+};
+const std::vector<std::string>& known_verdicts();
+
+// What must be equal for two points of a series to be comparable.
+struct Conditions {
+  std::string libtorch, libtorch_git_version, libtorch_cuda, driver;
+  std::int64_t steps = 0;
+
+  bool operator==(const Conditions&) const = default;
+};
+// "LibTorch 2.11.0 → 2.12.0; driver 550 → 560"; empty where they are equal.
+std::string difference(const Conditions& before, const Conditions& now);
+
+struct RunRow {
+  std::int64_t number = 0;
+  std::string added, created;  // RFC 3339, UTC: by the history's clock, by the run's
+  std::string title, suite, status;
+  Labels labels;
+  Conditions conditions;
+  std::string peakbench, schema_version;
+  std::int64_t cases = 0, ok_cases = 0;
+  std::int64_t stored_bytes = 0;  // the compressed record and parts
+};
+
+struct Filter {
+  std::string branch, suite, card;  // empty: any; `card`: a part of its name
+  std::string commit;               // a prefix
+  std::optional<std::int64_t> number;
+  bool good = false;  // passed, accepted, or not judged; and at least one case ok
+  std::int64_t limit = -1;
+};
+
+struct Series {
+  std::int64_t id = 0;
+  std::string case_id, card, device_options, model, strategy, device, dtype;
+  std::int64_t batch_size = 0;
+  std::optional<std::int64_t> sequence_length;
+  bool emulated = false;
+};
+
+struct Point {
+  std::int64_t run = 0;
+  std::string status;
+  std::optional<std::int64_t> allocated_bytes, requested_bytes, reserved_bytes, step_ns;
+  std::optional<double> samples_per_second, tokens_per_second;
+};
+
+struct Added {
+  std::int64_t number = 0;
+  bool is_new = true;
+  std::string note;  // a clock that went backwards, labels that were not taken; else empty
+};
+
+// The card that a case ran on, as its trend is called: the emulated card with its options, the
+// card's own name, or the processor's.
+std::string card_of(const result::CaseResult& result, const result::Run& run);
+
+class History {
+ public:
+  static constexpr int kWaitMs = 30'000;  // for other programs' locks
+  static History open_to_read(const std::string& path, int wait_ms = kWaitMs);
+  // Made where it is missing; an older version is brought up to this one's.
+  static History open_to_write(const std::string& path, int wait_ms = kWaitMs);
+
+  // In one transaction. A run that is there already (the same record, to the byte) stays one row.
+  // Throws ConfigError for a run that has not ended, and for a case named twice.
+  Added add(const result::Run& run, const std::vector<compare::CaseParts>& parts,
+            const Labels& labels);
+  void judge(std::int64_t number, const std::string& verdict, const std::string& note);
+  std::size_t remove(const std::vector<std::int64_t>& numbers);  // how many there were
+
+  std::vector<RunRow> runs(const Filter& filter) const;  // the newest first
+  RunRow run(std::int64_t number) const;                 // throws ConfigError: no such run
+  result::Run record(std::int64_t number) const;
+  std::string record_json(std::int64_t number) const;  // run.json, compact
+  std::vector<compare::CaseParts> parts(std::int64_t number) const;
+  std::vector<std::string> branches() const;
+  // `main` where there is one, else the branch of the newest run.
+  std::string default_branch() const;
+
+  // Cases with `text` in their id (or a pattern with * and ?), on cards with `card` in their name;
+  // by case id, then card.
+  std::vector<Series> series(const std::string& text = "", const std::string& card = "") const;
+  // In the order of adding; the last `limit` where it is not negative.
+  std::vector<Point> points(std::int64_t series, const std::string& branch,
+                            std::int64_t limit = -1) const;
+
+  // What a thorough look at the file finds, one line each; empty where it is sound.
+  std::vector<std::string> problems() const;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  History(std::string path, sqlite::Database database)
+      : path_(std::move(path)), database_(std::move(database)) {}
+  template <class Action>
+  auto guarded(Action action) const;
+
+  std::string path_;
+  sqlite::Database database_;
+};
+
+}  // namespace peakbench::history

@@ -1,0 +1,103 @@
+#include "reports/history/prune.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <ctime>
+#include <map>
+#include <regex>
+
+#include "reports/history/guard.h"
+#include "result/errors.h"
+
+namespace peakbench::history {
+namespace {
+
+using sqlite::Statement;
+
+bool is_good(const RunRow& run) {
+  const auto& verdict = run.labels.verdict;
+  return run.ok_cases > 0 && (verdict.empty() || verdict == "passed" || verdict == "accepted");
+}
+
+// What one branch and suite have kept so far.
+struct Kept {
+  std::int64_t seen = 0;
+  bool good = false;
+};
+
+}  // namespace
+
+std::vector<RunRow> to_prune(const std::vector<RunRow>& runs, const PruneRules& rules) {
+  std::map<std::pair<std::string, std::string>, Kept> kept;
+  std::vector<RunRow> going;
+  for (const auto& run : runs) {
+    auto& group = kept[{run.labels.branch, run.suite}];
+    const bool last_good = is_good(run) && !group.good;
+    group.good = group.good || is_good(run);
+    const bool newest = group.seen++ == 0;
+    if (newest || last_good) continue;
+    if (!rules.branch.empty() && run.labels.branch != rules.branch) continue;
+    if (rules.keep && group.seen <= *rules.keep) continue;
+    if (rules.older_than && run.created >= *rules.older_than) continue;
+    going.push_back(run);
+  }
+  return going;
+}
+
+std::string moment_before(const std::string& text, std::int64_t now) {
+  if (std::regex_match(text, std::regex("[0-9]{4}-[0-9]{2}-[0-9]{2}"))) return text + "T00:00:00Z";
+  std::int64_t count = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const std::string unit(rest, text.data() + text.size());
+  static const std::map<std::string, std::int64_t> days{{"d", 1}, {"w", 7}, {"y", 365}};
+  const auto found = days.find(unit);
+  if (error != std::errc() || count < 0 || count > 100'000 || found == days.end())
+    throw ConfigError(fmt::format(
+        "--older-than: expected a number of days, weeks or years like 90d, 12w or 2y, or a date "
+        "like 2026-01-31; got \"{}\"",
+        text));
+  const auto moment = static_cast<std::time_t>(now - count * found->second * 86'400);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(moment));
+}
+
+std::size_t History::remove(const std::vector<std::int64_t>& numbers) {
+  return guarded([&] {
+    std::size_t removed = 0;
+    {
+      Transaction transaction(database_);
+      for (const auto number : numbers) {
+        for (const char* statement :
+             {"DELETE FROM cases WHERE run = ?", "DELETE FROM records WHERE run = ?",
+              "DELETE FROM runs WHERE id = ?"}) {
+          Statement row(database_, statement);
+          row.bind(0, number);
+          row.run();
+        }
+        removed += static_cast<std::size_t>(database_.changes());
+      }
+      database_.execute(
+          "DELETE FROM series WHERE NOT EXISTS "
+          "(SELECT 1 FROM cases WHERE cases.series = series.id)");
+      transaction.commit();
+    }
+    database_.execute("PRAGMA incremental_vacuum");
+    return removed;
+  });
+}
+
+void History::judge(std::int64_t number, const std::string& verdict, const std::string& note) {
+  run(number);
+  guarded([&] {
+    Transaction transaction(database_);
+    Statement row(database_, "UPDATE runs SET verdict = ?, note = ? WHERE id = ?");
+    row.bind(0, verdict);
+    row.bind(1, note);
+    row.bind(2, number);
+    row.run();
+    transaction.commit();
+  });
+}
+
+}  // namespace peakbench::history

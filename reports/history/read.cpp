@@ -1,0 +1,155 @@
+// Runs read back: rows, records, parts.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "reports/history/guard.h"
+#include "reports/history/packed.h"
+#include "result/errors.h"
+
+namespace peakbench::history {
+namespace {
+
+using sqlite::Database;
+using sqlite::Statement;
+
+constexpr const char* kColumns =
+    "SELECT runs.id, added, created, title, suite, status, branch, commit_id, verdict, note, "
+    "libtorch, libtorch_git_version, libtorch_cuda, driver, steps, peakbench, schema_version, "
+    "cases, ok_cases, length(run_json) + coalesce(length(parts), 0) "
+    "FROM runs JOIN records ON records.run = runs.id";
+
+RunRow row_of(const Statement& row) {
+  RunRow run;
+  run.number = row.integer(0);
+  run.added = row.text(1);
+  run.created = row.text(2);
+  run.title = row.text(3);
+  run.suite = row.text(4);
+  run.status = row.text(5);
+  run.labels = {row.text(6), row.text(7), row.text(8), row.text(9)};
+  run.conditions = {row.text(10), row.text(11), row.text(12), row.text(13), row.integer(14)};
+  run.peakbench = row.text(15);
+  run.schema_version = row.text(16);
+  run.cases = row.integer(17);
+  run.ok_cases = row.integer(18);
+  run.stored_bytes = row.integer(19);
+  return run;
+}
+
+[[noreturn]] void no_such_run(const std::string& path, std::int64_t number) {
+  throw ConfigError(
+      fmt::format("{}: no run {}; `peakbench history list` shows those there are", path, number));
+}
+
+// One of the two compressed texts of a run. Empty where it has none.
+std::string stored_text(const std::string& path, const Database& database, std::int64_t number,
+                        const std::string& column) {
+  Statement row(database, "SELECT " + column + ", " + column + "_bytes FROM records WHERE run = ?");
+  row.bind(0, number);
+  if (!row.next()) no_such_run(path, number);
+  if (row.is_null(0)) return "";
+  try {
+    return unpack(row.blob(0), row.integer(1));
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format(
+        "{}: run {}: {}. Nothing was changed; `peakbench history export` saves the other runs, "
+        "`peakbench history prune --run {}` takes this one out",
+        path, number, error.what(), number));
+  }
+}
+
+nlohmann::json parsed(const std::string& path, std::int64_t number, const std::string& text) {
+  auto json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded())
+    throw ConfigError(fmt::format("{}: run {}: its record is damaged", path, number));
+  return json;
+}
+
+// Where-clauses and what is bound to them, in the same order.
+struct Clauses {
+  std::string text;
+  std::vector<std::string> values;
+
+  void add(const std::string& clause, const std::string& value) {
+    if (value.empty()) return;
+    text += (text.empty() ? " WHERE " : " AND ") + clause;
+    values.push_back(value);
+  }
+  void add(const std::string& clause) { text += (text.empty() ? " WHERE " : " AND ") + clause; }
+};
+
+Clauses where(const Filter& filter) {
+  Clauses conditions;
+  conditions.add("branch = ?", filter.branch);
+  conditions.add("suite = ?", filter.suite);
+  conditions.add("instr(commit_id, ?) = 1", filter.commit);
+  conditions.add(
+      "EXISTS (SELECT 1 FROM cases JOIN series ON series.id = cases.series "
+      "WHERE cases.run = runs.id AND instr(lower(card), lower(?)) > 0)",
+      filter.card);
+  if (filter.number) conditions.add("runs.id = " + std::to_string(*filter.number));
+  if (filter.good) conditions.add("verdict IN ('', 'passed', 'accepted') AND ok_cases > 0");
+  return conditions;
+}
+
+}  // namespace
+
+std::vector<RunRow> History::runs(const Filter& filter) const {
+  return guarded([&] {
+    const auto conditions = where(filter);
+    Statement rows(database_, kColumns + conditions.text + " ORDER BY runs.id DESC LIMIT " +
+                                  std::to_string(filter.limit));
+    int place = 0;
+    for (const auto& value : conditions.values) rows.bind(place++, value);
+    std::vector<RunRow> found;
+    while (rows.next()) found.push_back(row_of(rows));
+    return found;
+  });
+}
+
+RunRow History::run(std::int64_t number) const {
+  Filter filter;
+  filter.number = number;
+  const auto found = runs(filter);
+  if (found.empty()) no_such_run(path_, number);
+  return found.front();
+}
+
+std::string History::record_json(std::int64_t number) const {
+  return guarded([&] { return stored_text(path_, database_, number, "run_json"); });
+}
+
+result::Run History::record(std::int64_t number) const {
+  const auto json = parsed(path_, number, record_json(number));
+  try {
+    return result::run_from_json(json);
+  } catch (const RunFileError& error) {
+    throw ConfigError(fmt::format("{}: run {}: {}", path_, number, error.what()));
+  }
+}
+
+std::vector<compare::CaseParts> History::parts(std::int64_t number) const {
+  const auto text = guarded([&] { return stored_text(path_, database_, number, "parts"); });
+  if (text.empty()) return {};
+  return compare::parts_from_json(parsed(path_, number, text));
+}
+
+std::vector<std::string> History::branches() const {
+  return guarded([&] {
+    Statement rows(database_, "SELECT DISTINCT branch FROM runs ORDER BY branch");
+    std::vector<std::string> names;
+    while (rows.next()) names.push_back(rows.text(0));
+    return names;
+  });
+}
+
+std::string History::default_branch() const {
+  return guarded([&] {
+    Statement row(database_,
+                  "SELECT branch FROM runs ORDER BY branch = 'main' DESC, id DESC LIMIT 1");
+    return row.next() ? row.text(0) : std::string();
+  });
+}
+
+}  // namespace peakbench::history

@@ -1,0 +1,119 @@
+#include "reports/history/reference.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "result/errors.h"
+#include "result/nearest.h"
+
+namespace peakbench::history {
+namespace {
+
+constexpr const char* kScheme = "history:";
+constexpr const char* kGrammar =
+    "expected history:[BRANCH][@latest|@previous|@good|@NUMBER|@COMMIT][,suite=NAME][,card=TEXT]";
+constexpr std::size_t kMostDigits = 6;     // a longer row of digits is a commit
+constexpr std::size_t kLeastOfCommit = 4;  // as git wants it
+
+[[noreturn]] void fail(const std::string& text, const std::string& problem) {
+  throw ConfigError(fmt::format("{}: {}; {}", text, problem, kGrammar));
+}
+
+void read_which(const std::string& which, const std::string& text, Reference& reference) {
+  using Which = Reference::Which;
+  const bool digits = !which.empty() && which.find_first_not_of("0123456789") == std::string::npos;
+  if (which == "latest") {
+    reference.which = Which::kLatest;
+  } else if (which == "previous") {
+    reference.which = Which::kPrevious;
+  } else if (which == "good") {
+    reference.which = Which::kGood;
+  } else if (digits && which.size() <= kMostDigits) {
+    reference.which = Which::kNumber;
+    reference.number = std::stoll(which);
+  } else if (which.size() >= kLeastOfCommit) {
+    reference.which = Which::kCommit;
+    reference.commit = which;
+  } else {
+    fail(text, fmt::format("\"@{}\" is too short for a commit", which));
+  }
+}
+
+void read_option(const std::string& option, const std::string& text, Reference& reference) {
+  const auto equals = option.find('=');
+  const auto key = option.substr(0, equals);
+  const auto value = equals == std::string::npos ? "" : option.substr(equals + 1);
+  if (key != "suite" && key != "card")
+    fail(text, fmt::format("unknown key \"{}\"{}", key, suggestion(key, {"suite", "card"})));
+  if (value.empty()) fail(text, fmt::format("{} has no value", key));
+  (key == "suite" ? reference.suite : reference.card) = value;
+}
+
+Filter filter_of(const Reference& reference) {
+  Filter filter;
+  filter.branch = reference.branch;
+  filter.suite = reference.suite;
+  filter.card = reference.card;
+  filter.commit = reference.commit;
+  filter.good = reference.which == Reference::Which::kGood;
+  if (reference.which == Reference::Which::kNumber) filter.number = reference.number;
+  return filter;
+}
+
+void check_one_commit(const std::vector<RunRow>& found, const std::string& text) {
+  std::set<std::string> commits;
+  for (const auto& run : found) commits.insert(run.labels.commit);
+  if (commits.size() < 2) return;
+  throw ConfigError(fmt::format("{}: {} commits begin so ({}, {}, ...); write more of it", text,
+                                commits.size(), *commits.begin(), *std::next(commits.begin())));
+}
+
+[[noreturn]] void nothing_fits(const History& history, const Reference& reference,
+                               const std::string& text) {
+  const auto branches = history.branches();
+  if (branches.empty())
+    throw ConfigError(fmt::format("{}: {} holds no run yet; `peakbench history add RUN` adds one",
+                                  text, history.path()));
+  if (!reference.branch.empty() &&
+      std::find(branches.begin(), branches.end(), reference.branch) == branches.end())
+    throw ConfigError(fmt::format("{}: {} has no branch \"{}\"{}", text, history.path(),
+                                  reference.branch, suggestion(reference.branch, branches)));
+  throw ConfigError(
+      fmt::format("{}: no run of {} fits; `peakbench history list` shows those there are", text,
+                  history.path()));
+}
+
+}  // namespace
+
+std::optional<Reference> reference_from(const std::string& text) {
+  if (text.rfind(kScheme, 0) != 0) return std::nullopt;
+  auto rest = text.substr(std::string(kScheme).size());
+  Reference reference;
+  auto comma = rest.find(',');
+  const auto head = rest.substr(0, comma);
+  const auto at = head.rfind('@');
+  reference.branch = head.substr(0, at);
+  if (at != std::string::npos) read_which(head.substr(at + 1), text, reference);
+  while (comma != std::string::npos) {
+    const auto next = rest.find(',', comma + 1);
+    read_option(rest.substr(comma + 1, next == std::string::npos ? next : next - comma - 1), text,
+                reference);
+    comma = next;
+  }
+  return reference;
+}
+
+RunRow find_run(const History& history, const Reference& reference, const std::string& text) {
+  auto filter = filter_of(reference);
+  const bool commit = reference.which == Reference::Which::kCommit;
+  filter.limit = commit ? -1 : 2;
+  const auto found = history.runs(filter);
+  const std::size_t place = reference.which == Reference::Which::kPrevious ? 1 : 0;
+  if (found.size() <= place) nothing_fits(history, reference, text);
+  if (commit) check_one_commit(found, text);
+  return found[place];
+}
+
+}  // namespace peakbench::history

@@ -1,0 +1,126 @@
+#include "reports/history/schema.h"
+
+#include <array>
+#include <string>
+
+namespace peakbench::history {
+namespace {
+
+using sqlite::Database;
+using sqlite::Statement;
+
+// What is asked often is a column; the whole record lies beside it, compressed (records). A series
+// is what a trend joins: one case on one card with one set of device options. The primary key of
+// `cases` keeps a series' points together in the order of adding, so that a trend reads one stretch
+// of the file.
+constexpr const char* kFirst = R"sql(
+CREATE TABLE runs (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  added TEXT NOT NULL,
+  created TEXT NOT NULL,
+  title TEXT NOT NULL,
+  suite TEXT NOT NULL,
+  status TEXT NOT NULL,
+  branch TEXT NOT NULL,
+  commit_id TEXT NOT NULL,
+  libtorch TEXT NOT NULL,
+  libtorch_git_version TEXT NOT NULL,
+  libtorch_cuda TEXT NOT NULL,
+  driver TEXT NOT NULL,
+  steps INTEGER NOT NULL,
+  peakbench TEXT NOT NULL,
+  schema_version TEXT NOT NULL,
+  cases INTEGER NOT NULL,
+  ok_cases INTEGER NOT NULL,
+  checksum INTEGER NOT NULL
+);
+CREATE INDEX runs_by_branch ON runs (branch, id);
+CREATE INDEX runs_by_commit ON runs (commit_id);
+CREATE INDEX runs_by_checksum ON runs (checksum);
+CREATE TABLE series (
+  id INTEGER PRIMARY KEY,
+  case_id TEXT NOT NULL,
+  card TEXT NOT NULL,
+  device_options TEXT NOT NULL,
+  model TEXT NOT NULL,
+  strategy TEXT NOT NULL,
+  device TEXT NOT NULL,
+  dtype TEXT NOT NULL,
+  batch_size INTEGER NOT NULL,
+  sequence_length INTEGER,
+  emulated INTEGER NOT NULL,
+  UNIQUE (case_id, card, device_options)
+);
+CREATE TABLE cases (
+  series INTEGER NOT NULL,
+  run INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  peak_allocated_bytes INTEGER,
+  peak_requested_bytes INTEGER,
+  peak_reserved_bytes INTEGER,
+  peak_phase TEXT,
+  step_ns INTEGER,
+  samples_per_second REAL,
+  tokens_per_second REAL,
+  PRIMARY KEY (series, run)
+) WITHOUT ROWID;
+CREATE INDEX cases_by_run ON cases (run);
+CREATE TABLE records (
+  run INTEGER PRIMARY KEY,
+  run_json BLOB NOT NULL,
+  run_json_bytes INTEGER NOT NULL,
+  parts BLOB,
+  parts_bytes INTEGER
+);
+)sql";
+
+constexpr const char* kSecond = R"sql(
+ALTER TABLE runs ADD COLUMN verdict TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT '';
+)sql";
+
+constexpr std::array<const char*, kHistoryVersion> kMigrations{kFirst, kSecond};
+
+// For people's own questions: every point with everything known of it, and the same beside its
+// predecessor in the series and branch.
+constexpr const char* kViews = R"sql(
+DROP VIEW IF EXISTS changes;
+DROP VIEW IF EXISTS results;
+CREATE VIEW results AS
+SELECT runs.id AS run, runs.created, runs.added, runs.branch, runs.commit_id, runs.suite,
+  runs.verdict, series.case_id, series.card, series.model, series.strategy, series.device,
+  series.device_options, series.dtype, series.batch_size, series.sequence_length, series.emulated,
+  cases.status, cases.peak_allocated_bytes, cases.peak_requested_bytes, cases.peak_reserved_bytes,
+  cases.peak_phase, cases.step_ns, cases.samples_per_second, cases.tokens_per_second,
+  runs.libtorch, runs.libtorch_cuda, runs.driver, runs.peakbench, cases.series
+FROM cases JOIN runs ON runs.id = cases.run JOIN series ON series.id = cases.series;
+CREATE VIEW changes AS
+SELECT *,
+  peak_allocated_bytes - lag(peak_allocated_bytes) OVER before AS allocated_change_bytes,
+  peak_requested_bytes - lag(peak_requested_bytes) OVER before AS requested_change_bytes,
+  step_ns * 1.0 / lag(step_ns) OVER before - 1 AS step_change,
+  lag(commit_id) OVER before AS previous_commit_id
+FROM results
+WINDOW before AS (PARTITION BY series, branch ORDER BY run);
+)sql";
+
+std::int64_t pragma(const Database& database, const char* name) {
+  Statement statement(database, std::string("PRAGMA ") + name);
+  return statement.next() ? statement.integer(0) : 0;
+}
+
+}  // namespace
+
+std::int64_t version_of(const Database& database) { return pragma(database, "user_version"); }
+
+std::int64_t application_of(const Database& database) { return pragma(database, "application_id"); }
+
+void migrate(Database& database, std::int64_t version) {
+  for (auto from = version_of(database); from < version; ++from)
+    database.execute(kMigrations.at(static_cast<std::size_t>(from)));
+  if (version == kHistoryVersion) database.execute(kViews);
+  database.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
+  database.execute("PRAGMA user_version = " + std::to_string(version));
+}
+
+}  // namespace peakbench::history

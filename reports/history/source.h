@@ -1,0 +1,38 @@
+// One run to compare, wherever it is: a folder, a run.json, or a run of the history.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/compare/parts.h"
+#include "result/run.h"
+
+namespace peakbench::history {
+
+struct Source {
+  result::Run run;
+  std::vector<compare::CaseParts> parts;  // of the cases whose trace was at hand, then or now
+  std::string folder;                     // where traces are; "" = none at hand
+  std::string label;                      // "results/new", "main@latest (run 12, 3f9c2d1)"
+};
+
+inline constexpr const char* kHistoryVariable = "PEAKBENCH_HISTORY";
+inline constexpr const char* kDefaultHistoryFile = "peakbench-history.sqlite";
+
+// `asked` (from --history), or $PEAKBENCH_HISTORY, or the default in the working folder.
+std::string history_file(const std::string& asked);
+
+// `reference` is a run folder, a run.json, or
+//
+//   history:[BRANCH][@WHICH][,suite=NAME][,card=TEXT]
+//
+// BRANCH: all where left out. WHICH: `latest` (default), `previous` (the one before), `good` (the
+// last that a gate passed, that was accepted, or that nobody judged), the number of a run
+// (`peakbench history list` shows it), or a commit (from four characters on; the last run of it).
+// `suite`, `card`: only runs of that suite, with a case on a card with that text in its name.
+//
+// Throws ConfigError: nothing fits (what there is, is said), several commits fit, the history
+// cannot be read.
+Source read_source(const std::string& reference, const std::string& history_file);
+
+}  // namespace peakbench::history

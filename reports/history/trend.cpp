@@ -1,0 +1,134 @@
+#include "reports/history/trend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/history/guard.h"
+#include "result/errors.h"
+#include "result/nearest.h"
+
+namespace peakbench::history {
+namespace {
+
+using sqlite::Statement;
+
+void note(std::string& text, const char* what, const std::string& before, const std::string& now) {
+  if (before == now) return;
+  const auto named = [](const std::string& value) { return value.empty() ? "unknown" : value; };
+  text += fmt::format("{}{} {} → {}", text.empty() ? "" : "; ", what, named(before), named(now));
+}
+
+// A part of an id, or the whole as a pattern where it has * or ?.
+std::string pattern_of(const std::string& text) {
+  const bool pattern = text.find_first_of("*?") != std::string::npos;
+  std::string escaped;
+  for (const char c : text) escaped += c == '[' ? std::string("[[]") : std::string(1, c);
+  return pattern ? escaped : "*" + escaped + "*";
+}
+
+}  // namespace
+
+std::string difference(const Conditions& before, const Conditions& now) {
+  std::string text;
+  note(text, "LibTorch", before.libtorch, now.libtorch);
+  if (before.libtorch == now.libtorch)
+    note(text, "LibTorch's revision", before.libtorch_git_version.substr(0, 12),
+         now.libtorch_git_version.substr(0, 12));
+  note(text, "LibTorch's CUDA", before.libtorch_cuda, now.libtorch_cuda);
+  note(text, "driver", before.driver, now.driver);
+  note(text, "steps", std::to_string(before.steps), std::to_string(now.steps));
+  return text;
+}
+
+std::vector<Series> History::series(const std::string& text, const std::string& card) const {
+  return guarded([&] {
+    Statement rows(database_,
+                   "SELECT id, case_id, card, device_options, model, strategy, device, dtype, "
+                   "batch_size, sequence_length, emulated FROM series WHERE case_id GLOB ? "
+                   "AND instr(lower(card), lower(?)) > 0 ORDER BY case_id, card, device_options");
+    const auto pattern = pattern_of(text);
+    rows.bind(0, pattern);
+    rows.bind(1, card);
+    std::vector<Series> found;
+    while (rows.next())
+      found.push_back({rows.integer(0), rows.text(1), rows.text(2), rows.text(3), rows.text(4),
+                       rows.text(5), rows.text(6), rows.text(7), rows.integer(8),
+                       rows.maybe_integer(9), rows.integer(10) != 0});
+    return found;
+  });
+}
+
+std::vector<Point> History::points(std::int64_t series, const std::string& branch,
+                                   std::int64_t limit) const {
+  return guarded([&] {
+    Statement rows(database_,
+                   "SELECT run, cases.status, peak_allocated_bytes, peak_requested_bytes, "
+                   "peak_reserved_bytes, step_ns, samples_per_second, tokens_per_second "
+                   "FROM cases JOIN runs ON runs.id = cases.run "
+                   "WHERE series = ? AND branch = ? ORDER BY run DESC LIMIT ?");
+    rows.bind(0, series);
+    rows.bind(1, branch);
+    rows.bind(2, limit);
+    std::vector<Point> found;
+    while (rows.next())
+      found.push_back({rows.integer(0), rows.text(1), rows.maybe_integer(2), rows.maybe_integer(3),
+                       rows.maybe_integer(4), rows.maybe_integer(5), rows.maybe_number(6),
+                       rows.maybe_number(7)});
+    std::reverse(found.begin(), found.end());
+    return found;
+  });
+}
+
+Metric metric_from(const std::string& name) {
+  static const std::map<std::string, Metric> metrics{{"allocated", Metric::kAllocated},
+                                                     {"requested", Metric::kRequested},
+                                                     {"reserved", Metric::kReserved},
+                                                     {"step", Metric::kStep}};
+  const auto found = metrics.find(name);
+  if (found == metrics.end())
+    throw ConfigError(
+        fmt::format("no metric \"{}\"{}", name,
+                    suggestion(name, {"allocated", "requested", "reserved", "step"})));
+  return found->second;
+}
+
+std::optional<std::int64_t> figure(const Point& point, Metric metric) {
+  switch (metric) {
+    case Metric::kAllocated:
+      return point.allocated_bytes;
+    case Metric::kRequested:
+      return point.requested_bytes;
+    case Metric::kReserved:
+      return point.reserved_bytes;
+    case Metric::kStep:
+      return point.step_ns;
+  }
+  return std::nullopt;
+}
+
+void Runs::keep(const RunRow& run) { rows_.try_emplace(run.number, run); }
+
+const RunRow& Runs::at(std::int64_t number) {
+  auto found = rows_.find(number);
+  if (found == rows_.end()) found = rows_.emplace(number, history_.run(number)).first;
+  return found->second;
+}
+
+std::vector<TrendPoint> trend_of(const History& history, Runs& runs, const Series& series,
+                                 const std::string& branch, std::int64_t limit) {
+  std::vector<TrendPoint> trend;
+  for (auto& point : history.points(series.id, branch, limit)) {
+    TrendPoint next{std::move(point), nullptr, "", false};
+    next.run = &runs.at(next.point.run);
+    if (!trend.empty()) {
+      const auto& before = *trend.back().run;
+      next.break_reason = difference(before.conditions, next.run->conditions);
+      next.clock_back = next.run->created < before.created;
+    }
+    trend.push_back(std::move(next));
+  }
+  return trend;
+}
+
+}  // namespace peakbench::history

@@ -1,0 +1,44 @@
+// A series over time, each point beside the one before it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reports/history/history.h"
+
+namespace peakbench::history {
+
+enum class Metric { kAllocated, kRequested, kReserved, kStep };
+// "allocated", "requested", "reserved", "step". Throws ConfigError for another.
+Metric metric_from(const std::string& name);
+
+std::optional<std::int64_t> figure(const Point& point, Metric metric);  // bytes, or nanoseconds
+
+struct TrendPoint {
+  Point point;
+  const RunRow* run = nullptr;  // held by the Runs that the trend was made with
+  // Against the point before: what makes both incomparable ("" where they may be joined by a line),
+  // and whether the run's clock says that it came earlier.
+  std::string break_reason;
+  bool clock_back = false;
+};
+
+// Rows of runs, read once.
+class Runs {
+ public:
+  explicit Runs(const History& history) : history_(history) {}
+  void keep(const RunRow& run);  // one that was read already
+  const RunRow& at(std::int64_t number);
+
+ private:
+  const History& history_;
+  std::map<std::int64_t, RunRow> rows_;
+};
+
+// In the order of adding; the last `limit` where it is not negative.
+std::vector<TrendPoint> trend_of(const History& history, Runs& runs, const Series& series,
+                                 const std::string& branch, std::int64_t limit = -1);
+
+}  // namespace peakbench::history

@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/report.h"
+#include "reports/site/fields.h"
+#include "reports/site/folder.h"
+#include "reports/site/names.h"
+#include "reports/site/views.h"
+#include "reports/template.h"
+#include "result/errors.h"
+
+namespace peakbench::site {
+namespace {
+
+using history::History;
+using history::RunRow;
+using nlohmann::json;
+using reports::Escape;
+using reports::Templates;
+
+Contents contents_of(const History& history, const Options& options) {
+  Contents contents;
+  contents.title = options.title.empty() ? "Peakbench" : options.title;
+  contents.branch = options.branch.empty() ? history.default_branch() : options.branch;
+  contents.runs = history.runs({});
+  std::map<std::string, std::string> newest;  // branch -> created
+  for (std::size_t place = contents.runs.size(); place-- > 0;) {
+    const auto& run = contents.runs[place];
+    contents.places[run.number] = place;
+    auto& before = newest[run.labels.branch];
+    if (run.created < before) contents.clocks_back.insert(run.number);
+    before = run.created;
+  }
+  for (const auto& run : contents.runs)
+    if (run.labels.branch == contents.branch &&
+        static_cast<std::int64_t>(contents.reports.size()) < options.reports)
+      contents.reports.insert(run.number);
+  return contents;
+}
+
+[[noreturn]] void nothing_to_publish(const History& history, const std::string& branch) {
+  const auto branches = history.branches();
+  if (branches.empty())
+    throw ConfigError(
+        fmt::format("{}: it holds no run yet: there is nothing to publish; `peakbench history add "
+                    "RUN` adds one",
+                    history.path()));
+  throw ConfigError(fmt::format("{}: no run on branch \"{}\"; there are: {}", history.path(),
+                                branch, fmt::join(branches, ", ")));
+}
+
+// Everything that pages are made of; they are made one at a time.
+class Site {
+ public:
+  Site(const History& history, const Options& options)
+      : history_(history),
+        options_(options),
+        templates_(options.template_directory, options.builtin_template_directory),
+        contents_(contents_of(history, options)),
+        runs_(history) {
+    for (const auto& run : contents_.runs) runs_.keep(run);
+    read_recent();
+    if (recent_.empty()) nothing_to_publish(history, contents_.branch);
+  }
+
+  std::vector<Page> pages() {
+    std::vector<Page> pages{{"style.css", [this] { return style(); }},
+                            {"index.html", [this] {
+                               return page("index", index_view(contents_, recent_), index_fields());
+                             }}};
+    for (const auto& series : contents_.series)
+      pages.push_back({trend_page(series), [this, &series] {
+                         const auto trend = trend_of(history_, runs_, series, contents_.branch);
+                         return page("trend", trend_view(contents_, series, trend), trend_fields());
+                       }});
+    for (std::size_t number = 1; number <= runs_pages(contents_); ++number)
+      pages.push_back({runs_page(number), [this, number] {
+                         return page("runs", runs_view(contents_, number), runs_fields());
+                       }});
+    for (const auto run : contents_.reports)
+      pages.push_back({report_page(run), [this, run] { return report(run); }});
+    return pages;
+  }
+
+  // Errors of templates are found before the first page is written.
+  void check_templates() const {
+    page("index", json::object(), index_fields());
+    page("trend", json::object(), trend_fields());
+    page("runs", json::object(), runs_fields());
+    style();
+  }
+
+ private:
+  void read_recent() {
+    for (auto& series : history_.series()) {
+      auto trend = trend_of(history_, runs_, series, contents_.branch,
+                            static_cast<std::int64_t>(kSparkPoints));
+      if (trend.empty()) continue;
+      contents_.series.push_back(std::move(series));
+      recent_.push_back(std::move(trend));
+    }
+  }
+
+  std::string page(const std::string& name, const json& view, const reports::Field& fields) const {
+    return templates_.render("site/" + name + ".html.mustache", complete(view, fields), fields,
+                             Escape::kHtml);
+  }
+
+  // The reports' own looks, and what the site adds to them.
+  std::string style() const {
+    const auto text = [&](const char* name) {
+      return templates_.render(name, json::object(), index_fields(), Escape::kHtml);
+    };
+    return text("html/style.css") + text("site/site.css");
+  }
+
+  std::string report(std::int64_t run) const {
+    reports::ReportOptions options;
+    options.formats = {"html"};
+    options.template_directory = options_.template_directory;
+    options.builtin_template_directory = options_.builtin_template_directory;
+    options.charts = false;  // there are no traces to draw
+    return reports::render({history_.record(run)}, {""}, options).at("index.html");
+  }
+
+  const History& history_;
+  const Options& options_;
+  Templates templates_;
+  Contents contents_;
+  history::Runs runs_;
+  std::vector<Trend> recent_;
+};
+
+}  // namespace
+
+Published publish(const History& history, const Options& options) {
+  Site site(history, options);
+  site.check_templates();
+  return write_pages(options.output_directory, site.pages());
+}
+
+}  // namespace peakbench::site

@@ -1,0 +1,109 @@
+// Runs: one line each, and the pages of their list.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/format.h"
+#include "reports/site/names.h"
+#include "reports/site/views.h"
+#include "reports/text.h"
+
+namespace peakbench::site {
+namespace {
+
+using history::RunRow;
+using nlohmann::json;
+using reports::grouped;
+using reports::printable;
+
+constexpr std::size_t kCommitShown = 12;
+
+std::string count_text(std::size_t count) { return grouped(static_cast<std::int64_t>(count)); }
+
+std::string verdict_label(const std::string& verdict) {
+  if (verdict == "passed") return "passed";
+  if (verdict == "regressed") return "worse";
+  if (verdict == "failed") return "failed";
+  if (verdict == "accepted") return "accepted";
+  return verdict;
+}
+
+}  // namespace
+
+json site_view(const Contents& contents, const std::string& root) {
+  const auto on_branch =
+      std::count_if(contents.runs.begin(), contents.runs.end(),
+                    [&](const RunRow& run) { return run.labels.branch == contents.branch; });
+  const auto newest =
+      std::find_if(contents.runs.begin(), contents.runs.end(),
+                   [&](const RunRow& run) { return run.labels.branch == contents.branch; });
+  return {{"title", printable(contents.title)},
+          {"branch", contents.branch.empty() ? "(no branch)" : printable(contents.branch)},
+          {"root", root},
+          {"run_count", count_text(contents.runs.size())},
+          {"branch_run_count", grouped(on_branch)},
+          {"trend_count", count_text(contents.series.size())},
+          {"report_count", count_text(contents.reports.size())},
+          {"newest", printable(reports::date_for_people(newest->created))},
+          {"newest_iso", printable(newest->created)},
+          {"comparison", contents.comparison}};
+}
+
+LinkTo run_link(const Contents& contents, const std::string& root) {
+  return [&contents, root](std::int64_t run) {
+    if (contents.reports.count(run) != 0) return root + report_page(run);
+    const auto found = contents.places.find(run);
+    const auto page = found == contents.places.end() ? 1 : found->second / kRunsPerPage + 1;
+    return root + runs_page(page) + "#" + run_anchor(run);
+  };
+}
+
+json run_view(const Contents& contents, const RunRow& run, const std::string& root) {
+  const auto& verdict = run.labels.verdict;
+  return {{"number", std::to_string(run.number)},
+          {"anchor", run_anchor(run.number)},
+          {"href", run_link(contents, root)(run.number)},
+          {"has_report", contents.reports.count(run.number) != 0},
+          {"created", printable(reports::date_for_people(run.created))},
+          {"created_iso", printable(run.created)},
+          {"branch", printable(run.labels.branch)},
+          {"commit", printable(run.labels.commit.substr(0, kCommitShown))},
+          {"commit_full", printable(run.labels.commit)},
+          {"verdict", verdict},
+          {"verdict_label", printable(verdict_label(verdict))},
+          {"bad", verdict == "regressed" || verdict == "failed"},
+          {"good", verdict == "passed" || verdict == "accepted"},
+          {"note", printable(run.labels.note)},
+          {"title", printable(run.title)},
+          {"suite", printable(run.suite)},
+          {"cases", grouped(run.cases)},
+          {"ok", grouped(run.ok_cases)},
+          {"some_failed", run.ok_cases != run.cases},
+          {"status", run.status == "complete" ? "" : printable(run.status)},
+          {"libtorch", printable(run.conditions.libtorch)},
+          {"driver", printable(run.conditions.driver)},
+          {"clock_back", contents.clocks_back.count(run.number) != 0}};
+}
+
+std::size_t runs_pages(const Contents& contents) {
+  return (contents.runs.size() + kRunsPerPage - 1) / kRunsPerPage;
+}
+
+json runs_view(const Contents& contents, std::size_t page) {
+  const std::string root = "../";
+  json rows = json::array(), pages = json::array();
+  const std::size_t end = std::min(contents.runs.size(), page * kRunsPerPage);
+  for (std::size_t place = (page - 1) * kRunsPerPage; place < end; ++place)
+    rows.push_back(run_view(contents, contents.runs[place], root));
+  for (std::size_t number = 1; number <= runs_pages(contents); ++number)
+    pages.push_back({{"number", std::to_string(number)},
+                     {"href", root + runs_page(number)},
+                     {"here", number == page}});
+  return {{"site", site_view(contents, root)},
+          {"runs", rows},
+          {"several_pages", pages.size() > 1},
+          {"pages", pages},
+          {"page", std::to_string(page)}};
+}
+
+}  // namespace peakbench::site

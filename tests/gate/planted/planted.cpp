@@ -1,0 +1,87 @@
+// A change to be caught. The library is built twice under the same ids: as it was before a change
+// (PEAKBENCH_PLANTED 0), when both strategies do nothing, and after it (PEAKBENCH_PLANTED 1).
+#include <ATen/ATen.h>
+
+#include <chrono>
+
+#include "peakbench/observer.h"
+#include "peakbench/plugin.h"
+
+namespace peakbench {
+namespace {
+
+constexpr bool kPlanted = PEAKBENCH_PLANTED != 0;
+
+// Keeps a tensor made in the first block alive until the next step makes another: across every
+// phase's peak.
+class KeepsBytes : public BlockWrapper {
+ public:
+  explicit KeepsBytes(std::shared_ptr<torch::nn::Module> block) : block_(std::move(block)) {}
+
+  at::Tensor run(std::size_t index, std::size_t count, const BlockFunction& block,
+                 const std::vector<at::Tensor>& inputs) override {
+    if (index == 0 && kPlanted) {
+      kept_.reset();
+      const ModuleScope scope(*block_);
+      kept_ = at::empty({1}, inputs.at(0).options().dtype(at::kByte).requires_grad(false));
+    }
+    return block(inputs);
+  }
+
+ private:
+  std::shared_ptr<torch::nn::Module> block_;
+  at::Tensor kept_;
+};
+
+class PlantedBytes : public Strategy {
+ public:
+  void apply(Recipe& recipe, Model& model) override {
+    recipe.block_wrappers.emplace_back(BlockPlace::kOffload,
+                                       std::make_shared<KeepsBytes>(first_block(model.module())));
+  }
+
+ private:
+  // `encoder.layers.encoder_layer_0`, `model.layers.0`.
+  static std::shared_ptr<torch::nn::Module> first_block(torch::nn::Module& root) {
+    for (const auto& module : root.named_modules("", false)) {
+      const auto& path = module.key();
+      if (path.ends_with("layer_0") || path.ends_with(".0")) return module.value();
+    }
+    throw Unsupported("the model has no first block");
+  }
+};
+
+// Busy for a twentieth of the time that the last step took without it.
+class Delay : public StepContext {
+ public:
+  std::shared_ptr<void> enter() override {
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    if (kPlanted && last_end_ != Clock::time_point{}) {
+      const auto until = begin + (begin - last_end_) / 20;
+      while (Clock::now() < until) continue;
+    }
+    last_end_ = Clock::now();
+    return nullptr;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_end_{};
+};
+
+class PlantedDelay : public Strategy {
+ public:
+  void apply(Recipe& recipe, Model& model) override {
+    recipe.step_contexts.push_back(std::make_shared<Delay>());
+  }
+};
+
+std::unique_ptr<Strategy> make(const StrategyContext& context) {
+  if (context.id == "planted-delay") return std::make_unique<PlantedDelay>();
+  return std::make_unique<PlantedBytes>();
+}
+
+}  // namespace
+}  // namespace peakbench
+
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::make)

@@ -1,0 +1,403 @@
+// Comparison and gate on tiny runs and traces with known answers.
+#include "reports/compare/compare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "reports/gate/gate.h"
+#include "result/errors.h"
+#include "support/fake_runs.h"
+
+namespace peakbench {
+namespace {
+
+using compare::CaseState;
+using compare::Source;
+using compare::Verdict;
+using testing::fake_case;
+using testing::FakeRun;
+using ::testing::HasSubstr;
+
+constexpr const char* kId = "tiny/baseline/emulated:h100-80gb/fp32/b1";
+
+compare::Comparison compared(const FakeRun& base, const FakeRun& now,
+                             const compare::Policy& policy = {}) {
+  return compare::compare(base.source(), now.source(), policy);
+}
+
+template <typename Call>
+std::string error_of(Call call) {
+  try {
+    call();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "(no error)";
+}
+
+const compare::Measure& measure(const compare::CaseComparison& one, const std::string& where,
+                                const std::string& figure) {
+  for (const auto& found : one.measures)
+    if (found.where == where && found.figure == figure && found.space.empty()) return found;
+  throw std::out_of_range(where + " " + figure);
+}
+
+// ---- parts ----
+
+TEST(Parts, SumToEachPhasesPeak) {
+  const auto trace = testing::tiny_trace(true);
+  const auto memory = trace::summarise(trace);
+  std::map<std::string, std::int64_t> sums;
+  for (const auto& part : compare::parts_of(trace)) sums[part.phase] += part.block_bytes;
+  ASSERT_EQ(sums.size(), memory.phases.size());
+  for (const auto& [phase, peak] : memory.phases)
+    EXPECT_EQ(sums[phase], peak.peak_allocated_bytes) << phase;
+}
+
+TEST(Parts, KnowWhereTheBytesCameFrom) {
+  std::vector<compare::Part> of_forward;
+  for (const auto& part : compare::parts_of(testing::tiny_trace(true)))
+    if (part.phase == "forward") of_forward.push_back(part);
+  const compare::Part kept{"forward",     "forward", "activation", "encoder.layers.0",
+                           "aten::empty", 1,         512};
+  EXPECT_THAT(of_forward, ::testing::Contains(kept));
+}
+
+TEST(Parts, ComeBackFromJson) {
+  const std::vector<compare::CaseParts> cases{{kId, compare::parts_of(testing::tiny_trace(true))},
+                                              {"other", {}}};
+  EXPECT_EQ(compare::parts_from_json(compare::to_json(cases)), cases);
+  auto wrong = compare::to_json(cases);
+  wrong["cases"][0]["parts"][0][2] = 999;
+  EXPECT_THAT(error_of([&] { compare::parts_from_json(wrong); }),
+              HasSubstr("/cases/0/parts/0/2: expected an index in words, got 999"));
+  wrong["cases"][0]["parts"][0] = {1, 2};
+  EXPECT_THAT(error_of([&] { compare::parts_from_json(wrong); }), HasSubstr("seven numbers"));
+}
+
+TEST(Parts, TraceWithoutStepsHasOnlyItsBuild) {
+  trace::FakeTrace fake("cuda:0");
+  fake.named(trace::Role::kParameter, "weight").alloc(100, 512);
+  const auto parts = compare::parts_of(fake.trace());
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].phase, "build");
+  EXPECT_EQ(parts[0].module, "(root)");
+}
+
+// ---- memory ----
+
+TEST(Compare, SameCodeTwiceIsTheSame) {
+  const FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(false));
+  const auto found = compared(base, now);
+  ASSERT_EQ(found.cases.size(), 1U);
+  EXPECT_EQ(found.cases[0].state, CaseState::kCompared);
+  EXPECT_EQ(found.cases[0].memory, Verdict::kSame);
+  EXPECT_TRUE(found.cases[0].growth.empty());
+  EXPECT_EQ(gate::decide(found).exit_code(), 0);
+}
+
+// The one extra byte: +1 asked for, +512 allocated, named.
+TEST(Compare, OneByteKeptAliveIsNamed) {
+  const FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(true));
+  const auto found = compared(base, now);
+  const auto& one = found.cases.at(0);
+  EXPECT_EQ(one.memory, Verdict::kWorse);
+  for (const char* where : {"peak", "forward", "backward", "optimizer_step"}) {
+    const auto& requested = measure(one, where, "requested");
+    const auto& allocated = measure(one, where, "allocated");
+    EXPECT_EQ(requested.now - requested.base, 1) << where;
+    EXPECT_EQ(allocated.now - allocated.base, 512) << where;
+    EXPECT_EQ(allocated.verdict, Verdict::kWorse) << where;
+  }
+  EXPECT_EQ(measure(one, "build", "allocated").verdict, Verdict::kSame);
+  ASSERT_EQ(one.growth.size(), 3U);
+  for (const auto& growth : one.growth) {
+    ASSERT_EQ(growth.parts.size(), 1U) << growth.phase;
+    EXPECT_EQ(growth.block_bytes, 512);
+    EXPECT_EQ(growth.requested_bytes, 1);
+    EXPECT_EQ(growth.parts[0].category, "activation");
+    EXPECT_EQ(growth.parts[0].allocated_in, "forward");
+    EXPECT_EQ(growth.parts[0].module, "encoder.layers.0");
+    EXPECT_EQ(growth.parts[0].op, "aten::empty");
+    ASSERT_EQ(growth.appeared.size(), 1U);
+    EXPECT_EQ(growth.appeared[0].count, 1);
+    EXPECT_EQ(growth.appeared[0].requested_bytes, 1);
+  }
+  const auto decision = gate::decide(found);
+  EXPECT_EQ(decision.exit_code(), 4);
+  ASSERT_EQ(decision.findings.size(), 1U);
+  EXPECT_THAT(decision.findings[0].details,
+              ::testing::Contains("forward: +1 byte asked for, +512 bytes allocated: activation, "
+                                  "allocated in forward, in encoder.layers.0, by aten::empty"));
+  // The other way round the byte is saved.
+  const auto back = compared(now, base);
+  EXPECT_EQ(back.cases.at(0).memory, Verdict::kBetter);
+  EXPECT_EQ(gate::decide(back).exit_code(), 0);
+}
+
+TEST(Compare, PartsFromAHistoryNameItToo) {
+  const FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(true));
+  auto old = base.source();
+  old.parts = {{kId, compare::parts_of(testing::tiny_trace(false))}};
+  old.folder.clear();
+  old.label = "history:main@latest";
+  const auto found = compare::compare(old, now.source(), {});
+  ASSERT_EQ(found.cases.at(0).growth.size(), 3U);
+  EXPECT_EQ(found.cases[0].growth[0].parts.at(0).module, "encoder.layers.0");
+  EXPECT_TRUE(found.cases[0].growth[0].appeared.empty());
+}
+
+TEST(Compare, MissingBrokenAndForeignTracesAreSaid) {
+  const FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(true));
+  const auto path =
+      std::filesystem::path(now.source().folder) / now.source().run.cases[0].ranks[0].trace;
+  std::filesystem::copy_file(
+      std::filesystem::path(base.source().folder) / base.source().run.cases[0].ranks[0].trace, path,
+      std::filesystem::copy_options::overwrite_existing);
+  auto one = compared(base, now).cases.at(0);
+  EXPECT_THAT(one.growth_note, HasSubstr("it is of another run"));
+  EXPECT_TRUE(one.growth.empty());
+  std::ofstream(path, std::ios::trunc) << "SQLite format 3, no more";
+  one = compared(base, now).cases.at(0);
+  EXPECT_THAT(one.growth_note, HasSubstr(path.string()));
+  std::filesystem::remove(path);
+  one = compared(base, now).cases.at(0);
+  EXPECT_EQ(one.growth_note, now.source().label + " has no trace of this case");
+  EXPECT_EQ(one.memory, Verdict::kWorse) << "what is in run.json is judged all the same";
+}
+
+TEST(Compare, ToleranceIsBytesOrAPart) {
+  const FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(true));
+  compare::Policy policy;
+  result::set_gate(policy, "requested", "1", "test");
+  result::set_gate(policy, "allocated", "511", "test");
+  EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Verdict::kWorse);
+  result::set_gate(policy, "allocated", "512", "test");
+  EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Verdict::kSame);
+  policy.allocated = {0, 0.5};
+  EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Verdict::kSame);
+}
+
+TEST(Compare, ReservedHasATolerance) {
+  auto base = testing::plain_source("base", {fake_case(kId, 1000)});
+  auto now = testing::plain_source("new", {fake_case(kId, 1000)});
+  base.run.cases[0].memory->peak_reserved_bytes = 1000;
+  now.run.cases[0].memory->peak_reserved_bytes = 1020;
+  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Verdict::kSame);
+  now.run.cases[0].memory->peak_reserved_bytes = 1021;
+  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Verdict::kWorse);
+  base.run.cases[0].memory->peak_reserved_bytes.reset();
+  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Verdict::kSame);
+}
+
+TEST(Compare, OtherSpacesCountToo) {
+  auto base = testing::plain_source("base", {fake_case(kId, 1000)});
+  auto now = base;
+  now.label = "new";
+  base.run.cases[0].memory->spaces["pinned"] = {100, 100, {}};
+  now.run.cases[0].memory->spaces["pinned"] = {101, 101, {}};
+  const auto found = compare::compare(base, now, {});
+  EXPECT_EQ(found.cases.at(0).memory, Verdict::kWorse);
+  EXPECT_EQ(found.cases[0].measures.back().space, "pinned");
+}
+
+// ---- cases ----
+
+TEST(Compare, WhatBecomesOfCases) {
+  auto lost = fake_case("lost/baseline/cpu/fp32/b1", 1),
+       fails = fake_case("fails/x/cpu/fp32/b1", 1), heals = fake_case("heals/x/cpu/fp32/b1", 1),
+       bad = fake_case("bad/x/cpu/fp32/b1", 1), same = fake_case("same/x/cpu/fp32/b1", 1),
+       fresh = fake_case("fresh/x/cpu/fp32/b1", 1), pending = fake_case("pending/x/cpu/fp32/b1", 1);
+  const auto broken = [](result::CaseResult result, result::Status status) {
+    result.status = status;
+    result.reason = "so it is";
+    result.memory.reset();
+    return result;
+  };
+  auto base =
+      testing::plain_source("base", {lost, fails, broken(heals, result::Status::kCrashed),
+                                     broken(bad, result::Status::kOutOfMemory), same, pending});
+  auto now = testing::plain_source("new", {broken(fails, result::Status::kTimeout), heals,
+                                           broken(bad, result::Status::kOutOfMemory), same, fresh});
+  now.run.status = "interrupted";
+  now.run.pending = {pending.spec.id};
+  const auto found = compare::compare(base, now, {});
+  std::map<std::string, CaseState> states;
+  for (const auto& one : found.cases) states[one.id.substr(0, one.id.find('/'))] = one.state;
+  EXPECT_EQ(states, (std::map<std::string, CaseState>{{"lost", CaseState::kMissing},
+                                                      {"pending", CaseState::kMissing},
+                                                      {"fails", CaseState::kFailed},
+                                                      {"heals", CaseState::kRecovered},
+                                                      {"bad", CaseState::kStillFailed},
+                                                      {"same", CaseState::kCompared},
+                                                      {"fresh", CaseState::kNew}}));
+  EXPECT_EQ(found.cases.back().reason, "NEW has not run it: the run is interrupted");
+  const auto decision = gate::decide(found);
+  EXPECT_EQ(decision.exit_code(), 5);
+  EXPECT_EQ(decision.findings.size(), 3U);
+  compare::Policy lenient;
+  lenient.failed_fails = lenient.missing_fails = false;
+  EXPECT_EQ(gate::decide(compare::compare(base, now, lenient)).exit_code(), 0);
+}
+
+TEST(Compare, ANewCaseThatFailsIsAFailure) {
+  auto failing = fake_case("fails/x/cpu/fp32/b1", 1);
+  failing.status = result::Status::kCrashed;
+  const auto same = fake_case("same/x/cpu/fp32/b1", 1);
+  const auto found = compare::compare(testing::plain_source("base", {same}),
+                                      testing::plain_source("new", {same, failing}), {});
+  EXPECT_EQ(gate::decide(found).exit_code(), 5);
+}
+
+// ---- what must not be compared ----
+
+TEST(Compare, RefusesTheSameRunAndNoCommonCase) {
+  const auto one = testing::plain_source("here", {fake_case("a/x/cpu/fp32/b1", 1)});
+  EXPECT_THAT(error_of([&] { compare::compare(one, one, {}); }),
+              HasSubstr("BASE and NEW are the same run (here)"));
+  const auto other = testing::plain_source("there", {fake_case("b/x/cpu/fp32/b1", 1)});
+  EXPECT_THAT(error_of([&] { compare::compare(one, other, {}); }),
+              HasSubstr("here and there have no case in common. Cases are matched by id. BASE has: "
+                        "a/x/cpu/fp32/b1. NEW has: b/x/cpu/fp32/b1."));
+  const FakeRun traced(testing::tiny_trace(false));
+  auto twice = traced.source();
+  twice.folder += "/../" + std::filesystem::path(twice.folder).filename().string();
+  twice.label = "another name";
+  EXPECT_THAT(error_of([&] { compare::compare(traced.source(), twice, {}); }),
+              HasSubstr("the same run"));
+}
+
+TEST(Compare, NeverMixesCards) {
+  auto base = testing::plain_source("base", {fake_case("a/x/cuda:0/fp32/b1", 1000)});
+  auto now = testing::plain_source("new", {fake_case("a/x/cuda:0/fp32/b1", 1001)});
+  base.run.environment["card"] = "NVIDIA A100";
+  now.run.environment["card"] = "NVIDIA H100";
+  auto found = compare::compare(base, now, {});
+  EXPECT_EQ(found.cases.at(0).state, CaseState::kRefused);
+  EXPECT_TRUE(found.cases[0].measures.empty());
+  EXPECT_EQ(found.cases[0].reason, "another card: NVIDIA A100 in BASE, NVIDIA H100 in NEW");
+  const auto decision = gate::decide(found);
+  EXPECT_EQ(decision.exit_code(), 2);
+  now.run.environment["card"] = "NVIDIA A100";
+  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Verdict::kWorse);
+  now.run.cases[0].emulation = result::Emulation{"a100-80gb", {}, {}, {}};
+  found = compare::compare(base, now, {});
+  EXPECT_EQ(found.cases.at(0).reason, "NEW has it from an emulated card, BASE from a real one");
+  base.run.cases[0].emulation = result::Emulation{"h100-80gb", {}, {}, {}};
+  found = compare::compare(base, now, {});
+  EXPECT_EQ(found.cases.at(0).reason, "another emulated card: h100-80gb in BASE, a100-80gb in NEW");
+}
+
+TEST(Compare, SaysWhatElseDiffers) {
+  auto base = testing::plain_source("base", {fake_case(kId, 1)});
+  auto now = testing::plain_source("new", {fake_case(kId, 1)});
+  base.run.environment = {{"libtorch", "2.11.0"}, {"commit", "aaa"}, {"host", "here"}};
+  now.run.environment = {{"libtorch", "2.12.0"}, {"driver", 13}, {"host", "there"}};
+  now.run.settings["steps"] = 5;
+  now.run.schema_version = "1.1.0";
+  now.run.cases[0].settings = {{"cudnn", false}};
+  base.run.cases[0].settings = {{"cudnn", true}};
+  std::vector<std::string> said;
+  for (const auto& change : compare::compare(base, now, {}).changes)
+    said.push_back(change.name + ":" + change.base + ":" + change.now + ":" +
+                   std::to_string(change.cases));
+  EXPECT_THAT(said, ::testing::ElementsAre("schema_version:1.0.0:1.1.0:0", "commit:aaa::0",
+                                           "driver::13:0", "libtorch:2.11.0:2.12.0:0",
+                                           "steps:3:5:0", "cudnn:true:false:1"));
+}
+
+TEST(Compare, NotesAClockThatGoesBackwards) {
+  auto base = testing::plain_source("base", {fake_case(kId, 1)});
+  auto now = testing::plain_source("new", {fake_case(kId, 1)});
+  base.run.created = "2026-02-01T00:00:00Z";
+  now.run.created = "2026-01-01T00:00:00Z";
+  EXPECT_THAT(compare::compare(base, now, {}).notes,
+              ::testing::Contains(HasSubstr("NEW is older than BASE")));
+}
+
+// ---- speed ----
+
+TEST(Compare, OneProcessSaysNothingOfSpeed) {
+  auto base = testing::plain_source("base", {testing::timed_case({100, 100, 100})});
+  auto now = testing::plain_source("new", {testing::timed_case({200, 200, 200})});
+  const auto speed = compare::compare(base, now, {}).cases.at(0).speed;
+  ASSERT_TRUE(speed);
+  EXPECT_EQ(speed->verdict.verdict, Verdict::kUnknown);
+  EXPECT_EQ(speed->verdict.more, 4);
+  EXPECT_NEAR(speed->verdict.ratio, 2, 1e-12);
+  EXPECT_EQ(gate::decide(compare::compare(base, now, {})).exit_code(), 0);
+}
+
+TEST(Compare, RepetitionsAreJudged) {
+  std::vector<std::int64_t> fast, slow;
+  for (int process = 0; process < 6; ++process)
+    for (int step = 0; step < 3; ++step) {
+      fast.push_back(1'000'000 + 1000 * process);
+      slow.push_back(1'100'000 + 1000 * process);
+    }
+  auto base = testing::plain_source("base", {testing::timed_case(fast)});
+  auto now = testing::plain_source("new", {testing::timed_case(slow)});
+  base.run.settings["repetitions"] = now.run.settings["repetitions"] = 6;
+  auto found = compare::compare(base, now, {});
+  EXPECT_EQ(found.cases.at(0).speed->verdict.verdict, Verdict::kWorse);
+  EXPECT_EQ(found.cases[0].speed->verdict.samples, 6U);
+  EXPECT_EQ(gate::decide(found).exit_code(), 4);
+  EXPECT_THAT(found.notes, ::testing::Contains(HasSubstr("peakbench ab")));
+  compare::Policy off;
+  off.throughput.reset();
+  EXPECT_EQ(gate::decide(compare::compare(base, now, off)).exit_code(), 0);
+  now.run.environment["cpu"] = "another";
+  found = compare::compare(base, now, {});
+  EXPECT_EQ(found.cases.at(0).speed->verdict.verdict, Verdict::kUnknown);
+  EXPECT_THAT(found.cases[0].speed->verdict.reason, HasSubstr("another machine"));
+}
+
+// ---- policy ----
+
+TEST(Policy, IsReadFromTheSuiteOfNewThenOfBase) {
+  auto base = testing::plain_source("base", {}), now = testing::plain_source("new", {});
+  base.run.settings["gate"] = {{"reserved", "5%"}, {"throughput", "off"}};
+  EXPECT_DOUBLE_EQ(compare::policy_of(base, now).reserved.fraction, 0.05);
+  EXPECT_FALSE(compare::policy_of(base, now).throughput);
+  now.run.settings["gate"] = {{"allocated", "1MiB"}};
+  EXPECT_EQ(compare::policy_of(base, now).allocated.bytes, 1 << 20);
+  EXPECT_TRUE(compare::policy_of(base, now).throughput);
+  now.run.settings["gate"] = {{"alocated", "1"}};
+  EXPECT_THAT(error_of([&] { compare::policy_of(base, now); }),
+              HasSubstr("new: settings.gate.alocated: no key \"alocated\" of a gate; did you mean "
+                        "\"allocated\"?"));
+}
+
+TEST(Policy, SaysWhatItExpects) {
+  result::GatePolicy policy;
+  const auto error = [&](const char* key, const char* text) {
+    return error_of([&] { result::set_gate(policy, key, text, "here"); });
+  };
+  EXPECT_THAT(error("allocated", "lots"),
+              HasSubstr("here: expected 0, a size like 512 or 1MiB, or a part of the base like "
+                        "0.5%, got \"lots\""));
+  EXPECT_THAT(error("reserved", "-1%"), HasSubstr("here: expected 0"));
+  EXPECT_THAT(error("throughput", "0%"), HasSubstr("a part of the step"));
+  EXPECT_THAT(error("throughput", "2"), HasSubstr("a part of the step"));
+  EXPECT_THAT(error("false_alarms", "50%"), HasSubstr("a rate from 0.01% to 20%"));
+  EXPECT_THAT(error("missing", "maybe"), HasSubstr("fail or pass"));
+}
+
+TEST(Policy, ComesBackFromJson) {
+  result::GatePolicy policy, read;
+  for (const auto& [key, text] : std::map<std::string, std::string>{
+           {"requested", "512"}, {"allocated", "0.5%"}, {"throughput", "off"}, {"missing", "pass"}})
+    result::set_gate(policy, key, text, "");
+  const auto json = result::to_json(policy);
+  for (const auto& [key, value] : json.items())
+    result::set_gate(read, key, value.get<std::string>(), "");
+  EXPECT_EQ(result::to_json(read), result::to_json(policy));
+  EXPECT_EQ(read.requested.bytes, 512);
+  EXPECT_DOUBLE_EQ(read.allocated.fraction, 0.005);
+}
+
+}  // namespace
+}  // namespace peakbench
