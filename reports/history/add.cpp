@@ -26,8 +26,13 @@ std::string fact(const Run& run, const char* name) {
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-// 13000 -> "CUDA 13.0", as cudaDriverGetVersion counts.
+// A real card's own driver, recorded with its times; else the CUDA that the driver is for (13000 ->
+// "CUDA 13.0", as cudaDriverGetVersion counts).
 std::string driver_of(const Run& run) {
+  for (const auto& result : run.cases) {
+    const auto found = result.settings.find("driver_version");
+    if (found != result.settings.end() && found->is_string()) return found->get<std::string>();
+  }
   const auto found = run.environment.find("driver_cuda_version");
   if (found == run.environment.end() || !found->is_number_integer()) return fact(run, "driver");
   const auto version = found->get<std::int64_t>();

@@ -6,10 +6,12 @@
 #include <sstream>
 
 #include "cli/devices.h"
+#include "cli/history_text.h"
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/quantities.h"
 #include "cli/rows.h"
+#include "cli/table.h"
 #include "result/errors.h"
 #include "result/run.h"
 #include "support/fake_plan.h"
@@ -56,6 +58,62 @@ TEST(Rows, AFailedCaseGivesItsReason) {
   result.status = Status::kOutOfMemory;
   result.reason = "asked 9 GiB";
   EXPECT_EQ(case_row(2, 12, result), "[ 3/12] out_of_memory  m/s/cpu/fp32/b1\n    asked 9 GiB\n");
+}
+
+TEST(Tables, NarrowWindowsGetFewerColumns) {
+  const std::vector<TableColumn> columns{
+      {"name", 0}, {"figure", 0, true}, {"note", 5}, {"empty", 0}};
+  const std::vector<std::vector<std::string>> rows{
+      {"a-rather-long-name-indeed", "12", "a remark", ""}, {"b\x1b[31m", "3", "", ""}};
+  EXPECT_EQ(table_text(columns, rows, 60),
+            "name                       figure  note\n"
+            "a-rather-long-name-indeed      12  a remark\n"
+            "b\uFFFD[31m                         3\n");
+  EXPECT_EQ(table_text(columns, rows, 30),
+            "name                    figure\n"
+            "a-rather-long-name-in…      12\n"
+            "b\uFFFD[31m                      3\n");
+  for (const int width : {10, 20, 40}) {
+    std::istringstream lines(table_text(columns, rows, width));
+    for (std::string line; std::getline(lines, line);) EXPECT_FALSE(line.empty()) << width;
+  }
+}
+
+// Points with these peaks; 0: the case failed.
+std::vector<history::TrendPoint> trend_of(const std::vector<std::int64_t>& peaks,
+                                          const history::RunRow& run) {
+  std::vector<history::TrendPoint> trend;
+  for (const auto peak : peaks) {
+    history::Point point;
+    point.status = peak == 0 ? "crashed" : "ok";
+    if (peak != 0) point.allocated_bytes = peak;
+    trend.push_back({point, &run, "", false});
+  }
+  return trend;
+}
+
+TEST(Trends, AreALineOfBlocks) {
+  const history::RunRow run;
+  using history::Metric;
+  EXPECT_EQ(sparkline(trend_of({10, 20, 0, 80}, run), Metric::kAllocated), "▁▂ █");
+  EXPECT_EQ(sparkline(trend_of({5, 5}, run), Metric::kAllocated), "▁▁");
+  EXPECT_EQ(sparkline({}, Metric::kAllocated), "");
+}
+
+TEST(Trends, ChangesAreExactAndOnlyBetweenComparablePoints) {
+  const history::RunRow run;
+  using history::Metric;
+  auto trend = trend_of({6'000'000'000, 6'000'000'512, 6'000'000'000, 0, 5}, run);
+  EXPECT_EQ(change_text(trend, 0, Metric::kAllocated), "");
+  EXPECT_EQ(change_text(trend, 1, Metric::kAllocated), "+512 B");
+  EXPECT_EQ(change_text(trend, 2, Metric::kAllocated), "\u2212512 B");
+  EXPECT_EQ(change_text(trend, 3, Metric::kAllocated), "");
+  EXPECT_EQ(change_text(trend, 4, Metric::kAllocated), "");
+  trend[1].break_reason = "LibTorch 1 → 2";
+  EXPECT_EQ(change_text(trend, 1, Metric::kAllocated), "");
+  const auto text = points_table({{}, trend}, Metric::kAllocated, 120);
+  EXPECT_NE(text.find("LibTorch 1 → 2"), std::string::npos);
+  EXPECT_NE(text.find("crashed"), std::string::npos);
 }
 
 Activity busy() {
