@@ -27,7 +27,11 @@ std::string blanks(int count) {
 
 Page::Page(int width) : width_(std::max(width, 30)) {}
 
-void Page::emit(int indent, const std::string& text) { text_ += blanks(indent) + text + "\n"; }
+void Page::emit(int indent, const std::string& text) {
+  text_ += blanks(indent) + text;
+  text_.erase(text_.find_last_not_of(' ') + 1);
+  text_ += "\n";
+}
 
 void Page::line(int indent, const std::string& text) {
   std::string current;
