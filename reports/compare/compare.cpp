@@ -19,9 +19,13 @@ using result::CaseResult;
 using result::Status;
 using Cases = std::map<std::string, const CaseResult*>;
 
+// Cases that the plan added to tell a stack's parts apart are nobody's question.
+bool is_asked_for(const CaseResult& result) { return result.added_for.empty(); }
+
 Cases by_id(const result::Run& run) {
   Cases cases;
-  for (const auto& result : run.cases) cases.emplace(result.spec.id, &result);
+  for (const auto& result : run.cases)
+    if (is_asked_for(result)) cases.emplace(result.spec.id, &result);
   return cases;
 }
 
@@ -48,8 +52,9 @@ void check(const Source& base, const Source& now, const Cases& before) {
         "first, the new one second.",
         now.label));
   const bool common =
-      std::any_of(now.run.cases.begin(), now.run.cases.end(),
-                  [&](const CaseResult& after) { return before.count(after.spec.id) != 0; });
+      std::any_of(now.run.cases.begin(), now.run.cases.end(), [&](const CaseResult& after) {
+        return is_asked_for(after) && before.count(after.spec.id) != 0;
+      });
   if (!common)
     throw ConfigError(fmt::format(
         "{} and {} have no case in common. Cases are matched by id. BASE has: {}. NEW has: {}. "
@@ -206,12 +211,13 @@ Comparison compare(const Source& base, const Source& now, const Policy& policy) 
   check(base, now, before);
   Comparison found{side_of(base), side_of(now), policy, changes_between(base.run, now.run), {}, {}};
   for (const auto& result : now.run.cases) {
+    if (!is_asked_for(result)) continue;
     const auto at = before.find(result.spec.id);
     found.cases.push_back(
         compare_case(base, at == before.end() ? nullptr : at->second, now, result, policy));
   }
   for (const auto& result : base.run.cases) {
-    if (after.count(result.spec.id) != 0) continue;
+    if (!is_asked_for(result) || after.count(result.spec.id) != 0) continue;
     auto missing = describe(result);
     missing.state = CaseState::kMissing;
     missing.base_status = to_string(result.status);

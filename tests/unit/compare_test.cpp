@@ -243,6 +243,17 @@ TEST(Compare, WhatBecomesOfCases) {
   EXPECT_EQ(gate::decide(compare::compare(base, now, lenient)).exit_code(), 0);
 }
 
+TEST(Compare, CasesThatThePlanAddedAreLeftOut) {
+  const auto same = fake_case("same/x/cpu/fp32/b1", 1);
+  auto added = fake_case("added/x/cpu/fp32/b1", 1);
+  added.added_for = "shares";
+  const auto with = testing::plain_source("with", {same, added}),
+             without = testing::plain_source("without", {same});
+  EXPECT_EQ(compare::compare(with, without, {}).cases.size(), 1U);
+  EXPECT_EQ(compare::compare(without, with, {}).cases.size(), 1U);
+  EXPECT_EQ(gate::decide(compare::compare(with, without, {})).exit_code(), 0);
+}
+
 TEST(Compare, ANewCaseThatFailsIsAFailure) {
   auto failing = fake_case("fails/x/cpu/fp32/b1", 1);
   failing.status = result::Status::kCrashed;
