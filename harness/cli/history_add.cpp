@@ -124,7 +124,7 @@ Command add_history_add(CLI::App& parent, World& world) {
   command->add_option("--commit", arguments->labels.commit, "Commit")->type_name("ID");
   command
       ->add_option("--verdict", arguments->labels.verdict,
-                   "What a gate said: passed, regressed, failed, accepted")
+                   "What a gate said: passed, regressed, failed, unknown, accepted")
       ->type_name("WORD");
   command->add_option("--note", arguments->labels.note, "A sentence for people")->type_name("TEXT");
   command->add_flag("--json", arguments->json, "As JSON");

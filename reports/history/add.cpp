@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <set>
 
 #include "reports/history/guard.h"
@@ -37,6 +38,11 @@ std::string driver_of(const Run& run) {
   if (found == run.environment.end() || !found->is_number_integer()) return fact(run, "driver");
   const auto version = found->get<std::int64_t>();
   return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
+}
+
+// Its file's name: folders differ from machine to machine.
+std::string suite_of(const Run& run) {
+  return std::filesystem::path(run.suite).filename().string();
 }
 
 std::int64_t steps_of(const Run& run) {
@@ -91,7 +97,7 @@ std::int64_t insert_run(Database& database, const Run& run, const Labels& labels
   const std::vector<std::string> texts{added,
                                        run.created,
                                        run.title,
-                                       run.suite,
+                                       suite_of(run),
                                        run.status,
                                        labels.branch,
                                        labels.commit,

@@ -127,7 +127,8 @@ void bring_up(const std::string& path, Database& database) {
 }
 
 const std::vector<std::string>& known_verdicts() {
-  static const std::vector<std::string> verdicts{"passed", "regressed", "failed", "accepted"};
+  static const std::vector<std::string> verdicts{"passed", "regressed", "failed", "unknown",
+                                                 "accepted"};
   return verdicts;
 }
 

@@ -16,7 +16,8 @@
 
 namespace peakbench::history {
 
-// What a run is filed under. Verdicts: "" (nobody judged), passed, regressed, failed, accepted.
+// What a run is filed under. Verdicts: "" (nobody judged), passed, regressed, failed, unknown (a
+// gate could not say), accepted (by a person).
 struct Labels {
   std::string branch, commit, verdict, note;
 };

@@ -42,7 +42,7 @@ std::vector<Field> run_fields() {
           text("branch", "Branch"),
           text("commit", "The first twelve characters"),
           text("commit_full", "All of them"),
-          text("verdict", "passed, regressed, failed, accepted, or empty"),
+          text("verdict", "passed, regressed, failed, unknown, accepted, or empty"),
           text("verdict_label", "In words"),
           flag("bad", "regressed or failed"),
           flag("good", "passed or accepted"),

@@ -5,6 +5,7 @@
 #include "reports/report.h"
 #include "reports/site/fields.h"
 #include "reports/site/folder.h"
+#include "reports/site/latest_comparison.h"
 #include "reports/site/names.h"
 #include "reports/site/views.h"
 #include "reports/template.h"
@@ -62,6 +63,7 @@ class Site {
     for (const auto& run : contents_.runs) runs_.keep(run);
     read_recent();
     if (recent_.empty()) nothing_to_publish(history, contents_.branch);
+    compare_latest();
   }
 
   std::vector<Page> pages() {
@@ -80,6 +82,8 @@ class Site {
                        }});
     for (const auto run : contents_.reports)
       pages.push_back({report_page(run), [this, run] { return report(run); }});
+    if (contents_.comparison)
+      pages.push_back({"compare/index.html", [this] { return comparison_; }});
     return pages;
   }
 
@@ -92,6 +96,18 @@ class Site {
   }
 
  private:
+  // Two runs that have nothing in common are no mistake here: a suite may change.
+  void compare_latest() {
+    const auto pair = latest_pair(contents_);
+    if (!pair) return;
+    try {
+      comparison_ = comparison_page(history_, *pair, options_);
+      contents_.comparison = true;
+    } catch (const ConfigError&) {
+      contents_.comparison = false;
+    }
+  }
+
   void read_recent() {
     for (auto& series : history_.series()) {
       auto trend = trend_of(history_, runs_, series, contents_.branch,
@@ -130,6 +146,7 @@ class Site {
   Contents contents_;
   history::Runs runs_;
   std::vector<Trend> recent_;
+  std::string comparison_;
 };
 
 }  // namespace

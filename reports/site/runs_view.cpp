@@ -25,6 +25,7 @@ std::string verdict_label(const std::string& verdict) {
   if (verdict == "regressed") return "worse";
   if (verdict == "failed") return "failed";
   if (verdict == "accepted") return "accepted";
+  if (verdict == "unknown") return "not compared";
   return verdict;
 }
 

@@ -86,6 +86,7 @@ class NightlyTest(unittest.TestCase):
         said = self.nightly(PEAKBENCH_NIGHTLY_PLUGINS=BEFORE, PEAKBENCH_NIGHTLY_DEVICE="emulated:h100-80gb,memory=100MiB",
                             exit_code=2)
         self.assertIn("could not be compared", said)
+        self.assertEqual([verdict for _, _, verdict in self.runs()], ["unknown", "passed"])
         small = SUITE.replace("h100-80gb", "h100-80gb,memory=100MiB").replace('title = "Night"', 'title = "Small"')
         self.suite.write_text(small, encoding="utf-8")
         done = self.nightly(PEAKBENCH_NIGHTLY_PLUGINS=BEFORE, PEAKBENCH_NIGHTLY_DIR=str(self.folder / "other"), exit_code=5)

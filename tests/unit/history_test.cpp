@@ -83,14 +83,16 @@ TEST_F(Histories, KeepTheWholeRun) {
   EXPECT_EQ(row.conditions.libtorch, "2.11.0");
 }
 
-TEST_F(Histories, TheDriverIsTheCardsOrTheCudaItIsFor) {
+TEST_F(Histories, TheDriverIsTheCardsAndTheSuiteItsFilesName) {
   auto run = run_of(1, 4096);
   run.environment["driver_cuda_version"] = 12080;
   open().add(run, {}, {});
+  run.suite = "/a/folder/suite.toml";
   run.cases[1].settings["driver_version"] = "580.95.05";
   open().add(run, {}, {});
   EXPECT_EQ(open().run(1).conditions.driver, "CUDA 12.8");
   EXPECT_EQ(open().run(2).conditions.driver, "580.95.05");
+  EXPECT_EQ(open().run(2).suite, "suite.toml");
   EXPECT_EQ(difference(open().run(1).conditions, open().run(2).conditions),
             "driver CUDA 12.8 → 580.95.05");
 }
