@@ -226,6 +226,13 @@ Anatomies read_anatomies(const std::vector<result::Run>& runs,
   return anatomies;
 }
 
+std::vector<std::string> categories_of(const CaseAnatomy& anatomy) {
+  std::vector<std::string> names;
+  for (const std::size_t category : stacked(anatomy.timeline))
+    names.push_back(to_string(static_cast<Category>(category)));
+  return names;
+}
+
 nlohmann::json timeline_view(const CaseAnatomy& anatomy, std::int64_t highest) {
   if (!anatomy.known() || anatomy.timeline.samples.empty()) return false;
   const Box box(anatomy.events, highest);

@@ -38,6 +38,7 @@ CaseAnatomy analyse(const trace::Trace& trace, bool with_data, bool whole);
 
 // The template's fields. `highest`: the bytes at the top of the picture.
 nlohmann::json timeline_view(const CaseAnatomy& anatomy, std::int64_t highest);
+std::vector<std::string> categories_of(const CaseAnatomy& anatomy);  // that occur in its timeline
 nlohmann::json waterfall_view(const CaseAnatomy& reference, const CaseAnatomy& strategy);
 nlohmann::json alive_view(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
                           std::uint64_t event);

@@ -28,9 +28,11 @@ auto group_key(const result::CaseSpec& spec) {
                          spec.dtype, spec.batch_size, spec.sequence_length.value_or(-1));
 }
 
-json legend(const Group& group) {
+json legend(const Group& group, const Anatomies& anatomies) {
   std::set<std::string> present;
   for (const CaseResult* result : group.cases) {
+    if (const auto found = anatomies.find(result); found != anatomies.end())
+      for (const std::string& category : categories_of(found->second)) present.insert(category);
     if (!result->memory) continue;
     for (const auto& [category, bytes] : result->memory->at_peak) {
       if (bytes != 0) present.insert(category);
@@ -188,7 +190,8 @@ json group_view(const Group& group, std::size_t index, bool several_runs,
   const auto axis = static_cast<double>(widest_bar(group)) / (1024.0 * 1024 * 1024);
   view["axis_gib"] = gib(widest_bar(group));
   view["bar_ticks"] = ticks_view(0, axis, 5);
-  view["categories"] = legend(group);
+  view["categories"] = legend(group, anatomies);
+  view["has_legend"] = !view["categories"].empty();
   view["pareto"] = pareto_view(group);
   if (view["has_bars"].get<bool>()) view["peak_picture"] = "peak-" + stem + ".svg";
   if (view["has_timelines"].get<bool>()) view["timeline_picture"] = "timeline-" + stem + ".svg";

@@ -291,6 +291,7 @@ nlohmann::json row_view(const CaseResult& result, const Group& group, Sources& s
   if (!result.ranks.empty()) row["trace"] = printable(result.ranks.front().trace);
   add_published(result, group, sources, row);
   row["has_phases"] = result.memory && !result.memory->phases.empty();
+  row["several_spaces"] = result.memory && result.memory->spaces.size() > 1;
   row["has_losses"] = !result.losses.empty();
   row["has_facts"] = row.contains("equivalence") || row.contains("wall") ||
                      !row["settings"].empty() || !result.losses.empty() ||

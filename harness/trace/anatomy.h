@@ -49,9 +49,9 @@ struct Lifetime {
 // given; else workspace = in a `cuda` space, allocated in a step and never freed (not in a step
 // that ran out of memory: nothing had its chance there); else recomputed_activation = allocated in
 // a recomputation and alive at its end; else activation = allocated in forward and alive at the end
-// of that forward; the rest temporary. Nothing is made of address 0 (an allocation of no bytes).
-// Throws TraceError on a free without an alloc, an address used twice, a block smaller than what
-// was asked for, and a name, space, module or operator that is not there.
+// of that forward, or where memory ran out in it; the rest temporary. Nothing is made of address 0
+// (an allocation of no bytes). Throws TraceError on a free without an alloc, an address used twice,
+// a block smaller than what was asked for, and a name, space, module or operator that is not there.
 std::vector<Lifetime> lifetimes(const Trace& trace);
 
 // The first event at which the allocated bytes of the space reach their maximum in steps >= 0. The

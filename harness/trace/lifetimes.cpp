@@ -145,7 +145,10 @@ class Categories {
     for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
       const auto& event = trace.events[i];
       if (event.in_recompute) recompute_end_[event.recompute] = i;
-      if (event.kind == EventKind::kOutOfMemory) out_of_memory_step_ = event.step;
+      if (event.kind == EventKind::kOutOfMemory) {
+        out_of_memory_step_ = event.step;
+        out_of_memory_ = i;
+      }
     }
     for (const auto& space : trace.spaces) is_cuda_.push_back(space.starts_with("cuda"));
   }
@@ -157,7 +160,8 @@ class Categories {
     if (event.in_recompute)
       return lifetime.last > recompute_end_.at(event.recompute) ? Category::kRecomputedActivation
                                                                 : Category::kTemporary;
-    if (event.phase == Phase::kForward && event.step != kNone && lifetime.last > phase_end)
+    if (event.phase == Phase::kForward && event.step != kNone &&
+        lifetime.last > end_of_forward(lifetime.first, phase_end))
       return Category::kActivation;
     return Category::kTemporary;
   }
@@ -166,6 +170,12 @@ class Categories {
   bool is_workspace(const Lifetime& lifetime, const Event& event) const {
     return is_cuda_[static_cast<std::size_t>(event.space)] && event.step != kNone &&
            lifetime.last == trace_.events.size() && event.step != out_of_memory_step_;
+  }
+
+  // A forward that ran out of memory ended there: what follows is the clearing up.
+  std::uint64_t end_of_forward(std::uint64_t event, std::uint64_t phase_end) const {
+    const bool cut = event < out_of_memory_ && out_of_memory_ <= phase_end;
+    return cut ? out_of_memory_ : phase_end;
   }
 
   // The last event of the run of events in one phase of one step that holds `event`.
@@ -186,6 +196,7 @@ class Categories {
   std::unordered_map<std::int32_t, std::uint64_t> recompute_end_;
   std::vector<bool> is_cuda_;
   std::int32_t out_of_memory_step_ = kNone;
+  std::uint64_t out_of_memory_ = 0;  // 0: no such event, as no step begins with it
 };
 
 }  // namespace

@@ -71,6 +71,23 @@ TEST(TraceView, ACaseWithoutABarIsDrawnToTheSameScale) {
   EXPECT_GT(std::stod(rows[1]["timeline"]["peak_y"].get<std::string>()), 100);
 }
 
+TEST(TraceView, TheLegendHasWhatIsInTheTimelinesOnly) {
+  const TemporaryFolder folder;
+  const std::vector<result::Run> runs{run_with_traces(folder)};
+  std::vector<result::Run> failed = runs;
+  for (result::CaseResult& result : failed[0].cases) {
+    result.status = result::Status::kOutOfMemory;
+    result.memory.reset();
+  }
+  const auto count = [&](const std::vector<result::Run>& some) {
+    const json group = make_view(some, read_anatomies(some, {folder.string()}, false))["groups"][0];
+    EXPECT_EQ(group["has_legend"], !group["categories"].empty());
+    return group["categories"].size();
+  };
+  EXPECT_GE(count(failed), 4U) << "no case has a bar, the timelines are coloured";
+  EXPECT_GE(count(runs), count(failed));
+}
+
 TEST(TraceView, TheWaterfallEndsAtThePeak) {
   const TemporaryFolder folder;
   const json fall = rows_of(run_with_traces(folder), folder.string())[1]["waterfall"];

@@ -180,6 +180,16 @@ TEST(Categories, AWorkspaceIsNeverFreed) {
   EXPECT_EQ(category(fake, host), Category::kActivation) << "libraries keep none on the host";
 }
 
+TEST(Categories, AForwardThatRanOutOfMemoryHeldActivations) {
+  FakeTrace fake("cuda:0");
+  fake.forward(0);
+  const auto kept = fake.alloc(512), passing = fake.alloc(1024);
+  fake.free(passing).out_of_memory(1 << 20).free(kept);
+  const auto found = lifetimes(fake.trace());
+  EXPECT_EQ(found[0].category, Category::kActivation) << "alive when memory ran out";
+  EXPECT_EQ(found[1].category, Category::kTemporary);
+}
+
 TEST(Categories, WhatRunningOutOfMemoryLeftBehindIsNoWorkspace) {
   FakeTrace fake("cuda:0");
   fake.forward(0);
