@@ -72,7 +72,7 @@ TEST(Tables, NarrowWindowsGetFewerColumns) {
   EXPECT_EQ(table_text(columns, rows, 30),
             "name                    figure\n"
             "a-rather-long-name-in…      12\n"
-            "b\uFFFD[31m                     3\n");
+            "b\uFFFD[31m                       3\n");
   for (const int width : {10, 20, 40}) {
     std::istringstream lines(table_text(columns, rows, width));
     for (std::string line; std::getline(lines, line);) EXPECT_FALSE(line.empty()) << width;
