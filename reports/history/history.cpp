@@ -151,9 +151,10 @@ History History::open_to_read(const std::string& path, int wait_ms) {
     database.wait_for_locks(wait_ms);
     if (is_current(path, database)) return {path, std::move(database)};
   } catch (const DatabaseError& error) {
-    explain(path, error);
+    // A writer was killed: its journal can only be rolled back by who may write.
+    if (error.code != SQLITE_READONLY) explain(path, error);
   }
-  return open_to_write(path, wait_ms);  // an older version
+  return open_to_write(path, wait_ms);  // or an older version
 }
 
 std::vector<std::string> History::problems() const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "reports/compare/render.h"
+#include "result/errors.h"
 
 namespace peakbench::site {
 namespace {
@@ -44,10 +45,15 @@ std::optional<Pair> latest_pair(const Contents& contents) {
   return before == nullptr ? std::nullopt : std::optional(Pair{*before, *now});
 }
 
-std::string comparison_page(const history::History& history, const Pair& pair,
-                            const Options& options) {
+std::optional<std::string> comparison_page(const history::History& history, const Pair& pair,
+                                           const Options& options) {
   const auto base = source_of(history, pair.base), now = source_of(history, pair.now);
-  const auto comparison = compare::compare(base, now, compare::policy_of(base, now));
+  compare::Comparison comparison;
+  try {
+    comparison = compare::compare(base, now, compare::policy_of(base, now));
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
   compare::PageOptions page;
   page.template_directory = options.template_directory;
   page.builtin_template_directory = options.builtin_template_directory;

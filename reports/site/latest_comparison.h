@@ -17,8 +17,9 @@ struct Pair {
 // these is good, the one before it.
 std::optional<Pair> latest_pair(const Contents& contents);
 
-// A page (reports/compare/render.h). Throws ConfigError where the two have no case in common.
-std::string comparison_page(const history::History& history, const Pair& pair,
-                            const Options& options);
+// A page (reports/compare/render.h). nullopt where the two have no case in common, which is no
+// mistake here: a suite may change. Throws ConfigError for a wrong template.
+std::optional<std::string> comparison_page(const history::History& history, const Pair& pair,
+                                           const Options& options);
 
 }  // namespace peakbench::site

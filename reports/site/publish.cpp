@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "reports/report.h"
 #include "reports/site/fields.h"
@@ -83,7 +84,7 @@ class Site {
     for (const auto run : contents_.reports)
       pages.push_back({report_page(run), [this, run] { return report(run); }});
     if (contents_.comparison)
-      pages.push_back({"compare/index.html", [this] { return comparison_; }});
+      pages.push_back({"compare/index.html", [this] { return *comparison_; }});
     return pages;
   }
 
@@ -96,16 +97,10 @@ class Site {
   }
 
  private:
-  // Two runs that have nothing in common are no mistake here: a suite may change.
   void compare_latest() {
     const auto pair = latest_pair(contents_);
-    if (!pair) return;
-    try {
-      comparison_ = comparison_page(history_, *pair, options_);
-      contents_.comparison = true;
-    } catch (const ConfigError&) {
-      contents_.comparison = false;
-    }
+    if (pair) comparison_ = comparison_page(history_, *pair, options_);
+    contents_.comparison = comparison_.has_value();
   }
 
   void read_recent() {
@@ -146,7 +141,7 @@ class Site {
   Contents contents_;
   history::Runs runs_;
   std::vector<Trend> recent_;
-  std::string comparison_;
+  std::optional<std::string> comparison_;
 };
 
 }  // namespace

@@ -359,6 +359,24 @@ TEST_F(Histories, ADamagedPageIsSaidWithTheWayOut) {
   EXPECT_THAT(error_of_adding(), HasSubstr("peakbench history export"));
 }
 
+TEST_F(Histories, AJournalLeftBehindIsRolledBackByAReader) {
+  add(1, 4096);
+  auto killed = sqlite::Database::open_read_write(path_);
+  // With hardly any cache the pages of an unfinished transaction reach the file.
+  killed.execute(
+      "PRAGMA cache_size = 1; BEGIN; UPDATE runs SET branch = 'half'; "
+      "UPDATE records SET run_json = randomblob(300000)");
+  const auto copy = folder_ / "copy.sqlite";
+  std::filesystem::copy_file(path_, copy);
+  std::filesystem::copy_file(path_ + "-journal", copy + "-journal");
+  killed.execute("ROLLBACK");
+  const auto history = History::open_to_read(copy);
+  EXPECT_EQ(history.run(1).labels.branch, "main");
+  EXPECT_EQ(history.record(1).cases.size(), 2U);
+  EXPECT_THAT(history.problems(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(copy + "-journal"));
+}
+
 TEST_F(Histories, WritersAtOnceLoseNothing) {
   open();
   std::vector<std::thread> writers;
