@@ -94,6 +94,7 @@ class Site {
     page("trend", json::object(), trend_fields());
     page("runs", json::object(), runs_fields());
     style();
+    if (!contents_.reports.empty()) report(*contents_.reports.begin());
   }
 
  private:
