@@ -93,7 +93,7 @@ json date_ticks(const Trend& trend) {
     const std::size_t place = count < 2 ? 0 : i * (trend.size() - 1) / (count - 1);
     ticks.push_back({{"label", reports::printable(trend[place].run->created.substr(0, 10))},
                      {"at", reports::fraction(across(place, trend.size()) / 1000)},
-                     {"minor", i % 2 == 1 && i + 1 != count}});
+                     {"minor", i != 0 && i != (count - 1) / 2 && i + 1 != count}});
   }
   return ticks;
 }
