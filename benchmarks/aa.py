@@ -28,8 +28,8 @@ def arguments():
     parser.add_argument("--model", default=MODEL, help="default %(default)s")
     parser.add_argument("--comparisons", type=int, default=40, help="default %(default)s")
     parser.add_argument("--pairs", type=int, default=6, help="of each A/A comparison (default %(default)s)")
-    parser.add_argument("--planted-pairs", type=int, default=30, help="default %(default)s")
-    parser.add_argument("--steps", type=int, default=20, help="timed steps of a process (default %(default)s)")
+    parser.add_argument("--planted-pairs", type=int, default=20, help="default %(default)s")
+    parser.add_argument("--steps", type=int, default=30, help="timed steps of a process (default %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="of a process (default %(default)s)")
     parser.add_argument("--out", type=pathlib.Path, help="folder of all ab.json (default: a temporary one)")
     return parser.parse_args()
@@ -46,7 +46,7 @@ class Bench:
         folder = self.out / name
         subprocess.run([self.build / "bin/peakbench", "ab", self.build, self.build, "--model", self.options.model,
                         "--strategy", "planted-delay", "--base-plugins", self.plugins / "before", "--new-plugins",
-                        new_plugins, "--pairs", str(pairs), "--steps", str(self.options.steps), "--warmup", "5",
+                        new_plugins, "--pairs", str(pairs), "--steps", str(self.options.steps), "--warmup", "15",
                         "--threads", str(self.options.threads), "--seed", str(seed), "--out", folder, "--quiet"],
                        check=True, stdout=subprocess.DEVNULL)
         case, = json.loads((folder / "ab.json").read_text(encoding="utf-8"))["cases"]
