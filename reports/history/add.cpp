@@ -189,22 +189,35 @@ class CaseRows {
   Statement find_, insert_series_, insert_case_;
 };
 
+// Where these parts are: equal ones are kept once. nullopt where there are none.
+std::optional<std::int64_t> parts_row(Database& database,
+                                      const std::vector<compare::CaseParts>& parts) {
+  if (parts.empty()) return std::nullopt;
+  const auto text = compare::to_json(parts).dump();
+  const auto packed = pack(text);
+  const auto sum = checksum(text);
+  Statement candidates(database, "SELECT id, packed FROM parts WHERE checksum = ?");
+  candidates.bind(0, sum);
+  while (candidates.next())
+    if (candidates.blob(1) == packed) return candidates.integer(0);
+  Statement insert(database, "INSERT INTO parts (checksum, packed, bytes) VALUES (?, ?, ?)");
+  insert.bind(0, sum);
+  insert.bind_blob(1, packed);
+  insert.bind(2, static_cast<std::int64_t>(text.size()));
+  insert.run();
+  return database.last_row();
+}
+
 void insert_record(Database& database, std::int64_t run, const std::string& text,
                    const std::vector<compare::CaseParts>& parts) {
-  Statement insert(database, "INSERT INTO records VALUES (?, ?, ?, ?, ?)");
   const auto record = pack(text);
+  Statement insert(database,
+                   "INSERT INTO records (run, run_json, run_json_bytes, parts_id) "
+                   "VALUES (?, ?, ?, ?)");
   insert.bind(0, run);
   insert.bind_blob(1, record);
   insert.bind(2, static_cast<std::int64_t>(text.size()));
-  const auto parts_text = parts.empty() ? "" : compare::to_json(parts).dump();
-  const auto packed_parts = pack(parts_text);
-  if (parts.empty()) {
-    insert.bind_null(3);
-    insert.bind_null(4);
-  } else {
-    insert.bind_blob(3, packed_parts);
-    insert.bind(4, static_cast<std::int64_t>(parts_text.size()));
-  }
+  insert.bind_or_null(3, parts_row(database, parts));
   insert.run();
 }
 

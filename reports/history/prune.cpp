@@ -80,6 +80,9 @@ std::size_t History::remove(const std::vector<std::int64_t>& numbers) {
       database_.execute(
           "DELETE FROM series WHERE NOT EXISTS "
           "(SELECT 1 FROM cases WHERE cases.series = series.id)");
+      database_.execute(
+          "DELETE FROM parts WHERE NOT EXISTS "
+          "(SELECT 1 FROM records WHERE records.parts_id = parts.id)");
       transaction.commit();
     }
     database_.execute("PRAGMA incremental_vacuum");

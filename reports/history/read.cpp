@@ -16,8 +16,8 @@ using sqlite::Statement;
 constexpr const char* kColumns =
     "SELECT runs.id, added, created, title, suite, status, branch, commit_id, verdict, note, "
     "libtorch, libtorch_git_version, libtorch_cuda, driver, steps, peakbench, schema_version, "
-    "cases, ok_cases, length(run_json) + coalesce(length(parts), 0) "
-    "FROM runs JOIN records ON records.run = runs.id";
+    "cases, ok_cases, length(run_json) + coalesce(length(packed), 0) "
+    "FROM runs JOIN records ON records.run = runs.id LEFT JOIN parts ON parts.id = parts_id";
 
 RunRow row_of(const Statement& row) {
   RunRow run;
@@ -42,10 +42,10 @@ RunRow row_of(const Statement& row) {
       fmt::format("{}: no run {}; `peakbench history list` shows those there are", path, number));
 }
 
-// One of the two compressed texts of a run. Empty where it has none.
+// What `query` finds of a run, a text and its length, unpacked. Empty where there is none.
 std::string stored_text(const std::string& path, const Database& database, std::int64_t number,
-                        const std::string& column) {
-  Statement row(database, "SELECT " + column + ", " + column + "_bytes FROM records WHERE run = ?");
+                        const std::string& query) {
+  Statement row(database, query);
   row.bind(0, number);
   if (!row.next()) no_such_run(path, number);
   if (row.is_null(0)) return "";
@@ -58,6 +58,10 @@ std::string stored_text(const std::string& path, const Database& database, std::
         path, number, error.what(), number));
   }
 }
+
+constexpr const char* kRecord = "SELECT run_json, run_json_bytes FROM records WHERE run = ?";
+constexpr const char* kParts =
+    "SELECT packed, bytes FROM records LEFT JOIN parts ON parts.id = parts_id WHERE run = ?";
 
 nlohmann::json parsed(const std::string& path, std::int64_t number, const std::string& text) {
   auto json = nlohmann::json::parse(text, nullptr, false);
@@ -117,7 +121,7 @@ RunRow History::run(std::int64_t number) const {
 }
 
 std::string History::record_json(std::int64_t number) const {
-  return guarded([&] { return stored_text(path_, database_, number, "run_json"); });
+  return guarded([&] { return stored_text(path_, database_, number, kRecord); });
 }
 
 result::Run History::record(std::int64_t number) const {
@@ -130,7 +134,7 @@ result::Run History::record(std::int64_t number) const {
 }
 
 std::vector<compare::CaseParts> History::parts(std::int64_t number) const {
-  const auto text = guarded([&] { return stored_text(path_, database_, number, "parts"); });
+  const auto text = guarded([&] { return stored_text(path_, database_, number, kParts); });
   if (text.empty()) return {};
   return compare::parts_from_json(parsed(path_, number, text));
 }

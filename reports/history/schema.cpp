@@ -79,7 +79,24 @@ ALTER TABLE runs ADD COLUMN verdict TEXT NOT NULL DEFAULT '';
 ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT '';
 )sql";
 
-constexpr std::array<const char*, kHistoryVersion> kMigrations{kFirst, kSecond};
+// Parts are the same night after night on an emulated card: equal ones are kept once.
+constexpr const char* kThird = R"sql(
+CREATE TABLE parts (
+  id INTEGER PRIMARY KEY,
+  checksum INTEGER NOT NULL,
+  packed BLOB NOT NULL,
+  bytes INTEGER NOT NULL
+);
+INSERT INTO parts SELECT run, 0, parts, parts_bytes FROM records WHERE parts IS NOT NULL;
+ALTER TABLE records ADD COLUMN parts_id INTEGER;
+UPDATE records SET parts_id = run WHERE parts IS NOT NULL;
+ALTER TABLE records DROP COLUMN parts;
+ALTER TABLE records DROP COLUMN parts_bytes;
+CREATE INDEX parts_by_checksum ON parts (checksum);
+CREATE INDEX records_by_parts ON records (parts_id);
+)sql";
+
+constexpr std::array<const char*, kHistoryVersion> kMigrations{kFirst, kSecond, kThird};
 
 // For people's own questions: every point with everything known of it, and the same beside its
 // predecessor in the series and branch.

@@ -9,7 +9,7 @@
 namespace peakbench::history {
 
 // PRAGMA user_version: one more for each migration. A newer file is refused.
-inline constexpr std::int64_t kHistoryVersion = 2;
+inline constexpr std::int64_t kHistoryVersion = 3;
 // PRAGMA application_id, "PkBn": what tells a history from any other SQLite file.
 inline constexpr std::int64_t kApplicationId = 0x506b426e;
 

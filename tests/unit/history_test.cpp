@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "reports/history/export.h"
+#include "reports/history/packed.h"
 #include "reports/history/prune.h"
 #include "reports/history/reference.h"
 #include "reports/history/schema.h"
@@ -105,6 +106,27 @@ TEST_F(Histories, TheSameRunTwiceIsOneRow) {
   EXPECT_THAT(again.note, HasSubstr("stays filed under branch \"main\""));
   EXPECT_TRUE(add(1, 4097).is_new) << "another figure is another run";
   EXPECT_EQ(open().runs({}).size(), 2U);
+}
+
+TEST_F(Histories, EqualPartsAreKeptOnce) {
+  const auto count = [&] {
+    const auto database = sqlite::Database::open_read_only(path_);
+    sqlite::Statement rows(database, "SELECT count(*) FROM parts");
+    rows.next();
+    return rows.integer(0);
+  };
+  add(1, 1);
+  add(2, 2);
+  EXPECT_EQ(count(), 1);
+  auto others = some_parts();
+  others[0].parts[0].block_bytes = 1024;
+  open().add(run_of(3, 3), others, {});
+  EXPECT_EQ(count(), 2);
+  EXPECT_EQ(open().parts(2), some_parts());
+  EXPECT_EQ(open().parts(3), others);
+  open().remove({1, 3});
+  EXPECT_EQ(count(), 1);
+  EXPECT_EQ(open().parts(2), some_parts());
 }
 
 TEST_F(Histories, NumbersAreNeverGivenTwice) {
@@ -281,12 +303,17 @@ TEST_F(Histories, AnOlderVersionIsBroughtUp) {
     migrate(database, 1);
     database.execute(
         "INSERT INTO runs VALUES (7, 'then', '2026-01-01T03:04:05Z', 't', '', 'complete', 'main', "
-        "'c', '', '', '', '', 3, '', '', 0, 0, 0); INSERT INTO records VALUES (7, x'', 0, NULL, "
-        "NULL)");
+        "'c', '', '', '', '', 3, '', '', 0, 0, 0)");
+    sqlite::Statement record(database, "INSERT INTO records VALUES (7, x'', 0, ?, ?)");
+    const auto text = compare::to_json(some_parts()).dump(), packed = pack(text);
+    record.bind_blob(0, packed);
+    record.bind(1, static_cast<std::int64_t>(text.size()));
+    record.run();
     ASSERT_EQ(version_of(database), 1);
   }
   const auto history = History::open_to_read(path_);
   EXPECT_EQ(history.run(7).labels.verdict, "");
+  EXPECT_EQ(history.parts(7), some_parts());
   EXPECT_EQ(add(2, 4096).number, 8);
   EXPECT_EQ(version_of(sqlite::Database::open_read_only(path_)), kHistoryVersion);
 }
