@@ -2,6 +2,7 @@
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -67,8 +68,12 @@ class Browser:
                 return answer.get("result", {})
             self.events.append(answer)
 
-    def read(self):
+    def read(self, end=None):
+        """The next message; AssertionError when there is none by `end` (time.monotonic(); a minute from now)."""
+        end = end or time.monotonic() + 60
         while b"\0" not in self.buffer:
+            if not select.select([self.answers], [], [], max(0, end - time.monotonic()))[0]:
+                raise AssertionError("the browser said nothing in time")
             chunk = os.read(self.answers, 1 << 20)
             if not chunk:
                 raise RuntimeError("the browser ended")
@@ -93,15 +98,18 @@ class Page:
     def open(self, path, width=1440, height=1000, dark=False, script=True, media=""):
         self.browser.events.clear()
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
-        self.send("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        # Without motion: what is aimed at stays where it is.
+        features = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
+        self.send("Emulation.setEmulatedMedia", media=media, features=[{"name": name, "value": value} for name, value in features.items()])
         self.send("Emulation.setScriptExecutionDisabled", value=not script)
         self.send("Page.navigate", url=f"file://{path}")
         self.wait_event("Page.loadEventFired")
         self.send("Page.bringToFront")
 
-    def wait_event(self, name):
+    def wait_event(self, name, seconds=30):
+        end = time.monotonic() + seconds
         while not any(event.get("method") == name for event in self.browser.events):
-            self.browser.events.append(self.browser.read())
+            self.browser.events.append(self.browser.read(end))
 
     def run(self, expression):
         """The value of a JavaScript expression; promises are waited for."""

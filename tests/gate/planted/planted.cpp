@@ -2,6 +2,7 @@
 // (PEAKBENCH_PLANTED 0), when both strategies do nothing, and after it (PEAKBENCH_PLANTED 1).
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "peakbench/observer.h"
@@ -51,14 +52,16 @@ class PlantedBytes : public Strategy {
   }
 };
 
-// Busy for a twentieth of the time that the last step took without it.
+// Busy for a twentieth of a step: of the fastest so far, so that what disturbs a step is no part of
+// the slow-down.
 class Delay : public StepContext {
  public:
   std::shared_ptr<void> enter() override {
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
+    if (last_end_ != Clock::time_point{}) fastest_ = std::min(fastest_, begin - last_end_);
     if (kPlanted && last_end_ != Clock::time_point{}) {
-      const auto until = begin + (begin - last_end_) / 20;
+      const auto until = begin + fastest_ / 20;
       while (Clock::now() < until) continue;
     }
     last_end_ = Clock::now();
@@ -67,6 +70,7 @@ class Delay : public StepContext {
 
  private:
   std::chrono::steady_clock::time_point last_end_{};
+  std::chrono::steady_clock::duration fastest_ = std::chrono::steady_clock::duration::max();
 };
 
 class PlantedDelay : public Strategy {

@@ -1,0 +1,149 @@
+// Histories of other versions, and files that cannot be used: nothing is lost.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "history_fixture.h"
+#include "reports/history/export.h"
+#include "reports/history/packed.h"
+#include "reports/history/prune.h"
+#include "reports/history/reference.h"
+#include "reports/history/schema.h"
+#include "reports/history/source.h"
+#include "reports/history/trend.h"
+
+namespace peakbench::history {
+namespace {
+
+using peakbench::testing::example_run;
+using peakbench::testing::message_of;
+using peakbench::testing::read_text;
+using peakbench::testing::ScratchFolder;
+using peakbench::testing::write_text;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST_F(Histories, AnOlderVersionIsBroughtUp) {
+  {
+    auto database = sqlite::Database::open_read_write(path_);
+    migrate(database, 1);
+    database.execute(
+        "INSERT INTO runs VALUES (7, 'then', '2026-01-01T03:04:05Z', 't', '', 'complete', 'main', "
+        "'c', '', '', '', '', 3, '', '', 0, 0, 0)");
+    sqlite::Statement record(database, "INSERT INTO records VALUES (7, x'', 0, ?, ?)");
+    const auto text = compare::to_json(some_parts()).dump(), packed = pack(text);
+    record.bind_blob(0, packed);
+    record.bind(1, static_cast<std::int64_t>(text.size()));
+    record.run();
+    ASSERT_EQ(version_of(database), 1);
+  }
+  const auto history = History::open_to_read(path_);
+  EXPECT_EQ(history.run(7).labels.verdict, "");
+  EXPECT_EQ(history.parts(7), some_parts());
+  EXPECT_EQ(add(2, 4096).number, 8);
+  EXPECT_EQ(version_of(sqlite::Database::open_read_only(path_)), kHistoryVersion);
+}
+
+TEST_F(Histories, ANewerVersionIsRefusedAndLeftAlone) {
+  add(1, 4096);
+  sql("PRAGMA user_version = 99");
+  const auto before = read_text(path_);
+  for (const auto& message : {error_of_reading(), error_of_adding()}) {
+    EXPECT_THAT(message, HasSubstr("written by a newer Peakbench: history version 99"));
+    EXPECT_THAT(message, HasSubstr(path_));
+  }
+  EXPECT_TRUE(read_text(path_) == before);
+}
+
+TEST_F(Histories, AnotherProgramsDatabaseIsLeftAlone) {
+  sql("CREATE TABLE mine (x)");
+  const auto before = read_text(path_);
+  EXPECT_THAT(error_of_reading(), HasSubstr("not a Peakbench history"));
+  EXPECT_THAT(error_of_adding(), HasSubstr("not a Peakbench history"));
+  EXPECT_TRUE(read_text(path_) == before);
+}
+
+TEST_F(Histories, FilesThatAreNone) {
+  EXPECT_THAT(error_of_reading(), HasSubstr("there is no history here"));
+  write_text(path_, std::string(5000, 'x'));
+  EXPECT_THAT(error_of_reading(), HasSubstr("not an SQLite file"));
+  EXPECT_THAT(error_of_adding(), HasSubstr("not an SQLite file"));
+  EXPECT_EQ(read_text(path_), std::string(5000, 'x'));
+  path_ = folder_.path();
+  EXPECT_THAT(error_of_reading(), HasSubstr("a folder"));
+  path_ = folder_ / "no/such/h.sqlite";
+  EXPECT_THAT(error_of_adding(), HasSubstr("does not exist"));
+}
+
+TEST_F(Histories, LockedIsSaidAndNothingIsLost) {
+  add(1, 4096);
+  auto other = sqlite::Database::open_read_write(path_);
+  other.execute("BEGIN EXCLUSIVE");
+  EXPECT_THAT(error_of_adding(), HasSubstr("another program is writing"));
+  EXPECT_THAT(error_of_reading(), HasSubstr("another program is writing"));
+  other.execute("ROLLBACK");
+  EXPECT_EQ(open().runs({}).size(), 1U);
+}
+
+TEST_F(Histories, CutShortIsSaid) {
+  for (int day = 1; day < 9; ++day) add(day, 4096);
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 8192);
+  EXPECT_THAT(error_of_reading(), HasSubstr("damaged"));
+  EXPECT_THAT(error_of_adding(), HasSubstr("export"));
+}
+
+TEST_F(Histories, ADamagedRecordIsThatRunsAlone) {
+  add(1, 4096);
+  add(2, 4096);
+  sql("UPDATE records SET run_json = x'0102' WHERE run = 1");
+  const auto history = open();
+  EXPECT_THAT(message_of<ConfigError>([&] { history.record(1); }),
+              HasSubstr("run 1: its compressed text is damaged"));
+  EXPECT_EQ(history.record(2).cases.size(), 2U);
+  EXPECT_EQ(history.runs({}).size(), 2U);
+}
+
+TEST_F(Histories, ADamagedPageIsSaidWithTheWayOut) {
+  for (int day = 1; day < 28; ++day) add(day, day);
+  auto bytes = read_text(path_);
+  for (std::size_t at = 3 * 4096; at < bytes.size(); ++at) bytes[at] = 'x';
+  write_text(path_, bytes);
+  EXPECT_THAT(error_of_adding(), HasSubstr("damaged"));
+  EXPECT_THAT(error_of_adding(), HasSubstr("peakbench history export"));
+}
+
+TEST_F(Histories, AJournalLeftBehindIsRolledBackByAReader) {
+  add(1, 4096);
+  auto killed = sqlite::Database::open_read_write(path_);
+  // With hardly any cache the pages of an unfinished transaction reach the file.
+  killed.execute(
+      "PRAGMA cache_size = 1; BEGIN; UPDATE runs SET branch = 'half'; "
+      "UPDATE records SET run_json = randomblob(300000)");
+  const auto copy = folder_ / "copy.sqlite";
+  std::filesystem::copy_file(path_, copy);
+  std::filesystem::copy_file(path_ + "-journal", copy + "-journal");
+  killed.execute("ROLLBACK");
+  const auto history = History::open_to_read(copy);
+  EXPECT_EQ(history.run(1).labels.branch, "main");
+  EXPECT_EQ(history.record(1).cases.size(), 2U);
+  EXPECT_THAT(history.problems(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(copy + "-journal"));
+}
+
+TEST_F(Histories, WritersAtOnceLoseNothing) {
+  open();
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 4; ++writer)
+    writers.emplace_back([&, writer] {
+      for (int i = 0; i < 6; ++i)
+        History::open_to_write(path_).add(run_of(1 + i, 1000 * writer + i), {}, {});
+    });
+  for (auto& writer : writers) writer.join();
+  EXPECT_EQ(open().runs({}).size(), 24U);
+  EXPECT_THAT(open().problems(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace peakbench::history
