@@ -1,22 +1,12 @@
 // The published list itself. Adding a field: here, in view*.cpp, and regenerate docs/reports.md
 // (its test says how).
 #include "reports/fields.h"
+#include "reports/make_field.h"
 
 namespace peakbench::reports {
 namespace {
 
-Field text(std::string name, std::string summary) {
-  return {std::move(name), FieldKind::kText, std::move(summary), {}};
-}
-Field flag(std::string name, std::string summary) {
-  return {std::move(name), FieldKind::kFlag, std::move(summary), {}};
-}
-Field object(std::string name, std::string summary, std::vector<Field> fields) {
-  return {std::move(name), FieldKind::kObject, std::move(summary), std::move(fields)};
-}
-Field list(std::string name, std::string summary, std::vector<Field> fields = {}) {
-  return {std::move(name), FieldKind::kList, std::move(summary), std::move(fields)};
-}
+using namespace reports::make_field;
 
 std::vector<Field> fact_fields() {
   return {text("name", "What it is, in words"), text("value", "For people"),

@@ -1,25 +1,14 @@
 // The fields that templates of comparisons may use. Adding one: here and in view.cpp;
 // docs/compare.md holds the same list, and a test keeps both equal.
 #include "reports/compare/render.h"
+#include "reports/make_field.h"
 
 namespace peakbench::compare {
 namespace {
 
 using reports::Field;
 using reports::FieldKind;
-
-Field text(std::string name, std::string summary) {
-  return {std::move(name), FieldKind::kText, std::move(summary), {}};
-}
-Field flag(std::string name, std::string summary) {
-  return {std::move(name), FieldKind::kFlag, std::move(summary), {}};
-}
-Field object(std::string name, std::string summary, std::vector<Field> fields) {
-  return {std::move(name), FieldKind::kObject, std::move(summary), std::move(fields)};
-}
-Field list(std::string name, std::string summary, std::vector<Field> fields = {}) {
-  return {std::move(name), FieldKind::kList, std::move(summary), std::move(fields)};
-}
+using namespace reports::make_field;
 
 std::vector<Field> side_fields() {
   return {text("label", "Where it was read from"), text("title", "The run's title"),

@@ -1,23 +1,13 @@
 #include "reports/site/fields.h"
 
+#include "reports/make_field.h"
+
 namespace peakbench::site {
 namespace {
 
 using reports::Field;
 using reports::FieldKind;
-
-Field text(std::string name, std::string summary) {
-  return {std::move(name), FieldKind::kText, std::move(summary), {}};
-}
-Field flag(std::string name, std::string summary) {
-  return {std::move(name), FieldKind::kFlag, std::move(summary), {}};
-}
-Field object(std::string name, std::string summary, std::vector<Field> fields) {
-  return {std::move(name), FieldKind::kObject, std::move(summary), std::move(fields)};
-}
-Field list(std::string name, std::string summary, std::vector<Field> fields) {
-  return {std::move(name), FieldKind::kList, std::move(summary), std::move(fields)};
-}
+using namespace reports::make_field;
 
 Field site_field() {
   return object(
