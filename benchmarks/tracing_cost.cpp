@@ -39,6 +39,7 @@ int main() {
   peakbench::device::install_operator_labels(*recorder);
   recorder->set_phase(peakbench::trace::Phase::kForward, 0);
   const double traced = fastest_ns_per_operator(a, b);
-  std::printf("%.0f ns an operator untraced, %.0f ns traced: %.0f ns for its label and two events\n",
-              untraced, traced, traced - untraced);
+  std::printf(
+      "%.0f ns an operator untraced, %.0f ns traced: %.0f ns for its label and two events\n",
+      untraced, traced, traced - untraced);
 }

@@ -3,7 +3,7 @@
 # A strategy or a family of models as a shared library NAME.so. The manifest and the build stamp go into an ELF
 # section of their own, `.peakbench`, which `peakbench` reads without running any plugin code. The same function
 # serves this repository and, from the installed package, everyone else's.
-set(PEAKBENCH_SDK_REVISION 1)
+set(PEAKBENCH_SDK_REVISION 2)
 
 # The C++ ABI of this compiler and its flags, for the stamp. LibTorch's wheel has the first.
 include(CheckCXXSourceCompiles)

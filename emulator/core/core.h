@@ -21,11 +21,12 @@ namespace peakbench::emulator {
 
 enum class MachineState {
   ready,
-  no_card,  // none was given to this process (or one that cannot be understood): CUDA says "no
-            // device"
-  old_driver,  // the card's driver is for an earlier CUDA: CUDA says "driver version is insufficient"
-  forked,   // a child of a process that had used CUDA before it forked: CUDA says "initialization
-            // error"
+  no_card,     // none was given to this process (or one that cannot be understood): CUDA says "no
+               // device"
+  old_driver,  // the card's driver is for an earlier CUDA: CUDA says "driver version is
+               // insufficient"
+  forked,  // a child of a process that had used CUDA before it forked: CUDA says "initialization
+           // error"
 };
 PEAKBENCH_EMULATOR_API MachineState machine_state();
 PEAKBENCH_EMULATOR_API const CardFacts& card();

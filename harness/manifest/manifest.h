@@ -1,4 +1,5 @@
-// What a plugin says of itself, read from the ELF section `.peakbench` of its shared library: no plugin code runs.
+// What a plugin says of itself, read from the ELF section `.peakbench` of its shared library: no
+// plugin code runs.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace peakbench::manifest {
 
-inline constexpr int kSdkRevision = 1;
+inline constexpr int kSdkRevision = 2;
 inline constexpr const char* kSection = ".peakbench";
 
 enum class Kind { kModel, kStrategy };
@@ -29,19 +30,23 @@ struct Entry {
   std::vector<Option> options;
 
   // Strategies.
-  int order = 0;                          // place in the canonical order of a stack
-  std::vector<std::string> slots;         // owned; two owners of one slot conflict
+  int order = 0;                      // place in the canonical order of a stack
+  std::vector<std::string> slots;     // owned; two owners of one slot conflict
+  std::vector<std::string> wrappers;  // lists of the recipe it adds to: "gradient_transforms", ...
+  std::vector<std::string> capabilities;  // updates_in_backward | needs_all_gradients
   std::vector<std::string> needs;         // facts a model must have: "blocks", "linear_layers", ...
   std::vector<std::string> conflicts;     // ids it cannot be stacked with, beyond slots
   std::string promise;                    // bit_identical | within_tolerance | different_problem
-  std::optional<double> tolerance;
+  std::optional<double> tolerance,
+      relative_tolerance;  // within_tolerance: absolute, and times the reference
 
   // Models.
   std::string family;
-  std::vector<std::string> facts;         // "blocks", "linear_layers", "tied_embeddings", "packed_attention", ...
+  std::vector<std::string>
+      facts;  // "blocks", "linear_layers", "tied_embeddings", "packed_attention", ...
   bool has_sequence = false;
   std::int64_t default_sequence_length = 0;
-  std::int64_t parameters = 0;            // with default options
+  std::int64_t parameters = 0;  // with default options
 };
 
 // How the library was built. Every field must equal the program's own.
@@ -60,14 +65,16 @@ struct Plugin {
   Stamp stamp;
 };
 
-// Throws PluginError: not an ELF file, no section, broken JSON, a missing or unknown field (all with path and field).
+// Throws PluginError: not an ELF file, no section, broken JSON, a missing or unknown field (all
+// with path and field).
 Plugin read_plugin(const std::string& path);
 
 struct Found {
-  std::vector<Plugin> plugins;           // usable: manifest valid, stamp equal, ids unique
-  std::vector<std::string> problems;     // one sentence a plugin that is not, with its path
+  std::vector<Plugin> plugins;        // usable: manifest valid, stamp equal, ids unique
+  std::vector<std::string> problems;  // one sentence a plugin that is not, with its path
 };
-// Every *.so below each folder, in name order. A folder that is missing or holds no plugin throws ConfigError.
+// Every *.so below each folder, in name order. A folder that is missing or holds no plugin throws
+// ConfigError.
 Found discover(const std::vector<std::string>& folders);
 
 }  // namespace peakbench::manifest

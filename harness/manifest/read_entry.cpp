@@ -89,15 +89,22 @@ std::vector<Option> read_options(const Fields& fields) {
   return options;
 }
 
+// A list of which every name is known.
+Names read_names_of(const Fields& fields, const std::string& key, const Names& known) {
+  auto names = fields.get_or<Names>(key, {});
+  for (const auto& name : names) {
+    if (std::ranges::count(known, name) != 0) continue;
+    throw FieldError(fields.pointer(key), "unknown \"" + name + "\"" + suggestion(name, known));
+  }
+  return names;
+}
+
 void read_strategy(const Fields& fields, Entry& entry) {
   entry.order = static_cast<int>(
       std::clamp<std::int64_t>(fields.get<std::int64_t>("order"), INT32_MIN, INT32_MAX));
-  entry.slots = fields.get_or<Names>("slots", {});
-  for (const auto& slot : entry.slots) {
-    if (std::ranges::count(slots(), slot) != 0) continue;
-    throw FieldError(fields.pointer("slots"),
-                     "unknown slot \"" + slot + "\"" + suggestion(slot, slots()));
-  }
+  entry.slots = read_names_of(fields, "slots", slots());
+  entry.wrappers = read_names_of(fields, "wrappers", wrappers());
+  entry.capabilities = read_names_of(fields, "capabilities", capabilities());
   entry.needs = fields.get_or<Names>("needs", {});
   entry.conflicts = fields.get_or<Names>("conflicts", {});
   entry.promise =
@@ -127,6 +134,17 @@ void read_model(const Fields& fields, Entry& entry) {
 
 }  // namespace
 
+const Names& wrappers() {
+  static const Names names{"freezing",      "block_wrappers",      "saved_tensor_hooks",
+                           "step_contexts", "gradient_transforms", "around_update"};
+  return names;
+}
+
+const Names& capabilities() {
+  static const Names names{"updates_in_backward", "needs_all_gradients"};
+  return names;
+}
+
 const Names& slots() {
   static const Names names{"base_weights", "adapters",      "update_rule", "kernel_grouping",
                            "schedule",     "micro_batches", "loss_head"};
@@ -136,7 +154,8 @@ const Names& slots() {
 Entry read_entry(const Fields& fields, Kind kind) {
   Names known{"id", "title", "summary", "source_url", "options"};
   const Names of_model{"family", "facts", "has_sequence", "default_sequence_length", "parameters"};
-  const Names of_strategy{"order", "slots", "needs", "conflicts", "promise", "tolerance"};
+  const Names of_strategy{"order", "slots",     "wrappers", "capabilities",
+                          "needs", "conflicts", "promise",  "tolerance"};
   const Names& own = kind == Kind::kModel ? of_model : of_strategy;
   known.insert(known.end(), own.begin(), own.end());
   fields.only(known);

@@ -39,7 +39,7 @@ std::string normal_emulated(const TypedSelection& device) {
       const bool fits = is_number(value, 2) && std::stoi(value) >= 1;
       if (!fits) refuse_value(device, name, value, "an integer from 1 to 99");
       if (std::stoi(value) == 1) continue;  // the default
-    } else if (name != "driver") {  // the card itself says what a driver may be
+    } else if (name != "driver") {          // the card itself says what a driver may be
       throw ConfigError(fmt::format("unknown option \"{}\" of device {}{}", name, device.id,
                                     suggestion(name, {"memory", "count", "context", "driver"})));
     }

@@ -7,13 +7,14 @@
 namespace peakbench::result {
 namespace {
 
-constexpr std::array<std::pair<Status, const char*>, 6> kNames{{
+constexpr std::array<std::pair<Status, const char*>, 7> kNames{{
     {Status::kOk, "ok"},
     {Status::kOutOfMemory, "out_of_memory"},
     {Status::kTimeout, "timeout"},
     {Status::kCrashed, "crashed"},
     {Status::kUnsupported, "unsupported"},
     {Status::kConflict, "conflict"},
+    {Status::kNoEffect, "no_effect"},
 }};
 
 }  // namespace

@@ -1,7 +1,8 @@
 // What one case of a run is, and what came out of it: plain records, written to run.json.
 //
-// A case is model x strategy stack x device x dtype x batch (x sequence length). Its outcome is a value:
-// running out of memory, a timeout, a crash, an unsupported combination and a conflict are results.
+// A case is model x strategy stack x device x dtype x batch (x sequence length). Its outcome is a
+// value: running out of memory, a timeout, a crash, an unsupported combination, a conflict and a
+// part of a stack that did nothing are results.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 
 namespace peakbench::result {
 
-// A model or a strategy as chosen: its id and the options that differ from their defaults, typed as the
-// manifest says (integer, number, boolean, string). Text form: `lora,rank=16`.
+// A model or a strategy as chosen: its id and the options that differ from their defaults, typed as
+// the manifest says (integer, number, boolean, string). Text form: `lora,rank=16`.
 struct Selection {
   std::string id;
   nlohmann::json options = nlohmann::json::object();
@@ -22,22 +23,30 @@ struct Selection {
 
 // What identifies a case. `id` and `slug` are derived (plan/case_id.h); both are unique in a run.
 struct CaseSpec {
-  std::string id;     // MODEL[,options]/STACK/DEVICE/DTYPE/bN[/sN]
-  std::string slug;   // a safe file name with a short hash
+  std::string id;    // MODEL[,options]/STACK/DEVICE/DTYPE/bN[/sN]
+  std::string slug;  // a safe file name with a short hash
   Selection model;
   std::vector<Selection> strategies;  // canonical order; {"baseline"} alone for the baseline
   std::string device;                 // cpu, cuda:0, emulated:h100-80gb,memory=60GiB
   nlohmann::json device_options = nlohmann::json::object();  // allocator settings, cudnn, tf32, ...
-  std::string dtype;                  // fp32 | bf16
+  std::string dtype;                                         // fp32 | bf16
   std::int64_t batch_size = 1;
   std::optional<std::int64_t> sequence_length;  // language models only
   std::uint64_t seed = 0;
 };
 
-enum class Status { kOk, kOutOfMemory, kTimeout, kCrashed, kUnsupported, kConflict };
+enum class Status {
+  kOk,
+  kOutOfMemory,
+  kTimeout,
+  kCrashed,
+  kUnsupported,
+  kConflict,
+  kNoEffect,  // something that the stack declares was never called, or a step updated nothing
+};
 
-std::string to_string(Status status);            // "ok", "out_of_memory", ...
-Status status_from_string(const std::string&);   // throws std::invalid_argument
+std::string to_string(Status status);           // "ok", "out_of_memory", ...
+Status status_from_string(const std::string&);  // throws std::invalid_argument
 
 // One phase's share of the measured steps: maxima over all steps, in the case's own space.
 struct PhaseMemory {
@@ -54,16 +63,17 @@ struct SpaceMemory {
 
 // Peak memory of the case's own space over the measured steps; build is `phases.build`.
 struct Memory {
+  std::string space;  // the case's own: "cuda:1"; empty in files of schema 1.0
   std::int64_t peak_allocated_bytes = 0;
   std::int64_t peak_requested_bytes = 0;
   std::optional<std::int64_t> peak_reserved_bytes;  // CUDA only
-  std::map<std::string, std::int64_t> at_peak;      // category -> bytes; sums to peak_allocated_bytes
-  std::string peak_phase;                           // build | forward | backward | optimizer_step
-  std::int64_t peak_step = 0;                       // 0-based
+  std::map<std::string, std::int64_t> at_peak;  // category -> bytes; sums to peak_allocated_bytes
+  std::string peak_phase;                       // build | forward | backward | optimizer_step
+  std::int64_t peak_step = 0;                   // 0-based
   std::int64_t steps = 0;
   std::map<std::string, PhaseMemory> phases;
   std::map<std::string, SpaceMemory> spaces;
-  std::optional<std::int64_t> context_bytes;        // card memory beyond reserved; real card only
+  std::optional<std::int64_t> context_bytes;  // card memory beyond reserved; real card only
   std::int64_t worker_peak_rss_bytes = 0;
 };
 
@@ -71,24 +81,43 @@ struct StepTimes {  // nanoseconds over individually recorded steps, warm-up apa
   std::int64_t min = 0, median = 0, p90 = 0, count = 0;
 };
 
+// One throughput worker. The cases of a group take turns: round after round, each in its place.
+struct TimingRound {
+  std::int64_t round = 0, place = 0;  // both 0-based
+  std::vector<std::int64_t> step_times_ns;
+  // Cores that other processes kept busy meanwhile, on average; absent where the system does not
+  // say.
+  std::optional<double> other_busy_cores;
+};
+
 // Absent (nullopt in CaseResult) where nothing was timed: an emulated card never has one.
 struct Throughput {
   StepTimes step_ns;
-  std::vector<std::int64_t> step_times_ns;  // every timed step, in order
+  std::vector<std::int64_t> step_times_ns;  // every timed step of every round, in order
+  std::vector<TimingRound> rounds;          // empty in files of schema 1.0
   double samples_per_second = 0;            // batch_size / median
   std::optional<double> tokens_per_second;  // batch_size x sequence_length / median
   std::string clock;                        // steady_clock | cuda_event
   std::int64_t threads = 0;
 };
 
-// Does the strategy keep its promise about training? Compared with the reference case's losses and parameters.
+// Does the strategy keep its promise about training? Compared with the reference case's losses and
+// parameters.
+//
+// A stack with a part that solves a different problem (lora+checkpointing) is held against the
+// stack of those parts alone (lora): `promise` is then what the other parts promise, and
+// different_problem is true. A stack of nothing but such parts promises `different_problem`.
 struct Equivalence {
-  std::string promise;         // bit_identical | within_tolerance | different_problem
+  std::string promise;  // bit_identical | within_tolerance | different_problem
+  bool different_problem =
+      false;                   // than the baseline; true whenever `promise` is different_problem
   std::string reference_case;  // case id, empty where there is none
   std::string verdict;         // held | broken | not_checked
   std::optional<double> max_abs_difference;
-  std::optional<double> tolerance;
-  std::string reason;          // why not_checked, or what broke
+  // within_tolerance: |a - b| <= tolerance + relative_tolerance * |b|, b being the reference's
+  // value.
+  std::optional<double> tolerance, relative_tolerance;
+  std::string reason;  // why not_checked, or what broke
 };
 
 // The facts of an out-of-memory outcome.
@@ -99,7 +128,8 @@ struct OutOfMemory {
   std::optional<std::int64_t> reserved_bytes, largest_free_block_bytes, retries;
   std::string phase, module, op;
   std::int64_t step = 0;
-  std::optional<std::int64_t> needed_bytes;  // emulated card: the peak when run again without a limit
+  std::optional<std::int64_t>
+      needed_bytes;  // emulated card: the peak when run again without a limit
 };
 
 // One process of the worker group that ran the case. Today a group has one.
@@ -113,7 +143,7 @@ struct Rank {
 struct Emulation {
   std::string card;
   std::vector<std::string> refused_calls;
-  std::map<std::string, std::int64_t> unmodelled;  // "cudnn engine workspace" -> calls
+  std::map<std::string, std::int64_t> unmodelled;       // "cudnn engine workspace" -> calls
   nlohmann::json read_backs = nlohmann::json::array();  // {bytes, count, uncertain, caller, ...}
 };
 
@@ -130,11 +160,15 @@ struct CaseResult {
   std::string throughput_reason;  // why throughput is absent
   std::optional<Equivalence> equivalence;
   std::optional<OutOfMemory> out_of_memory;
-  std::optional<Emulation> emulation;  // present exactly when the figures come from an emulated card
-  std::vector<double> losses;          // one a measured step
+  std::optional<Emulation>
+      emulation;               // present exactly when the figures come from an emulated card
+  std::vector<double> losses;  // one a measured step
   std::vector<Rank> ranks;
-  nlohmann::json settings = nlohmann::json::object();  // what the worker ran with: allocator, cudnn, tf32, threads
-  std::int64_t wall_ns = 0;            // start of the first process to the end of the last
+  nlohmann::json settings =
+      nlohmann::json::object();  // what the worker ran with: allocator, cudnn, tf32, threads
+  nlohmann::json environment =
+      nlohmann::json::object();  // where this case ran: card, driver, cpu capability
+  std::int64_t wall_ns = 0;      // start of the first process to the end of the last
 };
 
 }  // namespace peakbench::result

@@ -73,8 +73,8 @@ Status read_status(const Fields& fields, const std::string& key) {
   } catch (const std::invalid_argument&) {
     throw FieldError(
         fields.pointer(key),
-        "expected ok, out_of_memory, timeout, crashed, unsupported or conflict, got \"" + text +
-            "\"");
+        "expected ok, out_of_memory, timeout, crashed, unsupported, conflict or no_effect, got \"" +
+            text + "\"");
   }
 }
 
@@ -95,6 +95,7 @@ ordered_json to_json(const CaseResult& result) {
   object["ranks"] = ordered_json::array();
   for (const auto& rank : result.ranks) object["ranks"].push_back(to_json(rank));
   object["settings"] = result.settings;
+  object["environment"] = result.environment;
   object["wall_ns"] = result.wall_ns;
   return object;
 }
@@ -114,6 +115,7 @@ CaseResult read_case(const Fields& fields) {
   result.losses = fields.get_or<std::vector<double>>("losses", {});
   fields.each("ranks", [&](const Fields& item) { result.ranks.push_back(read_rank(item)); });
   result.settings = fields.get_or<json>("settings", json::object());
+  result.environment = fields.get_or<json>("environment", json::object());
   result.wall_ns = fields.get_or<std::int64_t>("wall_ns", 0);
   return result;
 }

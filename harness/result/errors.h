@@ -1,4 +1,5 @@
-// Exceptions by who must act. What can happen to a case is a value (result::Status), not an exception.
+// Exceptions by who must act. What can happen to a case is a value (result::Status), not an
+// exception.
 #pragma once
 
 #include <stdexcept>
@@ -11,7 +12,8 @@ struct ConfigError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A plugin's author must act: wrong stamp, broken manifest, missing entry, an option the manifest does not declare.
+// A plugin's author must act: wrong stamp, broken manifest, missing entry, an option the manifest
+// does not declare.
 struct PluginError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -21,7 +23,8 @@ struct TraceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A result file that is missing, cut short, or newer than this program. Holds the path and the field.
+// A result file that is missing, cut short, or newer than this program. Holds the path and the
+// field.
 struct RunFileError : ConfigError {
   using ConfigError::ConfigError;
 };

@@ -1,9 +1,10 @@
 // What `peakbench` hands to `peakbench-worker`, and what it gets back.
 //
-// The launcher writes a Job as JSON and starts `peakbench-worker JOB.json`. The worker reports progress as one
-// JSON object a line on the file descriptor named by PEAKBENCH_PROGRESS_FD (absent: none), writes WorkerResult to
-// `result_path` atomically, and exits 0 whenever it wrote one, whatever the outcome. No result file and another exit: crashed.
-// stdout and stderr of the worker go to cases/SLUG/worker.log.
+// The launcher writes a Job as JSON and starts `peakbench-worker JOB.json`. The worker reports
+// progress as one JSON object a line on the file descriptor named by PEAKBENCH_PROGRESS_FD (absent:
+// none), writes WorkerResult to `result_path` atomically, and exits 0 whenever it wrote one,
+// whatever the outcome. No result file and another exit: crashed. stdout and stderr of the worker
+// go to cases/SLUG/worker.log.
 #pragma once
 
 #include <string>
@@ -35,9 +36,11 @@ struct Job {
   std::int64_t memory_limit_bytes = 0;  // CPU budget; 0 = none
   std::int64_t threads = 0;             // 0 = LibTorch's default
   std::string result_path, trace_path;
-  // Losses and parameters after the last step, for the equivalence check: the reference case writes, the others read.
+  // Losses and parameters after the last step, for the equivalence check: the reference case
+  // writes, the others read.
   std::string write_parameters_path, read_parameters_path;
-  Equivalence promise;  // promise, tolerance and reference_case of the stack; the worker adds the verdict
+  Equivalence
+      promise;  // promise, tolerance and reference_case of the stack; the worker adds the verdict
 };
 
 // The part of a CaseResult that one worker process knows.
@@ -51,7 +54,8 @@ struct WorkerResult {
   std::optional<Emulation> emulation;
   std::vector<double> losses;
   nlohmann::json settings = nlohmann::json::object();
-  nlohmann::json environment = nlohmann::json::object();  // libtorch version, card, driver, cpu capability
+  nlohmann::json environment =
+      nlohmann::json::object();  // libtorch version, card, driver, cpu capability
 };
 
 // One line of progress. `phase`: load | build | forward | backward | optimizer_step | write.

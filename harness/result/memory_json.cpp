@@ -39,7 +39,8 @@ ordered_json to_json(const Memory& memory) {
                     {"peak_requested_bytes", space.peak_requested_bytes},
                     {"peak_reserved_bytes", optional_to_json(space.peak_reserved_bytes)}};
   }
-  return {{"peak_allocated_bytes", memory.peak_allocated_bytes},
+  return {{"space", memory.space},
+          {"peak_allocated_bytes", memory.peak_allocated_bytes},
           {"peak_requested_bytes", memory.peak_requested_bytes},
           {"peak_reserved_bytes", optional_to_json(memory.peak_reserved_bytes)},
           {"at_peak", ordered_json(memory.at_peak)},
@@ -54,6 +55,7 @@ ordered_json to_json(const Memory& memory) {
 
 Memory read_memory(const Fields& fields) {
   Memory memory;
+  memory.space = fields.get_or<std::string>("space", "");
   memory.peak_allocated_bytes = fields.get<std::int64_t>("peak_allocated_bytes");
   memory.peak_requested_bytes = fields.get<std::int64_t>("peak_requested_bytes");
   memory.peak_reserved_bytes = fields.maybe<std::int64_t>("peak_reserved_bytes");

@@ -10,26 +10,46 @@ ordered_json optional_number(const std::optional<double>& value) {
   return value ? ordered_json(finite_or_name(*value)) : ordered_json(nullptr);
 }
 
+ordered_json to_json(const TimingRound& round) {
+  return {{"round", round.round},
+          {"place", round.place},
+          {"step_times_ns", ordered_json(round.step_times_ns)},
+          {"other_busy_cores", optional_number(round.other_busy_cores)}};
+}
+
+TimingRound read_timing_round(const Fields& fields) {
+  return {.round = fields.get<std::int64_t>("round"),
+          .place = fields.get<std::int64_t>("place"),
+          .step_times_ns = fields.get<std::vector<std::int64_t>>("step_times_ns"),
+          .other_busy_cores = fields.maybe<double>("other_busy_cores")};
+}
+
 }  // namespace
 
 ordered_json to_json(const Throughput& throughput) {
   const StepTimes& step = throughput.step_ns;
+  auto rounds = ordered_json::array();
+  for (const TimingRound& round : throughput.rounds) rounds.push_back(to_json(round));
   return {{"step_ns",
            {{"min", step.min}, {"median", step.median}, {"p90", step.p90}, {"count", step.count}}},
           {"samples_per_second", ordered_json(finite_or_name(throughput.samples_per_second))},
           {"tokens_per_second", optional_number(throughput.tokens_per_second)},
           {"clock", throughput.clock},
           {"threads", throughput.threads},
-          {"step_times_ns", ordered_json(throughput.step_times_ns)}};
+          {"step_times_ns", ordered_json(throughput.step_times_ns)},
+          {"rounds", std::move(rounds)}};
 }
 
 Throughput read_throughput(const Fields& fields) {
   const Fields step = fields.child("step_ns");
+  std::vector<TimingRound> rounds;
+  fields.each("rounds", [&](const Fields& item) { rounds.push_back(read_timing_round(item)); });
   return {.step_ns = {.min = step.get<std::int64_t>("min"),
                       .median = step.get<std::int64_t>("median"),
                       .p90 = step.get<std::int64_t>("p90"),
                       .count = step.get<std::int64_t>("count")},
           .step_times_ns = fields.get_or<std::vector<std::int64_t>>("step_times_ns", {}),
+          .rounds = std::move(rounds),
           .samples_per_second = fields.get<double>("samples_per_second"),
           .tokens_per_second = fields.maybe<double>("tokens_per_second"),
           .clock = fields.get_or<std::string>("clock", ""),
@@ -38,20 +58,26 @@ Throughput read_throughput(const Fields& fields) {
 
 ordered_json to_json(const Equivalence& equivalence) {
   return {{"promise", equivalence.promise},
+          {"different_problem", equivalence.different_problem},
           {"reference_case", equivalence.reference_case},
           {"verdict", equivalence.verdict},
           {"max_abs_difference", optional_number(equivalence.max_abs_difference)},
           {"tolerance", optional_number(equivalence.tolerance)},
+          {"relative_tolerance", optional_number(equivalence.relative_tolerance)},
           {"reason", equivalence.reason}};
 }
 
 Equivalence read_equivalence(const Fields& fields) {
-  return {.promise = fields.get<std::string>("promise"),
-          .reference_case = fields.get_or<std::string>("reference_case", ""),
-          .verdict = fields.get<std::string>("verdict"),
-          .max_abs_difference = fields.maybe<double>("max_abs_difference"),
-          .tolerance = fields.maybe<double>("tolerance"),
-          .reason = fields.get_or<std::string>("reason", "")};
+  const auto promise = fields.get<std::string>("promise");
+  return {
+      .promise = promise,
+      .different_problem = fields.get_or<bool>("different_problem", promise == "different_problem"),
+      .reference_case = fields.get_or<std::string>("reference_case", ""),
+      .verdict = fields.get<std::string>("verdict"),
+      .max_abs_difference = fields.maybe<double>("max_abs_difference"),
+      .tolerance = fields.maybe<double>("tolerance"),
+      .relative_tolerance = fields.maybe<double>("relative_tolerance"),
+      .reason = fields.get_or<std::string>("reason", "")};
 }
 
 ordered_json to_json(const OutOfMemory& facts) {

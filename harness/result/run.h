@@ -8,14 +8,14 @@
 
 namespace peakbench::result {
 
-inline constexpr const char* kSchemaVersion = "1.0.0";  // semantic; readers accept the same major
+inline constexpr const char* kSchemaVersion = "1.1.0";  // semantic; readers accept the same major
 
 // A figure somebody published, to be shown beside ours. `value` in `unit` as published.
 struct Published {
   std::string model, strategy;  // strategy: a stack, as in a case id; empty = any
   std::string metric;           // peak_memory | throughput
   double value = 0;
-  std::string unit;             // GB, GiB, tok/s, ...
+  std::string unit;  // GB, GiB, tok/s, ...
   std::string source, url, note;
   // Of these cases only; empty and nullopt: any.
   std::string dtype = {};
@@ -29,16 +29,18 @@ struct Run {
   std::string status = "complete";   // running | complete | interrupted
   std::vector<std::string> command;  // argv as typed
   std::string suite;                 // file name, empty from the command line
-  std::string reference;             // the stack that differences are shown against: the first named
-  nlohmann::json environment = nlohmann::json::object();  // host, os, cpu, memory, libtorch, peakbench, commit
-  nlohmann::json settings = nlohmann::json::object();     // steps, warmup, repetitions, timeout, limit
+  std::string reference;  // the stack that differences are shown against: the first named
+  nlohmann::json environment =
+      nlohmann::json::object();  // host, os, cpu, memory, libtorch, peakbench, commit
+  nlohmann::json settings = nlohmann::json::object();  // steps, warmup, repetitions, timeout, limit
   std::vector<Published> published;
   std::vector<CaseResult> cases;     // in plan order, as far as they ended
   std::vector<std::string> pending;  // ids planned and not yet run
 };
 
 nlohmann::ordered_json to_json(const Run& run);
-// Throws RunFileError (result/errors.h) that names the field and what was expected. Accepts unknown fields.
+// Throws RunFileError (result/errors.h) that names the field and what was expected. Accepts unknown
+// fields.
 Run run_from_json(const nlohmann::json& json);
 
 // Atomic: written beside and renamed, so that a reader sees the old file or the new one.

@@ -168,7 +168,8 @@ at::Tensor RecipeTraining::step(const Batch& batch, const PhaseListener& on_phas
 }
 
 void RecipeTraining::update_all() {
-  for (const auto& transform : recipe_.gradient_transforms) transform->apply(parameters_);
+  for (const auto& transform : recipe_.gradient_transforms)
+    if (!transform->apply(parameters_)) return;
   std::vector<at::Tensor> tensors;
   tensors.reserve(parameters_.size());
   for (const Parameter& parameter : parameters_) tensors.push_back(parameter.tensor);
@@ -179,7 +180,8 @@ void RecipeTraining::update(const std::vector<at::Tensor>& parameters) {
   UpdateScope scope;
   at::NoGradGuard no_grad;
   for (const auto& around : recipe_.around_update) around->before(parameters);
-  recipe_.update_rule->update(parameters, recipe_.kernel_grouping);
+  recipe_.update_rule->update(
+      parameters, recipe_.kernel_grouping.value_or(recipe_.schedule->default_grouping()));
   for (auto around = recipe_.around_update.rbegin(); around != recipe_.around_update.rend();
        ++around) {
     (*around)->after(parameters);

@@ -14,7 +14,6 @@ class Baseline : public Strategy {
     AdamOptions options{.lr = lr_};
     if (model.default_update_rule() == DefaultUpdateRule::kAdamW) options.weight_decay = 1e-2;
     recipe.update_rule = std::make_shared<Adam>(options);
-    recipe.kernel_grouping = KernelGrouping::kForeach;
     recipe.schedule = std::make_shared<AfterBackward>();
     recipe.micro_batches = 1;
   }

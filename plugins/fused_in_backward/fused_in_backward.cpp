@@ -17,14 +17,14 @@ class InBackward : public Schedule {
     });
   }
   void after_backward(Training& training) override {}  // every update has happened
+  // One parameter at a time has nothing to group.
+  KernelGrouping default_grouping() const override { return KernelGrouping::kSingle; }
 };
 
 class FusedInBackward : public Strategy {
  public:
   void apply(Recipe& recipe, Model& model) override {
     recipe.schedule = std::make_shared<InBackward>();
-    recipe.kernel_grouping =
-        KernelGrouping::kSingle;  // one parameter at a time has nothing to group
   }
 };
 

@@ -86,6 +86,6 @@ int main(int count, char** arguments) {
   const auto started = std::chrono::steady_clock::now();
   const std::clock_t used = std::clock();
   reports::write_reports({folder.string()}, options);
-  std::cout << std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() << " "
-            << static_cast<double>(std::clock() - used) / CLOCKS_PER_SEC << "\n";
+  std::cout << std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count()
+            << " " << static_cast<double>(std::clock() - used) / CLOCKS_PER_SEC << "\n";
 }

@@ -11,7 +11,7 @@ struct FakeTraining {
   bool foreach = true;             // the update makes temporaries as large as all parameters
   bool fused_in_backward = false;  // gradients are freed inside backward
   int temporaries = 2;             // small ones an operator
-  bool irregular = false;        // temporaries of many sizes that outlive one another
+  bool irregular = false;          // temporaries of many sizes that outlive one another
   bool emulated = false;           // a card: slack, a workspace, segments, no times
 };
 

@@ -150,7 +150,7 @@ TEST_F(Manifest, WrongValuesSayWhatWasExpected) {
       {"/id", "Lo RA", "/id: expected small letters, digits, '.', '_' and '-', got \"Lo RA\""},
       {"/title", "", "/title: is empty"},
       {"/order", "first", "/order: expected an integer of 64 bits, got the string \"first\""},
-      {"/slots/0", "adaptors", "/slots: unknown slot \"adaptors\"; did you mean \"adapters\"?"},
+      {"/slots/0", "adaptors", "/slots: unknown \"adaptors\"; did you mean \"adapters\"?"},
       {"/promise", "bit-identical",
        "/promise: unknown \"bit-identical\"; did you mean \"bit_identical\"?"},
       {"/tolerance", nullptr, "/tolerance: the promise within_tolerance needs a number above 0"},

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class Schedule {
   virtual void prepare(Training& training) {}
   // After the backward of the step's last micro-batch; phase optimizer_step.
   virtual void after_backward(Training& training) = 0;
+  // How tensors are grouped where no strategy takes the slot `kernel_grouping`.
+  virtual KernelGrouping default_grouping() const { return KernelGrouping::kForeach; }
 };
 
 // Slot `loss_head`: the loss from the final hidden states; null means the model's own.
@@ -57,7 +60,9 @@ class StepContext {
 class GradientTransform {
  public:
   virtual ~GradientTransform() = default;
-  virtual void apply(const std::vector<Parameter>& parameters) = 0;
+  // False: this step has no update (loss scaling met an infinite gradient); later transforms are
+  // not asked then.
+  virtual bool apply(const std::vector<Parameter>& parameters) = 0;
 };
 
 // Wrapper around each update (gather, offload).
@@ -76,7 +81,7 @@ struct Recipe {
   std::shared_ptr<ModelTransform> base_weights;  // null: as built
   std::shared_ptr<ModelTransform> adapters;      // null: none
   std::shared_ptr<UpdateRule> update_rule;
-  KernelGrouping kernel_grouping = KernelGrouping::kForeach;
+  std::optional<KernelGrouping> kernel_grouping;  // unset: the schedule's default
   std::shared_ptr<Schedule> schedule;
   std::int64_t micro_batches = 1;
   std::shared_ptr<LossHead> loss_head;
