@@ -64,6 +64,8 @@ std::string status_label(result::Status status) {
       return "unsupported";
     case result::Status::kConflict:
       return "conflict";
+    case result::Status::kNoEffect:
+      return "no effect";
   }
   return "";
 }
