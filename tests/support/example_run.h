@@ -7,6 +7,7 @@ namespace peakbench::testing {
 
 inline result::Memory example_memory() {
   result::Memory memory;
+  memory.space = "cuda:0";
   memory.peak_allocated_bytes = 6'087'938'768;
   memory.peak_requested_bytes = 6'087'938'000;
   memory.peak_reserved_bytes = 7'000'000'000;
@@ -39,6 +40,7 @@ inline result::CaseResult example_case() {
   result.memory = example_memory();
   result.throughput = result::Throughput{.step_ns = {10, 20, 30, 3},
                                          .step_times_ns = {10, 20, 30},
+                                         .rounds = {{0, 1, {10, 20}, 0.5}, {1, 0, {30}, {}}},
                                          .samples_per_second = 1e8,
                                          .tokens_per_second = 2.56e10,
                                          .clock = "steady_clock",
@@ -46,10 +48,12 @@ inline result::CaseResult example_case() {
   result.throughput_reason = "";
   result.equivalence =
       result::Equivalence{.promise = "within_tolerance",
+                          .different_problem = true,
                           .reference_case = "qwen2.5-0.5b/baseline/cpu/fp32/b2/s256",
                           .verdict = "held",
                           .max_abs_difference = 1e-7,
                           .tolerance = 1e-5,
+                          .relative_tolerance = 1e-3,
                           .reason = ""};
   result::OutOfMemory facts;
   facts.requested_bytes = 100;
@@ -73,6 +77,7 @@ inline result::CaseResult example_case() {
   result.losses = {2.5, 2.25};
   result.ranks = {{0, example_memory(), "cases/x/trace.sqlite"}};
   result.settings = {{"threads", 2}};
+  result.environment = {{"card", "NVIDIA H100"}};
   result.wall_ns = 123'456'789;
   return result;
 }

@@ -277,7 +277,10 @@ TEST(JobJson, ComesBackAsItWent) {
   job.trace_path = "t.sqlite";
   job.write_parameters_path = "w.bin";
   job.read_parameters_path = "p.bin";
-  job.promise = {"within_tolerance", "m/baseline/cpu/fp32/b2/s8", "", std::nullopt, 1e-5, ""};
+  job.promise.promise = "within_tolerance";
+  job.promise.reference_case = "m/baseline/cpu/fp32/b2/s8";
+  job.promise.tolerance = 1e-5;
+  job.promise.relative_tolerance = 1e-3;
   const json once = to_json(job);
   EXPECT_EQ(to_json(result::job_from_json(json::parse(once.dump()))), once);
   EXPECT_EQ(result::job_from_json(once).seed, job.seed);
