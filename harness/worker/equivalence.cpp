@@ -2,11 +2,14 @@
 
 #include <ATen/ATen.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+
+#include "result/case_json.h"
 
 namespace peakbench::worker {
 namespace {
@@ -20,58 +23,59 @@ nlohmann::json header_of(const std::vector<Parameter>& parameters,
                     {"dtype", c10::toString(parameter.tensor.scalar_type())},
                     {"bytes", parameter.tensor.nbytes()}});
   }
-  return {{"parameters", list}, {"losses", losses}};
+  return {{"parameters", list}, {"losses", result::losses_to_json(losses)}};
 }
 
-double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  double largest = 0;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    largest = std::max(largest, std::abs(a[i] - b[i]));
-  }
-  return largest;
-}
-
-struct Difference {
-  bool identical = true;
-  double largest = 0;
-  std::string where;
+struct Reference {
+  nlohmann::json parameters;
+  std::vector<double> losses;
 };
 
-void note(Difference& difference, double amount, const std::string& where) {
-  difference.identical = false;
-  if (amount <= difference.largest && !difference.where.empty()) return;
-  difference.largest = amount;
-  difference.where = where;
+Reference read_header(const std::string& line) {
+  const nlohmann::json header = nlohmann::json::parse(line);
+  const result::Fields fields(header);
+  return {header.at("parameters"), fields.get<std::vector<double>>("losses")};
 }
 
-// Reads one parameter's bytes at a time: a gigabyte of reference takes no gigabyte of memory.
-void compare_parameters(std::ifstream& file, const std::vector<Parameter>& parameters,
-                        Difference& difference) {
-  std::vector<char> bytes;
-  for (const Parameter& parameter : parameters) {
-    bytes.resize(parameter.tensor.nbytes());
-    if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
-      throw std::runtime_error("the reference's parameters are cut short at " + parameter.name);
-    }
-    if (std::memcmp(bytes.data(), parameter.tensor.const_data_ptr(), bytes.size()) == 0) continue;
-    const at::Tensor reference =
-        at::from_blob(bytes.data(), parameter.tensor.sizes(), parameter.tensor.options());
-    const double largest = (reference.to(at::kDouble) - parameter.tensor.detach().to(at::kDouble))
-                               .abs()
-                               .max()
-                               .item<double>();
-    note(difference, largest, parameter.name);
-  }
+// A parameter's values as doubles, which every floating dtype fits into.
+std::vector<double> values_of(const at::Tensor& tensor) {
+  const at::Tensor doubles = tensor.detach().to(at::kDouble).contiguous();
+  const auto* first = doubles.const_data_ptr<double>();
+  return {first, first + doubles.numel()};
 }
 
-result::Equivalence judged(result::Equivalence result, const Difference& difference) {
-  result.max_abs_difference = difference.largest;
-  const bool held = result.promise == "bit_identical"
-                        ? difference.identical
-                        : difference.largest <= result.tolerance.value_or(0);
-  result.verdict = held ? "held" : "broken";
-  if (!held) result.reason = "differs most in " + difference.where;
-  return result;
+Difference difference_of(const Parameter& parameter, std::vector<char>& bytes,
+                         const Tolerance& tolerance) {
+  const at::Tensor own = parameter.tensor.detach().contiguous();
+  const at::Tensor reference =
+      at::from_blob(bytes.data(), own.sizes(), own.options().requires_grad(false));
+  Difference difference;
+  difference.where = parameter.name;
+  const auto a = values_of(own), b = values_of(reference);
+  compare(difference, a.data(), b.data(), a.size(), tolerance);
+  // Doubles hide the payload of what is not a number.
+  difference.identical = std::memcmp(bytes.data(), own.const_data_ptr(), bytes.size()) == 0;
+  return difference;
+}
+
+Difference difference_of(const std::vector<double>& losses, const std::vector<double>& reference,
+                         const Tolerance& tolerance) {
+  Difference difference;
+  difference.where = "the losses";
+  compare(difference, losses.data(), reference.data(), losses.size(), tolerance);
+  return difference;
+}
+
+result::Equivalence not_checked(result::Equivalence promise, const std::string& reason) {
+  promise.verdict = "not_checked";
+  promise.reason = reason;
+  return promise;
+}
+
+result::Equivalence broken(result::Equivalence promise, const std::string& reason) {
+  promise.verdict = "broken";
+  promise.reason = reason;
+  return promise;
 }
 
 }  // namespace
@@ -86,31 +90,38 @@ void write_reference(const std::string& path, const std::vector<Parameter>& para
                static_cast<std::streamsize>(whole.nbytes()));
   }
   file.flush();
-  if (!file) throw std::runtime_error(path + ": the reference's parameters could not be written");
+  if (file) return;
+  file.close();
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);  // half a reference is none
+  throw std::runtime_error(path + ": the reference's parameters could not be written");
 }
 
 result::Equivalence compare_with_reference(const std::string& path, result::Equivalence promise,
                                            const std::vector<Parameter>& parameters,
                                            const std::vector<double>& losses) {
-  promise.verdict = "not_checked";
   std::ifstream file(path, std::ios::binary);
   std::string line;
-  if (!file || !std::getline(file, line)) {
-    promise.reason = "the reference case left no parameters to compare with";
-    return promise;
+  if (!file || !std::getline(file, line))
+    return not_checked(promise, "the reference case left no parameters to compare with");
+  const Reference reference = read_header(line);
+  if (reference.parameters != header_of(parameters, losses).at("parameters"))
+    return broken(promise, "trains other parameters than the reference case");
+  if (reference.losses.size() != losses.size())
+    return broken(promise, "made " + std::to_string(losses.size()) +
+                               " losses, the reference case " +
+                               std::to_string(reference.losses.size()));
+  const Tolerance tolerance{promise.tolerance.value_or(0), promise.relative_tolerance.value_or(0)};
+  std::vector<Difference> differences{difference_of(losses, reference.losses, tolerance)};
+  std::vector<char> bytes;
+  // One parameter at a time: a gigabyte of reference takes no gigabyte of memory.
+  for (const Parameter& parameter : parameters) {
+    bytes.resize(parameter.tensor.nbytes());
+    if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size())))
+      return not_checked(promise, "the reference's parameters are cut short at " + parameter.name);
+    differences.push_back(difference_of(parameter, bytes, tolerance));
   }
-  const nlohmann::json reference = nlohmann::json::parse(line);
-  if (reference.at("parameters") != header_of(parameters, losses).at("parameters")) {
-    promise.verdict = "broken";
-    promise.reason = "trains other parameters than the reference case";
-    return promise;
-  }
-  Difference difference;
-  const auto reference_losses = reference.at("losses").get<std::vector<double>>();
-  if (reference_losses != losses)
-    note(difference, largest_difference(reference_losses, losses), "the losses");
-  compare_parameters(file, parameters, difference);
-  return judged(promise, difference);
+  return judge(std::move(promise), differences);
 }
 
 }  // namespace peakbench::worker

@@ -9,6 +9,9 @@
 #include "result/errors.h"
 #include "result/file.h"
 #include "worker/jobs.h"
+#include "worker/no_effect.h"
+#include "worker/place.h"
+#include "worker/plugin_call.h"
 
 namespace {
 
@@ -19,6 +22,12 @@ result::WorkerResult failed(result::Status status, const std::string& reason) {
   result.status = status;
   result.reason = reason;
   return result;
+}
+
+// ", step 2 of 3, backward": where it happened, for the middle of a message.
+std::string here() {
+  const std::string place = worker::place_in_words();
+  return place.empty() ? "" : ", " + place;
 }
 
 // The one place that catches what plugins throw.
@@ -32,8 +41,14 @@ result::WorkerResult run(const result::Job& job) {
     return failed(result::Status::kUnsupported, error.what());
   } catch (const ConfigError& error) {
     return failed(result::Status::kUnsupported, error.what());
+  } catch (const worker::NoEffect& error) {
+    return failed(result::Status::kNoEffect, error.what());
   } catch (const PluginError& error) {
     return failed(result::Status::kCrashed, error.what());
+  } catch (const worker::PluginFailure& error) {
+    return failed(result::Status::kCrashed, error.owner().path + ": " + error.owner().id +
+                                                " threw in " + error.call() + here() + ": " +
+                                                error.what());
   } catch (const TraceError& error) {
     return failed(result::Status::kCrashed,
                   std::string("the trace does not add up (please report this): ") + error.what());
@@ -41,12 +56,14 @@ result::WorkerResult run(const result::Job& job) {
     return failed(result::Status::kOutOfMemory, error.what_without_backtrace());
   } catch (const c10::Error& error) {
     return failed(result::Status::kCrashed,
-                  std::string("LibTorch: ") + error.what_without_backtrace());
+                  "LibTorch" + here() + ": " + error.what_without_backtrace());
   } catch (const std::exception& error) {
-    return failed(result::Status::kCrashed,
-                  std::string("a plugin or the worker threw: ") + error.what());
+    return failed(
+        result::Status::kCrashed,
+        "the worker, or a plugin where it called nothing of it" + here() + ": " + error.what());
   } catch (...) {
-    return failed(result::Status::kCrashed, "a plugin threw something that is no std::exception");
+    return failed(result::Status::kCrashed,
+                  "a plugin threw something that is no std::exception" + here());
   }
 }
 

@@ -14,6 +14,7 @@
 #include "worker/engine.h"
 #include "worker/equivalence.h"
 #include "worker/jobs.h"
+#include "worker/place.h"
 #include "worker/progress.h"
 #include "worker/session.h"
 
@@ -66,6 +67,9 @@ class TracedRun {
       result_.settings = device_->settings();
     } catch (const c10::OutOfMemoryError& error) {
       note_out_of_memory();
+    } catch (...) {
+      if (const auto place = recorder_.failure_place()) note_failure(place->module, place->op);
+      throw;
     }
     note_emulation();
     finish();
@@ -77,6 +81,7 @@ class TracedRun {
     session_ = make_session(job_, *device_, &recorder_);
     device_->reset_peaks();
     for (std::int64_t step = 0; step < job_.steps; ++step) one_step(step);
+    need_effects(session_, job_.steps);
     judge();
   }
 
@@ -85,6 +90,7 @@ class TracedRun {
     const at::Tensor loss = session_.training->step(
         session_.batch, [&](trace::Phase phase) { enter(phase, static_cast<std::int32_t>(step)); });
     name_optimizer_state();
+    session_.training->check_frozen();
     device_->synchronise();
     device_->check(recorder_.allocated_bytes(), "the end of step " + std::to_string(step));
     // A loss on an emulated card is undefined, and reading it would be a read-back.
@@ -107,6 +113,7 @@ class TracedRun {
     if (step != trace::kNone)
       device_->check(recorder_.allocated_bytes(), std::string("before ") + word(phase));
     recorder_.set_phase(phase, step);
+    set_place(phase, step, job_.steps);
     report({word(phase), std::max<std::int64_t>(step, 0), job_.steps, recorder_.allocated_bytes(),
             recorder_.peak_bytes()});
   }
@@ -139,8 +146,7 @@ class TracedRun {
     } else if (!device_->torch_device().is_cpu()) {
       verdict.reason = "checked on the CPU only";
     } else if (!job_.write_parameters_path.empty()) {
-      write_reference(job_.write_parameters_path, parameters, result_.losses);
-      verdict.reason = "this is the reference case";
+      verdict.reason = left_as_reference(parameters);
     } else if (verdict.promise == "different_problem") {
       verdict.reason = "promises a different optimization problem";
     } else if (job_.read_parameters_path.empty()) {
@@ -150,6 +156,17 @@ class TracedRun {
           compare_with_reference(job_.read_parameters_path, verdict, parameters, result_.losses);
     }
     result_.equivalence = verdict;
+  }
+
+  // What is said of the reference case. That its parameters could not be written is no failure of
+  // its own: the cases that would read them are not checked.
+  std::string left_as_reference(const std::vector<Parameter>& parameters) const {
+    try {
+      write_reference(job_.write_parameters_path, parameters, result_.losses);
+    } catch (const std::runtime_error& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+    }
+    return "this is the reference case";
   }
 
   void finish() {

@@ -4,6 +4,7 @@
 
 #include "manifest/manifest.h"
 #include "result/errors.h"
+#include "worker/no_effect.h"
 
 namespace peakbench::worker {
 namespace {
@@ -27,8 +28,13 @@ Options to_options(const result::PluginUse& use) {
   return Options(std::move(values));
 }
 
-const PluginEntry& open_plugin(const result::PluginUse& use) {
-  const manifest::Plugin plugin = manifest::read_plugin(use.path);
+struct OpenPlugin {
+  const PluginEntry& code;
+  manifest::Plugin manifest;
+};
+
+OpenPlugin open_plugin(const result::PluginUse& use) {
+  manifest::Plugin plugin = manifest::read_plugin(use.path);
   if (const auto mismatches = manifest::compare(plugin.stamp, manifest::own_stamp());
       !mismatches.empty()) {
     std::string message = use.path + ": built for another Peakbench or LibTorch.";
@@ -42,7 +48,13 @@ const PluginEntry& open_plugin(const result::PluginUse& use) {
     throw PluginError(use.path + ": has no entry `peakbench_plugin`. A plugin's source ends with " +
                       "PEAKBENCH_STRATEGY_PLUGIN(make) or PEAKBENCH_MODEL_PLUGIN(make).");
   }
-  return *static_cast<const PluginEntry*>(entry);
+  return {*static_cast<const PluginEntry*>(entry), std::move(plugin)};
+}
+
+const manifest::Entry& entry_of(const OpenPlugin& plugin, const result::PluginUse& use) {
+  for (const manifest::Entry& entry : plugin.manifest.entries)
+    if (entry.id == use.selection.id) return entry;
+  throw PluginError(use.path + ": its manifest has no '" + use.selection.id + "' any more");
 }
 
 template <typename Made>
@@ -52,41 +64,42 @@ Made checked(Made made, const result::PluginUse& use) {
   return made;
 }
 
-template <typename Call>
-auto call_plugin(const result::PluginUse& use, Call call) {
-  try {
-    return call();
-  } catch (const Unsupported&) {
-    throw;
-  } catch (const OptionError&) {
-    throw;
-  } catch (const PluginError&) {
-    throw;
-  } catch (const c10::Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw PluginError(use.path + ": '" + use.selection.id + "' threw: " + error.what());
-  }
-}
-
 }  // namespace
 
-std::unique_ptr<Model> make_model(const result::PluginUse& use,
-                                  const at::TensorOptions& tensor_options) {
-  const PluginEntry& entry = open_plugin(use);
-  if (entry.make_model == nullptr) throw PluginError(use.path + ": its entry makes no models");
-  return call_plugin(use, [&] {
-    return checked(entry.make_model({use.selection.id, to_options(use), tensor_options}), use);
-  });
+Owner owner_of(const result::PluginUse& use) { return {use.path, use.selection.id}; }
+
+LoadedModel make_model(const result::PluginUse& use, const at::TensorOptions& tensor_options) {
+  const OpenPlugin plugin = open_plugin(use);
+  if (plugin.code.make_model == nullptr)
+    throw PluginError(use.path + ": its entry makes no models");
+  const Options options = to_options(use);
+  return {call_plugin(owner_of(use), "make",
+                      [&] {
+                        return checked(
+                            plugin.code.make_model({use.selection.id, options, tensor_options}),
+                            use);
+                      }),
+          options};
 }
 
-void apply_strategy(const result::PluginUse& use, Recipe& recipe, Model& model) {
-  const PluginEntry& entry = open_plugin(use);
-  if (entry.make_strategy == nullptr)
+LoadedStrategy make_strategy(const result::PluginUse& use) {
+  const OpenPlugin plugin = open_plugin(use);
+  if (plugin.code.make_strategy == nullptr)
     throw PluginError(use.path + ": its entry makes no strategies");
-  call_plugin(use, [&] {
-    checked(entry.make_strategy({use.selection.id, to_options(use)}), use)->apply(recipe, model);
-  });
+  const Options options = to_options(use);
+  return {call_plugin(owner_of(use), "make",
+                      [&] {
+                        return checked(plugin.code.make_strategy({use.selection.id, options}), use);
+                      }),
+          entry_of(plugin, use), options};
+}
+
+void need_options_read(const result::PluginUse& use, const Options& options) {
+  for (const auto& [name, value] : use.selection.options.items()) {
+    if (options.names_read().contains(name)) continue;
+    throw NoEffect(use.selection.id + " has no effect with the option " + name +
+                   ": its manifest declares it and its code never read it");
+  }
 }
 
 }  // namespace peakbench::worker

@@ -2,18 +2,34 @@
 // plugin code.
 #pragma once
 
+#include "manifest/manifest.h"
 #include "peakbench/plugin.h"
 #include "result/job.h"
+#include "worker/plugin_call.h"
 
 namespace peakbench::worker {
 
+Owner owner_of(const result::PluginUse& use);
+
+struct LoadedModel {
+  std::unique_ptr<Model> model;
+  Options options;  // shares with the plugin's copy which names were read
+};
+
+struct LoadedStrategy {
+  std::unique_ptr<Strategy> strategy;
+  manifest::Entry manifest;
+  Options options;  // as above
+};
+
 // Throw PluginError with the plugin's path: a stamp that differs, a library that cannot be opened,
-// a missing entry, one that makes nothing, or what the plugin's own code threw. What a plugin says
-// of the case (Unsupported, OptionError) and LibTorch's errors pass as they are. Libraries stay
-// open for the life of the process.
-std::unique_ptr<Model> make_model(const result::PluginUse& use,
-                                  const at::TensorOptions& tensor_options);
-// Makes the strategy and lets it fill the recipe.
-void apply_strategy(const result::PluginUse& use, Recipe& recipe, Model& model);
+// a missing entry, one that makes nothing; PluginFailure with what the plugin's own code threw.
+// What a plugin says of the case (Unsupported, OptionError) passes as it is. Libraries stay open
+// for the life of the process.
+LoadedModel make_model(const result::PluginUse& use, const at::TensorOptions& tensor_options);
+LoadedStrategy make_strategy(const result::PluginUse& use);
+
+// To be asked after the steps. Throws NoEffect where an option that was chosen was never read.
+void need_options_read(const result::PluginUse& use, const Options& options);
 
 }  // namespace peakbench::worker

@@ -7,9 +7,13 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "peakbench/errors.h"
 #include "peakbench/observer.h"
+#include "worker/micro_batches.h"
+#include "worker/no_effect.h"
+#include "worker/recipe_parts.h"
 
 namespace peakbench::worker {
 namespace {
@@ -49,19 +53,33 @@ std::unordered_map<const at::TensorImpl*, const torch::nn::Module*> owners(
   return owners;
 }
 
-Batch micro_batch(const Batch& batch, std::int64_t index, std::int64_t count) {
-  if (count == 1) return batch;
-  const std::int64_t size = batch.input.size(0) / count;
-  const auto part = [&](const at::Tensor& t) {
-    return t.defined() ? t.narrow(0, index * size, size) : t;
-  };
-  return {part(batch.input), part(batch.target)};
+// Tells whether a parameter was changed, without reading it: by what every in-place operator counts
+// up, and by where the data is, for those who exchange it.
+struct Version {
+  std::uint32_t count = 0;
+  const void* data = nullptr;
+  bool operator==(const Version&) const = default;
+};
+
+Version version_of(const at::Tensor& tensor) {
+  return {tensor._version(), tensor.has_storage() ? tensor.storage().data() : nullptr};
+}
+
+// Those that an update can change.
+std::vector<at::Tensor> with_gradient(const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> found;
+  for (const at::Tensor& parameter : parameters)
+    if (parameter.grad().defined()) found.push_back(parameter);
+  return found;
 }
 
 }  // namespace
 
-RecipeTraining::RecipeTraining(Model& model, Recipe recipe)
-    : model_(model), recipe_(std::move(recipe)) {
+RecipeTraining::RecipeTraining(Model& model, Recipe recipe, RecipeParts* parts, Owner model_owner)
+    : model_(model),
+      recipe_(std::move(recipe)),
+      parts_(parts),
+      model_owner_(std::move(model_owner)) {
   if (recipe_.update_rule == nullptr || recipe_.schedule == nullptr) {
     throw std::logic_error(
         "the recipe has no update rule or no schedule: the baseline must be applied first");
@@ -124,6 +142,16 @@ void RecipeTraining::install_gradient_hooks() {
 }
 
 void RecipeTraining::on_gradient(int order, std::function<void(const Parameter&)> callback) {
+  const Owner* owner = current_owner();
+  if (owner != nullptr && !callback)
+    throw PluginError(owner->path + ": " + owner->id +
+                      " registers an empty function with on_gradient");
+  if (owner != nullptr && parts_ != nullptr) {
+    callback = [&part = parts_->add_hook(*owner), inner = std::move(callback)](const Parameter& p) {
+      part.calls.fetch_add(1, std::memory_order_relaxed);
+      call_plugin(part.owner, "on_gradient", [&] { inner(p); });
+    };
+  }
   gradient_callbacks_.emplace_back(order, std::move(callback));
 }
 
@@ -136,9 +164,11 @@ at::Tensor RecipeTraining::forward(const Batch& batch) {
   }
   at::Tensor loss;
   {
-    const at::Tensor hidden = model_.hidden_states(batch);
-    loss = recipe_.loss_head ? recipe_.loss_head->loss(model_, hidden, batch)
-                             : model_.loss(hidden, batch);
+    const at::Tensor hidden =
+        call_plugin(model_owner_, "hidden_states", [&] { return model_.hidden_states(batch); });
+    loss = recipe_.loss_head
+               ? recipe_.loss_head->loss(model_, hidden, batch)
+               : call_plugin(model_owner_, "loss", [&] { return model_.loss(hidden, batch); });
   }
   while (!hooks.empty()) hooks.pop_back();  // a stack: last in, first out
   while (!contexts.empty()) contexts.pop_back();
@@ -146,13 +176,19 @@ at::Tensor RecipeTraining::forward(const Batch& batch) {
 }
 
 at::Tensor RecipeTraining::step(const Batch& batch, const PhaseListener& on_phase) {
-  const std::int64_t count = recipe_.micro_batches;
+  const auto enter = [&](trace::Phase phase) { on_phase(phase_ = phase); };
+  asked_to_update_ = skipped_ = false;
+  given_ = updated_ = 0;
+  const auto parts = split(batch, recipe_.micro_batches);
+  const bool even = batch.input.size(0) % recipe_.micro_batches == 0;
   at::Tensor total;
-  for (std::int64_t i = 0; i < count; ++i) {
-    on_phase(trace::Phase::kForward);
-    at::Tensor loss = forward(micro_batch(batch, i, count));
-    if (count > 1) loss = loss / count;
-    on_phase(trace::Phase::kBackward);
+  for (const MicroBatch& part : parts) {
+    enter(trace::Phase::kForward);
+    at::Tensor loss = forward(part.batch);
+    // Equal parts are divided, as everybody's training loop does, so that bits are theirs.
+    if (parts.size() > 1)
+      loss = even ? loss / static_cast<std::int64_t>(parts.size()) : loss * part.weight;
+    enter(trace::Phase::kBackward);
     autograd::backward({loss}, {});
     if (total.defined()) {
       at::NoGradGuard no_grad;
@@ -161,15 +197,20 @@ at::Tensor RecipeTraining::step(const Batch& batch, const PhaseListener& on_phas
       total = loss.detach();
     }
   }
-  on_phase(trace::Phase::kOptimizerStep);
+  enter(trace::Phase::kOptimizerStep);
   recipe_.schedule->after_backward(*this);
+  need_an_update();
   for (const Parameter& parameter : parameters_) parameter.tensor.mutable_grad().reset();
   return total;
 }
 
 void RecipeTraining::update_all() {
-  for (const auto& transform : recipe_.gradient_transforms)
-    if (!transform->apply(parameters_)) return;
+  asked_to_update_ = true;
+  for (const auto& transform : recipe_.gradient_transforms) {
+    if (transform->apply(parameters_)) continue;
+    skipped_ = true;
+    return;
+  }
   std::vector<at::Tensor> tensors;
   tensors.reserve(parameters_.size());
   for (const Parameter& parameter : parameters_) tensors.push_back(parameter.tensor);
@@ -177,14 +218,61 @@ void RecipeTraining::update_all() {
 }
 
 void RecipeTraining::update(const std::vector<at::Tensor>& parameters) {
+  if (phase_ == trace::Phase::kBackward) need_capability();
+  asked_to_update_ = true;
   UpdateScope scope;
   at::NoGradGuard no_grad;
   for (const auto& around : recipe_.around_update) around->before(parameters);
+  const auto changeable = with_gradient(parameters);
+  given_ += changeable.size();
+  std::vector<Version> before;
+  before.reserve(changeable.size());
+  for (const at::Tensor& parameter : changeable) before.push_back(version_of(parameter));
   recipe_.update_rule->update(
       parameters, recipe_.kernel_grouping.value_or(recipe_.schedule->default_grouping()));
+  for (std::size_t i = 0; i < changeable.size(); ++i)
+    if (version_of(changeable[i]) != before[i]) ++updated_;
   for (auto around = recipe_.around_update.rbegin(); around != recipe_.around_update.rend();
        ++around) {
     (*around)->after(parameters);
+  }
+}
+
+// A schedule that updates inside backward without saying so would pass conflicts by.
+void RecipeTraining::need_capability() const {
+  const Owner* owner = current_owner();
+  if (owner == nullptr || parts_ == nullptr) return;
+  if (parts_->has_capability(*owner, "updates_in_backward")) return;
+  throw PluginError(owner->path + ": " + owner->id +
+                    " updates inside backward, which its manifest does not declare: put "
+                    "\"updates_in_backward\" into \"capabilities\" of plugin.json");
+}
+
+std::string RecipeTraining::owner_of(const char* slot) const {
+  const Part* part = parts_ == nullptr ? nullptr : parts_->slot(slot);
+  return part == nullptr ? "the recipe" : part->owner.id;
+}
+
+void RecipeTraining::need_an_update() const {
+  if (updated_ > 0 || skipped_) return;
+  if (!asked_to_update_)
+    throw NoEffect("a step ended without an update: the schedule of " + owner_of("schedule") +
+                   " called neither update nor update_all");
+  throw NoEffect("a step ended without an update: the update rule of " + owner_of("update_rule") +
+                 (given_ > 0 ? " was called and changed no parameter"
+                             : " was given no parameter that has a gradient"));
+}
+
+void RecipeTraining::check_frozen() const {
+  std::unordered_set<const at::TensorImpl*> trained;
+  for (const Parameter& parameter : parameters_)
+    trained.insert(parameter.tensor.unsafeGetTensorImpl());
+  for (const auto& item : model_.module().named_parameters()) {
+    const bool expected = trained.contains(item.value().unsafeGetTensorImpl());
+    if (item.value().requires_grad() == expected) continue;
+    throw PluginError("a strategy changed requires_grad of " + item.key() + " itself: it is " +
+                      (expected ? "frozen now and was trained" : "trained now and was frozen") +
+                      ". Use the recipe's `freezing`, which is decided before the first step");
   }
 }
 

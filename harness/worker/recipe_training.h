@@ -5,20 +5,31 @@
 
 #include "peakbench/recipe.h"
 #include "trace/trace.h"
+#include "worker/plugin_call.h"
 
 namespace peakbench::worker {
+
+class RecipeParts;
 
 class RecipeTraining final : public Training {
  public:
   // Applies the model transforms, freezes, installs block wrappers and hooks. May throw
-  // Unsupported.
-  RecipeTraining(Model& model, Recipe recipe);
+  // Unsupported. `parts`, where given, learns of hooks on gradients, and says which schedules may
+  // update inside backward; it must outlive this. `model_owner` is named when the model's own code
+  // fails.
+  explicit RecipeTraining(Model& model, Recipe recipe, RecipeParts* parts = nullptr,
+                          Owner model_owner = {});
   ~RecipeTraining() override;
 
   using PhaseListener = std::function<void(trace::Phase)>;
   // One step: forward and backward of each micro-batch, the schedule, gradients to none. Returns
-  // the loss, a scalar tensor on the device: the mean over micro-batches.
+  // the loss, a scalar tensor on the device: the mean over the batch's samples. Throws NoEffect
+  // when the step updated nothing, and no gradient transform had asked for that.
   at::Tensor step(const Batch& batch, const PhaseListener& on_phase);
+
+  // Throws PluginError where a parameter requires a gradient although the recipe froze it, or the
+  // other way round: somebody else changed it.
+  void check_frozen() const;
 
   // Training.
   const std::vector<Parameter>& parameters() const override { return parameters_; }
@@ -33,11 +44,20 @@ class RecipeTraining final : public Training {
   void install_block_wrappers();
   void install_gradient_hooks();
   at::Tensor forward(const Batch& batch);
+  void need_an_update() const;
+  void need_capability() const;
+  std::string owner_of(const char* slot) const;
 
   Model& model_;
   Recipe recipe_;
+  RecipeParts* parts_;
+  Owner model_owner_;
   std::vector<Parameter> parameters_;
   std::vector<std::pair<int, std::function<void(const Parameter&)>>> gradient_callbacks_;
+  trace::Phase phase_ = trace::Phase::kBuild;
+  // Of the step that runs.
+  bool asked_to_update_ = false, skipped_ = false;
+  std::size_t given_ = 0, updated_ = 0;  // parameters with a gradient, and those that changed
 };
 
 }  // namespace peakbench::worker

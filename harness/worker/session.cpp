@@ -5,6 +5,8 @@
 
 #include "peakbench/errors.h"
 #include "result/errors.h"
+#include "worker/counted_recipe.h"
+#include "worker/micro_batches.h"
 #include "worker/plugin_loader.h"
 #include "worker/progress.h"
 
@@ -30,6 +32,28 @@ void name_storages(const Session& session, device::Recorder& recorder) {
   recorder.name_storage(session.batch.target, StorageRole::kInput, "target");
 }
 
+// What `apply` must leave alone.
+std::vector<std::pair<std::string, bool>> trainable(Model& model) {
+  std::vector<std::pair<std::string, bool>> found;
+  for (const auto& item : model.module().named_parameters())
+    found.emplace_back(item.key(), item.value().requires_grad());
+  return found;
+}
+
+void apply_strategy(const result::PluginUse& use, Recipe& recipe, Session& session) {
+  const LoadedStrategy loaded = make_strategy(use);
+  const Owner owner = owner_of(use);
+  session.options.push_back({use, loaded.options});
+  const Recipe before = recipe;
+  const auto model_before = trainable(*session.model);
+  call_plugin(owner, "apply", [&] { loaded.strategy->apply(recipe, *session.model); });
+  if (trainable(*session.model) != model_before)
+    throw PluginError(owner.path + ": " + owner.id +
+                      " changes the model's parameters, or which of them are trained, in apply; "
+                      "put a ModelTransform into a slot, or a function into `freezing`");
+  session.parts->take(owner, loaded.manifest, before, recipe);
+}
+
 }  // namespace
 
 std::unique_ptr<device::Device> make_device(const result::Job& job) {
@@ -44,16 +68,30 @@ Session make_session(const result::Job& job, const device::Device& device,
   at::manual_seed(job.seed);
   const auto options =
       at::TensorOptions().device(device.torch_device()).dtype(dtype_from(job.dtype));
-  session.model = make_model(job.model, options);
+  LoadedModel loaded = make_model(job.model, options);
+  session.model = std::move(loaded.model);
+  session.options.push_back({job.model, loaded.options});
   for (const auto& item : session.model->module().named_parameters())
     item.value().set_requires_grad(true);
 
+  session.parts = std::make_unique<RecipeParts>();
   Recipe recipe;
-  for (const result::PluginUse& use : job.strategies) apply_strategy(use, recipe, *session.model);
-  session.training = std::make_unique<RecipeTraining>(*session.model, std::move(recipe));
-  session.batch = session.model->make_batch({job.batch_size, job.sequence_length.value_or(0)});
+  for (const result::PluginUse& use : job.strategies) apply_strategy(use, recipe, session);
+  if (recipe.micro_batches > 1) micro_batch_sizes(job.batch_size, recipe.micro_batches);
+  const Owner owner = owner_of(job.model);
+  session.training = std::make_unique<RecipeTraining>(
+      *session.model, counted(std::move(recipe), *session.parts, owner), session.parts.get(),
+      owner);
+  session.batch = call_plugin(owner, "make_batch", [&] {
+    return session.model->make_batch({job.batch_size, job.sequence_length.value_or(0)});
+  });
   if (recorder != nullptr) name_storages(session, *recorder);
   return session;
+}
+
+void need_effects(const Session& session, std::int64_t steps) {
+  session.parts->need_calls(steps);
+  for (const auto& [use, options] : session.options) need_options_read(use, options);
 }
 
 }  // namespace peakbench::worker

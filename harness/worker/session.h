@@ -6,14 +6,17 @@
 #include "device/device.h"
 #include "device/recorder.h"
 #include "result/job.h"
+#include "worker/recipe_parts.h"
 #include "worker/recipe_training.h"
 
 namespace peakbench::worker {
 
 struct Session {
   std::unique_ptr<Model> model;
+  std::unique_ptr<RecipeParts> parts;  // outlives the training
   std::unique_ptr<RecipeTraining> training;
   Batch batch;
+  std::vector<std::pair<result::PluginUse, Options>> options;  // of the model and every strategy
 };
 
 // The device named by the job. Throws ConfigError where this machine has no such device.
@@ -21,7 +24,12 @@ std::unique_ptr<device::Device> make_device(const result::Job& job);
 
 // Builds model and recipe from the seed. With a recorder, names modules, parameters, buffers and
 // input to it.
+// Throws PluginError or NoEffect where a strategy does other than its manifest says.
 Session make_session(const result::Job& job, const device::Device& device,
                      device::Recorder* recorder);
+
+// After the steps. Throws NoEffect: a part of the recipe that was never called, an option that was
+// chosen and never read.
+void need_effects(const Session& session, std::int64_t steps);
 
 }  // namespace peakbench::worker

@@ -1,12 +1,11 @@
 #include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "result/errors.h"
+#include "result/step_times.h"
 #include "worker/engine.h"
 #include "worker/jobs.h"
+#include "worker/place.h"
 #include "worker/progress.h"
 #include "worker/session.h"
 
@@ -20,20 +19,14 @@ class SilentReporter final : public benchmark::BenchmarkReporter {
   void ReportRuns(const std::vector<Run>&) override {}
 };
 
-std::int64_t timed_step(const Session& session, device::Device& device) {
-  return device.time_ns([&] { session.training->step(session.batch, [](trace::Phase) {}); });
-}
-
-result::StepTimes statistics(std::vector<std::int64_t> times) {
-  std::sort(times.begin(), times.end());
-  const auto quantile = [&](double q) {  // nearest rank
-    const auto rank = static_cast<std::size_t>(std::ceil(q * static_cast<double>(times.size())));
-    return times[std::max<std::size_t>(rank, 1) - 1];
-  };
-  return {.min = times.front(),
-          .median = quantile(0.5),
-          .p90 = quantile(0.9),
-          .count = static_cast<std::int64_t>(times.size())};
+// `number` counts warm-up steps too.
+std::int64_t timed_step(const result::Job& job, const Session& session, device::Device& device,
+                        std::int64_t number) {
+  const std::int64_t steps = job.warmup + job.steps;
+  return device.time_ns([&] {
+    session.training->step(session.batch,
+                           [&](trace::Phase phase) { set_place(phase, number, steps); });
+  });
 }
 
 std::vector<std::int64_t> time_steps(const result::Job& job, const Session& session,
@@ -41,9 +34,9 @@ std::vector<std::int64_t> time_steps(const result::Job& job, const Session& sess
   std::vector<std::int64_t> times;
   const auto loop = [&](benchmark::State& state) {
     for (auto _ : state) {
-      report({"step", job.warmup + static_cast<std::int64_t>(times.size()), job.warmup + job.steps,
-              0, 0});
-      times.push_back(timed_step(session, device));
+      const std::int64_t number = job.warmup + static_cast<std::int64_t>(times.size());
+      report({"step", number, job.warmup + job.steps, 0, 0});
+      times.push_back(timed_step(job, session, device, number));
       constexpr double kNanosecond = 1e-9;
       state.SetIterationTime(static_cast<double>(times.back()) * kNanosecond);
     }
@@ -66,12 +59,13 @@ result::WorkerResult run_throughput_job(const result::Job& job) {
   const Session session = make_session(job, *device, nullptr);
   for (std::int64_t i = 0; i < job.warmup; ++i) {
     report({"warmup", i, job.warmup + job.steps, 0, 0});
-    timed_step(session, *device);
+    timed_step(job, session, *device, i);
   }
 
   result::Throughput throughput;
   throughput.step_times_ns = time_steps(job, session, *device);
-  throughput.step_ns = statistics(throughput.step_times_ns);
+  need_effects(session, job.warmup + job.steps);
+  throughput.step_ns = result::step_times_of(throughput.step_times_ns);
   throughput.clock = device->clock();
   throughput.threads = at::get_num_threads();
   const double seconds = static_cast<double>(throughput.step_ns.median) * 1e-9;

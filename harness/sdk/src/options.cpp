@@ -19,7 +19,7 @@ const Options::Value& Options::at(const std::string& name) const {
   if (found == values_.end()) {
     throw std::logic_error("option '" + name + "' is read but the manifest does not declare it");
   }
-  read_.insert(name);
+  read_->insert(name);
   return found->second;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <variant>
@@ -26,14 +27,15 @@ class Options {
   const std::string& string(const std::string& name) const;
 
   const std::map<std::string, Value>& values() const { return values_; }
-  // Names read so far; a test holds these against the manifest.
-  const std::set<std::string>& names_read() const { return read_; }
+  // Names read so far, through this or any copy of it: a case whose options were chosen and never
+  // read ends as `no_effect`.
+  const std::set<std::string>& names_read() const { return *read_; }
 
  private:
   const Value& at(const std::string& name) const;
 
   std::map<std::string, Value> values_;
-  mutable std::set<std::string> read_;
+  std::shared_ptr<std::set<std::string>> read_ = std::make_shared<std::set<std::string>>();
 };
 
 }  // namespace peakbench

@@ -1,0 +1,179 @@
+#include "worker/counted_recipe.h"
+
+namespace peakbench::worker {
+namespace {
+
+template <typename Function>
+auto count(Part& part, const char* call, Function&& function) {
+  part.calls.fetch_add(1, std::memory_order_relaxed);
+  return call_plugin(part.owner, call, std::forward<Function>(function));
+}
+
+// Each forwards to what a strategy put into the recipe.
+template <typename Interface>
+class Counted : public Interface {
+ public:
+  Counted(std::shared_ptr<Interface> inner, Part& part) : inner_(std::move(inner)), part_(part) {}
+
+ protected:
+  std::shared_ptr<Interface> inner_;
+  Part& part_;
+};
+
+class CountedTransform final : public Counted<ModelTransform> {
+ public:
+  using Counted::Counted;
+  void apply(Model& model) override {
+    count(part_, "ModelTransform::apply", [&] { inner_->apply(model); });
+  }
+};
+
+class CountedRule final : public Counted<UpdateRule> {
+ public:
+  using Counted::Counted;
+  void update(const std::vector<at::Tensor>& parameters, KernelGrouping grouping) override {
+    count(part_, "update", [&] { inner_->update(parameters, grouping); });
+  }
+  void visit_state(const StateVisitor& visit) const override {
+    call_plugin(part_.owner, "visit_state", [&] { inner_->visit_state(visit); });
+  }
+};
+
+class CountedSchedule final : public Counted<Schedule> {
+ public:
+  using Counted::Counted;
+  void prepare(Training& training) override {
+    call_plugin(part_.owner, "prepare", [&] { inner_->prepare(training); });
+  }
+  void after_backward(Training& training) override {
+    count(part_, "after_backward", [&] { inner_->after_backward(training); });
+  }
+  KernelGrouping default_grouping() const override { return inner_->default_grouping(); }
+};
+
+class CountedLossHead final : public Counted<LossHead> {
+ public:
+  using Counted::Counted;
+  at::Tensor loss(Model& model, const at::Tensor& hidden_states, const Batch& batch) override {
+    return count(part_, "loss", [&] { return inner_->loss(model, hidden_states, batch); });
+  }
+};
+
+class CountedContext final : public Counted<StepContext> {
+ public:
+  using Counted::Counted;
+  std::shared_ptr<void> enter() override {
+    return count(part_, "enter", [&] { return inner_->enter(); });
+  }
+};
+
+class CountedGradientTransform final : public Counted<GradientTransform> {
+ public:
+  using Counted::Counted;
+  bool apply(const std::vector<Parameter>& parameters) override {
+    return count(part_, "GradientTransform::apply", [&] { return inner_->apply(parameters); });
+  }
+};
+
+class CountedAroundUpdate final : public Counted<AroundUpdate> {
+ public:
+  using Counted::Counted;
+  void before(const std::vector<at::Tensor>& parameters) override {
+    count(part_, "before", [&] { inner_->before(parameters); });
+  }
+  void after(const std::vector<at::Tensor>& parameters) override {
+    count(part_, "after", [&] { inner_->after(parameters); });
+  }
+};
+
+class CountedBlockWrapper final : public Counted<BlockWrapper> {
+ public:
+  CountedBlockWrapper(std::shared_ptr<BlockWrapper> inner, Part& part, Owner model)
+      : Counted(std::move(inner), part), model_(std::move(model)) {}
+  at::Tensor run(std::size_t index, std::size_t count_of_blocks, const BlockFunction& block,
+                 const std::vector<at::Tensor>& inputs) override {
+    // What goes wrong inside the block is the model's, although a wrapper runs it. By value: the
+    // wrapper may keep the function until backward.
+    const BlockFunction named = [block, model = model_](const std::vector<at::Tensor>& x) {
+      return call_plugin(model, "block", [&] { return block(x); });
+    };
+    return count(part_, "run", [&] { return inner_->run(index, count_of_blocks, named, inputs); });
+  }
+
+ private:
+  Owner model_;
+};
+
+class NamedSavedTensor final : public SavedTensor {
+ public:
+  NamedSavedTensor(std::shared_ptr<SavedTensor> inner, const Owner& owner)
+      : inner_(std::move(inner)), owner_(owner) {}
+  at::Tensor unpack() override {
+    return call_plugin(owner_, "unpack", [&] { return inner_->unpack(); });
+  }
+
+ private:
+  std::shared_ptr<SavedTensor> inner_;
+  const Owner& owner_;  // a Part's, which outlives the steps
+};
+
+class CountedHooks final : public Counted<SavedTensorHooks> {
+ public:
+  using Counted::Counted;
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor) override {
+    auto saved = count(part_, "pack", [&] {
+      auto packed = inner_->pack(tensor);
+      if (packed == nullptr) throw std::logic_error("pack returned null");
+      return packed;
+    });
+    return std::make_shared<NamedSavedTensor>(std::move(saved), part_.owner);
+  }
+};
+
+template <typename CountedKind, typename Interface>
+void replace_slot(std::shared_ptr<Interface>& slot, RecipeParts& parts, const char* name) {
+  if (Part* part = parts.slot(name); slot && part)
+    slot = std::make_shared<CountedKind>(std::move(slot), *part);
+}
+
+template <typename CountedKind, typename Interface>
+void replace_wrappers(std::vector<std::shared_ptr<Interface>>& list, RecipeParts& parts,
+                      const char* name) {
+  for (auto& wrapper : list)
+    if (Part* part = parts.wrapper(name, wrapper.get()))
+      wrapper = std::make_shared<CountedKind>(std::move(wrapper), *part);
+}
+
+void count_freezing(Recipe& recipe, RecipeParts& parts) {
+  for (std::size_t i = 0; i < recipe.freezing.size(); ++i) {
+    Part* part = parts.freezing(i);
+    if (part == nullptr) continue;
+    recipe.freezing[i] = [inner = std::move(recipe.freezing[i]), part](const Parameter& parameter) {
+      const bool frozen = call_plugin(part->owner, "freezing", [&] { return inner(parameter); });
+      if (frozen) part->calls.fetch_add(1, std::memory_order_relaxed);
+      return frozen;
+    };
+  }
+}
+
+}  // namespace
+
+Recipe counted(Recipe recipe, RecipeParts& parts, const Owner& model) {
+  replace_slot<CountedTransform>(recipe.base_weights, parts, "base_weights");
+  replace_slot<CountedTransform>(recipe.adapters, parts, "adapters");
+  replace_slot<CountedRule>(recipe.update_rule, parts, "update_rule");
+  replace_slot<CountedSchedule>(recipe.schedule, parts, "schedule");
+  replace_slot<CountedLossHead>(recipe.loss_head, parts, "loss_head");
+  replace_wrappers<CountedHooks>(recipe.saved_tensor_hooks, parts, "saved_tensor_hooks");
+  replace_wrappers<CountedContext>(recipe.step_contexts, parts, "step_contexts");
+  replace_wrappers<CountedGradientTransform>(recipe.gradient_transforms, parts,
+                                             "gradient_transforms");
+  replace_wrappers<CountedAroundUpdate>(recipe.around_update, parts, "around_update");
+  for (auto& [place, wrapper] : recipe.block_wrappers)
+    if (Part* part = parts.wrapper("block_wrappers", wrapper.get()))
+      wrapper = std::make_shared<CountedBlockWrapper>(std::move(wrapper), *part, model);
+  count_freezing(recipe, parts);
+  return recipe;
+}
+
+}  // namespace peakbench::worker

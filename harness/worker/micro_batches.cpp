@@ -1,0 +1,37 @@
+#include "worker/micro_batches.h"
+
+#include "peakbench/errors.h"
+
+namespace peakbench::worker {
+namespace {
+
+at::Tensor part_of(const at::Tensor& tensor, std::int64_t start, std::int64_t size) {
+  return tensor.defined() ? tensor.narrow(0, start, size) : tensor;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> micro_batch_sizes(std::int64_t samples, std::int64_t parts) {
+  if (parts < 1 || parts > samples) {
+    throw Unsupported("a batch of " + std::to_string(samples) + " cannot be split into " +
+                      std::to_string(parts) + " micro-batches");
+  }
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(parts), samples / parts);
+  for (std::int64_t i = 0; i < samples % parts; ++i) ++sizes[static_cast<std::size_t>(i)];
+  return sizes;
+}
+
+std::vector<MicroBatch> split(const Batch& batch, std::int64_t parts) {
+  if (parts == 1) return {{batch, 1}};
+  const std::int64_t samples = batch.input.size(0);
+  std::vector<MicroBatch> split;
+  std::int64_t start = 0;
+  for (const std::int64_t size : micro_batch_sizes(samples, parts)) {
+    split.push_back({{part_of(batch.input, start, size), part_of(batch.target, start, size)},
+                     static_cast<double>(size) / static_cast<double>(samples)});
+    start += size;
+  }
+  return split;
+}
+
+}  // namespace peakbench::worker

@@ -1,0 +1,23 @@
+// How a batch is split into micro-batches, so that their gradients add up to the whole batch's.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "peakbench/model.h"
+
+namespace peakbench::worker {
+
+struct MicroBatch {
+  Batch batch;
+  double weight = 1;  // its share of the samples: what its mean loss counts in the batch's mean
+};
+
+// Samples a part: sizes differ by one at most, the larger ones first, as torch.tensor_split has
+// them. Throws Unsupported where there are fewer samples than parts.
+std::vector<std::int64_t> micro_batch_sizes(std::int64_t samples, std::int64_t parts);
+
+// Views of `batch`, split along its first dimension (B, ...) -> (b, ...).
+std::vector<MicroBatch> split(const Batch& batch, std::int64_t parts);
+
+}  // namespace peakbench::worker

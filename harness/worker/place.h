@@ -1,0 +1,22 @@
+// Where the worker is in its job, for messages.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "trace/trace.h"
+
+namespace peakbench::worker {
+
+// Cheap enough for a timed step. `step` is 0-based, trace::kNone before the first one; `steps` is
+// how many there are, warm-up included.
+void set_place(trace::Phase phase, std::int64_t step, std::int64_t steps);
+
+// Where the code was that an exception left, as far as it is known. Replaces what was noted before.
+void note_failure(const std::string& module, const std::string& op);
+
+// "step 2 of 3, backward, module heads.head, operator aten::addmm"; without what is not known,
+// empty before the first step. To be asked when something failed.
+std::string place_in_words();
+
+}  // namespace peakbench::worker

@@ -1,0 +1,75 @@
+// Calls into plugins. Every call from the worker into a plugin's code goes through here, so that a
+// failure is told with the plugin and the call it came from.
+#pragma once
+
+#include <c10/util/Exception.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "peakbench/errors.h"
+#include "result/errors.h"
+
+namespace peakbench::worker {
+
+// Whose code is called: the library and the id in it.
+struct Owner {
+  std::string path, id;
+};
+
+// What a plugin's code threw, and where it was called. The innermost call is the one named.
+class PluginFailure : public std::runtime_error {
+ public:
+  PluginFailure(Owner owner, std::string call, const std::string& what)
+      : std::runtime_error(what), owner_(std::move(owner)), call_(std::move(call)) {}
+  const Owner& owner() const { return owner_; }
+  const std::string& call() const { return call_; }
+
+ private:
+  Owner owner_;
+  std::string call_;
+};
+
+// The plugin whose code this thread is in; null outside of all.
+const Owner* current_owner();
+
+class CurrentOwner {
+ public:
+  explicit CurrentOwner(const Owner& owner);
+  ~CurrentOwner();
+  CurrentOwner(const CurrentOwner&) = delete;
+  CurrentOwner& operator=(const CurrentOwner&) = delete;
+
+ private:
+  const Owner* previous_;
+};
+
+// Runs `function`, which calls `call` of `owner`. What it throws becomes a PluginFailure, but for
+// what says something of the case (Unsupported, OptionError, OutOfMemoryError) or names the plugin
+// already.
+template <typename Function>
+auto call_plugin(const Owner& owner, const char* call, Function&& function) {
+  const CurrentOwner current(owner);
+  try {
+    return function();
+  } catch (const PluginFailure&) {
+    throw;
+  } catch (const PluginError&) {
+    throw;
+  } catch (const Unsupported&) {
+    throw;
+  } catch (const OptionError&) {
+    throw;
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const c10::Error& error) {
+    throw PluginFailure(owner, call, error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    throw PluginFailure(owner, call, error.what());
+  } catch (...) {
+    throw PluginFailure(owner, call, "something that is no std::exception");
+  }
+}
+
+}  // namespace peakbench::worker

@@ -1,0 +1,184 @@
+#include "worker/recipe_parts.h"
+
+#include <algorithm>
+
+#include "worker/no_effect.h"
+
+namespace peakbench::worker {
+namespace {
+
+using Names = std::vector<std::string>;
+
+bool holds(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+[[noreturn]] void refuse(const Owner& owner, const std::string& what) {
+  throw PluginError(owner.path + ": " + owner.id + " " + what);
+}
+
+struct SlotChange {
+  const char* slot;
+  bool changed, cleared;
+};
+
+template <typename Object>
+SlotChange change_of(const char* slot, const Object& before, const Object& after) {
+  return {slot, before != after, before && !after};
+}
+
+std::vector<SlotChange> slot_changes(const Recipe& before, const Recipe& after) {
+  return {change_of("base_weights", before.base_weights, after.base_weights),
+          change_of("adapters", before.adapters, after.adapters),
+          change_of("update_rule", before.update_rule, after.update_rule),
+          change_of("kernel_grouping", before.kernel_grouping, after.kernel_grouping),
+          change_of("schedule", before.schedule, after.schedule),
+          {"micro_batches", before.micro_batches != after.micro_batches, false},
+          change_of("loss_head", before.loss_head, after.loss_head)};
+}
+
+// A list of wrappers as addresses, null where an entry is empty.
+struct WrapperList {
+  const char* name;
+  std::vector<const void*> before, after;
+};
+
+template <typename Wrapper>
+const void* address(const std::shared_ptr<Wrapper>& wrapper) {
+  return wrapper.get();
+}
+const void* address(const std::pair<BlockPlace, std::shared_ptr<BlockWrapper>>& wrapper) {
+  return wrapper.second.get();
+}
+
+template <typename Wrappers>
+WrapperList list_of(const char* name, const Wrappers& before, const Wrappers& after) {
+  WrapperList list{name, {}, {}};
+  for (const auto& wrapper : before) list.before.push_back(address(wrapper));
+  for (const auto& wrapper : after) list.after.push_back(address(wrapper));
+  return list;
+}
+
+std::vector<WrapperList> wrapper_lists(const Recipe& before, const Recipe& after) {
+  return {list_of("block_wrappers", before.block_wrappers, after.block_wrappers),
+          list_of("saved_tensor_hooks", before.saved_tensor_hooks, after.saved_tensor_hooks),
+          list_of("step_contexts", before.step_contexts, after.step_contexts),
+          list_of("gradient_transforms", before.gradient_transforms, after.gradient_transforms),
+          list_of("around_update", before.around_update, after.around_update)};
+}
+
+// What a list has beyond what it had; in `after`'s order.
+std::vector<const void*> added_to(const WrapperList& list, const Owner& owner) {
+  std::vector<const void*> added = list.after;
+  for (const void* one : list.before) {
+    const auto found = std::find(added.begin(), added.end(), one);
+    if (found == added.end())
+      refuse(owner, std::string("removes from ") + list.name +
+                        " what another strategy put there; add to the list, and change nothing of "
+                        "others");
+    added.erase(found);
+  }
+  return added;
+}
+
+void need_declared(const Owner& owner, const Names& declared, const std::string& name,
+                   const std::string& field, const std::string& does) {
+  if (!holds(declared, name))
+    refuse(owner, does + " " + name + ", which its manifest does not declare: put \"" + name +
+                      "\" into \"" + field + "\" of plugin.json");
+}
+
+}  // namespace
+
+void RecipeParts::take(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
+                       const Recipe& after) {
+  capabilities_[owner.id] = manifest.capabilities;
+  take_slots(owner, manifest, before, after);
+  take_wrappers(owner, manifest, before, after);
+}
+
+void RecipeParts::take_slots(const Owner& owner, const manifest::Entry& manifest,
+                             const Recipe& before, const Recipe& after) {
+  const bool first = slots_.empty();
+  if (after.micro_batches < 1)
+    refuse(owner, "asks for " + std::to_string(after.micro_batches) +
+                      " micro-batches; a step has 1 or more");
+  for (const auto& [slot, changed, cleared] : slot_changes(before, after)) {
+    if (cleared)
+      refuse(owner, std::string("clears the slot ") + slot + ", which " +
+                        slots_.at(slot)->owner.id +
+                        " had filled; put another object there, or leave it");
+    if (changed && !first) need_declared(owner, manifest.slots, slot, "slots", "changes the slot");
+    if (!changed && holds(manifest.slots, slot))
+      throw NoEffect(owner.id + " takes the slot " + slot + " and leaves it as it was");
+    if (changed) slots_[slot] = &add(owner, slot);
+  }
+}
+
+void RecipeParts::take_wrappers(const Owner& owner, const manifest::Entry& manifest,
+                                const Recipe& before, const Recipe& after) {
+  const auto took = [&](const std::string& list, std::size_t count) {
+    if (count > 0) need_declared(owner, manifest.wrappers, list, "wrappers", "adds to");
+    if (count == 0 && holds(manifest.wrappers, list))
+      throw NoEffect(owner.id + " declares " + list + " and adds nothing to it");
+  };
+  for (const WrapperList& list : wrapper_lists(before, after)) {
+    const auto added = added_to(list, owner);
+    if (std::find(added.begin(), added.end(), nullptr) != added.end())
+      refuse(owner, std::string("adds a null pointer to ") + list.name);
+    took(list.name, added.size());
+    for (const void* one : added) wrappers_[{list.name, one}] = &add(owner, list.name);
+  }
+  if (after.freezing.size() < before.freezing.size())
+    refuse(owner, "removes from freezing what another strategy put there");
+  for (std::size_t i = before.freezing.size(); i < after.freezing.size(); ++i) {
+    if (!after.freezing[i]) refuse(owner, "adds an empty function to freezing");
+    freezing_.push_back(&add(owner, "freezing"));
+  }
+  took("freezing", after.freezing.size() - before.freezing.size());
+}
+
+Part& RecipeParts::add(const Owner& owner, const std::string& place) {
+  Part& part = parts_.emplace_back();
+  part.owner = owner;
+  part.place = place;
+  return part;
+}
+
+Part* RecipeParts::slot(const std::string& name) {
+  const auto found = slots_.find(name);
+  return found == slots_.end() ? nullptr : found->second;
+}
+
+Part* RecipeParts::wrapper(const std::string& list, const void* object) {
+  const auto found = wrappers_.find({list, object});
+  return found == wrappers_.end() ? nullptr : found->second;
+}
+
+Part* RecipeParts::freezing(std::size_t n) { return n < freezing_.size() ? freezing_[n] : nullptr; }
+
+Part& RecipeParts::add_hook(const Owner& owner) { return add(owner, "on_gradient"); }
+
+bool RecipeParts::has_capability(const Owner& owner, const std::string& capability) const {
+  const auto found = capabilities_.find(owner.id);
+  return found != capabilities_.end() && holds(found->second, capability);
+}
+
+void RecipeParts::need_calls(std::int64_t steps) const {
+  const auto in_force = [&](const Part& part) {
+    const auto slot = slots_.find(part.place);
+    return slot == slots_.end() || slot->second == &part;
+  };
+  for (const Part& part : parts_) {
+    // Numbers, not objects: there is nothing to call.
+    if (part.place == "kernel_grouping" || part.place == "micro_batches") continue;
+    if (part.calls > 0 || !in_force(part)) continue;
+    if (part.place == "freezing")
+      throw NoEffect(part.owner.id + " has no effect: it freezes no parameter");
+    throw NoEffect(part.owner.id + " has no effect: what it put into " + part.place +
+                   " was never called in " + std::to_string(steps) +
+                   (steps == 1 ? " step" : " steps"));
+  }
+}
+
+}  // namespace peakbench::worker

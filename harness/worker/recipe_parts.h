@@ -1,0 +1,62 @@
+// What each strategy of a stack put into the recipe, held to its manifest, and whether it was ever
+// called.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "manifest/manifest.h"
+#include "peakbench/recipe.h"
+#include "worker/plugin_call.h"
+
+namespace peakbench::worker {
+
+// One thing that a strategy put into the recipe: what a slot holds, one entry of a list of
+// wrappers, or a hook on gradients.
+struct Part {
+  Owner owner;
+  std::string place;  // the manifest's word: "schedule", "block_wrappers"; "on_gradient" for a hook
+  std::atomic<std::int64_t> calls{0};
+};
+
+class RecipeParts {
+ public:
+  // Compares the recipe before and after one strategy's `apply`. Throws PluginError: a change that
+  // the manifest does not declare, a slot that was cleared, a wrapper that is null or that another
+  // strategy added and this one removed. Throws NoEffect: what is declared and was not changed. The
+  // first strategy, the baseline, fills every slot and owns it until another takes it.
+  void take(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
+            const Recipe& after);
+
+  // Who put it there; null for a recipe that was filled without take().
+  Part* slot(const std::string& name);
+  Part* wrapper(const std::string& list, const void* object);
+  // The n-th of `freezing`, whose entries have no address.
+  Part* freezing(std::size_t n);
+  Part& add_hook(const Owner& owner);
+
+  // Does the manifest of this strategy say so?
+  bool has_capability(const Owner& owner, const std::string& capability) const;
+
+  // Throws NoEffect that names the first part that was never called in `steps` steps.
+  void need_calls(std::int64_t steps) const;
+
+ private:
+  Part& add(const Owner& owner, const std::string& place);
+  void take_slots(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
+                  const Recipe& after);
+  void take_wrappers(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
+                     const Recipe& after);
+
+  std::deque<Part> parts_;  // addresses stay
+  std::map<std::string, Part*> slots_;
+  std::map<std::pair<std::string, const void*>, Part*> wrappers_;
+  std::vector<Part*> freezing_;
+  std::map<std::string, std::vector<std::string>> capabilities_;  // by id
+};
+
+}  // namespace peakbench::worker
