@@ -76,7 +76,8 @@ bool is_factory(std::string_view name) {
 
 }  // namespace
 
-Recorder::Recorder(std::string device, bool emulated) : start_ns_(now_ns()) {
+Recorder::Recorder(std::string device, std::string own_space, bool emulated)
+    : own_name_(std::move(own_space)), start_ns_(now_ns()) {
   trace_.device = std::move(device);
   trace_.emulated = emulated;
   constexpr std::size_t kFirstEvents = 1 << 17;
@@ -85,8 +86,10 @@ Recorder::Recorder(std::string device, bool emulated) : start_ns_(now_ns()) {
 
 int Recorder::add_space(const std::string& name) {
   const std::lock_guard lock(mutex_);
+  const int index = static_cast<int>(trace_.spaces.size());
   trace_.spaces.push_back(name);
-  return static_cast<int>(trace_.spaces.size()) - 1;
+  if (name == own_name_) own_space_ = trace_.own_space = index;
+  return index;
 }
 
 trace::Event Recorder::here(trace::EventKind kind, int space, std::uint64_t address) const {
@@ -119,7 +122,7 @@ void Recorder::allocated(int space, std::uint64_t address, std::int64_t requeste
   event.op = current_operator();
   live_[address] = {trace_.events.size()};
   trace_.events.push_back(event);
-  if (space == 0) {
+  if (space == own_space_) {
     own_space_bytes_ += block_bytes;
     own_space_peak_ = std::max(own_space_peak_.load(), own_space_bytes_.load());
   }
@@ -134,7 +137,8 @@ bool Recorder::end_of_life(trace::Event& event) {
   event.block_bytes = allocation.block_bytes;
   event.stream = allocation.stream;
   event.op = current_operator();
-  if (event.space == 0 && !found->second.free_requested) own_space_bytes_ -= event.block_bytes;
+  if (event.space == own_space_ && !found->second.free_requested)
+    own_space_bytes_ -= event.block_bytes;
   found->second.free_requested = true;
   if (event.kind == trace::EventKind::kFree) live_.erase(found);
   return true;

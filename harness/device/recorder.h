@@ -23,7 +23,8 @@ struct FailurePlace {
 
 class Recorder final : public AllocationSink, public Observer {
  public:
-  Recorder(std::string device, bool emulated);
+  // `device`: as in the case id; `own_space`: the name of the space that its figures are of.
+  Recorder(std::string device, std::string own_space, bool emulated);
 
   // AllocationSink.
   int add_space(const std::string& name) override;
@@ -75,6 +76,8 @@ class Recorder final : public AllocationSink, public Observer {
 
   mutable std::mutex mutex_;
   trace::Trace trace_;
+  const std::string own_name_;
+  std::atomic<int> own_space_{trace::kNone};  // until it was added
   bool recording_ = true;
   std::int64_t start_ns_;
   struct Live {

@@ -35,7 +35,8 @@ struct Net : torch::nn::Module {
 
 class RecorderTest : public testing::Test {
  protected:
-  RecorderTest() : recorder_(*new Recorder("cpu", /*emulated=*/false)) {  // never taken out again
+  RecorderTest()
+      : recorder_(*new Recorder("cpu", "cpu", /*emulated=*/false)) {  // never taken out again
     set_observer(&recorder_);
     install_operator_labels(recorder_);
     net_ = std::make_shared<Net>();
@@ -113,7 +114,7 @@ TEST_F(FailurePlaceTest, InBackwardIsTheModuleOfTheNode) {
   at::Tensor loss;
   {
     ModuleScope scope(*net_->block);
-    const auto x = at::ones({3}, at::TensorOptions().requires_grad(true));
+    const auto x = at::ones({3}).requires_grad_();
     loss = ThrowsInBackward::apply(x).sum();
   }
   const auto backward = [&] {
