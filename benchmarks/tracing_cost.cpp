@@ -34,7 +34,8 @@ int main() {
   const at::Tensor a = at::ones({1}), b = at::ones({1});
   const double untraced = fastest_ns_per_operator(a, b);
   auto device = peakbench::device::make_cpu_device(0);
-  auto* recorder = new peakbench::device::Recorder("cpu", false);  // lives as long as the process
+  auto* recorder =
+      new peakbench::device::Recorder("cpu", "cpu", false);  // lives as long as the process
   device->trace(*recorder);
   peakbench::device::install_operator_labels(*recorder);
   recorder->set_phase(peakbench::trace::Phase::kForward, 0);

@@ -16,7 +16,6 @@ using nlohmann::json;
 using trace::Lifetime;
 using trace::Trace;
 
-constexpr int kSpace = 0;  // the case's own
 constexpr std::size_t kCoarse = 2000, kFine = 32000;
 constexpr std::uint64_t kFineFrom =
     65536;  // with fewer events the chart works from the allocations
@@ -77,7 +76,7 @@ std::size_t add_allocations(const Trace& trace, const std::vector<Lifetime>& lif
                             Columns& columns) {
   std::vector<const Lifetime*> own;
   for (const Lifetime& lifetime : lifetimes) {
-    if (trace.events[lifetime.first].space == kSpace) own.push_back(&lifetime);
+    if (trace.events[lifetime.first].space == trace.own_space) own.push_back(&lifetime);
   }
   std::uint64_t previous = 0;
   add_column(trace, own, columns, [&previous](const Lifetime& life, const trace::Event&) {
@@ -123,7 +122,7 @@ std::size_t add_reserved(const Trace& trace, Columns& columns) {
   std::uint64_t previous = 0;
   for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
     const std::int64_t change =
-        trace.events[i].space == kSpace ? reserved_change(trace.events[i]) : 0;
+        trace.events[i].space == trace.own_space ? reserved_change(trace.events[i]) : 0;
     if (change == 0) continue;
     ++changes;
     columns.add(i - previous);
@@ -203,7 +202,7 @@ std::string pack_trace(const Trace& trace, const std::vector<Lifetime>& lifetime
   head["allocations"] = whole ? add_allocations(trace, lifetimes, columns) : 0;
   head["reserved"] = add_reserved(trace, columns);
   head["levels"] = json::array();
-  for (const trace::Timeline& level : trace::timeline_levels(trace, lifetimes, buckets, kSpace)) {
+  for (const trace::Timeline& level : trace::timeline_levels(trace, lifetimes, buckets)) {
     head["levels"].push_back(level.samples.size());
     add_level(level, clocked, columns);
   }

@@ -21,7 +21,7 @@ namespace peakbench::device {
 class AllocationSink {
  public:
   virtual ~AllocationSink() = default;
-  virtual int add_space(const std::string& name) = 0;  // the first one added is the case's own
+  virtual int add_space(const std::string& name) = 0;
   virtual void allocated(int space, std::uint64_t address, std::int64_t requested_bytes,
                          std::int64_t block_bytes, std::int64_t stream) = 0;
   // CUDA: asked to be freed; from here on max_memory_allocated does not count it. `freed` follows,

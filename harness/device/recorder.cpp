@@ -4,6 +4,7 @@
 #include <torch/nn/module.h>
 
 #include <chrono>
+#include <exception>
 #include <string_view>
 #include <vector>
 
@@ -75,7 +76,8 @@ bool is_factory(std::string_view name) {
 
 }  // namespace
 
-Recorder::Recorder(std::string device, bool emulated) : start_ns_(now_ns()) {
+Recorder::Recorder(std::string device, std::string own_space, bool emulated)
+    : own_name_(std::move(own_space)), start_ns_(now_ns()) {
   trace_.device = std::move(device);
   trace_.emulated = emulated;
   constexpr std::size_t kFirstEvents = 1 << 17;
@@ -84,8 +86,10 @@ Recorder::Recorder(std::string device, bool emulated) : start_ns_(now_ns()) {
 
 int Recorder::add_space(const std::string& name) {
   const std::lock_guard lock(mutex_);
+  const int index = static_cast<int>(trace_.spaces.size());
   trace_.spaces.push_back(name);
-  return static_cast<int>(trace_.spaces.size()) - 1;
+  if (name == own_name_) own_space_ = trace_.own_space = index;
+  return index;
 }
 
 trace::Event Recorder::here(trace::EventKind kind, int space, std::uint64_t address) const {
@@ -118,7 +122,7 @@ void Recorder::allocated(int space, std::uint64_t address, std::int64_t requeste
   event.op = current_operator();
   live_[address] = {trace_.events.size()};
   trace_.events.push_back(event);
-  if (space == 0) {
+  if (space == own_space_) {
     own_space_bytes_ += block_bytes;
     own_space_peak_ = std::max(own_space_peak_.load(), own_space_bytes_.load());
   }
@@ -133,7 +137,8 @@ bool Recorder::end_of_life(trace::Event& event) {
   event.block_bytes = allocation.block_bytes;
   event.stream = allocation.stream;
   event.op = current_operator();
-  if (event.space == 0 && !found->second.free_requested) own_space_bytes_ -= event.block_bytes;
+  if (event.space == own_space_ && !found->second.free_requested)
+    own_space_bytes_ -= event.block_bytes;
   found->second.free_requested = true;
   if (event.kind == trace::EventKind::kFree) live_.erase(found);
   return true;
@@ -165,11 +170,17 @@ void Recorder::event(trace::EventKind kind, int space, std::uint64_t address, st
 void Recorder::enter_module(const torch::nn::Module& module) {
   std::int32_t index = trace::kNone;
   if (const auto found = modules_.find(&module); found != modules_.end()) index = found->second;
-  place.modules.push_back(index);
+  push_module(index);
 }
 
-void Recorder::exit_module() { place.modules.pop_back(); }
-void Recorder::push_module(std::int32_t module) { place.modules.push_back(module); }
+void Recorder::exit_module() {
+  note_unwinding();
+  place.modules.pop_back();
+}
+void Recorder::push_module(std::int32_t module) {
+  forget_failure();
+  place.modules.push_back(module);
+}
 std::int32_t Recorder::current_module() const {
   return place.modules.empty() ? trace::kNone : place.modules.back();
 }
@@ -221,8 +232,46 @@ std::int32_t Recorder::intern_operator(const char* name) {
   return found->second;
 }
 
-void Recorder::push_operator(std::int32_t op) { place.operators.push_back(op); }
-void Recorder::pop_operator() { place.operators.pop_back(); }
+void Recorder::push_operator(std::int32_t op) {
+  forget_failure();
+  place.operators.push_back(op);
+}
+void Recorder::pop_operator() {
+  note_unwinding();
+  place.operators.pop_back();
+}
+
+// The first scope that an exception leaves is the innermost. One for the process and not one a
+// thread: backward of a CUDA device throws on a thread of its own, and the exception is thrown
+// again on the thread that asked for backward, out of scopes that lie further out.
+void Recorder::note_unwinding() {
+  if (std::uncaught_exceptions() == 0 || has_failure_.load(std::memory_order_relaxed)) return;
+  FailurePlace found;
+  found.phase = static_cast<trace::Phase>(phase_.load());
+  found.step = step_;
+  const std::lock_guard lock(mutex_);
+  if (!recording_) return;
+  if (const auto module = current_module(); module != trace::kNone)
+    found.module = trace_.modules[static_cast<std::size_t>(module)];
+  if (const auto op = current_operator(); op != trace::kNone)
+    found.op = trace_.operators[static_cast<std::size_t>(op)];
+  failure_ = std::move(found);
+  has_failure_ = true;
+}
+
+// Work goes on: whoever caught the exception dealt with it. Not while it still unwinds, when
+// destructors may run operators.
+void Recorder::forget_failure() {
+  if (!has_failure_.load(std::memory_order_relaxed) || std::uncaught_exceptions() > 0) return;
+  const std::lock_guard lock(mutex_);
+  failure_.reset();
+  has_failure_ = false;
+}
+
+std::optional<FailurePlace> Recorder::failure_place() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
 
 // The innermost operator that is not a mere factory; the outermost when all are. Called with the
 // lock held.

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -13,9 +14,17 @@
 
 namespace peakbench::device {
 
+// Where the code was that an exception left. Empty texts where it was in no module or operator.
+struct FailurePlace {
+  trace::Phase phase = trace::Phase::kBuild;
+  std::int32_t step = trace::kNone;
+  std::string module, op;
+};
+
 class Recorder final : public AllocationSink, public Observer {
  public:
-  Recorder(std::string device, bool emulated);
+  // `device`: as in the case id; `own_space`: the name of the space that its figures are of.
+  Recorder(std::string device, std::string own_space, bool emulated);
 
   // AllocationSink.
   int add_space(const std::string& name) override;
@@ -50,6 +59,10 @@ class Recorder final : public AllocationSink, public Observer {
   std::int64_t peak_bytes() const { return own_space_peak_; }  // since the process started
   // Where this thread is: phase, step, module and operator, for an out-of-memory record.
   void describe_place(result::OutOfMemory& record) const;
+  // The innermost module and operator that the last exception left, on whichever thread it was
+  // thrown; nothing where it left none. To be asked where the exception is caught, before anything
+  // else runs: the next module or operator entered forgets it.
+  std::optional<FailurePlace> failure_place() const;
 
   // Ends the recording and hands it over; later events are dropped.
   trace::Trace take();
@@ -58,9 +71,13 @@ class Recorder final : public AllocationSink, public Observer {
   trace::Event here(trace::EventKind kind, int space, std::uint64_t address) const;
   std::int32_t stream_index(std::int64_t stream);
   std::int32_t current_operator() const;
+  void note_unwinding();
+  void forget_failure();
 
   mutable std::mutex mutex_;
   trace::Trace trace_;
+  const std::string own_name_;
+  std::atomic<int> own_space_{trace::kNone};  // until it was added
   bool recording_ = true;
   std::int64_t start_ns_;
   struct Live {
@@ -79,6 +96,9 @@ class Recorder final : public AllocationSink, public Observer {
   std::atomic<std::int32_t> step_{trace::kNone};
   std::atomic<std::int32_t> recomputations_{0};
   std::atomic<std::int64_t> own_space_bytes_{0}, own_space_peak_{0};
+
+  std::optional<FailurePlace> failure_;
+  std::atomic<bool> has_failure_{false};  // what every operator asks, without the lock
 };
 
 }  // namespace peakbench::device

@@ -134,6 +134,7 @@ class Tree {
 Alive alive_at(const Trace& trace, const std::vector<Lifetime>& lifetimes, std::uint64_t event,
                int space) {
   if (event >= trace.events.size()) throw std::out_of_range("alive_at: no such event");
+  space = space_or_own(trace, space);
   Alive alive;
   alive.event = event;
   alive.phase = trace.events[event].phase;

@@ -47,6 +47,6 @@ struct Alive {
 // allocation without a module stands where its name says: `encoder.ln.weight` in `encoder.ln`.
 // What belongs to no module or operator stands under `(no module)`, `(no operator)`.
 Alive alive_at(const Trace& trace, const std::vector<Lifetime>& lifetimes, std::uint64_t event,
-               int space = 0);
+               int space = kOwnSpace);
 
 }  // namespace peakbench::trace

@@ -97,7 +97,8 @@ result::Memory summarise(const Trace& trace, const std::vector<Lifetime>& lifeti
   for (std::size_t space = 0; space < trace.spaces.size(); ++space) {
     const auto found = maxima(trace, lifetimes, owners, static_cast<int>(space));
     memory.spaces[trace.spaces[space]] = found.space;
-    if (space != 0) continue;
+    if (static_cast<int>(space) != trace.own_space) continue;
+    memory.space = trace.spaces[space];
     memory.peak_allocated_bytes = found.space.peak_allocated_bytes;
     memory.peak_requested_bytes = found.space.peak_requested_bytes;
     memory.peak_reserved_bytes = found.space.peak_reserved_bytes;

@@ -62,7 +62,7 @@ struct Peak {
   std::int64_t allocated_bytes = 0, requested_bytes = 0;  // of what is alive at the event
   std::array<std::int64_t, kCategoryCount> by_category{};
 };
-Peak find_peak(const Trace& trace, const std::vector<Lifetime>& lifetimes, int space = 0);
+Peak find_peak(const Trace& trace, const std::vector<Lifetime>& lifetimes, int space = kOwnSpace);
 
 // The phase and the step a peak counts for: its event's, or the first step's where the peak is the
 // level that the steps begin with. Step kNone: the peak of a trace without steps.

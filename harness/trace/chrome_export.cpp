@@ -57,17 +57,19 @@ class Chrome {
     const auto name = trace_.spaces[static_cast<std::size_t>(space)];
     entry(fmt::format(R"("ph":"M","pid":{},"name":"process_name","args":{{"name":{}}})", space,
                       text(trace_.emulated ? name + " (emulated)" : name)));
-    if (space == 0) write_phases();
+    if (space == trace_.own_space) write_phases();
     write_counters(space);
     write_peak(space);
   }
 
   void write_phases() {
-    entry(R"("ph":"M","pid":0,"tid":1,"name":"thread_name","args":{"name":"phases"})");
+    const int own = trace_.own_space;
+    entry(fmt::format(
+        R"("ph":"M","pid":{},"tid":1,"name":"thread_name","args":{{"name":"phases"}})", own));
     for (const auto& span : phase_spans(trace_)) {
-      entry(fmt::format(R"("ph":"B","pid":0,"tid":1,"name":"{}","ts":{},"args":{{"step":{}}})",
-                        to_string(span.phase), time(span.first), span.step));
-      entry(fmt::format(R"("ph":"E","pid":0,"tid":1,"ts":{})", time(span.last)));
+      entry(fmt::format(R"("ph":"B","pid":{},"tid":1,"name":"{}","ts":{},"args":{{"step":{}}})",
+                        own, to_string(span.phase), time(span.first), span.step));
+      entry(fmt::format(R"("ph":"E","pid":{},"tid":1,"ts":{})", own, time(span.last)));
     }
   }
 

@@ -31,7 +31,7 @@ struct Anatomy {
   std::array<std::optional<Moment>, kPhaseCount> phases;  // steps only; build has none
 };
 
-Anatomy anatomy(const Trace& trace, const std::vector<Lifetime>& lifetimes, int space = 0);
+Anatomy anatomy(const Trace& trace, const std::vector<Lifetime>& lifetimes, int space = kOwnSpace);
 
 // `The peak is 5.739 GiB, in the optimizer step (aten::_foreach_sqrt).`
 std::string tell_peak(const Anatomy& anatomy);

@@ -16,13 +16,13 @@ std::vector<std::int32_t> lifetime_of_event(const Trace& trace,
 
 class Ledger {
  public:
-  // Keeps references to the three.
+  // Keeps references to the three. `space`: an index, or kOwnSpace.
   Ledger(const Trace& trace, const std::vector<Lifetime>& lifetimes,
          const std::vector<std::int32_t>& lifetime_of_event, int space)
       : trace_(trace),
         lifetimes_(lifetimes),
         lifetime_of_event_(lifetime_of_event),
-        space_(space) {}
+        space_(space_or_own(trace, space)) {}
 
   // Takes in one event; to be called for every event in order. True where the account changed.
   bool take(std::uint64_t event);

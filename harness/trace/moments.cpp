@@ -62,6 +62,7 @@ struct Highest {
 Anatomy anatomy(const Trace& trace, const std::vector<Lifetime>& lifetimes, int space) {
   Anatomy found;
   if (trace.events.empty()) return found;
+  space = space_or_own(trace, space);
   const auto owners = lifetime_of_event(trace, lifetimes);
   Ledger ledger(trace, lifetimes, owners, space);
   std::array<Highest, kPhaseCount> highest;

@@ -6,7 +6,7 @@ namespace peakbench::trace {
 inline constexpr const char* kTables = R"(
 CREATE TABLE schema_version (version INTEGER NOT NULL);
 CREATE TABLE trace (device TEXT NOT NULL, emulated INTEGER NOT NULL, events INTEGER NOT NULL,
-                    problem TEXT);
+                    own_space INTEGER NOT NULL, problem TEXT);
 CREATE TABLE event_kinds (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE phases (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE categories (id INTEGER PRIMARY KEY, name TEXT NOT NULL);

@@ -62,6 +62,8 @@ class Snapshot {
       pickle_.text(valid_utf8(space));
     }
     pickle_.end_list();
+    pickle_.text("own_space");
+    pickle_.integer(trace_.own_space);
     pickle_.end_dict();
   }
 

@@ -57,6 +57,7 @@ Timeline timeline(const Trace& trace, const std::vector<Lifetime>& lifetimes, st
                   int space, std::uint64_t first, std::uint64_t last) {
   last = std::min<std::uint64_t>(last, trace.events.size());
   first = std::min(first, last);
+  space = space_or_own(trace, space);
   Sampler sampler(buckets, space, first, last);
   const auto owners = lifetime_of_event(trace, lifetimes);
   Ledger ledger(trace, lifetimes, owners, space);
@@ -69,6 +70,7 @@ Timeline timeline(const Trace& trace, const std::vector<Lifetime>& lifetimes, st
 
 std::vector<Timeline> timeline_levels(const Trace& trace, const std::vector<Lifetime>& lifetimes,
                                       const std::vector<std::size_t>& buckets, int space) {
+  space = space_or_own(trace, space);
   std::vector<Sampler> samplers;
   samplers.reserve(buckets.size());
   for (const auto count : buckets) samplers.emplace_back(count, space, 0, trace.events.size());

@@ -37,11 +37,13 @@ struct Timeline {
 // One level of detail: the events [first, last) (last beyond the end: to the end) in at most
 // `buckets` buckets of equal length. No maximum is lost: the peak of the range is a sample's event.
 Timeline timeline(const Trace& trace, const std::vector<Lifetime>& lifetimes, std::size_t buckets,
-                  int space = 0, std::uint64_t first = 0, std::uint64_t last = ~std::uint64_t{0});
+                  int space = kOwnSpace, std::uint64_t first = 0,
+                  std::uint64_t last = ~std::uint64_t{0});
 
 // The whole trace at several levels, e.g. {500, 4000, 32000}; in one pass over the events.
 std::vector<Timeline> timeline_levels(const Trace& trace, const std::vector<Lifetime>& lifetimes,
-                                      const std::vector<std::size_t>& buckets, int space = 0);
+                                      const std::vector<std::size_t>& buckets,
+                                      int space = kOwnSpace);
 
 std::vector<PhaseSpan> phase_spans(const Trace& trace);
 

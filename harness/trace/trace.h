@@ -32,6 +32,7 @@ enum class Role : std::uint8_t { kParameter, kBuffer, kGradient, kOptimizerState
 inline constexpr std::size_t kRoleCount = 5;
 
 inline constexpr std::int32_t kNone = -1;
+inline constexpr int kOwnSpace = -1;  // as an argument: Trace::own_space
 
 struct Event {
   EventKind kind = EventKind::kAlloc;
@@ -61,12 +62,17 @@ struct Name {
 };
 
 struct Trace {
-  std::string device;               // as in the case id
-  bool emulated = false;            // events are numbered, not clocked
-  std::vector<std::string> spaces;  // [0] is the case's own
+  std::string device;     // as in the case id
+  bool emulated = false;  // events are numbered, not clocked
+  std::vector<std::string> spaces;
+  int own_space = 0;  // index in spaces: the case's own, whose figures are the headline
   std::vector<std::string> modules, operators;
   std::vector<Event> events;
   std::vector<Name> names;
 };
+
+inline int space_or_own(const Trace& trace, int space) {
+  return space == kOwnSpace ? trace.own_space : space;
+}
 
 }  // namespace peakbench::trace

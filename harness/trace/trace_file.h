@@ -9,7 +9,7 @@
 namespace peakbench::trace {
 
 // Grows when a reader of the last one would misread a file; new tables and views leave it.
-inline constexpr std::int64_t kTraceSchemaVersion = 1;
+inline constexpr std::int64_t kTraceSchemaVersion = 2;
 
 // Atomic: written beside and renamed; throws TraceError with the path. A trace that does not add up
 // is written too, without what is derived from it, its error in the table `trace`.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -56,7 +57,8 @@ void check_header(const std::string& path) {
         fmt::format("{}: cut short: {} bytes of {}; run the case again", path, size, whole));
 }
 
-void check_version(const std::string& path, const Database& database) {
+// Of the file. Throws ConfigError for one that is not a trace, or newer than this program.
+std::int64_t check_version(const std::string& path, const Database& database) {
   Statement tables(database,
                    "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
                    "('schema_version', 'trace', 'events')");
@@ -69,6 +71,7 @@ void check_version(const std::string& path, const Database& database) {
         fmt::format("{}: written by a newer Peakbench: trace schema {}, this one reads "
                     "up to {}; update Peakbench",
                     path, version.integer(0), kTraceSchemaVersion));
+  return version.integer(0);
 }
 
 template <class Integer>
@@ -169,13 +172,22 @@ void read_names(const Database& database, Trace& trace) {
   }
 }
 
-Trace read(const Database& database, const std::string& path) {
+// Files of schema 1 do not name it: the first one is.
+int read_own_space(const Database& database, const Trace& trace) {
+  Statement head(database, "SELECT own_space FROM trace");
+  head.next();
+  return narrow<int>(head, 0, "own space", 0,
+                     std::max<std::int64_t>(static_cast<std::int64_t>(trace.spaces.size()) - 1, 0));
+}
+
+Trace read(const Database& database, const std::string& path, std::int64_t version) {
   Trace trace;
   Statement head(database, "SELECT device, emulated, events FROM trace");
   if (!head.next()) throw Damage{"the table `trace` is empty"};
   trace.device = head.text(0);
   trace.emulated = head.integer(1) != 0;
   trace.spaces = read_words(database, "spaces");
+  if (version > 1) trace.own_space = read_own_space(database, trace);
   trace.modules = read_words(database, "modules");
   trace.operators = read_words(database, "operators");
   read_events(database, path, trace, static_cast<std::size_t>(head.integer(2)));
@@ -189,8 +201,8 @@ Trace read_trace(const std::string& path) {
   check_header(path);
   try {
     const auto database = Database::open_read_only(path);
-    check_version(path, database);
-    return read(database, path);
+    const auto version = check_version(path, database);
+    return read(database, path, version);
   } catch (const DatabaseError& error) {
     throw ConfigError(fmt::format("{}: damaged: {}; run the case again", path, error.what()));
   } catch (const Damage& damage) {

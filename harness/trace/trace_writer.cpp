@@ -113,11 +113,12 @@ void insert_head(Database& database, const Trace& trace, const std::string& prob
   Statement version(database, "INSERT INTO schema_version VALUES (?)");
   version.bind(0, kTraceSchemaVersion);
   version.run();
-  Statement head(database, "INSERT INTO trace VALUES (?, ?, ?, ?)");
+  Statement head(database, "INSERT INTO trace VALUES (?, ?, ?, ?, ?)");
   head.bind(0, trace.device);
   head.bind(1, static_cast<std::int64_t>(trace.emulated));
   head.bind(2, static_cast<std::int64_t>(trace.events.size()));
-  problem.empty() ? head.bind_null(3) : head.bind(3, problem);
+  head.bind(3, trace.own_space);
+  problem.empty() ? head.bind_null(4) : head.bind(4, problem);
   head.run();
 }
 

@@ -9,6 +9,7 @@ namespace peakbench::trace {
 Parts parts_at(const Trace& trace, const std::vector<Lifetime>& lifetimes, std::uint64_t event,
                int space) {
   if (event >= trace.events.size()) throw std::out_of_range("parts_at: no such event");
+  space = space_or_own(trace, space);
   Parts parts{};
   for (const auto& lifetime : lifetimes) {
     if (lifetime.first > event) break;

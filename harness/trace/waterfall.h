@@ -14,7 +14,7 @@ namespace peakbench::trace {
 using Parts = std::array<std::array<std::int64_t, kPhaseCount>, kCategoryCount>;
 
 Parts parts_at(const Trace& trace, const std::vector<Lifetime>& lifetimes, std::uint64_t event,
-               int space = 0);
+               int space = kOwnSpace);
 std::int64_t total(const Parts& parts);
 
 struct WaterfallStep {

@@ -52,7 +52,7 @@ class TracedRun {
       : job_(job),
         result_(result),
         device_(make_device(job)),
-        recorder_(job.device, device_->emulated()) {
+        recorder_(job.device, device_->torch_device().str(), device_->emulated()) {
     set_observer(&recorder_);
     device_->trace(recorder_);
     if (!device_->torch_device().is_cpu())

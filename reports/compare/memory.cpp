@@ -63,9 +63,10 @@ Value value_or_none(const std::map<std::string, Value>& values, const std::strin
   return found == values.end() ? Value{} : found->second;
 }
 
-// The space whose figures are the case's own.
+// The space whose figures are the case's own. Records of schema 1.0 do not name it.
 bool is_own(const Memory& memory, const result::SpaceMemory& space, const std::string& name,
             const std::string& device) {
+  if (!memory.space.empty()) return name == memory.space;
   const std::string own = device.rfind("emulated:", 0) == 0 ? "cuda:0" : device;
   return name == own && space.peak_allocated_bytes == memory.peak_allocated_bytes;
 }

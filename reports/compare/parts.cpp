@@ -30,7 +30,7 @@ using PerPhase = std::array<Highest, trace::kPhaseCount>;
 PerPhase highest_moments(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes) {
   PerPhase highest;
   const auto owners = trace::lifetime_of_event(trace, lifetimes);
-  trace::Ledger ledger(trace, lifetimes, owners, 0);
+  trace::Ledger ledger(trace, lifetimes, owners, trace::kOwnSpace);
   bool building = true;
   for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
     const auto& event = trace.events[i];

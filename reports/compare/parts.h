@@ -32,7 +32,7 @@ struct CaseParts {
   bool operator==(const CaseParts&) const = default;
 };
 
-// The parts of the case's own space (spaces[0]), at the first maximum of allocated bytes of each
+// The parts of the case's own space, at the first maximum of allocated bytes of each
 // phase over all steps (build: before them), in order of phases, then of names: the same trace, the
 // same parts. Guarantee: a phase's block_bytes sum to `phases.PHASE.peak_allocated_bytes` of
 // trace::summarise(). Throws TraceError where the trace does not add up.

@@ -70,7 +70,8 @@ const Recorded& recorded() {
     if (expandable_segments) options["expandable_segments"] = true;
     auto device = peakbench::device::make_cuda_device(device_name, options);
     // Allocators point at it until the process ends.
-    auto* recorder = new peakbench::device::Recorder(device_name, device->emulated());
+    auto* recorder = new peakbench::device::Recorder(device_name, device->torch_device().str(),
+                                                     device->emulated());
     allocator::recordHistory(true, nullptr, 1 << 20, allocator::RecordContext::NEVER, true, {});
     device->trace(*recorder);
     recorder->set_phase(trace::Phase::kForward, 0);

@@ -117,5 +117,28 @@ class OutcomesTest(unittest.TestCase):
         self.assertLess(case["memory"]["worker_peak_rss_bytes"], 2 * GIB)
 
 
+    def test_a_case_on_the_second_of_two_cards(self):
+        """The same bytes as on the first. The job of an emulated case, run on cuda:1 of an emulated pair."""
+        on_the_first = self.ok(self.run_cases("h100-80gb", "vit-l-16,layers=2", "baseline", options=["--no-report"])[0])
+        job = json.loads(next(self.out.glob("cases/*/memory.job.json")).read_text(encoding="utf-8"))
+        job["device"] = "cuda:1"
+        job["result_path"], job["trace_path"] = str(self.folder / "result.json"), str(self.folder / "trace.sqlite")
+        (self.folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+        done = subprocess.run([PEAKBENCH, "emulate", "--card", "h100-80gb,count=2", "--",
+                               PEAKBENCH.parent / "peakbench-worker", self.folder / "job.json"], capture_output=True, text=True)
+        result = json.loads((self.folder / "result.json").read_text(encoding="utf-8"))
+        self.assertEqual(result["status"], "ok", result["reason"] + done.stderr)
+        expected, found = on_the_first["memory"], result["memory"]
+        self.assertEqual((expected["space"], found["space"]), ("cuda:0", "cuda:1"))
+        for figure in ("peak_allocated_bytes", "peak_requested_bytes", "peak_reserved_bytes", "at_peak", "phases", "peak_phase"):
+            self.assertEqual(found[figure], expected[figure], figure)
+        self.assertEqual(found["spaces"]["cuda:1"], expected["spaces"]["cuda:0"])
+        self.assertEqual(found["spaces"]["cuda:0"]["peak_allocated_bytes"], 0)
+        with sqlite3.connect(self.folder / "trace.sqlite") as trace:
+            own, allocated = trace.execute("SELECT s.name, p.allocated_bytes FROM trace t JOIN spaces s ON s.id = t.own_space "
+                                           "JOIN peaks p ON p.space = t.own_space").fetchone()
+        self.assertEqual((own, allocated), ("cuda:1", found["peak_allocated_bytes"]))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -40,6 +40,11 @@ class FakeTrace {
     next_.space = static_cast<std::int16_t>(index(trace_.spaces, space));
     return *this;
   }
+  // Makes this space the case's own; the first one is until then.
+  FakeTrace& own(const std::string& space) {
+    trace_.own_space = index(trace_.spaces, space);
+    return *this;
+  }
   FakeTrace& recompute(int which) {
     next_.in_recompute = true;
     next_.recompute = which;

@@ -66,6 +66,16 @@ TEST(Parts, KnowWhereTheBytesCameFrom) {
   EXPECT_THAT(of_forward, ::testing::Contains(kept));
 }
 
+TEST(Parts, AreOfTheOwnSpace) {
+  trace::FakeTrace fake("cuda:0");
+  fake.forward(0).alloc(9000, 9216);
+  fake.own("cuda:1").in("cuda:1").alloc(100, 512);
+  const auto parts = compare::parts_of(fake.trace());
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].block_bytes, 512);
+  EXPECT_EQ(compare::alive_at_maxima(fake.trace()).at("forward").allocated_bytes, 512);
+}
+
 TEST(Parts, ComeBackFromJson) {
   const std::vector<compare::CaseParts> cases{{kId, compare::parts_of(testing::tiny_trace(true))},
                                               {"other", {}}};
@@ -202,6 +212,22 @@ TEST(Compare, OtherSpacesCountToo) {
   const auto found = compare::compare(base, now, {});
   EXPECT_EQ(found.cases.at(0).memory, Verdict::kWorse);
   EXPECT_EQ(found.cases[0].measures.back().space, "pinned");
+}
+
+// On the second of two cards as many bytes as on the first: which of them is the case's own is
+// told, not guessed.
+TEST(Compare, TheOwnSpaceIsNotComparedTwice) {
+  auto base = testing::plain_source("base", {fake_case(kId, 1000)});
+  auto& memory = *base.run.cases[0].memory;
+  memory.space = "cuda:1";
+  const result::SpaceMemory same{memory.peak_allocated_bytes, memory.peak_requested_bytes, {}};
+  memory.spaces = {{"cuda:0", same}, {"cuda:1", same}};
+  auto now = base;
+  now.label = "new";
+  std::set<std::string> spaces;
+  const auto found = compare::compare(base, now, {});
+  for (const auto& measure : found.cases.at(0).measures) spaces.insert(measure.space);
+  EXPECT_EQ(spaces, (std::set<std::string>{"", "cuda:0"}));
 }
 
 // ---- cases ----

@@ -109,6 +109,9 @@ TEST(Alive, OnlyWhatIsAliveThenInThatSpace) {
   EXPECT_THROW(alive_at(fake.trace(), found, 3), std::out_of_range);
   const auto two = layers();
   EXPECT_EQ(alive_at(two.trace(), lifetimes(two.trace()), kAllAlive, 1).allocated_bytes, 77);
+  auto second = two.trace();
+  second.own_space = 1;
+  EXPECT_EQ(alive_at(second, lifetimes(second), kAllAlive).allocated_bytes, 77);
 }
 
 }  // namespace

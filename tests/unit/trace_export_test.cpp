@@ -201,6 +201,7 @@ TEST_F(Export, EverySpaceIsADevice) {
   EXPECT_EQ(snapshot.at("device_traces").size(), 2U);
   EXPECT_EQ(snapshot.at("segments")[1].at("device"), 1);
   EXPECT_EQ(snapshot.at("peakbench").at("spaces"), json::array({"cuda:0", "cpu"}));
+  EXPECT_EQ(snapshot.at("peakbench").at("own_space"), 0);
 }
 
 TEST_F(Export, HostileNamesStayText) {
@@ -314,6 +315,14 @@ TEST_F(Export, ChromeCountersFollowTheCategories) {
   for (const auto& entry : of_kind(trace, "B")) phases.push_back(entry.at("name"));
   EXPECT_THAT(phases, ElementsAre("build", "forward", "backward"));
   EXPECT_EQ(trace.at("otherData").at("time"), "since the first event");
+}
+
+TEST_F(Export, ChromePhasesStandWithTheOwnSpace) {
+  auto fake = card();
+  fake.own("cuda:1");
+  const auto path = in_folder("trace.json");
+  write_chrome_trace(fake.trace(), lifetimes(fake.trace()), path);
+  for (const auto& slice : of_kind(json::parse(content(path)), "B")) EXPECT_EQ(slice.at("pid"), 1);
 }
 
 TEST_F(Export, ChromeOfAnEmulatedCardCountsEvents) {

@@ -75,6 +75,7 @@ void expect_equal(const Trace& read, const Trace& written) {
   EXPECT_EQ(read.device, written.device);
   EXPECT_EQ(read.emulated, written.emulated);
   EXPECT_EQ(read.spaces, written.spaces);
+  EXPECT_EQ(read.own_space, written.own_space);
   EXPECT_EQ(read.modules, written.modules);
   EXPECT_EQ(read.operators, written.operators);
   ASSERT_EQ(read.events.size(), written.events.size());
@@ -142,12 +143,13 @@ std::string documented_query() {
 
 TEST_F(TraceFile, TheDocumentedQueryAnswers) {
   FakeTrace fake("cuda:0");
+  fake.in("cuda:1").own("cuda:1");
   fake.named(Role::kParameter, "a").alloc(1000, 1024);
   fake.named(Role::kParameter, "b").alloc(3000, 3072);
   fake.forward(0);
   const auto hidden = fake.alloc(5000, 5120);
   fake.in("cpu").alloc(9999);
-  fake.in("cuda:0").backward(0).free(hidden);
+  fake.in("cuda:1").backward(0).free(hidden);
   write_trace(fake.trace(), path_);
   const auto database = Database::open_read_only(path_);
   Statement rows(database, documented_query());
@@ -168,6 +170,16 @@ TEST_F(TraceFile, TheViewOfEventsSpeaksInWords) {
   EXPECT_EQ(row.text(2), "cuda:0");
   EXPECT_EQ(row.text(3), "encoder.linear");
   EXPECT_EQ(row.text(4), "aten::mm");
+}
+
+// As Peakbench 1.0 wrote it.
+TEST_F(TraceFile, OfSchema1HasItsFirstSpaceForItsOwn) {
+  FakeTrace fake("cuda:0");
+  fake.in("cpu").own("cpu").alloc(7);
+  write_trace(fake.trace(), path_);
+  execute("ALTER TABLE trace DROP COLUMN own_space; UPDATE schema_version SET version = 1");
+  fake.own("cuda:0");
+  expect_equal(read_trace(path_), fake.trace());
 }
 
 TEST_F(TraceFile, MissingFile) {
@@ -207,7 +219,7 @@ TEST_F(TraceFile, Newer) {
   write_trace(rich().trace(), path_);
   execute("UPDATE schema_version SET version = 7");
   EXPECT_THAT(error_of_reading(), AllOf(HasSubstr("newer Peakbench"), HasSubstr("schema 7"),
-                                        HasSubstr("up to 1"), HasSubstr("update Peakbench")));
+                                        HasSubstr("up to 2"), HasSubstr("update Peakbench")));
 }
 
 TEST_F(TraceFile, Damaged) {
@@ -221,6 +233,7 @@ TEST_F(TraceFile, Damaged) {
   EXPECT_THAT(damaged("UPDATE events SET kind = 99 WHERE id = 2"), HasSubstr("event kind 99"));
   EXPECT_THAT(damaged("UPDATE events SET space = 9 WHERE id = 2"), HasSubstr("space 9"));
   EXPECT_THAT(damaged("UPDATE events SET module = 9 WHERE id = 2"), HasSubstr("module 9"));
+  EXPECT_THAT(damaged("UPDATE trace SET own_space = 9"), HasSubstr("own space 9"));
   EXPECT_THAT(damaged("UPDATE names SET event = 99"), HasSubstr("named event 99"));
   EXPECT_THAT(damaged("DELETE FROM schema_version"), HasSubstr("no schema version"));
   EXPECT_THAT(damaged("DELETE FROM trace"), HasSubstr("the table `trace` is empty"));

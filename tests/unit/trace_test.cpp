@@ -286,9 +286,29 @@ TEST(Summary, SpacesStandBesideEachOther) {
   const auto memory = summarise(fake.trace());
   EXPECT_EQ(memory.peak_allocated_bytes, 512);
   EXPECT_EQ(memory.spaces.at("cuda:0").peak_allocated_bytes, 512);
+  EXPECT_EQ(memory.space, "cuda:0");
   EXPECT_EQ(memory.spaces.at("cpu").peak_allocated_bytes, 70);
   EXPECT_FALSE(memory.spaces.at("cpu").peak_reserved_bytes);
   EXPECT_FALSE(memory.peak_reserved_bytes) << "no segment was seen";
+}
+
+// A case on the second of two cards, some host memory beside it.
+TEST(Summary, TheOwnSpaceNeedNotBeTheFirst) {
+  FakeTrace fake("cuda:0");
+  fake.own("cuda:1").alloc(4000, 4096);
+  fake.in("cuda:1").segment(EventKind::kSegmentAlloc, 2048);
+  fake.named(Role::kParameter, "weight").alloc(1000, 1024);
+  fake.forward(0).alloc(100, 512);
+  fake.in("cuda:0").alloc(9000, 9216);
+  const auto memory = summarise(fake.trace());
+  EXPECT_EQ(memory.space, "cuda:1");
+  EXPECT_EQ(memory.peak_allocated_bytes, 1024 + 512);
+  EXPECT_EQ(memory.peak_requested_bytes, 1000 + 100);
+  EXPECT_EQ(memory.peak_reserved_bytes, 2048);
+  EXPECT_EQ(memory.at_peak.at("parameter"), 1000);
+  EXPECT_EQ(memory.phases.at("build").peak_allocated_bytes, 1024);
+  EXPECT_EQ(memory.spaces.at("cuda:0").peak_allocated_bytes, 4096 + 9216);
+  EXPECT_EQ(find_peak(fake.trace(), lifetimes(fake.trace())).allocated_bytes, 1024 + 512);
 }
 
 TEST(Summary, AnEmptyTraceIsNothing) {

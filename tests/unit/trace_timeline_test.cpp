@@ -98,6 +98,19 @@ TEST(Sums, EqualTheAllocatedBytesAtEveryEvent) {
   }
 }
 
+TEST(Sums, AreOfTheOwnSpaceUnlessAnotherIsAskedFor) {
+  FakeTrace fake("cuda:0");
+  fake.forward(0).alloc(900);
+  fake.own("cuda:1").in("cuda:1").alloc(70);
+  const auto found = lifetimes(fake.trace());
+  EXPECT_EQ(timeline(fake.trace(), found, 10).samples.back().allocated_bytes, 70);
+  EXPECT_EQ(timeline(fake.trace(), found, 10).space, 1);
+  EXPECT_EQ(timeline_levels(fake.trace(), found, {10})[0].samples.back().allocated_bytes, 70);
+  EXPECT_EQ(total(parts_at(fake.trace(), found, 1)), 70);
+  EXPECT_EQ(anatomy(fake.trace(), found).peak.allocated_bytes, 70);
+  EXPECT_EQ(anatomy(fake.trace(), found, 0).peak.allocated_bytes, 900);
+}
+
 TEST(Timeline, KeepsTheMaximumOfEveryBucket) {
   const auto fake = random_trace(1);
   const auto& trace = fake.trace();
