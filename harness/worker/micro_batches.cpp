@@ -1,5 +1,7 @@
 #include "worker/micro_batches.h"
 
+#include <ATen/ATen.h>
+
 #include "peakbench/errors.h"
 
 namespace peakbench::worker {
@@ -22,16 +24,27 @@ std::vector<std::int64_t> micro_batch_sizes(std::int64_t samples, std::int64_t p
 }
 
 std::vector<MicroBatch> split(const Batch& batch, std::int64_t parts) {
-  if (parts == 1) return {{batch, 1}};
   const std::int64_t samples = batch.input.size(0);
+  if (parts == 1) return {{batch, samples}};
   std::vector<MicroBatch> split;
   std::int64_t start = 0;
   for (const std::int64_t size : micro_batch_sizes(samples, parts)) {
-    split.push_back({{part_of(batch.input, start, size), part_of(batch.target, start, size)},
-                     static_cast<double>(size) / static_cast<double>(samples)});
+    split.push_back(
+        {{part_of(batch.input, start, size), part_of(batch.target, start, size)}, size});
     start += size;
   }
   return split;
+}
+
+at::Tensor weighted(const at::Tensor& loss, const MicroBatch& part,
+                    const std::vector<MicroBatch>& parts, LossReduction reduction) {
+  if (parts.size() == 1 || reduction == LossReduction::kSum) return loss;
+  const bool even = parts.front().samples == parts.back().samples;
+  // Equal parts are divided, as everybody's training loop does, so that bits are theirs.
+  if (even) return loss / static_cast<std::int64_t>(parts.size());
+  std::int64_t samples = 0;
+  for (const MicroBatch& one : parts) samples += one.samples;
+  return loss * (static_cast<double>(part.samples) / static_cast<double>(samples));
 }
 
 }  // namespace peakbench::worker

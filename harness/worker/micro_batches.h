@@ -10,7 +10,7 @@ namespace peakbench::worker {
 
 struct MicroBatch {
   Batch batch;
-  double weight = 1;  // its share of the samples: what its mean loss counts in the batch's mean
+  std::int64_t samples = 0;
 };
 
 // Samples a part: sizes differ by one at most, the larger ones first, as torch.tensor_split has
@@ -19,5 +19,10 @@ std::vector<std::int64_t> micro_batch_sizes(std::int64_t samples, std::int64_t p
 
 // Views of `batch`, split along its first dimension (B, ...) -> (b, ...).
 std::vector<MicroBatch> split(const Batch& batch, std::int64_t parts);
+
+// What the loss of one of the parts adds to the batch's: itself where losses are summed; where they
+// are averaged, weighted by its share of the samples.
+at::Tensor weighted(const at::Tensor& loss, const MicroBatch& part,
+                    const std::vector<MicroBatch>& parts, LossReduction reduction);
 
 }  // namespace peakbench::worker

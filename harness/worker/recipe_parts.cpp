@@ -88,6 +88,10 @@ void need_declared(const Owner& owner, const Names& declared, const std::string&
                       "\" into \"" + field + "\" of plugin.json");
 }
 
+bool belongs_to_update(const std::string& place) {
+  return place == "update_rule" || place == "gradient_transforms" || place == "around_update";
+}
+
 }  // namespace
 
 void RecipeParts::take(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
@@ -173,6 +177,7 @@ void RecipeParts::need_calls(std::int64_t steps) const {
     // Numbers, not objects: there is nothing to call.
     if (part.place == "kernel_grouping" || part.place == "micro_batches") continue;
     if (part.calls > 0 || !in_force(part)) continue;
+    if (update_skipped_ && belongs_to_update(part.place)) continue;
     if (part.place == "freezing")
       throw NoEffect(part.owner.id + " has no effect: it freezes no parameter");
     throw NoEffect(part.owner.id + " has no effect: what it put into " + part.place +

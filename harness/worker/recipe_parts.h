@@ -42,6 +42,9 @@ class RecipeParts {
   // Does the manifest of this strategy say so?
   bool has_capability(const Owner& owner, const std::string& capability) const;
 
+  // A gradient transform asked for no update: what it kept from being called counts as called.
+  void note_skipped_update() { update_skipped_ = true; }
+
   // Throws NoEffect that names the first part that was never called in `steps` steps.
   void need_calls(std::int64_t steps) const;
 
@@ -57,6 +60,7 @@ class RecipeParts {
   std::map<std::pair<std::string, const void*>, Part*> wrappers_;
   std::vector<Part*> freezing_;
   std::map<std::string, std::vector<std::string>> capabilities_;  // by id
+  bool update_skipped_ = false;
 };
 
 }  // namespace peakbench::worker

@@ -56,7 +56,7 @@ std::unordered_map<const at::TensorImpl*, const torch::nn::Module*> owners(
 // Tells whether a parameter was changed, without reading it: by what every in-place operator counts
 // up, and by where the data is, for those who exchange it.
 struct Version {
-  std::uint32_t count = 0;
+  std::int64_t count = 0;
   const void* data = nullptr;
   bool operator==(const Version&) const = default;
 };
@@ -180,14 +180,10 @@ at::Tensor RecipeTraining::step(const Batch& batch, const PhaseListener& on_phas
   asked_to_update_ = skipped_ = false;
   given_ = updated_ = 0;
   const auto parts = split(batch, recipe_.micro_batches);
-  const bool even = batch.input.size(0) % recipe_.micro_batches == 0;
   at::Tensor total;
   for (const MicroBatch& part : parts) {
     enter(trace::Phase::kForward);
-    at::Tensor loss = forward(part.batch);
-    // Equal parts are divided, as everybody's training loop does, so that bits are theirs.
-    if (parts.size() > 1)
-      loss = even ? loss / static_cast<std::int64_t>(parts.size()) : loss * part.weight;
+    at::Tensor loss = weighted(forward(part.batch), part, parts, model_.loss_reduction());
     enter(trace::Phase::kBackward);
     autograd::backward({loss}, {});
     if (total.defined()) {
@@ -209,6 +205,7 @@ void RecipeTraining::update_all() {
   for (const auto& transform : recipe_.gradient_transforms) {
     if (transform->apply(parameters_)) continue;
     skipped_ = true;
+    if (parts_ != nullptr) parts_->note_skipped_update();
     return;
   }
   std::vector<at::Tensor> tensors;

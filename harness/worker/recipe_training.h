@@ -23,7 +23,7 @@ class RecipeTraining final : public Training {
 
   using PhaseListener = std::function<void(trace::Phase)>;
   // One step: forward and backward of each micro-batch, the schedule, gradients to none. Returns
-  // the loss, a scalar tensor on the device: the mean over the batch's samples. Throws NoEffect
+  // the loss, a scalar tensor on the device: of the whole batch. Throws NoEffect
   // when the step updated nothing, and no gradient transform had asked for that.
   at::Tensor step(const Batch& batch, const PhaseListener& on_phase);
 

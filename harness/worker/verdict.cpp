@@ -8,6 +8,8 @@
 namespace peakbench::worker {
 namespace {
 
+constexpr const char* kNotFinite = "values that are infinite or not a number in ";
+
 bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
 double distance(double value, double reference) {
@@ -60,16 +62,15 @@ result::Equivalence judge(result::Equivalence promise, const std::vector<Differe
   if (const auto* blind =
           find(differences, [](const auto& one) { return !one.reference_finite; })) {
     promise.verdict = "not_checked";
-    promise.reason = "the reference case is no reference: " + blind->where +
-                     " of it has values that are infinite or not a number";
+    promise.reason = "the reference case has " + std::string(kNotFinite) + blind->where +
+                     ": nothing can be told from it";
     return promise;
   }
   const auto* wrong = worst(differences, promise.promise == "bit_identical");
   promise.max_abs_difference = largest_of(differences);
   promise.verdict = wrong == nullptr ? "held" : "broken";
   if (wrong == nullptr) return promise;
-  promise.reason = wrong->finite ? "differs most in " + wrong->where
-                                 : wrong->where + " has values that are infinite or not a number";
+  promise.reason = wrong->finite ? "differs most in " + wrong->where : kNotFinite + wrong->where;
   return promise;
 }
 

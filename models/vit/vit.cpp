@@ -53,6 +53,7 @@ class Vit : public Model {
     return x.select(1, 0);  // the class token: (B, C)
   }
 
+  LossReduction loss_reduction() const override { return LossReduction::kSum; }
   // "loss = model(x); loss.sum().backward()", as the tutorial trains it.
   at::Tensor loss(const at::Tensor& hidden_states, const Batch& batch) override {
     ModuleScope scope(*vit_);

@@ -121,8 +121,6 @@ TEST_P(Strategies, ReadTheOptionsTheyDeclareAndTakeTheSlotsTheyClaim) {
   std::set<std::string> changed = filled.changed_slots();
   EXPECT_THAT(changed, IsSupersetOf(strategy.entry.slots));
   for (const auto& slot : strategy.entry.slots) changed.erase(slot);
-  // A schedule in backward makes single grouping the default; it does not own the slot.
-  if (filled.recipe.schedule != filled.baseline.schedule) changed.erase("kernel_grouping");
   EXPECT_THAT(changed, IsEmpty()) << "slots that the manifest does not claim";
 }
 

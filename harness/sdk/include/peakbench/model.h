@@ -47,6 +47,10 @@ struct NamedLinear {
 
 enum class DefaultUpdateRule { kAdam, kAdamW };
 
+// How the loss of a batch follows from its samples' losses. Decides what a micro-batch's loss
+// counts.
+enum class LossReduction { kMean, kSum };
+
 class Model {
  public:
   virtual ~Model() = default;
@@ -57,6 +61,8 @@ class Model {
   virtual at::Tensor hidden_states(const Batch& batch) = 0;
   // The model's own loss head: a scalar. Logits are released when this returns.
   virtual at::Tensor loss(const at::Tensor& hidden_states, const Batch& batch) = 0;
+  // Of `loss`, and of a loss head in its stead.
+  virtual LossReduction loss_reduction() const { return LossReduction::kMean; }
   virtual DefaultUpdateRule default_update_rule() const = 0;
   virtual std::vector<NamedLinear> linears() = 0;
   virtual std::size_t block_count() const = 0;

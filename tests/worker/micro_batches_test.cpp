@@ -1,0 +1,82 @@
+// Splitting a batch: sizes, weights, and what cannot be split.
+#include "worker/micro_batches.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include "peakbench/errors.h"
+
+namespace peakbench::worker {
+namespace {
+
+using testing::ElementsAre;
+using testing::ThrowsMessage;
+
+TEST(MicroBatches, SizesDifferByOneAtMost) {
+  EXPECT_THAT(micro_batch_sizes(8, 4), ElementsAre(2, 2, 2, 2));
+  EXPECT_THAT(micro_batch_sizes(7, 3), ElementsAre(3, 2, 2));
+  EXPECT_THAT(micro_batch_sizes(8, 3), ElementsAre(3, 3, 2));
+  EXPECT_THAT(micro_batch_sizes(4, 4), ElementsAre(1, 1, 1, 1));
+}
+
+TEST(MicroBatches, WhatCannotBeSplitIsSaid) {
+  for (const std::int64_t parts : {0, -1, 5}) {
+    EXPECT_THAT([&] { micro_batch_sizes(4, parts); },
+                ThrowsMessage<Unsupported>("a batch of 4 cannot be split into " +
+                                           std::to_string(parts) + " micro-batches"));
+  }
+}
+
+TEST(MicroBatches, EverySampleIsInOnePartAndWeighsTheSame) {
+  const Batch batch{at::arange(7).view({7, 1}), at::arange(7)};
+  const auto parts = split(batch, 3);
+  ASSERT_EQ(parts.size(), 3u);
+  std::vector<at::Tensor> inputs, targets;
+  std::int64_t samples = 0;
+  for (const MicroBatch& part : parts) {
+    inputs.push_back(part.batch.input);
+    targets.push_back(part.batch.target);
+    EXPECT_EQ(part.samples, part.batch.input.size(0));
+    samples += part.samples;
+  }
+  EXPECT_TRUE(at::cat(inputs).equal(batch.input));
+  EXPECT_TRUE(at::cat(targets).equal(batch.target));
+  EXPECT_EQ(samples, 7);
+}
+
+TEST(MicroBatches, ABatchWithoutTargetStaysWithout) {
+  const auto parts = split({at::arange(4).view({4, 1}), {}}, 2);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_FALSE(parts[1].batch.target.defined());
+}
+
+TEST(MicroBatches, OnePartIsTheBatchItself) {
+  const Batch batch{at::arange(4), {}};
+  const auto parts = split(batch, 1);
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_TRUE(parts[0].batch.input.is_same(batch.input));
+  EXPECT_EQ(parts[0].samples, 4);
+}
+
+// Samples' losses 0, 1, ..., n - 1: the parts' losses must add up to the batch's.
+double loss_of_parts(std::int64_t samples, std::int64_t count, LossReduction reduction) {
+  const auto parts = split({at::arange(samples, at::kDouble), {}}, count);
+  double total = 0;
+  for (const MicroBatch& part : parts) {
+    const at::Tensor& losses = part.batch.input;
+    const at::Tensor loss = reduction == LossReduction::kMean ? losses.mean() : losses.sum();
+    total += weighted(loss, part, parts, reduction).item<double>();
+  }
+  return total;
+}
+
+TEST(MicroBatches, LossesAddUpToTheBatchs) {
+  for (const std::int64_t count : {1, 2, 3, 4, 7}) {
+    EXPECT_DOUBLE_EQ(loss_of_parts(7, count, LossReduction::kMean), 3) << count;
+    EXPECT_DOUBLE_EQ(loss_of_parts(7, count, LossReduction::kSum), 21) << count;
+    EXPECT_DOUBLE_EQ(loss_of_parts(8, count, LossReduction::kMean), 3.5) << count;
+  }
+}
+
+}  // namespace
+}  // namespace peakbench::worker

@@ -1,0 +1,344 @@
+// Strategies that each do one thing that the worker must notice, or must carry out to the number.
+// tests/worker/worker_test.py says which and what is expected.
+#include <ATen/ATen.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+#include "peakbench/plugin.h"
+
+namespace {
+
+using namespace peakbench;
+
+[[noreturn]] void raise() { throw std::runtime_error("on purpose"); }
+
+// ---- pieces that go wrong ----
+
+struct NeverSteps : Schedule {
+  void after_backward(Training&) override {}
+};
+
+struct IdleRule : UpdateRule {
+  void update(const std::vector<at::Tensor>&, KernelGrouping) override {}
+  void visit_state(const StateVisitor&) const override {}
+};
+
+struct ThrowingRule : IdleRule {
+  explicit ThrowingRule(std::string what) : what_(std::move(what)) {}
+  void update(const std::vector<at::Tensor>& parameters, KernelGrouping) override {
+    for (const at::Tensor& parameter : parameters)
+      if (parameter.grad().defined()) parameter.add_(parameter.grad(), -1e-3);
+    if (++calls_ < 2) return;
+    if (what_ == "throw-update") raise();
+    if (what_ == "throw-number") throw 42;
+    parameters.front().view({7, -1});  // LibTorch's own error
+  }
+
+ private:
+  std::string what_;
+  int calls_ = 0;
+};
+
+struct Prepares : Schedule {
+  explicit Prepares(std::string what) : what_(std::move(what)) {}
+  void prepare(Training& training) override {
+    if (what_ == "throw-prepare") raise();
+    if (what_ == "empty-hook") training.on_gradient(0, nullptr);
+    if (what_ == "throw-hook")
+      training.on_gradient(0, [](const Parameter& parameter) {
+        if (parameter.name == "heads.head.weight") raise();
+      });
+    if (what_ == "secret-updates")
+      training.on_gradient(
+          0, [&training](const Parameter& parameter) { training.update({parameter.tensor}); });
+  }
+  void after_backward(Training& training) override {
+    if (what_ == "throw-schedule") raise();
+    training.update_all();
+  }
+
+ private:
+  std::string what_;
+};
+
+// ---- pieces that count ----
+
+struct Counts {
+  int contexts = 0, packs = 0, transforms = 0, befores = 0, afters = 0, runs = 0;
+};
+Counts counts;
+
+struct Context : StepContext {
+  std::shared_ptr<void> enter() override {
+    ++counts.contexts;
+    return std::make_shared<int>(0);
+  }
+};
+
+struct Keep : SavedTensor {
+  explicit Keep(at::Tensor tensor) : tensor_(std::move(tensor)) {}
+  at::Tensor unpack() override { return tensor_; }
+  at::Tensor tensor_;
+};
+
+struct Hooks : SavedTensorHooks {
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor) override {
+    ++counts.packs;
+    return std::make_shared<Keep>(tensor);
+  }
+};
+
+struct Transform : GradientTransform {
+  bool apply(const std::vector<Parameter>&) override {
+    ++counts.transforms;
+    return true;
+  }
+};
+
+struct Around : AroundUpdate {
+  void before(const std::vector<at::Tensor>&) override { ++counts.befores; }
+  void after(const std::vector<at::Tensor>&) override { ++counts.afters; }
+};
+
+struct Blocks : BlockWrapper {
+  at::Tensor run(std::size_t, std::size_t, const BlockFunction& block,
+                 const std::vector<at::Tensor>& inputs) override {
+    ++counts.runs;
+    return block(inputs);
+  }
+};
+
+// Tells the counts when the worker's last step is over: stderr goes to worker.log.
+struct Telling : Schedule {
+  explicit Telling(std::int64_t steps) : steps_(steps) {}
+  void after_backward(Training& training) override {
+    training.update_all();
+    if (++step_ < steps_) return;
+    std::fprintf(stderr, "contexts %d packs %d transforms %d befores %d afters %d runs %d\n",
+                 counts.contexts, counts.packs > 0, counts.transforms, counts.befores,
+                 counts.afters, counts.runs);
+  }
+  std::int64_t steps_, step_ = 0;
+};
+
+// ---- wrappers that throw, or that have no effect ----
+
+struct ThrowingContext : StepContext {
+  std::shared_ptr<void> enter() override { raise(); }
+};
+struct ThrowingPack : SavedTensorHooks {
+  std::shared_ptr<SavedTensor> pack(const at::Tensor&) override { raise(); }
+};
+struct NullPack : SavedTensorHooks {
+  std::shared_ptr<SavedTensor> pack(const at::Tensor&) override { return nullptr; }
+};
+struct ThrowingUnpack : SavedTensorHooks {
+  struct Saved : SavedTensor {
+    at::Tensor unpack() override { raise(); }
+  };
+  std::shared_ptr<SavedTensor> pack(const at::Tensor&) override {
+    return std::make_shared<Saved>();
+  }
+};
+struct ThrowingTransform : GradientTransform {
+  bool apply(const std::vector<Parameter>&) override { raise(); }
+};
+struct ThrowingAround : AroundUpdate {
+  void before(const std::vector<at::Tensor>&) override { raise(); }
+  void after(const std::vector<at::Tensor>&) override {}
+};
+struct ThrowingBlocks : BlockWrapper {
+  at::Tensor run(std::size_t index, std::size_t, const BlockFunction& block,
+                 const std::vector<at::Tensor>& inputs) override {
+    if (index == 1) raise();
+    return block(inputs);
+  }
+};
+// Hands the model's block something that it cannot take.
+struct WrongInput : BlockWrapper {
+  at::Tensor run(std::size_t, std::size_t, const BlockFunction& block,
+                 const std::vector<at::Tensor>& inputs) override {
+    return block({inputs.front().slice(-1, 0, 7)});
+  }
+};
+struct ThrowingHead : LossHead {
+  at::Tensor loss(Model&, const at::Tensor&, const Batch&) override { raise(); }
+};
+struct ThrowingTransformOfModel : ModelTransform {
+  void apply(Model&) override { raise(); }
+};
+struct Skips : GradientTransform {
+  bool apply(const std::vector<Parameter>&) override { return false; }
+};
+
+// ---- training that is not the baseline's ----
+
+struct NanLoss : LossHead {
+  at::Tensor loss(Model& model, const at::Tensor& hidden, const Batch& batch) override {
+    return model.loss(hidden, batch) * std::numeric_limits<double>::quiet_NaN();
+  }
+};
+
+// Changes parameters after the update of the last step.
+class ChangesAtTheEnd : public Schedule {
+ public:
+  ChangesAtTheEnd(std::string how, std::int64_t steps) : how_(std::move(how)), steps_(steps) {}
+
+  void after_backward(Training& training) override {
+    training.update_all();
+    if (++step_ < steps_) return;
+    for (const Parameter& parameter : training.parameters()) {
+      float* values = parameter.tensor.data_ptr<float>();
+      if (parameter.name == "heads.head.weight") change(values, parameter.tensor.numel());
+      // A finite difference after what is not a number must not hide it.
+      const bool after = parameter.name == "heads.head.bias";
+      if (after && (how_ == "nan" || how_ == "infinite")) values[0] += 0x1p-20F;
+    }
+  }
+
+ private:
+  static constexpr float kTolerance = 0x1p-10F;
+
+  void change(float* values, std::int64_t count) const {
+    if (how_ == "nan") values[3] = std::numeric_limits<float>::quiet_NaN();
+    if (how_ == "infinite") values[3] = std::numeric_limits<float>::infinity();
+    if (how_ == "flipped-bit") values[3] = std::nextafter(values[3], 1.0F);
+    if (how_ == "exact") add_exactly(values, count, kTolerance);
+    if (how_ == "just-over") add_exactly(values, count, kTolerance + 0x1p-20F);
+  }
+
+  // To a value that the sum of has no rounding.
+  static void add_exactly(float* values, std::int64_t count, float amount) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float sum = values[i] + amount;
+      if (static_cast<double>(sum) - values[i] != amount) continue;
+      values[i] = sum;
+      return;
+    }
+    throw std::logic_error("no weight to change");
+  }
+
+  std::string how_;
+  std::int64_t steps_, step_ = 0;
+};
+
+// Step i takes at least this long.
+struct Sleeps : Schedule {
+  void after_backward(Training& training) override {
+    training.update_all();
+    const bool long_one = ++step_ == 5;
+    std::this_thread::sleep_for(std::chrono::milliseconds(long_one ? 600 : 60));
+  }
+  int step_ = 0;
+};
+
+// ---- what was frozen is trained again ----
+
+struct Thaws : Schedule {
+  explicit Thaws(Model& model) : model_(model) {}
+  void after_backward(Training& training) override {
+    training.update_all();
+    for (const auto& item : model_.module().named_parameters())
+      item.value().set_requires_grad(true);
+  }
+  Model& model_;
+};
+
+class Planted : public Strategy {
+ public:
+  explicit Planted(const StrategyContext& context) : id_(context.id), options_(context.options) {
+    if (id_ == "throw-make") raise();
+  }
+
+  void apply(Recipe& recipe, Model& model) override {
+    if (id_ == "throw-apply") raise();
+    schedules(recipe, model);
+    rules(recipe);
+    wrappers(recipe);
+    against_the_manifest(recipe, model);
+  }
+
+ private:
+  void schedules(Recipe& recipe, Model& model) {
+    if (id_ == "never-steps") recipe.schedule = std::make_shared<NeverSteps>();
+    if (id_ == "sleeps") recipe.schedule = std::make_shared<Sleeps>();
+    if (id_ == "throw-prepare" || id_ == "throw-hook" || id_ == "throw-schedule" ||
+        id_ == "empty-hook" || id_ == "secret-updates" || id_ == "same" || id_ == "unread")
+      recipe.schedule = std::make_shared<Prepares>(id_);
+    if (id_ == "changes" || id_ == "changes-within")
+      recipe.schedule =
+          std::make_shared<ChangesAtTheEnd>(options_.string("how"), options_.integer("steps"));
+    if (id_ == "thaws") recipe.schedule = std::make_shared<Thaws>(model);
+  }
+
+  void rules(Recipe& recipe) {
+    if (id_ == "idle-rule") recipe.update_rule = std::make_shared<IdleRule>();
+    if (id_ == "throw-update" || id_ == "throw-number" || id_ == "libtorch-error")
+      recipe.update_rule = std::make_shared<ThrowingRule>(id_);
+    if (id_ == "micro") recipe.micro_batches = options_.integer("parts");
+    if (id_ == "nan-loss") recipe.loss_head = std::make_shared<NanLoss>();
+    if (id_ == "throw-loss") recipe.loss_head = std::make_shared<ThrowingHead>();
+    if (id_ == "throw-transform-of-model")
+      recipe.adapters = std::make_shared<ThrowingTransformOfModel>();
+    if (id_ == "same-grouping") recipe.kernel_grouping = {};
+  }
+
+  void wrappers(Recipe& recipe) {
+    if (id_ == "every-wrapper") {
+      recipe.step_contexts.push_back(std::make_shared<Context>());
+      recipe.saved_tensor_hooks.push_back(std::make_shared<Hooks>());
+      recipe.gradient_transforms.push_back(std::make_shared<Transform>());
+      recipe.around_update.push_back(std::make_shared<Around>());
+      recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint, std::make_shared<Blocks>());
+      recipe.freezing.push_back([](const Parameter& p) { return p.name == "heads.head.bias"; });
+      recipe.schedule = std::make_shared<Telling>(options_.integer("steps"));
+    }
+    if (id_ == "clip") recipe.gradient_transforms.push_back(std::make_shared<Transform>());
+    if (id_ == "skips") recipe.gradient_transforms.push_back(std::make_shared<Skips>());
+    if (id_ == "freezes-nothing") recipe.freezing.push_back([](const Parameter&) { return false; });
+    if (id_ == "freezes-all") recipe.freezing.push_back([](const Parameter&) { return true; });
+    if (id_ == "throw-freezing")
+      recipe.freezing.push_back([](const Parameter&) -> bool { raise(); });
+    if (id_ == "throw-enter") recipe.step_contexts.push_back(std::make_shared<ThrowingContext>());
+    if (id_ == "throw-pack") recipe.saved_tensor_hooks.push_back(std::make_shared<ThrowingPack>());
+    if (id_ == "null-pack") recipe.saved_tensor_hooks.push_back(std::make_shared<NullPack>());
+    if (id_ == "throw-unpack")
+      recipe.saved_tensor_hooks.push_back(std::make_shared<ThrowingUnpack>());
+    if (id_ == "throw-transform")
+      recipe.gradient_transforms.push_back(std::make_shared<ThrowingTransform>());
+    if (id_ == "throw-before") recipe.around_update.push_back(std::make_shared<ThrowingAround>());
+    if (id_ == "throw-run")
+      recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<ThrowingBlocks>());
+    if (id_ == "wrong-input")
+      recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<WrongInput>());
+  }
+
+  void against_the_manifest(Recipe& recipe, Model& model) {
+    if (id_ == "secret-slot") recipe.micro_batches = 2;
+    if (id_ == "secret-wrapper") recipe.step_contexts.push_back(std::make_shared<Context>());
+    if (id_ == "clears-rule") recipe.update_rule = nullptr;
+    if (id_ == "clears-schedule") recipe.schedule = nullptr;
+    if (id_ == "null-context") recipe.step_contexts.push_back(nullptr);
+    if (id_ == "null-blocks") recipe.block_wrappers.emplace_back(BlockPlace::kShard, nullptr);
+    if (id_ == "empty-freezing") recipe.freezing.emplace_back();
+    if (id_ == "removes") recipe.gradient_transforms.clear();
+    if (id_ == "freezes-in-apply")
+      model.module().named_parameters()[0].value().set_requires_grad(false);
+  }
+
+  std::string id_;
+  Options options_;
+};
+
+std::unique_ptr<Strategy> make(const StrategyContext& context) {
+  return std::make_unique<Planted>(context);
+}
+
+}  // namespace
+
+PEAKBENCH_STRATEGY_PLUGIN(make)

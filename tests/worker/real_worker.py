@@ -1,0 +1,63 @@
+"""The real worker, run on jobs of the tests' own: one process each, on the CPU, with a tiny model."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+WORKER = pathlib.Path(os.environ["PEAKBENCH_WORKER"])
+PLUGINS = pathlib.Path(os.environ["PEAKBENCH_PLUGINS"])
+PLANTED = pathlib.Path(os.environ["PEAKBENCH_PLANTED"])
+
+SOURCE = pathlib.Path(__file__).parents[2]
+
+# id -> the library and its manifest
+LIBRARIES = {
+    "vit-b-16": (PLUGINS / "vit.so", SOURCE / "models/vit/plugin.json"),
+    "baseline": (PLUGINS / "baseline.so", SOURCE / "plugins/baseline/plugin.json"),
+    "fused-in-backward": (PLUGINS / "fused_in_backward.so", SOURCE / "plugins/fused_in_backward/plugin.json"),
+    "lora": (PLUGINS / "lora.so", SOURCE / "plugins/lora/plugin.json"),
+}
+LAYERS = 2
+MODEL = f"vit-b-16,layers={LAYERS},width=48,mlp=64,image=32"
+
+
+def use(text):
+    """`NAME,key=value,...` as a job has it: the options typed are chosen, the others have their defaults."""
+    name, *typed = text.split(",")
+    path, manifest = LIBRARIES.get(name, (PLANTED, SOURCE / "tests/worker/planted/plugin.json"))
+    entry = next(one for one in json.loads(manifest.read_text())["entries"] if one["id"] == name)
+    defaults = {option["name"]: option["default"] for option in entry["options"]}
+    chosen = {}
+    for item in typed:
+        key, value = item.split("=")
+        chosen[key] = int(value) if isinstance(defaults[key], int) else value
+    return {"selection": {"id": name, "options": chosen}, "options": {**defaults, **chosen}, "path": str(path)}
+
+
+class WorkerTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_worker(self, *stack, mode="memory", steps=3, warmup=0, batch=4, promise=None, write="", read=""):
+        """The worker's result; its stderr is `self.log`."""
+        job = {
+            "mode": mode, "case_id": "case", "model": use(MODEL), "strategies": [use("baseline"), *map(use, stack)],
+            "device": "cpu", "dtype": "fp32", "batch_size": batch, "sequence_length": None, "seed": 0,
+            "steps": steps, "warmup": warmup, "threads": 1, "result_path": str(self.folder / "result.json"),
+            "trace_path": str(self.folder / "trace.sqlite") if mode == "memory" else "",
+            "write_parameters_path": str(write), "read_parameters_path": str(read),
+            "promise": {"promise": "bit_identical", "reference_case": "", "verdict": "not_checked", **(promise or {})},
+        }  # fmt: skip
+        path = self.folder / "job.json"
+        path.write_text(json.dumps(job))
+        done = subprocess.run([WORKER, path], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.log = done.stderr
+        return json.loads((self.folder / "result.json").read_text())

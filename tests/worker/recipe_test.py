@@ -1,0 +1,36 @@
+"""The recipe, carried out by the real worker: every wrapper at its place, as often as there are steps."""
+
+import unittest
+
+from real_worker import LAYERS, WorkerTest
+
+
+class Recipe(WorkerTest):
+    def counts(self):
+        words = self.log.split()
+        return {name: int(number) for name, number in zip(words[::2], words[1::2])}
+
+    def expected(self, steps):
+        return {"contexts": steps, "packs": 1, "transforms": steps, "befores": steps, "afters": steps,
+                "runs": steps * LAYERS}  # fmt: skip
+
+    def test_every_wrapper_in_the_memory_worker(self):
+        self.assertEqual(self.run_worker("every-wrapper")["status"], "ok")
+        self.assertEqual(self.counts(), self.expected(3))
+
+    def test_every_wrapper_in_the_throughput_worker(self):
+        result = self.run_worker("every-wrapper,steps=5", mode="throughput", steps=3, warmup=2)
+        self.assertEqual(result["status"], "ok", result["reason"])
+        self.assertEqual(self.counts(), self.expected(5))
+
+    def test_a_step_that_is_skipped_counts(self):
+        for mode in ("memory", "throughput"):
+            self.assertEqual(self.run_worker("skips", mode=mode)["status"], "ok")
+
+    def test_micro_batches_each_have_a_forward(self):
+        self.assertEqual(self.run_worker("micro,parts=3", "every-wrapper")["status"], "ok")
+        self.assertEqual(self.counts(), {**self.expected(3), "contexts": 9, "runs": 9 * LAYERS})
+
+
+if __name__ == "__main__":
+    unittest.main()

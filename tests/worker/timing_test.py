@@ -1,0 +1,39 @@
+"""The timing job of the real worker, on steps that are known to take at least so long."""
+
+import unittest
+
+from real_worker import WorkerTest
+
+MILLISECOND = 1_000_000
+
+
+class Timing(WorkerTest):
+    def test_every_step_is_timed_by_itself(self):
+        # Two of warm-up, then three; the fifth step sleeps for 600 ms, the others for 60.
+        result = self.run_worker("sleeps", mode="throughput", steps=3, warmup=2)
+        times = result["throughput"]["step_times_ns"]
+        self.assertEqual(len(times), 3)
+        self.assertGreaterEqual(times[2], 600 * MILLISECOND)
+        for time in times[:2]:
+            self.assertGreaterEqual(time, 60 * MILLISECOND)
+            self.assertLess(time, 600 * MILLISECOND)
+        step = result["throughput"]["step_ns"]
+        self.assertEqual(step, {"min": min(times), "median": sorted(times)[1], "p90": max(times), "count": 3})
+        self.assertEqual(result["throughput"]["clock"], "steady_clock")
+        self.assertEqual(result["throughput"]["threads"], 1)
+        self.assertAlmostEqual(result["throughput"]["samples_per_second"], 4e9 / step["median"])
+        self.assertIsNone(result["throughput"]["tokens_per_second"])
+        self.assertIsNone(result["memory"])
+
+    def test_warm_up_is_not_timed(self):
+        result = self.run_worker("sleeps", mode="throughput", steps=2, warmup=5)
+        times = result["throughput"]["step_times_ns"]
+        self.assertEqual(len(times), 2)
+        self.assertLess(max(times), 600 * MILLISECOND)
+
+    def test_a_memory_job_has_no_times(self):
+        self.assertIsNone(self.run_worker("same")["throughput"])
+
+
+if __name__ == "__main__":
+    unittest.main()
