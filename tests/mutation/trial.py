@@ -1,0 +1,127 @@
+"""Builds the tree as it is and runs the tests that should notice, the quickest first."""
+
+import dataclasses
+import json
+import os
+import re
+import shlex
+import subprocess
+import time
+
+import processes
+
+
+class CannotRun(Exception):
+    pass
+
+
+class Build:
+    def __init__(self, repository, folder, jobs):
+        self.repository, self.folder = repository, folder
+        self._command = [*shlex.split(os.environ.get("PEAKBENCH_BUILD_PREFIX", "")), "cmake", "--build", str(folder), "--parallel", str(jobs)]
+        self._known = None
+
+    def targets(self, stage):
+        """Those of a stage that this build has."""
+        if self._known is None:
+            helped = subprocess.run([*self._command, "--target", "help"], cwd=self.repository, capture_output=True, text=True, check=True)
+            self._known = set(re.findall(r"^(?:\.\.\. )?([^\s:]+): phony$", helped.stdout, re.MULTILINE))
+        return [target for target in stage.targets if target in self._known]
+
+    def make(self, targets):
+        """None, or the output of a build that failed."""
+        if not targets:
+            return None
+        with processes.running([*self._command, "--target", *targets], cwd=self.repository) as process:
+            output = process.stdout.read().decode(errors="replace")
+            return None if process.wait() == 0 else output
+
+
+def first_error(output):
+    """What a failed build says, and whether it is the compiler that refused the source."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if re.search(r"\berror: ", line) and "Killed signal" not in line]
+    if errors:
+        return re.sub(r"^.*?error: ", "", errors[0])[:160], True
+    return (lines[-1] if lines else "no output")[:160], False
+
+
+@dataclasses.dataclass(frozen=True)
+class Passed:
+    name: str
+    seconds: float
+
+
+_STARTED = re.compile(r"^\s*Start\s+\d+: (\S+)")
+_ENDED = re.compile(r"^\s*\d+/\d+ Test\s+#\d+: (\S+) \.+\s*(\*\*\*\D+?|Passed|Failed)\s+([\d.]+) sec")
+
+
+class Tests:
+    """The tests of a build folder, each held to a time."""
+
+    def __init__(self, build, timeout):
+        self._build, self._timeout = build, timeout
+        self._seconds = {}
+        self._selections = {}
+
+    def prepare(self, stage):
+        """Runs a stage without a fault: what it takes, and that it passes. Returns (tests that ran, seconds)."""
+        if stage not in self._selections:
+            self._selections[stage] = self._selection(stage)
+        began = time.monotonic()
+        ran, failure = self._run(stage, limit=lambda name: max(self._timeout, 900))
+        if failure:
+            raise CannotRun(f"{failure} without any fault planted; a test that fails anyway notices nothing")
+        self._seconds.update({test.name: test.seconds for test in ran})
+        return len(ran), time.monotonic() - began
+
+    def noticed(self, stage):
+        """Which test failed, and how; None where all passed."""
+        return self._run(stage, limit=lambda name: max(self._timeout, 3 * self._seconds.get(name, 0)))[1]
+
+    def _run(self, stage, limit):
+        select = self._selections[stage]
+        if select is None:
+            return [], None
+        ran = []
+        command = ["ctest", "--test-dir", str(self._build.folder), "--stop-on-failure", "--timeout", "1500", *select]
+        with processes.running(command, cwd=self._build.repository) as process:
+            deadline, current = processes.Deadline(process), "the tests' discovery"
+            deadline.extend(limit(current))
+            try:
+                for line in process.stdout:
+                    line = line.decode(errors="replace")
+                    if started := _STARTED.match(line):
+                        current = started[1]
+                        deadline.extend(limit(current))
+                    elif ended := _ENDED.match(line):
+                        name, result, seconds = ended[1], ended[2].strip("* "), float(ended[3])
+                        if result == "Passed":
+                            ran.append(Passed(name, seconds))
+                        elif result not in ("Skipped", "Not Run (Disabled)"):
+                            return ran, f"{name} ({'timeout' if result == 'Timeout' else result.lower()})"
+                status = process.wait()
+            finally:
+                deadline.cancel()
+            if deadline.passed:
+                return ran, f"{current} (timeout)"
+            if status != 0:
+                return ran, f"{current} (ctest ended with {status})"
+        return ran, None
+
+    def _selection(self, stage):
+        """CTest's arguments; None where there is no such test."""
+        if not stage.programs:
+            return list(stage.select) if self._listed(stage.select) else None
+        tests = self._listed(())
+        suites = {
+            test["name"].rpartition(".")[0]
+            for test in tests
+            if test.get("command") and os.path.basename(test["command"][0]) in stage.programs
+        }
+        return ["-R", "^(" + "|".join(sorted(re.escape(suite) for suite in suites)) + r")\."] if suites else None
+
+    def _listed(self, select):
+        command = ["ctest", "--test-dir", str(self._build.folder), "--show-only=json-v1", *select]
+        listed = subprocess.run(command, cwd=self._build.repository, capture_output=True, text=True, check=True)
+        return json.loads(listed.stdout)["tests"]
