@@ -24,8 +24,10 @@ class Build:
     def targets(self, stage):
         """Those of a stage that this build has."""
         if self._known is None:
-            helped = subprocess.run([*self._command, "--target", "help"], cwd=self.repository, capture_output=True, text=True, check=True)
-            self._known = set(re.findall(r"^(?:\.\.\. )?([^\s:]+): phony$", helped.stdout, re.MULTILINE))
+            helped = subprocess.run([*self._command, "--target", "help"], cwd=self.repository, capture_output=True, text=True)
+            if helped.returncode != 0:
+                raise CannotRun(f"the build folder cannot be used: {first_error(helped.stdout + helped.stderr)[0]}")
+            self._known = set(re.findall(r"^([^\s:]+): phony$", helped.stdout, re.MULTILINE))
         return [target for target in stage.targets if target in self._known]
 
     def make(self, targets):
