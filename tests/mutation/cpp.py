@@ -1,7 +1,7 @@
 """C++ source as tokens, and which of them stand in the bodies of functions.
 
-No compiler: it relies on what clang-format guarantees here, that a binary operator has a space on each side and that the brackets of
-template arguments have none inside.
+No compiler: it relies on what clang-format guarantees here, that a binary operator has a space on each side and that the brackets
+of template arguments have none inside.
 """
 
 import dataclasses

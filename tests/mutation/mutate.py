@@ -29,14 +29,21 @@ def say(text):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="ci/mutation_test", description=__doc__, epilog="PEAKBENCH_BUILD_PREFIX: words before every build's "
-        "command. Exit code: 0 nothing survived in " + ", ".join(CONCEPTS) + "; 1 something did; 2 it could not be run.")
+    parser = argparse.ArgumentParser(
+        prog="ci/mutation_test",
+        description=__doc__,
+        epilog="PEAKBENCH_BUILD_PREFIX: words before every build's command. Exit code: 0 nothing survived in "
+        + ", ".join(CONCEPTS)
+        + "; 1 something did; 2 it could not be run.",
+    )
     parser.add_argument("--count", type=int, default=40, help="faults to plant (%(default)s)")
     parser.add_argument("--seed", type=int, default=2026, help="what decides which (%(default)s)")
     parser.add_argument("--room", action="append", choices=[room.folder for room in ROOMS], help="only here; may be repeated")
     parser.add_argument("--only", metavar="FILE:LINE", help="every fault of one line, in place of a sample")
     parser.add_argument("--list", action="store_true", help="print the sample and end")
-    parser.add_argument("--timeout", type=float, default=60, help="seconds a test may take, or three times what it takes without a fault (%(default)g)")
+    parser.add_argument(
+        "--timeout", type=float, default=60, help="seconds for a test, or three times what it takes without a fault (%(default)g)"
+    )
     parser.add_argument("--build", type=pathlib.Path, default=REPOSITORY / "build/release", help="build folder (build/release)")
     parser.add_argument("--jobs", type=int, default=2, help="of a build (%(default)s)")
     parser.add_argument("--json", metavar="FILE", help="write the verdicts here too")
@@ -111,7 +118,10 @@ def need_clean_tree():
     git = ["git", "-C", str(REPOSITORY), "status", "--porcelain", "--untracked-files=no"]
     changed = subprocess.run(git, capture_output=True, text=True, check=True).stdout.splitlines()
     if changed:
-        raise CannotRun(f"{len(changed)} files differ from the last commit ({changed[0][3:]}); commit or stash them, since faults are planted in the tree")
+        raise CannotRun(
+            f"{len(changed)} files differ from the last commit ({changed[0][3:]}, ...); commit or stash them, since faults are "
+            "planted in the tree"
+        )
 
 
 def baseline(rooms, build, tests):
@@ -125,7 +135,7 @@ def baseline(rooms, build, tests):
     for stage in stages:
         count, seconds[stage] = tests.prepare(stage)
         name = ", ".join(stage.programs) or " ".join(stage.select)
-        say(f"Without a fault: {name}: {count} tests passed in {seconds[stage]:.0f} s" if count else f"Without a fault: {name}: no such test")
+        say(f"Without a fault: {name}: " + (f"{count} tests passed in {seconds[stage]:.0f} s" if count else "no such test"))
     for room in rooms:
         took[room.folder] = sum(seconds[stage] for stage in room.stages)
     return took

@@ -35,7 +35,9 @@ class Journal:
         file = self._repository / entry["file"]
         now = file.read_text() if file.exists() else None
         if now not in (None, entry["planted"], entry["original"]):
-            raise ChangedSince(f"{entry['file']} was changed after a fault had been planted in it; what it held is in {self.path}")
+            raise ChangedSince(
+                f"{entry['file']} was changed after a fault had been planted in it; what it held is in {self.path}"
+            )
         if now != entry["original"]:
             _write_whole(file, entry["original"])
         _part_of(file).unlink(missing_ok=True)

@@ -23,7 +23,8 @@ def described(fault):
 
 def said(outcome):
     by = {KILLED: "killed by", SURVIVED: "SURVIVED", INVALID: "invalid, another in its place:", EQUIVALENT: "equivalent:"}
-    return f"{outcome.fault.place} {outcome.fault.rule}: {by[outcome.verdict]} {outcome.why}".rstrip() + f", {outcome.seconds:.0f} s"
+    verdict = f"{by[outcome.verdict]} {outcome.why}".rstrip()
+    return f"{outcome.fault.place} {outcome.fault.rule}: {verdict}, {outcome.seconds:.0f} s"
 
 
 def critical_survivors(outcomes):

@@ -15,11 +15,8 @@ def queues(faults, seed):
     groups = {}
     for fault in faults:
         groups.setdefault(group_of(fault), []).append(fault)
-    return {group: _drawn(groups[group], random.Random(f"{seed}:{group}")) for group in [*CONCEPTS, *_folders()] if group in groups}
-
-
-def _folders():
-    return [room.folder for room in ROOMS]
+    order = [group for group in (*CONCEPTS, *(room.folder for room in ROOMS)) if group in groups]
+    return {group: _drawn(groups[group], random.Random(f"{seed}:{group}")) for group in order}
 
 
 def _drawn(faults, chance):

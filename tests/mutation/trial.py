@@ -18,7 +18,8 @@ class CannotRun(Exception):
 class Build:
     def __init__(self, repository, folder, jobs):
         self.repository, self.folder = repository, folder
-        self._command = [*shlex.split(os.environ.get("PEAKBENCH_BUILD_PREFIX", "")), "cmake", "--build", str(folder), "--parallel", str(jobs)]
+        prefix = shlex.split(os.environ.get("PEAKBENCH_BUILD_PREFIX", ""))
+        self._command = [*prefix, "cmake", "--build", str(folder), "--parallel", str(jobs)]
         self._known = None
 
     def targets(self, stage):
