@@ -98,7 +98,7 @@ class Trials:
                 if failed is not None:
                     return report.INVALID, self._refused(failed)
                 if noticed := self._tests.noticed(stage):
-                    return report.KILLED, noticed
+                    return report.KILLED, str(noticed)
         return report.SURVIVED, ""
 
     def _refused(self, output):
@@ -126,17 +126,23 @@ def need_clean_tree():
 
 def baseline(rooms, build, tests):
     """Builds and runs, without a fault, all that the faults will need. Room to the seconds of its tests."""
-    took, seconds = {}, {}
+    took, seconds, counts = {}, {}, {}
     stages = list(dict.fromkeys(stage for room in rooms for stage in room.stages))
     say("Without a fault: building")
     failed = build.make(list(dict.fromkeys(target for stage in stages for target in build.targets(stage))))
     if failed is not None:
         raise CannotRun("the tree does not build as it is: " + first_error(failed)[0])
     for stage in stages:
-        count, seconds[stage] = tests.prepare(stage)
+        began = time.monotonic()
+        passed, failed = tests.prepare(stage)
+        seconds[stage], counts[stage] = time.monotonic() - began, len(passed)
         name = ", ".join(stage.programs) or " ".join(stage.select)
-        say(f"Without a fault: {name}: " + (f"{count} tests passed in {seconds[stage]:.0f} s" if count else "no such test"))
+        say(f"Without a fault: {name}: {len(passed)} tests passed in {seconds[stage]:.0f} s")
+        for test in failed:
+            say(f"note: {test} fails without a fault, so it is left out")
     for room in rooms:
+        if not sum(counts[stage] for stage in room.stages):
+            raise CannotRun(f"no test that passes looks at {room.folder}")
         took[room.folder] = sum(seconds[stage] for stage in room.stages)
     return took
 

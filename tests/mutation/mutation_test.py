@@ -19,7 +19,7 @@ from planting import ChangedSince, Journal
 from rooms import CONCEPTS, ROOMS, concept_of, room_of, sources
 from rules import RULES, faults_in, one_more
 from sampling import Sample, group_of, quotas
-from trial import first_error
+from trial import ended_in, first_error
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
@@ -351,6 +351,19 @@ class Report(unittest.TestCase):
         self.assertEqual(equivalents.reason_for(known, a_fault("harness/worker/engine.cpp", 4)), "only faster")
         self.assertIsNone(equivalents.reason_for(known, a_fault("harness/worker/engine.cpp", 5)))
         self.assertEqual(len(equivalents.outdated(known, [a_fault("harness/worker/engine.cpp", 5)])), 1)
+
+    def test_how_tests_ended(self):
+        for line, name, result, failed in (
+            ("  1/70 Test #12: unit.Peak.SumsToTheByte ...   Passed    0.01 sec", "unit.Peak.SumsToTheByte", "Passed", False),
+            (" 2/70 Test  #1: e2e.gate ........***Failed   12.50 sec", "e2e.gate", "Failed", True),
+            (" 3/70 Test  #1: a.b ........***Exception: SegFault  0.10 sec", "a.b", "Exception: SegFault", True),
+            (" 4/70 Test  #1: a.b ........***Timeout 300.01 sec", "a.b", "Timeout", True),
+            (" 5/70 Test  #1: a.b ........***Not Run   0.00 sec", "a.b", "Not Run", True),
+            (" 6/70 Test  #1: a.b ........***Skipped   0.00 sec", "a.b", "Skipped", False),
+        ):
+            ended = ended_in(line)
+            self.assertEqual((ended.name, ended.result, ended.failed), (name, result, failed))
+        self.assertIsNone(ended_in("      Start  1: a.b"))
 
     def test_the_compiler_or_something_else(self):
         self.assertEqual(first_error("[1/2] x\na.cpp:3:4: error: no match for it\nninja: stopped"), ("no match for it", True))

@@ -50,13 +50,31 @@ def first_error(output):
 
 
 @dataclasses.dataclass(frozen=True)
-class Passed:
+class Ended:
     name: str
+    result: str  # CTest's word
     seconds: float
+
+    @property
+    def failed(self):
+        return self.result not in ("Passed", "Skipped", "Not Run (Disabled)")
+
+    def __str__(self):
+        return f"{self.name} ({self.result.lower()})"
 
 
 _STARTED = re.compile(r"^\s*Start\s+\d+: (\S+)")
 _ENDED = re.compile(r"^\s*\d+/\d+ Test\s+#\d+: (\S+) \.+\s*(\*\*\*\D+?|Passed|Failed)\s+([\d.]+) sec")
+
+
+def ended_in(line):
+    """The test whose end a line of CTest's tells."""
+    match = _ENDED.match(line)
+    return Ended(match[1], match[2].strip("* "), float(match[3])) if match else None
+
+
+# Of a test that a fault cannot make hang.
+WITHOUT_A_FAULT = 900
 
 
 class Tests:
@@ -68,28 +86,27 @@ class Tests:
         self._selections = {}
 
     def prepare(self, stage):
-        """Runs a stage without a fault: what it takes, and that it passes. Returns (tests that ran, seconds)."""
-        if stage not in self._selections:
-            self._selections[stage] = self._selection(stage)
-        began = time.monotonic()
-        ran, failure = self._run(stage, limit=lambda name: max(self._timeout, 900))
-        if failure:
-            raise CannotRun(f"{failure} without any fault planted; a test that fails anyway notices nothing")
-        self._seconds.update({test.name: test.seconds for test in ran})
-        return len(ran), time.monotonic() - began
+        """Runs a stage without a fault. Tests that fail even so would notice everything: they are left out from here on."""
+        self._selections[stage] = self._selection(stage)
+        ended = list(self._run(stage, [], lambda name: max(self._timeout, WITHOUT_A_FAULT)))
+        self._seconds.update({test.name: test.seconds for test in ended})
+        failed = [test for test in ended if test.failed]
+        if failed:
+            self._selections[stage] += ["-E", "^(" + "|".join(re.escape(test.name) for test in failed) + ")$"]
+        return [test for test in ended if test.result == "Passed"], failed
 
     def noticed(self, stage):
-        """Which test failed, and how; None where all passed."""
-        return self._run(stage, limit=lambda name: max(self._timeout, 3 * self._seconds.get(name, 0)))[1]
+        """The test that failed; None where all passed."""
+        ended = self._run(stage, ["--stop-on-failure"], lambda name: max(self._timeout, 3 * self._seconds.get(name, 0)))
+        return next((test for test in ended if test.failed), None)
 
-    def _run(self, stage, limit):
+    def _run(self, stage, options, limit):
         select = self._selections[stage]
         if select is None:
-            return [], None
-        ran = []
-        command = ["ctest", "--test-dir", str(self._build.folder), "--stop-on-failure", "--timeout", "1500", *select]
+            return
+        command = ["ctest", "--test-dir", str(self._build.folder), "--timeout", "1500", *options, *select]
         with processes.running(command, cwd=self._build.repository) as process:
-            deadline, current = processes.Deadline(process), "the tests' discovery"
+            deadline, current, failed = processes.Deadline(process), "the tests' discovery", False
             deadline.extend(limit(current))
             try:
                 for line in process.stdout:
@@ -97,29 +114,24 @@ class Tests:
                     if started := _STARTED.match(line):
                         current = started[1]
                         deadline.extend(limit(current))
-                    elif ended := _ENDED.match(line):
-                        name, result, seconds = ended[1], ended[2].strip("* "), float(ended[3])
-                        if result == "Passed":
-                            ran.append(Passed(name, seconds))
-                        elif result not in ("Skipped", "Not Run (Disabled)"):
-                            return ran, f"{name} ({'timeout' if result == 'Timeout' else result.lower()})"
+                    elif ended := ended_in(line):
+                        failed = failed or ended.failed
+                        yield ended
                 status = process.wait()
             finally:
                 deadline.cancel()
             if deadline.passed:
-                return ran, f"{current} (timeout)"
-            if status != 0:
-                return ran, f"{current} (ctest ended with {status})"
-        return ran, None
+                yield Ended(current, "Timeout", limit(current))
+            elif status != 0 and not failed:
+                yield Ended(current, f"CTest ended with {status}", 0)
 
     def _selection(self, stage):
         """CTest's arguments; None where there is no such test."""
         if not stage.programs:
             return list(stage.select) if self._listed(stage.select) else None
-        tests = self._listed(())
         suites = {
             test["name"].rpartition(".")[0]
-            for test in tests
+            for test in self._listed(())
             if test.get("command") and os.path.basename(test["command"][0]) in stage.programs
         }
         return ["-R", "^(" + "|".join(sorted(re.escape(suite) for suite in suites)) + r")\."] if suites else None
