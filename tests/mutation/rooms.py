@@ -66,6 +66,7 @@ ROOMS = (
     Room(
         "harness/device",
         (
+            _tests_of("recorder_test"),
             Stage(_WORKER, select=("-L", "^worker$")),
             Stage(_WORKER, select=("-R", r"^e2e\.gate$")),
             Stage(_WORKER, select=("-L", "^emulated$")),
@@ -78,7 +79,13 @@ ROOMS = (
 CONCEPTS = {
     "the judge": ("harness/worker/equivalence*.cpp", "harness/worker/verdict*.cpp"),
     "the timing job": ("harness/worker/throughput_job*.cpp", "harness/worker/timing*.cpp"),
-    "the recipe": ("harness/worker/recipe_*.cpp", "harness/worker/owned*.cpp", "harness/worker/guarded*.cpp"),
+    "the recipe": (
+        "harness/worker/recipe_*.cpp",
+        "harness/worker/counted_recipe*.cpp",
+        "harness/worker/micro_batches*.cpp",
+        "harness/worker/owned*.cpp",
+        "harness/worker/guarded*.cpp",
+    ),
     "the categories": (
         "harness/trace/lifetimes*.cpp",
         "harness/trace/categories*.cpp",
