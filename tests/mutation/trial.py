@@ -28,7 +28,7 @@ class Build:
             helped = subprocess.run([*self._command, "--target", "help"], cwd=self.repository, capture_output=True, text=True)
             if helped.returncode != 0:
                 raise CannotRun(f"the build folder cannot be used: {first_error(helped.stdout + helped.stderr)[0]}")
-            self._known = set(re.findall(r"^([^\s:]+): phony$", helped.stdout, re.MULTILINE))
+            self._known = set(re.findall(r"^([^\s:]+): \S+$", helped.stdout, re.MULTILINE))
         return [target for target in stage.targets if target in self._known]
 
     def make(self, targets):
