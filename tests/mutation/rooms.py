@@ -20,6 +20,8 @@ def _tests_of(*programs):
 
 # What the tests of a real worker need is most of what there is: programs, plugins, models, strategies planted for them.
 _WORKER = ("all",)
+# What is recorded under LibTorch's own operators.
+_TESTS_OF_DEVICE = Stage(("recorder_test", "training_trace_test"), select=("-L", "^device$"))
 _E2E = ("peakbench", "fake_models", "fake_strategies")
 
 
@@ -34,7 +36,12 @@ class Room:
 ROOMS = (
     Room(
         "harness/trace",
-        (_tests_of("trace_test"), _tests_of("peakbench_golden_tests"), _tests_of("compare_test"), _tests_of("site_test")),
+        (
+            _tests_of("trace_test"),
+            _tests_of("peakbench_golden_tests"),
+            _tests_of("compare_test"),
+            _TESTS_OF_DEVICE,
+        ),
     ),
     Room(
         "reports/compare",
@@ -66,7 +73,7 @@ ROOMS = (
     Room(
         "harness/device",
         (
-            _tests_of("recorder_test"),
+            _TESTS_OF_DEVICE,
             Stage(_WORKER, select=("-L", "^worker$")),
             Stage(_WORKER, select=("-R", r"^e2e\.gate$")),
             Stage(_WORKER, select=("-L", "^emulated$")),
