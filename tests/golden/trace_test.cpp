@@ -137,7 +137,7 @@ TEST(TraceView, ATraceOfAnotherRunIsNotShown) {
 
 TEST(TraceView, AnEmptyTraceIsNoTimeline) {
   const CaseAnatomy anatomy =
-      analyse(trace::Trace{"cpu", false, {"cpu"}, {}, {}, {}, {}}, true, true);
+      analyse(trace::Trace{"cpu", false, {"cpu"}, 0, {}, {}, {}, {}}, true, true);
   EXPECT_EQ(timeline_view(anatomy, 1), false);
 }
 

@@ -1,0 +1,144 @@
+// What is said of a worker's end, from the evidence alone; and the numbers that are decided before
+// it starts.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "launch/host.h"
+#include "launch/outcome.h"
+#include "support/scratch.h"
+
+namespace peakbench::launch {
+namespace {
+
+using namespace peakbench::testing;
+using result::Status;
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+Evidence seen_in(const std::string& phase, std::int64_t step, std::int64_t steps) {
+  Evidence evidence;
+  evidence.last = result::Progress{phase, step, steps, 700, 900};
+  return evidence;
+}
+
+Evidence with_result() {
+  Evidence evidence;
+  evidence.written = result::WorkerResult{};
+  evidence.written->status = Status::kUnsupported;
+  return evidence;
+}
+
+TEST(Outcome, ATimeoutSaysWhereItWas) {
+  auto evidence = seen_in("forward", 1, 3);
+  evidence.end.stopped = Stop::kTimeout;
+  evidence.timeout_s = 60;
+  EXPECT_EQ(outcome(evidence).status, Status::kTimeout);
+  EXPECT_EQ(outcome(evidence).reason,
+            "stopped after 60 s (--timeout); it was last seen in forward of step 2 of 3");
+  evidence.last->steps = 0;
+  EXPECT_EQ(outcome(evidence).reason,
+            "stopped after 60 s (--timeout); it was last seen in forward");
+  evidence.last.reset();
+  EXPECT_EQ(outcome(evidence).reason,
+            "stopped after 60 s (--timeout); it had not reported any progress");
+}
+
+TEST(Outcome, TooMuchResidentMemoryKeepsWhatWasSeen) {
+  auto evidence = seen_in("backward", 2, 3);
+  evidence.end.stopped = Stop::kMemory;
+  evidence.rss_limit_bytes = 3 << 29;
+  const auto found = outcome(evidence);
+  EXPECT_EQ(found.status, Status::kOutOfMemory);
+  EXPECT_EQ(found.reason,
+            "the worker was stopped when its resident memory passed 1.50 GiB; it was last seen in "
+            "backward of step 3 of 3");
+  EXPECT_EQ(found.out_of_memory->limit_bytes, 3 << 29);
+  EXPECT_EQ(found.out_of_memory->allocated_bytes, 700);
+  EXPECT_EQ(found.out_of_memory->phase, "backward");
+  EXPECT_EQ(found.out_of_memory->step, 2);
+}
+
+TEST(Outcome, AResultCountsWhereTheWorkerEndedWell) {
+  auto evidence = with_result();
+  EXPECT_EQ(outcome(evidence).status, Status::kUnsupported);
+  evidence.end.exit_code = 1;
+  EXPECT_EQ(outcome(evidence).status, Status::kCrashed);
+  EXPECT_EQ(outcome(evidence).reason,
+            "the worker exited with code 1 after it had written its result");
+  evidence.end.exit_code = 0;
+  evidence.end.signal = SIGSEGV;
+  EXPECT_EQ(outcome(evidence).reason,
+            "the worker was killed by SIGSEGV (segmentation fault); it had not reported any "
+            "progress");
+}
+
+TEST(Outcome, OnlyAKillIsTheKernels) {
+  auto evidence = seen_in("build", 0, 0);
+  evidence.kernel_ran_out = true;
+  evidence.end.signal = SIGSEGV;
+  EXPECT_EQ(outcome(evidence).status, Status::kCrashed) << "another process was out of memory";
+  evidence.end.signal = SIGKILL;
+  EXPECT_EQ(outcome(evidence).status, Status::kOutOfMemory);
+}
+
+TEST(Outcome, ACrashQuotesTheLog) {
+  Evidence evidence;
+  evidence.end.exit_code = 3;
+  evidence.log_tail = "first | second";
+  EXPECT_EQ(outcome(evidence).reason,
+            "the worker exited with code 3 without a result; it had not reported any progress "
+            "[worker.log: first | second]");
+  evidence.read_problem = "no JSON";
+  EXPECT_EQ(outcome(evidence).reason,
+            "the worker's result cannot be read: no JSON [worker.log: first | second]");
+}
+
+TEST(Signals, AreNamedAsTheShellDoes) {
+  EXPECT_EQ(signal_name(SIGABRT), "SIGABRT (aborted)");
+  EXPECT_EQ(signal_name(1000), "signal 1000");
+}
+
+// First bytes of UTF-8 sequences, at both ends of each range.
+TEST(Printable, KeepsWholeSequencesAlone) {
+  for (const std::string kept : {" ", "~", "\xC2\x80", "\xDF\xBF", "\xE1\x80\x80", "\xEF\xBF\xBD",
+                                 "\xF1\x80\x80\x80", "\xF3\xBF\xBF\xBF"})
+    EXPECT_EQ(printable(kept), kept);
+  EXPECT_EQ(printable("\x1F\x7F"), "??");
+  EXPECT_EQ(printable("\xC1\xBF"), "??") << "overlong";
+  EXPECT_EQ(printable("\xE0\x80\x80"), "???") << "overlong";
+  EXPECT_EQ(printable("\xED\xA0\x80"), "???") << "half of a surrogate pair";
+  EXPECT_EQ(printable("\xF5\x80\x80\x80"), "????") << "beyond Unicode";
+  EXPECT_EQ(printable("\xC3(\xF1\x80\x80"), "?(???");
+  EXPECT_EQ(printable("\x80"
+                      "a\xC2"),
+            "?a?");
+}
+
+TEST(LogTail, IsTheLastLinesWithWords) {
+  const ScratchFolder scratch;
+  write_text(scratch / "log", "1\n2\n\n3\n \t\r\n4\n5\n6\n7\n");
+  EXPECT_EQ(log_tail(scratch / "log"), "2 | 3 | 4 | 5 | 6 | 7");
+  EXPECT_EQ(log_tail(scratch / "log", 18), "7") << "what an earlier attempt wrote is left out";
+  EXPECT_EQ(log_tail(scratch / "log", 1000), "");
+  EXPECT_EQ(log_tail(scratch / "none"), "");
+}
+
+TEST(LogTail, IsShort) {
+  const ScratchFolder scratch;
+  write_text(scratch / "log", std::string(800, 'a'));
+  EXPECT_EQ(log_tail(scratch / "log"), std::string(800, 'a'));
+  write_text(scratch / "log", "b" + std::string(800, 'a'));
+  EXPECT_EQ(log_tail(scratch / "log"), "..." + std::string(800, 'a'));
+}
+
+// Half of what is left, where that is less than what worker and machine need for themselves.
+TEST(Host, ASmallMachinesBudget) {
+  EXPECT_EQ(memory_budget(0, {4096 * kMiB, 1000 * kMiB}), 500 * kMiB);
+  EXPECT_EQ(memory_budget(0, {4096 * kMiB, 0}), kMiB);
+  EXPECT_EQ(resident_limit(2000 * kMiB, {4096 * kMiB, 1000 * kMiB}), 744 * kMiB);
+  EXPECT_EQ(resident_limit(2000 * kMiB, {4096 * kMiB, 300 * kMiB}), 256 * kMiB);
+  EXPECT_EQ(resident_limit(100 * kMiB, {16384 * kMiB, 8192 * kMiB}), 1124 * kMiB);
+}
+
+}  // namespace
+}  // namespace peakbench::launch
