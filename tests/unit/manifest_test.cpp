@@ -3,8 +3,12 @@
 
 #include <sys/stat.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "manifest/elf_section.h"
 #include "manifest/option.h"
+#include "manifest/vocabulary.h"
 #include "result/errors.h"
 #include "support/plugin_file.h"
 #include "support/scratch.h"
@@ -343,6 +347,29 @@ TEST_F(Manifest, TextThatJsonReadersDisagreeOn) {
             "broken manifest: the key \"order\" is there twice in one object");
   EXPECT_EQ(error_with("4096", "1e999"),
             "broken manifest: not JSON: number overflow parsing '1e999'");
+}
+
+TEST(Vocabulary, TheDocumentListsEveryWord) {
+  std::ifstream file(PEAKBENCH_SOURCE_DIR "/docs/plugins.md");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  for (const auto& words : {slots(), wrappers(), capabilities(), facts(), promises()}) {
+    for (const auto& word : words)
+      EXPECT_NE(text.find("`" + word + "`"), std::string::npos) << word;
+  }
+}
+
+TEST(Vocabulary, GradientTransformsNeedAllGradients) {
+  Entry entry;
+  EXPECT_FALSE(needs_all_gradients(entry));
+  EXPECT_FALSE(updates_in_backward(entry));
+  entry.wrappers = {"freezing", "gradient_transforms"};
+  EXPECT_TRUE(needs_all_gradients(entry));
+  entry.wrappers.clear();
+  entry.capabilities = {"updates_in_backward"};
+  EXPECT_TRUE(updates_in_backward(entry));
+  EXPECT_FALSE(needs_all_gradients(entry));
+  entry.capabilities = {"needs_all_gradients"};
+  EXPECT_TRUE(needs_all_gradients(entry));
 }
 
 TEST_F(Manifest, NamesAreThereOnce) {
