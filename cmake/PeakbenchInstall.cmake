@@ -1,10 +1,10 @@
 # The install tree: relocatable, found with find_package(Peakbench). Every place is relative to the program, which looks for its
 # plugins and templates beside itself; so `lib`, and not a distribution's lib/ARCHITECTURE.
 #
-#   bin/                          peakbench, peakbench-worker
+#   bin/                          peakbench, peakbench-worker, peakbench-check-manifest
 #   include/peakbench/            the SDK's headers
 #   lib/libpeakbench_sdk.so
-#   lib/peakbench/{plugins,emulator}/
+#   lib/peakbench/                libpeakbench_cuda.so, plugins/, emulator/
 #   lib/cmake/Peakbench/          the CMake package: Peakbench::sdk, peakbench_add_plugin()
 #   share/peakbench/              templates, suites, schema
 include(CMakePackageConfigHelpers)
@@ -18,6 +18,14 @@ foreach(_program peakbench peakbench-worker)
 endforeach()
 if(TARGET peakbench-worker)
   set_target_properties(peakbench-worker PROPERTIES INSTALL_RPATH "$ORIGIN/../lib;${_torch_lib}")
+endif()
+
+# What peakbench_add_plugin checks manifests with.
+install(TARGETS peakbench-check-manifest EXPORT PeakbenchTargets RUNTIME DESTINATION bin)
+# The device module for CUDA, real and emulated, which the worker opens where a case needs it.
+if(TARGET peakbench_cuda)
+  install(TARGETS peakbench_cuda LIBRARY DESTINATION lib/peakbench)
+  set_target_properties(peakbench_cuda PROPERTIES INSTALL_RPATH "$ORIGIN/..;${_torch_lib}")
 endif()
 
 install(TARGETS peakbench_sdk EXPORT PeakbenchTargets LIBRARY DESTINATION lib INCLUDES DESTINATION include)

@@ -1,8 +1,9 @@
 # peakbench_add_plugin(NAME MANIFEST plugin.json SOURCES a.cpp ... [LIBRARIES ...])
 #
 # A strategy or a family of models as a shared library NAME.so. The manifest and the build stamp go into an ELF
-# section of their own, `.peakbench`, which `peakbench` reads without running any plugin code. The same function
-# serves this repository and, from the installed package, everyone else's.
+# section of their own, `.peakbench`, which `peakbench` reads without running any plugin code. A wrong manifest ends
+# the build with every mistake in it. The same function serves this repository and, from the installed package,
+# everyone else's.
 set(PEAKBENCH_SDK_REVISION 2)
 
 # The C++ ABI of this compiler and its flags, for the stamp. LibTorch's wheel has the first.
@@ -28,10 +29,6 @@ function(peakbench_add_plugin name)
   get_filename_component(_manifest ${arg_MANIFEST} ABSOLUTE)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${_manifest})
   file(READ ${_manifest} _text)
-  string(JSON _ignored ERROR_VARIABLE _error GET "${_text}" kind)
-  if(_error)
-    message(FATAL_ERROR "${_manifest}: not a plugin manifest (${_error})")
-  endif()
   set(PEAKBENCH_SECTION_JSON ${CMAKE_CURRENT_BINARY_DIR}/${name}.peakbench.json)
   file(CONFIGURE OUTPUT ${PEAKBENCH_SECTION_JSON} @ONLY CONTENT [[{
 "stamp": {"sdk_revision": @PEAKBENCH_SDK_REVISION@, "libtorch_version": "@PEAKBENCH_LIBTORCH_VERSION@",
@@ -42,9 +39,17 @@ function(peakbench_add_plugin name)
 ]])
   set(_section ${CMAKE_CURRENT_BINARY_DIR}/${name}.section.cpp)
   configure_file(${_peakbench_plugin_template} ${_section} @ONLY)
-  set_source_files_properties(${_section} PROPERTIES OBJECT_DEPENDS ${PEAKBENCH_SECTION_JSON} SKIP_PRECOMPILE_HEADERS ON)
+  # By the rules that `peakbench` reads it by, before anything is compiled.
+  set(_checked ${CMAKE_CURRENT_BINARY_DIR}/${name}.manifest.checked)
+  add_custom_command(OUTPUT ${_checked}
+    COMMAND Peakbench::check-manifest ${_manifest}
+    COMMAND ${CMAKE_COMMAND} -E touch ${_checked}
+    DEPENDS ${_manifest} $<TARGET_FILE:Peakbench::check-manifest>
+    COMMENT "Checking ${_manifest}" VERBATIM)
+  set_source_files_properties(${_section} PROPERTIES
+    OBJECT_DEPENDS "${PEAKBENCH_SECTION_JSON};${_checked}" SKIP_PRECOMPILE_HEADERS ON)
 
-  add_library(${name} MODULE ${arg_SOURCES} ${_section})
+  add_library(${name} MODULE ${arg_SOURCES} ${_section} ${_checked})
   target_link_libraries(${name} PRIVATE Peakbench::sdk ${arg_LIBRARIES})
   if(TARGET peakbench_options)
     target_link_libraries(${name} PRIVATE peakbench_options)

@@ -52,14 +52,14 @@ Installation installation_in(const fs::path& folder) {
     throw ConfigError(fmt::format("no emulated card in {}: {} is missing or unreadable",
                                   folder.string(), kFacts));
   }
-  Installation installation{fs::absolute(folder), facts.at("version"), facts.at("architectures"),
-                            libraries_in(folder)};
-  if (installation.libraries.empty() || installation.libraries[0].filename() != kCore) {
+  for (const auto& name : facts.value("libraries", std::vector<std::string>{kCore})) {
+    if (fs::exists(folder / name)) continue;
     throw ConfigError(
         fmt::format("no emulated card in {}: {} is missing; build the target peakbench_stand_ins",
-                    folder.string(), kCore));
+                    folder.string(), name));
   }
-  return installation;
+  return {fs::absolute(folder), facts.at("version"), facts.at("architectures"),
+          libraries_in(folder)};
 }
 
 Installation find_installation() {

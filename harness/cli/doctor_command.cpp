@@ -1,22 +1,19 @@
 // `peakbench doctor`: is everything there that a run needs, and if not, what to do.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/ask_worker.h"
 #include "cli/commands.h"
 #include "cli/devices.h"
 #include "host/card.h"
+#include "launch/device_environment.h"
 #include "launch/host.h"
-#include "launch/outcome.h"
-#include "launch/process.h"
 #include "reports/format.h"
+#include "reports/report.h"
 #include "result/errors.h"
 
 namespace peakbench::cli {
@@ -32,6 +29,10 @@ Exit codes: 0 everything is there; 2 something is missing: each problem says how
 
 constexpr std::int64_t kLittleMemory = std::int64_t{4} << 30;
 constexpr std::int64_t kLittleDisk = std::int64_t{2} << 30;
+
+constexpr const char* kBuild =
+    "build it (ninja -C build/release), and install it whole: cmake --install build/release "
+    "--prefix DIR";
 
 struct Finding {
   std::string subject;
@@ -49,45 +50,51 @@ Finding check_program() {
           ""};
 }
 
-// A file of its own in the temporary folder, gone at the end.
-class TemporaryLog {
- public:
-  TemporaryLog() : path_(fs::temp_directory_path() / "peakbench-doctor-XXXXXX") {
-    const int fd = mkstemp(path_.data());
-    if (fd >= 0) close(fd);
-  }
-  ~TemporaryLog() { unlink(path_.c_str()); }
-  TemporaryLog(const TemporaryLog&) = delete;
-  TemporaryLog& operator=(const TemporaryLog&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 // Without a job the worker says how it is used: enough to see that LibTorch is found and loads.
 Finding check_worker(const Places& places) {
-  const std::string build = "build it: ninja -C build/release peakbench-worker";
-  if (!fs::exists(places.worker)) return {"worker", false, "no " + places.worker, build};
-  const TemporaryLog log;
-  launch::ProcessSpec spec;
-  spec.arguments = {places.worker};
-  spec.log_path = log.path();
-  spec.timeout = std::chrono::seconds(60);
-  const auto end = launch::run_process(
-      spec, [](const std::string&) {}, [] { return false; });
-  std::ifstream file(log.path());
-  const std::string said((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (end.start_error.empty() && said.rfind("usage: peakbench-worker", 0) == 0)
-    return {
-        "worker", true,
-        fmt::format("{} starts and finds LibTorch ({} ms)", places.worker, end.wall_ns / 1'000'000),
-        ""};
-  const auto why = end.start_error.empty() ? launch::log_tail(log.path()) : end.start_error;
-  return {"worker", false,
-          fmt::format("{} does not start: {}", places.worker, launch::printable(why)),
+  if (!fs::exists(places.worker)) return {"worker", false, "no " + places.worker, kBuild};
+  const auto said = ask_worker(places.worker, {}, {});
+  if (said.text.rfind("usage: peakbench-worker", 0) == 0)
+    return {"worker", true,
+            fmt::format("{} starts and finds LibTorch ({} ms)", places.worker,
+                        said.wall_ns / 1'000'000),
+            ""};
+  return {"worker", false, fmt::format("{} does not start: {}", places.worker, said.end),
           "if a library is missing, LibTorch was moved or deleted: run ci/libtorch, then configure "
           "and build again"};
+}
+
+// The worker makes a tensor on the device: its CUDA module, LibTorch's CUDA half and what is below
+// (a driver, or the stand-ins) are there and fit each other.
+Finding try_device(const Places& places, const std::string& device) {
+  const auto said =
+      ask_worker(places.worker, {"--try-device", device}, launch::environment_for(device));
+  const bool good = said.text.find(device + " works") != std::string::npos;
+  if (good)
+    return {"cuda", true,
+            fmt::format("{}: the worker makes a tensor there ({} ms)", device,
+                        said.wall_ns / 1'000'000),
+            ""};
+  return {"cuda", false, fmt::format("{}: the worker cannot use it: {}", device, said.end),
+          launch::is_emulated(device) ? kBuild
+                                      : "a driver and a torch with its vendor libraries are needed "
+                                        "(PEAKBENCH_TORCH_DIR); cases on other devices can run"};
+}
+
+// The first card that is emulated, and the first real one.
+void check_cuda(const Places& places, std::vector<Finding>& findings) {
+  try {
+    for (const auto& card : emulator::list_cards(emulator::find_installation())) {
+      if (!card.served) continue;
+      findings.push_back(try_device(places, "emulated:" + card.id));
+      break;
+    }
+  } catch (const ConfigError&) {  // check_emulator says so
+  }
+  for (const auto& device : devices_of_this_machine()) {
+    if (device.id != "cuda:0") continue;
+    findings.push_back(try_device(places, device.id));
+  }
 }
 
 void check_plugins(const Places& places, const std::vector<std::string>& folders,
@@ -103,18 +110,29 @@ void check_plugins(const Places& places, const std::vector<std::string>& folders
     findings.push_back({"plugins", enough,
                         fmt::format("{} models and {} strategies from {} plugins in {}", models,
                                     strategies, found.plugins.size(), fmt::join(all, ", ")),
-                        "build them: ninja -C build/release"});
+                        kBuild});
     for (const auto& problem : found.problems)
       findings.push_back({"plugin", false, problem,
                           "build it with this Peakbench and its LibTorch, or remove it"});
   } catch (const ConfigError& error) {
-    findings.push_back({"plugins", false, error.what(), "build them: ninja -C build/release"});
+    findings.push_back({"plugins", false, error.what(), kBuild});
   }
 }
 
+// Renders the report of a run without a case: every template is there, and names no field that
+// there is not.
 Finding check_templates(const Places& places) {
-  return {"templates", fs::is_directory(places.templates), places.templates,
-          "reports need the folder templates/ of the sources there: configure and build again"};
+  reports::ReportOptions options;
+  options.builtin_template_directory = places.templates;
+  try {
+    reports::render({result::Run{}}, {""}, options);
+  } catch (const std::exception& error) {
+    return {"templates", false, error.what(), kBuild};
+  }
+  const bool charts = reports::charts_view(places.templates).is_object();
+  return {"templates", true,
+          places.templates + (charts ? "" : " (without D3: reports have no interactive chart)"),
+          ""};
 }
 
 Finding check_memory() {
@@ -158,12 +176,12 @@ Finding check_emulator() {
     const auto served =
         std::count_if(cards.begin(), cards.end(), [](const auto& card) { return card.served; });
     return {"emulator", true,
-            fmt::format("{} cards; {} libraries stand in for those of LibTorch {}", served,
-                        installation.libraries.size(), installation.libtorch_version),
+            fmt::format("{} cards; {} libraries stand in for those of LibTorch {}, in {}", served,
+                        installation.libraries.size(), installation.libtorch_version,
+                        installation.folder.lexically_normal().string()),
             ""};
   } catch (const ConfigError& error) {
-    return {"emulator", false, error.what(),
-            "build it: ninja -C build/release peakbench_stand_ins"};
+    return {"emulator", false, error.what(), kBuild};
   }
 }
 
@@ -179,10 +197,13 @@ Json as_json(const std::vector<Finding>& findings) {
 
 int examine(World& world, bool json, const std::vector<std::string>& folders) {
   std::vector<Finding> findings{check_program(), check_worker(world.places)};
+  const bool worker = findings.back().good;
   check_plugins(world.places, folders, findings);
-  for (const auto& finding : {check_templates(world.places), check_devices(), check_driver(),
-                              check_emulator(), check_memory(), check_disk()})
+  for (const auto& finding :
+       {check_templates(world.places), check_devices(), check_driver(), check_emulator()})
     findings.push_back(finding);
+  if (worker) check_cuda(world.places, findings);
+  for (const auto& finding : {check_memory(), check_disk()}) findings.push_back(finding);
   bool good = true;
   for (const auto& finding : findings) good &= finding.good;
   if (json) {

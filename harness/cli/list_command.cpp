@@ -131,7 +131,11 @@ Json entry_json(const Listed& listed, Kind kind) {
   } else {
     json["promise"] = entry.promise;
     json["tolerance"] = entry.tolerance ? Json(*entry.tolerance) : Json();
+    json["relative_tolerance"] =
+        entry.relative_tolerance ? Json(*entry.relative_tolerance) : Json();
     json["slots"] = entry.slots;
+    json["wrappers"] = entry.wrappers;
+    json["capabilities"] = entry.capabilities;
     json["needs"] = entry.needs;
     json["conflicts"] = entry.conflicts;
   }

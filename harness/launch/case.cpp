@@ -71,7 +71,9 @@ result::Equivalence equivalence(const CaseOrder& order,
   result::Equivalence result = found.value_or(result::Equivalence{});
   const auto& promise = order.planned->promise;
   if (result.promise.empty()) result.promise = promise.promise;
+  result.different_problem = promise.different_problem;
   if (!result.tolerance) result.tolerance = promise.tolerance;
+  if (!result.relative_tolerance) result.relative_tolerance = promise.relative_tolerance;
   if (result.reference_case.empty()) result.reference_case = order.hand_over.reference_case;
   if (result.verdict.empty()) result.verdict = "not_checked";
   if (result.verdict == "not_checked" && !order.hand_over.reason.empty())

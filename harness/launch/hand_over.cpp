@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <tuple>
 
 #include "launch/device_environment.h"
 #include "launch/host.h"
+#include "plan/case_id.h"
 
 namespace peakbench::launch {
 namespace {
@@ -24,9 +26,15 @@ std::string group_of(const result::CaseSpec& spec) {
                      spec.sequence_length.value_or(-1), spec.seed);
 }
 
-bool is_baseline(const result::CaseSpec& spec) {
-  return spec.strategies.size() == 1 && spec.strategies[0].id == "baseline" &&
-         spec.strategies[0].options.empty();
+bool is_reference(const plan::PlannedCase& planned) {
+  return result::stack_text(planned.spec.strategies) == result::stack_text(planned.reference);
+}
+
+// The id of the case that this one is held against, in the run or not.
+std::string reference_id(const plan::PlannedCase& planned) {
+  auto spec = planned.spec;
+  spec.strategies = planned.reference;
+  return plan::case_id(spec);
 }
 
 double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
@@ -34,16 +42,18 @@ double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); 
 }  // namespace
 
 std::vector<std::size_t> execution_order(const plan::Plan& plan) {
-  std::map<std::string, std::size_t> first;  // of each group
+  std::map<std::string, std::size_t> first;  // case of each group, and of those with one reference
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
     first.emplace(group_of(plan.cases[i].spec), i);
+    first.emplace(reference_id(plan.cases[i]), i);
     order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const auto rank = [&](std::size_t i) {
-      const auto& spec = plan.cases[i].spec;
-      return std::pair(first.at(group_of(spec)), !is_baseline(spec));
+      const auto& planned = plan.cases[i];
+      return std::tuple(first.at(group_of(planned.spec)), first.at(reference_id(planned)),
+                        !is_reference(planned));
     };
     return rank(a) < rank(b);
   });
@@ -56,18 +66,25 @@ HandOverBook::HandOverBook(const plan::Plan& plan, std::string run_directory,
       run_directory_(std::move(run_directory)),
       parameters_(std::move(parameters)),
       reference_(plan.cases.size(), -1) {
-  std::map<std::string, std::size_t> baselines;
+  std::map<std::string, std::size_t> index_of;
+  for (std::size_t i = 0; i < plan.cases.size(); ++i) index_of.emplace(plan.cases[i].spec.id, i);
   for (std::size_t i = 0; i < plan.cases.size(); ++i)
-    if (is_baseline(plan.cases[i].spec)) baselines.emplace(group_of(plan.cases[i].spec), i);
-  for (std::size_t i = 0; i < plan.cases.size(); ++i)
-    if (const auto found = baselines.find(group_of(plan.cases[i].spec)); found != baselines.end())
+    if (const auto found = index_of.find(reference_id(plan.cases[i])); found != index_of.end())
       reference_[i] = static_cast<std::ptrdiff_t>(found->second);
 }
 
 bool HandOverBook::needs_reference(std::size_t index) const {
   const auto& planned = plan_.cases[index];
-  return !planned.decided && !is_baseline(planned.spec) && planned.spec.device == "cpu" &&
-         planned.promise.promise != "different_problem";
+  return !planned.decided && !is_reference(planned) && planned.spec.device == "cpu";
+}
+
+bool HandOverBook::is_wanted(std::size_t reference,
+                             const std::vector<const result::CaseResult*>& ended) const {
+  for (std::size_t i = 0; i < plan_.cases.size(); ++i)
+    if (reference_[i] == static_cast<std::ptrdiff_t>(reference) && needs_reference(i) &&
+        ended[i] == nullptr)
+      return true;
+  return false;
 }
 
 std::string HandOverBook::file_of(std::size_t reference) const {
@@ -84,37 +101,40 @@ std::string HandOverBook::shortage(std::size_t reference) const {
                      gib(needed), gib(free));
 }
 
+// Where the file is, or why there is none.
+void HandOverBook::find_file(std::size_t reference, const result::CaseResult* ended,
+                             HandOver& result) const {
+  if (fs::exists(file_of(reference)))
+    result.read_path = file_of(reference);
+  else if (ended != nullptr && ended->status != result::Status::kOk)
+    result.reason = "the reference case ended " + to_string(ended->status);
+  else if (const auto reason = shortage(reference); !reason.empty())
+    result.reason = reason;
+  else
+    result.reason = "the reference case left no parameters";
+}
+
 HandOver HandOverBook::open(std::size_t index,
                             const std::vector<const result::CaseResult*>& ended) const {
   const auto& planned = plan_.cases[index];
+  const bool differs = planned.promise.promise == "different_problem";
   HandOver result;
-  if (reference_[index] >= 0)
+  if (reference_[index] >= 0 && !differs)
     result.reference_case = plan_.cases[static_cast<std::size_t>(reference_[index])].spec.id;
   if (is_emulated(planned.spec.device)) {
     result.reason = "an emulated card computes no values";
   } else if (planned.spec.device != "cpu") {
     result.reason = "promises are checked on the CPU, where results repeat";
-  } else if (is_baseline(planned.spec)) {
-    result.reason = "this case is the reference";
-    bool wanted = false;
-    for (std::size_t i = 0; i < plan_.cases.size(); ++i)
-      wanted |= reference_[i] == reference_[index] && needs_reference(i) && ended[i] == nullptr;
-    if (wanted && shortage(index).empty()) result.write_path = file_of(index);
-  } else if (planned.promise.promise == "different_problem") {
-    result.reason = "the strategy trains a different problem";
+  } else if (is_reference(planned)) {
+    result.reason =
+        differs ? "the strategy trains a different problem" : "this case is the reference";
+    if (is_wanted(index, ended) && shortage(index).empty()) result.write_path = file_of(index);
   } else if (reference_[index] < 0) {
-    result.reason = "this run has no baseline case to compare with";
+    result.reason = fmt::format("the run has no case {} to compare with",
+                                result::stack_text(planned.reference));
   } else {
     const auto reference = static_cast<std::size_t>(reference_[index]);
-    const auto* known = ended[reference];
-    if (fs::exists(file_of(reference)))
-      result.read_path = file_of(reference);
-    else if (known != nullptr && known->status != result::Status::kOk)
-      result.reason = "the reference case ended " + to_string(known->status);
-    else if (const auto reason = shortage(reference); !reason.empty())
-      result.reason = reason;
-    else
-      result.reason = "the reference case left no parameters";
+    find_file(reference, ended[reference], result);
   }
   return result;
 }

@@ -1,5 +1,5 @@
-// The equivalence check's hand-over: the baseline case of a group of equal cases leaves its losses
-// and parameters in a file that the group's other cases read, and that is deleted once none of them
+// The equivalence check's hand-over: a case that others are held against (PlannedCase::reference)
+// leaves its losses and parameters in a file that these read, and that is deleted once none of them
 // is left to run.
 #pragma once
 
@@ -18,7 +18,8 @@ namespace peakbench::launch {
 using ParameterCount = std::function<std::int64_t(const std::string& model_id)>;
 
 // The indices of a plan's cases, grouped by what they have in common but the stack, in order of
-// appearance, a group's baseline first: so at most one group's parameters lie on the disk.
+// appearance; in a group, each reference and at once those held against it: so at most one
+// reference's parameters lie on the disk.
 std::vector<std::size_t> execution_order(const plan::Plan& plan);
 
 class HandOverBook {
@@ -29,18 +30,21 @@ class HandOverBook {
   // not yet.
   HandOver open(std::size_t index, const std::vector<const result::CaseResult*>& ended) const;
 
-  // After each case: deletes its group's file if no case of `pending` (plan indices) needs it.
+  // After each case: deletes its reference's file if no case of `pending` (plan indices) needs it.
   void close(std::size_t index, const std::set<std::size_t>& pending) const;
 
  private:
   bool needs_reference(std::size_t index) const;
+  bool is_wanted(std::size_t reference, const std::vector<const result::CaseResult*>& ended) const;
+  void find_file(std::size_t reference, const result::CaseResult* ended, HandOver& result) const;
   std::string file_of(std::size_t reference) const;
   std::string shortage(std::size_t reference) const;
 
   const plan::Plan& plan_;
   std::string run_directory_;
   ParameterCount parameters_;
-  std::vector<std::ptrdiff_t> reference_;  // by plan index: its group's baseline, -1: none
+  std::vector<std::ptrdiff_t>
+      reference_;  // by plan index: what it is held against, -1: not in the run
 };
 
 }  // namespace peakbench::launch

@@ -2,19 +2,14 @@
 #pragma once
 
 #include "manifest/manifest.h"
+#include "manifest/problems.h"
 #include "result/fields.h"
 
 namespace peakbench::manifest {
 
-// Throws result::FieldError: a missing or unknown field, a wrong type, a default that its option
-// would refuse.
-Entry read_entry(const result::Fields& fields, Kind kind);
-
-// The slots of a recipe, each with one owner.
-const std::vector<std::string>& slots();
-// The lists of a recipe that strategies add to.
-const std::vector<std::string>& wrappers();
-// What a strategy does or needs that decides what it can be stacked with.
-const std::vector<std::string>& capabilities();
+// A missing or unknown field, a wrong type, a word that is not in vocabulary.h, a name that is
+// there twice, a range that holds nothing, a default that its option would refuse: all go to
+// `problems`, and the entry is then not whole.
+Entry read_entry(const result::Fields& fields, Kind kind, Problems& problems);
 
 }  // namespace peakbench::manifest

@@ -1,11 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <set>
-
 #include "manifest/elf_section.h"
 #include "manifest/manifest.h"
-#include "manifest/read_entry.h"
+#include "manifest/read_manifest.h"
 #include "result/errors.h"
 #include "result/fields.h"
 
@@ -13,7 +11,6 @@ namespace peakbench::manifest {
 namespace {
 
 using nlohmann::json;
-using result::FieldError;
 using result::Fields;
 
 Stamp read_stamp(const Fields& fields) {
@@ -24,27 +21,6 @@ Stamp read_stamp(const Fields& fields) {
           .cxx_abi = fields.get<std::string>("cxx_abi")};
 }
 
-Kind read_kind(const Fields& fields) {
-  const auto kind = fields.get<std::string>("kind");
-  if (kind == "model") return Kind::kModel;
-  if (kind == "strategy") return Kind::kStrategy;
-  throw FieldError(fields.pointer("kind"), "expected model or strategy, got \"" + kind + "\"");
-}
-
-std::vector<Entry> read_entries(const Fields& fields, Kind kind) {
-  std::vector<Entry> entries;
-  std::set<std::string> ids;
-  fields.require("entries");
-  fields.each("entries", [&](const Fields& item) {
-    entries.push_back(read_entry(item, kind));
-    if (!ids.insert(entries.back().id).second) {
-      throw FieldError(item.pointer("id"), "\"" + entries.back().id + "\" is there twice");
-    }
-  });
-  if (entries.empty()) throw FieldError(fields.pointer("entries"), "is empty");
-  return entries;
-}
-
 // What a manifest may say belongs to the SDK's revision, so another revision's is not judged by our
 // rules.
 void need_revision(const Stamp& stamp) {
@@ -53,18 +29,27 @@ void need_revision(const Stamp& stamp) {
                                 fmt::join(compare(stamp, own_stamp()), "; ")));
 }
 
-Plugin read_content(const std::string& text) {
-  const json content = json::parse(text);
+Plugin read_content(const std::string& text, Problems& problems) {
+  const json content = parse_manifest(text, problems);
+  if (!problems.empty()) return {};
   const Fields fields(content);
   Plugin plugin;
   plugin.stamp = read_stamp(fields.child("stamp"));
   need_revision(plugin.stamp);
-  fields.only({"stamp", "manifest"});
-  const Fields manifest = fields.child("manifest");
-  manifest.only({"kind", "entries"});
-  plugin.kind = read_kind(manifest);
-  plugin.entries = read_entries(manifest, plugin.kind);
+  problems.check_keys(fields, {"stamp", "manifest"});
+  auto manifest = read_manifest(fields.child("manifest"), problems);
+  plugin.kind = manifest.kind;
+  plugin.entries = std::move(manifest.entries);
   return plugin;
+}
+
+// Throws PluginError where the manifest is another revision's or no manifest at all.
+Plugin read_whole(const std::string& text) {
+  Problems problems;
+  Plugin plugin;
+  problems.check([&] { plugin = read_content(text, problems); });
+  if (problems.empty()) return plugin;
+  throw PluginError(fmt::format("broken manifest: {}", fmt::join(problems.take(), "; ")));
 }
 
 }  // namespace
@@ -72,14 +57,9 @@ Plugin read_content(const std::string& text) {
 Plugin read_plugin(const std::string& path) {
   const std::string text = read_elf_section(path, kSection);
   try {
-    Plugin plugin = read_content(text);
+    Plugin plugin = read_whole(text);
     plugin.path = path;
     return plugin;
-  } catch (const json::parse_error& error) {
-    throw PluginError(fmt::format("{}: broken manifest: not JSON (byte {} of section {})", path,
-                                  error.byte, kSection));
-  } catch (const FieldError& error) {
-    throw PluginError(fmt::format("{}: broken manifest: {}", path, error.what()));
   } catch (const PluginError& error) {
     throw PluginError(fmt::format("{}: {}", path, error.what()));
   }

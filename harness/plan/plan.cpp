@@ -58,6 +58,7 @@ PlannedCase plan_case(const Point& point, const Request& request) {
   planned.model = point.model.use;
   for (const auto& choice : point.stack.choices) planned.strategies.push_back(choice.use);
   planned.promise = promise_of(point.stack);
+  planned.reference = reference_of(point.stack).selections;
   decide(planned, *point.model.offer.entry, point.stack);
   return planned;
 }

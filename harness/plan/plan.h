@@ -59,7 +59,10 @@ struct PlannedCase {
   std::string reason;                     // names both owners
   result::PluginUse model;
   std::vector<result::PluginUse> strategies;  // `baseline` first
-  result::Equivalence promise;                // the stack's promise: the weakest of its strategies
+  // What is held against the reference (stack.h), and the stack of that, as in a case id: its own,
+  // where the case is a reference; the run may lack such a case.
+  result::Equivalence promise;
+  std::vector<result::Selection> reference;
 };
 
 struct Plan {

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
+#include "manifest/vocabulary.h"
 #include "result/errors.h"
 
 namespace peakbench::plan {
@@ -26,11 +28,42 @@ const OptionTexts& table_of(const std::map<std::string, OptionTexts>& tables,
   return found == tables.end() ? kNone : found->second;
 }
 
+bool is_baseline(const Choice& choice) { return entry_of(choice).id == kBaseline; }
+
+bool solves_another_problem(const Choice& choice) {
+  return !is_baseline(choice) && entry_of(choice).promise == "different_problem";
+}
+
+void add(std::optional<double>& sum, const std::optional<double>& one) {
+  if (one) sum = sum.value_or(0) + *one;
+}
+
 void sort_canonically(std::vector<Choice>& choices) {
   std::ranges::sort(choices, {}, [](const Choice& choice) {
     const auto& entry = entry_of(choice);
     return std::tuple(entry.id != kBaseline, entry.order, entry.id);
   });
+}
+
+// Why the second cannot do its part where the first updates inside backward; or nothing.
+std::string conflict_with_updates_in_backward(const manifest::Entry& updating,
+                                              const manifest::Entry& other) {
+  if (!manifest::updates_in_backward(updating)) return "";
+  if (manifest::needs_all_gradients(other)) {
+    return fmt::format(
+        "{} needs all gradients at once; {} updates each parameter as its gradient is complete",
+        other.id, updating.id);
+  }
+  if (holds(other.slots, "micro_batches")) {
+    return fmt::format("{} updates once after several micro-batches; {} would update in each",
+                       other.id, updating.id);
+  }
+  if (holds(other.slots, "kernel_grouping")) {
+    return fmt::format(
+        "{} chooses how many tensors a kernel updates; {} updates one parameter at a time",
+        other.id, updating.id);
+  }
+  return "";
 }
 
 // One line for a pair, or nothing.
@@ -40,6 +73,10 @@ std::string conflict_of(const manifest::Entry& a, const manifest::Entry& b) {
       return fmt::format("{} and {} both take the slot {}; a stack can have one of them", a.id,
                          b.id, slot);
     }
+  }
+  for (const auto& [updating, other] : {std::tie(a, b), std::tie(b, a)}) {
+    auto conflict = conflict_with_updates_in_backward(updating, other);
+    if (!conflict.empty()) return conflict;
   }
   if (holds(a.conflicts, b.id)) return fmt::format("{} cannot be stacked with {}", a.id, b.id);
   if (holds(b.conflicts, a.id)) return fmt::format("{} cannot be stacked with {}", b.id, a.id);
@@ -116,19 +153,31 @@ std::string lack_of(const manifest::Entry& model, const Stack& stack) {
   return fmt::format("{}", fmt::join(lacks, "; "));
 }
 
-result::Equivalence promise_of(const Stack& stack) {
-  result::Equivalence weakest;
-  weakest.promise = "bit_identical";
-  weakest.verdict = "not_checked";
-  double tolerance = 0;
+Stack reference_of(const Stack& stack) {
+  std::vector<Choice> parts;
   for (const auto& choice : stack.choices) {
-    const auto& promise = entry_of(choice).promise;
-    tolerance += entry_of(choice).tolerance.value_or(0);
-    const bool weaker = promise == "different_problem" || weakest.promise == "bit_identical";
-    if (weaker) weakest.promise = promise;
+    if (is_baseline(choice) || solves_another_problem(choice)) parts.push_back(choice);
   }
-  if (weakest.promise == "within_tolerance") weakest.tolerance = tolerance;
-  return weakest;
+  return with_selections(std::move(parts));
+}
+
+result::Equivalence promise_of(const Stack& stack) {
+  result::Equivalence promise;
+  promise.promise = "bit_identical";
+  promise.verdict = "not_checked";
+  promise.different_problem = std::ranges::any_of(stack.choices, solves_another_problem);
+  if (promise.different_problem && reference_of(stack).choices.size() == stack.choices.size()) {
+    promise.promise = "different_problem";
+    return promise;
+  }
+  for (const auto& choice : stack.choices) {
+    const auto& entry = entry_of(choice);
+    if (is_baseline(choice) || entry.promise != "within_tolerance") continue;
+    promise.promise = entry.promise;
+    add(promise.tolerance, entry.tolerance);
+    add(promise.relative_tolerance, entry.relative_tolerance);
+  }
+  return promise;
 }
 
 }  // namespace peakbench::plan

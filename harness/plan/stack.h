@@ -31,8 +31,14 @@ std::string conflict_in(const Stack& stack);
 // What the strategies need and the model lacks; empty where it lacks nothing.
 std::string lack_of(const manifest::Entry& model, const Stack& stack);
 
-// The weakest promise in the stack: different_problem, then within_tolerance, then bit_identical.
-// Tolerances add up.
+// What a stack's training is held against: the stack of its baseline and of the parts that solve a
+// different problem (lora of lora+checkpointing), options and all. A stack of nothing else is its
+// own reference.
+Stack reference_of(const Stack& stack);
+
+// What the parts that the reference lacks promise together: within_tolerance where one of them does
+// not promise more, absolute and relative tolerances each added up. A stack that is its own
+// reference and not the baseline's promises different_problem.
 result::Equivalence promise_of(const Stack& stack);
 
 }  // namespace peakbench::plan

@@ -151,6 +151,12 @@ void Fields::each(const std::string& key, const std::function<void(const Fields&
   }
 }
 
+std::vector<std::string> Fields::keys() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object_.items()) keys.push_back(key);
+  return keys;
+}
+
 void Fields::only(const std::vector<std::string>& known) const {
   for (const auto& [key, value] : object_.items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;

@@ -63,6 +63,8 @@ class Fields {
   // Calls `visit` with each object of the list `key`; a missing list is empty.
   void each(const std::string& key, const std::function<void(const Fields&)>& visit) const;
 
+  std::vector<std::string> keys() const;
+
   // Throws FieldError for a key that is none of these, with the nearest one.
   void only(const std::vector<std::string>& known) const;
 

@@ -44,6 +44,23 @@ std::optional<std::string> shortest_holding(const std::string& name,
   return best;
 }
 
+// Two thirds of the name, four characters at least, are how the candidate begins: linears,
+// linear_layers.
+std::optional<std::string> longest_shared_start(const std::string& name,
+                                                const std::vector<std::string>& candidates) {
+  std::optional<std::string> best;
+  std::size_t longest = std::max<std::size_t>(4, (2 * name.size() + 2) / 3) - 1;
+  for (const auto& candidate : candidates) {
+    const std::string other = lower(candidate);
+    const auto end = std::ranges::mismatch(name, other).in1;
+    const auto shared = static_cast<std::size_t>(end - name.begin());
+    if (shared <= longest) continue;
+    longest = shared;
+    best = candidate;
+  }
+  return best;
+}
+
 }  // namespace
 
 std::optional<std::string> nearest(std::string_view name,
@@ -60,7 +77,8 @@ std::optional<std::string> nearest(std::string_view name,
     fewest = distance;
     best = candidate;
   }
-  return best ? best : shortest_holding(wanted, candidates);
+  if (!best) best = shortest_holding(wanted, candidates);
+  return best ? best : longest_shared_start(wanted, candidates);
 }
 
 std::string suggestion(std::string_view name, const std::vector<std::string>& candidates) {

@@ -10,7 +10,8 @@ namespace peakbench {
 
 // The candidate with the fewest edits (insert, delete, replace, swap of neighbours; case ignored)
 // if these are at most a third of the name; otherwise the shortest candidate that holds the name
-// (three characters or more).
+// (three characters or more); otherwise the one that begins as two thirds of the name do (four
+// characters or more).
 std::optional<std::string> nearest(std::string_view name,
                                    const std::vector<std::string>& candidates);
 

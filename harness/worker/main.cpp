@@ -1,9 +1,11 @@
 // peakbench-worker JOB.json: runs one job of a case and writes its result. Started by `peakbench`.
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "peakbench/errors.h"
 #include "result/errors.h"
@@ -12,6 +14,7 @@
 #include "worker/no_effect.h"
 #include "worker/place.h"
 #include "worker/plugin_call.h"
+#include "worker/session.h"
 
 namespace {
 
@@ -67,9 +70,31 @@ result::WorkerResult run(const result::Job& job) {
   }
 }
 
+// `peakbench doctor` asks: can a tensor be made there?
+int try_device(const std::string& name) {
+  try {
+    result::Job job;
+    job.device = name;
+    const auto device = worker::make_device(job);
+    const auto tensor = at::empty({1}, at::TensorOptions().device(device->torch_device()));
+    std::printf("%s works\n", name.c_str());
+    return 0;
+  } catch (const c10::Error& error) {
+    std::fprintf(stderr, "LibTorch: %s\n", error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+  }
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[1]) == "--try-device") {
+    const int code = try_device(argv[2]);
+    std::fflush(nullptr);
+    std::_Exit(code);
+  }
   if (argc != 2) {
     std::fprintf(
         stderr,

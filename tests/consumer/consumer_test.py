@@ -1,4 +1,5 @@
-"""The example strategy, built outside of the repository against the install tree, and run by the installed program.
+"""The install tree, moved to another folder: the example strategy built against it, outside of the repository, and run by the
+installed program, on the CPU and on an emulated card; a program of somebody else's on an emulated card; what `doctor` misses.
 
 usage: consumer_test.py BUILD_FOLDER EXAMPLE CMAKE
 """
@@ -13,13 +14,40 @@ import tempfile
 import unittest
 
 BUILD, EXAMPLE, CMAKE = sys.argv[1:4]
+CARD = "emulated:h100-80gb"
 MODEL = "vit-b-16,layers=2,width=48,mlp=64,image=32"
 
 
-def run(*command, cwd):
+# Against the installed stand-in, so that neither a toolkit nor a driver is needed.
+TAKES_A_GIBIBYTE = """
+int cudaMalloc(void** at, unsigned long bytes);
+int cudaFree(void* at);
+int main(void) {
+  void* at = 0;
+  return cudaMalloc(&at, 1ul << 30) != 0 || cudaFree(at) != 0;
+}
+"""
+
+# What is written in the example's manifest, what an author writes instead, and what the build says of it.
+MISTAKES = [
+    ('"slots"', '"slotz"', '/entries/0/slotz: unknown key; did you mean "slots"?'),
+    ('"SGD with momentum"', '""', "/entries/0/title: is empty"),
+    ('"minimum": 0, "maximum": 10', '"minimum": 11, "maximum": 10', "/entries/0/options/0/minimum: 11 is above the maximum, 10"),
+    ('"default": 0.9', '"default": 9', "/entries/0/options/1/default: expected a number from 0 to 1, got 9"),
+    ('"needs": []', '"needs": ["linears"]', '/entries/0/needs/0: unknown "linears"; did you mean "linear_layers"?'),
+    ('"conflicts": []', '"conflicts": ["sgd"]', '/entries/0/conflicts/0: "sgd" is this strategy itself'),
+    ('"different_problem"', '"diferent_problem"', '/entries/0/promise: unknown "diferent_problem"; did you mean "different_problem"?'),
+]  # fmt: skip
+
+
+def attempt(*command, cwd):
     # Nothing of this build may help: the package says itself where everything is.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PEAKBENCH_", "LD_"))}
-    done = subprocess.run([str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=500)
+    return subprocess.run([str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=500)
+
+
+def run(*command, cwd):
+    done = attempt(*command, cwd=cwd)
     if done.returncode:
         raise AssertionError(f"{command}: exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
     return done.stdout
@@ -35,9 +63,13 @@ class Consumer(unittest.TestCase):
         # The tree stands on its own wherever it is moved.
         cls.prefix = (cls.folder / "installed").rename(cls.folder / "moved")
         shutil.copytree(EXAMPLE, cls.folder / "example")
-        run(CMAKE, "-S", "example", "-B", "built", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-            f"-DCMAKE_PREFIX_PATH={cls.prefix}", cwd=cls.folder)  # fmt: skip
+        cls.configure("example", "built")
         run(CMAKE, "--build", "built", cwd=cls.folder)
+
+    @classmethod
+    def configure(cls, source, build):
+        run(CMAKE, "-S", source, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+            f"-DCMAKE_PREFIX_PATH={cls.prefix}", cwd=cls.folder)  # fmt: skip
 
     def peakbench(self, *arguments):
         return run(self.prefix / "bin/peakbench", *arguments, cwd=self.folder)
@@ -46,7 +78,84 @@ class Consumer(unittest.TestCase):
         self.assertIn("SGD with momentum", self.peakbench("list", "strategies", "--plugins", "built"))
 
     def test_installation_finds_everything(self):
-        self.peakbench("doctor")
+        findings = {one["subject"]: one for one in json.loads(self.peakbench("doctor", "--json"))}
+        self.assertEqual([one for one in findings.values() if not one["good"]], [])
+        self.assertIn("the worker makes a tensor there", findings["cuda"]["found"])
+        # Its own parts, not the build's.
+        for subject, part in (("emulator", "lib/peakbench/emulator"), ("templates", "share/peakbench/templates")):
+            self.assertIn(str(self.prefix / part), findings[subject]["found"])
+
+    def test_doctor_says_what_is_missing(self):
+        """A part of the tree, which subject is bad without it, and what it says."""
+        parts = {
+            "lib/peakbench/libpeakbench_cuda.so": ("cuda", "libpeakbench_cuda.so: cannot open shared object file"),
+            "lib/peakbench/emulator/libcudart.so.13": ("emulator", "libcudart.so.13"),
+            "share/peakbench/templates/html/answer.mustache": ("templates", "answer"),
+            "bin/peakbench-worker": ("worker", "bin/peakbench-worker"),
+        }
+        for part, (subject, words) in parts.items():
+            with self.subTest(part):
+                broken = self.folder / "broken"
+                self.addCleanup(shutil.rmtree, broken, ignore_errors=True)
+                shutil.copytree(self.prefix, broken, symlinks=True)
+                (broken / part).unlink()
+                done = attempt(broken / "bin/peakbench", "doctor", "--json", cwd=self.folder)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                bad = {one["subject"]: one for one in json.loads(done.stdout) if not one["good"]}
+                self.assertEqual(list(bad), [subject])
+                self.assertIn(words, bad[subject]["found"])
+                self.assertIn("cmake --install", bad[subject]["fix"])
+                shutil.rmtree(broken)
+
+    def test_nothing_points_into_the_build(self):
+        files = [path for path in self.prefix.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+        self.assertGreater(len(files), 20)
+        for path in files:
+            dynamic = run("readelf", "-dW", path, cwd=self.folder)
+            paths = [line for line in dynamic.splitlines() if "(RUNPATH)" in line or "(RPATH)" in line]
+            self.assertNotIn(str(pathlib.Path(BUILD).resolve()), "".join(paths), path)
+
+    def test_runs_on_an_emulated_card(self):
+        self.peakbench("run", "--plugins", "built", "--model", MODEL, "--device", CARD, "--strategy", "baseline", "--strategy", "sgd",
+                       "--out", "emulated")  # fmt: skip
+        cases = json.loads((self.folder / "emulated/run.json").read_text())["cases"]
+        self.assertEqual([case["status"] for case in cases], ["ok"] * 2, [case["reason"] for case in cases])
+        self.assertEqual([case["emulation"]["refused_calls"] for case in cases], [[], []])
+        for case in cases:
+            self.assertEqual(sum(case["memory"]["at_peak"].values()), case["memory"]["peak_allocated_bytes"])
+
+    def test_emulates_a_program(self):
+        source, program = self.folder / "takes.c", self.folder / "takes"
+        source.write_text(TAKES_A_GIBIBYTE)
+        stand_ins = self.prefix / "lib/peakbench/emulator"
+        run("cc", "-o", program, source, stand_ins / "libcudart.so.13", "-Wl,--allow-shlib-undefined", cwd=self.folder)
+        done = attempt(self.prefix / "bin/peakbench", "emulate", "--card", "h100-80gb", "--", program, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("peak 1.000 GiB of 79.179 GiB", done.stderr)
+
+    def test_a_wrong_manifest_ends_the_build_with_every_mistake(self):
+        shutil.copytree(EXAMPLE, self.folder / "wrong")
+        manifest = self.folder / "wrong/plugin.json"
+        text = manifest.read_text()
+        for right, wrong, _ in MISTAKES:
+            self.assertIn(right, text)
+            text = text.replace(right, wrong, 1)
+        manifest.write_text(text)
+        self.configure("wrong", "built-wrong")
+        done = attempt(CMAKE, "--build", "built-wrong", cwd=self.folder)
+        self.assertNotEqual(done.returncode, 0)
+        said = [line for line in done.stdout.splitlines() if line.startswith(f"{manifest}: ")]
+        self.assertEqual(sorted(said), sorted(f"{manifest}: error: {message}" for _, _, message in MISTAKES))
+        self.assertFalse(list((self.folder / "built-wrong").rglob("sgd.so")))
+
+    def test_a_manifest_that_is_no_json(self):
+        shutil.copytree(EXAMPLE, self.folder / "broken-json")
+        manifest = self.folder / "broken-json/plugin.json"
+        manifest.write_text('{"kind": "strategy",\n "entries" [')
+        self.configure("broken-json", "built-broken")
+        done = attempt(CMAKE, "--build", "built-broken", cwd=self.folder)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(f"{manifest}: error: not JSON: parse error at line 2, column 12", done.stdout)
 
     def test_runs_beside_the_bundled_strategies(self):
         strategies = ["baseline", "sgd", "sgd,momentum=0", "sgd+fused-in-backward"]

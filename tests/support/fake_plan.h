@@ -10,8 +10,10 @@
 
 namespace peakbench::testing {
 
+// Promises to train bit for bit as the stack `reference` does.
 inline plan::PlannedCase planned_case(const std::string& model, const std::string& stack,
-                                      const std::string& device = "cpu") {
+                                      const std::string& device = "cpu",
+                                      const std::string& reference = "baseline") {
   plan::PlannedCase planned;
   planned.spec.id = model + "/" + stack + "/" + device + "/fp32/b1";
   planned.spec.slug = model + "-" + stack;
@@ -24,6 +26,7 @@ inline plan::PlannedCase planned_case(const std::string& model, const std::strin
   if (stack != "baseline")
     planned.strategies.push_back({planned.spec.strategies[0], nlohmann::json::object(), ""});
   planned.promise.promise = "bit_identical";
+  planned.reference = {{reference, nlohmann::json::object()}};
   return planned;
 }
 

@@ -71,13 +71,23 @@ inline manifest::Found fake_plugins() {
   checkpointing.options = {integer_option("every", 1, 1, 64)};
   checkpointing.needs = {"blocks"};
   auto fused = strategy_entry("fused-in-backward", 30, {"schedule"});
-  fused.conflicts = {"micro-batches"};
+  fused.capabilities = {"updates_in_backward"};
+  auto clip = strategy_entry("clip", 55);
+  clip.wrappers = {"gradient_transforms"};
+  auto lamb = strategy_entry("lamb", 56, {"update_rule"});
+  lamb.capabilities = {"needs_all_gradients"};
+  lamb.promise = "different_problem";
   auto adam8 = strategy_entry("adam-8bit", 50, {"update_rule"});
   adam8.promise = "within_tolerance";
   adam8.tolerance = 1e-3;
+  adam8.relative_tolerance = 1e-2;
   auto rounding = strategy_entry("rounding", 60);
   rounding.promise = "within_tolerance";
   rounding.tolerance = 2e-3;
+  rounding.conflicts = {"dora"};
+  auto half = strategy_entry("half", 65);
+  half.promise = "within_tolerance";
+  half.relative_tolerance = 3e-2;
 
   manifest::Found found;
   const auto add = [&](Kind kind, const std::string& path, std::vector<manifest::Entry> entries) {
@@ -95,7 +105,7 @@ inline manifest::Found fake_plugins() {
   add(Kind::kStrategy, "/p/lora.so", {lora, dora});
   add(Kind::kStrategy, "/p/more.so",
       {strategy_entry("foreach-off", 40, {"kernel_grouping"}), fused, checkpointing, adam8,
-       rounding, strategy_entry("micro-batches", 70, {"micro_batches"})});
+       rounding, half, clip, lamb, strategy_entry("micro-batches", 70, {"micro_batches"})});
   return found;
 }
 

@@ -130,6 +130,9 @@ def misbehave(job, how):
 
 
 def main():
+    if len(sys.argv) == 3 and sys.argv[1] == "--try-device":
+        print(sys.argv[2], "works")
+        return 0
     if len(sys.argv) != 2:
         print("usage: peakbench-worker JOB.json", file=sys.stderr)
         return 2

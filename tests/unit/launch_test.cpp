@@ -169,6 +169,66 @@ TEST_F(SessionTest, TheReferenceRunsFirstAndHandsOverItsParameters) {
   EXPECT_TRUE(runner.orders[6].job.write_parameters_path.empty());  // `other` has nobody to compare
 }
 
+TEST_F(SessionTest, EachReferenceHandsOverToThoseHeldAgainstIt) {
+  auto lora = planned_case("m", "lora", "cpu", "lora");
+  lora.promise.promise = "different_problem";
+  auto left_out = planned_case("m", "dora+checkpointing", "cpu", "dora");
+  left_out.promise.tolerance = 1e-3;
+  left_out.promise.relative_tolerance = 1e-2;
+  left_out.promise.different_problem = true;
+  const auto plan = plan_of({planned_case("m", "lora+checkpointing", "cpu", "lora"),
+                             planned_case("m", "foreach-off"), lora, left_out,
+                             planned_case("m", "lora+foreach-off", "cpu", "lora"),
+                             planned_case("m", "baseline")});
+  struct Memory {
+    std::string id, write, read;
+    std::vector<std::string> on_disk;
+  };
+  std::vector<Memory> seen;
+  const auto name_of = [](const std::string& path) {
+    return path.empty() ? "" : fs::path(path).parent_path().filename().string();
+  };
+  runner.answer = [&](const WorkerOrder& order) {
+    if (order.job.mode != JobMode::kMemory) return FakeRunner::good(order);
+    if (const auto& path = order.job.write_parameters_path; !path.empty()) write_text(path, "x");
+    Memory one{order.job.case_id,
+               name_of(order.job.write_parameters_path),
+               name_of(order.job.read_parameters_path),
+               {}};
+    for (const auto& entry : fs::recursive_directory_iterator(scratch / "run"))
+      if (entry.path().filename() == "parameters.tmp") one.on_disk.push_back(name_of(entry.path()));
+    seen.push_back(one);
+    return FakeRunner::good(order);
+  };
+  const auto run = this->run(plan);
+  const std::vector<Memory> expected{
+      {"m/lora/cpu/fp32/b1", "m-lora", "", {"m-lora"}},
+      {"m/lora+checkpointing/cpu/fp32/b1", "", "m-lora", {"m-lora"}},
+      {"m/lora+foreach-off/cpu/fp32/b1", "", "m-lora", {"m-lora"}},
+      {"m/baseline/cpu/fp32/b1", "m-baseline", "", {"m-baseline"}},
+      {"m/foreach-off/cpu/fp32/b1", "", "m-baseline", {"m-baseline"}},
+      {"m/dora+checkpointing/cpu/fp32/b1", "", "", {}}};
+  ASSERT_EQ(seen.size(), expected.size());
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    EXPECT_EQ(seen[i].id, expected[i].id);
+    EXPECT_EQ(seen[i].write, expected[i].write) << seen[i].id;
+    EXPECT_EQ(seen[i].read, expected[i].read) << seen[i].id;
+    EXPECT_EQ(seen[i].on_disk, expected[i].on_disk) << seen[i].id;
+  }
+  const auto equivalence = [&](std::size_t index) { return *run.cases[index].equivalence; };
+  EXPECT_EQ(equivalence(0).reference_case, "m/lora/cpu/fp32/b1");
+  EXPECT_EQ(equivalence(1).reference_case, "m/baseline/cpu/fp32/b1");
+  EXPECT_EQ(equivalence(2).reference_case, "");
+  EXPECT_EQ(equivalence(2).reason, "the strategy trains a different problem");
+  EXPECT_EQ(equivalence(3).reference_case, "");
+  EXPECT_EQ(equivalence(3).reason, "the run has no case dora to compare with");
+  EXPECT_EQ(equivalence(3).tolerance, 1e-3);
+  EXPECT_EQ(equivalence(3).relative_tolerance, 1e-2);
+  EXPECT_TRUE(equivalence(3).different_problem);
+  EXPECT_FALSE(equivalence(1).different_problem);
+  EXPECT_EQ(equivalence(5).reason, "this case is the reference");
+}
+
 TEST_F(SessionTest, AFailedReferenceIsNotComparedWith) {
   runner.answer = [](const WorkerOrder& order) {
     return order.job.case_id.find("baseline") != std::string::npos

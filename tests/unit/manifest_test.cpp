@@ -3,8 +3,12 @@
 
 #include <sys/stat.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "manifest/elf_section.h"
 #include "manifest/option.h"
+#include "manifest/vocabulary.h"
 #include "result/errors.h"
 #include "support/plugin_file.h"
 #include "support/scratch.h"
@@ -34,6 +38,8 @@ json strategy_manifest(const std::string& id = "lora") {
              {"options", {rank_option()}},
              {"order", 10},
              {"slots", {"adapters"}},
+             {"wrappers", {"freezing", "step_contexts"}},
+             {"capabilities", {"needs_all_gradients"}},
              {"needs", {"linear_layers"}},
              {"conflicts", {"galore"}},
              {"promise", "within_tolerance"},
@@ -82,10 +88,13 @@ TEST_F(Manifest, OfAStrategyIsReadWhole) {
   EXPECT_EQ(entry.id, "lora");
   EXPECT_EQ(entry.order, 10);
   EXPECT_EQ(entry.slots, std::vector<std::string>{"adapters"});
+  EXPECT_EQ(entry.wrappers, (std::vector<std::string>{"freezing", "step_contexts"}));
+  EXPECT_EQ(entry.capabilities, std::vector<std::string>{"needs_all_gradients"});
   EXPECT_EQ(entry.needs, std::vector<std::string>{"linear_layers"});
   EXPECT_EQ(entry.conflicts, std::vector<std::string>{"galore"});
   EXPECT_EQ(entry.promise, "within_tolerance");
   EXPECT_EQ(entry.tolerance, 1e-5);
+  EXPECT_EQ(entry.relative_tolerance, std::nullopt);
   ASSERT_EQ(entry.options.size(), 1u);
   EXPECT_EQ(entry.options[0].default_value, 8);
   EXPECT_EQ(entry.options[0].maximum, 4096);
@@ -139,42 +148,228 @@ TEST_F(Manifest, MissingFieldsAreNamed) {
             "broken manifest: /manifest/entries: is empty");
 }
 
+// What people get wrong, and what they are told, word by word. Everything else in the entry is
+// right.
 struct Wrong {
-  const char* pointer;  // in /manifest/entries/0
+  const char* pointer;  // in the entry
   json value;
   const char* message;
 };
 
-TEST_F(Manifest, WrongValuesSayWhatWasExpected) {
-  const std::vector<Wrong> wrongs{
+const std::vector<Wrong>& wrongs_of_a_strategy() {
+  static const std::vector<Wrong> wrongs{
+      {"/slotz", {"adapters"}, "/slotz: unknown key; did you mean \"slots\"?"},
       {"/id", "Lo RA", "/id: expected small letters, digits, '.', '_' and '-', got \"Lo RA\""},
+      {"/id", "", "/id: expected small letters, digits, '.', '_' and '-', got \"\""},
       {"/title", "", "/title: is empty"},
       {"/order", "first", "/order: expected an integer of 64 bits, got the string \"first\""},
-      {"/slots/0", "adaptors", "/slots: unknown \"adaptors\"; did you mean \"adapters\"?"},
+      {"/order", 5'000'000'000, "/order: expected an integer from -1000000 to 1000000"},
+      {"/slots", {"adaptors"}, "/slots/0: unknown \"adaptors\"; did you mean \"adapters\"?"},
+      {"/slots", {"adapters", "adapters"}, "/slots/1: \"adapters\" is there twice"},
+      {"/slots",
+       {""},
+       "/slots/0: unknown \"\"; known: base_weights, adapters, update_rule, kernel_grouping, "
+       "schedule, micro_batches, loss_head"},
+      {"/wrappers",
+       {"gradient_transform"},
+       "/wrappers/0: unknown \"gradient_transform\"; did you mean \"gradient_transforms\"?"},
+      {"/wrappers", {"freezing", "freezing"}, "/wrappers/1: \"freezing\" is there twice"},
+      {"/capabilities",
+       {"needs_gradients"},
+       "/capabilities/0: unknown \"needs_gradients\"; did you mean \"needs_all_gradients\"?"},
+      {"/capabilities",
+       {"needs_all_gradients", "needs_all_gradients"},
+       "/capabilities/1: \"needs_all_gradients\" is there twice"},
+      {"/capabilities",
+       {"updates_in_backward", "needs_all_gradients"},
+       "/capabilities: updates_in_backward, but a strategy that needs all gradients at once "
+       "(needs_all_gradients, or the wrapper gradient_transforms) cannot"},
+      {"/needs", {"linears"}, "/needs/0: unknown \"linears\"; did you mean \"linear_layers\"?"},
+      {"/needs",
+       {"convolutions"},
+       "/needs/0: unknown \"convolutions\"; known: blocks, linear_layers, packed_attention, "
+       "tied_embeddings; a fact of your own has a dot in its name, like \"acme.packed\""},
+      {"/needs", {"blocks", "blocks"}, "/needs/1: \"blocks\" is there twice"},
+      {"/conflicts", {"galore", "galore"}, "/conflicts/1: \"galore\" is there twice"},
+      {"/conflicts", {"lora"}, "/conflicts/0: \"lora\" is this strategy itself"},
+      {"/conflicts",
+       {""},
+       "/conflicts/0: expected small letters, digits, '.', '_' and '-', got \"\""},
       {"/promise", "bit-identical",
        "/promise: unknown \"bit-identical\"; did you mean \"bit_identical\"?"},
-      {"/tolerance", nullptr, "/tolerance: the promise within_tolerance needs a number above 0"},
       {"/promise", "bit_identical", "/tolerance: only the promise within_tolerance has one"},
+      {"/tolerance", nullptr,
+       "/tolerance: the promise within_tolerance needs a number above 0, or an object with "
+       "absolute, relative or both"},
+      {"/tolerance", 0, "/tolerance: expected a number above 0, got 0"},
+      {"/tolerance", -1e-3, "/tolerance: expected a number above 0, got -0.001"},
+      {"/tolerance", "inf", "/tolerance: expected a finite number, got the string \"inf\""},
+      {"/tolerance", true, "/tolerance: expected a number, got true"},
+      {"/tolerance", json::object(), "/tolerance: has neither absolute nor relative"},
+      {"/tolerance",
+       {{"relativ", 1e-3}},
+       "/tolerance/relativ: unknown key; did you mean \"relative\"?"},
+      {"/tolerance",
+       {{"absolute", 1e-3}, {"relative", 0}},
+       "/tolerance/relative: expected a number above 0, got 0"},
       {"/options/0/name", "Rank",
        "/options/0/name: expected small letters, digits and _, got \"Rank\""},
+      {"/options/0/summary", "", "/options/0/summary: is empty"},
       {"/options/0/type", "int", "/options/0/type: unknown \"int\"; did you mean \"integer\"?"},
       {"/options/0/default", 0,
        "/options/0/default: expected an integer from 1 to 4096 (columns), got 0"},
       {"/options/0/default", "8",
        "/options/0/default: expected an integer from 1 to 4096 (columns), got the string \"8\""},
+      {"/options/0/minimum", 5000, "/options/0/minimum: 5000 is above the maximum, 4096"},
+      {"/options/0/minimum", 0.5, "/options/0/minimum: expected an integer, got 0.5"},
+      {"/options/0/maximum", "inf",
+       "/options/0/maximum: expected a finite number, got the string \"inf\""},
       {"/options/0/choices", json::array(), "/options/0/choices: only a choice has them"},
       {"/options/0/type", "string", "/options/0/minimum: only an integer or a number has one"}};
-  for (const auto& wrong : wrongs) {
+  return wrongs;
+}
+
+TEST_F(Manifest, WrongValuesSayWhatWasExpected) {
+  for (const auto& wrong : wrongs_of_a_strategy()) {
     json manifest = strategy_manifest();
+    manifest["entries"][0][json::json_pointer(wrong.pointer)] = wrong.value;
+    EXPECT_EQ(error_of(manifest),
+              std::string("broken manifest: /manifest/entries/0") + wrong.message);
+  }
+}
+
+TEST_F(Manifest, WrongValuesOfAModel) {
+  const std::vector<Wrong> wrongs{
+      {"/has_sequence", false, "/default_sequence_length: expected 0, as has_sequence is false"},
+      {"/default_sequence_length", 0,
+       "/default_sequence_length: expected an integer of 1 or more, as has_sequence is true"},
+      {"/facts", {"block"}, "/facts/0: unknown \"block\"; did you mean \"blocks\"?"},
+      {"/facts", {"blocks", "blocks"}, "/facts/1: \"blocks\" is there twice"},
+      {"/parameters", -1, "/parameters: expected an integer of 0 or more"},
+      {"/slots",
+       {"adapters"},
+       "/slots: unknown key; known: id, title, summary, source_url, options, family, facts, "
+       "has_sequence, default_sequence_length, parameters"}};
+  for (const auto& wrong : wrongs) {
+    json manifest = model_manifest();
     manifest["entries"][0][json::json_pointer(wrong.pointer)] = wrong.value;
     EXPECT_EQ(error_of(manifest),
               std::string("broken manifest: /manifest/entries/0") + wrong.message);
   }
   json manifest = model_manifest();
   manifest["entries"][0]["has_sequence"] = false;
+  manifest["entries"][0]["default_sequence_length"] = -3;
   EXPECT_EQ(error_of(manifest),
             "broken manifest: /manifest/entries/0/default_sequence_length: expected 0, as "
             "has_sequence is false");
+}
+
+TEST_F(Manifest, WrongChoices) {
+  const auto error_with = [&](const json& choices, const json& value) {
+    json manifest = strategy_manifest();
+    manifest["entries"][0]["options"][0] = {{"name", "dtype"},
+                                            {"type", "choice"},
+                                            {"choices", choices},
+                                            {"default", value},
+                                            {"summary", "Type."}};
+    return error_of(manifest);
+  };
+  const std::string option = "broken manifest: /manifest/entries/0/options/0";
+  EXPECT_EQ(error_with({"fp32", "bf16", "fp32"}, "fp32"),
+            option + "/choices/2: \"fp32\" is there twice");
+  EXPECT_EQ(error_with({"fp32", ""}, "fp32"), option + "/choices/1: is empty");
+  EXPECT_EQ(error_with(json::array(), "fp32"), option + "/choices: is empty");
+  EXPECT_EQ(error_with({"fp32", "bf16"}, "fp16"),
+            option + "/default: expected one of fp32, bf16, got the string \"fp16\"");
+}
+
+TEST_F(Manifest, AToleranceIsAbsoluteOrRelativeOrBoth) {
+  const auto tolerances_of = [&](const json& tolerance) {
+    json manifest = strategy_manifest();
+    manifest["entries"][0]["tolerance"] = tolerance;
+    write_text(path_, plugin_bytes(manifest));
+    const Entry entry = read_plugin(path_).entries.at(0);
+    return std::pair(entry.tolerance, entry.relative_tolerance);
+  };
+  using Both = std::pair<std::optional<double>, std::optional<double>>;
+  EXPECT_EQ(tolerances_of(2e-3), Both(2e-3, std::nullopt));
+  EXPECT_EQ(tolerances_of({{"absolute", 2e-3}}), Both(2e-3, std::nullopt));
+  EXPECT_EQ(tolerances_of({{"relative", 1e-2}}), Both(std::nullopt, 1e-2));
+  EXPECT_EQ(tolerances_of({{"absolute", 1}, {"relative", 2}}), Both(1, 2));
+}
+
+TEST_F(Manifest, AFactOfOnesOwnHasADot) {
+  json manifest = strategy_manifest();
+  manifest["entries"][0]["needs"] = {"blocks", "acme.packed"};
+  write_text(path_, plugin_bytes(manifest));
+  EXPECT_EQ(read_plugin(path_).entries[0].needs,
+            (std::vector<std::string>{"blocks", "acme.packed"}));
+  for (const char* name : {".packed", "acme.", "acme packed.x", "Acme.packed"}) {
+    manifest["entries"][0]["needs"] = {name};
+    EXPECT_NE(error_of(manifest).find("/needs/0: unknown"), std::string::npos) << name;
+  }
+}
+
+TEST_F(Manifest, EveryMistakeIsNamedAtOnce) {
+  json manifest = strategy_manifest();
+  auto& entry = manifest["entries"][0];
+  entry["slotz"] = entry["wraps"] = 1;
+  entry["title"] = "";
+  entry["needs"] = {"linears"};
+  entry["options"][0]["minimum"] = 9999;
+  entry["options"][0]["units"] = "x";
+  manifest["entries"].push_back(strategy_manifest()["entries"][0]);
+  EXPECT_EQ(error_of(manifest),
+            "broken manifest: /manifest/entries/0/slotz: unknown key; did you mean \"slots\"?; "
+            "/manifest/entries/0/wraps: unknown key; did you mean \"wrappers\"?; "
+            "/manifest/entries/0/title: is empty; "
+            "/manifest/entries/0/options/0/units: unknown key; did you mean \"unit\"?; "
+            "/manifest/entries/0/options/0/minimum: 9999 is above the maximum, 4096; "
+            "/manifest/entries/0/needs/0: unknown \"linears\"; did you mean \"linear_layers\"?; "
+            "/manifest/entries/1/id: \"lora\" is there twice");
+}
+
+TEST_F(Manifest, OfAnUnknownKind) {
+  json manifest = strategy_manifest();
+  manifest["kind"] = "stratgy";
+  EXPECT_EQ(error_of(manifest),
+            "broken manifest: /manifest/kind: unknown \"stratgy\"; did you mean \"strategy\"?");
+}
+
+// The parser would keep the last of two equal keys and make infinity an exception of its own.
+TEST_F(Manifest, TextThatJsonReadersDisagreeOn) {
+  const auto error_with = [&](const std::string& old, const std::string& text) {
+    auto content = json{{"stamp", testing::stamp_json()}, {"manifest", strategy_manifest()}}.dump();
+    content.replace(content.find(old), old.size(), text);
+    return error_of_bytes(elf_bytes(kSection, content));
+  };
+  EXPECT_EQ(error_with("\"order\":10", "\"order\":10,\"order\":20"),
+            "broken manifest: the key \"order\" is there twice in one object");
+  EXPECT_EQ(error_with("4096", "1e999"),
+            "broken manifest: not JSON: number overflow parsing '1e999'");
+}
+
+TEST(Vocabulary, TheDocumentListsEveryWord) {
+  std::ifstream file(PEAKBENCH_SOURCE_DIR "/docs/plugins.md");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  for (const auto& words : {slots(), wrappers(), capabilities(), facts(), promises()}) {
+    for (const auto& word : words)
+      EXPECT_NE(text.find("`" + word + "`"), std::string::npos) << word;
+  }
+}
+
+TEST(Vocabulary, GradientTransformsNeedAllGradients) {
+  Entry entry;
+  EXPECT_FALSE(needs_all_gradients(entry));
+  EXPECT_FALSE(updates_in_backward(entry));
+  entry.wrappers = {"freezing", "gradient_transforms"};
+  EXPECT_TRUE(needs_all_gradients(entry));
+  entry.wrappers.clear();
+  entry.capabilities = {"updates_in_backward"};
+  EXPECT_TRUE(updates_in_backward(entry));
+  EXPECT_FALSE(needs_all_gradients(entry));
+  entry.capabilities = {"needs_all_gradients"};
+  EXPECT_TRUE(needs_all_gradients(entry));
 }
 
 TEST_F(Manifest, NamesAreThereOnce) {
@@ -194,7 +389,8 @@ TEST_F(Manifest, FilesThatAreNoPluginSaySo) {
       error_of_bytes(elf_bytes(".text", "code")),
       "not a Peakbench plugin: it has no section .peakbench; build it with peakbench_add_plugin");
   EXPECT_EQ(error_of_bytes(elf_bytes(kSection, "{\"stamp\": ")),
-            "broken manifest: not JSON (byte 11 of section .peakbench)");
+            "broken manifest: not JSON: parse error at line 1, column 11: syntax error while "
+            "parsing value - unexpected end of input; expected '[', '{', or a literal");
   EXPECT_EQ(error_of_bytes(elf_bytes(kSection, "[]")),
             "broken manifest: top level: expected an object, got a list");
   std::string other = plugin_bytes(strategy_manifest());
@@ -284,7 +480,7 @@ TEST_F(Manifest, OfAnotherSdkIsNotJudgedByOurRules) {
   json manifest = strategy_manifest();
   manifest["entries"][0]["a_field_of_tomorrow"] = 1;
   EXPECT_EQ(error_of_bytes(plugin_bytes(manifest, newer)),
-            "built for another Peakbench: sdk_revision: plugin has 9, this Peakbench needs 1; "
+            "built for another Peakbench: sdk_revision: plugin has 9, this Peakbench needs 2; "
             "rebuild it");
 }
 

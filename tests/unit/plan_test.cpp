@@ -159,11 +159,11 @@ TEST(Names, UnknownOnesGetTheNearest) {
 TEST(Names, APluginLeftOutIsMentioned) {
   manifest::Found found = fake_plugins();
   found.problems = {"/p/mine.so: broken"};
-  EXPECT_EQ(
-      message_of<ConfigError>([&] { make_plan(request_of({"vit-l-16"}, {"mine"}), found); }),
-      "unknown strategy \"mine\"; known: adam-8bit, baseline, checkpointing, dora, foreach-off, "
-      "fused-in-backward, lora, micro-batches, rounding (plugins left out: 1; `peakbench doctor` "
-      "says why)");
+  EXPECT_EQ(message_of<ConfigError>([&] { make_plan(request_of({"vit-l-16"}, {"mine"}), found); }),
+            "unknown strategy \"mine\"; known: adam-8bit, baseline, checkpointing, clip, dora, "
+            "foreach-off, fused-in-backward, half, lamb, lora, micro-batches, rounding (plugins "
+            "left out: "
+            "1; `peakbench doctor` says why)");
 }
 
 TEST(Stack, AStrategyTwiceIsBadInput) {
@@ -178,15 +178,38 @@ TEST(Stack, TwoOwnersOfASlotConflict) {
   EXPECT_EQ(planned.decided, Status::kConflict);
   EXPECT_EQ(planned.reason,
             "lora and dora both take the slot adapters; a stack can have one of them");
-  EXPECT_FALSE(case_of("baseline+lora+checkpointing+foreach-off+fused-in-backward").decided);
+  EXPECT_FALSE(case_of("baseline+lora+checkpointing+foreach-off+clip+micro-batches").decided);
+  EXPECT_FALSE(case_of("baseline+lora+checkpointing+fused-in-backward").decided);
+}
+
+// One of the two would have no effect, or another one than it says.
+TEST(Stack, UpdatesInBackwardConflictWithWhatNeedsTheWholeStep) {
+  const std::vector<std::pair<std::string, std::string>> expected{
+      {"clip+fused-in-backward",
+       "clip needs all gradients at once; fused-in-backward updates each parameter as its gradient "
+       "is complete"},
+      {"lamb+fused-in-backward",
+       "lamb needs all gradients at once; fused-in-backward updates each parameter as its gradient "
+       "is complete"},
+      {"micro-batches+fused-in-backward",
+       "micro-batches updates once after several micro-batches; fused-in-backward would update in "
+       "each"},
+      {"foreach-off+fused-in-backward",
+       "foreach-off chooses how many tensors a kernel updates; fused-in-backward updates one "
+       "parameter at a time"}};
+  for (const auto& [stack, reason] : expected) {
+    const auto planned = case_of(stack);
+    EXPECT_EQ(planned.decided, Status::kConflict) << stack;
+    EXPECT_EQ(planned.reason, reason);
+  }
 }
 
 TEST(Stack, DeclaredConflictsHoldBothWays) {
-  const auto planned = case_of("micro-batches+fused-in-backward+lora+dora");
+  const auto planned = case_of("rounding+lora+dora");
   EXPECT_EQ(planned.decided, Status::kConflict);
   EXPECT_EQ(planned.reason,
             "lora and dora both take the slot adapters; a stack can have one of them; "
-            "fused-in-backward cannot be stacked with micro-batches");
+            "rounding cannot be stacked with dora");
 }
 
 TEST(Stack, WhatAModelLacksIsUnsupported) {
@@ -202,12 +225,49 @@ TEST(Stack, WhatAModelLacksIsUnsupported) {
 TEST(Stack, PromisesTheWeakest) {
   EXPECT_EQ(case_of("foreach-off+checkpointing").promise.promise, "bit_identical");
   EXPECT_EQ(case_of("foreach-off").promise.verdict, "not_checked");
-  const auto tolerant = case_of("rounding+adam-8bit+foreach-off").promise;
+  EXPECT_FALSE(case_of("foreach-off").promise.different_problem);
+  const auto tolerant = case_of("rounding+foreach-off").promise;
   EXPECT_EQ(tolerant.promise, "within_tolerance");
-  EXPECT_DOUBLE_EQ(*tolerant.tolerance, 3e-3);
-  const auto different = case_of("rounding+lora").promise;
-  EXPECT_EQ(different.promise, "different_problem");
-  EXPECT_FALSE(different.tolerance);
+  EXPECT_EQ(tolerant.tolerance, 2e-3);
+  EXPECT_EQ(tolerant.relative_tolerance, std::nullopt);
+}
+
+TEST(Stack, TolerancesAddUpAbsoluteAndRelativeApart) {
+  const auto all = case_of("rounding+adam-8bit+half+foreach-off").promise;
+  EXPECT_EQ(all.promise, "within_tolerance");
+  EXPECT_DOUBLE_EQ(all.tolerance.value(), 3e-3);
+  EXPECT_DOUBLE_EQ(all.relative_tolerance.value(), 4e-2);
+  const auto relative = case_of("half+foreach-off").promise;
+  EXPECT_EQ(relative.promise, "within_tolerance");
+  EXPECT_EQ(relative.tolerance, std::nullopt);
+  EXPECT_EQ(relative.relative_tolerance, 3e-2);
+}
+
+// Each stack, what it is held against, and what it promises then.
+TEST(Stack, IsHeldAgainstItsPartsThatSolveADifferentProblem) {
+  struct Expected {
+    std::string stack, reference, promise;
+    bool different_problem;
+  };
+  const std::vector<Expected> all{
+      {"baseline", "baseline", "bit_identical", false},
+      {"checkpointing+foreach-off", "baseline", "bit_identical", false},
+      {"baseline,seed=1", "baseline,seed=1", "bit_identical", false},
+      {"baseline,seed=1+foreach-off", "baseline,seed=1", "bit_identical", false},
+      {"lora", "lora", "different_problem", true},
+      {"lora,rank=4", "lora,rank=4", "different_problem", true},
+      {"lora,rank=4+checkpointing,every=2", "lora,rank=4", "bit_identical", true},
+      {"lora+lamb", "lora+lamb", "different_problem", true},
+      {"lora+checkpointing+lamb", "lora+lamb", "bit_identical", true},
+      {"baseline,seed=1+lora+checkpointing", "baseline,seed=1+lora", "bit_identical", true},
+      {"lora+rounding+checkpointing", "lora", "within_tolerance", true}};
+  for (const auto& expected : all) {
+    const auto planned = case_of(expected.stack);
+    EXPECT_EQ(result::stack_text(planned.reference), expected.reference) << expected.stack;
+    EXPECT_EQ(planned.promise.promise, expected.promise) << expected.stack;
+    EXPECT_EQ(planned.promise.different_problem, expected.different_problem) << expected.stack;
+    EXPECT_EQ(planned.promise.tolerance.has_value(), expected.promise == "within_tolerance");
+  }
 }
 
 TEST(Product, AxesMultiplyInAFixedOrderAndOnce) {

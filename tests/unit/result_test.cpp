@@ -332,6 +332,10 @@ TEST(Nearest, FindsWhatWasMeant) {
   EXPECT_EQ(nearest("foreach_off", ids), "foreach-off");
   EXPECT_EQ(nearest("fused", ids), "fused-in-backward");
   EXPECT_EQ(nearest("qwen", ids), "qwen2.5-0.5b");
+  EXPECT_EQ(nearest("linears", {"blocks", "linear_layers"}), "linear_layers");
+  EXPECT_EQ(nearest("lint", {"blocks", "linear_layers"}), std::nullopt);
+  EXPECT_EQ(nearest("linearity", {"blocks", "linear_layers"}), "linear_layers");
+  EXPECT_EQ(nearest("linearities", {"blocks", "linear_layers"}), std::nullopt);
   EXPECT_EQ(nearest("zzz", ids), std::nullopt);
   EXPECT_EQ(nearest("", ids), std::nullopt);
   EXPECT_EQ(nearest(std::string(10'000, 'x'), ids), std::nullopt);

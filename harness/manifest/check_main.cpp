@@ -1,0 +1,28 @@
+// peakbench-check-manifest PLUGIN.json: says everything that is wrong with a plugin's manifest, a
+// line each, as compilers do. peakbench_add_plugin runs it in every build of a plugin.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "manifest/read_manifest.h"
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    fmt::print(stderr,
+               "usage: peakbench-check-manifest PLUGIN.json\nExit codes: 0 nothing is wrong; 1 the "
+               "manifest is wrong; 2 it cannot be read.\n");
+    return 2;
+  }
+  std::ifstream file(argv[1], std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file) {
+    fmt::print(stderr, "{}: cannot be read\n", argv[1]);
+    return 2;
+  }
+  const auto problems = peakbench::manifest::problems_in(text);
+  for (const auto& problem : problems) fmt::print(stderr, "{}: error: {}\n", argv[1], problem);
+  return problems.empty() ? 0 : 1;
+}

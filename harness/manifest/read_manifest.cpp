@@ -1,0 +1,89 @@
+#include "manifest/read_manifest.h"
+
+#include <algorithm>
+#include <set>
+
+#include "manifest/read_entry.h"
+#include "manifest/read_value.h"
+
+namespace peakbench::manifest {
+namespace {
+
+using nlohmann::json;
+using result::FieldError;
+using result::Fields;
+
+void read_entries(const Fields& fields, Manifest& manifest, Problems& problems) {
+  fields.require("entries");
+  fields.each("entries", [&](const Fields& item) {
+    auto entry = read_entry(item, manifest.kind, problems);
+    const auto same = [&](const Entry& other) { return other.id == entry.id; };
+    if (!entry.id.empty() && std::ranges::any_of(manifest.entries, same)) {
+      problems.check(
+          [&] { throw FieldError(item.pointer("id"), "\"" + entry.id + "\" is there twice"); });
+    }
+    manifest.entries.push_back(std::move(entry));
+  });
+  if (manifest.entries.empty()) throw FieldError(fields.pointer("entries"), "is empty");
+}
+
+// The keys of the objects that the parser is in.
+class Keys {
+ public:
+  explicit Keys(Problems& problems) : problems_(problems) {}
+
+  void operator()(json::parse_event_t event, const json& value) {
+    if (event == json::parse_event_t::object_start) open_.emplace_back();
+    if (event == json::parse_event_t::object_end) open_.pop_back();
+    if (event == json::parse_event_t::key && !open_.back().insert(value.get<std::string>()).second)
+      problems_.add("the key " + value.dump() + " is there twice in one object");
+  }
+
+ private:
+  Problems& problems_;
+  std::vector<std::set<std::string>> open_;
+};
+
+// Without the library's own "[json.exception.parse_error.101] ".
+std::string words_of(const json::exception& error) {
+  const std::string text = error.what();
+  const auto end = text.find("] ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
+}  // namespace
+
+Manifest read_manifest(const Fields& fields, Problems& problems) {
+  Manifest manifest;
+  problems.check_keys(fields, {"kind", "entries"});
+  const bool known = problems.check([&] {
+    const auto kind = read_one_of(fields, "kind", {"strategy", "model"});
+    manifest.kind = kind == "model" ? Kind::kModel : Kind::kStrategy;
+  });
+  if (known) problems.check([&] { read_entries(fields, manifest, problems); });
+  return manifest;
+}
+
+json parse_manifest(const std::string& text, Problems& problems) {
+  Keys keys(problems);
+  try {
+    return json::parse(text, [&keys](int, json::parse_event_t event, json& value) {
+      keys(event, value);
+      return true;
+    });
+  } catch (const json::exception& error) {
+    problems.add("not JSON: " + words_of(error));
+    return nullptr;
+  }
+}
+
+std::vector<std::string> problems_in(const std::string& text) {
+  Problems problems;
+  const auto content = parse_manifest(text, problems);
+  if (problems.empty()) {
+    problems.check([&] { read_manifest(Fields(content), problems); });
+  }
+  return problems.take();
+}
+
+}  // namespace peakbench::manifest

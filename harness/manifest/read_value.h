@@ -1,0 +1,27 @@
+// Values that manifests hold in several places. All throw result::FieldError.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "result/fields.h"
+
+namespace peakbench::manifest {
+
+// Not empty.
+std::string read_text(const result::Fields& fields, const std::string& key);
+
+// One of `known`, or the nearest is named.
+std::string read_one_of(const result::Fields& fields, const std::string& key,
+                        const std::vector<std::string>& known);
+
+// result::Fields reads "inf" and "nan" as numbers; here they are none.
+double read_finite(const result::Fields& fields, const std::string& key);
+
+// Calls `check` with each text of the list `key` and its pointer; a missing list is empty. A text
+// that is there twice is an error.
+std::vector<std::string> read_names(
+    const result::Fields& fields, const std::string& key,
+    const std::function<void(const std::string& name, const std::string& pointer)>& check);
+
+}  // namespace peakbench::manifest
