@@ -7,9 +7,9 @@ namespace peakbench::reports {
 namespace {
 
 constexpr std::array kCategories{
-    "parameter", "buffer",         "optimizer_state",       "gradient",
-    "input",     "activation",     "recomputed_activation", "temporary",
-    "workspace", "allocator_slack"};
+    "parameter", "buffer",    "kept",           "optimizer_state",
+    "gradient",  "input",     "activation",     "recomputed_activation",
+    "temporary", "workspace", "allocator_slack"};
 constexpr std::array kPhases{"build", "forward", "backward", "optimizer_step"};
 
 template <typename Known>

@@ -44,7 +44,7 @@ struct Labels {
 } labels;
 
 struct Frame : at::ObserverContext {
-  bool module_pushed = false;
+  bool is_backward_node = false;
 };
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
@@ -53,9 +53,9 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
     // Leaf nodes (AccumulateGrad) have no number of their own.
     const bool numbered = function.seqNr() >= 0;
-    recorder.push_module(numbered ? labels.find(function.forwardThreadId(), function.seqNr())
-                                  : trace::kNone);
-    frame->module_pushed = true;
+    recorder.enter_backward_node(
+        numbered ? labels.find(function.forwardThreadId(), function.seqNr()) : trace::kNone);
+    frame->is_backward_node = true;
   } else if (function.seqNr() >= 0) {
     labels.note(function.threadId(), function.seqNr(), recorder.current_module());
   }
@@ -65,7 +65,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
 
 void on_end(const at::RecordFunction&, at::ObserverContext* context) {
   labels.recorder->pop_operator();
-  if (static_cast<Frame*>(context)->module_pushed) labels.recorder->exit_module();
+  if (static_cast<Frame*>(context)->is_backward_node) labels.recorder->exit_backward_node();
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "device/recorder.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/nn/module.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <string_view>
@@ -20,7 +22,7 @@ std::int64_t now_ns() {
 // Where a thread is. Thread-local because backward of a CUDA device runs on a thread of its own.
 struct Place {
   std::vector<std::int32_t> modules, operators;
-  int updates = 0, recomputes = 0;
+  int updates = 0, recomputes = 0, backward_nodes = 0;
   std::int32_t recompute = trace::kNone;
 };
 thread_local Place place;
@@ -120,7 +122,7 @@ void Recorder::allocated(int space, std::uint64_t address, std::int64_t requeste
   if (!recording_) return;
   event.stream = stream_index(stream);
   event.op = current_operator();
-  live_[address] = {trace_.events.size()};
+  live_[address] = {.event = trace_.events.size()};
   trace_.events.push_back(event);
   if (space == own_space_) {
     own_space_bytes_ += block_bytes;
@@ -170,6 +172,7 @@ void Recorder::event(trace::EventKind kind, int space, std::uint64_t address, st
 void Recorder::enter_module(const torch::nn::Module& module) {
   std::int32_t index = trace::kNone;
   if (const auto found = modules_.find(&module); found != modules_.end()) index = found->second;
+  if (is_in_optimizer_step()) see_forward();
   push_module(index);
 }
 
@@ -185,8 +188,40 @@ std::int32_t Recorder::current_module() const {
   return place.modules.empty() ? trace::kNone : place.modules.back();
 }
 
-void Recorder::enter_update() { ++place.updates; }
-void Recorder::exit_update() { --place.updates; }
+void Recorder::enter_backward_node(std::int32_t module) {
+  if (is_in_optimizer_step()) see_backward();
+  ++place.backward_nodes;
+  push_module(module);
+}
+void Recorder::exit_backward_node() {
+  exit_module();
+  --place.backward_nodes;
+}
+
+// The update of a schedule in backward is part of its backward, in a second one too.
+void Recorder::enter_update() {
+  if (optimizer_step_ && place.backward_nodes == 0)
+    phase_ = static_cast<std::uint8_t>(trace::Phase::kOptimizerStep);
+  ++place.updates;
+  ++updates_;
+}
+void Recorder::exit_update() {
+  --place.updates;
+  --updates_;
+}
+
+bool Recorder::is_in_optimizer_step() const {
+  return optimizer_step_.load(std::memory_order_relaxed) && updates_ == 0;
+}
+
+// Hooks of a backward, and blocks that it runs again, enter modules too.
+void Recorder::see_forward() {
+  if (place.recomputes > 0 || place.backward_nodes > 0 || !at::GradMode::is_enabled()) return;
+  phase_ = static_cast<std::uint8_t>(trace::Phase::kForward);
+}
+void Recorder::see_backward() {
+  if (place.recomputes == 0) phase_ = static_cast<std::uint8_t>(trace::Phase::kBackward);
+}
 
 void Recorder::enter_recompute() {
   ++place.recomputes;
@@ -197,18 +232,25 @@ void Recorder::exit_recompute() { --place.recomputes; }
 void Recorder::name_storage(const at::Tensor& tensor, StorageRole role, const std::string& name) {
   if (!tensor.defined() || !tensor.has_storage()) return;
   const auto address = reinterpret_cast<std::uint64_t>(tensor.storage().data());
-  trace::Name record{.role = role_of(role),
-                     .name = name,
-                     .shape = shape_text(tensor),
-                     .dtype = dtype_text(tensor)};
   const std::lock_guard lock(mutex_);
   const auto found = live_.find(address);
   if (!recording_ || found == live_.end()) return;
-  record.event = found->second.event;
-  trace_.names.push_back(std::move(record));
+  // Gradients and state are named again in every step.
+  auto& names = found->second.names;
+  const bool known = std::any_of(names.begin(), names.end(), [&](std::size_t index) {
+    return trace_.names[index].role == role_of(role) && trace_.names[index].name == name;
+  });
+  if (known) return;
+  names.push_back(trace_.names.size());
+  trace_.names.push_back({.event = found->second.event,
+                          .role = role_of(role),
+                          .name = name,
+                          .shape = shape_text(tensor),
+                          .dtype = dtype_text(tensor)});
 }
 
 void Recorder::set_phase(trace::Phase phase, std::int32_t step) {
+  optimizer_step_ = phase == trace::Phase::kOptimizerStep;
   phase_ = static_cast<std::uint8_t>(phase);
   step_ = step;
 }
@@ -295,6 +337,19 @@ void Recorder::describe_place(result::OutOfMemory& record) const {
       record.op = trace_.operators[static_cast<std::size_t>(event->op)];
     return;
   }
+}
+
+void Recorder::end_at_out_of_memory() {
+  const std::lock_guard lock(mutex_);
+  recording_ = false;
+  live_.clear();
+  const auto failure = std::find_if(
+      trace_.events.rbegin(), trace_.events.rend(),
+      [](const trace::Event& event) { return event.kind == trace::EventKind::kOutOfMemory; });
+  if (failure == trace_.events.rend() || failure->step != step_) return;
+  trace_.events.erase(failure.base(), trace_.events.end());
+  std::erase_if(trace_.names,
+                [&](const trace::Name& name) { return name.event >= trace_.events.size(); });
 }
 
 trace::Trace Recorder::take() {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "device/device.h"
 #include "peakbench/observer.h"
@@ -44,6 +45,10 @@ class Recorder final : public AllocationSink, public Observer {
   void exit_recompute() override;
   void name_storage(const at::Tensor& tensor, StorageRole role, const std::string& name) override;
 
+  // What the worker is about to do. Inside the optimizer step the recorder sees for itself where
+  // another forward and backward begin and end (a second pass over the batch, as sharpness-aware
+  // minimization takes): a module entered with grad mode on, outside of an update and of a
+  // recomputation, begins a forward; a node of backward a backward; an update the optimizer step.
   void set_phase(trace::Phase phase, std::int32_t step);
   // Gives every module of the tree its path; modules entered before, or unknown, have none.
   void name_modules(const torch::nn::Module& root);
@@ -53,7 +58,9 @@ class Recorder final : public AllocationSink, public Observer {
   void push_operator(std::int32_t op);
   void pop_operator();
   std::int32_t current_module() const;
-  void push_module(std::int32_t module);
+  // A node of backward, which belongs to the module of its forward operator.
+  void enter_backward_node(std::int32_t module);
+  void exit_backward_node();
 
   std::int64_t allocated_bytes() const { return own_space_bytes_; }
   std::int64_t peak_bytes() const { return own_space_peak_; }  // since the process started
@@ -64,6 +71,9 @@ class Recorder final : public AllocationSink, public Observer {
   // else runs: the next module or operator entered forgets it.
   std::optional<FailurePlace> failure_place() const;
 
+  // Ends the recording at the allocation that failed last in this step: what came after it was the
+  // unwinding. Names given until now stay. Without such an event nothing is cut.
+  void end_at_out_of_memory();
   // Ends the recording and hands it over; later events are dropped.
   trace::Trace take();
 
@@ -71,6 +81,10 @@ class Recorder final : public AllocationSink, public Observer {
   trace::Event here(trace::EventKind kind, int space, std::uint64_t address) const;
   std::int32_t stream_index(std::int64_t stream);
   std::int32_t current_operator() const;
+  void push_module(std::int32_t module);
+  bool is_in_optimizer_step() const;
+  void see_forward();
+  void see_backward();
   void note_unwinding();
   void forget_failure();
 
@@ -83,6 +97,7 @@ class Recorder final : public AllocationSink, public Observer {
   struct Live {
     std::uint64_t event;  // of the allocation
     bool free_requested = false;
+    std::vector<std::size_t> names{};  // in the trace's
   };
   // Ends the block's life in `event` and returns true, or false for memory that was never seen
   // allocated.
@@ -93,6 +108,9 @@ class Recorder final : public AllocationSink, public Observer {
   std::unordered_map<std::string, std::int32_t> operators_;
   std::unordered_map<std::int64_t, std::int32_t> streams_;
   std::atomic<std::uint8_t> phase_{0};
+  // The worker said optimizer step; phase_ may be what was seen in it.
+  std::atomic<bool> optimizer_step_{false};
+  std::atomic<int> updates_{0};  // on all threads: an update may itself run a backward
   std::atomic<std::int32_t> step_{trace::kNone};
   std::atomic<std::int32_t> recomputations_{0};
   std::atomic<std::int64_t> own_space_bytes_{0}, own_space_peak_{0};

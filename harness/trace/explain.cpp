@@ -56,6 +56,8 @@ const char* spoken(Category category) {
       return "temporaries";
     case Category::kWorkspace:
       return "library workspace";
+    case Category::kKept:
+      return "memory kept since the build";
     case Category::kAllocatorSlack:
       return "allocator slack";
   }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "result/errors.h"
@@ -141,14 +142,14 @@ void bind_names(const Trace& trace, std::vector<Lifetime>& lifetimes) {
 // forward that each belongs to is at hand.
 class Categories {
  public:
-  explicit Categories(const Trace& trace) : trace_(trace), cursor_(trace.events.size()) {
+  explicit Categories(const Trace& trace)
+      : trace_(trace), cursor_(trace.events.size()), steps_begin_(trace.events.size()) {
     for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
       const auto& event = trace.events[i];
+      if (event.step != kNone) steps_begin_ = std::min(steps_begin_, i);
       if (event.in_recompute) recompute_end_[event.recompute] = i;
-      if (event.kind == EventKind::kOutOfMemory) {
-        out_of_memory_step_ = event.step;
-        out_of_memory_ = i;
-      }
+      if (event.kind == EventKind::kOutOfMemory) failure_ = i;
+      if (event.kind == EventKind::kAlloc) failure_.reset();  // caught, and the step went on
     }
     for (const auto& space : trace.spaces) is_cuda_.push_back(space.starts_with("cuda"));
   }
@@ -156,6 +157,7 @@ class Categories {
   Category decide(const Lifetime& lifetime) {
     const auto& event = trace_.events[lifetime.first];
     const auto phase_end = end_of_phase(lifetime.first);
+    if (lifetime.first < steps_begin_ && lifetime.last >= steps_begin_) return Category::kKept;
     if (is_workspace(lifetime, event)) return Category::kWorkspace;
     if (event.in_recompute)
       return lifetime.last > recompute_end_.at(event.recompute) ? Category::kRecomputedActivation
@@ -169,13 +171,14 @@ class Categories {
  private:
   bool is_workspace(const Lifetime& lifetime, const Event& event) const {
     return is_cuda_[static_cast<std::size_t>(event.space)] && event.step != kNone &&
-           lifetime.last == trace_.events.size() && event.step != out_of_memory_step_;
+           lifetime.last == trace_.events.size() &&
+           !(failure_ && event.step == trace_.events[*failure_].step);
   }
 
-  // A forward that ran out of memory ended there: what follows is the clearing up.
+  // A forward that ran out of memory ended there: what follows, in traces of schema 1, is the
+  // unwinding.
   std::uint64_t end_of_forward(std::uint64_t event, std::uint64_t phase_end) const {
-    const bool cut = event < out_of_memory_ && out_of_memory_ <= phase_end;
-    return cut ? out_of_memory_ : phase_end;
+    return failure_ && event < *failure_ ? std::min(phase_end, *failure_) : phase_end;
   }
 
   // The last event of the run of events in one phase of one step that holds `event`.
@@ -193,10 +196,10 @@ class Categories {
 
   const Trace& trace_;
   std::uint64_t cursor_, phase_end_ = 0;
+  std::uint64_t steps_begin_;             // the first event of a step
+  std::optional<std::uint64_t> failure_;  // the event that ended the trace out of memory
   std::unordered_map<std::int32_t, std::uint64_t> recompute_end_;
   std::vector<bool> is_cuda_;
-  std::int32_t out_of_memory_step_ = kNone;
-  std::uint64_t out_of_memory_ = 0;  // 0: no such event, as no step begins with it
 };
 
 }  // namespace

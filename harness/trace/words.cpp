@@ -13,6 +13,7 @@ const char* to_string(Category category) {
                                                                      "recomputed_activation",
                                                                      "temporary",
                                                                      "workspace",
+                                                                     "kept",
                                                                      "allocator_slack"};
   return kWords.at(static_cast<std::size_t>(category));
 }

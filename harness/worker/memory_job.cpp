@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <unordered_map>
 
 #include "device/operator_labels.h"
 #include "peakbench/errors.h"
@@ -89,24 +88,12 @@ class TracedRun {
     device::forget_sequence_numbers();
     const at::Tensor loss = session_.training->step(
         session_.batch, [&](trace::Phase phase) { enter(phase, static_cast<std::int32_t>(step)); });
-    name_optimizer_state();
+    session_.training->name_state();  // where the schedule left it
     session_.training->check_frozen();
     device_->synchronise();
     device_->check(recorder_.allocated_bytes(), "the end of step " + std::to_string(step));
     // A loss on an emulated card is undefined, and reading it would be a read-back.
     if (!device_->emulated()) result_.losses.push_back(loss.item<double>());
-  }
-
-  // `encoder.ln.weight.exp_avg`, so that what is alive at the peak can be told apart.
-  void name_optimizer_state() {
-    std::unordered_map<const c10::TensorImpl*, std::string> owners;
-    for (const auto& parameter : session_.training->parameters())
-      owners[parameter.tensor.unsafeGetTensorImpl()] = parameter.name + ".";
-    session_.training->recipe().update_rule->visit_state(
-        [&](const at::Tensor& parameter, const std::string& name, const at::Tensor& state) {
-          recorder_.name_storage(state, StorageRole::kOptimizerState,
-                                 owners[parameter.unsafeGetTensorImpl()] + name);
-        });
   }
 
   void enter(trace::Phase phase, std::int32_t step) {
@@ -123,6 +110,19 @@ class TracedRun {
     result_.out_of_memory = device_->last_out_of_memory();
     recorder_.describe_place(*result_.out_of_memory);
     result_.reason = in_words(*result_.out_of_memory);
+    name_what_is_left();
+    recorder_.end_at_out_of_memory();
+  }
+
+  // The step that failed may have made state; it is still alive. A rule that was interrupted may
+  // be unable to show it: the outcome stays what it is.
+  void name_what_is_left() const {
+    if (!session_.training) return;
+    try {
+      session_.training->name_state();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "optimizer state goes unnamed: %s\n", error.what());
+    }
   }
 
   // A call that the emulated card refused leaves the case without a trustworthy figure.

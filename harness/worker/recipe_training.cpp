@@ -92,6 +92,7 @@ RecipeTraining::RecipeTraining(Model& model, Recipe recipe, RecipeParts* parts, 
   install_block_wrappers();
   recipe_.schedule->prepare(*this);
   if (observer() != nullptr) {
+    state_names_.emplace(parameters_);
     on_gradient(std::numeric_limits<int>::min(), [](const Parameter& parameter) {
       observer()->name_storage(parameter.tensor.grad(), StorageRole::kGradient, parameter.name);
     });
@@ -229,10 +230,18 @@ void RecipeTraining::update(const std::vector<at::Tensor>& parameters) {
       parameters, recipe_.kernel_grouping.value_or(recipe_.schedule->default_grouping()));
   for (std::size_t i = 0; i < changeable.size(); ++i)
     if (version_of(changeable[i]) != before[i]) ++updated_;
+  // Before anybody moves what the rule made; then where it was moved to.
+  if (state_names_) state_names_->name(*recipe_.update_rule, parameters, *observer());
   for (auto around = recipe_.around_update.rbegin(); around != recipe_.around_update.rend();
        ++around) {
     (*around)->after(parameters);
   }
+  if (state_names_ && !recipe_.around_update.empty())
+    state_names_->name(*recipe_.update_rule, parameters, *observer());
+}
+
+void RecipeTraining::name_state() const {
+  if (state_names_) state_names_->name(*recipe_.update_rule, *observer());
 }
 
 // A schedule that updates inside backward without saying so would pass conflicts by.

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "peakbench/recipe.h"
 #include "trace/trace.h"
 #include "worker/plugin_call.h"
+#include "worker/state_names.h"
 
 namespace peakbench::worker {
 
@@ -38,6 +40,9 @@ class RecipeTraining final : public Training {
   void update(const std::vector<at::Tensor>& parameters) override;
   void on_gradient(int order, std::function<void(const Parameter&)> callback) override;
 
+  // Names the optimizer's state that exists now to the observer, where there is one.
+  void name_state() const;
+
  private:
   void freeze();
   void collect_parameters();
@@ -53,6 +58,7 @@ class RecipeTraining final : public Training {
   RecipeParts* parts_;
   Owner model_owner_;
   std::vector<Parameter> parameters_;
+  std::optional<StateNames> state_names_;  // where an observer wants them
   std::vector<std::pair<int, std::function<void(const Parameter&)>>> gradient_callbacks_;
   trace::Phase phase_ = trace::Phase::kBuild;
   // Of the step that runs.

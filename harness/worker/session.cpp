@@ -19,15 +19,19 @@ at::ScalarType dtype_from(const std::string& dtype) {
   throw ConfigError("dtype '" + dtype + "' is not known: fp32 or bf16");
 }
 
-void name_storages(const Session& session, device::Recorder& recorder) {
-  const torch::nn::Module& module = session.model->module();
-  recorder.name_modules(module);
+void name_weights(const torch::nn::Module& module, device::Recorder& recorder) {
   for (const auto& item : module.named_parameters()) {
     recorder.name_storage(item.value(), StorageRole::kParameter, item.key());
   }
   for (const auto& item : module.named_buffers()) {
     recorder.name_storage(item.value(), StorageRole::kBuffer, item.key());
   }
+}
+
+void name_storages(const Session& session, device::Recorder& recorder) {
+  const torch::nn::Module& module = session.model->module();
+  recorder.name_modules(module);
+  name_weights(module, recorder);
   recorder.name_storage(session.batch.input, StorageRole::kInput, "input");
   recorder.name_storage(session.batch.target, StorageRole::kInput, "target");
 }
@@ -73,6 +77,8 @@ Session make_session(const result::Job& job, const device::Device& device,
   session.options.push_back({job.model, loaded.options});
   for (const auto& item : session.model->module().named_parameters())
     item.value().set_requires_grad(true);
+  // Strategies may replace them, and run out of memory over it.
+  if (recorder != nullptr) name_weights(session.model->module(), *recorder);
 
   session.parts = std::make_unique<RecipeParts>();
   Recipe recipe;

@@ -1,7 +1,7 @@
 
 // One case's memory over events on a canvas; axes, hover and the moment chosen above it. Draws a window at a time.
 const kMargin = { left: 56, right: 14, top: 24, bottom: 26 };
-const kStacking = ['parameter', 'buffer', 'optimizer_state', 'gradient', 'input', 'activation', 'recomputed_activation',
+const kStacking = ['parameter', 'buffer', 'kept', 'optimizer_state', 'gradient', 'input', 'activation', 'recomputed_activation',
   'temporary', 'workspace', 'allocator_slack'];
 const kMostShapes = 1500;
 

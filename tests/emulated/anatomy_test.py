@@ -109,6 +109,36 @@ class AnatomyTest(unittest.TestCase):
                                options=("--no-report", "--no-shares"))
         self.assertEqual(len(cases), 2)
 
+    def test_a_step_that_ran_out_of_memory_names_what_filled_it(self):
+        """The first update makes two states a parameter: memory for one and a half. The trace ends where it failed."""
+        self.run_cases("vit-l-16,layers=2", "foreach-off")
+        with sqlite3.connect(next(self.folder.glob("run/cases/*/trace.sqlite"))) as trace:
+            before = trace.execute("SELECT max(id) FROM events_in_words WHERE phase = 'backward' AND step = 0").fetchone()[0]
+            held = trace.execute("SELECT sum(block_bytes) FROM events e JOIN allocations a ON a.event = e.id JOIN spaces s "
+                                 "ON s.id = e.space WHERE s.name = 'cuda:0' AND a.event <= ? AND a.last_event > ?",
+                                 (before, before)).fetchone()[0]
+            weights = trace.execute("SELECT sum(requested_bytes) FROM alive_at_peak WHERE category = 'parameter'").fetchone()[0]
+        shutil.rmtree(self.folder / "run")
+        memory = held + 3 * weights // 2 + (32 << 20)  # what segments of 20 MiB leave idle
+        self.peakbench("run", "--model", "vit-l-16,layers=2", "--strategy", "foreach-off", "--device",
+                       f"emulated:h100-80gb,memory={memory >> 20}MiB", "--out", "run", "--quiet", "--no-report", exit_code=3)
+        case = json.loads((self.folder / "run/run.json").read_text(encoding="utf-8"))["cases"][0]
+        self.assertEqual((case["status"], case["out_of_memory"]["phase"]), ("out_of_memory", "optimizer_step"), case["reason"])
+        with sqlite3.connect(self.folder / "run" / case["ranks"][0]["trace"]) as trace:
+            kind, asked = trace.execute("SELECT kind, requested_bytes FROM events_in_words ORDER BY id DESC LIMIT 1").fetchone()
+            self.assertEqual((kind, asked), ("out_of_memory", case["out_of_memory"]["requested_bytes"]))
+            alive = dict(trace.execute(
+                "SELECT c.name, sum(e.requested_bytes) FROM allocations a JOIN events e ON e.id = a.event JOIN trace t "
+                "JOIN categories c ON c.id = a.category WHERE a.last_event = t.events AND e.space = t.own_space GROUP BY c.name"))
+            blocks = trace.execute("SELECT sum(e.block_bytes) FROM allocations a JOIN events e ON e.id = a.event JOIN trace t "
+                                   "WHERE a.last_event = t.events AND e.space = t.own_space").fetchone()[0]
+        self.assertEqual(blocks, case["out_of_memory"]["allocated_bytes"], "what the allocator counts at the failure")
+        self.assertEqual(alive["parameter"], weights)
+        self.near(alive["gradient"], weights)  # a little more: the class token's is a view of a larger one
+        self.near(alive["optimizer_state"], 3 * weights / 2, share=0.2)
+        # cuBLAS's workspace of the backward, and the first of two states that were being made when memory ran out.
+        self.assertEqual(alive["temporary"], (32 << 20) + case["out_of_memory"]["requested_bytes"])
+
     def test_exports_are_what_other_tools_read(self):
         self.run_cases("vit-l-16,layers=2", "baseline", "foreach-off")
         snapshot, chrome = self.folder / "snapshot.pickle", self.folder / "chrome.json"

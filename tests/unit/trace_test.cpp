@@ -180,6 +180,45 @@ TEST(Categories, AWorkspaceIsNeverFreed) {
   EXPECT_EQ(category(fake, host), Category::kActivation) << "libraries keep none on the host";
 }
 
+TEST(Categories, WhatTheBuildLeftToNobodyIsKept) {
+  FakeTrace fake("cuda:0");
+  const auto weight = fake.named(Role::kParameter, "w").alloc(100, 512);
+  const auto scratch = fake.alloc(100, 512);
+  const auto table = fake.alloc(100, 512);
+  const auto first = fake.alloc(100, 512);
+  const auto host = fake.in("cpu").alloc(100);
+  fake.in("cuda:0").free(scratch);
+  fake.forward(0).free(first).alloc(1, 512);
+  fake.optimizer_step(0).free(table);
+  EXPECT_EQ(category(fake, weight), Category::kParameter);
+  EXPECT_EQ(category(fake, scratch), Category::kTemporary);
+  EXPECT_EQ(category(fake, table), Category::kKept) << "whenever it goes";
+  EXPECT_EQ(category(fake, first), Category::kKept) << "alive when the steps begin";
+  EXPECT_EQ(category(fake, host), Category::kKept) << "wherever it is";
+}
+
+TEST(Categories, ABuildThatRanOutOfMemoryKeptWhatItHad) {
+  FakeTrace fake("cuda:0");
+  const auto scratch = fake.alloc(100, 512);
+  const auto layer = fake.free(scratch).alloc(100, 512);
+  fake.out_of_memory(1 << 20);
+  EXPECT_EQ(category(fake, scratch), Category::kTemporary);
+  EXPECT_EQ(category(fake, layer), Category::kKept);
+}
+
+TEST(Categories, AFailureThatWasCaughtEndsNothing) {
+  FakeTrace fake("cuda:0");
+  fake.forward(0);
+  const auto workspace = fake.alloc(100, 512);
+  const auto passing = fake.alloc(100, 512);
+  fake.out_of_memory(1 << 20).free(passing);
+  const auto smaller = fake.alloc(100, 512);
+  fake.backward(0).free(smaller);
+  EXPECT_EQ(category(fake, workspace), Category::kWorkspace);
+  EXPECT_EQ(category(fake, passing), Category::kTemporary) << "the forward went on without it";
+  EXPECT_EQ(category(fake, smaller), Category::kActivation);
+}
+
 TEST(Categories, AForwardThatRanOutOfMemoryHeldActivations) {
   FakeTrace fake("cuda:0");
   fake.forward(0);

@@ -1,0 +1,36 @@
+#include "worker/state_names.h"
+
+#include <unordered_set>
+
+namespace peakbench::worker {
+
+StateNames::StateNames(const std::vector<Parameter>& parameters) {
+  for (const Parameter& parameter : parameters)
+    owners_.emplace(parameter.tensor.unsafeGetTensorImpl(), parameter.name);
+}
+
+std::string StateNames::name_of(const at::Tensor& parameter, const std::string& state) const {
+  const auto owner = owners_.find(parameter.unsafeGetTensorImpl());
+  return owner == owners_.end() ? state : owner->second + "." + state;
+}
+
+void StateNames::name(const UpdateRule& rule, Observer& observer) const {
+  rule.visit_state(
+      [&](const at::Tensor& parameter, const std::string& name, const at::Tensor& state) {
+        observer.name_storage(state, StorageRole::kOptimizerState, name_of(parameter, name));
+      });
+}
+
+void StateNames::name(const UpdateRule& rule, const std::vector<at::Tensor>& updated,
+                      Observer& observer) const {
+  std::unordered_set<const at::TensorImpl*> now;
+  for (const at::Tensor& parameter : updated) now.insert(parameter.unsafeGetTensorImpl());
+  rule.visit_state(
+      [&](const at::Tensor& parameter, const std::string& name, const at::Tensor& state) {
+        const auto* owner = parameter.unsafeGetTensorImpl();
+        if (!now.contains(owner) && owners_.contains(owner)) return;
+        observer.name_storage(state, StorageRole::kOptimizerState, name_of(parameter, name));
+      });
+}
+
+}  // namespace peakbench::worker

@@ -1,0 +1,262 @@
+// Training steps under the recorder: what becomes of optimizer state that moves, of a second
+// forward and backward, and of a step that runs out of memory. One 4 x 4 layer: every byte has a
+// closed form.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "device/operator_labels.h"
+#include "device/recorder.h"
+#include "peakbench/nn.h"
+#include "trace/anatomy.h"
+#include "trace/timeline.h"
+#include "worker/recipe_training.h"
+
+namespace peakbench::worker {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+using trace::Category;
+using trace::Phase;
+
+constexpr std::int64_t kWeight = 4 * 4 * 4, kHidden = 2 * 4 * 4, kScalar = 4;
+constexpr std::int64_t kLimit = 1 << 20;
+
+// loss = sum(relu(x W^T)); x: (2, 4), W: (4, 4), both fp32.
+class OneLayer final : public Model {
+ public:
+  OneLayer() {
+    linear_ = module_.register_module(
+        "linear", std::make_shared<nn::Linear>(4, 4, /*bias=*/false, at::kFloat));
+    linear_->weight.detach().fill_(1);
+  }
+  torch::nn::Module& module() override { return module_; }
+  Batch make_batch(const BatchShape&) override { return {at::ones({2, 4}), {}}; }
+  at::Tensor hidden_states(const Batch& batch) override {
+    ModuleScope scope(module_);
+    return linear_->forward(batch.input).relu();
+  }
+  at::Tensor loss(const at::Tensor& hidden, const Batch&) override { return hidden.sum(); }
+  DefaultUpdateRule default_update_rule() const override { return DefaultUpdateRule::kAdam; }
+  std::vector<NamedLinear> linears() override { return {}; }
+  std::size_t block_count() const override { return 0; }
+
+ private:
+  torch::nn::Module module_;
+  std::shared_ptr<nn::Linear> linear_;
+};
+
+class Momentum final : public UpdateRule {
+ public:
+  void update(const std::vector<at::Tensor>& parameters, KernelGrouping) override {
+    parameter_ = parameters.at(0);
+    if (!state.defined()) state = at::zeros({4, 4});
+    const at::Tensor scratch = at::zeros({8});
+    if (asks_for > 0) at::empty({asks_for}, at::kByte);
+    state.add_(parameter_.grad());
+    parameter_.sub_(state);
+  }
+  void visit_state(const StateVisitor& visit) const override {
+    if (state.defined()) visit(parameter_, "momentum", state);
+  }
+
+  at::Tensor state;
+  std::int64_t asks_for = 0;
+
+ private:
+  at::Tensor parameter_;
+};
+
+class AfterBackward : public Schedule {
+ public:
+  void after_backward(Training& training) override { training.update_all(); }
+};
+
+// Sharpness-aware minimization (Foret et al. 2020): the gradient at the perturbed weights.
+class TwoPasses final : public Schedule {
+ public:
+  explicit TwoPasses(OneLayer& model) : model_(model) {}
+  void after_backward(Training& training) override {
+    const Parameter& weight = training.parameters().at(0);
+    const Batch batch = model_.make_batch({});
+    at::Tensor perturbation;
+    {
+      at::NoGradGuard no_grad;
+      perturbation = weight.tensor.grad() * 0.05;
+      model_.hidden_states(batch);  // a look at the model, as for a line search, is no forward
+      weight.tensor.add_(perturbation);
+    }
+    weight.tensor.mutable_grad().reset();
+    torch::autograd::backward({model_.loss(model_.hidden_states(batch), batch)}, {});
+    {
+      at::NoGradGuard no_grad;
+      weight.tensor.sub_(perturbation);
+    }
+    training.update_all();
+  }
+
+ private:
+  OneLayer& model_;
+};
+
+// Keeps the state elsewhere between updates.
+class Offload final : public AroundUpdate {
+ public:
+  explicit Offload(Momentum& rule) : rule_(rule) {}
+  void before(const std::vector<at::Tensor>&) override { move(); }
+  void after(const std::vector<at::Tensor>&) override { move(); }
+
+ private:
+  void move() {
+    if (rule_.state.defined()) rule_.state = rule_.state.clone();
+  }
+  Momentum& rule_;
+};
+
+class TrainingTrace : public testing::Test {
+ protected:
+  TrainingTrace()
+      : recorder_(*new device::Recorder("cpu", "cpu", /*emulated=*/false)) {  // outlives tensors
+    set_observer(&recorder_);
+    device::trace_cpu_allocator(recorder_, kLimit);
+    device::install_operator_labels(recorder_);
+    model_ = std::make_unique<OneLayer>();
+    rule_ = std::make_shared<Momentum>();
+    recipe_.update_rule = rule_;
+    recipe_.schedule = std::make_shared<AfterBackward>();
+  }
+
+  void build() {
+    training_ = std::make_unique<RecipeTraining>(*model_, recipe_);
+    batch_ = model_->make_batch({});
+    recorder_.name_modules(model_->module());
+    recorder_.name_storage(training_->parameters().at(0).tensor, StorageRole::kParameter,
+                           "linear.weight");
+    recorder_.name_storage(batch_.input, StorageRole::kInput, "input");
+  }
+  void step(std::int32_t number) {
+    training_->step(batch_, [&](Phase phase) { recorder_.set_phase(phase, number); });
+  }
+
+  // Bytes and category of what was allocated in the n-th stretch of this phase.
+  static std::vector<std::pair<std::int64_t, Category>> made_in(const trace::Trace& trace,
+                                                                Phase phase, std::size_t n) {
+    std::vector<trace::PhaseSpan> spans;
+    for (const auto& span : trace::phase_spans(trace))
+      if (span.phase == phase) spans.push_back(span);
+    std::vector<std::pair<std::int64_t, Category>> made;
+    for (const auto& life : trace::lifetimes(trace))
+      if (life.first >= spans.at(n).first && life.first < spans.at(n).last)
+        made.emplace_back(trace.events[life.first].requested_bytes, life.category);
+    return made;
+  }
+  static std::int64_t bytes_of(const trace::Trace& trace, Category category, std::int32_t step) {
+    std::int64_t bytes = 0;
+    for (const auto& life : trace::lifetimes(trace))
+      if (life.category == category && trace.events[life.first].step == step)
+        bytes += trace.events[life.first].requested_bytes;
+    return bytes;
+  }
+  static std::vector<Phase> phases_of(const trace::Trace& trace) {
+    std::vector<Phase> phases;
+    for (const auto& span : trace::phase_spans(trace)) phases.push_back(span.phase);
+    return phases;
+  }
+
+  device::Recorder& recorder_;
+  std::unique_ptr<OneLayer> model_;
+  std::shared_ptr<Momentum> rule_;
+  Recipe recipe_;
+  Batch batch_;
+  std::unique_ptr<RecipeTraining> training_;
+};
+
+TEST_F(TrainingTrace, ASecondForwardAndBackwardAreSeen) {
+  recipe_.schedule = std::make_shared<TwoPasses>(*model_);
+  build();
+  step(0);
+  const auto trace = recorder_.take();
+  EXPECT_THAT(phases_of(trace),
+              ElementsAre(Phase::kBuild, Phase::kForward, Phase::kBackward, Phase::kOptimizerStep,
+                          Phase::kForward, Phase::kBackward, Phase::kOptimizerStep));
+  const std::pair product(kHidden, Category::kTemporary), relu(kHidden, Category::kActivation),
+      scalar(kScalar, Category::kActivation);
+  EXPECT_THAT(made_in(trace, Phase::kForward, 0), UnorderedElementsAre(product, relu, scalar));
+  // Of the second pass also the one that backward starts from, which is made before its first node.
+  EXPECT_THAT(made_in(trace, Phase::kForward, 1),
+              UnorderedElementsAre(product, relu, scalar, scalar));
+  EXPECT_EQ(bytes_of(trace, Category::kGradient, 0), 2 * kWeight);
+  // Both passes, nothing of the update: the weight, the input, the batch of the second pass, the
+  // perturbation, and where the second forward has its most, its two hidden states.
+  const auto memory = trace::summarise(trace);
+  EXPECT_EQ(memory.phases.at("forward").peak_requested_bytes,
+            2 * kWeight + 2 * kHidden + 2 * kHidden + kScalar);
+  EXPECT_THAT(made_in(trace, Phase::kOptimizerStep, 1),
+              UnorderedElementsAre(Pair(kWeight, Category::kOptimizerState),
+                                   Pair(8 * 4, Category::kTemporary)));
+}
+
+TEST_F(TrainingTrace, StateThatMovesInsideAnUpdateKeepsItsName) {
+  recipe_.around_update.push_back(std::make_shared<Offload>(*rule_));
+  build();
+  step(0);
+  step(1);
+  const auto trace = recorder_.take();
+  EXPECT_EQ(bytes_of(trace, Category::kOptimizerState, 0), 2 * kWeight) << "made, and moved away";
+  EXPECT_EQ(bytes_of(trace, Category::kOptimizerState, 1), 2 * kWeight) << "moved in and out";
+  for (const auto& name : trace.names) {
+    if (name.role != trace::Role::kOptimizerState) continue;
+    EXPECT_EQ(name.name, "linear.weight.momentum");
+  }
+}
+
+TEST_F(TrainingTrace, AnAllocationIsNamedOnce) {
+  build();
+  for (int i = 0; i < 3; ++i) step(i);
+  const auto trace = recorder_.take();
+  std::map<trace::Role, int> names;
+  for (const auto& name : trace.names) ++names[name.role];
+  EXPECT_EQ(names[trace::Role::kOptimizerState], 1) << "it lives as long as training";
+  EXPECT_EQ(names[trace::Role::kGradient], 3) << "one a step";
+}
+
+TEST_F(TrainingTrace, OutOfMemoryEndsTheTraceAndStateKeepsItsName) {
+  rule_->asks_for = 2 * kLimit;
+  build();
+  EXPECT_THROW(step(0), c10::OutOfMemoryError);
+  training_->name_state();
+  const at::Tensor later = at::ones({100});
+  recorder_.name_storage(later, StorageRole::kInput, "later");
+  recorder_.end_at_out_of_memory();
+  const auto trace = recorder_.take();
+  EXPECT_EQ(trace.events.back().kind, trace::EventKind::kOutOfMemory);
+  EXPECT_EQ(trace.events.back().requested_bytes, 2 * kLimit);
+  std::vector<std::pair<std::int64_t, Category>> alive;
+  for (const auto& life : trace::lifetimes(trace))
+    if (life.last == trace.events.size())
+      alive.emplace_back(trace.events[life.first].requested_bytes, life.category);
+  EXPECT_THAT(alive,
+              UnorderedElementsAre(
+                  Pair(kWeight, Category::kParameter), Pair(kHidden, Category::kInput),
+                  Pair(kScalar, Category::kActivation),  // the loss
+                  Pair(kWeight, Category::kGradient), Pair(kWeight, Category::kOptimizerState),
+                  Pair(8 * 4, Category::kTemporary)));  // freed by unwinding
+}
+
+// It was caught there, and the case goes on.
+TEST_F(TrainingTrace, OutOfMemoryInAnEarlierStepCutsNothing) {
+  build();
+  recorder_.set_phase(Phase::kForward, 0);
+  EXPECT_THROW(at::empty({2 * kLimit}, at::kByte), c10::OutOfMemoryError);
+  recorder_.set_phase(Phase::kForward, 1);
+  const at::Tensor later = at::empty({100});
+  recorder_.end_at_out_of_memory();
+  const auto trace = recorder_.take();
+  EXPECT_EQ(trace.events.back().kind, trace::EventKind::kAlloc);
+}
+
+}  // namespace
+}  // namespace peakbench::worker
