@@ -137,8 +137,8 @@ class Rules(unittest.TestCase):
         self.expect(rule, "x = true;", "x = false;")
         self.expect(rule, "x = a.b0;")
         self.assertEqual(
-            [one_more(number) for number in ("7", "1'000'000", "0x0FU", "0.5", "1e-9", "9ULL", "2.F")],
-            ["8", "1000001", "0x10U", "1.5", "1.000000001", "10ULL", "3.0F"],
+            [one_more(number) for number in ("7", "1'000'000", "0x0FU", "0600", "0.5", "1e-9", "9ULL", "2.F")],
+            ["8", "1000001", "0x10U", "0601", "1.5", "1.000000001", "10ULL", "3.0F"],
         )
 
     def test_what_is_no_code_stays(self):

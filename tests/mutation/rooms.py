@@ -18,8 +18,10 @@ def _tests_of(*programs):
     return Stage(programs, programs=programs)
 
 
-# What the tests of a real worker need is most of what there is: programs, plugins, models, strategies planted for them.
-_WORKER = ("all",)
+# The worker on strategies planted for it; the plugins and models beside it are built before the first fault.
+_WORKER = Stage(("worker_test", "peakbench-worker", "planted_strategies"), select=("-L", "^worker$"))
+# What the tests of a whole case need is most of what there is.
+_WHOLE = ("all",)
 # What is recorded under LibTorch's own operators.
 _TESTS_OF_DEVICE = Stage(("recorder_test", "training_trace_test"), select=("-L", "^device$"))
 _E2E = ("peakbench", "fake_models", "fake_strategies")
@@ -64,19 +66,20 @@ ROOMS = (
     Room(
         "harness/worker",
         (
-            Stage(_WORKER, select=("-L", "^worker$")),
-            Stage(_WORKER, select=("-L", "^plugin$")),
-            Stage(_WORKER, select=("-R", r"^e2e\.gate$")),
-            Stage(_WORKER, select=("-R", r"^parity\.strategies\.")),
+            _tests_of("worker_test"),
+            _WORKER,
+            Stage(_WHOLE, select=("-L", "^plugin$")),
+            Stage(_WHOLE, select=("-R", r"^e2e\.gate$")),
+            Stage(_WHOLE, select=("-R", r"^parity\.strategies\.")),
         ),
     ),
     Room(
         "harness/device",
         (
             _TESTS_OF_DEVICE,
-            Stage(_WORKER, select=("-L", "^worker$")),
-            Stage(_WORKER, select=("-R", r"^e2e\.gate$")),
-            Stage(_WORKER, select=("-L", "^emulated$")),
+            _WORKER,
+            Stage(_WHOLE, select=("-R", r"^e2e\.gate$")),
+            Stage(_WHOLE, select=("-L", "^emulated$")),
         ),
         recursive=True,
     ),

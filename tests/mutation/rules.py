@@ -320,6 +320,8 @@ def one_more(number):
         return f"{prefix}{int(digits.replace(chr(39), ''), 16) + 1:X}{suffix}"
     digits, suffix = re.fullmatch(r"(.*?)([uUlLzZfF]*)", number).groups()
     digits = digits.replace("'", "")
+    if re.fullmatch("0[0-7]+", digits):
+        return f"0{int(digits, 8) + 1:o}{suffix}"
     if digits.isdigit():
         return f"{int(digits) + 1}{suffix}"
     return f"{float(digits) + 1!r}{suffix}"

@@ -5,6 +5,7 @@
 #include "result/errors.h"
 #include "support/fake_trace.h"
 #include "trace/anatomy.h"
+#include "trace/explain.h"
 #include "trace/ledger.h"
 #include "trace/waterfall.h"
 
@@ -98,6 +99,23 @@ TEST(Bounds, BetweenStepsNothingCounts) {
   EXPECT_EQ(memory.peak_requested_bytes, 15);
   EXPECT_FALSE(memory.phases.contains("build")) << "nothing was built before the first step";
   EXPECT_EQ(memory.steps, 2);
+}
+
+// The last event of all is of its phase too.
+TEST(Bounds, WhatIsFreedLastOfAllWasATemporary) {
+  FakeTrace fake;
+  fake.forward(0);
+  fake.free(fake.alloc(100));
+  EXPECT_EQ(lifetimes(fake.trace())[0].category, Category::kTemporary);
+}
+
+TEST(Anatomy, APhaseBeginsWithTheLevelItFinds) {
+  FakeTrace fake;
+  fake.forward(0);
+  const auto hidden = fake.alloc(100);
+  fake.backward(0).free(hidden).alloc(10);
+  const auto found = anatomy(fake.trace(), lifetimes(fake.trace()));
+  EXPECT_EQ(found.phases[static_cast<std::size_t>(Phase::kBackward)]->allocated_bytes, 100);
 }
 
 TEST(Ledger, SlackIsWhatABlockHasBeyondWhatWasAsked) {

@@ -1,0 +1,49 @@
+// One case with a runner that starts nothing.
+#include <gtest/gtest.h>
+
+#include "launch/case.h"
+#include "support/fake_plan.h"
+#include "support/scratch.h"
+
+namespace peakbench::launch {
+namespace {
+
+using namespace peakbench::testing;
+using result::Status;
+
+// What a card that is large enough needs, after the card asked for ran out of memory.
+std::optional<std::int64_t> needed_bytes(std::optional<std::int64_t> reserved) {
+  const ScratchFolder scratch;
+  const auto planned = planned_case("m", "baseline", "emulated:h100-80gb");
+  const auto request = plan_of({}).request;
+  FakeRunner runner;
+  runner.answer = [&](const WorkerOrder& order) {
+    WorkerReport report;
+    if (runner.orders.size() == 1) {
+      report.result.status = Status::kOutOfMemory;
+      report.result.out_of_memory = result::OutOfMemory{};
+    } else {
+      EXPECT_TRUE(order.job.trace_path.empty()) << "the trace of the failure stays";
+      report.result.memory = memory_of(3000);
+      report.result.memory->peak_reserved_bytes = reserved;
+    }
+    return report;
+  };
+  CaseOrder order;
+  order.planned = &planned;
+  order.request = &request;
+  order.run_directory = scratch / "run";
+  const auto end =
+      run_case(order, runner, {[](result::JobMode, const result::Progress&) {}, [] {}});
+  EXPECT_EQ(runner.orders.size(), 2U);
+  EXPECT_EQ(end.result.status, Status::kOutOfMemory);
+  return end.result.out_of_memory->needed_bytes;
+}
+
+TEST(OutOfMemory, OnAnEmulatedCardSaysWhatIsNeeded) {
+  EXPECT_EQ(needed_bytes(4096), 4096) << "reserved, where it is known: that has to fit";
+  EXPECT_EQ(needed_bytes(std::nullopt), 3000);
+}
+
+}  // namespace
+}  // namespace peakbench::launch
