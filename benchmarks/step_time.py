@@ -46,7 +46,7 @@ def our_steps(args, model, strategy):
     with tempfile.TemporaryDirectory() as folder:
         command = [args.peakbench, "run", "--model", model, "--strategy", strategy, *MODELS[model][2], "--batch", args.batch]
         command += ["--device", "cpu", "--dtype", args.dtype, "--threads", args.threads, "--steps", args.steps]
-        run([*command, "--warmup", args.warmup, "--no-report", "--out", f"{folder}/run"])
+        run([*command, "--warmup", args.warmup, "--repetitions", "1", "--no-report", "--out", f"{folder}/run"])
         case = json.loads(pathlib.Path(folder, "run/run.json").read_text())["cases"][0]
     if not case.get("throughput"):
         sys.exit(f"{case['id']}: {case['status']}: {case.get('reason') or case.get('throughput_reason')}")

@@ -25,7 +25,7 @@ BEGINNINGS = "SELECT step, min(time_ns), count(*) FROM events WHERE step >= 0 GR
 def one_round(args):
     with tempfile.TemporaryDirectory() as folder:
         command = [args.peakbench, "run", "--model", args.model, "--strategy", args.strategy, "--device", "cpu", "--steps", args.steps]
-        command += ["--no-report", "--quiet", "--out", f"{folder}/run"]
+        command += ["--repetitions", "1", "--no-report", "--quiet", "--out", f"{folder}/run"]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
         if done.returncode:
             sys.exit(done.stdout + done.stderr)

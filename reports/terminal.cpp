@@ -11,6 +11,9 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* kNoise = "~";
+constexpr const char* kNoInterval = "?";
+
 struct Column {
   std::string heading;
   int importance;  // 0 stays longest
@@ -33,9 +36,13 @@ std::string delta(const json& row) {
   return percent.empty() ? "" : percent + "%";
 }
 
+// A figure only where it is told from noise.
 std::string step_delta(const json& row) {
-  const std::string percent = text(row, "step_percent");
-  return percent.empty() ? "" : percent + "%";
+  const json& time = row["time"];
+  if (!time.is_object()) return "";
+  if (!text(time, "no_interval").empty()) return kNoInterval;
+  const std::string figure = time["noise"] ? kNoise : text(time, "percent") + "%";
+  return figure + " ±" + text(time, "half_width");
 }
 
 std::vector<Column> columns_of(const json& group) {
@@ -103,6 +110,39 @@ std::string without_trailing_spaces(std::string line) {
   return line + "\n";
 }
 
+// Between words, what goes on two columns further in.
+std::string wrapped(const std::string& words, int width) {
+  std::string out, line;
+  for (std::size_t begin = 0; begin < words.size();) {
+    const auto end = std::min(words.find(' ', begin), words.size());
+    const auto word = words.substr(begin, end - begin);
+    begin = end + 1;
+    if (!line.empty() && display_width(line + " " + word) > width) {
+      out += line + "\n";
+      line = "  " + word;
+    } else {
+      line += (line.empty() ? "" : " ") + word;
+    }
+  }
+  return out + line + "\n";
+}
+
+// What the table's signs mean, and a machine that was busy.
+std::string timing_notes(const json& group, int width) {
+  std::string out;
+  if (group["has_noise"])
+    out += wrapped("~ not distinguishable from noise: the interval, ± so many %, holds 0.", width);
+  if (group["lacks_intervals"])
+    out += wrapped("? no interval, so noise may be as large: --repetitions 3 or more gives one.",
+                   width);
+  if (const json& busy = group["busy"]; busy.is_object())
+    out += wrapped("The machine was busy: other processes used up to " + text(busy, "most") +
+                       " of " + text(busy, "cores") + " cores while timing (" +
+                       text(busy, "count") + " of " + text(busy, "timings") + " timings).",
+                   width);
+  return out;
+}
+
 std::string table(const json& group, int width) {
   const json& rows = group["rows"];
   std::vector<Column> columns = columns_of(group);
@@ -126,7 +166,7 @@ std::string table(const json& group, int width) {
     }
     out += without_trailing_spaces(line);
   }
-  return out;
+  return out + timing_notes(group, width);
 }
 
 }  // namespace

@@ -53,12 +53,6 @@ std::string against(double ours, double reference) {
   return reference == 0 ? "" : signed_percent(ours / reference - 1);
 }
 
-std::string step_against_reference(const CaseResult& result, const Group& group) {
-  if (!result.throughput || !group.reference || !group.reference->throughput) return "";
-  return against(static_cast<double>(result.throughput->step_ns.median),
-                 static_cast<double>(group.reference->throughput->step_ns.median));
-}
-
 template <typename Figure>
 const CaseResult* least(const Group& group, Figure figure) {
   const CaseResult* best = nullptr;
@@ -102,17 +96,10 @@ json lowest_view(const CaseResult* lowest, const Group& group) {
   if (!is_reference && group.reference && group.reference->memory) {
     view["percent"] =
         against(static_cast<double>(bytes), static_cast<double>(*peak_of(*group.reference)));
-    view["step_percent"] = step_against_reference(*lowest, group);
+    view["time"] = time_view(*lowest, group);
+    if (view["time"].is_object()) view["step_percent"] = view["time"]["percent"];
   }
   return view;
-}
-
-json fastest_view(const CaseResult* fastest, const Group& group) {
-  if (!fastest) return false;
-  return {{"strategy", printable(stack_text(fastest->spec))},
-          {"step_ms", milliseconds(*step_of(*fastest))},
-          {"is_reference", fastest == group.reference},
-          {"percent", fastest == group.reference ? "" : step_against_reference(*fastest, group)}};
 }
 
 json rows_view(const Group& group, std::size_t index, const Anatomies& anatomies,
@@ -196,6 +183,7 @@ json group_view(const Group& group, std::size_t index, bool several_runs,
   if (view["has_bars"].get<bool>()) view["peak_picture"] = "peak-" + stem + ".svg";
   if (view["has_timelines"].get<bool>()) view["timeline_picture"] = "timeline-" + stem + ".svg";
   if (view["pareto"].is_object()) view["pareto_picture"] = "pareto-" + stem + ".svg";
+  view.update(timing_view(group, rows));
   view["shares"] = shares_view(group);
   view["has_shares"] = !view["shares"].empty();
   view["rows"] = std::move(rows);

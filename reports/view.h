@@ -42,6 +42,12 @@ nlohmann::json bytes_view(std::int64_t bytes);
 nlohmann::json delta_view(std::int64_t ours, std::int64_t reference);
 // What each part of the group's stacks saves alone, and what the stack loses without it.
 nlohmann::json shares_view(const Group& group);
+// The step time against the reference's; false where there is nothing to compare.
+nlohmann::json time_view(const result::CaseResult& result, const Group& group);
+void add_throughput(const result::CaseResult& result, const Group& group, nlohmann::json& row);
+nlohmann::json fastest_view(const result::CaseResult* fastest, const Group& group);
+// What a table says of its times: rounds, doubtful differences, a busy machine.
+nlohmann::json timing_view(const Group& group, const nlohmann::json& rows);
 nlohmann::json pareto_view(const Group& group);  // false with fewer than two points
 nlohmann::json ticks_view(double low, double high,
                           int about);  // round values between, placed 0 to 1

@@ -45,7 +45,7 @@ std::vector<Point> points_of(const Group& group, bool tokens) {
   std::vector<Point> points;
   for (std::size_t i = 0; i < group.cases.size(); ++i) {
     const result::CaseResult& result = *group.cases[i];
-    if (!result.memory || !result.throughput) continue;
+    if (result.status != result::Status::kOk || !result.memory || !result.throughput) continue;
     const std::int64_t bytes = result.memory->peak_allocated_bytes;
     points.push_back(
         {i, rate_of_case(*result.throughput, tokens), static_cast<double>(bytes) / kGiB, bytes});

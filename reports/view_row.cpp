@@ -102,27 +102,6 @@ void add_memory(const CaseResult& result, const Group& group, json& row) {
   }
 }
 
-void add_throughput(const CaseResult& result, const Group& group, json& row) {
-  const result::Throughput& throughput = *result.throughput;
-  row["step_ms"] = milliseconds(throughput.step_ns.median);
-  row["step_min_ms"] = milliseconds(throughput.step_ns.min);
-  row["step_p90_ms"] = milliseconds(throughput.step_ns.p90);
-  row["step_count"] = grouped(throughput.step_ns.count);
-  row["samples_per_second"] = decimal(throughput.samples_per_second, 4);
-  if (throughput.tokens_per_second)
-    row["tokens_per_second"] = decimal(*throughput.tokens_per_second, 4);
-  row["clock"] = printable(spaced(throughput.clock));
-  if (throughput.threads > 0) row["threads"] = grouped(throughput.threads);
-  const bool is_reference = group.reference == &result;
-  if (is_reference || !group.reference || !group.reference->throughput) return;
-  const auto reference = static_cast<double>(group.reference->throughput->step_ns.median);
-  if (reference <= 0) return;
-  const double change = static_cast<double>(throughput.step_ns.median) / reference - 1;
-  row["step_percent"] = signed_percent(change);
-  row["slower"] = change >= 0.0005;
-  row["faster"] = change <= -0.0005;
-}
-
 json equivalence_view(const result::Equivalence& equivalence) {
   const auto is = [&](const char* verdict) { return equivalence.verdict == verdict; };
   const auto text = [](std::optional<double> value) {
@@ -276,7 +255,7 @@ nlohmann::json row_view(const CaseResult& result, const Group& group, Sources& s
            {"throughput_reason", printable(result.throughput_reason)},
            {"settings", facts_view(result.settings)}};
   if (result.memory) add_memory(result, group, row);
-  if (result.throughput) add_throughput(result, group, row);
+  add_throughput(result, group, row);
   if (result.equivalence && &result != group.reference)
     row["equivalence"] = equivalence_view(*result.equivalence);
   if (result.out_of_memory) {

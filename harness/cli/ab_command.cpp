@@ -171,7 +171,7 @@ class AbCommand {
     bool some = false, worse = false;
     for (const auto& one : found_.cases) {
       some = some || !one.pairs.empty();
-      worse = worse || one.verdict.verdict == compare::Verdict::kWorse;
+      worse = worse || one.verdict.verdict == statistics::Verdict::kWorse;
     }
     if (!some) return kEveryCaseFailed;
     return worse && arguments_.gate ? kRegression : kDone;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "cli/rows.h"
@@ -31,6 +32,16 @@ std::string phase_words(const Activity& activity) {
   return in_step ? fmt::format("step {}/{} {}", at.step + 1, at.steps, words) : words;
 }
 
+std::string worker_words(const launch::Turn& turn) {
+  if (turn.mode == result::JobMode::kMemory) return "memory worker";
+  return fmt::format("timing, round {} of {}", turn.round + 1, turn.rounds);
+}
+
+std::string workers_left(const launch::Turn& turn) {
+  const auto left = turn.memory_workers + turn.throughput_workers;
+  return fmt::format("{} worker{} left", left, left == 1 ? "" : "s");
+}
+
 // The parts of the second line, each with its weight: the lightest go first when the window is
 // narrow.
 struct Part {
@@ -39,13 +50,14 @@ struct Part {
 };
 
 std::vector<Part> parts_of(const Activity& activity) {
+  const bool timing = activity.turn.mode == result::JobMode::kThroughput;
   std::vector<Part> parts;
-  parts.push_back(
-      {1, activity.mode == result::JobMode::kMemory ? "memory worker" : "throughput worker"});
-  parts.push_back({5, phase_words(activity)});
+  parts.push_back({timing ? 5 : 1, worker_words(activity.turn)});
+  parts.push_back({6, phase_words(activity)});
   parts.push_back({4, duration(activity.elapsed_s)});
   if (activity.remaining_s >= 0)
     parts.push_back({3, fmt::format("about {} left", duration(activity.remaining_s))});
+  parts.push_back({0, workers_left(activity.turn)});
   if (activity.progress.peak_bytes > 0)
     parts.push_back(
         {2, fmt::format("{} GiB, peak {} GiB", reports::gib(activity.progress.allocated_bytes),
@@ -59,6 +71,23 @@ std::string joined(const std::vector<Part>& parts) {
   return text;
 }
 
+// How long workers of a kind take, from those that ran.
+class MeanTime {
+ public:
+  void add(Time from, Time to) {
+    sum_ += to - from;
+    ++count_;
+  }
+  bool known() const { return count_ > 0; }
+  double of(std::size_t workers) const {
+    return std::chrono::duration<double>(sum_).count() * static_cast<double>(workers) / count_;
+  }
+
+ private:
+  Time::duration sum_{};
+  double count_ = 0;
+};
+
 // What both ways of showing share: counting, timing, estimating.
 class Progress : public launch::Observer {
  public:
@@ -67,29 +96,26 @@ class Progress : public launch::Observer {
 
   void run_started(std::size_t to_run, std::size_t kept) override {
     activity_.count = to_run;
-    run_start_ = clock_();
     if (kept > 0) err_ << fmt::format("{} cases are kept, {} to run\n", kept, to_run) << std::flush;
   }
-  void case_started(std::size_t place, const plan::PlannedCase& planned) override {
-    activity_.place = place;
-    activity_.case_id = planned.spec.id;
+  void worker_started(const launch::Turn& turn) override {
+    activity_.turn = turn;
     activity_.progress = {};
-    activity_.mode = result::JobMode::kMemory;
-    case_start_ = clock_();
+    worker_start_ = clock_();
   }
-  void case_progress(result::JobMode mode, const result::Progress& progress) override {
-    activity_.mode = mode;
-    activity_.progress = progress;
+  void worker_progress(const result::Progress& progress) override { activity_.progress = progress; }
+  void worker_ended() override {
+    const bool memory = activity_.turn.mode == result::JobMode::kMemory;
+    (memory ? memory_ : throughput_).add(worker_start_, clock_());
   }
   void case_ended(std::size_t place, const result::CaseResult& result) override {
     out_ << case_row(place, activity_.count, result) << std::flush;
-    if (result.wall_ns > 0) ++measured_;
   }
 
  protected:
   const Activity& activity() {
     const auto now = clock_();
-    activity_.elapsed_s = seconds(case_start_, now);
+    activity_.elapsed_s = seconds(worker_start_, now);
     activity_.remaining_s = remaining(now);
     return activity_;
   }
@@ -97,20 +123,22 @@ class Progress : public launch::Observer {
   std::ostream& err() { return err_; }
 
  private:
-  // From the mean of the cases that ran, less what the one at work has had.
+  // Workers of a kind that has not run yet are taken to be as quick as the other.
   std::int64_t remaining(Time now) const {
-    if (measured_ == 0) return -1;
-    const auto mean = seconds(run_start_, case_start_) / static_cast<std::int64_t>(measured_);
-    const auto left = static_cast<std::int64_t>(activity_.count - activity_.place) * mean;
-    return std::max<std::int64_t>(left - seconds(case_start_, now), 0);
+    if (!memory_.known() && !throughput_.known()) return -1;
+    const auto& memory = memory_.known() ? memory_ : throughput_;
+    const auto& throughput = throughput_.known() ? throughput_ : memory_;
+    const auto& turn = activity_.turn;
+    const double left = memory.of(turn.memory_workers) + throughput.of(turn.throughput_workers);
+    return std::max<std::int64_t>(std::llround(left) - seconds(worker_start_, now), 0);
   }
 
   std::ostream& out_;
   std::ostream& err_;
   Clock clock_;
   Activity activity_;
-  Time run_start_, case_start_;
-  std::size_t measured_ = 0;
+  Time worker_start_;
+  MeanTime memory_, throughput_;
 };
 
 class LiveProgress : public Progress {
@@ -119,9 +147,9 @@ class LiveProgress : public Progress {
       : Progress(out, err, std::move(clock)), screen_(std::move(screen)) {}
   ~LiveProgress() override { erase(); }
 
-  void case_started(std::size_t place, const plan::PlannedCase& planned) override {
-    Progress::case_started(place, planned);
-    if (!planned.decided) draw();
+  void worker_started(const launch::Turn& turn) override {
+    Progress::worker_started(turn);
+    draw();
   }
   void tick() override {
     if (now() - drawn_at_ >= kRedraw) draw();
@@ -159,34 +187,43 @@ class PlainProgress : public Progress {
  public:
   using Progress::Progress;
 
-  void case_started(std::size_t place, const plan::PlannedCase& planned) override {
-    Progress::case_started(place, planned);
-    if (!planned.decided) say("");
+  void worker_started(const launch::Turn& turn) override {
+    Progress::worker_started(turn);
+    if (turn.mode == result::JobMode::kMemory)
+      say(named());
+    else if (turn.round != round_)
+      say(fmt::format("timing, round {} of {}: {} in turn, {}", turn.round + 1, turn.rounds,
+                      turn.group_size == 1 ? "1 case" : fmt::format("{} cases", turn.group_size),
+                      workers_left(turn)));
+    round_ = turn.mode == result::JobMode::kMemory ? -1 : turn.round;
   }
-  void case_progress(result::JobMode mode, const result::Progress& progress) override {
-    Progress::case_progress(mode, progress);
+  void worker_progress(const result::Progress& progress) override {
+    Progress::worker_progress(progress);
     tick();
   }
   void tick() override {
-    if (now() - said_at_ >= kHeartbeat) say(", " + joined(parts_of(activity())));
+    if (now() - said_at_ >= kHeartbeat) say(named() + ", " + joined(parts_of(activity())));
   }
 
  private:
-  void say(const std::string& more) {
-    err() << counter(activity().place, activity().count) << " " << activity().case_id << more
-          << "\n"
-          << std::flush;
+  std::string named() {
+    const auto& at = activity();
+    return counter(at.turn.place, at.count) + " " + at.turn.case_id;
+  }
+  void say(const std::string& line) {
+    err() << line << "\n" << std::flush;
     said_at_ = now();
   }
 
   Time said_at_;
+  std::int64_t round_ = -1;  // of the worker before
 };
 
 class NoProgress : public launch::Observer {
  public:
   void run_started(std::size_t, std::size_t) override {}
-  void case_started(std::size_t, const plan::PlannedCase&) override {}
-  void case_progress(result::JobMode, const result::Progress&) override {}
+  void worker_started(const launch::Turn&) override {}
+  void worker_progress(const result::Progress&) override {}
   void case_ended(std::size_t, const result::CaseResult&) override {}
 };
 
@@ -198,9 +235,10 @@ std::vector<std::string> status_lines(const Activity& activity, int width) {
   while (parts.size() > 1 && joined(parts).size() > room)
     parts.erase(std::min_element(parts.begin(), parts.end(),
                                  [](const Part& a, const Part& b) { return a.weight < b.weight; }));
-  const auto count = counter(activity.place, activity.count) + " ";
+  const auto count = counter(activity.turn.place, activity.count) + " ";
   const auto id_room = room > count.size() ? room - count.size() : 0;
-  return {(count + elided(activity.case_id, id_room)).substr(0, room), elided(joined(parts), room)};
+  return {(count + elided(activity.turn.case_id, id_room)).substr(0, room),
+          elided(joined(parts), room)};
 }
 
 std::unique_ptr<launch::Observer> make_progress(std::ostream& out, std::ostream& err,

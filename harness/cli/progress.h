@@ -19,13 +19,12 @@ std::unique_ptr<launch::Observer> make_progress(std::ostream& out, std::ostream&
                                                 const Screen& screen, bool quiet,
                                                 Clock clock = std::chrono::steady_clock::now);
 
-// What is known of the case at work.
+// What is known of the worker at work.
 struct Activity {
-  std::size_t place = 0, count = 0;
-  std::string case_id;
-  result::JobMode mode = result::JobMode::kMemory;
+  launch::Turn turn;
+  std::size_t count = 0;  // cases that run
   result::Progress progress;
-  std::int64_t elapsed_s = 0;     // of the case
+  std::int64_t elapsed_s = 0;     // of the worker
   std::int64_t remaining_s = -1;  // of the run, estimated; -1: not known yet
 };
 

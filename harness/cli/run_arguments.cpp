@@ -48,12 +48,15 @@ void add_case_options(CLI::App& command, RunArguments& arguments) {
 }
 
 void add_measuring_options(CLI::App& command, RunArguments& arguments) {
-  add_number<std::int64_t>(command, "--steps", arguments.steps, "Measured steps (default 3)", 1,
-                           kMany);
+  add_number<std::int64_t>(command, "--steps", arguments.steps,
+                           "Measured steps of each worker (default 3)", 1, kMany);
   add_number<std::int64_t>(command, "--warmup", arguments.warmup,
                            "Steps before timing starts (default 1)", 0, kMany);
-  add_number<std::int64_t>(command, "--repetitions", arguments.repetitions,
-                           "Throughput workers a case (default 1; 0: memory only)", 0, 1000);
+  add_number<std::int64_t>(
+      command, "--repetitions", arguments.repetitions,
+      "Rounds of timing: throughput workers a case (default 3; fewer: no interval; "
+      "0: memory only)",
+      0, 1000);
   add_number<std::int64_t>(command, "--timeout", arguments.timeout_s,
                            "Seconds that one worker process may take (default 3600)", 1, kMany);
   command

@@ -116,7 +116,7 @@ class RunCommand {
   void say_interrupted(const result::Run& run, const std::string& folder) {
     const auto count = plan_size(run);
     world_.err << fmt::format(
-        "Interrupted: {} of {} cases are done; what they measured is kept. The same command with "
+        "Interrupted: {} of {} cases are done; what was measured is kept. The same command with "
         "--out {} --resume continues.\n",
         count - run.pending.size(), count, folder);
   }

@@ -52,11 +52,6 @@ result::Job make_job(const CaseOrder& order, JobMode mode, const fs::path& folde
   return job;
 }
 
-Listener listening(const CaseListener& listener, JobMode mode) {
-  return {[&listener, mode](const result::Progress& at) { listener.progress(mode, at); },
-          listener.tick};
-}
-
 // What an earlier attempt left must not be taken for this one's.
 void remove_leftovers(const WorkerOrder& order) {
   fs::remove(order.log_path);
@@ -90,6 +85,7 @@ void take_memory(const CaseOrder& order, const WorkerReport& report, CaseResult&
   result.emulation = found.emulation;
   result.losses = found.losses;
   result.settings = found.settings;
+  result.environment = found.environment;
   result.equivalence = equivalence(order, found.equivalence);
   if (result.equivalence->verdict == "not_checked" && result.equivalence->reason.empty())
     result.equivalence->reason = "the case ended " + to_string(found.status);
@@ -104,14 +100,14 @@ void take_memory(const CaseOrder& order, const WorkerReport& report, CaseResult&
 }
 
 // An emulated card can be as large as the case asks for: run it again and see.
-void find_needed_bytes(const CaseOrder& order, Runner& runner, const CaseListener& listener,
+void find_needed_bytes(const CaseOrder& order, Runner& runner, const Listener& listener,
                        CaseResult& result) {
   if (result.status != Status::kOutOfMemory || !result.out_of_memory) return;
   if (!is_emulated(order.planned->spec.device)) return;
   auto worker = make_order(order, JobMode::kMemory);
   worker.environment = unlimited_environment_for(order.planned->spec.device);
   worker.job.trace_path.clear();  // the trace of the failure stays
-  const auto report = runner.run(worker, listening(listener, JobMode::kMemory));
+  const auto report = runner.run(worker, listener);
   result.wall_ns += report.wall_ns;
   if (const auto& memory = report.result.memory)
     result.out_of_memory->needed_bytes =
@@ -119,41 +115,23 @@ void find_needed_bytes(const CaseOrder& order, Runner& runner, const CaseListene
 }
 
 // A throughput worker that failed makes the case fail, but takes nothing from what the memory
-// worker measured.
-void take_failure(const WorkerReport& report, CaseResult& result) {
-  result.status = report.result.status;
-  result.reason = "in the throughput worker (memory was measured): " + report.result.reason;
-  result.throughput_reason = report.result.reason;
-  if (report.result.out_of_memory) result.out_of_memory = report.result.out_of_memory;
+// worker and earlier rounds measured.
+void take_failure(const WorkerReport& report, std::int64_t round, std::int64_t rounds,
+                  CaseResult& result) {
+  const auto& found = report.result;
+  const auto which = rounds > 1 ? fmt::format(" of round {} of {}", round + 1, rounds) : "";
+  result.status = found.status;
+  result.reason =
+      fmt::format("in the throughput worker{} (memory was measured): {}", which, found.reason);
+  result.throughput_reason = found.reason;
+  if (found.out_of_memory) result.out_of_memory = found.out_of_memory;
 }
 
-// False: interrupted.
-bool measure_throughput(const CaseOrder& order, Runner& runner, const CaseListener& listener,
-                        CaseResult& result) {
-  std::vector<result::Throughput> repetitions;
-  for (std::int64_t i = 0; i < order.request->repetitions; ++i) {
-    const auto report = runner.run(make_order(order, JobMode::kThroughput),
-                                   listening(listener, JobMode::kThroughput));
-    result.wall_ns += report.wall_ns;
-    if (report.interrupted) return false;
-    if (report.result.status != Status::kOk) {
-      take_failure(report, result);
-      return true;
-    }
-    if (!report.result.throughput) {
-      result.throughput_reason =
-          report.result.reason.empty() ? "the worker timed no step" : report.result.reason;
-      return true;
-    }
-    repetitions.push_back(*report.result.throughput);
-    // Beside what the memory worker ran with: how fast the card was set to run.
-    result.settings.insert(report.result.settings.begin(), report.result.settings.end());
-  }
-  if (repetitions.empty())
-    result.throughput_reason = "not asked for (--repetitions 0)";
-  else
-    result.throughput = combine(repetitions, result.spec);
-  return true;
+std::string why_not_timed(const CaseResult& result, const plan::Request& request) {
+  if (result.status != Status::kOk) return "the memory worker ended " + to_string(result.status);
+  if (is_emulated(result.spec.device)) return "an emulated card computes nothing: it has no times";
+  if (request.repetitions == 0) return "not asked for (--repetitions 0)";
+  return "interrupted before the throughput was measured";
 }
 
 }  // namespace
@@ -173,36 +151,49 @@ WorkerOrder make_order(const CaseOrder& order, JobMode mode) {
   return worker;
 }
 
-CaseEnd run_case(const CaseOrder& order, Runner& runner, const CaseListener& listener) {
-  CaseEnd end;
-  if (order.measured) {
-    end.result = *order.measured;
-    end.result.throughput_reason.clear();
-  } else {
-    end.result.spec = order.planned->spec;
-    end.result.added_for = order.planned->added_for;
-    const auto worker = make_order(order, JobMode::kMemory);
-    remove_leftovers(worker);
-    const auto report = runner.run(worker, listening(listener, JobMode::kMemory));
-    end.result.wall_ns = report.wall_ns;
-    end.environment = report.result.environment;
-    if (report.interrupted) {
-      end.interrupted = true;
-      end.worth_keeping = false;
-      return end;
-    }
-    take_memory(order, report, end.result);
-    find_needed_bytes(order, runner, listener, end.result);
+std::optional<CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
+                                         const Listener& listener) {
+  CaseResult result;
+  result.spec = order.planned->spec;
+  result.added_for = order.planned->added_for;
+  const auto worker = make_order(order, JobMode::kMemory);
+  remove_leftovers(worker);
+  const auto report = runner.run(worker, listener);
+  if (report.interrupted) return std::nullopt;
+  result.wall_ns = report.wall_ns;
+  take_memory(order, report, result);
+  find_needed_bytes(order, runner, listener, result);
+  result.throughput_reason = why_not_timed(result, *order.request);
+  return result;
+}
+
+bool is_to_be_timed(const CaseResult& result, const plan::Request& request) {
+  return result.status == Status::kOk && !is_emulated(result.spec.device) &&
+         request.repetitions > 0;
+}
+
+RoundEnd measure_round(const CaseOrder& order, RoundAt at, Runner& runner, const Listener& listener,
+                       CaseResult& result) {
+  const auto report = runner.run(make_order(order, JobMode::kThroughput), listener);
+  if (report.interrupted) return RoundEnd::kInterrupted;
+  result.wall_ns += report.wall_ns;
+  const auto& found = report.result;
+  if (found.status != Status::kOk) {
+    take_failure(report, at.round, order.request->repetitions, result);
+    return RoundEnd::kOver;
   }
-  if (end.result.status != Status::kOk) {
-    end.result.throughput_reason = "the memory worker ended " + to_string(end.result.status);
-  } else if (is_emulated(order.planned->spec.device)) {
-    end.result.throughput_reason = "an emulated card computes nothing: it has no times";
-  } else if (!measure_throughput(order, runner, listener, end.result)) {
-    end.interrupted = true;
-    end.result.throughput_reason = "interrupted before the throughput was measured";
+  if (!found.throughput) {
+    result.throughput_reason = found.reason.empty() ? "the worker timed no step" : found.reason;
+    return RoundEnd::kOver;
   }
-  return end;
+  add_round(result.throughput, *found.throughput,
+            {at.round, at.place, found.throughput->step_times_ns, report.other_busy_cores},
+            result.spec);
+  result.throughput_reason.clear();
+  // Beside what the memory worker ran with: how fast the card was set to run.
+  result.settings.insert(found.settings.begin(), found.settings.end());
+  result.environment.insert(found.environment.begin(), found.environment.end());
+  return RoundEnd::kTimed;
 }
 
 CaseResult decided_case(const plan::PlannedCase& planned) {

@@ -1,4 +1,5 @@
-// Runs one planned case: its memory worker, then its throughput workers, each a process of its own.
+// The workers of one planned case, each a process of its own: one for memory, then one for each
+// round of timing. When each runs is decided in session.cpp.
 #pragma once
 
 #include <optional>
@@ -23,27 +24,34 @@ struct CaseOrder {
   const plan::Request* request = nullptr;
   std::string run_directory;
   HandOver hand_over;
-  // What an interrupted run measured already: only the throughput is missing.
-  std::optional<result::CaseResult> measured;
-};
-
-struct CaseEnd {
-  result::CaseResult result;
-  bool interrupted = false;   // by Ctrl-C
-  bool worth_keeping = true;  // false: interrupted before anything was measured
-  nlohmann::json environment = nlohmann::json::object();  // what the worker says of where it ran
-};
-
-struct CaseListener {
-  // Which worker is at work, and its progress.
-  std::function<void(result::JobMode, const result::Progress&)> progress;
-  std::function<void()> tick;
 };
 
 // One worker's job, its log and its limits; makes the case's folder. Memory: as it is now.
 WorkerOrder make_order(const CaseOrder& order, result::JobMode mode);
 
-CaseEnd run_case(const CaseOrder& order, Runner& runner, const CaseListener& listener);
+// What the memory worker found; nullopt: interrupted before it had found anything. A case that is
+// to be timed yet says so in its `throughput_reason`, which holds should that never happen.
+std::optional<result::CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
+                                                 const Listener& listener);
+
+// True for a case whose rounds are to be measured: its memory worker ended ok, its device has a
+// clock, and throughput was asked for.
+bool is_to_be_timed(const result::CaseResult& result, const plan::Request& request);
+
+enum class RoundEnd {
+  kTimed,
+  kOver,         // the worker failed, and so did the case; or it timed no step
+  kInterrupted,  // by Ctrl-C; `result` is as it was
+};
+
+// Which round, and the case's place in it; both from 0.
+struct RoundAt {
+  std::int64_t round = 0, place = 0;
+};
+
+// One throughput worker: adds its round to `result`.
+RoundEnd measure_round(const CaseOrder& order, RoundAt at, Runner& runner, const Listener& listener,
+                       result::CaseResult& result);
 
 // The row of a case that was decided from manifests alone.
 result::CaseResult decided_case(const plan::PlannedCase& planned);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <tuple>
 
 #include "launch/device_environment.h"
 #include "launch/host.h"
@@ -41,23 +40,21 @@ double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); 
 
 }  // namespace
 
-std::vector<std::size_t> execution_order(const plan::Plan& plan) {
-  std::map<std::string, std::size_t> first;  // case of each group, and of those with one reference
-  std::vector<std::size_t> order;
+std::vector<std::vector<std::size_t>> execution_groups(const plan::Plan& plan) {
+  std::map<std::string, std::size_t> place;  // of each group
+  std::map<std::string, std::size_t> first;  // case with each reference
+  std::vector<std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
-    first.emplace(group_of(plan.cases[i].spec), i);
+    const auto [found, is_new] = place.emplace(group_of(plan.cases[i].spec), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[found->second].push_back(i);
     first.emplace(reference_id(plan.cases[i]), i);
-    order.push_back(i);
   }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const auto rank = [&](std::size_t i) {
-      const auto& planned = plan.cases[i];
-      return std::tuple(first.at(group_of(planned.spec)), first.at(reference_id(planned)),
-                        !is_reference(planned));
-    };
-    return rank(a) < rank(b);
-  });
-  return order;
+  const auto rank = [&](std::size_t i) {
+    return std::pair(first.at(reference_id(plan.cases[i])), !is_reference(plan.cases[i]));
+  };
+  for (auto& group : groups) std::ranges::stable_sort(group, {}, rank);
+  return groups;
 }
 
 HandOverBook::HandOverBook(const plan::Plan& plan, std::string run_directory,
@@ -139,11 +136,12 @@ HandOver HandOverBook::open(std::size_t index,
   return result;
 }
 
-void HandOverBook::close(std::size_t index, const std::set<std::size_t>& pending) const {
+void HandOverBook::close(std::size_t index,
+                         const std::vector<const result::CaseResult*>& ended) const {
   const auto reference = reference_[index];
   if (reference < 0) return;
-  for (const auto i : pending)
-    if (reference_[i] == reference && needs_reference(i)) return;
+  for (std::size_t i = 0; i < ended.size(); ++i)
+    if (ended[i] == nullptr && reference_[i] == reference && needs_reference(i)) return;
   std::error_code ignored;
   fs::remove(file_of(static_cast<std::size_t>(reference)), ignored);
 }

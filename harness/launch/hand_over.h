@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -19,19 +18,19 @@ using ParameterCount = std::function<std::int64_t(const std::string& model_id)>;
 
 // The indices of a plan's cases, grouped by what they have in common but the stack, in order of
 // appearance; in a group, each reference and at once those held against it: so at most one
-// reference's parameters lie on the disk.
-std::vector<std::size_t> execution_order(const plan::Plan& plan);
+// reference's parameters lie on the disk. The cases of a group are timed in turn.
+std::vector<std::vector<std::size_t>> execution_groups(const plan::Plan& plan);
 
 class HandOverBook {
  public:
   HandOverBook(const plan::Plan& plan, std::string run_directory, ParameterCount parameters);
 
-  // For a case about to run. `ended`: what is known of cases that have ended, by plan index; null:
-  // not yet.
+  // For a memory worker about to run. `ended`: what is known of cases whose memory worker has
+  // ended, by plan index; null: not yet.
   HandOver open(std::size_t index, const std::vector<const result::CaseResult*>& ended) const;
 
-  // After each case: deletes its reference's file if no case of `pending` (plan indices) needs it.
-  void close(std::size_t index, const std::set<std::size_t>& pending) const;
+  // After each memory worker: deletes its reference's file if no case without a result needs it.
+  void close(std::size_t index, const std::vector<const result::CaseResult*>& ended) const;
 
  private:
   bool needs_reference(std::size_t index) const;

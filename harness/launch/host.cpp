@@ -126,6 +126,11 @@ nlohmann::json host_environment() {
   environment["kernel"] = fmt::format("{} {} {}", name.sysname, name.release, name.machine);
   environment["cpu"] = value_in("/proc/cpuinfo", "model name", ':');
   environment["logical_cores"] = usable_cores();
+  // What decides how fast the processor runs; virtual machines often have none.
+  if (std::ifstream file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"); file) {
+    std::string governor;
+    if (file >> governor) environment["cpu_governor"] = governor;
+  }
   environment["memory_bytes"] = host_memory().total_bytes;
   // Every worker has this one: plugins and worker are held to it by their stamp.
   const auto stamp = manifest::own_stamp();

@@ -26,7 +26,8 @@ std::int64_t resident_limit(std::int64_t budget_bytes, const HostMemory& memory)
 std::int64_t free_disk_bytes(const std::string& folder);
 
 // `environment` of run.json, as far as it is known without torch: os, kernel, cpu, logical_cores,
-// memory_bytes, libtorch, libtorch_git_version, libtorch_cuda, peakbench (version), commit.
+// cpu_governor (where the system has one), memory_bytes, libtorch, libtorch_git_version,
+// libtorch_cuda, peakbench (version), commit.
 nlohmann::json host_environment();
 
 const char* peakbench_version();

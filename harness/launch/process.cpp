@@ -195,6 +195,11 @@ void wait_for_end(pid_t pid, Watch& watch, int pipe,
   if (open) lines.read_available(on_line);
 }
 
+std::int64_t nanoseconds(const timeval& time) {
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::int64_t>(time.tv_usec) * 1000;
+}
+
 std::optional<int> exec_error(int fd) {
   int problem = 0;
   ssize_t count = 0;
@@ -252,6 +257,7 @@ ProcessEnd run_process(const ProcessSpec& spec,
   end.stopped = watch.stopped();
   end.wall_ns = watch.wall_ns();
   end.peak_rss_bytes = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+  end.cpu_ns = nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime);
   if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
   if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
   return end;

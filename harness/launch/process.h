@@ -29,6 +29,7 @@ struct ProcessEnd {
   int exit_code = 0;
   int signal = 0;  // that ended it; 0: it exited
   std::int64_t peak_rss_bytes = 0;
+  std::int64_t cpu_ns = 0;  // user and system, its own children included
   std::int64_t wall_ns = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "launch/process.h"
@@ -25,7 +26,8 @@ struct WorkerReport {
   result::WorkerResult result;  // whatever happened: an outcome, and a reason where it is not ok
   std::int64_t peak_rss_bytes = 0;
   std::int64_t wall_ns = 0;
-  bool interrupted = false;  // ended by Ctrl-C; `result` says nothing then
+  std::optional<double> other_busy_cores;  // that other processes kept busy meanwhile
+  bool interrupted = false;                // ended by Ctrl-C; `result` says nothing then
 };
 
 // Who hears of a worker at work. `tick` comes every few milliseconds, progress or not.

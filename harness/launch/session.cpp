@@ -10,8 +10,11 @@
 #include <optional>
 #include <set>
 
+#include "launch/case.h"
+#include "launch/environment.h"
 #include "launch/host.h"
 #include "launch/interrupt.h"
+#include "launch/rounds.h"
 #include "launch/run_folder.h"
 #include "result/errors.h"
 
@@ -49,7 +52,9 @@ result::Run open_run(const plan::Plan& plan, const SessionOptions& options,
   return run;
 }
 
-// The state of a run in memory, by plan index; run.json is made from it after every case.
+using Group = std::vector<std::size_t>;  // plan indices
+
+// The state of a run in memory, by plan index; run.json is made from it after every worker.
 class Session {
  public:
   Session(const plan::Plan& plan, const SessionOptions& options, Runner& runner, Observer& observer)
@@ -58,19 +63,18 @@ class Session {
         observer_(observer),
         folder_(options.directory),
         run_(open_run(plan, options, folder_)),
+        host_(host_environment()),
         book_(plan, folder_.path(), options.parameters),
         results_(plan.cases.size()) {
     take_over();
   }
 
   result::Run go() {
-    std::vector<std::size_t> order;
-    for (const auto index : execution_order(plan_))
-      if (pending_.count(index) > 0) order.push_back(index);
-    observer_.run_started(order.size(), plan_.cases.size() - order.size());
+    const auto groups = pending_groups();
+    observer_.run_started(place_of_.size(), plan_.cases.size() - place_of_.size());
     write("running");
-    for (std::size_t place = 0; place < order.size() && !interrupted(); ++place)
-      if (!run_one(place, order[place])) break;
+    for (const auto& group : groups)
+      if (!run_group(group)) break;
     write(pending_.empty() ? "complete" : "interrupted");
     return run_;
   }
@@ -91,43 +95,121 @@ class Session {
     run_.cases.clear();
   }
 
-  // False: interrupted.
-  bool run_one(std::size_t place, std::size_t index) {
-    const auto& planned = plan_.cases[index];
-    observer_.case_started(place, planned);
-    CaseEnd end;
-    if (planned.decided) {
-      end.result = decided_case(planned);
-    } else {
-      end = run_case(order_for(index), runner_, listener());
+  // In the order they run, and numbers their cases so.
+  std::vector<Group> pending_groups() {
+    std::vector<Group> groups;
+    for (auto group : execution_groups(plan_)) {
+      std::erase_if(group, [this](std::size_t index) { return pending_.count(index) == 0; });
+      for (const auto index : group) place_of_.emplace(index, place_of_.size());
+      if (!group.empty()) groups.push_back(std::move(group));
     }
-    if (end.worth_keeping) results_[index] = end.result;
-    if (!end.interrupted) pending_.erase(index);
-    for (const auto& [name, value] : end.environment.items()) run_.environment[name] = value;
-    book_.close(index, pending_);
-    write("running");
-    if (end.worth_keeping) observer_.case_ended(place, end.result);
-    return !end.interrupted;
+    return groups;
   }
 
-  CaseListener listener() {
-    return {[this](result::JobMode mode, const result::Progress& at) {
-              observer_.case_progress(mode, at);
-            },
+  // False: interrupted.
+  bool run_group(const Group& group) {
+    bool whole = true;
+    for (const auto index : group)
+      if (whole && !results_[index]) whole = run_memory(index);
+    const auto timed = to_be_timed(group);
+    for (std::int64_t round = 0; whole && round < plan_.request.repetitions; ++round)
+      whole = run_round(timed, round);
+    for (const auto index : timed)
+      if (results_[index]->status == result::Status::kOk) end(index);
+    return whole;
+  }
+
+  Group to_be_timed(Group group) const {
+    std::erase_if(group, [this](std::size_t index) {
+      return !results_[index] || !is_to_be_timed(*results_[index], plan_.request);
+    });
+    return group;
+  }
+
+  bool run_memory(std::size_t index) {
+    const auto& planned = plan_.cases[index];
+    if (planned.decided) {
+      results_[index] = decided_case(planned);
+    } else {
+      if (interrupted()) return false;
+      observer_.worker_started(turn(index, result::JobMode::kMemory));
+      auto order = order_for(index);
+      order.hand_over = book_.open(index, ended());
+      auto found = measure_memory(order, runner_, listener());
+      observer_.worker_ended();
+      if (!found) return false;
+      results_[index] = std::move(found);
+    }
+    book_.close(index, ended());
+    const bool over = !is_to_be_timed(*results_[index], plan_.request);
+    if (over) pending_.erase(index);
+    write("running");
+    if (over) end(index);
+    return true;
+  }
+
+  bool run_round(const Group& timed, std::int64_t round) {
+    const auto order = round_order(timed.size(), round);
+    for (std::size_t place = 0; place < order.size(); ++place) {
+      const auto index = timed[order[place]];
+      const auto missing = missing_rounds(*results_[index], plan_.request.repetitions);
+      if (pending_.count(index) == 0 || std::ranges::find(missing, round) == missing.end())
+        continue;
+      if (interrupted()) return false;
+      auto at = turn(index, result::JobMode::kThroughput);
+      at.round = round;
+      at.group_size = timed.size();
+      observer_.worker_started(at);
+      const auto end = measure_round(order_for(index), {round, static_cast<std::int64_t>(place)},
+                                     runner_, listener(), *results_[index]);
+      observer_.worker_ended();
+      if (end == RoundEnd::kInterrupted) return false;
+      if (end == RoundEnd::kOver || missing.size() == 1) pending_.erase(index);
+      write("running");
+      if (results_[index]->status != result::Status::kOk) this->end(index);
+    }
+    return true;
+  }
+
+  void end(std::size_t index) { observer_.case_ended(place_of_.at(index), *results_[index]); }
+
+  Listener listener() {
+    return {[this](const result::Progress& at) { observer_.worker_progress(at); },
             [this] { observer_.tick(); }};
   }
 
   CaseOrder order_for(std::size_t index) const {
-    std::vector<const result::CaseResult*> ended;
-    for (std::size_t i = 0; i < results_.size(); ++i)
-      ended.push_back(results_[i] && pending_.count(i) == 0 ? &*results_[i] : nullptr);
     CaseOrder order;
     order.planned = &plan_.cases[index];
     order.request = &plan_.request;
     order.run_directory = folder_.path();
-    order.hand_over = book_.open(index, ended);
-    order.measured = results_[index];  // there already: its throughput was interrupted
     return order;
+  }
+
+  // Those whose memory worker has ended.
+  std::vector<const result::CaseResult*> ended() const {
+    std::vector<const result::CaseResult*> ended;
+    for (const auto& one : results_) ended.push_back(one ? &*one : nullptr);
+    return ended;
+  }
+
+  Turn turn(std::size_t index, result::JobMode mode) const {
+    Turn turn;
+    turn.place = place_of_.at(index);
+    turn.case_id = plan_.cases[index].spec.id;
+    turn.mode = mode;
+    turn.rounds = plan_.request.repetitions;
+    for (const auto i : pending_) {
+      const auto& planned = plan_.cases[i];
+      if (planned.decided) continue;
+      result::CaseResult unknown;
+      unknown.spec = planned.spec;
+      const auto& known = results_[i] ? *results_[i] : unknown;
+      if (!results_[i]) ++turn.memory_workers;
+      if (is_to_be_timed(known, plan_.request))
+        turn.throughput_workers += missing_rounds(known, turn.rounds).size();
+    }
+    return turn;
   }
 
   void write(const std::string& status) {
@@ -137,6 +219,7 @@ class Session {
     for (std::size_t i = 0; i < results_.size(); ++i)
       if (results_[i]) run_.cases.push_back(*results_[i]);
     for (const auto index : pending_) run_.pending.push_back(plan_.cases[index].spec.id);
+    run_.environment = run_environment(std::move(run_.environment), host_, run_.cases);
     result::write_run(run_, folder_.path());
   }
 
@@ -145,9 +228,11 @@ class Session {
   Observer& observer_;
   RunFolder folder_;
   result::Run run_;
+  nlohmann::json host_;
   HandOverBook book_;
   std::vector<std::optional<result::CaseResult>> results_;
   std::set<std::size_t> pending_;
+  std::map<std::size_t, std::size_t> place_of_;  // of those to run
 };
 
 }  // namespace

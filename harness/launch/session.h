@@ -1,5 +1,8 @@
-// A run from its plan to its run.json: the folder, the order, resuming, and writing each case as it
-// ends.
+// A run from its plan to its run.json: the folder, the order of workers, resuming, and writing
+// after each worker.
+//
+// Cases that are compared (a group: equal but for the stack) have their memory workers first, then
+// take turns at being timed, round after round (rounds.h). One worker at a time.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +24,29 @@ struct SessionOptions {
   ParameterCount parameters = [](const std::string&) { return std::int64_t{0}; };
 };
 
-// What is told while a run goes on. `place` counts the cases in the order they run, from 0.
+// A worker that is about to run, and what is left to do. `place` counts the cases in the order they
+// run, from 0.
+struct Turn {
+  std::size_t place = 0;
+  std::string case_id;
+  result::JobMode mode = result::JobMode::kMemory;
+  std::int64_t round = 0, rounds = 0;  // throughput: 0-based, of so many
+  std::size_t group_size = 0;          // throughput: cases that take turns in a round
+  // Workers of each kind still to run, this one included, should all go well.
+  std::size_t memory_workers = 0, throughput_workers = 0;
+};
+
+// What is told while a run goes on.
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual void run_started(std::size_t to_run, std::size_t kept) = 0;
-  virtual void case_started(std::size_t place, const plan::PlannedCase& planned) = 0;
-  virtual void case_progress(result::JobMode mode, const result::Progress& progress) = 0;
+  virtual void worker_started(const Turn& turn) = 0;
+  virtual void worker_progress(const result::Progress& progress) = 0;
   virtual void tick() {}  // every few milliseconds
+  virtual void worker_ended() {}
+  // A case that failed or is not to be timed: at once. The others of a group: after its rounds, in
+  // the order of their places.
   virtual void case_ended(std::size_t place, const result::CaseResult& result) = 0;
 };
 

@@ -1,15 +1,16 @@
-// Several throughput workers' steps as one.
+// The rounds of a case as one throughput.
 #pragma once
 
-#include <vector>
+#include <cstdint>
+#include <optional>
 
 #include "result/case.h"
 
 namespace peakbench::launch {
 
-// All steps of all repetitions, in order; statistics over all of them. One repetition is returned
-// as it is. `repetitions` must not be empty.
-result::Throughput combine(const std::vector<result::Throughput>& repetitions,
-                           const result::CaseSpec& spec);
+// Adds what one throughput worker `found` in a round. The statistics are over all steps of all
+// rounds, in the order of the rounds; those of a single round stay the worker's own.
+void add_round(std::optional<result::Throughput>& all, const result::Throughput& found,
+               result::TimingRound round, const result::CaseSpec& spec);
 
 }  // namespace peakbench::launch

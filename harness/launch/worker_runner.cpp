@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "launch/interrupt.h"
+#include "launch/machine_load.h"
 #include "launch/outcome.h"
 #include "launch/runner.h"
 #include "result/errors.h"
@@ -76,6 +77,7 @@ WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listen
   spec.rss_limit_bytes = order.rss_limit_bytes;
   const auto log_start = size_of(order.log_path);
   const auto kills_before = kernel_memory_kills();
+  const LoadWatch load;
   evidence.end = run_process(spec, on_line, [&] {
     listener.tick();
     return interrupted();
@@ -90,6 +92,7 @@ WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listen
   report.result = outcome(evidence);
   report.peak_rss_bytes = evidence.end.peak_rss_bytes;
   report.wall_ns = evidence.end.wall_ns;
+  report.other_busy_cores = load.other_busy_cores(evidence.end.cpu_ns, evidence.end.wall_ns);
   report.interrupted = evidence.end.stopped == Stop::kInterrupt;
   return report;
 }

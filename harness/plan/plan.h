@@ -35,7 +35,8 @@ struct Request {
   std::map<std::string, std::string> device_options;
   // The suite's table `gate`, checked; nullopt where it has none.
   std::optional<result::GatePolicy> gate;
-  std::int64_t steps = 3, warmup = 1, repetitions = 1, timeout_s = 3600, memory_limit_bytes = 0,
+  // Repetitions are rounds of timing: three are the fewest whose interval is of use.
+  std::int64_t steps = 3, warmup = 1, repetitions = 3, timeout_s = 3600, memory_limit_bytes = 0,
                threads = 0;
   std::uint64_t seed = 0;
   // On an emulated card, add the cases that tell the parts of a stack apart

@@ -14,6 +14,7 @@ namespace peakbench::compare {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using statistics::median_of;
 
 Json pair_json(const AbPair& pair) {
   return {{"first", pair.base_first ? "base" : "new"},
@@ -45,7 +46,7 @@ SpeedVerdict judge(const std::vector<AbPair>& pairs, double margin, double false
   for (const auto& pair : pairs)
     logs.push_back(std::log(static_cast<double>(median_of(pair.now_ns))) -
                    std::log(static_cast<double>(median_of(pair.base_ns))));
-  return judge_pairs(logs, margin, false_alarms);
+  return statistics::judge_pairs(logs, margin, false_alarms);
 }
 
 Json to_json(const AbResult& result) {

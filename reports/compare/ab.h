@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "reports/compare/statistics.h"
+#include "reports/statistics.h"
 
 namespace peakbench::compare {
+
+using statistics::SpeedVerdict;
 
 struct AbPair {
   bool base_first = true;

@@ -62,9 +62,17 @@ void check(const Source& base, const Source& now, const Cases& before) {
         base.label, now.label, first_ids(base.run), first_ids(now.run)));
 }
 
-// A process is a repetition: its steps stand together (launch/throughput.h). Where the counts do
-// not say where one ends, all steps count as one process.
+void add_process(std::vector<std::int64_t> times, std::vector<double>& logs) {
+  const auto median = statistics::median_of(std::move(times));
+  if (median > 0) logs.push_back(std::log(static_cast<double>(median)));
+}
+
+// A process is a round. Files of schema 1.0 have no rounds: there a process is a repetition, whose
+// steps stand together; where the counts do not say where one ends, all steps count as one process.
 std::vector<double> logs_of_processes(const CaseResult& result, const result::Run& run) {
+  std::vector<double> logs;
+  for (const auto& round : result.throughput->rounds) add_process(round.step_times_ns, logs);
+  if (!logs.empty()) return logs;
   const auto& times = result.throughput->step_times_ns;
   const auto setting = [&](const char* key) -> std::size_t {
     const auto found = run.settings.find(key);
@@ -73,11 +81,9 @@ std::vector<double> logs_of_processes(const CaseResult& result, const result::Ru
   };
   std::size_t steps = setting("steps");
   if (steps == 0 || steps * setting("repetitions") != times.size()) steps = times.size();
-  std::vector<double> logs;
   for (std::size_t first = 0; steps > 0 && first < times.size(); first += steps) {
     const auto begin = times.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto median = median_of({begin, begin + static_cast<std::ptrdiff_t>(steps)});
-    if (median > 0) logs.push_back(std::log(static_cast<double>(median)));
+    add_process({begin, begin + static_cast<std::ptrdiff_t>(steps)}, logs);
   }
   return logs;
 }
@@ -89,8 +95,8 @@ std::optional<Speed> speed_of(const Source& base, const CaseResult& before, cons
   Speed speed{before.throughput->step_ns.median, after.throughput->step_ns.median, {}};
   const auto of_base = logs_of_processes(before, base.run),
              of_now = logs_of_processes(after, now.run);
-  speed.verdict =
-      judge_groups(of_base, of_now, policy.throughput.value_or(kMarginShown), policy.false_alarms);
+  speed.verdict = statistics::judge_groups(
+      of_base, of_now, policy.throughput.value_or(kMarginShown), policy.false_alarms);
   if (const auto why = why_times_differ(base.run, before, now.run, after); !why.empty()) {
     speed.verdict = {};
     speed.verdict.reason = why;

@@ -12,13 +12,15 @@
 #include <string>
 #include <vector>
 
-#include "reports/compare/statistics.h"
 #include "reports/history/source.h"
+#include "reports/statistics.h"
 #include "result/gate_policy.h"
 
 namespace peakbench::compare {
 
 using history::Source;
+using statistics::SpeedVerdict;
+using statistics::Verdict;
 using Policy = result::GatePolicy;
 
 // Something that is not a figure and differs: LibTorch, the commit, the processor, a setting.

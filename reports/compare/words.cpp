@@ -72,7 +72,7 @@ std::string speed_text(const SpeedVerdict& verdict, const char* unit) {
   text += (text.empty() ? "" : "; ") + verdict.reason;
   if (verdict.more) {
     text += fmt::format("; about {} more needed", counted(*verdict.more, unit));
-  } else if (verdict.samples >= kLeastSamples) {
+  } else if (verdict.samples >= statistics::kLeastSamples) {
     text += fmt::format("; over 1000 {} needed", unit);
   }
   return text;

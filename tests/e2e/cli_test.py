@@ -34,7 +34,7 @@ class Lists(ProgramTest):
 
     def test_strategies(self):
         strategies = json.loads(self.peakbench("list", "strategies", "--json").stdout)
-        self.assertEqual([one["id"] for one in strategies], ["baseline", "slim", "rival", "misbehave", "blocky"])
+        self.assertEqual([one["id"] for one in strategies], ["baseline", "slim", "rival", "misbehave", "paced", "blocky"])
         self.assertIn("promise about training: bit_identical", self.peakbench("list", "strategies").stdout)
 
     def test_devices(self):
@@ -48,7 +48,7 @@ class Doctor(ProgramTest):
     def test_all_is_well(self):
         out = self.peakbench("doctor").stdout
         self.assertNotIn("PROBLEM", out)
-        self.assertIn("2 models and 5 strategies from 2 plugins", out)
+        self.assertIn("2 models and 6 strategies from 2 plugins", out)
 
     def test_what_is_missing_and_what_to_do(self):
         broken = self.folder / "broken"

@@ -22,12 +22,12 @@ class Interrupt(ProgramTest):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
         self.assertEqual(process.returncode, 130, err)
-        self.assertIn("Interrupted: 1 of 3 cases are done", err)
+        self.assertIn("Interrupted: 0 of 3 cases are done", err)  # of one the memory is measured
         self.assertIn("--out out --resume", err)
         run = self.run_json()
         self.assertEqual(run["status"], "interrupted")
         self.assertEqual(self.statuses(), ["ok"])
-        self.assertEqual(len(run["pending"]), 2)
+        self.assertEqual(len(run["pending"]), 3)
         self.assertTrue((self.folder / "out/report/index.html").exists())
         self.assertIn("Report:", out)
         self.assertEqual(workers_of(self.folder), [])
@@ -41,7 +41,7 @@ class Interrupt(ProgramTest):
                                        '        write(job, json.dumps(good_result(job)))\n'
                                        '    elif how == "hang":'), encoding="utf-8")
         done = self.peakbench(*[part.format("memory") for part in SLOW], "--resume")
-        self.assertIn("1 cases are kept, 2 to run", done.stderr)
+        self.assertNotIn("[1/3] tiny/baseline", done.stderr)  # its memory is not measured again
         self.assertEqual(self.statuses(), ["ok", "ok", "ok"])
         self.assertEqual(self.run_json()["pending"], [])
         self.assertEqual(self.run_json()["cases"][2]["equivalence"]["verdict"], "held")
@@ -52,6 +52,8 @@ class Interrupt(ProgramTest):
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=20)
         self.assertEqual(process.returncode, 130)
+        self.assertEqual(len(self.run_json()["cases"]), 3)
+        self.assertEqual(len(self.run_json()["cases"][0]["throughput"]["rounds"]), 1)
         case = self.run_json()["cases"][1]
         self.assertIsNotNone(case["memory"])
         self.assertEqual(case["throughput_reason"], "interrupted before the throughput was measured")

@@ -12,7 +12,7 @@ def misbehaving(how, where="memory"):
 
 
 class Outcomes(ProgramTest):
-    def run_cases(self, *strategies, more=(), exit_code=0):
+    def run_cases(self, *strategies, more=("--repetitions", "1"), exit_code=0):
         arguments = [part for strategy in strategies for part in ("--strategy", strategy)]
         return self.peakbench("run", "--model", "tiny", *arguments, "--out", "out", *more, exit_code=exit_code)
 
@@ -31,12 +31,14 @@ class Outcomes(ProgramTest):
         self.assertIn("slim", conflict["reason"])
         self.assertIn("rival", conflict["reason"])
         self.assertEqual(run["environment"]["libtorch"], "fake")
+        self.assertEqual(baseline["environment"], {"libtorch": "fake"})
         for name in ("os", "kernel", "cpu", "logical_cores", "memory_bytes", "peakbench", "commit"):
             self.assertTrue(run["environment"][name], name)
         self.assertEqual(run["command"][:2], ["peakbench", "run"])
         self.assertEqual(list((self.folder / "out").rglob("parameters*")), [])
+        # Decided at once; the others end with the rounds that they are timed in, in turn.
         self.assertEqual([line[:9] for line in done.stdout.splitlines() if line.startswith("[")],
-                         ["[1/3] ok ", "[2/3] ok ", "[3/3] con"])
+                         ["[3/3] con", "[1/3] ok ", "[2/3] ok "])
         self.assertIn("Report:  out/report/index.html", done.stdout)
         self.assertIn("Report:  out/report/report.md", done.stdout)
         self.assertTrue((self.folder / "out/report/index.html").stat().st_size > 1000)

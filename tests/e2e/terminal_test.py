@@ -48,6 +48,7 @@ class Terminal(ProgramTest):
         self.assertIn("[2/2] tiny/misbehave,behaviour=slow/cpu/fp32/b1", lines)
         self.assertRegex(lines, r"memory worker, step [123]/3 (forward|backward|optimizer step), \d+ s, about .* left, "
                                 r"0\.062 GiB, peak 0\.094 GiB")
+        self.assertRegex(lines, r"timing, round [123] of 3, .*\d workers? left")
         self.assertIn("[1/2] ok", seen)
         self.assertIn("Report:  out/report/index.html", seen)
 
@@ -65,6 +66,7 @@ class Terminal(ProgramTest):
         seen = self.on_terminal(100)
         after = ESCAPE.sub("", seen[seen.rindex("\x1b[J"):])
         self.assertNotIn("memory worker", after)
+        self.assertNotIn("timing, round", after)
 
     def test_no_escape_codes_when_asked(self):
         for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
@@ -77,7 +79,10 @@ class Terminal(ProgramTest):
         done = self.peakbench(*RUN)
         self.assertNotIn("\x1b", done.stdout + done.stderr)
         self.assertEqual(done.stderr, "[1/2] tiny/baseline/cpu/fp32/b1\n"
-                                      "[2/2] tiny/misbehave,behaviour=slow/cpu/fp32/b1\n")
+                                      "[2/2] tiny/misbehave,behaviour=slow/cpu/fp32/b1\n"
+                                      "timing, round 1 of 3: 2 cases in turn, 6 workers left\n"
+                                      "timing, round 2 of 3: 2 cases in turn, 4 workers left\n"
+                                      "timing, round 3 of 3: 2 cases in turn, 2 workers left\n")
         self.assertRegex(done.stdout, r"\[1/2\] ok +peak 0\.098 GiB +2\.001 ms/step +500 samples/s +tiny/baseline")
 
 

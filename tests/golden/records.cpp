@@ -63,9 +63,29 @@ void set_memory(CaseResult& result, std::map<std::string, std::int64_t> at_peak,
   result.ranks = {{0, result.memory, "cases/" + result.spec.slug + "/trace.sqlite"}};
 }
 
-void set_step(CaseResult& result, std::int64_t median_ns) {
+// Rounds around the case's median: all cases drift alike by -10, 0 and +20 per mille, and this one
+// varies by `noise` beside it.
+std::vector<result::TimingRound> rounds_of(std::int64_t median_ns,
+                                           const std::vector<std::int64_t>& noise_per_mille) {
+  constexpr std::int64_t kDrift[] = {-10, 0, 20};
+  std::vector<result::TimingRound> rounds;
+  for (const std::int64_t noise : noise_per_mille) {
+    const auto round = rounds.size();
+    const std::int64_t step = median_ns / 1000 * (1000 + kDrift[round % 3] + noise);
+    rounds.push_back({static_cast<std::int64_t>(round),
+                      static_cast<std::int64_t>(round * 2 % 5),
+                      {step + step / 25, step - step / 50, step},
+                      0.04});
+  }
+  return rounds;
+}
+
+void set_step(CaseResult& result, std::int64_t median_ns,
+              const std::vector<std::int64_t>& noise_per_mille) {
   result::Throughput throughput;
-  throughput.step_ns = {median_ns - median_ns / 50, median_ns, median_ns + median_ns / 25, 10};
+  throughput.step_ns = {median_ns - median_ns / 50, median_ns, median_ns + median_ns / 25,
+                        static_cast<std::int64_t>(3 * noise_per_mille.size())};
+  throughput.rounds = rounds_of(median_ns, noise_per_mille);
   const auto batch = static_cast<double>(result.spec.batch_size);
   throughput.samples_per_second = batch * 1e9 / static_cast<double>(median_ns);
   if (result.spec.sequence_length) {
@@ -107,7 +127,7 @@ void add_vit(Run& run) {
               {"input", 602112},
               {"temporary", 1218108544}},
              "optimizer_step");
-  set_step(base, 2'431'000'000);
+  set_step(base, 2'431'000'000, {0, 0, 0});
   CaseResult single = make_case(vit, {{"foreach-off", {}}});
   set_memory(single,
              {{"parameter", 1217306528},
@@ -116,7 +136,9 @@ void add_vit(Run& run) {
               {"input", 602112},
               {"temporary", 34372832}},
              "optimizer_step");
-  set_step(single, 2'472'000'000);
+  // Not told from noise, and a machine that was busy.
+  set_step(single, 2'472'000'000, {-15, 10, 30});
+  single.throughput->rounds[2].other_busy_cores = 1.31;
   set_promise(single, "bit_identical", "held");
   CaseResult fused = make_case(vit, {{"fused-in-backward", {}}});
   set_memory(fused,
@@ -127,7 +149,7 @@ void add_vit(Run& run) {
               {"activation", 340107548},
               {"temporary", 4485448}},
              "backward");
-  set_step(fused, 2'386'000'000);
+  set_step(fused, 2'386'000'000, {0, 1, -1});
   set_promise(fused, "bit_identical", "held");
   CaseResult lora = make_case(vit, {{"lora", {{"rank", 8}}}});
   set_memory(lora,
@@ -138,7 +160,7 @@ void add_vit(Run& run) {
               {"activation", 362107548},
               {"temporary", 20971520}},
              "backward");
-  set_step(lora, 1'702'000'000);
+  set_step(lora, 1'702'000'000, {0, 2, -2});
   set_promise(lora, "different_problem", "not_checked");
   CaseResult both = make_case(vit, {{"fused-in-backward", {}}, {"checkpointing", {{"every", 2}}}});
   set_memory(both,
@@ -150,7 +172,7 @@ void add_vit(Run& run) {
               {"recomputed_activation", 27291648},
               {"temporary", 4485448}},
              "backward");
-  set_step(both, 2'951'000'000);
+  set_step(both, 2'951'000'000, {-3, 0, 3});
   set_promise(both, "bit_identical", "broken",
               "the parameter encoder.layers.3.mlp.0.weight differs after step 2");
   run.cases = {
@@ -173,7 +195,7 @@ void add_qwen(Run& run) {
               {"input", 4096},
               {"temporary", 1976135168}},
              "optimizer_step");
-  set_step(base, 9'840'000'000);
+  set_step(base, 9'840'000'000, {0});  // one round: no interval
   CaseResult fused = make_case(qwen, {{"fused-in-backward", {}}});
   set_memory(fused,
              {{"parameter", 1976131072},
@@ -183,7 +205,7 @@ void add_qwen(Run& run) {
               {"activation", 912345678},
               {"temporary", 155582464}},
              "backward");
-  set_step(fused, 9'632'000'000);
+  set_step(fused, 9'632'000'000, {0});
   set_promise(fused, "within_tolerance", "not_checked", "the reference's parameters were not kept");
   CaseResult full = failed(make_case(qwen, {{"checkpointing", {}}}), Status::kOutOfMemory,
                            "asked for 544,997,376 bytes in optimizer_step with 24.0 GiB in use");
@@ -212,12 +234,10 @@ Run tutorial_run() {
                      {"libtorch", {{"version", "2.11.0+cu130"}, {"cpu_capability", "AVX2"}}},
                      {"os", "Debian GNU/Linux 12"},
                      {"cpu", "a processor of two cores"},
+                     {"logical_cores", 2},
                      {"memory_bytes", 25769803776}};
-  run.settings = {{"steps", 3},
-                  {"warmup", 1},
-                  {"seed", 0},
-                  {"timeout_s", 3600},
-                  {"memory_limit_bytes", 25769803776}};
+  run.settings = {{"steps", 3}, {"warmup", 1},       {"repetitions", 3},
+                  {"seed", 0},  {"timeout_s", 3600}, {"memory_limit_bytes", 25769803776}};
   const std::string source =
       "PyTorch tutorial: save memory by fusing the optimizer step into the backward pass";
   const std::string url =

@@ -60,7 +60,7 @@ ROOMS = (
             _tests_of("launch_test"),
             _tests_of("compare_test"),
             _tests_of("cli_test"),
-            Stage(_E2E, select=("-R", r"^e2e\.(outcomes|cli|interrupt|ab|terminal)$")),
+            Stage(_E2E, select=("-R", r"^e2e\.(outcomes|cli|interrupt|ab|rounds|terminal)$")),
         ),
     ),
     Room(

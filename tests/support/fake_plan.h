@@ -34,6 +34,7 @@ inline plan::Plan plan_of(std::vector<plan::PlannedCase> cases) {
   plan::Plan plan;
   plan.request.title = "test";
   plan.request.timeout_s = 60;
+  plan.request.repetitions = 1;
   plan.reference = "baseline";
   plan.cases = std::move(cases);
   return plan;
@@ -74,6 +75,7 @@ class FakeRunner : public launch::Runner {
     launch::WorkerReport report;
     report.peak_rss_bytes = 777;
     report.wall_ns = 1'000'000;
+    report.other_busy_cores = 0.25;
     if (order.job.mode == result::JobMode::kMemory)
       report.result.memory = memory_of(1 << 30);
     else

@@ -35,7 +35,7 @@ inline result::CaseResult fake_case(const std::string& id, std::int64_t bytes) {
 inline result::CaseResult timed_case(std::vector<std::int64_t> step_times_ns) {
   auto result = fake_case("tiny/baseline/cpu/fp32/b1", 1000);
   result::Throughput throughput;
-  throughput.step_ns.median = compare::median_of(step_times_ns);
+  throughput.step_ns.median = statistics::median_of(step_times_ns);
   throughput.step_ns.count = static_cast<std::int64_t>(step_times_ns.size());
   throughput.step_times_ns = std::move(step_times_ns);
   throughput.clock = "steady_clock";

@@ -52,13 +52,31 @@ def equivalence(job):
     return found
 
 
+def paced(job):
+    """Step times as the options say: `slower` per cent, and `noise` per cent that differs from worker to worker, by a
+    count kept in the case's folder; the same in every run."""
+    options = {}
+    for use in job["strategies"]:
+        options.update({**use["options"], **use["selection"]["options"]})
+    counter = os.path.join(os.path.dirname(job["result_path"]), "timed.count")
+    count = 0
+    if os.path.exists(counter):
+        with open(counter, encoding="utf-8") as file:
+            count = int(file.read())
+    with open(counter, "w", encoding="utf-8") as file:
+        file.write(str(count + 1))
+    noise = options.get("noise", 0) / 100 * (-1, 1, 0)[count % 3]
+    step = 2_000_000 * (1 + options.get("slower", 0) / 100) * (1 + noise)
+    return [int(step) + 1000 * i for i in range(job["steps"])]
+
+
 def good_result(job):
     result = {"status": "ok", "reason": "", "losses": [], "settings": {"threads": 1},
               "environment": {"libtorch": "fake"}}
     if job["mode"] == "memory":
         result.update(memory=memory(job), losses=[2.0, 1.5, 1.25], equivalence=equivalence(job))
     else:
-        times = [2_000_000 + 1000 * i for i in range(job["steps"])]
+        times = paced(job)
         result["throughput"] = {"step_ns": {"min": times[0], "median": times[len(times) // 2],
                                             "p90": times[-1], "count": len(times)},
                                 "step_times_ns": times, "samples_per_second": 500.0 * job["batch_size"],

@@ -118,9 +118,13 @@ TEST(Trends, ChangesAreExactAndOnlyBetweenComparablePoints) {
 
 Activity busy() {
   Activity activity;
-  activity.place = 2;
+  activity.turn.place = 2;
+  activity.turn.case_id = "qwen2.5-0.5b,layers=4/lora,rank=16+checkpointing/cpu/fp32/b1/s256";
+  activity.turn.round = 1;
+  activity.turn.rounds = 3;
+  activity.turn.memory_workers = 2;
+  activity.turn.throughput_workers = 5;
   activity.count = 12;
-  activity.case_id = "qwen2.5-0.5b,layers=4/lora,rank=16+checkpointing/cpu/fp32/b1/s256";
   activity.progress = {.phase = "optimizer_step",
                        .step = 1,
                        .steps = 3,
@@ -136,7 +140,7 @@ TEST(StatusLines, WideHasEverything) {
             (std::vector<std::string>{
                 "[ 3/12] qwen2.5-0.5b,layers=4/lora,rank=16+checkpointing/cpu/fp32/b1/s256",
                 "memory worker, step 2/3 optimizer step, 1 min 15 s, about 10 min 00 s left, "
-                "1.000 GiB, peak 2.000 GiB"}));
+                "7 workers left, 1.000 GiB, peak 2.000 GiB"}));
 }
 
 TEST(StatusLines, NarrowKeepsWhatMatters) {
@@ -149,19 +153,28 @@ TEST(StatusLines, NarrowKeepsWhatMatters) {
       EXPECT_LT(line.size(), static_cast<std::size_t>(std::max(width, 11))) << width;
 }
 
+TEST(StatusLines, NarrowKeepsTheRound) {
+  auto activity = busy();
+  activity.turn.mode = result::JobMode::kThroughput;
+  activity.progress = {.phase = "step", .step = 1, .steps = 4};
+  EXPECT_EQ(status_lines(activity, 60)[1], "timing, round 2 of 3, step 2/4, 1 min 15 s");
+  EXPECT_EQ(status_lines(activity, 40)[1], "timing, round 2 of 3, step 2/4");
+  EXPECT_EQ(status_lines(activity, 24)[1], "step 2/4");
+}
+
 TEST(StatusLines, PhasesOutsideSteps) {
   auto activity = busy();
-  activity.mode = result::JobMode::kThroughput;
+  activity.turn.mode = result::JobMode::kThroughput;
   activity.remaining_s = -1;
   activity.progress.peak_bytes = 0;
   const auto words = [&](const std::string& phase) {
     activity.progress.phase = phase;
     return status_lines(activity, 100)[1];
   };
-  EXPECT_EQ(words(""), "throughput worker, starting, 1 min 15 s");
-  EXPECT_EQ(words("build"), "throughput worker, build, 1 min 15 s");
-  EXPECT_EQ(words("step"), "throughput worker, step 2/3, 1 min 15 s");
-  EXPECT_EQ(words("warmup"), "throughput worker, step 2/3 warmup, 1 min 15 s");
+  EXPECT_EQ(words(""), "timing, round 2 of 3, starting, 1 min 15 s, 7 workers left");
+  EXPECT_EQ(words("build"), "timing, round 2 of 3, build, 1 min 15 s, 7 workers left");
+  EXPECT_EQ(words("step"), "timing, round 2 of 3, step 2/3, 1 min 15 s, 7 workers left");
+  EXPECT_EQ(words("warmup"), "timing, round 2 of 3, step 2/3 warmup, 1 min 15 s, 7 workers left");
 }
 
 class ProgressTest : public ::testing::Test {
@@ -177,53 +190,93 @@ class ProgressTest : public ::testing::Test {
     result.wall_ns = 1;
     return result;
   }
+  static launch::Turn memory(const std::string& stack, std::size_t place,
+                             std::size_t memory_workers, std::size_t throughput_workers) {
+    launch::Turn turn;
+    turn.place = place;
+    turn.case_id = "m/" + stack + "/cpu/fp32/b1";
+    turn.memory_workers = memory_workers;
+    turn.throughput_workers = throughput_workers;
+    return turn;
+  }
+  static launch::Turn timing(std::size_t place, std::int64_t round, std::size_t left) {
+    auto turn = memory("a", place, 0, left);
+    turn.mode = result::JobMode::kThroughput;
+    turn.round = round;
+    turn.rounds = 2;
+    turn.group_size = 2;
+    return turn;
+  }
 
   std::ostringstream out, err;
   std::chrono::steady_clock::time_point now{seconds(1000)};
-  plan::PlannedCase first = planned_case("m", "a"), second = planned_case("m", "b");
 };
 
 TEST_F(ProgressTest, PlainLinesComeAtStartsAndEveryHalfMinute) {
   const auto observer = this->observer(false);
   observer->run_started(2, 1);
-  observer->case_started(0, first);
+  observer->worker_started(memory("a", 0, 2, 4));
   now += seconds(29);
   observer->tick();
   now += seconds(1);
-  observer->case_progress(result::JobMode::kMemory, {.phase = "build"});
+  observer->worker_progress({.phase = "build"});
   observer->case_ended(0, done());
   EXPECT_EQ(err.str(),
             "1 cases are kept, 2 to run\n[1/2] m/a/cpu/fp32/b1\n"
-            "[1/2] m/a/cpu/fp32/b1, memory worker, build, 30 s\n");
+            "[1/2] m/a/cpu/fp32/b1, memory worker, build, 30 s, 6 workers left\n");
   EXPECT_EQ(out.str(), "[1/2] ok             m/a/cpu/fp32/b1\n");
 }
 
+TEST_F(ProgressTest, ARoundIsOnePlainLine) {
+  const auto observer = this->observer(false);
+  observer->run_started(2, 0);
+  for (const std::int64_t round : {0, 1})
+    for (const std::size_t place : {0u, 1u}) {
+      observer->worker_started(
+          timing(place, round, 4 - 2 * static_cast<std::size_t>(round) - place));
+      observer->worker_ended();
+    }
+  EXPECT_EQ(err.str(),
+            "timing, round 1 of 2: 2 cases in turn, 4 workers left\n"
+            "timing, round 2 of 2: 2 cases in turn, 2 workers left\n");
+}
+
+// A memory worker took 40 s, a throughput worker 10 s: two of the one and three of the other.
 TEST_F(ProgressTest, WhatRemainsIsEstimatedFromWhatRan) {
   const auto observer = this->observer(true);
   observer->run_started(3, 0);
-  observer->case_started(0, first);
+  observer->worker_started(memory("a", 0, 1, 1));
   now += seconds(40);
-  observer->case_ended(0, done());
-  observer->case_started(1, second);
+  observer->worker_ended();
+  observer->worker_started(memory("b", 1, 2, 3));
+  now += seconds(5);
+  observer->tick();
+  EXPECT_NE(err.str().find("5 s, about 3 min 15 s left"), std::string::npos) << err.str();
+  observer->worker_started(timing(0, 0, 3));
+  now += seconds(10);
+  observer->worker_ended();
+  observer->worker_started(memory("b", 1, 2, 3));
   now += seconds(10);
   observer->tick();
-  EXPECT_NE(err.str().find("10 s, about 1 min 10 s left"), std::string::npos) << err.str();
+  EXPECT_NE(err.str().find("10 s, about 1 min 40 s left"), std::string::npos) << err.str();
 }
 
 TEST_F(ProgressTest, LinesOnATerminalAreTakenBack) {
   {
     const auto observer = this->observer(true);
     observer->run_started(1, 0);
-    observer->case_started(0, first);
+    observer->worker_started(memory("a", 0, 1, 0));
     observer->tick();  // too soon to draw again
   }
-  EXPECT_EQ(err.str(), "[1/1] m/a/cpu/fp32/b1\nmemory worker, starting, 0 s\n\r\x1b[2A\x1b[J");
+  EXPECT_EQ(err.str(),
+            "[1/1] m/a/cpu/fp32/b1\nmemory worker, starting, 0 s, 1 worker left\n\r\x1b[2A\x1b[J");
 }
 
 TEST_F(ProgressTest, QuietSaysNothing) {
   const auto observer = this->observer(true, true);
   observer->run_started(1, 1);
-  observer->case_started(0, first);
+  observer->worker_started(memory("a", 0, 1, 0));
+  observer->worker_ended();
   observer->case_ended(0, done());
   EXPECT_EQ(out.str() + err.str(), "");
 }
@@ -299,7 +352,8 @@ TEST_F(ProgramTest, InterruptedIsOneHundredAndThirtyWithAReport) {
     return report;
   };
   EXPECT_EQ(run_stack({"baseline", "slim"}), kInterrupted);
-  EXPECT_NE(err.str().find("Interrupted: 1 of 2 cases are done"), std::string::npos);
+  EXPECT_NE(err.str().find("Interrupted: 0 of 2 cases are done"), std::string::npos);
+  EXPECT_NE(out.str().find("[1/2] ok"), std::string::npos);  // its memory
   EXPECT_TRUE(std::filesystem::exists(scratch / "out/report/index.html"));
 }
 

@@ -368,6 +368,27 @@ TEST(Compare, OneProcessSaysNothingOfSpeed) {
   EXPECT_EQ(gate::decide(compare::compare(base, now, {})).exit_code(), 0);
 }
 
+// A round is a process, whatever the settings say: an interrupted run has fewer.
+TEST(Compare, RoundsAreProcesses) {
+  const auto in_rounds = [](std::int64_t first) {
+    std::vector<std::int64_t> steps;
+    auto result = testing::timed_case({1, 1, 1});
+    for (std::int64_t round = 0; round < 6; ++round) {
+      const auto step = first + 1000 * round;
+      result.throughput->rounds.push_back({round, 0, {step, step, 9 * step}, {}});
+      steps.insert(steps.end(), {step, step, 9 * step});
+    }
+    result.throughput->step_times_ns = steps;
+    return result;
+  };
+  auto base = testing::plain_source("base", {in_rounds(1'000'000)});
+  auto now = testing::plain_source("new", {in_rounds(1'100'000)});
+  base.run.settings["repetitions"] = now.run.settings["repetitions"] = 8;
+  const auto found = compare::compare(base, now, {});
+  EXPECT_EQ(found.cases.at(0).speed->verdict.samples, 6U);
+  EXPECT_EQ(found.cases[0].speed->verdict.verdict, Verdict::kWorse);
+}
+
 TEST(Compare, RepetitionsAreJudged) {
   std::vector<std::int64_t> fast, slow;
   for (int process = 0; process < 6; ++process)

@@ -1,13 +1,18 @@
 // From a plan to run.json with a runner that starts nothing; launch_process_test.cpp has the
 // processes.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 
 #include "launch/case.h"
 #include "launch/device_environment.h"
+#include "launch/environment.h"
 #include "launch/hand_over.h"
 #include "launch/host.h"
+#include "launch/machine_load.h"
+#include "launch/rounds.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
 #include "launch/throughput.h"
@@ -29,18 +34,28 @@ class Silent : public Observer {
     started = to_run;
     kept = kept_cases;
   }
-  void case_started(std::size_t, const plan::PlannedCase& planned) override {
-    ids.push_back(planned.spec.id);
-  }
-  void case_progress(JobMode, const result::Progress&) override { ++progress; }
-  void case_ended(std::size_t, const result::CaseResult&) override { ++ended; }
-  std::size_t started = 0, kept = 0, ended = 0, progress = 0;
-  std::vector<std::string> ids;
+  void worker_started(const Turn& turn) override { turns.push_back(turn); }
+  void worker_progress(const result::Progress&) override { ++progress; }
+  void case_ended(std::size_t place, const result::CaseResult&) override { ended.push_back(place); }
+  std::size_t started = 0, kept = 0, progress = 0;
+  std::vector<Turn> turns;
+  std::vector<std::size_t> ended;
 };
 
 class SessionTest : public ::testing::Test {
  protected:
   result::Run run(const plan::Plan& plan) { return run_plan(plan, options(), runner, observer); }
+  using Workers = std::vector<std::string>;
+  // "m lora": a memory worker of the stack; "t lora": a throughput worker.
+  Workers workers() const {
+    Workers found;
+    for (const auto& order : runner.orders) {
+      const auto begin = order.job.case_id.find('/') + 1;
+      found.push_back((order.job.mode == JobMode::kMemory ? "m " : "t ") +
+                      order.job.case_id.substr(begin, order.job.case_id.find('/', begin) - begin));
+    }
+    return found;
+  }
   SessionOptions options() const {
     SessionOptions options;
     options.directory = scratch / "run";
@@ -65,12 +80,10 @@ WorkerReport failure(Status status, const std::string& reason) {
 
 TEST_F(SessionTest, EveryCaseHasAMemoryAndAThroughputWorker) {
   const auto run = this->run(plan_of({planned_case("m", "baseline"), planned_case("m", "lora")}));
-  ASSERT_EQ(runner.orders.size(), 4u);
-  EXPECT_EQ(runner.orders[0].job.mode, JobMode::kMemory);
-  EXPECT_EQ(runner.orders[1].job.mode, JobMode::kThroughput);
+  EXPECT_EQ(workers(), (Workers{"m baseline", "m lora", "t baseline", "t lora"}));
   EXPECT_EQ(runner.orders[0].job.warmup, 0);  // the peak is over the first steps
-  EXPECT_EQ(runner.orders[1].job.warmup, 1);
-  EXPECT_TRUE(runner.orders[1].job.trace_path.empty());
+  EXPECT_EQ(runner.orders[2].job.warmup, 1);
+  EXPECT_TRUE(runner.orders[2].job.trace_path.empty());
   ASSERT_EQ(run.cases.size(), 2u);
   EXPECT_EQ(run.status, "complete");
   EXPECT_EQ(run.cases[0].memory->worker_peak_rss_bytes, 777);
@@ -82,15 +95,23 @@ TEST_F(SessionTest, EveryCaseHasAMemoryAndAThroughputWorker) {
   EXPECT_FALSE(written.environment.at("cpu").get<std::string>().empty());
 }
 
-TEST_F(SessionTest, ResultsAreWrittenAsEachCaseEnds) {
-  std::vector<std::size_t> on_disk;
+TEST_F(SessionTest, ResultsAreWrittenAsEachWorkerEnds) {
+  std::vector<std::string> on_disk;  // rounds of each case
   runner.answer = [&](const WorkerOrder& order) {
-    on_disk.push_back(result::read_run(scratch / "run").cases.size());
-    EXPECT_EQ(result::read_run(scratch / "run").status, "running");
+    const auto written = result::read_run(scratch / "run");
+    EXPECT_EQ(written.status, "running");
+    EXPECT_EQ(written.pending.size(), on_disk.size() < 5 ? 2u : 1u);
+    std::string text;
+    for (const auto& one : written.cases)
+      text += std::to_string(one.throughput ? one.throughput->rounds.size() : 0);
+    on_disk.push_back(text);
     return FakeRunner::good(order);
   };
-  run(plan_of({planned_case("m", "baseline"), planned_case("m", "lora")}));
-  EXPECT_EQ(on_disk, (std::vector<std::size_t>{0, 0, 1, 1}));
+  auto plan = plan_of({planned_case("m", "baseline"), planned_case("m", "lora")});
+  plan.request.repetitions = 2;
+  const auto run = this->run(plan);
+  EXPECT_EQ(on_disk, (std::vector<std::string>{"", "0", "00", "10", "11", "12"}));
+  EXPECT_TRUE(run.pending.empty());
 }
 
 TEST_F(SessionTest, ADecidedCaseIsARowAndStartsNothing) {
@@ -134,6 +155,125 @@ TEST_F(SessionTest, AnEmulatedCardHasNoThroughputWorker) {
   EXPECT_EQ(run.cases[0].throughput_reason, "an emulated card computes nothing: it has no times");
 }
 
+TEST_F(SessionTest, CasesOfAGroupTakeTurnsRoundAfterRound) {
+  auto plan = plan_of({planned_case("m", "baseline"), planned_case("other", "baseline"),
+                       planned_case("m", "x"), planned_case("m", "y")});
+  plan.request.repetitions = 3;
+  const auto run = this->run(plan);
+  EXPECT_EQ(workers(), (Workers{"m baseline", "m x", "m y",  // the memory of a group
+                                "t baseline", "t x", "t y",  // round 1
+                                "t y", "t x", "t baseline",  // round 2: backwards
+                                "t x", "t y", "t baseline",  // round 3: begins one further
+                                "m baseline",                // the next group
+                                "t baseline", "t baseline", "t baseline"}));
+  std::vector<std::int64_t> places;
+  for (const auto& round : run.cases[0].throughput->rounds) {
+    EXPECT_EQ(round.round, static_cast<std::int64_t>(places.size()));
+    EXPECT_EQ(round.step_times_ns, (std::vector<std::int64_t>{4, 2, 3}));
+    EXPECT_EQ(round.other_busy_cores, 0.25);
+    places.push_back(round.place);
+  }
+  EXPECT_EQ(places, (std::vector<std::int64_t>{0, 2, 2}));
+  EXPECT_EQ(run.cases[0].wall_ns, 4'000'000);
+  EXPECT_EQ(observer.ended, (std::vector<std::size_t>{0, 1, 2, 3}));  // rows in order
+}
+
+TEST_F(SessionTest, TheObserverHearsWhichRoundAndHowManyWorkersAreLeft) {
+  auto plan = plan_of({planned_case("m", "baseline"), planned_case("m", "x")});
+  plan.request.repetitions = 2;
+  run(plan);
+  std::vector<std::string> told;
+  for (const auto& turn : observer.turns)
+    told.push_back(fmt::format("{} {}/{} of {}: {}+{}", turn.place, turn.round, turn.rounds,
+                               turn.group_size, turn.memory_workers, turn.throughput_workers));
+  EXPECT_EQ(told,
+            (std::vector<std::string>{"0 0/2 of 0: 2+4", "1 0/2 of 0: 1+4", "0 0/2 of 2: 0+4",
+                                      "1 0/2 of 2: 0+3", "1 1/2 of 2: 0+2", "0 1/2 of 2: 0+1"}));
+}
+
+TEST_F(SessionTest, AFailingRoundTakesNothingFromOthers) {
+  int timed = 0;
+  runner.answer = [&](const WorkerOrder& order) {
+    const bool it = order.job.mode == JobMode::kThroughput &&
+                    order.job.case_id.find("/x/") != std::string::npos;
+    return it && ++timed == 2 ? failure(Status::kCrashed, "gone") : FakeRunner::good(order);
+  };
+  auto plan =
+      plan_of({planned_case("m", "baseline"), planned_case("m", "x"), planned_case("m", "y")});
+  plan.request.repetitions = 3;
+  const auto run = this->run(plan);
+  EXPECT_EQ(run.status, "complete");
+  EXPECT_EQ(run.cases[1].status, Status::kCrashed);
+  EXPECT_EQ(run.cases[1].reason,
+            "in the throughput worker of round 2 of 3 (memory was measured): gone");
+  EXPECT_EQ(run.cases[1].throughput->rounds.size(), 1u);  // what it had
+  for (const std::size_t other : {0u, 2u}) {
+    EXPECT_EQ(run.cases[other].status, Status::kOk);
+    EXPECT_EQ(run.cases[other].throughput->rounds.size(), 3u);
+  }
+  EXPECT_EQ(runner.orders.size(), 3u + 8u);  // no third round of it
+  EXPECT_EQ(observer.ended, (std::vector<std::size_t>{1, 0, 2}));
+}
+
+TEST_F(SessionTest, AWorkerThatTimesNoStepIsNotAskedAgain) {
+  runner.answer = [](const WorkerOrder& order) {
+    auto report = FakeRunner::good(order);
+    report.result.throughput.reset();
+    return report;
+  };
+  auto plan = plan_of({planned_case("m", "baseline")});
+  plan.request.repetitions = 3;
+  const auto run = this->run(plan);
+  EXPECT_EQ(runner.orders.size(), 2u);
+  EXPECT_EQ(run.cases[0].throughput_reason, "the worker timed no step");
+  EXPECT_EQ(run.status, "complete");
+}
+
+TEST_F(SessionTest, InterruptedInARoundOnlyTheMissingRoundsAreRunAgain) {
+  auto plan = plan_of({planned_case("m", "baseline"), planned_case("m", "x")});
+  plan.request.repetitions = 3;
+  runner.answer = [&](const WorkerOrder& order) {
+    auto report = FakeRunner::good(order);
+    report.interrupted = runner.orders.size() == 6;  // in round 2, the reference's turn
+    return report;
+  };
+  auto run = this->run(plan);
+  EXPECT_EQ(run.status, "interrupted");
+  EXPECT_EQ(run.pending.size(), 2u);
+  EXPECT_EQ(run.cases[0].throughput->rounds.size(), 1u);
+  EXPECT_EQ(run.cases[1].throughput->rounds.size(), 2u);
+  EXPECT_EQ(run.cases[0].throughput->step_times_ns.size(), 3u);
+
+  runner.answer = nullptr;
+  runner.orders.clear();
+  resume = true;
+  run = this->run(plan);
+  EXPECT_EQ(workers(), (Workers{"t baseline", "t x", "t baseline"}));
+  EXPECT_EQ(run.status, "complete");
+  for (const auto& one : run.cases) {
+    ASSERT_EQ(one.throughput->rounds.size(), 3u);
+    for (std::int64_t round = 0; round < 3; ++round)
+      EXPECT_EQ(one.throughput->rounds[static_cast<std::size_t>(round)].round, round);
+    EXPECT_EQ(one.throughput->step_ns.count, 9);
+  }
+}
+
+TEST_F(SessionTest, TheEnvironmentIsACasesOwn) {
+  runner.answer = [](const WorkerOrder& order) {
+    auto report = FakeRunner::good(order);
+    const bool first = order.job.device == "cuda:0";
+    report.result.environment = {{"card", first ? "A" : "B"}, {"driver", 580}};
+    return report;
+  };
+  const auto run = this->run(
+      plan_of({planned_case("m", "baseline", "cuda:0"), planned_case("m", "baseline", "cuda:1")}));
+  EXPECT_EQ(run.cases[0].environment.at("card"), "A");
+  EXPECT_EQ(run.cases[1].environment.at("card"), "B");
+  EXPECT_FALSE(run.environment.contains("card"));  // of neither alone
+  EXPECT_EQ(run.environment.at("driver"), 580);
+  EXPECT_TRUE(run.environment.contains("kernel"));
+}
+
 TEST_F(SessionTest, RepetitionsAreCombined) {
   auto plan = plan_of({planned_case("m", "baseline")});
   plan.request.repetitions = 3;
@@ -155,16 +295,16 @@ TEST_F(SessionTest, TheReferenceRunsFirstAndHandsOverItsParameters) {
       file = order.job.write_parameters_path;
       write_text(file, "parameters");
     }
-    EXPECT_EQ(fs::exists(file), order.job.case_id.rfind("m/", 0) == 0);
+    const bool of_group = order.job.case_id.rfind("m/", 0) == 0;
+    EXPECT_EQ(fs::exists(file), of_group && order.job.mode == JobMode::kMemory);
     return FakeRunner::good(order);
   };
   const auto run = this->run(plan);
-  EXPECT_EQ(observer.ids, (std::vector<std::string>{"m/baseline/cpu/fp32/b1", "m/lora/cpu/fp32/b1",
-                                                    "m/checkpointing/cpu/fp32/b1",
-                                                    "other/baseline/cpu/fp32/b1"}));
+  EXPECT_EQ(workers(), (Workers{"m baseline", "m lora", "m checkpointing", "t baseline", "t lora",
+                                "t checkpointing", "m baseline", "t baseline"}));
   EXPECT_EQ(run.cases[0].spec.id, "m/lora/cpu/fp32/b1");  // rows stay in plan order
-  EXPECT_EQ(runner.orders[2].job.read_parameters_path, file);
-  EXPECT_EQ(runner.orders[2].job.promise.reference_case, "m/baseline/cpu/fp32/b1");
+  EXPECT_EQ(runner.orders[1].job.read_parameters_path, file);
+  EXPECT_EQ(runner.orders[1].job.promise.reference_case, "m/baseline/cpu/fp32/b1");
   EXPECT_FALSE(fs::exists(file));                                   // no later case needs it
   EXPECT_TRUE(runner.orders[6].job.write_parameters_path.empty());  // `other` has nobody to compare
 }
@@ -258,15 +398,16 @@ TEST_F(SessionTest, InterruptedInTheMemoryWorkerTheCaseStaysPending) {
   };
   auto run = this->run(plan);
   EXPECT_EQ(run.status, "interrupted");
-  EXPECT_EQ(run.cases.size(), 1u);
-  EXPECT_EQ(run.pending, std::vector<std::string>{"m/x/cpu/fp32/b1"});
+  ASSERT_EQ(run.cases.size(), 1u);
+  EXPECT_EQ(run.cases[0].throughput_reason, "interrupted before the throughput was measured");
+  EXPECT_EQ(run.pending, (std::vector<std::string>{"m/baseline/cpu/fp32/b1", "m/x/cpu/fp32/b1"}));
 
   runner.answer = nullptr;
   runner.orders.clear();
   resume = true;
   run = this->run(plan);
-  EXPECT_EQ(observer.kept, 1u);
-  EXPECT_EQ(runner.orders.size(), 2u);
+  EXPECT_EQ(observer.kept, 0u);
+  EXPECT_EQ(workers(), (Workers{"m x", "t baseline", "t x"}));
   EXPECT_EQ(run.status, "complete");
   EXPECT_EQ(run.cases.size(), 2u);
 }
@@ -342,10 +483,100 @@ TEST_F(SessionTest, AFileInTheWayOfTheFolder) {
   EXPECT_NE(message.find("--out"), std::string::npos);
 }
 
-TEST(Throughput, OneRepetitionIsKeptAsItIs) {
+TEST(Throughput, OneRoundIsKeptAsItIs) {
   auto one = throughput_of({5, 7});
   one.step_ns.median = 42;
-  EXPECT_EQ(combine({one}, result::CaseSpec{}).step_ns.median, 42);
+  std::optional<result::Throughput> all;
+  add_round(all, one, {2, 1, one.step_times_ns, {}}, result::CaseSpec{});
+  EXPECT_EQ(all->step_ns.median, 42);
+  ASSERT_EQ(all->rounds.size(), 1u);
+  EXPECT_EQ(all->rounds[0].step_times_ns, (std::vector<std::int64_t>{5, 7}));
+}
+
+TEST(Throughput, StepsStandInTheOrderOfTheRounds) {
+  std::optional<result::Throughput> all;
+  for (const std::int64_t round : {2, 0, 1}) {
+    auto one = throughput_of({10 * round + 1, 10 * round + 2});
+    one.tokens_per_second = 1;
+    result::CaseSpec spec;
+    spec.batch_size = 2;
+    spec.sequence_length = 5;
+    add_round(all, one, {round, 0, one.step_times_ns, {}}, spec);
+  }
+  EXPECT_EQ(all->step_times_ns, (std::vector<std::int64_t>{1, 2, 11, 12, 21, 22}));
+  EXPECT_EQ(all->step_ns.median, 11);
+  EXPECT_EQ(all->step_ns.p90, 22);
+  EXPECT_DOUBLE_EQ(all->samples_per_second, 2e9 / 11);
+  EXPECT_DOUBLE_EQ(*all->tokens_per_second, 1e10 / 11);
+}
+
+TEST(Rounds, EachCaseHasEachPlaceAsOften) {
+  for (const std::size_t count : {1u, 2u, 3u, 4u, 5u, 8u}) {
+    std::map<std::pair<std::size_t, std::size_t>, int> times;  // case and place
+    for (std::int64_t round = 0; round < static_cast<std::int64_t>(2 * count); ++round) {
+      const auto order = round_order(count, round);
+      ASSERT_EQ(order.size(), count);
+      for (std::size_t place = 0; place < count; ++place) ++times[{order[place], place}];
+    }
+    ASSERT_EQ(times.size(), count * count);
+    for (const auto& [which, number] : times) EXPECT_EQ(number, 2);
+  }
+  EXPECT_TRUE(round_order(0, 3).empty());
+}
+
+TEST(Rounds, EverySecondIsItsPredecessorBackwards) {
+  EXPECT_EQ(round_order(4, 2), (std::vector<std::size_t>{1, 2, 3, 0}));
+  EXPECT_EQ(round_order(4, 3), (std::vector<std::size_t>{0, 3, 2, 1}));
+}
+
+constexpr const char* kBefore =
+    "cpu  9 9 9 9 9 9 9 9 9 9\n"
+    "cpu0 100 5 20 1000 7 1 2 3 50 0\n"
+    "cpu1 200 0 0 1000 0 0 0 0 0 0\n"
+    "cpu10 900 0 0 0 0 0 0 0 0 0\n"
+    "intr 12345 1 2\n";
+
+TEST(MachineLoad, TicksAreThoseOfTheProcessorsThatWeMayUse) {
+  EXPECT_EQ(busy_ticks(kBefore, {0}), 131);  // idle, iowait and guest are not counted
+  EXPECT_EQ(busy_ticks(kBefore, {0, 1}), 331);
+  EXPECT_EQ(busy_ticks(kBefore, {0, 2}), std::nullopt);
+  EXPECT_EQ(busy_ticks("", {0}), std::nullopt);
+  EXPECT_EQ(busy_ticks(kBefore, {}), std::nullopt);
+}
+
+TEST(MachineLoad, WhatTheWorkerTookIsNotOthers) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  // 350 ticks of a hundredth: 3.5 s of work in 2 s, of which the worker had 1.5 s.
+  EXPECT_DOUBLE_EQ(*other_busy_cores(100, 450, 100, 3 * kSecond / 2, 2 * kSecond), 1.0);
+  EXPECT_DOUBLE_EQ(*other_busy_cores(100, 200, 100, 2 * kSecond, 2 * kSecond), 0.0);
+  EXPECT_EQ(other_busy_cores(std::nullopt, 450, 100, 0, kSecond), std::nullopt);
+  EXPECT_EQ(other_busy_cores(100, std::nullopt, 100, 0, kSecond), std::nullopt);
+  EXPECT_EQ(other_busy_cores(100, 450, 100, 0, 0), std::nullopt);
+}
+
+result::CaseResult case_in(nlohmann::json environment) {
+  result::CaseResult result;
+  result.environment = std::move(environment);
+  return result;
+}
+
+TEST(RunEnvironment, HasWhatItsCasesAgreeOn) {
+  const nlohmann::json host{{"cpu", "x"}, {"libtorch", "2.11.0"}};
+  const auto none = run_environment(host, host, {case_in(nlohmann::json::object())});
+  EXPECT_EQ(none, host);
+  auto run = run_environment(host, host,
+                             {case_in({{"card", "A"}, {"libtorch", "2.11.0+cpu"}}),
+                              case_in({{"libtorch", "2.11.0+cpu"}})});
+  EXPECT_EQ(run.at("card"), "A");
+  EXPECT_EQ(run.at("libtorch"), "2.11.0+cpu");
+  // A later case disagrees: nothing of what was said before stays.
+  run =
+      run_environment(run, host,
+                      {case_in({{"card", "A"}, {"libtorch", "2.11.0+cpu"}}),
+                       case_in({{"card", "B"}, {"libtorch", "2.12.0"}}), case_in({{"card", "B"}})});
+  EXPECT_FALSE(run.contains("card"));
+  EXPECT_EQ(run.at("libtorch"), "2.11.0");
+  EXPECT_EQ(run.at("cpu"), "x");
 }
 
 TEST(Host, TheBudgetIsWhatWasAskedOrWhatIsLeft) {

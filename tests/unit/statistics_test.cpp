@@ -1,6 +1,6 @@
 // The verdict on step times: Student's quantiles against others' tables, what the method does to
 // simulated times, and how it counts what is missing.
-#include "reports/compare/statistics.h"
+#include "reports/statistics.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "launch/pairs.h"
 
-namespace peakbench::compare {
+namespace peakbench::statistics {
 namespace {
 
 struct Quantile {
@@ -90,12 +90,13 @@ constexpr double kFalseAlarms = 0.01;
 constexpr double kHairline = 1e-9;
 
 template <typename LogRatio>
-double alarms(std::size_t pairs, double margin, Verdict verdict, LogRatio log_ratio) {
+double alarms(std::size_t pairs, double margin, Verdict verdict, LogRatio log_ratio,
+              std::size_t least = kLeastSamples) {
   int count = 0;
   for (int trial = 0; trial < kTrials; ++trial) {
     std::vector<double> logs;
     for (std::size_t i = 0; i < pairs; ++i) logs.push_back(log_ratio(trial, i));
-    if (judge_pairs(logs, margin, kFalseAlarms).verdict == verdict) ++count;
+    if (judge_pairs(logs, margin, kFalseAlarms, least).verdict == verdict) ++count;
   }
   return static_cast<double>(count) / kTrials;
 }
@@ -109,6 +110,36 @@ TEST(FalseAlarms, AreAsOftenAsSaidWithOrdinaryNoise) {
     EXPECT_GT(rate, 0.005) << pairs;  // a test that never alarms would pass the next line
     EXPECT_LT(rate, 0.015) << pairs;
   }
+}
+
+// As tables judge: a few rounds, no margin.
+TEST(FalseAlarms, AreAsOftenAsSaidWithFewRounds) {
+  for (const std::size_t rounds : {2U, 3U, 5U}) {
+    Noise noise(10 + rounds);
+    const auto rate = alarms(
+        rounds, 0, Verdict::kBetter,
+        [&](int, std::size_t) { return 0.1 * (noise.normal() - noise.normal()); }, 2);
+    EXPECT_GT(rate, 0.005) << rounds;
+    EXPECT_LT(rate, 0.015) << rounds;
+  }
+}
+
+// The same comparison made twice, with three rounds of 10% noise: that both times something is
+// claimed, and the opposite, is to be expected twice in ten thousand.
+TEST(FalseAlarms, TwoRunsDoNotContradictEachOther) {
+  Noise noise(21);
+  int contradictions = 0;
+  const auto run = [&] {
+    std::vector<double> logs;
+    for (int round = 0; round < 3; ++round) logs.push_back(0.1 * (noise.normal() - noise.normal()));
+    return judge_pairs(logs, 0, kFalseAlarms, 2).verdict;
+  };
+  for (int trial = 0; trial < kTrials; ++trial) {
+    const auto first = run(), second = run();
+    contradictions += (first == Verdict::kWorse && second == Verdict::kBetter) ||
+                      (first == Verdict::kBetter && second == Verdict::kWorse);
+  }
+  EXPECT_LE(contradictions, 4);
 }
 
 TEST(FalseAlarms, AreNoMoreWhereProcessesAreDisturbed) {
@@ -188,6 +219,8 @@ TEST(Judge, HasStudentsInterval) {
 TEST(Judge, SaysHowManyMoreAreNeeded) {
   EXPECT_EQ(judge_pairs({0.1, 0.1}, 0.02, 0.01).more, 3);
   EXPECT_EQ(judge_pairs({}, 0.02, 0.01).more, 5);
+  EXPECT_EQ(judge_pairs({0.1}, 0, 0.01, 2).more, 1);
+  EXPECT_EQ(judge_pairs({0.1, 0.1001}, 0, 0.01, 2).verdict, Verdict::kWorse);
   const auto found = judge_pairs(spread_out(0.015, 0.02), 0.02, 0.01);
   ASSERT_EQ(found.verdict, Verdict::kUnknown);
   ASSERT_TRUE(found.more);
@@ -237,4 +270,4 @@ TEST(PairOrder, IsBalancedAndRepeats) {
 }
 
 }  // namespace
-}  // namespace peakbench::compare
+}  // namespace peakbench::statistics

@@ -1,4 +1,4 @@
-// Whether one build is slower than another, told from times that are noisy. Pure.
+// Whether one thing is slower than another (a build, a strategy), told from times that are noisy. Pure.
 //
 // Everything is about logarithms of ratios: 0.05 is 5% slower, and a ratio's inverse is its
 // negative. docs/compare.md has the method and what it was measured to do.
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace peakbench::compare {
+namespace peakbench::statistics {
 
 enum class Verdict { kSame, kBetter, kWorse, kUnknown };
 const char* to_string(Verdict verdict);  // "same", "better", "worse", "unknown"
@@ -22,7 +22,7 @@ double student_t_quantile(double probability, int freedom);
 
 struct SpeedVerdict {
   Verdict verdict = Verdict::kUnknown;
-  std::size_t samples = 0;  // pairs, or processes of the side that has fewer
+  std::size_t samples = 0;  // pairs, rounds, or processes of the side that has fewer
   // NEW's step time over BASE's, and its interval: each end is passed by chance as often as the
   // rate of false alarms says. 0 where there are too few samples for an interval.
   double ratio = 0, low = 0, high = 0;
@@ -30,13 +30,15 @@ struct SpeedVerdict {
   std::string reason;                // kUnknown: why
 };
 
-// Fewer are never judged: five is where Student's factor at 1% has become usable (3.75).
+// Fewer are not judged by themselves: five is where Student's factor at 1% has become usable (3.75).
 inline constexpr std::size_t kLeastSamples = 5;
 
 // Paired t: `log_ratios` is ln(new / base), one a pair of processes that ran next to each other in
 // random order. `same` where the interval lies within the margin on both sides of 1; `worse` and
 // `better` where it does not and lies on one side of 1.
-SpeedVerdict judge_pairs(const std::vector<double>& log_ratios, double margin, double false_alarms);
+// Fewer than `least` samples, which is 2 at least, are not judged.
+SpeedVerdict judge_pairs(const std::vector<double>& log_ratios, double margin, double false_alarms,
+                         std::size_t least = kLeastSamples);
 
 // Welch's t (degrees of freedom rounded down) for processes that were not paired: logarithms of
 // their step times.
@@ -46,4 +48,4 @@ SpeedVerdict judge_groups(const std::vector<double>& base, const std::vector<dou
 // The smallest whole number in the middle, the lower of two: a step that was measured.
 std::int64_t median_of(std::vector<std::int64_t> values);
 
-}  // namespace peakbench::compare
+}  // namespace peakbench::statistics

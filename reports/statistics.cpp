@@ -1,4 +1,4 @@
-#include "reports/compare/statistics.h"
+#include "reports/statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <numbers>
 #include <numeric>
 
-namespace peakbench::compare {
+namespace peakbench::statistics {
 namespace {
 
 constexpr std::int64_t kMost = 1000;  // more samples nobody takes
@@ -94,12 +94,12 @@ SpeedVerdict judge(const Estimate& estimate, std::size_t samples, double margin,
   return found;
 }
 
-SpeedVerdict too_few(std::size_t samples, double ratio) {
+SpeedVerdict too_few(std::size_t samples, double ratio, std::size_t least) {
   SpeedVerdict found;
   found.samples = samples;
   found.ratio = ratio;
   found.reason = "too few processes: how much one differs from the next is not known";
-  found.more = static_cast<std::int64_t>(kLeastSamples - samples);
+  found.more = static_cast<std::int64_t>(least - samples);
   return found;
 }
 
@@ -140,10 +140,10 @@ double student_t_quantile(double probability, int freedom) {
   return (low + high) / 2;
 }
 
-SpeedVerdict judge_pairs(const std::vector<double>& log_ratios, double margin,
-                         double false_alarms) {
+SpeedVerdict judge_pairs(const std::vector<double>& log_ratios, double margin, double false_alarms,
+                         std::size_t least) {
   const auto count = log_ratios.size();
-  if (count < kLeastSamples) return too_few(count, std::exp(mean_of(log_ratios)));
+  if (count < least) return too_few(count, std::exp(mean_of(log_ratios)), least);
   const auto of_one = spread(log_ratios);
   return judge({of_one.mean, std::sqrt(of_one.variance / static_cast<double>(count)),
                 static_cast<int>(count) - 1},
@@ -153,7 +153,7 @@ SpeedVerdict judge_pairs(const std::vector<double>& log_ratios, double margin,
 SpeedVerdict judge_groups(const std::vector<double>& base, const std::vector<double>& now,
                           double margin, double false_alarms) {
   const auto fewer = std::min(base.size(), now.size());
-  if (fewer < kLeastSamples) return too_few(fewer, std::exp(mean_of(now) - mean_of(base)));
+  if (fewer < kLeastSamples) return too_few(fewer, std::exp(mean_of(now) - mean_of(base)), kLeastSamples);
   const auto of_base = spread(base), of_now = spread(now);
   const auto n = static_cast<double>(base.size()), m = static_cast<double>(now.size());
   const double a = of_base.variance / n, b = of_now.variance / m, both = a + b;
@@ -170,4 +170,4 @@ std::int64_t median_of(std::vector<std::int64_t> values) {
   return *middle;
 }
 
-}  // namespace peakbench::compare
+}  // namespace peakbench::statistics
