@@ -92,8 +92,10 @@ void write_reference(const std::string& path, const std::vector<Parameter>& para
   file.flush();
   if (file) return;
   file.close();
+  // Half a reference is none. Only what this made: never a device or a link of that name.
   std::error_code ignored;
-  std::filesystem::remove(path, ignored);  // half a reference is none
+  if (std::filesystem::symlink_status(path, ignored).type() == std::filesystem::file_type::regular)
+    std::filesystem::remove(path, ignored);
   throw std::runtime_error(path + ": the reference's parameters could not be written");
 }
 

@@ -16,12 +16,14 @@ SOURCE = pathlib.Path(__file__).parents[2]
 # id -> the library and its manifest
 LIBRARIES = {
     "vit-b-16": (PLUGINS / "vit.so", SOURCE / "models/vit/plugin.json"),
+    "qwen2.5-0.5b": (PLUGINS / "decoder.so", SOURCE / "models/decoder/plugin.json"),
     "baseline": (PLUGINS / "baseline.so", SOURCE / "plugins/baseline/plugin.json"),
     "fused-in-backward": (PLUGINS / "fused_in_backward.so", SOURCE / "plugins/fused_in_backward/plugin.json"),
     "lora": (PLUGINS / "lora.so", SOURCE / "plugins/lora/plugin.json"),
 }
 LAYERS = 2
-MODEL = f"vit-b-16,layers={LAYERS},width=48,mlp=64,image=32"
+MODEL = f"vit-b-16,layers={LAYERS},width=48,mlp=64,image=32"  # its loss is a sum over samples
+DECODER = "qwen2.5-0.5b,layers=1,width=28,mlp=32,vocabulary=64"  # its loss is a mean
 
 
 def use(text):
@@ -45,11 +47,12 @@ class WorkerTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def run_worker(self, *stack, mode="memory", steps=3, warmup=0, batch=4, promise=None, write="", read=""):
+    def run_worker(self, *stack, mode="memory", steps=3, warmup=0, batch=4, promise=None, write="", read="",
+                   model=MODEL):  # fmt: skip
         """The worker's result; its stderr is `self.log`."""
         job = {
-            "mode": mode, "case_id": "case", "model": use(MODEL), "strategies": [use("baseline"), *map(use, stack)],
-            "device": "cpu", "dtype": "fp32", "batch_size": batch, "sequence_length": None, "seed": 0,
+            "mode": mode, "case_id": "case", "model": use(model), "strategies": [use("baseline"), *map(use, stack)],
+            "device": "cpu", "dtype": "fp32", "batch_size": batch, "sequence_length": 8 if model == DECODER else None, "seed": 0,
             "steps": steps, "warmup": warmup, "threads": 1, "result_path": str(self.folder / "result.json"),
             "trace_path": str(self.folder / "trace.sqlite") if mode == "memory" else "",
             "write_parameters_path": str(write), "read_parameters_path": str(read),

@@ -2,7 +2,7 @@
 
 import unittest
 
-from real_worker import LAYERS, WorkerTest
+from real_worker import DECODER, LAYERS, MODEL, WorkerTest
 
 
 class Recipe(WorkerTest):
@@ -30,6 +30,16 @@ class Recipe(WorkerTest):
     def test_micro_batches_each_have_a_forward(self):
         self.assertEqual(self.run_worker("micro,parts=3", "every-wrapper")["status"], "ok")
         self.assertEqual(self.counts(), {**self.expected(3), "contexts": 9, "runs": 9 * LAYERS})
+
+    def test_micro_batches_train_as_the_whole_batch(self):
+        # 4 samples in 3 parts: 2, 1, 1. Weighted equally, the first two count half as much; Adam hides the size of a
+        # gradient, not its direction, and the reported loss is another one.
+        for model in (MODEL, DECODER):
+            whole = self.run_worker(model=model)["losses"]
+            for parts in (2, 3, 4):
+                losses = self.run_worker(f"micro,parts={parts}", model=model)["losses"]
+                for one, other in zip(losses, whole, strict=True):
+                    self.assertAlmostEqual(one / other, 1, delta=2e-4, msg=f"{model} {parts}: {losses}, {whole}")
 
 
 if __name__ == "__main__":
