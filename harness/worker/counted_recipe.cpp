@@ -1,5 +1,7 @@
 #include "worker/counted_recipe.h"
 
+#include <exception>
+
 namespace peakbench::worker {
 namespace {
 
@@ -7,6 +9,26 @@ template <typename Function>
 auto count(Part& part, const char* call, Function&& function) {
   part.calls.fetch_add(1, std::memory_order_relaxed);
   return call_plugin(part.owner, call, std::forward<Function>(function));
+}
+
+// As call_plugin, but what is no std::exception goes through: a wrapper may end a block with a
+// throw of its own kind, which it catches itself (checkpointing, once all that backward wants is
+// back).
+template <typename Function>
+at::Tensor call_in_block(const Owner& owner, const char* call, Function&& function) {
+  std::exception_ptr own;
+  at::Tensor result = call_plugin(owner, call, [&]() -> at::Tensor {
+    try {
+      return function();
+    } catch (const std::exception&) {
+      throw;
+    } catch (...) {
+      own = std::current_exception();
+      return {};
+    }
+  });
+  if (own) std::rethrow_exception(own);
+  return result;
 }
 
 // Each forwards to what a strategy put into the recipe.
@@ -95,9 +117,11 @@ class CountedBlockWrapper final : public Counted<BlockWrapper> {
     // What goes wrong inside the block is the model's, although a wrapper runs it. By value: the
     // wrapper may keep the function until backward.
     const BlockFunction named = [block, model = model_](const std::vector<at::Tensor>& x) {
-      return call_plugin(model, "block", [&] { return block(x); });
+      return call_in_block(model, "block", [&] { return block(x); });
     };
-    return count(part_, "run", [&] { return inner_->run(index, count_of_blocks, named, inputs); });
+    part_.calls.fetch_add(1, std::memory_order_relaxed);
+    return call_in_block(part_.owner, "run",
+                         [&] { return inner_->run(index, count_of_blocks, named, inputs); });
   }
 
  private:
