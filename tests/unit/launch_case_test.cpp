@@ -33,11 +33,10 @@ std::optional<std::int64_t> needed_bytes(std::optional<std::int64_t> reserved) {
   order.planned = &planned;
   order.request = &request;
   order.run_directory = scratch / "run";
-  const auto end =
-      run_case(order, runner, {[](result::JobMode, const result::Progress&) {}, [] {}});
+  const auto found = measure_memory(order, runner, {});
   EXPECT_EQ(runner.orders.size(), 2U);
-  EXPECT_EQ(end.result.status, Status::kOutOfMemory);
-  return end.result.out_of_memory->needed_bytes;
+  EXPECT_EQ(found->status, Status::kOutOfMemory);
+  return found->out_of_memory->needed_bytes;
 }
 
 TEST(OutOfMemory, OnAnEmulatedCardSaysWhatIsNeeded) {
