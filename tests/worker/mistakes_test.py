@@ -29,6 +29,7 @@ RECIPE = [
     ("lora thaws", "crashed", "a strategy changed requires_grad of class_token itself: it is trained now and was frozen. Use the recipe's `freezing`, which is decided before the first step"),
     ("never-steps", "no_effect", "a step ended without an update: the schedule of never-steps called neither update nor update_all"),
     ("idle-rule", "no_effect", "a step ended without an update: the update rule of idle-rule was called and changed no parameter"),
+    ("updates-nothing", "no_effect", "a step ended without an update: the update rule of baseline was given no parameter that has a gradient"),
     ("fused-in-backward idle-rule", "no_effect", "a step ended without an update: the update rule of idle-rule was called and changed no parameter"),
     ("fused-in-backward clip", "no_effect", "clip has no effect: what it put into gradient_transforms was never called in 3 steps"),
     ("unread,depth=2", "no_effect", "unread has no effect with the option depth: its manifest declares it and its code never read it"),

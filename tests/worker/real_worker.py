@@ -49,7 +49,7 @@ class WorkerTest(unittest.TestCase):
 
     def run_worker(self, *stack, mode="memory", steps=3, warmup=0, batch=4, promise=None, write="", read="",
                    model=MODEL):  # fmt: skip
-        """The worker's result; its stderr is `self.log`."""
+        """The worker's result; its stderr is `self.log`, what it said of its progress `self.progress`."""
         job = {
             "mode": mode, "case_id": "case", "model": use(model), "strategies": [use("baseline"), *map(use, stack)],
             "device": "cpu", "dtype": "fp32", "batch_size": batch, "sequence_length": 8 if model == DECODER else None, "seed": 0,
@@ -60,7 +60,11 @@ class WorkerTest(unittest.TestCase):
         }  # fmt: skip
         path = self.folder / "job.json"
         path.write_text(json.dumps(job))
-        done = subprocess.run([WORKER, path], capture_output=True, text=True, timeout=120)
+        progress = self.folder / "progress"
+        with open(progress, "wb") as file:
+            done = subprocess.run([WORKER, path], capture_output=True, text=True, timeout=120,
+                                  pass_fds=[file.fileno()], env={**os.environ, "PEAKBENCH_PROGRESS_FD": str(file.fileno())})  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
         self.log = done.stderr
+        self.progress = [json.loads(line) for line in progress.read_text().splitlines()]
         return json.loads((self.folder / "result.json").read_text())

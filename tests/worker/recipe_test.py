@@ -23,6 +23,17 @@ class Recipe(WorkerTest):
         self.assertEqual(result["status"], "ok", result["reason"])
         self.assertEqual(self.counts(), self.expected(5))
 
+    def test_progress_of_the_memory_worker(self):
+        self.run_worker(steps=2)
+        phases = ["forward", "backward", "optimizer_step"]
+        self.assertEqual([(line["phase"], line["step"], line["steps"]) for line in self.progress],
+                         [("build", 0, 2), *((phase, step, 2) for step in (0, 1) for phase in phases),
+                          ("write", 0, 2)])  # fmt: skip
+        self.assertEqual(self.progress[0]["allocated_bytes"], 0)
+        for line in self.progress[1:]:
+            self.assertGreater(line["allocated_bytes"], 0)
+            self.assertGreaterEqual(line["peak_bytes"], line["allocated_bytes"])
+
     def test_a_step_that_is_skipped_counts(self):
         for mode in ("memory", "throughput"):
             self.assertEqual(self.run_worker("skips", mode=mode)["status"], "ok")

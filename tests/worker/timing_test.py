@@ -2,7 +2,7 @@
 
 import unittest
 
-from real_worker import WorkerTest
+from real_worker import DECODER, WorkerTest
 
 MILLISECOND = 1_000_000
 
@@ -30,6 +30,23 @@ class Timing(WorkerTest):
         times = result["throughput"]["step_times_ns"]
         self.assertEqual(len(times), 2)
         self.assertLess(max(times), 600 * MILLISECOND)
+
+    def test_tokens_are_counted_where_there_are_some(self):
+        result = self.run_worker(mode="throughput", model=DECODER)["throughput"]
+        self.assertAlmostEqual(result["tokens_per_second"], 4 * 8 * 1e9 / result["step_ns"]["median"])
+        self.assertAlmostEqual(result["samples_per_second"], 4 * 1e9 / result["step_ns"]["median"])
+
+    def test_progress(self):
+        self.run_worker(mode="throughput", steps=3, warmup=2)
+        self.assertEqual([(line["phase"], line["step"], line["steps"]) for line in self.progress],
+                         [("build", 0, 5), ("warmup", 0, 5), ("warmup", 1, 5), ("step", 2, 5), ("step", 3, 5),
+                          ("step", 4, 5)])  # fmt: skip
+        self.assertEqual({(line["allocated_bytes"], line["peak_bytes"]) for line in self.progress}, {(0, 0)})
+
+    def test_what_it_ran_with(self):
+        result = self.run_worker(mode="throughput")
+        self.assertEqual(result["settings"]["threads"], 1)
+        self.assertIn("cpu_capability", result["environment"])
 
     def test_a_memory_job_has_no_times(self):
         self.assertIsNone(self.run_worker("same")["throughput"])

@@ -23,6 +23,10 @@ struct NeverSteps : Schedule {
   void after_backward(Training&) override {}
 };
 
+struct UpdatesNothing : Schedule {
+  void after_backward(Training& training) override { training.update({}); }
+};
+
 struct IdleRule : UpdateRule {
   void update(const std::vector<at::Tensor>&, KernelGrouping) override {}
   void visit_state(const StateVisitor&) const override {}
@@ -266,6 +270,7 @@ class Planted : public Strategy {
  private:
   void schedules(Recipe& recipe, Model& model) {
     if (id_ == "never-steps") recipe.schedule = std::make_shared<NeverSteps>();
+    if (id_ == "updates-nothing") recipe.schedule = std::make_shared<UpdatesNothing>();
     if (id_ == "sleeps") recipe.schedule = std::make_shared<Sleeps>();
     if (id_ == "throw-prepare" || id_ == "throw-hook" || id_ == "throw-schedule" ||
         id_ == "empty-hook" || id_ == "secret-updates" || id_ == "same" || id_ == "unread")
