@@ -26,6 +26,11 @@ std::string with_separators(std::string digits) {
   return digits;
 }
 
+std::string not_finite(double value) {
+  if (std::isnan(value)) return "NaN";
+  return std::string(value < 0 ? kMinus : "") + "\u221E";
+}
+
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -51,15 +56,18 @@ std::string grouped(std::int64_t value) {
   return value < 0 ? kMinus + digits : digits;
 }
 
-std::string percent(double fraction) { return fmt::format("{:.1f}", fraction * 100); }
+std::string percent(double fraction) {
+  return std::isfinite(fraction) ? fmt::format("{:.1f}", fraction * 100) : not_finite(fraction);
+}
 
 std::string signed_percent(double fraction) {
+  if (std::isnan(fraction)) return not_finite(fraction);
   const std::string magnitude = percent(std::abs(fraction));
   return magnitude == "0.0" ? magnitude : with_sign(fraction, magnitude);
 }
 
 std::string decimal(double value, int significant_digits) {
-  if (!std::isfinite(value)) return fmt::format("{}", value);
+  if (!std::isfinite(value)) return not_finite(value);
   if (value == 0) return "0";
   const int magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));
   const int decimals = std::clamp(significant_digits - 1 - magnitude, 0, 12);
@@ -68,19 +76,23 @@ std::string decimal(double value, int significant_digits) {
 }
 
 std::string plain_number(double value) {
+  if (!std::isfinite(value)) return not_finite(value);
   if (value == std::floor(value) && std::abs(value) < 1e15)
     return fmt::format("{:.0f}", value + 0.0);  // never "-0"
   return fmt::format("{}", value);
 }
 
 std::string fraction(double value) {
-  std::string text = fmt::format("{:.4f}", value);
+  std::string text = fmt::format("{:.4f}", std::isfinite(value) ? value : 0);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
   return text == "-0" ? "0" : text;
 }
 
-std::string scientific(double value) { return value == 0 ? "0" : fmt::format("{:.1e}", value); }
+std::string scientific(double value) {
+  if (!std::isfinite(value)) return not_finite(value);
+  return value == 0 ? "0" : fmt::format("{:.1e}", value);
+}
 
 std::string milliseconds(std::int64_t nanoseconds) {
   return decimal(static_cast<double>(nanoseconds) / 1e6, 4);

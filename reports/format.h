@@ -8,15 +8,17 @@
 
 namespace peakbench::reports {
 
-std::string gib(std::int64_t bytes);          // "5.670"; "<0.001" for little, "0" for none
-std::string signed_gib(std::int64_t bytes);   // "−1.102", "+0.010", "0"
-std::string grouped(std::int64_t value);      // "6,087,938,768"
+std::string gib(std::int64_t bytes);         // "5.670"; "<0.001" for little, "0" for none
+std::string signed_gib(std::int64_t bytes);  // "−1.102", "+0.010", "0"
+std::string grouped(std::int64_t value);     // "6,087,938,768"
+// What is no finite number is "NaN", "∞" or "−∞" in all of these.
 std::string percent(double fraction);         // 0.1944 -> "19.4"
 std::string signed_percent(double fraction);  // -0.1944 -> "−19.4", "0.0"
 std::string decimal(double value,
                     int significant_digits);  // "1,234", "12.3", "0.0123": never an exponent
 std::string plain_number(double value);       // shortest text that reads back as the same: "4.8"
 std::string fraction(double value);    // for geometry: four decimals, a dot, no trailing zeros
+                                       // 0 for what is not finite
 std::string scientific(double value);  // "1.2e-06", "0"
 std::string milliseconds(std::int64_t nanoseconds);  // "812.3"
 std::string duration(std::int64_t nanoseconds);      // "812 ms", "12.3 s", "3 min 05 s"

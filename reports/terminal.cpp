@@ -1,6 +1,7 @@
 // The main table for a terminal: the same view as the other reports, as many columns as fit.
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "reports/report.h"
 #include "reports/text.h"
@@ -13,6 +14,8 @@ using nlohmann::json;
 
 constexpr const char* kNoise = "~";
 constexpr const char* kNoInterval = "?";
+constexpr const char* kTime = "time";
+constexpr const char* kTraining = "training";
 
 struct Column {
   std::string heading;
@@ -45,18 +48,31 @@ std::string step_delta(const json& row) {
   return figure + " ±" + text(time, "half_width");
 }
 
-std::vector<Column> columns_of(const json& group) {
+std::string with_unit(const std::string& gib) { return gib.empty() ? "" : gib + " GiB"; }
+
+// Whether a case fits a card goes by what is reserved, and an offload costs what is beside it: both
+// stay longer than times.
+std::vector<Column> columns_of(const json& group, int width) {
+  constexpr int kWide = 80;
+  const std::string peak = width < kWide ? "" : "peak ";
   std::vector<Column> columns{
-      {"peak GiB", 0, [](const json& row) { return member(row, "peak", "gib"); }},
+      {peak + "allocated", 0,
+       [](const json& row) { return with_unit(member(row, "peak", "gib")); }},
       {"memory", 1, delta}};
-  if (group["has_published"]) columns.push_back({"published", 4, published});
+  if (group["has_reserved"])
+    columns.push_back({peak + "reserved", 2,
+                       [](const json& row) { return with_unit(member(row, "reserved", "gib")); }});
+  for (std::size_t i = 0; i < group["beside"].size(); ++i)
+    columns.push_back({text(group["beside"][i], "label"), 2,
+                       [i](const json& row) { return with_unit(text(row["beside"][i], "gib")); }});
+  if (group["has_published"]) columns.push_back({"published", 6, published});
   if (group["has_throughput"]) {
-    columns.push_back({"ms/step", 2, [](const json& row) { return text(row, "step_ms"); }});
-    columns.push_back({"time", 3, step_delta});
+    columns.push_back({"ms/step", 3, [](const json& row) { return text(row, "step_ms"); }});
+    columns.push_back({kTime, 4, step_delta});
   }
   if (group["has_equivalence"]) {
     columns.push_back(
-        {"training", 5, [](const json& row) { return member(row, "equivalence", "label"); }});
+        {kTraining, 5, [](const json& row) { return member(row, "equivalence", "label"); }});
   }
   return columns;
 }
@@ -96,11 +112,21 @@ int fit_columns(std::vector<Column>& columns, const json& rows, int width) {
   }
 }
 
+// Failed: its outcome in place of figures.
+std::string outcome(const json& row) {
+  std::string line = text(row, "status_label");
+  if (row["needed"].is_object())
+    line += ", needs " + member(row, "needed", "gib") + " GiB (reserved)";
+  const std::string reason = text(row, "reason");
+  return line + (reason.empty() ? "" : ": " + reason);
+}
+
 std::string heading(const json& group) {
   std::string line = text(group, "model") + "  " + text(group, "device") + " " +
                      text(group, "dtype") + " batch " + text(group, "batch_size");
   if (!text(group, "sequence_length").empty())
     line += " sequence " + text(group, "sequence_length");
+  if (!text(group, "cards").empty()) line += "  (" + text(group, "cards") + ")";
   if (!text(group, "run_title").empty()) line += "  (" + text(group, "run_title") + ")";
   return line;
 }
@@ -115,7 +141,7 @@ std::string wrapped(const std::string& words, int width) {
   std::string out, line;
   for (std::size_t begin = 0; begin < words.size();) {
     const auto end = std::min(words.find(' ', begin), words.size());
-    const auto word = words.substr(begin, end - begin);
+    const auto word = fit(words.substr(begin, end - begin), width - 2);
     begin = end + 1;
     if (!line.empty() && display_width(line + " " + word) > width) {
       out += line + "\n";
@@ -127,12 +153,16 @@ std::string wrapped(const std::string& words, int width) {
   return out + line + "\n";
 }
 
+bool shows(const std::vector<Column>& columns, const std::string& heading) {
+  return std::ranges::find(columns, heading, &Column::heading) != columns.end();
+}
+
 // What the table's signs mean, and a machine that was busy.
-std::string timing_notes(const json& group, int width) {
+std::string timing_notes(const json& group, const std::vector<Column>& columns, int width) {
   std::string out;
-  if (group["has_noise"])
+  if (group["has_noise"] && shows(columns, kTime))
     out += wrapped("~ not distinguishable from noise: the interval, ± so many %, holds 0.", width);
-  if (group["lacks_intervals"])
+  if (group["lacks_intervals"] && shows(columns, kTime))
     out += wrapped("? no interval, so noise may be as large: --repetitions 3 or more gives one.",
                    width);
   if (const json& busy = group["busy"]; busy.is_object())
@@ -143,9 +173,31 @@ std::string timing_notes(const json& group, int width) {
   return out;
 }
 
+std::string those_that(const json& rows, const char* flag) {
+  std::string names;
+  for (const json& row : rows)
+    if (row["ok"] && row["equivalence"].is_object() && row["equivalence"][flag])
+      names += (names.empty() ? "" : ", ") + text(row, "strategy");
+  return names;
+}
+
+// Where there was no room for the column, what nobody should choose a case without knowing.
+std::string training_notes(const json& group, const std::vector<Column>& columns, int width) {
+  if (!group["has_equivalence"] || shows(columns, kTraining)) return "";
+  constexpr std::pair<const char*, const char*> kNotes[] = {
+      {"broken", "Training is not what was promised: "},
+      {"different", "Trains a different problem: "},
+      {"not_checked", "Training is claimed, not checked here: "}};
+  std::string out;
+  for (const auto& [flag, words] : kNotes)
+    if (const auto names = those_that(group["rows"], flag); !names.empty())
+      out += wrapped(words + names + ".", width);
+  return out;
+}
+
 std::string table(const json& group, int width) {
   const json& rows = group["rows"];
-  std::vector<Column> columns = columns_of(group);
+  std::vector<Column> columns = columns_of(group, width);
   const int name_width = fit_columns(columns, rows, width);
   std::string out = without_trailing_spaces(fit(heading(group), width));
   if (group["emulated"])
@@ -157,16 +209,14 @@ std::string table(const json& group, int width) {
   for (const json& row : rows) {
     line = left(text(row, "strategy"), name_width);
     if (row["failed"]) {
-      const std::string reason = text(row, "reason");
-      line = fit(line + "  " + text(row, "status_label") + (reason.empty() ? "" : ": " + reason),
-                 width);
+      line = fit(line + "  " + outcome(row), width);
     } else {
       for (const Column& column : columns)
         line += "  " + right(column.cell(row), width_of(column, rows));
     }
     out += without_trailing_spaces(line);
   }
-  return out + timing_notes(group, width);
+  return out + training_notes(group, columns, width) + timing_notes(group, columns, width);
 }
 
 }  // namespace

@@ -53,11 +53,12 @@ std::string against(double ours, double reference) {
   return reference == 0 ? "" : signed_percent(ours / reference - 1);
 }
 
+// What does not train as it promised is no answer, however little it needs.
 template <typename Figure>
 const CaseResult* least(const Group& group, Figure figure) {
   const CaseResult* best = nullptr;
   for (const CaseResult* result : group.cases) {
-    if (!ran(*result) || !figure(*result)) continue;
+    if (!ran(*result) || breaks_promise(*result) || !figure(*result)) continue;
     if (!best || *figure(*result) < *figure(*best)) best = result;
   }
   return best;
@@ -71,35 +72,57 @@ std::optional<std::int64_t> step_of(const CaseResult& result) {
   return result.throughput ? std::optional(result.throughput->step_ns.median) : std::nullopt;
 }
 
-bool breaks_promise(const CaseResult& result) {
-  return result.equivalence && result.equivalence->verdict == "broken";
-}
-
-bool trains_differently(const CaseResult& result) {
-  return result.equivalence && result.equivalence->promise == "different_problem";
-}
-
 std::optional<std::int64_t> peak_of_same_training(const CaseResult& result) {
-  return trains_differently(result) || breaks_promise(result) ? std::nullopt : peak_of(result);
+  return trains_differently(result) ? std::nullopt : peak_of(result);
 }
 
 json lowest_view(const CaseResult* lowest, const Group& group) {
   if (!lowest) return false;
   const std::int64_t bytes = *peak_of(*lowest);
-  const bool is_reference = lowest == group.reference;
-  json view = bytes_view(bytes);
-  view.erase("raw");
-  view["strategy"] = printable(stack_text(lowest->spec));
-  view["is_reference"] = is_reference;
-  view["different"] = trains_differently(*lowest);
-  view["broken"] = breaks_promise(*lowest);
-  if (!is_reference && group.reference && group.reference->memory) {
+  json view = best_view(*lowest, group);
+  view["gib"] = gib(bytes);
+  view["bytes"] = grouped(bytes);
+  if (const auto reserved = lowest->memory->peak_reserved_bytes) view["reserved"] = gib(*reserved);
+  if (lowest != group.reference && group.reference && group.reference->memory) {
     view["percent"] =
         against(static_cast<double>(bytes), static_cast<double>(*peak_of(*group.reference)));
     view["time"] = time_view(*lowest, group);
     if (view["time"].is_object()) view["step_percent"] = view["time"]["percent"];
   }
   return view;
+}
+
+json left_out_view(const Group& group) {
+  json list = json::array();
+  for (const CaseResult* result : group.cases)
+    if (ran(*result) && breaks_promise(*result))
+      list.push_back({{"strategy", printable(stack_text(result->spec))}, {"first", list.empty()}});
+  return list;
+}
+
+// Where the reference itself trains another problem, nothing is said of who trains as it does.
+json lowest_same_view(const CaseResult* lowest, const Group& group) {
+  const CaseResult* same = least(group, peak_of_same_training);
+  const bool known = !group.reference || !trains_differently(*group.reference);
+  return known && same != lowest && same != group.reference ? lowest_view(same, group)
+                                                            : json(false);
+}
+
+// The real cards that the group's cases ran on, with their memory; one, unless a run was resumed
+// elsewhere.
+std::string cards_of(const Group& group) {
+  std::string text;
+  std::set<std::string> seen;
+  for (const CaseResult* result : group.cases) {
+    const std::string name = fact_of(*result, *group.run, "card");
+    const bool real = result->spec.device.starts_with("cuda") &&
+                      fact_of(*result, *group.run, "emulated") != "true";
+    if (!real || name.empty() || !seen.insert(real_card_of(*result, *group.run)).second) continue;
+    const auto& memory = device_facts(*result).value("card_memory_bytes", json());
+    text += (text.empty() ? "" : "; ") + name;
+    if (memory.is_number_integer()) text += ", " + gib(memory.get<std::int64_t>()) + " GiB";
+  }
+  return printable(text);
 }
 
 json rows_view(const Group& group, std::size_t index, const Anatomies& anatomies,
@@ -168,11 +191,18 @@ json group_view(const Group& group, std::size_t index, bool several_runs,
   for (const CaseResult* result : group.cases) {
     if (result->emulation) view["card"] = printable(result->emulation->card);
   }
+  view["cards"] = cards_of(group);
+  add_beside(group, rows, view);
+  constexpr std::size_t kPeakAndDifference = 2;
+  view["outcome_columns"] = std::to_string(kPeakAndDifference + view["beside"].size() +
+                                           (view["has_reserved"].get<bool>() ? 1 : 0) +
+                                           (view["has_bars"].get<bool>() ? 1 : 0));
   view["row_count"] = std::to_string(group.cases.size());
   const CaseResult* lowest = least(group, peak_of);
-  const CaseResult* same = least(group, peak_of_same_training);
   view["lowest"] = lowest_view(lowest, group);
-  if (same != lowest && same != group.reference) view["lowest_same"] = lowest_view(same, group);
+  view["lowest_same"] = lowest_same_view(lowest, group);
+  view["left_out"] = left_out_view(group);
+  view["has_left_out"] = !view["left_out"].empty();
   view["fastest"] = fastest_view(least(group, step_of), group);
   const auto axis = static_cast<double>(widest_bar(group)) / (1024.0 * 1024 * 1024);
   view["axis_gib"] = gib(widest_bar(group));
@@ -225,8 +255,31 @@ void add_counts(const std::vector<Run>& runs, json& view) {
 
 }  // namespace
 
-bool is_emulated(const CaseResult& result) {
-  return result.emulation.has_value() || result.spec.device.rfind("emulated:", 0) == 0;
+nlohmann::json best_view(const CaseResult& best, const Group& group) {
+  return {{"strategy", printable(stack_text(best.spec))},
+          {"is_reference", &best == group.reference},
+          {"different", trains_differently(best)},
+          {"claimed", only_claims_training(best)},
+          {"beside", beside_text(best)}};
+}
+
+bool breaks_promise(const CaseResult& result) {
+  return result.equivalence && result.equivalence->verdict == "broken";
+}
+
+bool trains_differently(const CaseResult& result) {
+  return result.equivalence && trains_differently(*result.equivalence);
+}
+
+bool only_claims_training(const CaseResult& result) {
+  return result.equivalence && !trains_differently(result) &&
+         is_claimed(*result.equivalence, result.spec.id);
+}
+
+std::string mark_of(const CaseResult& result) {
+  if (breaks_promise(result)) return "not as promised";
+  if (trains_differently(result)) return "different problem";
+  return only_claims_training(result) ? "claimed" : "";
 }
 
 std::int64_t widest_bar(const Group& group) {

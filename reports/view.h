@@ -6,9 +6,11 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "reports/environment.h"
 #include "reports/trace_view.h"
 #include "result/run.h"
 
@@ -45,6 +47,8 @@ nlohmann::json shares_view(const Group& group);
 // The step time against the reference's; false where there is nothing to compare.
 nlohmann::json time_view(const result::CaseResult& result, const Group& group);
 void add_throughput(const result::CaseResult& result, const Group& group, nlohmann::json& row);
+// What a sentence says of a case that it names best: who, training what, at what cost beside.
+nlohmann::json best_view(const result::CaseResult& best, const Group& group);
 nlohmann::json fastest_view(const result::CaseResult* fastest, const Group& group);
 // What a table says of its times: rounds, doubtful differences, a busy machine.
 nlohmann::json timing_view(const Group& group, const nlohmann::json& rows);
@@ -52,6 +56,11 @@ nlohmann::json pareto_view(const Group& group);  // false with fewer than two po
 nlohmann::json ticks_view(double low, double high,
                           int about);  // round values between, placed 0 to 1
 nlohmann::json run_view(const result::Run& run);
+// Spaces beside the case's own with more than a little in them; "3.400 GiB pinned host memory",
+// empty where there are none; and both for a table: a column a space, a cell a row.
+std::set<std::string> spaces_beside(const result::CaseResult& result);
+std::string beside_text(const result::CaseResult& result);
+void add_beside(const Group& group, nlohmann::json& rows, nlohmann::json& view);
 nlohmann::json not_measured_view(const std::vector<result::Run>& runs, const Anatomies& anatomies);
 // Adds what is known from the case's trace, and what from the reference's beside it.
 void add_anatomy(const result::CaseResult& result, const Group& group, const Anatomies& anatomies,
@@ -59,7 +68,11 @@ void add_anatomy(const result::CaseResult& result, const Group& group, const Ana
 // Any JSON as named facts, nested names joined; `_bytes` and `_ns` in people's units.
 nlohmann::json facts_view(const nlohmann::ordered_json& object);
 
-bool is_emulated(const result::CaseResult& result);
+bool breaks_promise(const result::CaseResult& result);  // it may be recommended to nobody
+bool trains_differently(const result::CaseResult& result);
+bool only_claims_training(const result::CaseResult& result);  // the baseline's, and nobody checked
+// What a reader must know of a case before choosing it: "claimed"; empty where there is nothing.
+std::string mark_of(const result::CaseResult& result);
 std::int64_t widest_bar(const Group& group);  // the largest peak of the group's cases, at least 1
 
 }  // namespace peakbench::reports

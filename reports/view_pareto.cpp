@@ -18,6 +18,7 @@ struct Point {
   std::size_t index = 0;
   double rate = 0, gib = 0;
   std::int64_t bytes = 0;
+  bool counts = true;  // not what does not train as it promised
 };
 
 struct Range {
@@ -47,19 +48,28 @@ std::vector<Point> points_of(const Group& group, bool tokens) {
     const result::CaseResult& result = *group.cases[i];
     if (result.status != result::Status::kOk || !result.memory || !result.throughput) continue;
     const std::int64_t bytes = result.memory->peak_allocated_bytes;
-    points.push_back(
-        {i, rate_of_case(*result.throughput, tokens), static_cast<double>(bytes) / kGiB, bytes});
+    const double rate = rate_of_case(*result.throughput, tokens);
+    if (!std::isfinite(rate)) continue;
+    points.push_back({i, rate, static_cast<double>(bytes) / kGiB, bytes, !breaks_promise(result)});
   }
   return points;
 }
 
 bool beats(const Point& a, const Point& b) {
-  return a.rate >= b.rate && a.bytes <= b.bytes && (a.rate > b.rate || a.bytes < b.bytes);
+  return a.counts && a.rate >= b.rate && a.bytes <= b.bytes &&
+         (a.rate > b.rate || a.bytes < b.bytes);
 }
 
 bool on_front(const Point& point, const std::vector<Point>& points) {
-  return std::none_of(points.begin(), points.end(),
-                      [&](const Point& other) { return beats(other, point); });
+  return point.counts && std::none_of(points.begin(), points.end(),
+                                      [&](const Point& other) { return beats(other, point); });
+}
+
+// A drawing's key has room for some 36 columns.
+std::string short_name(const result::CaseResult& result, const std::string& mark) {
+  const std::string name = printable(stack_text(result.spec));
+  if (mark.empty()) return fit(name, 30);
+  return fit(name, 33 - display_width(mark)) + " (" + mark + ")";
 }
 
 // For each throughput, the least memory that reaches it: a staircase through the points that none
@@ -105,13 +115,19 @@ nlohmann::json pareto_view(const Group& group) {
   const Range x = padded(slowest->rate, fastest->rate), y = padded(smallest->gib, largest->gib);
   json list = json::array();
   std::vector<Point> front;
+  bool claimed = false, broken = false;
   for (const Point& point : points) {
     const result::CaseResult& result = *group.cases[point.index];
     const bool best = on_front(point, points);
+    const std::string mark = mark_of(result);
     if (best) front.push_back(point);
+    claimed = claimed || mark == "claimed";
+    broken = broken || !point.counts;
     list.push_back({{"number", std::to_string(point.index + 1)},
                     {"strategy", printable(stack_text(result.spec))},
-                    {"short", fit(printable(stack_text(result.spec)), 30)},
+                    {"short", short_name(result, mark)},
+                    {"mark", mark},
+                    {"beside", beside_text(result)},
                     {"position", std::to_string(list.size())},
                     {"x", fraction(x.place(point.rate))},
                     {"y", fraction(y.place(point.gib))},
@@ -121,10 +137,14 @@ nlohmann::json pareto_view(const Group& group) {
                     {"is_reference", &result == group.reference}});
   }
   const std::size_t beyond = points.size() > kKeyLines ? points.size() - kKeyLines : 0;
-  return {
-      {"extra_points", std::to_string(beyond)},      {"points", std::move(list)},
-      {"front", front_view(std::move(front), x, y)}, {"x_ticks", ticks_view(x.low, x.high, 5)},
-      {"y_ticks", ticks_view(y.low, y.high, 5)},     {"unit", tokens ? "tokens/s" : "samples/s"}};
+  return {{"extra_points", std::to_string(beyond)},
+          {"points", std::move(list)},
+          {"front", front_view(std::move(front), x, y)},
+          {"x_ticks", ticks_view(x.low, x.high, 5)},
+          {"y_ticks", ticks_view(y.low, y.high, 5)},
+          {"unit", tokens ? "tokens/s" : "samples/s"},
+          {"has_claimed", claimed},
+          {"has_broken", broken}};
 }
 
 }  // namespace peakbench::reports

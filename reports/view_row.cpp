@@ -1,5 +1,6 @@
 // One row: a case, its figures against the reference, the published ones beside them.
 #include <algorithm>
+#include <cmath>
 
 #include "reports/format.h"
 #include "reports/text.h"
@@ -102,21 +103,33 @@ void add_memory(const CaseResult& result, const Group& group, json& row) {
   }
 }
 
-json equivalence_view(const result::Equivalence& equivalence) {
+std::string difference_text(const result::Equivalence& equivalence) {
+  if (!equivalence.max_abs_difference) return "";
+  const double difference = *equivalence.max_abs_difference;
+  return std::isnan(difference) ? "not a number" : scientific(difference);
+}
+
+// Also of a case that was added and has no row.
+std::string stack_of(const std::string& case_id, const result::Run& run) {
+  for (const CaseResult& result : run.cases)
+    if (result.spec.id == case_id) return stack_text(result.spec);
+  return "";
+}
+
+json equivalence_view(const result::Equivalence& equivalence, const CaseResult& result,
+                      const result::Run& run) {
   const auto is = [&](const char* verdict) { return equivalence.verdict == verdict; };
-  const auto text = [](std::optional<double> value) {
-    return value ? scientific(*value) : std::string();
-  };
-  const bool different = equivalence.promise == "different_problem";
-  return {{"label", printable(equivalence_label(equivalence))},
+  const bool nothing_to_hold = equivalence.promise == "different_problem";
+  const std::string held_to = stack_of(equivalence.reference_case, run);
+  return {{"label", printable(equivalence_label(equivalence, result.spec.id, held_to))},
           {"promise", printable(equivalence.promise)},
           {"verdict", printable(equivalence.verdict)},
-          {"different", different},
-          {"held", is("held") && !different},
+          {"different", trains_differently(equivalence)},
+          {"held", is("held") && !nothing_to_hold},
           {"broken", is("broken")},
-          {"not_checked", is("not_checked") && !different},
-          {"max_abs_difference", text(equivalence.max_abs_difference)},
-          {"tolerance", text(equivalence.tolerance)},
+          {"not_checked", is_claimed(equivalence, result.spec.id)},
+          {"max_abs_difference", difference_text(equivalence)},
+          {"tolerance", tolerance_text(equivalence)},
           {"reference_case", printable(equivalence.reference_case)},
           {"reason", printable(equivalence.reason)}};
 }
@@ -131,7 +144,7 @@ json out_of_memory_view(const result::OutOfMemory& facts) {
   add("reserved_bytes", facts.reserved_bytes);
   add("largest_free_block_bytes", facts.largest_free_block_bytes);
   add("retries", facts.retries);
-  add("needed_without_a_limit_bytes", facts.needed_bytes);
+  add("needed without a limit (reserved)_bytes", facts.needed_bytes);
   if (!facts.phase.empty())
     object["phase"] = phase_label(facts.phase) + ", step " + std::to_string(facts.step + 1);
   if (!facts.module.empty()) object["module"] = facts.module;
@@ -257,7 +270,7 @@ nlohmann::json row_view(const CaseResult& result, const Group& group, Sources& s
   if (result.memory) add_memory(result, group, row);
   add_throughput(result, group, row);
   if (result.equivalence && &result != group.reference)
-    row["equivalence"] = equivalence_view(*result.equivalence);
+    row["equivalence"] = equivalence_view(*result.equivalence, result, *group.run);
   if (result.out_of_memory) {
     row["oom_facts"] = out_of_memory_view(*result.out_of_memory);
     add_if(row, "needed", result.out_of_memory->needed_bytes);

@@ -90,9 +90,7 @@ class Missing {
 
 // Nothing is to be found out about the case that the others are compared with.
 bool wants_check(const CaseResult& result) {
-  return result.equivalence && result.equivalence->verdict == "not_checked" &&
-         result.equivalence->promise != "different_problem" &&
-         result.equivalence->reference_case != result.spec.id;
+  return result.equivalence && is_claimed(*result.equivalence, result.spec.id);
 }
 
 void add_missing(const CaseResult& result, Missing& missing) {
@@ -114,6 +112,18 @@ nlohmann::json facts_view(const nlohmann::ordered_json& object) {
   return facts;
 }
 
+// A device with the facts of its cases, once; a run that was resumed elsewhere has it twice.
+json devices_view(const result::Run& run) {
+  json list = json::array();
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const CaseResult& result : run.cases) {
+    json facts = facts_view(device_facts(result));
+    if (facts.empty() || !seen.emplace(result.spec.device, facts.dump()).second) continue;
+    list.push_back({{"device", printable(result.spec.device)}, {"facts", std::move(facts)}});
+  }
+  return list;
+}
+
 nlohmann::json run_view(const result::Run& run) {
   return {{"title", printable(run.title)},
           {"created", printable(date_for_people(run.created))},
@@ -122,6 +132,7 @@ nlohmann::json run_view(const result::Run& run) {
           {"suite", printable(run.suite)},
           {"schema_version", printable(run.schema_version)},
           {"environment", facts_view(run.environment)},
+          {"devices", devices_view(run)},
           {"settings", facts_view(run.settings)}};
 }
 

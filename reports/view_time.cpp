@@ -47,14 +47,17 @@ json rounds_view(const result::Throughput& throughput, double cores) {
   return rounds;
 }
 
-// The other cases that could be as fast as the fastest, by name.
+// The other cases that could be as fast as the fastest, each with its mark; not those that broke
+// their promise.
 std::string tied_with(const CaseResult& fastest, const Group& group) {
   std::string names;
   for (const CaseResult* other : group.cases) {
-    if (other == &fastest || !is_timed(*other)) continue;
+    if (other == &fastest || !is_timed(*other) || breaks_promise(*other)) continue;
     const auto difference = time_against(*other->throughput, *fastest.throughput);
     if (!has_interval(difference) || is_told(difference)) continue;
+    const std::string mark = mark_of(*other);
     names += (names.empty() ? "" : ", ") + printable(stack_text(other->spec));
+    if (!mark.empty()) names += " (" + mark + ")";
   }
   return names;
 }
@@ -102,11 +105,10 @@ void add_throughput(const CaseResult& result, const Group& group, json& row) {
 json fastest_view(const CaseResult* fastest, const Group& group) {
   if (!fastest || !is_timed(*fastest)) return false;
   const auto& throughput = *fastest->throughput;
-  json view{{"strategy", printable(stack_text(fastest->spec))},
-            {"step_ms", milliseconds(throughput.step_ns.median)},
-            {"is_reference", fastest == group.reference},
-            {"tied", tied_with(*fastest, group)},
-            {"time", time_view(*fastest, group)}};
+  json view = best_view(*fastest, group);
+  view["step_ms"] = milliseconds(throughput.step_ns.median);
+  view["tied"] = tied_with(*fastest, group);
+  view["time"] = time_view(*fastest, group);
   // Then the reference is one of `tied`.
   if (view["time"].is_object() && view["time"]["noise"]) view["time"] = false;
   if (view["time"].is_object())

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+
+#include "reports/format.h"
 
 namespace peakbench::reports {
 namespace {
@@ -70,13 +73,37 @@ std::string status_label(result::Status status) {
   return "";
 }
 
-std::string equivalence_label(const result::Equivalence& equivalence) {
+bool trains_differently(const result::Equivalence& equivalence) {
+  return equivalence.different_problem || equivalence.promise == "different_problem";
+}
+
+bool is_claimed(const result::Equivalence& equivalence, const std::string& case_id) {
+  return equivalence.verdict == "not_checked" && equivalence.promise != "different_problem" &&
+         equivalence.reference_case != case_id;
+}
+
+std::string equivalence_label(const result::Equivalence& equivalence, const std::string& case_id,
+                              const std::string& held_to) {
   if (equivalence.promise == "different_problem") return "different problem";
-  const bool exact = equivalence.promise == "bit_identical";
-  const std::string promise = exact ? "bit-identical" : spaced(equivalence.promise);
-  if (equivalence.verdict == "held") return promise;
-  if (equivalence.verdict == "broken") return "not " + promise;
-  return promise + ", not checked";
+  if (equivalence.reference_case == case_id) return "what others are held against";
+  std::string label;
+  if (trains_differently(equivalence))
+    label = held_to.empty() ? "different problem, else " : "as " + held_to + ", ";
+  if (equivalence.verdict == "broken") label += "not ";
+  label += equivalence.promise == "bit_identical" ? "bit-identical" : spaced(equivalence.promise);
+  const auto& difference = equivalence.max_abs_difference;
+  if (equivalence.verdict == "broken" && difference && std::isnan(*difference))
+    label += " (not a number)";
+  return label + (equivalence.verdict == "not_checked" ? " (claimed)" : "");
+}
+
+std::string tolerance_text(const result::Equivalence& equivalence) {
+  std::string text;
+  if (equivalence.tolerance) text = scientific(*equivalence.tolerance);
+  if (!equivalence.relative_tolerance) return text;
+  if (equivalence.tolerance.value_or(0) == 0) text.clear();
+  return text + (text.empty() ? "" : " + ") + scientific(*equivalence.relative_tolerance) +
+         " relative";
 }
 
 }  // namespace peakbench::reports

@@ -24,12 +24,14 @@ constexpr const char* kFooter = R"(Examples:
   peakbench gate results/main results/change --allocated 1MiB --reserved 5% --throughput off
 The policy is the table `gate` of the suite that NEW was run with (docs/compare.md). By default one
 byte more asked for or allocated, at the peak or in any phase, is a regression.
-Exit codes: 0 passed; 2 unusable input, or a case of another card; 4 regression: memory or step time
-is worse; 5 a case failed or is missing. Where several apply: 2, then 5, then 4.)";
+Exit codes: 0 passed; 2 unusable input, a case of another card, or no case that could be compared;
+4 regression: memory or step time is worse; 5 a case failed or is missing. Where several apply: 2,
+then 5, then 4.)";
 
 struct GateArguments {
   ComparisonArguments comparison;
   std::string junit, summary;
+  bool allow_nothing = false;
 };
 
 // Others write to a job's summary, too: it is added to.
@@ -47,8 +49,7 @@ compare::GateNote note_of(const gate::Decision& decision) {
   compare::GateNote note;
   note.passed = decision.outcome == gate::Outcome::kPassed;
   note.label = reports::spaced(to_string(decision.outcome));
-  for (const auto& finding : decision.findings)
-    note.findings.push_back(finding.case_id + ": " + finding.sentence);
+  for (const auto& finding : decision.findings) note.findings.push_back(headline(finding));
   return note;
 }
 
@@ -60,7 +61,7 @@ class GateCommand {
   int go() {
     const auto& arguments = arguments_.comparison;
     const auto compared = compare_runs(arguments);
-    const auto decision = gate::decide(compared.comparison);
+    const auto decision = gate::decide(compared.comparison, arguments_.allow_nothing);
     const auto json = gate::to_json(compared.comparison, decision);
     const auto note = note_of(decision);
     const auto written = write_pages(world_, arguments, compared, note, json);
@@ -106,6 +107,8 @@ Command add_gate(CLI::App& app, World& world) {
   add_comparison_options(*command, arguments->comparison);
   command->add_option("--junit", arguments->junit, "Write JUnit XML: a test case a case")
       ->type_name("FILE");
+  command->add_flag("--allow-nothing", arguments->allow_nothing,
+                    "Pass where no case could be compared (else exit code 2)");
   command
       ->add_option("--summary", arguments->summary,
                    "Add the Markdown to this file (default $GITHUB_STEP_SUMMARY)")

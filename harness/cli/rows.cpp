@@ -3,14 +3,20 @@
 #include <fmt/format.h>
 
 #include "reports/format.h"
+#include "reports/view.h"
 
 namespace peakbench::cli {
 namespace {
 
 std::string figures(const result::CaseResult& result) {
   std::string text;
-  if (result.memory)
-    text += fmt::format("peak {} GiB  ", reports::gib(result.memory->peak_allocated_bytes));
+  if (result.memory) {
+    text += fmt::format("peak {} GiB allocated", reports::gib(result.memory->peak_allocated_bytes));
+    if (const auto reserved = result.memory->peak_reserved_bytes)
+      text += fmt::format(", {} reserved", reports::gib(*reserved));
+    if (const auto beside = reports::beside_text(result); !beside.empty()) text += ", " + beside;
+    text += "  ";
+  }
   if (result.throughput)
     text += fmt::format("{} ms/step  {} samples/s  ",
                         reports::milliseconds(result.throughput->step_ns.median),

@@ -2,8 +2,8 @@
 // model they grew in. Plain records; text, JSON, Markdown and HTML are made of them elsewhere.
 //
 // Cases are matched by id. Figures of different cards, or of an emulated card and a real one, are
-// never compared: such a case is kRefused. Nothing here decides whether a change is to be merged:
-// that is a gate's (reports/gate/gate.h).
+// never compared, nor is what was not measured: such a case is kRefused. Nothing here decides
+// whether a change is to be merged: that is a gate's (reports/gate/gate.h).
 #pragma once
 
 #include <cstdint>
@@ -79,7 +79,7 @@ enum class CaseState {
   kFailed,       // ended ok in BASE, not in NEW; or is new and did not end ok
   kStillFailed,  // ended ok in neither
   kRecovered,    // ended ok in NEW only
-  kRefused,      // of other cards: not compared
+  kRefused,      // of other cards, or without memory figures: not compared
 };
 const char* to_string(CaseState state);  // "compared", "new", ..., "still_failed"
 

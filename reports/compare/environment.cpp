@@ -6,46 +6,48 @@
 #include <set>
 #include <tuple>
 
+#include "reports/environment.h"
+
 namespace peakbench::compare {
 namespace {
 
 using nlohmann::json;
-
-std::string text_of(const json& object, const std::string& key) {
-  if (!object.is_object()) return "";
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) return "";
-  if (found->is_string()) return found->get<std::string>();
-  return found->dump(-1, ' ', false, json::error_handler_t::replace);
-}
+using reports::fact_of;
+using reports::fact_text;
+using Keys = std::set<std::string>;
 
 // Differences in these say nothing about a figure.
 bool is_incidental(const std::string& key) {
-  static const std::set<std::string> keys{"host", "timeout_s", "memory_limit_bytes", "gate"};
+  static const Keys keys{"host", "timeout_s", "memory_limit_bytes", "gate"};
   return keys.count(key) != 0;
 }
 
-void compare_objects(const json& base, const json& now, std::vector<Change>& changes) {
-  std::set<std::string> keys;
-  for (const auto* object : {&base, &now})
-    if (object->is_object())
-      for (const auto& [key, value] : object->items()) keys.insert(key);
+void add_keys(const json& object, Keys& keys) {
+  if (!object.is_object()) return;
+  for (const auto& [key, value] : object.items()) keys.insert(key);
+}
+
+void compare_objects(const json& base, const json& now, std::vector<Change>& changes,
+                     const Keys& left_out = {}) {
+  Keys keys;
+  add_keys(base, keys);
+  add_keys(now, keys);
   for (const auto& key : keys) {
-    const auto before = text_of(base, key), after = text_of(now, key);
-    if (!is_incidental(key) && before != after) changes.push_back({key, before, after, 0});
+    const auto before = fact_text(base, key), after = fact_text(now, key);
+    if (is_incidental(key) || left_out.count(key) != 0 || before == after) continue;
+    changes.push_back({key, before, after, 0});
   }
 }
 
-bool is_emulated(const result::CaseResult& result) { return result.emulation.has_value(); }
-
-// A real card's name and memory as the run tells it. A run on real and emulated cards tells only
-// the last one's.
-std::string card_of(const result::Run& run) {
-  if (text_of(run.environment, "emulated") == "true") return "";
-  const auto name = text_of(run.environment, "card");
-  const auto memory = text_of(run.environment, "card_memory_bytes");
-  return memory.empty() ? name : fmt::format("{} ({} bytes)", name, memory);
+// What cases of either run say of their devices, and runs of schema 1.0 said for all of them.
+Keys keys_of_devices(const result::Run& base, const result::Run& now) {
+  Keys keys;
+  for (const auto* run : {&base, &now})
+    for (const auto& result : run->cases) add_keys(reports::device_facts(result), keys);
+  return keys;
 }
+
+bool is_emulated(const result::CaseResult& result) { return result.emulation.has_value(); }
 
 const result::CaseResult* find_case(const result::Run& run, const std::string& id) {
   for (const auto& result : run.cases)
@@ -59,7 +61,8 @@ std::vector<Change> changes_between(const result::Run& base, const result::Run& 
   std::vector<Change> changes;
   if (base.schema_version != now.schema_version)
     changes.push_back({"schema_version", base.schema_version, now.schema_version, 0});
-  compare_objects(base.environment, now.environment, changes);
+  const auto of_devices = keys_of_devices(base, now);
+  compare_objects(base.environment, now.environment, changes, of_devices);
   compare_objects(base.settings, now.settings, changes);
   std::map<std::tuple<std::string, std::string, std::string>, std::size_t> of_cases;
   for (const auto& after : now.cases) {
@@ -67,6 +70,11 @@ std::vector<Change> changes_between(const result::Run& base, const result::Run& 
     if (!before) continue;
     std::vector<Change> own;
     compare_objects(before->settings, after.settings, own);
+    Keys said;
+    for (const auto* result : {before, &after}) add_keys(reports::device_facts(*result), said);
+    for (const auto& key : said)
+      if (const auto was = fact_of(*before, base, key), is = fact_of(after, now, key); was != is)
+        own.push_back({key, was, is, 0});
     if (before->spec.seed != after.spec.seed)
       own.push_back(
           {"seed", std::to_string(before->spec.seed), std::to_string(after.spec.seed), 0});
@@ -79,6 +87,8 @@ std::vector<Change> changes_between(const result::Run& base, const result::Run& 
 
 std::string why_not_comparable(const result::Run& base, const result::CaseResult& before,
                                const result::Run& now, const result::CaseResult& after) {
+  for (const auto& [side, result] : {std::pair{"BASE", &before}, {"NEW", &after}})
+    if (!result->memory) return fmt::format("{} has no memory figures of it", side);
   if (is_emulated(before) != is_emulated(after))
     return fmt::format("{} has it from an emulated card, {} from a real one",
                        is_emulated(before) ? "BASE" : "NEW", is_emulated(before) ? "NEW" : "BASE");
@@ -88,7 +98,7 @@ std::string why_not_comparable(const result::Run& base, const result::CaseResult
                        after.emulation->card);
   }
   if (after.spec.device.rfind("cuda", 0) != 0) return "";
-  const auto was = card_of(base), is = card_of(now);
+  const auto was = reports::real_card_of(before, base), is = reports::real_card_of(after, now);
   if (was == is) return "";
   const auto said = [](const std::string& card) { return card.empty() ? "one not named" : card; };
   return fmt::format("another card: {} in BASE, {} in NEW", said(was), said(is));
@@ -97,7 +107,7 @@ std::string why_not_comparable(const result::Run& base, const result::CaseResult
 std::string why_times_differ(const result::Run& base, const result::CaseResult& before,
                              const result::Run& now, const result::CaseResult& after) {
   for (const char* key : {"cpu", "logical_cores"}) {
-    const auto was = text_of(base.environment, key), is = text_of(now.environment, key);
+    const auto was = fact_of(before, base, key), is = fact_of(after, now, key);
     if (was != is) return fmt::format("another machine: {} is {} in BASE, {} in NEW", key, was, is);
   }
   const auto &was = *before.throughput, &is = *after.throughput;

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "reports/environment.h"
 #include "reports/words.h"
 #include "trace/trace_file.h"
 
@@ -63,14 +64,6 @@ Value value_or_none(const std::map<std::string, Value>& values, const std::strin
   return found == values.end() ? Value{} : found->second;
 }
 
-// The space whose figures are the case's own. Records of schema 1.0 do not name it.
-bool is_own(const Memory& memory, const result::SpaceMemory& space, const std::string& name,
-            const std::string& device) {
-  if (!memory.space.empty()) return name == memory.space;
-  const std::string own = device.rfind("emulated:", 0) == 0 ? "cuda:0" : device;
-  return name == own && space.peak_allocated_bytes == memory.peak_allocated_bytes;
-}
-
 std::vector<Measure> measures_of(const result::CaseResult& before, const result::CaseResult& after,
                                  const Policy& policy) {
   const Memory &base = *before.memory, &now = *after.memory;
@@ -85,9 +78,8 @@ std::vector<Measure> measures_of(const result::CaseResult& before, const result:
     measures.add(phase, "", "allocated", from.peak_allocated_bytes, to.peak_allocated_bytes);
   }
   for (const auto& space : keys_of_both(base.spaces, now.spaces)) {
+    if (space == reports::own_space(before) || space == reports::own_space(after)) continue;
     const auto from = value_or_none(base.spaces, space), to = value_or_none(now.spaces, space);
-    if (is_own(base, from, space, before.spec.device) || is_own(now, to, space, after.spec.device))
-      continue;
     measures.add("peak", space, "requested", from.peak_requested_bytes, to.peak_requested_bytes);
     measures.add("peak", space, "allocated", from.peak_allocated_bytes, to.peak_allocated_bytes);
     measures.add("peak", space, from.peak_reserved_bytes, to.peak_reserved_bytes);
@@ -242,10 +234,6 @@ void add_growth(const Source& base, const result::CaseResult& before, const Sour
 
 void compare_memory(const Source& base, const result::CaseResult& before, const Source& now,
                     const result::CaseResult& after, const Policy& policy, CaseComparison& found) {
-  if (!before.memory || !after.memory) {
-    found.growth_note = "one of the two has no memory figures";
-    return;
-  }
   found.measures = measures_of(before, after, policy);
   found.memory = worst(found.measures);
   for (const auto& category :

@@ -65,7 +65,7 @@ Row row_of(const CaseComparison& one) {
 
 // Narrow screens have the id on a line of its own.
 void add_table(Page& page, const std::vector<CaseComparison>& cases) {
-  Row heading{"memory", "peak", "step time", "case"};
+  Row heading{"memory", "peak allocated", "step time", "case"};
   std::vector<Row> rows{heading};
   for (const auto& one : cases) rows.push_back(row_of(one));
   int state = 0, allocated = 0, speed = 0, id = 0;

@@ -102,21 +102,27 @@ std::string state_text(const CaseComparison& one) {
   return to_string(one.state);
 }
 
+std::string states_text(const Comparison& comparison) {
+  std::string text;
+  for (const auto& [state, words] : {std::pair{CaseState::kFailed, "failed"},
+                                     {CaseState::kStillFailed, "still failing"},
+                                     {CaseState::kRecovered, "recovered"},
+                                     {CaseState::kMissing, "missing"},
+                                     {CaseState::kNew, "new"},
+                                     {CaseState::kRefused, "not compared"}})
+    add(text, some(count(comparison, state), words));
+  return text;
+}
+
 std::string summary_text(const Comparison& comparison) {
-  std::string memory, speed, others;
+  std::string memory, speed;
   for (const auto verdict : {Verdict::kWorse, Verdict::kBetter})
     add(memory, some(count_memory(comparison, verdict), to_string(verdict)));
   add(memory, some(count_memory(comparison, Verdict::kSame), "the same"));
   for (const auto verdict : {Verdict::kWorse, Verdict::kBetter, Verdict::kSame, Verdict::kUnknown})
     add(speed, some(count_speed(comparison, verdict),
                     verdict == Verdict::kSame ? "the same" : to_string(verdict)));
-  for (const auto& [state, words] : {std::pair{CaseState::kFailed, "failed"},
-                                     {CaseState::kStillFailed, "still failing"},
-                                     {CaseState::kRecovered, "recovered"},
-                                     {CaseState::kMissing, "missing"},
-                                     {CaseState::kNew, "new"},
-                                     {CaseState::kRefused, "not compared (other cards)"}})
-    add(others, some(count(comparison, state), words));
+  const auto others = states_text(comparison);
   std::string text = "memory: " + (memory.empty() ? "nothing compared" : memory);
   if (!speed.empty()) text += "; step time: " + speed;
   if (!others.empty()) text += "; cases: " + others;

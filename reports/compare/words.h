@@ -20,7 +20,9 @@ std::string part_text(const std::string& category, const std::string& allocated_
 std::string ratio_text(double ratio);  // "+4.9%", "0.0%"
 std::string speed_text(const SpeedVerdict& verdict, const char* unit);
 
-// "memory: 1 worse, 3 the same; 1 new case": what happened, in one line.
+// "1 still failing, 2 new": the cases that were not compared, counted; empty where all were.
+std::string states_text(const Comparison& comparison);
+// "memory: 1 worse, 3 the same; cases: 1 new": what happened, in one line.
 std::string summary_text(const Comparison& comparison);
 
 // What became of a case, in a word or two: "worse", "failed: out of memory", "new".

@@ -116,6 +116,21 @@ std::string why_skipped(const CaseComparison& one) {
   }
 }
 
+// Beside cases that were compared, a case that still fails passes: it was known, and it is listed.
+bool nothing_compared(const compare::Comparison& comparison) {
+  return compare::count(comparison, CaseState::kCompared) == 0;
+}
+
+Finding nothing_finding(const compare::Comparison& comparison) {
+  return {"",
+          Outcome::kUnusable,
+          fmt::format("no case's memory was compared ({}): nothing was checked. Compare with a run "
+                      "in which a case of NEW ended ok, or pass --allow-nothing where that is "
+                      "expected",
+                      compare::states_text(comparison)),
+          {}};
+}
+
 Outcome first_that_applies(const std::vector<Finding>& findings) {
   for (const auto outcome : {Outcome::kUnusable, Outcome::kFailedCase, Outcome::kRegression})
     for (const auto& finding : findings)
@@ -139,7 +154,11 @@ const char* to_string(Outcome outcome) {
   return "";
 }
 
-Decision decide(const compare::Comparison& comparison) {
+std::string headline(const Finding& finding) {
+  return finding.case_id.empty() ? finding.sentence : finding.case_id + ": " + finding.sentence;
+}
+
+Decision decide(const compare::Comparison& comparison, bool allow_nothing) {
   Decision decision;
   for (const auto& one : comparison.cases) {
     Checked checked{one.id, one.now_seconds, {}, why_skipped(one)};
@@ -149,6 +168,8 @@ Decision decide(const compare::Comparison& comparison) {
     }
     decision.cases.push_back(std::move(checked));
   }
+  if (decision.findings.empty() && !allow_nothing && nothing_compared(comparison))
+    decision.findings.push_back(nothing_finding(comparison));
   decision.outcome = first_that_applies(decision.findings);
   decision.summary = compare::summary_text(comparison);
   return decision;
@@ -173,8 +194,8 @@ nlohmann::ordered_json to_json(const compare::Comparison& comparison, const Deci
 std::string to_text(const Decision& decision, int width) {
   compare::Page page(width);
   for (const auto& finding : decision.findings) {
-    page.line(0, printable(finding.case_id));
-    page.line(2, printable(finding.sentence));
+    if (!finding.case_id.empty()) page.line(0, printable(finding.case_id));
+    page.line(finding.case_id.empty() ? 0 : 2, printable(finding.sentence));
   }
   if (!decision.findings.empty()) page.blank();
   page.line(0, fmt::format("Gate: {} ({})", reports::spaced(to_string(decision.outcome)),

@@ -12,7 +12,7 @@ namespace peakbench::gate {
 // Also the program's exit codes (docs/cli.md).
 enum class Outcome {
   kPassed = 0,
-  kUnusable = 2,    // a case could not be compared: what was asked was not checked
+  kUnusable = 2,    // a case, or every case, could not be compared: nothing was checked
   kRegression = 4,  // memory or step time is worse than the policy lets pass
   kFailedCase = 5,  // a case that ended ok does not any more, or is missing
 };
@@ -20,11 +20,12 @@ const char* to_string(Outcome outcome);  // "passed", "unusable", "regression", 
 
 // One reason why a gate does not pass.
 struct Finding {
-  std::string case_id;
+  std::string case_id;  // empty: of the whole gate
   Outcome outcome = Outcome::kRegression;
   std::string sentence;              // "memory is worse: allocated +512 bytes in forward"
   std::vector<std::string> details;  // figures and the parts that grew, a line each
 };
+std::string headline(const Finding& finding);  // "CASE: SENTENCE", the sentence alone without case
 
 // One line of a test report.
 struct Checked {
@@ -44,8 +45,10 @@ struct Decision {
 };
 
 // Where several reasons are found, the outcome is the first that applies of kUnusable,
-// kFailedCase, kRegression.
-Decision decide(const compare::Comparison& comparison);
+// kFailedCase, kRegression. Without any, a comparison in which no case's memory was compared is
+// kUnusable, unless `allow_nothing`: a gate that checked nothing must not look like one that
+// passed.
+Decision decide(const compare::Comparison& comparison, bool allow_nothing = false);
 
 // The comparison's JSON with `gate` {outcome, exit_code, summary, findings} in front.
 nlohmann::ordered_json to_json(const compare::Comparison& comparison, const Decision& decision);

@@ -37,7 +37,7 @@ const Field& fields() {
       "",
       {text("title", "NEW's title"), text("created", "When NEW was made"),
        text("base", "BASE's label"), text("now", "NEW's label"),
-       text("outcome", "The gate's outcome"), text("tests", "How many cases"),
+       text("outcome", "The gate's outcome"), text("tests", "How many test cases"),
        text("failures", "How many are worse"), text("errors", "How many failed or cannot be told"),
        text("skipped", "How many have nothing to be compared with"),
        text("seconds", "NEW's wall time"),
@@ -73,6 +73,13 @@ json case_view(const Checked& one, const Decision& decision) {
           {"errors", std::move(errors)}};
 }
 
+// What is wrong with the whole gate is a test case of its own: skipped ones alone would look well.
+json whole_gate_view(const Finding& finding) {
+  return {{"model", "peakbench gate"},  {"id", "at least one case was compared"},
+          {"seconds", seconds_text(0)}, {"skipped", ""},
+          {"failures", json::array()},  {"errors", json::array({finding_view(finding)})}};
+}
+
 }  // namespace
 
 std::string junit(const compare::Comparison& comparison, const Decision& decision,
@@ -92,12 +99,17 @@ std::string junit(const compare::Comparison& comparison, const Decision& decisio
     if (!one.skipped.empty()) ++skipped;
     seconds += one.seconds;
   }
+  for (const auto& finding : decision.findings) {
+    if (!finding.case_id.empty()) continue;
+    cases.push_back(whole_gate_view(finding));
+    ++errors;
+  }
   const json view{{"title", printable(comparison.now.title)},
                   {"created", printable(comparison.now.created)},
                   {"base", printable(comparison.base.label)},
                   {"now", printable(comparison.now.label)},
                   {"outcome", reports::spaced(to_string(decision.outcome))},
-                  {"tests", std::to_string(decision.cases.size())},
+                  {"tests", std::to_string(cases.size())},
                   {"failures", std::to_string(failures)},
                   {"errors", std::to_string(errors)},
                   {"skipped", std::to_string(skipped)},

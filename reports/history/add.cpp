@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <ctime>
 #include <filesystem>
 #include <set>
 
+#include "reports/environment.h"
 #include "reports/history/guard.h"
 #include "reports/history/packed.h"
 #include "reports/text.h"
@@ -16,15 +18,24 @@
 namespace peakbench::history {
 namespace {
 
+using reports::is_emulated;
 using result::CaseResult;
 using result::Run;
 using sqlite::Database;
 using sqlite::Statement;
 
 std::string fact(const Run& run, const char* name) {
-  const auto found = run.environment.find(name);
-  if (found == run.environment.end() || found->is_null()) return "";
-  return found->is_string() ? found->get<std::string>() : found->dump();
+  return reports::fact_text(run.environment, name);
+}
+
+// Of the cases, those on real cards first: an emulated card's driver is made up.
+std::string fact_of_cases(const Run& run, const char* name) {
+  for (const bool emulated : {false, true})
+    for (const auto& result : run.cases)
+      if (is_emulated(result) == emulated)
+        if (const auto text = reports::fact_text(result.environment, name); !text.empty())
+          return text;
+  return fact(run, name);
 }
 
 // A real card's own driver, recorded with its times; else the CUDA that the driver is for (13000 ->
@@ -34,9 +45,11 @@ std::string driver_of(const Run& run) {
     const auto found = result.settings.find("driver_version");
     if (found != result.settings.end() && found->is_string()) return found->get<std::string>();
   }
-  const auto found = run.environment.find("driver_cuda_version");
-  if (found == run.environment.end() || !found->is_number_integer()) return fact(run, "driver");
-  const auto version = found->get<std::int64_t>();
+  const auto text = fact_of_cases(run, "driver_cuda_version");
+  std::int64_t version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size())
+    return fact_of_cases(run, "driver");
   return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
 }
 
@@ -48,10 +61,6 @@ std::string suite_of(const Run& run) {
 std::int64_t steps_of(const Run& run) {
   const auto found = run.settings.find("steps");
   return found != run.settings.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
-}
-
-bool is_emulated(const CaseResult& result) {
-  return result.emulation.has_value() || result.spec.device.rfind("emulated:", 0) == 0;
 }
 
 void check(const Run& run, const Labels& labels) {
@@ -252,7 +261,7 @@ std::string labels_note(const Database& database, std::int64_t number, const Lab
 std::string card_of(const CaseResult& result, const Run& run) {
   const auto& device = result.spec.device;
   if (is_emulated(result)) return device;
-  const auto named = fact(run, device == "cpu" ? "cpu" : "card");
+  const auto named = reports::fact_of(result, run, device == "cpu" ? "cpu" : "card");
   return named.empty() ? device : named;
 }
 

@@ -1,8 +1,10 @@
 """What can happen to a case: outcomes are rows, and never end the run."""
+import json
 import os
 import signal
 import time
 import unittest
+import xml.etree.ElementTree
 
 from installation import ProgramTest, wait_for, workers_of
 
@@ -60,6 +62,30 @@ class Outcomes(ProgramTest):
         self.run_cases(misbehaving("out_of_memory"), misbehaving("unsupported"), "baseline")
         self.assertEqual(self.statuses(), ["out_of_memory", "unsupported", "ok"])
         self.assertEqual(self.run_json()["cases"][0]["out_of_memory"]["limit_bytes"], 8 << 30)
+
+    def test_a_part_that_does_nothing(self):
+        done = self.run_cases(misbehaving("no_effect"), "baseline")
+        self.assertEqual(self.statuses(), ["no_effect", "ok"])
+        self.assertIn("no effect: misbehave declares the slot", done.stdout)
+        report = (self.folder / "out/report/report.md").read_text(encoding="utf-8")
+        self.assertIn("*no effect* | misbehave declares the slot schedule, which no step called", report)
+        page = (self.folder / "out/report/index.html").read_text(encoding="utf-8")
+        self.assertIn('<span class="badge no_effect">no effect</span>', page)
+
+    def test_a_gate_that_compares_nothing_does_not_pass(self):
+        for folder in ("base", "new"):
+            self.peakbench("run", "--model", "tiny", "--strategy", misbehaving("no_effect"), "--out", folder, exit_code=3)
+        done = self.peakbench("gate", "base", "new", "--junit", "gate.xml", "--out", "pages", "--format", "json,markdown",
+                              exit_code=2)
+        said = " ".join(done.stdout.split())
+        self.assertIn("no case's memory was compared (1 still failing): nothing was checked.", said)
+        self.assertIn("Gate: unusable (memory: nothing compared; cases: 1 still failing)", said)
+        gate = json.loads((self.folder / "pages/comparison.json").read_text(encoding="utf-8"))["gate"]
+        self.assertEqual((gate["outcome"], gate["exit_code"], gate["findings"][0]["case"]), ("unusable", 2, ""))
+        self.assertIn("❌ unusable", (self.folder / "pages/comparison.md").read_text(encoding="utf-8"))
+        suites = xml.etree.ElementTree.parse(self.folder / "gate.xml").getroot()
+        self.assertEqual((suites.get("tests"), suites.get("errors"), suites.get("skipped")), ("2", "1", "1"))
+        self.peakbench("gate", "base", "new", "--allow-nothing", exit_code=0)
 
     def test_memory_that_a_worker_takes_unseen(self):
         # The limit leaves a worker a gigabyte of its own (LibTorch, its trace) beyond what its tensors may take.

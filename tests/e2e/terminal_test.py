@@ -83,7 +83,7 @@ class Terminal(ProgramTest):
                                       "timing, round 1 of 3: 2 cases in turn, 6 workers left\n"
                                       "timing, round 2 of 3: 2 cases in turn, 4 workers left\n"
                                       "timing, round 3 of 3: 2 cases in turn, 2 workers left\n")
-        self.assertRegex(done.stdout, r"\[1/2\] ok +peak 0\.098 GiB +2\.001 ms/step +500 samples/s +tiny/baseline")
+        self.assertRegex(done.stdout, r"\[1/2\] ok +peak 0\.098 GiB allocated +2\.001 ms/step +500 samples/s +tiny/baseline")
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ std::map<std::string, std::string> pages(const Source& base, const Source& now) 
   options.gate->passed = decision.outcome == gate::Outcome::kPassed;
   options.gate->label = to_string(decision.outcome);
   for (const auto& finding : decision.findings)
-    options.gate->findings.push_back(finding.case_id + ": " + finding.sentence);
+    options.gate->findings.push_back(gate::headline(finding));
   files["gate.md"] = compare::render_markdown(comparison, options);
   return files;
 }
@@ -112,6 +112,17 @@ TEST(ComparisonGolden, NothingChangedIsAsExpected) {
   auto now = base;
   now.label = "results/change";
   expect_files(pages(base, now), "comparison-same");
+}
+
+TEST(ComparisonGolden, NothingComparedIsAsExpected) {
+  auto fails = fake_case("fails/x/cpu/fp32/b1", 1 << 20);
+  fails.memory.reset();
+  fails.status = result::Status::kNoEffect;
+  fails.reason = "x declares the slot `schedule`, which no step called";
+  auto base = testing::plain_source("results/main", {fails}), now = base;
+  now.label = "results/change";
+  now.run.cases.push_back(fake_case("fresh/x/cpu/fp32/b1", 1 << 30));
+  expect_files(pages(base, now), "comparison-nothing");
 }
 
 std::size_t count(const std::string& text, const std::string& part) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <stdexcept>
 
 #include "reports/expression.h"
@@ -36,6 +37,21 @@ TEST(Format, RatiosAndNumbers) {
   EXPECT_EQ(fraction(1), "1");
   EXPECT_EQ(fraction(-0.00001), "0");
   EXPECT_EQ(scientific(0.00032), "3.2e-04");
+}
+
+TEST(Format, WhatIsNoFiniteNumber) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(),
+                   kInf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(decimal(kNan, 7), "NaN");
+  EXPECT_EQ(decimal(-kInf, 7), "−∞");
+  EXPECT_EQ(scientific(kNan), "NaN");
+  EXPECT_EQ(scientific(kInf), "∞");
+  EXPECT_EQ(percent(kNan), "NaN");
+  EXPECT_EQ(signed_percent(kNan), "NaN");
+  EXPECT_EQ(signed_percent(kInf), "+∞");
+  EXPECT_EQ(signed_percent(-kInf), "−∞");
+  EXPECT_EQ(plain_number(kNan), "NaN");
+  EXPECT_EQ(fraction(kNan), "0") << "a place in a drawing";
 }
 
 TEST(Format, TimesAndDates) {

@@ -64,7 +64,7 @@ TEST_P(Golden, ReportIsAsExpected) {
 INSTANTIATE_TEST_SUITE_P(Reports, Golden,
                          testing::Values(Sample{"tutorial", tutorial_run},
                                          Sample{"emulated", emulated_run},
-                                         Sample{"hostile", hostile_run},
+                                         Sample{"cards", cards_run}, Sample{"hostile", hostile_run},
                                          Sample{"interrupted", interrupted_run}),
                          [](const auto& info) { return std::string(info.param.name); });
 

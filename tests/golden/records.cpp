@@ -1,5 +1,7 @@
 #include "records.h"
 
+#include <limits>
+
 namespace peakbench::golden {
 namespace {
 
@@ -182,7 +184,8 @@ void add_vit(Run& run) {
       lora,
       both,
       failed(make_case(vit, {{"foreach-off", {}}, {"fused-in-backward", {}}}), Status::kConflict,
-             "foreach-off and fused-in-backward both take the slot kernel_grouping")};
+             "foreach-off chooses how many tensors a kernel updates; fused-in-backward updates one "
+             "parameter at a time")};
 }
 
 void add_qwen(Run& run) {
@@ -272,8 +275,119 @@ Run emulated_run() {
     result.memory->peak_reserved_bytes = result.memory->peak_allocated_bytes + 269'180'928;
     result.memory->spaces["cuda:0"].peak_reserved_bytes = result.memory->peak_reserved_bytes;
     result.memory->spaces["cpu"] = {1184, 1184, {}};
+    result.environment = {{"card", "NVIDIA H100 80GB HBM3"},
+                          {"card_memory_bytes", 85'899'345'920},
+                          {"driver_cuda_version", 13000},
+                          {"emulated", true}};
+    set_promise(result, "bit_identical", "not_checked", "an emulated card computes no values");
+    result.equivalence->reference_case = "vit-l-16/baseline/emulated:h100-80gb/fp32/b1";
     run.cases.push_back(result);
   }
+  CaseResult full = failed(run.cases[3], Status::kOutOfMemory, "asked for 1 GiB with 0.5 GiB left");
+  full.spec.strategies = {{"checkpointing", {}}};
+  full.spec.id = "vit-l-16/checkpointing/emulated:h100-80gb/fp32/b1";
+  full.memory.reset();
+  full.ranks.clear();
+  full.out_of_memory = result::OutOfMemory{1 << 30, 100, 200, {}, {}, {}, "forward", "", "", 0, {}};
+  full.out_of_memory->needed_bytes = std::int64_t{96} << 30;
+  run.cases.push_back(full);
+  return run;
+}
+
+namespace {
+
+// The card's own figures, and what an offload takes beside it.
+CaseResult on_card(const std::string& device, std::vector<Selection> strategies, std::int64_t peak,
+                   std::int64_t pinned) {
+  const Setting setting{{"vit-l-16", nlohmann::json::object()}, device, 8, {}};
+  CaseResult result = make_case(setting, std::move(strategies));
+  set_memory(result, {{"parameter", peak / 4}, {"activation", peak - peak / 4}}, "backward");
+  result.memory->space = device;
+  result.memory->peak_reserved_bytes = peak + (std::int64_t{1} << 28);
+  result.memory->spaces = {{device, {peak, peak, result.memory->peak_reserved_bytes}},
+                           {"cpu", {1184, 1184, {}}}};
+  if (pinned > 0) result.memory->spaces["pinned"] = {pinned, pinned, {}};
+  const bool second = device == "cuda:1";
+  result.environment = {{"card", second ? "NVIDIA L4" : "NVIDIA A100-SXM4-40GB"},
+                        {"card_memory_bytes", second ? 23'609'475'072 : 42'297'786'368},
+                        {"driver_cuda_version", 13000},
+                        {"emulated", false}};
+  set_promise(result, "bit_identical", "not_checked",
+              "promises are checked on the CPU, where results repeat");
+  result.equivalence->reference_case = "vit-l-16/baseline/" + device + "/fp32/b8";
+  return result;
+}
+
+// So little that each difference is told from it.
+std::vector<std::int64_t> steady_noise(const CaseResult& result) {
+  const bool is_baseline = result.spec.strategies.front().id == "baseline";
+  return is_baseline ? std::vector<std::int64_t>{0, 0, 0} : std::vector<std::int64_t>{0, 1, -1};
+}
+
+void add_cards(Run& run) {
+  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+  const Selection baseline{"baseline", {}}, offload{"offload", {}}, lora{"lora", {}},
+      checkpointing{"checkpointing", {}};
+  run.cases = {on_card("cuda:0", {baseline}, 8 * kGiB, 0),
+               on_card("cuda:0", {offload}, 3 * kGiB, 5 * kGiB),
+               on_card("cuda:0", {checkpointing}, 5 * kGiB, 0),
+               failed(on_card("cuda:0", {lora, checkpointing}, 2 * kGiB, 0), Status::kNoEffect,
+                      "checkpointing declares the wrapper `block`, which was never called"),
+               on_card("cuda:1", {baseline}, 8 * kGiB, 0),
+               on_card("cuda:1", {lora}, 4 * kGiB, 0),
+               on_card("cuda:1", {lora, checkpointing}, 2 * kGiB, 0)};
+  std::int64_t step = 100'000'000;
+  for (CaseResult& result : run.cases)
+    if (result.status == Status::kOk) set_step(result, step += 10'000'000, steady_noise(result));
+  // May be as fast as the baseline.
+  set_step(run.cases[1], 120'000'000, {-80, 0, 80});
+  run.cases[3].memory.reset();
+  set_promise(run.cases[5], "different_problem", "not_checked");
+  run.cases[5].equivalence->different_problem = true;
+  run.cases[6].equivalence->different_problem = true;
+  run.cases[6].equivalence->reference_case = run.cases[5].spec.id;
+}
+
+// On the CPU, where promises are checked.
+void add_checked(Run& run) {
+  const Setting vit{{"vit-b-16", nlohmann::json::object()}, "cpu", 1, {}};
+  const auto add = [&](std::vector<Selection> strategies, std::int64_t peak,
+                       const std::string& promise, const std::string& verdict) {
+    CaseResult result = make_case(vit, std::move(strategies));
+    set_memory(result, {{"parameter", peak}}, "backward");
+    set_step(result, peak / 2, steady_noise(result));
+    set_promise(result, promise, verdict);
+    result.equivalence->reference_case = "vit-b-16/baseline/cpu/fp32/b1";
+    run.cases.push_back(std::move(result));
+    return &run.cases.back();
+  };
+  run.cases.reserve(run.cases.size() + 5);
+  add({{"baseline", {}}}, 2'000'000'000, "bit_identical", "not_checked");
+  CaseResult* eight_bit = add({{"eight-bit", {}}}, 1'500'000'000, "within_tolerance", "held");
+  eight_bit->equivalence->tolerance = 1e-5;
+  eight_bit->equivalence->relative_tolerance = 1e-3;
+  eight_bit->equivalence->max_abs_difference = 2.5e-6;
+  CaseResult* broken = add({{"wild", {}}}, 500'000'000, "within_tolerance", "broken");
+  broken->equivalence->tolerance = 1e-5;
+  broken->equivalence->max_abs_difference = std::numeric_limits<double>::quiet_NaN();
+  broken->losses = {0.69, std::numeric_limits<double>::quiet_NaN(),
+                    std::numeric_limits<double>::infinity()};
+  CaseResult* lora = add({{"lora", {}}}, 1'000'000'000, "different_problem", "not_checked");
+  lora->equivalence->different_problem = true;
+  CaseResult* stack =
+      add({{"lora", {}}, {"checkpointing", {}}}, 800'000'000, "bit_identical", "held");
+  stack->equivalence->different_problem = true;
+  stack->equivalence->reference_case = lora->spec.id;
+}
+
+}  // namespace
+
+Run cards_run() {
+  Run run = tutorial_run();
+  run.title = "Two cards and a processor";
+  run.published.clear();
+  add_cards(run);
+  add_checked(run);
   return run;
 }
 

@@ -13,7 +13,7 @@ class Width : public testing::TestWithParam<int> {};
 
 TEST_P(Width, NoLineIsWider) {
   for (const result::Run& run :
-       {tutorial_run(), emulated_run(), hostile_run(), interrupted_run()}) {
+       {tutorial_run(), emulated_run(), cards_run(), hostile_run(), interrupted_run()}) {
     std::istringstream lines(reports::main_table(run, GetParam()));
     for (std::string line; std::getline(lines, line);)
       EXPECT_LE(reports::display_width(line), GetParam()) << line;
@@ -27,6 +27,47 @@ TEST(Terminal, NarrowKeepsThePeakAndTheDifference) {
   EXPECT_NE(table.find("5.670"), std::string::npos);
   EXPECT_NE(table.find("−34.1%"), std::string::npos);
   EXPECT_EQ(table.find("ms/step"), std::string::npos);
+}
+
+// Whether it fits a card, and what an offload costs the host, stay longer than times.
+TEST(Terminal, NarrowKeepsReservedAndPinned) {
+  const std::string table = reports::main_table(cards_run(), 60);
+  const std::string first = table.substr(0, table.find("\n\n"));
+  EXPECT_NE(first.find("reserved"), std::string::npos) << first;
+  EXPECT_NE(first.find("3.250 GiB"), std::string::npos) << first;
+  EXPECT_NE(first.find("pinned"), std::string::npos) << first;
+  EXPECT_NE(first.find("5.000 GiB"), std::string::npos) << first;
+  EXPECT_EQ(first.find("ms/step"), std::string::npos) << first;
+  EXPECT_EQ(reports::main_table(tutorial_run(), 160).find("reserved"), std::string::npos)
+      << "the CPU has no such figure";
+}
+
+// Where the column had no room, lines below the table say what a choice depends on.
+TEST(Terminal, NarrowStillSaysWhatIsClaimedOrBroken) {
+  const std::string narrow = reports::main_table(cards_run(), 100);
+  EXPECT_NE(narrow.find("\nTraining is claimed, not checked here: offload, checkpointing.\n"),
+            std::string::npos)
+      << narrow;
+  const std::string last = reports::main_table(cards_run(), 60);
+  EXPECT_NE(last.find("\nTraining is not what was promised: wild.\n"), std::string::npos) << last;
+  EXPECT_NE(last.find("\nTrains a different problem: lora, lora+checkpointing.\n"),
+            std::string::npos)
+      << last;
+  const std::string wide = reports::main_table(cards_run(), 160);
+  EXPECT_EQ(wide.find("Training is"), std::string::npos) << "the column says it";
+  EXPECT_NE(wide.find("bit-identical (claimed)"), std::string::npos);
+}
+
+// The signs of a column that is not there are not explained.
+TEST(Terminal, SignsAreExplainedWhereTheyAreShown) {
+  EXPECT_NE(reports::main_table(tutorial_run(), 100).find("\n~ not"), std::string::npos);
+  EXPECT_EQ(reports::main_table(tutorial_run(), 40).find("\n~ not"), std::string::npos);
+}
+
+TEST(Terminal, SaysWhatACaseWouldNeed) {
+  EXPECT_NE(reports::main_table(emulated_run(), 80)
+                .find("out of memory, needs 96.000 GiB (reserved): asked"),
+            std::string::npos);
 }
 
 TEST(Terminal, HostileNamesCannotMoveTheCursor) {

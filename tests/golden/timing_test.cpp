@@ -155,9 +155,19 @@ TEST(TimeInTables, TheFastestNamesWhatItMayTieWith) {
   EXPECT_EQ(group_of(run)["fastest"]["tied"], "");
   run.cases[3].throughput->rounds = run.cases[0].throughput->rounds;  // lora as fast as baseline
   EXPECT_EQ(group_of(run)["fastest"]["tied"], "baseline, foreach-off");
+  EXPECT_TRUE(group_of(run)["fastest"]["different"]);
   run.cases.resize(1);
   run.cases[0].throughput->rounds.resize(1);
   EXPECT_EQ(group_of(run)["fastest"]["no_interval"], "one round: no interval");
+}
+
+// Neither ranks a case that broke its promise, nor hides that one is only claimed.
+TEST(TimeInTables, TiesLeaveOutWhatIsBrokenAndMarkWhatIsClaimed) {
+  result::Run run = golden::tutorial_run();
+  for (const std::size_t i : {1, 2, 4}) run.cases[i].throughput = run.cases[0].throughput;
+  run.cases[3].throughput->rounds = run.cases[0].throughput->rounds;
+  run.cases[2].equivalence->verdict = "not_checked";
+  EXPECT_EQ(group_of(run)["fastest"]["tied"], "baseline, foreach-off, fused-in-backward (claimed)");
 }
 
 TEST(TimeInTables, ABusyMachineIsNamed) {

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "records.h"
+#include "reports/words.h"
 
 namespace peakbench::reports {
 namespace {
@@ -176,6 +179,164 @@ TEST(Shares, WhatDidNotRunIsSaid) {
   EXPECT_EQ(stack["sum"], false);
   run.cases.erase(run.cases.begin() + 1, run.cases.begin() + 3);
   EXPECT_TRUE(view_of(run)["groups"][0]["shares"].empty()) << "nothing is known of the parts";
+}
+
+// ---- what is claimed, held and broken ----
+
+const json& group_of(const json& view, std::size_t index) { return view["groups"][index]; }
+
+json row_of(const json& group, const std::string& strategy) {
+  for (const json& row : group["rows"])
+    if (row["strategy"] == strategy) return row;
+  return {};
+}
+
+TEST(Promises, WhatNobodyCheckedIsClaimed) {
+  const json view = view_of(golden::cards_run());
+  const json& first = group_of(view, 0);
+  const json row = row_of(first, "checkpointing");
+  EXPECT_EQ(row["equivalence"]["label"], "bit-identical (claimed)");
+  EXPECT_TRUE(row["equivalence"]["not_checked"]);
+  EXPECT_EQ(first["lowest"]["strategy"], "offload");
+  EXPECT_TRUE(first["lowest"]["claimed"]);
+  EXPECT_FALSE(first["fastest"]["claimed"]) << "the baseline claims nothing";
+  EXPECT_EQ(first["pareto"]["points"][1]["mark"], "claimed");
+  EXPECT_EQ(first["pareto"]["points"][0]["mark"], "");
+  EXPECT_TRUE(first["pareto"]["has_claimed"]);
+}
+
+TEST(Promises, WhatOthersAreHeldAgainstClaimsNothing) {
+  result::Run run = golden::cards_run();
+  run.reference = "offload";  // so the baseline has a cell about its training
+  const json view = view_of(run);
+  const json row = row_of(group_of(view, 0), "baseline");
+  EXPECT_EQ(row["equivalence"]["label"], "what others are held against");
+  EXPECT_FALSE(row["equivalence"]["not_checked"]);
+}
+
+TEST(Promises, AStackIsHeldAgainstTheProblemThatItTrains) {
+  const json view = view_of(golden::cards_run());
+  const json held = row_of(group_of(view, 2), "lora+checkpointing")["equivalence"];
+  EXPECT_EQ(held["label"], "as lora, bit-identical");
+  EXPECT_TRUE(held["held"]);
+  EXPECT_TRUE(held["different"]);
+  EXPECT_EQ(row_of(group_of(view, 1), "lora+checkpointing")["equivalence"]["label"],
+            "as lora, bit-identical (claimed)");
+  EXPECT_EQ(row_of(group_of(view, 1), "lora")["equivalence"]["label"], "different problem");
+  EXPECT_TRUE(group_of(view, 2)["lowest"]["different"]) << "than the baseline's";
+  EXPECT_EQ(group_of(view, 2)["lowest_same"]["strategy"], "eight-bit");
+  EXPECT_EQ(group_of(view, 1)["lowest_same"], false) << "nothing but the reference itself";
+}
+
+TEST(Promises, AnUnknownReferenceOfAnotherProblemIsSaid) {
+  result::Equivalence equivalence;
+  equivalence.promise = "bit_identical";
+  equivalence.different_problem = true;
+  equivalence.verdict = "not_checked";
+  EXPECT_EQ(equivalence_label(equivalence, "a case", ""),
+            "different problem, else bit-identical (claimed)");
+}
+
+TEST(Promises, WhatIsBrokenIsNoAnswer) {
+  const json view = view_of(golden::cards_run());
+  const json& group = group_of(view, 2);
+  EXPECT_EQ(group["lowest"]["strategy"], "lora+checkpointing") << "wild needs less";
+  EXPECT_EQ(group["fastest"]["strategy"], "lora+checkpointing") << "wild is faster";
+  EXPECT_EQ(group["left_out"].size(), 1U);
+  EXPECT_EQ(group["left_out"][0]["strategy"], "wild");
+  EXPECT_FALSE(row_of(group, "wild")["is_lowest"]);
+  for (const json& point : group["pareto"]["points"])
+    EXPECT_EQ(point["on_front"], point["strategy"] == "lora+checkpointing") << point;
+}
+
+TEST(Promises, NotANumberIsSaid) {
+  const json view = view_of(golden::cards_run());
+  const json row = row_of(group_of(view, 2), "wild");
+  EXPECT_EQ(row["equivalence"]["label"], "not within tolerance (not a number)");
+  EXPECT_EQ(row["equivalence"]["max_abs_difference"], "not a number");
+  EXPECT_EQ(row["losses"], json::array({"0.6900000", "NaN", "∞"}));
+}
+
+TEST(Promises, BothTolerancesAreShown) {
+  const json view = view_of(golden::cards_run());
+  EXPECT_EQ(row_of(group_of(view, 2), "eight-bit")["equivalence"]["tolerance"],
+            "1.0e-05 + 1.0e-03 relative");
+  result::Equivalence equivalence;
+  equivalence.relative_tolerance = 1e-3;
+  EXPECT_EQ(tolerance_text(equivalence), "1.0e-03 relative");
+  equivalence.tolerance = 0;
+  EXPECT_EQ(tolerance_text(equivalence), "1.0e-03 relative");
+  equivalence.relative_tolerance.reset();
+  EXPECT_EQ(tolerance_text(equivalence), "0");
+}
+
+TEST(View, ATimeThatIsNoNumberIsNotDrawn) {
+  result::Run run = golden::cards_run();
+  run.cases[1].throughput->samples_per_second = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(view_of(run)["groups"][0]["pareto"]["points"].size(), 2U);
+}
+
+// ---- spaces and cards ----
+
+TEST(Spaces, PinnedMemoryStandsBesideTheCards) {
+  const json view = view_of(golden::cards_run());
+  const json& group = group_of(view, 0);
+  ASSERT_EQ(group["beside"].size(), 1U) << "a kilobyte on the host is no column";
+  EXPECT_EQ(group["beside"][0]["label"], "pinned");
+  EXPECT_EQ(row_of(group, "offload")["beside"][0]["gib"], "5.000");
+  EXPECT_EQ(row_of(group, "baseline")["beside"][0]["gib"], "0");
+  EXPECT_EQ(row_of(group, "lora+checkpointing")["beside"][0]["gib"], "") << "it did not run";
+  EXPECT_EQ(group["lowest"]["beside"], "5.000 GiB pinned host memory");
+  EXPECT_EQ(group["pareto"]["points"][1]["beside"], "5.000 GiB pinned host memory");
+  EXPECT_FALSE(group_of(view, 1)["has_beside"]);
+  EXPECT_EQ(group["outcome_columns"], "5") << "peak, difference, reserved, pinned, bars";
+  EXPECT_EQ(group_of(view, 2)["outcome_columns"], "3");
+}
+
+TEST(Spaces, TheOwnOneIsNamedOrFollowsFromTheDevice) {
+  result::Run run = golden::cards_run();
+  EXPECT_EQ(own_space(run.cases[4]), "cuda:1");
+  run.cases[4].memory->space = "";
+  EXPECT_EQ(own_space(run.cases[4]), "cuda:1");
+  EXPECT_TRUE(spaces_beside(run.cases[4]).empty());
+  result::CaseResult emulated = golden::emulated_run().cases[3];
+  EXPECT_EQ(own_space(emulated), "cuda:0");
+  emulated.memory->space = "cuda:1";
+  EXPECT_EQ(spaces_beside(emulated), std::set<std::string>{"cuda:0"});
+  emulated.memory->spaces = {{"cuda:1", {1000, 1000, {}}}, {"pinned", {9, 9, {}}}};
+  emulated.memory->peak_allocated_bytes = 1000;
+  EXPECT_TRUE(spaces_beside(emulated).empty());
+  emulated.memory->spaces["pinned"].peak_allocated_bytes = 10;
+  EXPECT_EQ(spaces_beside(emulated), std::set<std::string>{"pinned"}) << "a hundredth of the peak";
+}
+
+TEST(Cards, EachGroupHasItsOwn) {
+  const json view = view_of(golden::cards_run());
+  EXPECT_EQ(group_of(view, 0)["cards"], "NVIDIA A100-SXM4-40GB, 39.393 GiB");
+  EXPECT_EQ(group_of(view, 1)["cards"], "NVIDIA L4, 21.988 GiB");
+  EXPECT_EQ(group_of(view, 2)["cards"], "");
+  const json& devices = view["runs"][0]["devices"];
+  ASSERT_EQ(devices.size(), 2U);
+  EXPECT_EQ(devices[0]["device"], "cuda:0");
+  EXPECT_EQ(devices[1]["device"], "cuda:1");
+  EXPECT_EQ(devices[1]["facts"][0]["value"], "NVIDIA L4");
+}
+
+TEST(Cards, OlderRunsSayItForAllTheirCases) {
+  result::Run run = golden::cards_run();
+  for (result::CaseResult& result : run.cases) result.environment = json::object();
+  run.environment["card"] = "NVIDIA L4";
+  const json view = view_of(run);
+  EXPECT_EQ(group_of(view, 0)["cards"], "NVIDIA L4");
+  EXPECT_EQ(group_of(view, 2)["cards"], "") << "the processor is no card";
+}
+
+TEST(View, NoEffectIsAnOutcome) {
+  const json view = view_of(golden::cards_run());
+  const json row = row_of(group_of(view, 0), "lora+checkpointing");
+  EXPECT_TRUE(row["failed"]);
+  EXPECT_EQ(row["status"], "no_effect");
+  EXPECT_EQ(row["status_label"], "no effect");
 }
 
 TEST(View, TicksAreRound) {

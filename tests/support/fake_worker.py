@@ -141,6 +141,8 @@ def misbehave(job, how):
     elif how == "slow":
         progress(job, 0.15)
         write(job, json.dumps(good_result(job)))
+    elif how == "no_effect":
+        write(job, json.dumps({"status": "no_effect", "reason": "misbehave declares the slot schedule, which no step called"}))
     elif how == "unsupported":
         write(job, json.dumps({"status": "unsupported", "reason": "no such layers here"}))
     else:

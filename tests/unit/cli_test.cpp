@@ -60,6 +60,21 @@ TEST(Rows, AFailedCaseGivesItsReason) {
   EXPECT_EQ(case_row(2, 12, result), "[ 3/12] out_of_memory  m/s/cpu/fp32/b1\n    asked 9 GiB\n");
 }
 
+TEST(Rows, ACaseOnACardSaysWhatItReservesAndWhatItTakesBeside) {
+  result::CaseResult result;
+  result.spec.id = "m/offload/cuda:0/fp32/b1";
+  result.spec.device = "cuda:0";
+  result.memory.emplace();
+  result.memory->peak_allocated_bytes = std::int64_t{2} << 30;
+  EXPECT_EQ(case_row(0, 1, result),
+            "[1/1] ok             peak 2.000 GiB allocated  m/offload/cuda:0/fp32/b1\n");
+  result.memory->peak_reserved_bytes = std::int64_t{3} << 30;
+  result.memory->spaces["pinned"].peak_allocated_bytes = std::int64_t{5} << 30;
+  EXPECT_EQ(case_row(0, 1, result),
+            "[1/1] ok             peak 2.000 GiB allocated, 3.000 reserved, 5.000 GiB pinned host "
+            "memory  m/offload/cuda:0/fp32/b1\n");
+}
+
 TEST(Tables, NarrowWindowsGetFewerColumns) {
   const std::vector<TableColumn> columns{
       {"name", 0}, {"figure", 0, true}, {"note", 5}, {"empty", 0}};

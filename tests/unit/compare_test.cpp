@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "reports/gate/gate.h"
 #include "result/errors.h"
@@ -280,6 +281,76 @@ TEST(Compare, CasesThatThePlanAddedAreLeftOut) {
   EXPECT_EQ(gate::decide(compare::compare(with, without, {})).exit_code(), 0);
 }
 
+// ---- a gate that checked nothing ----
+
+result::CaseResult ended(result::CaseResult result, result::Status status) {
+  result.status = status;
+  result.reason = "so it is";
+  result.memory.reset();
+  return result;
+}
+
+TEST(Gate, NothingComparedDoesNotPass) {
+  const auto fails = ended(fake_case("fails/x/cpu/fp32/b1", 1), result::Status::kOutOfMemory);
+  const auto fresh = fake_case("fresh/x/cpu/fp32/b1", 1);
+  const auto base = testing::plain_source("base", {fails}),
+             now = testing::plain_source("new", {fails, fresh});
+  const auto found = compare::compare(base, now, {});
+  const auto decision = gate::decide(found);
+  EXPECT_EQ(decision.exit_code(), 2);
+  ASSERT_EQ(decision.findings.size(), 1U);
+  EXPECT_EQ(decision.findings[0].case_id, "");
+  EXPECT_EQ(decision.findings[0].sentence,
+            "no case's memory was compared (1 still failing, 1 new): nothing was checked. Compare "
+            "with a run in which a case of NEW ended ok, or pass --allow-nothing where that is "
+            "expected");
+  EXPECT_THAT(gate::to_text(decision, 100), HasSubstr("Gate: unusable (memory: nothing compared"));
+  EXPECT_EQ(gate::decide(found, true).exit_code(), 0) << "it was said to be expected";
+}
+
+TEST(Gate, ACaseThatStillFailsPassesBesideOneThatWasCompared) {
+  const auto fails = ended(fake_case("fails/x/cpu/fp32/b1", 1), result::Status::kOutOfMemory);
+  const auto same = fake_case("same/x/cpu/fp32/b1", 1);
+  const auto decision =
+      gate::decide(compare::compare(testing::plain_source("base", {fails, same}),
+                                    testing::plain_source("new", {fails, same}), {}));
+  EXPECT_EQ(decision.exit_code(), 0);
+  EXPECT_EQ(decision.summary, "memory: 1 the same; cases: 1 still failing");
+  EXPECT_EQ(decision.cases[0].skipped, "still out of memory: so it is");
+}
+
+TEST(Gate, APolicyThatLeavesEverythingOutDoesNotPass) {
+  const auto ran = fake_case("a/x/cpu/fp32/b1", 1);
+  const auto found =
+      compare::compare(testing::plain_source("base", {ran}),
+                       testing::plain_source("new", {ended(ran, result::Status::kCrashed)}), {});
+  EXPECT_EQ(gate::decide(found).exit_code(), 5) << "what failed says more than `unusable`";
+  auto lenient = found;
+  lenient.policy.failed_fails = false;
+  EXPECT_EQ(gate::decide(lenient).exit_code(), 2);
+}
+
+TEST(Gate, WhatHasNoFiguresIsNotTheSame) {
+  auto ran = fake_case("a/x/cpu/fp32/b1", 1);
+  ran.memory.reset();
+  const auto found = compare::compare(testing::plain_source("base", {ran}),
+                                      testing::plain_source("new", {ran}), {});
+  EXPECT_EQ(found.cases.at(0).state, CaseState::kRefused);
+  EXPECT_EQ(found.cases[0].reason, "BASE has no memory figures of it");
+  EXPECT_EQ(gate::decide(found).exit_code(), 2);
+}
+
+TEST(Gate, NoEffectIsAFailedCase) {
+  const auto ran = fake_case("a/x/cpu/fp32/b1", 1);
+  const auto found =
+      compare::compare(testing::plain_source("base", {ran}),
+                       testing::plain_source("new", {ended(ran, result::Status::kNoEffect)}), {});
+  EXPECT_EQ(found.cases.at(0).state, CaseState::kFailed);
+  const auto decision = gate::decide(found);
+  EXPECT_EQ(decision.exit_code(), 5);
+  EXPECT_EQ(decision.findings.at(0).sentence, "failed: no effect: so it is");
+}
+
 TEST(Compare, ANewCaseThatFailsIsAFailure) {
   auto failing = fake_case("fails/x/cpu/fp32/b1", 1);
   failing.status = result::Status::kCrashed;
@@ -328,12 +399,52 @@ TEST(Compare, NeverMixesCards) {
   EXPECT_EQ(found.cases.at(0).reason, "another emulated card: h100-80gb in BASE, a100-80gb in NEW");
 }
 
+// A run on two cards: each case says its own, and a run of schema 1.0 says one for all.
+TEST(Compare, ACardIsTheCasesOwn) {
+  const auto on = [](const std::string& id, const char* card) {
+    auto result = fake_case(id, 1000);
+    result.environment = {{"card", card}, {"emulated", false}};
+    return result;
+  };
+  const auto base = testing::plain_source(
+      "base", {on("a/x/cuda:0/fp32/b1", "NVIDIA A100"), on("a/x/cuda:1/fp32/b1", "NVIDIA L4")});
+  auto now = testing::plain_source(
+      "new", {on("a/x/cuda:0/fp32/b1", "NVIDIA A100"), on("a/x/cuda:1/fp32/b1", "NVIDIA H100")});
+  auto found = compare::compare(base, now, {});
+  EXPECT_EQ(found.cases.at(0).state, CaseState::kCompared);
+  EXPECT_EQ(found.cases.at(1).reason, "another card: NVIDIA L4 in BASE, NVIDIA H100 in NEW");
+  ASSERT_EQ(found.changes.size(), 1U);
+  EXPECT_EQ(found.changes[0].name + ":" + found.changes[0].base + ":" + found.changes[0].now,
+            "card:NVIDIA L4:NVIDIA H100");
+  EXPECT_EQ(found.changes[0].cases, 1U);
+  auto older = testing::plain_source("older", {fake_case("a/x/cuda:0/fp32/b1", 1000)});
+  older.run.environment.update({{"card", "NVIDIA A100"}, {"emulated", false}});
+  found = compare::compare(older, now, {});
+  EXPECT_EQ(found.cases.at(0).state, CaseState::kCompared);
+  EXPECT_TRUE(found.changes.empty()) << found.changes[0].name;
+}
+
+// Of two cards that one process sees, the case's own is the one that is named.
+TEST(Compare, TheOwnSpaceIsNotCountedTwice) {
+  auto result = fake_case("a/x/cuda:1/fp32/b1", 1000);
+  result.memory->space = "cuda:1";
+  result.memory->spaces = {{"cuda:0", {1000, 1000, {}}}, {"cuda:1", {2000, 2000, {}}}};
+  const auto source = testing::plain_source("base", {result});
+  auto now = source;
+  now.label = "new";
+  std::set<std::string> spaces;
+  for (const auto& measure : compare::compare(source, now, {}).cases.at(0).measures)
+    spaces.insert(measure.space);
+  EXPECT_EQ(spaces, (std::set<std::string>{"", "cuda:0"}));
+}
+
 TEST(Compare, SaysWhatElseDiffers) {
   auto base = testing::plain_source("base", {fake_case(kId, 1)});
   auto now = testing::plain_source("new", {fake_case(kId, 1)});
   base.run.environment = {{"libtorch", "2.11.0"}, {"commit", "aaa"}, {"host", "here"}};
   now.run.environment = {{"libtorch", "2.12.0"}, {"driver", 13}, {"host", "there"}};
   now.run.settings["steps"] = 5;
+  base.run.schema_version = "1.0.0";
   now.run.schema_version = "1.1.0";
   now.run.cases[0].settings = {{"cudnn", false}};
   base.run.cases[0].settings = {{"cudnn", true}};

@@ -56,6 +56,36 @@ TEST_F(Histories, TheDriverIsTheCardsAndTheSuiteItsFilesName) {
             "driver CUDA 12.8 → 580.95.05");
 }
 
+TEST_F(Histories, ACasesOwnCardIsItsTrend) {
+  auto run = run_of(1, 4096);
+  run.environment["card"] = "NVIDIA A100";
+  run.environment["driver_cuda_version"] = 12080;
+  run.cases.resize(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    auto& result = run.cases[i];
+    result.emulation.reset();
+    result.environment = nlohmann::json::object();
+    result.spec.device = "cuda:" + std::to_string(i);
+    result.spec.id = "vit-l-16/baseline/" + result.spec.device + "/fp32/b1";
+  }
+  run.cases[1].environment = {{"card", "NVIDIA L4"}, {"driver_cuda_version", 13000}};
+  open().add(run, {}, {});
+  std::vector<std::string> cards;
+  for (const auto& series : open().series()) cards.push_back(series.card);
+  EXPECT_THAT(cards, ElementsAre("NVIDIA A100", "NVIDIA L4")) << "the run's where a case has none";
+  EXPECT_EQ(open().run(1).conditions.driver, "CUDA 13.0");
+}
+
+TEST_F(Histories, NoEffectIsFiledAsItIs) {
+  auto run = run_of(1, 4096);
+  run.cases[0].status = result::Status::kNoEffect;
+  open().add(run, {}, {});
+  EXPECT_EQ(open().run(1).ok_cases, static_cast<std::int64_t>(run.cases.size()) - 1);
+  const auto series = open().series(run.cases[0].spec.id);
+  ASSERT_EQ(series.size(), 1U);
+  EXPECT_EQ(open().points(series[0].id, "").at(0).status, "no_effect");
+}
+
 TEST_F(Histories, TheSameRunTwiceIsOneRow) {
   const auto first = add(1, 4096), again = add(1, 4096, {"other", "c0ffee", "", ""});
   EXPECT_TRUE(first.is_new);

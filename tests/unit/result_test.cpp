@@ -38,7 +38,8 @@ TEST(Status, HasTheNamesOfTheContract) {
                                                           {Status::kTimeout, "timeout"},
                                                           {Status::kCrashed, "crashed"},
                                                           {Status::kUnsupported, "unsupported"},
-                                                          {Status::kConflict, "conflict"}};
+                                                          {Status::kConflict, "conflict"},
+                                                          {Status::kNoEffect, "no_effect"}};
   for (const auto& [status, name] : names) {
     EXPECT_EQ(to_string(status), name);
     EXPECT_EQ(result::status_from_string(name), status);
