@@ -67,7 +67,10 @@ class TracedRun {
     } catch (const c10::OutOfMemoryError& error) {
       note_out_of_memory();
     } catch (...) {
-      if (const auto place = recorder_.failure_place()) note_failure(place->module, place->op);
+      if (const auto place = recorder_.failure_place()) {
+        set_place(place->phase, place->step, job_.steps);  // a strategy may run forward again
+        note_failure(place->module, place->op);
+      }
       throw;
     }
     note_emulation();
