@@ -281,6 +281,26 @@ TEST(Compare, CasesThatThePlanAddedAreLeftOut) {
   EXPECT_EQ(gate::decide(compare::compare(with, without, {})).exit_code(), 0);
 }
 
+// ---- what is said of a run ----
+
+TEST(Compare, ARunWithoutACommitHasNone) {
+  const auto base = testing::plain_source("base", {fake_case(kId, 1)});
+  auto now = testing::plain_source("new", {fake_case(kId, 1)});
+  now.run.environment.erase("commit");
+  EXPECT_EQ(compare::compare(base, now, {}).now.commit, "");
+  now.run.environment["commit"] = 7;
+  EXPECT_EQ(compare::compare(base, now, {}).now.commit, "");
+  EXPECT_EQ(compare::compare(base, now, {}).base.commit, "0a1b2c3");
+}
+
+TEST(Compare, ANarrowTextHasEachCaseOnALineOfItsOwn) {
+  const auto found = compare::compare(testing::plain_source("base", {fake_case(kId, 1)}),
+                                      testing::plain_source("new", {fake_case(kId, 1)}), {});
+  const auto narrow = compare::to_text(found, 44), wide = compare::to_text(found, 140);
+  EXPECT_THAT(narrow, HasSubstr(std::string("\n  ") + kId + "\n"));
+  EXPECT_THAT(wide, ::testing::Not(HasSubstr(std::string("\n  ") + kId + "\n")));
+}
+
 // ---- a gate that checked nothing ----
 
 result::CaseResult ended(result::CaseResult result, result::Status status) {

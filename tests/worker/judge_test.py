@@ -52,6 +52,13 @@ class Judge(WorkerTest):
         self.assert_judged(self.judged("changes,how=just-over", promise=promise), "broken",
                            "differs most in heads.head.weight", math.ldexp(1, -10) + math.ldexp(1, -20))  # fmt: skip
 
+    def test_a_relative_tolerance_alone(self):
+        # The weight that grows by 2^-10 is smaller than 1/4, and larger than 2^-18.
+        for relative, verdict in ((1e-3, "broken"), (math.ldexp(1, 8), "held")):
+            promise = {"promise": "within_tolerance", "tolerance": None, "relative_tolerance": relative}
+            found = self.judged("changes,how=exact", promise=promise)
+            self.assertEqual((found["verdict"], found["max_abs_difference"]), (verdict, math.ldexp(1, -10)))
+
     def test_a_loss_that_is_not_a_number(self):
         promise = {"promise": "within_tolerance", "tolerance": 1000.0}
         result = self.run_worker("nan-loss", read=self.reference, promise=promise)
