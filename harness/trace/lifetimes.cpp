@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <unordered_map>
 
@@ -146,7 +147,10 @@ class Categories {
       : trace_(trace), cursor_(trace.events.size()), steps_begin_(trace.events.size()) {
     for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
       const auto& event = trace.events[i];
-      if (event.step != kNone) steps_begin_ = std::min(steps_begin_, i);
+      if (event.step != kNone) {
+        steps_begin_ = std::min(steps_begin_, i);
+        step_begins_.try_emplace(event.step, i);
+      }
       if (event.in_recompute) recompute_end_[event.recompute] = i;
       if (event.kind == EventKind::kOutOfMemory) failure_ = i;
       if (event.kind == EventKind::kAlloc) failure_.reset();  // caught, and the step went on
@@ -165,14 +169,23 @@ class Categories {
     if (event.phase == Phase::kForward && event.step != kNone &&
         lifetime.last > end_of_forward(lifetime.first, phase_end))
       return Category::kActivation;
-    return Category::kTemporary;
+    return lifetime.last >= next_step_after(event.step) ? Category::kKept : Category::kTemporary;
   }
 
  private:
+  // Library handles are made where products are: what the optimizer step makes and keeps is a
+  // strategy's.
   bool is_workspace(const Lifetime& lifetime, const Event& event) const {
     return is_cuda_[static_cast<std::size_t>(event.space)] && event.step != kNone &&
+           event.phase != Phase::kOptimizerStep && !event.in_update &&
            lifetime.last == trace_.events.size() &&
            !(failure_ && event.step == trace_.events[*failure_].step);
+  }
+
+  // The first event of the step after this one; never reached where there is none.
+  std::uint64_t next_step_after(std::int32_t step) const {
+    const auto next = step == kNone ? step_begins_.end() : step_begins_.upper_bound(step);
+    return next == step_begins_.end() ? kNever : next->second;
   }
 
   // A forward that ran out of memory ended there: what follows, in traces of schema 1, is the
@@ -194,9 +207,12 @@ class Categories {
     return phase_end_;
   }
 
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
   const Trace& trace_;
   std::uint64_t cursor_, phase_end_ = 0;
-  std::uint64_t steps_begin_;             // the first event of a step
+  std::uint64_t steps_begin_;                          // the first event of a step
+  std::map<std::int32_t, std::uint64_t> step_begins_;  // of each step
   std::optional<std::uint64_t> failure_;  // the event that ended the trace out of memory
   std::unordered_map<std::int32_t, std::uint64_t> recompute_end_;
   std::vector<bool> is_cuda_;

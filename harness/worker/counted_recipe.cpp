@@ -93,7 +93,10 @@ class CountedGradientTransform final : public Counted<GradientTransform> {
  public:
   using Counted::Counted;
   bool apply(const std::vector<Parameter>& parameters) override {
-    return count(part_, "GradientTransform::apply", [&] { return inner_->apply(parameters); });
+    const bool updates =
+        count(part_, "GradientTransform::apply", [&] { return inner_->apply(parameters); });
+    if (!updates) part_.skipped_update = true;
+    return updates;
   }
 };
 

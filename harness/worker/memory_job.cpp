@@ -40,6 +40,8 @@ std::string in_words(const result::OutOfMemory& failure) {
   if (!failure.module.empty()) words += ", " + failure.module;
   if (!failure.op.empty()) words += ", " + failure.op;
   words += ", with " + gib(failure.allocated_bytes) + " allocated";
+  // What the allocator holds is what the card is full of.
+  if (failure.reserved_bytes) words += " and " + gib(*failure.reserved_bytes) + " reserved";
   if (failure.limit_bytes > 0) words += " of " + gib(failure.limit_bytes);
   return words;
 }

@@ -168,7 +168,24 @@ bool RecipeParts::has_capability(const Owner& owner, const std::string& capabili
   return found != capabilities_.end() && holds(found->second, capability);
 }
 
+const Part* RecipeParts::skipping() const {
+  const auto found = std::find_if(parts_.begin(), parts_.end(),
+                                  [](const Part& part) { return part.skipped_update.load(); });
+  return found == parts_.end() ? nullptr : &*found;
+}
+
+// A training that never updates has no optimizer state, and so a peak that is nobody's.
+void RecipeParts::need_some_update(const Part& skipping, std::int64_t steps) const {
+  if (slots_.at("update_rule")->calls > 0) return;
+  throw NoEffect("no step updated anything: " + skipping.owner.id +
+                 " skipped the update in each of " + std::to_string(steps) +
+                 " steps (GradientTransform::apply returned false). Return true for an update, or "
+                 "measure more steps (--steps) until there is one");
+}
+
 void RecipeParts::need_calls(std::int64_t steps) const {
+  const Part* skips = skipping();
+  if (skips != nullptr) need_some_update(*skips, steps);
   const auto in_force = [&](const Part& part) {
     const auto slot = slots_.find(part.place);
     return slot == slots_.end() || slot->second == &part;
@@ -177,7 +194,7 @@ void RecipeParts::need_calls(std::int64_t steps) const {
     // Numbers, not objects: there is nothing to call.
     if (part.place == "kernel_grouping" || part.place == "micro_batches") continue;
     if (part.calls > 0 || !in_force(part)) continue;
-    if (update_skipped_ && belongs_to_update(part.place)) continue;
+    if (skips != nullptr && belongs_to_update(part.place)) continue;
     if (part.place == "freezing")
       throw NoEffect(part.owner.id + " has no effect: it freezes no parameter");
     throw NoEffect(part.owner.id + " has no effect: what it put into " + part.place +

@@ -21,6 +21,7 @@ struct Part {
   Owner owner;
   std::string place;  // the manifest's word: "schedule", "block_wrappers"; "on_gradient" for a hook
   std::atomic<std::int64_t> calls{0};
+  std::atomic<bool> skipped_update{false};  // a gradient transform that asked for none
 };
 
 class RecipeParts {
@@ -42,14 +43,13 @@ class RecipeParts {
   // Does the manifest of this strategy say so?
   bool has_capability(const Owner& owner, const std::string& capability) const;
 
-  // A gradient transform asked for no update: what it kept from being called counts as called.
-  void note_skipped_update() { update_skipped_ = true; }
-
   // Throws NoEffect that names the first part that was never called in `steps` steps.
   void need_calls(std::int64_t steps) const;
 
  private:
   Part& add(const Owner& owner, const std::string& place);
+  const Part* skipping() const;
+  void need_some_update(const Part& skipping, std::int64_t steps) const;
   void take_slots(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
                   const Recipe& after);
   void take_wrappers(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
@@ -60,7 +60,6 @@ class RecipeParts {
   std::map<std::pair<std::string, const void*>, Part*> wrappers_;
   std::vector<Part*> freezing_;
   std::map<std::string, std::vector<std::string>> capabilities_;  // by id
-  bool update_skipped_ = false;
 };
 
 }  // namespace peakbench::worker

@@ -201,12 +201,19 @@ at::Tensor RecipeTraining::step(const Batch& batch, const PhaseListener& on_phas
   return total;
 }
 
+void RecipeTraining::name_gradients() const {
+  if (observer() == nullptr) return;
+  for (const Parameter& parameter : parameters_)
+    observer()->name_storage(parameter.tensor.grad(), StorageRole::kGradient, parameter.name);
+}
+
 void RecipeTraining::update_all() {
   asked_to_update_ = true;
   for (const auto& transform : recipe_.gradient_transforms) {
-    if (transform->apply(parameters_)) continue;
+    const bool updates = transform->apply(parameters_);
+    name_gradients();  // a transform may put another tensor in a gradient's place
+    if (updates) continue;
     skipped_ = true;
-    if (parts_ != nullptr) parts_->note_skipped_update();
     return;
   }
   std::vector<at::Tensor> tensors;

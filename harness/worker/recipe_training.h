@@ -49,6 +49,7 @@ class RecipeTraining final : public Training {
   void install_block_wrappers();
   void install_gradient_hooks();
   at::Tensor forward(const Batch& batch);
+  void name_gradients() const;
   void need_an_update() const;
   void need_capability() const;
   std::string owner_of(const char* slot) const;

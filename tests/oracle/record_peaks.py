@@ -3,7 +3,9 @@ need not run stock PyTorch's 6 GB steps every time.
 
 usage: oracle-python record_peaks.py [PATTERN...]    rewrites cpu_peaks.json beside it, the cases that match (vit-b*) or all
 
-Needs 16 GiB of memory for the largest.
+Needs 16 GiB of memory for the largest. A case whose bytes depend on the CPU has more than one record: LibTorch multiplies bf16 matrices
+through oneDNN where there is AVX-512 and by itself elsewhere, with other temporaries. What differs from the first record stands under
+`by_cpu_capability`, by the name that torch has for it; so run this on a machine of each kind.
 """
 
 import fnmatch
@@ -11,6 +13,8 @@ import json
 import pathlib
 import subprocess
 import sys
+
+import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILE = HERE / "cpu_peaks.json"
@@ -34,6 +38,17 @@ MODELS = {
 }
 
 
+def keep(cases, case, found):
+    """As the case's record, or beside it where the CPU makes the difference."""
+    known = cases.get(case)
+    capability = torch.backends.cpu.get_cpu_capability()
+    if known is None or known.get("cpu_capability") == capability:
+        cases[case] = {**found, "cpu_capability": capability, **{k: known[k] for k in ("by_cpu_capability",) if known and k in known}}
+    elif found != {key: known[key] for key in found}:
+        differs = {key: value for key, value in found.items() if value != known[key]}
+        known.setdefault("by_cpu_capability", {})[capability] = differs
+
+
 def main(patterns):
     recorded = json.loads(FILE.read_text()) if FILE.exists() else {"cases": {}}
     for shape, command in MODELS.items():
@@ -49,12 +64,12 @@ def main(patterns):
             result = json.loads(done.stdout)
             memory = result["memory"]
             recorded["torch"] = result["torch"]
-            recorded["cases"][case] = {
+            keep(recorded["cases"], case, {
                 "arguments": [*command, "--strategy", stack],
                 "parameters": result["parameters"],
                 "trainable_parameters": result["trainable_parameters"],
                 **{key: memory[key] for key in ("base_bytes", "peak_allocated_bytes", "peak_phase", "peak_step", "phases", "steps")},
-            }
+            })  # fmt: skip
             FILE.write_text(json.dumps(recorded, indent=1) + "\n")
 
 

@@ -42,7 +42,8 @@ def compare(case_id, ours, recorded):
     if ours["status"] != "ok":
         print(f"{case_id}: {ours['status']}: {ours.get('reason', '')}")
         return False
-    stock, mine = recorded["peak_allocated_bytes"], ours["memory"]["peak_allocated_bytes"]
+    here = recorded.get("by_cpu_capability", {}).get(ours["environment"]["cpu_capability"], {})
+    stock, mine = {**recorded, **here}["peak_allocated_bytes"], ours["memory"]["peak_allocated_bytes"]
     good = abs(mine - stock) <= TOLERANCE * stock
     where = f"{ours['memory']['peak_phase']} of step {ours['memory']['peak_step']}"
     print(f"{case_id}: {mine:,} bytes, stock {stock:,} ({mine - stock:+,}, {(mine - stock) / stock:+.4%}), {where}{'' if good else '  TOO FAR'}")

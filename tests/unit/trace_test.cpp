@@ -197,6 +197,25 @@ TEST(Categories, WhatTheBuildLeftToNobodyIsKept) {
   EXPECT_EQ(category(fake, host), Category::kKept) << "wherever it is";
 }
 
+// Averaged weights, say: made in the first update, read in every later one.
+TEST(Categories, WhatAStepLeavesToLaterOnesIsKept) {
+  for (const char* space : {"cpu", "cuda:0"}) {
+    FakeTrace fake(space);
+    fake.forward(0).alloc(1, 512);
+    fake.optimizer_step(0);
+    const auto average = fake.alloc(100, 512), exchanged = fake.alloc(100, 512),
+               scratch = fake.alloc(100, 512);
+    fake.free(scratch);
+    fake.forward(1).free(exchanged).alloc(1, 512);
+    fake.optimizer_step(1);
+    const auto last = fake.alloc(100, 512);
+    EXPECT_EQ(category(fake, average), Category::kKept) << space;
+    EXPECT_EQ(category(fake, exchanged), Category::kKept) << "alive when the step begins";
+    EXPECT_EQ(category(fake, scratch), Category::kTemporary);
+    EXPECT_EQ(category(fake, last), Category::kTemporary) << "no later step is known";
+  }
+}
+
 TEST(Categories, ABuildThatRanOutOfMemoryKeptWhatItHad) {
   FakeTrace fake("cuda:0");
   const auto scratch = fake.alloc(100, 512);

@@ -17,6 +17,7 @@ TEST(MicroBatches, SizesDifferByOneAtMost) {
   EXPECT_THAT(micro_batch_sizes(7, 3), ElementsAre(3, 2, 2));
   EXPECT_THAT(micro_batch_sizes(8, 3), ElementsAre(3, 3, 2));
   EXPECT_THAT(micro_batch_sizes(4, 4), ElementsAre(1, 1, 1, 1));
+  EXPECT_THAT(micro_batch_sizes(4, 1), ElementsAre(4));
 }
 
 TEST(MicroBatches, WhatCannotBeSplitIsSaid) {

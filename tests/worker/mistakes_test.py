@@ -32,6 +32,7 @@ RECIPE = [
     ("updates-nothing", "no_effect", "a step ended without an update: the update rule of baseline was given no parameter that has a gradient"),
     ("fused-in-backward idle-rule", "no_effect", "a step ended without an update: the update rule of idle-rule was called and changed no parameter"),
     ("fused-in-backward clip", "no_effect", "clip has no effect: what it put into gradient_transforms was never called in 3 steps"),
+    ("skips,steps=3", "no_effect", "no step updated anything: skips skipped the update in each of 3 steps (GradientTransform::apply returned false). Return true for an update, or measure more steps (--steps) until there is one"),
     ("unread,depth=2", "no_effect", "unread has no effect with the option depth: its manifest declares it and its code never read it"),
     ("micro,parts=0", "crashed", "PATH: micro asks for 0 micro-batches; a step has 1 or more"),
     ("micro,parts=-1", "crashed", "PATH: micro asks for -1 micro-batches; a step has 1 or more"),

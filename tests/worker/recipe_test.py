@@ -1,8 +1,12 @@
 """The recipe, carried out by the real worker: every wrapper at its place, as often as there are steps."""
 
+import contextlib
+import sqlite3
 import unittest
 
 from real_worker import DECODER, LAYERS, MODEL, WorkerTest
+
+LARGER = f"vit-b-16,layers={LAYERS},width=96,mlp=128,image=64"
 
 
 class Recipe(WorkerTest):
@@ -23,6 +27,17 @@ class Recipe(WorkerTest):
         self.assertEqual(result["status"], "ok", result["reason"])
         self.assertEqual(self.counts(), self.expected(5))
 
+    def test_running_out_of_memory_is_told_with_its_place(self):
+        limit = 8 << 20
+        result = self.run_worker(batch=64, model=LARGER, memory_limit=limit)
+        failure = result["out_of_memory"]
+        self.assertEqual(result["status"], "out_of_memory")
+        self.assertEqual(failure["limit_bytes"], limit)
+        self.assertGreater(failure["requested_bytes"] + failure["allocated_bytes"], limit)
+        gib = {key: f"{failure[key] / 2**30:.3f} GiB" for key in ("requested_bytes", "allocated_bytes")}
+        self.assertEqual(result["reason"], f"asked for {gib['requested_bytes']} in {failure['phase']}, {failure['module']}, "
+                         f"{failure['op']}, with {gib['allocated_bytes']} allocated of 0.008 GiB")  # fmt: skip
+
     def test_progress_of_the_memory_worker(self):
         self.run_worker(steps=2)
         phases = ["forward", "backward", "optimizer_step"]
@@ -36,7 +51,19 @@ class Recipe(WorkerTest):
 
     def test_a_step_that_is_skipped_counts(self):
         for mode in ("memory", "throughput"):
-            self.assertEqual(self.run_worker("skips", mode=mode)["status"], "ok")
+            self.assertEqual(self.run_worker("skips,steps=2", mode=mode)["status"], "ok")
+        result = self.run_worker("skips,steps=2", "every-wrapper")
+        self.assertEqual(self.counts(), {**self.expected(3), "transforms": 1, "befores": 1, "afters": 1})
+        self.assertGreater(result["memory"]["at_peak"]["optimizer_state"], 0)
+
+    def test_a_gradient_that_is_replaced_is_a_gradient(self):
+        parameters = self.run_worker("replaces")["memory"]["at_peak"]["parameter"]
+        with contextlib.closing(sqlite3.connect(self.folder / "trace.sqlite")) as trace:
+            (replaced,) = trace.execute("""
+                SELECT sum(e.requested_bytes) FROM allocations a JOIN events e ON e.id = a.event
+                JOIN categories c ON c.id = a.category JOIN phases p ON p.id = e.phase
+                WHERE c.name = 'gradient' AND p.name = 'optimizer_step' AND e.step = 0""").fetchone()
+        self.assertEqual(replaced, parameters)
 
     def test_micro_batches_each_have_a_forward(self):
         self.assertEqual(self.run_worker("micro,parts=3", "every-wrapper")["status"], "ok")

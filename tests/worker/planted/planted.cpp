@@ -176,8 +176,19 @@ struct ThrowingHead : LossHead {
 struct ThrowingTransformOfModel : ModelTransform {
   void apply(Model&) override { raise(); }
 };
+// As loss scaling does where a gradient is infinite.
 struct Skips : GradientTransform {
-  bool apply(const std::vector<Parameter>&) override { return false; }
+  explicit Skips(std::int64_t steps) : steps_(steps) {}
+  bool apply(const std::vector<Parameter>&) override { return ++step_ > steps_; }
+  std::int64_t steps_, step_ = 0;
+};
+// Puts another tensor in every gradient's place.
+struct Replaces : GradientTransform {
+  bool apply(const std::vector<Parameter>& parameters) override {
+    for (const Parameter& parameter : parameters)
+      parameter.tensor.mutable_grad() = parameter.tensor.grad() * 0.5;
+    return true;
+  }
 };
 
 // ---- training that is not the baseline's ----
@@ -304,7 +315,9 @@ class Planted : public Strategy {
       recipe.schedule = std::make_shared<Telling>(options_.integer("steps"));
     }
     if (id_ == "clip") recipe.gradient_transforms.push_back(std::make_shared<Transform>());
-    if (id_ == "skips") recipe.gradient_transforms.push_back(std::make_shared<Skips>());
+    if (id_ == "skips")
+      recipe.gradient_transforms.push_back(std::make_shared<Skips>(options_.integer("steps")));
+    if (id_ == "replaces") recipe.gradient_transforms.push_back(std::make_shared<Replaces>());
     if (id_ == "freezes-nothing") recipe.freezing.push_back([](const Parameter&) { return false; });
     if (id_ == "freezes-all") recipe.freezing.push_back([](const Parameter&) { return true; });
     if (id_ == "throw-freezing")
