@@ -195,6 +195,15 @@ std::string training_notes(const json& group, const std::vector<Column>& columns
   return out;
 }
 
+std::string loss_notes(const json& group, int width) {
+  std::string out;
+  for (const json& one : group["not_finite"])
+    out += wrapped("The loss of " + text(one, "strategy") + " is " + text(one, "what") +
+                       " from step " + text(one, "step") + ".",
+                   width);
+  return out;
+}
+
 std::string table(const json& group, int width) {
   const json& rows = group["rows"];
   std::vector<Column> columns = columns_of(group, width);
@@ -216,7 +225,8 @@ std::string table(const json& group, int width) {
     }
     out += without_trailing_spaces(line);
   }
-  return out + training_notes(group, columns, width) + timing_notes(group, columns, width);
+  return out + training_notes(group, columns, width) + loss_notes(group, width) +
+         timing_notes(group, columns, width);
 }
 
 }  // namespace

@@ -72,6 +72,12 @@ std::optional<std::int64_t> step_of(const CaseResult& result) {
   return result.throughput ? std::optional(result.throughput->step_ns.median) : std::nullopt;
 }
 
+// Of rounds too few for an interval noise may be all there is: then none is called the fastest.
+const CaseResult* fastest_of(const Group& group) {
+  const CaseResult* best = least(group, step_of);
+  return best && has_intervals(*best, group) ? best : nullptr;
+}
+
 std::optional<std::int64_t> peak_of_same_training(const CaseResult& result) {
   return trains_differently(result) ? std::nullopt : peak_of(result);
 }
@@ -128,7 +134,7 @@ std::string cards_of(const Group& group) {
 json rows_view(const Group& group, std::size_t index, const Anatomies& anatomies,
                Sources& sources) {
   const CaseResult* lowest = least(group, peak_of);
-  const CaseResult* fastest = least(group, step_of);
+  const CaseResult* fastest = fastest_of(group);
   json rows = json::array();
   for (std::size_t i = 0; i < group.cases.size(); ++i) {
     json row = row_view(*group.cases[i], group, sources);
@@ -203,7 +209,8 @@ json group_view(const Group& group, std::size_t index, bool several_runs,
   view["lowest_same"] = lowest_same_view(lowest, group);
   view["left_out"] = left_out_view(group);
   view["has_left_out"] = !view["left_out"].empty();
-  view["fastest"] = fastest_view(least(group, step_of), group);
+  view["fastest"] = fastest_view(fastest_of(group), group);
+  view["not_finite"] = not_finite_view(group);
   const auto axis = static_cast<double>(widest_bar(group)) / (1024.0 * 1024 * 1024);
   view["axis_gib"] = gib(widest_bar(group));
   view["bar_ticks"] = ticks_view(0, axis, 5);

@@ -50,11 +50,14 @@ void add_throughput(const result::CaseResult& result, const Group& group, nlohma
 // What a sentence says of a case that it names best: who, training what, at what cost beside.
 nlohmann::json best_view(const result::CaseResult& best, const Group& group);
 nlohmann::json fastest_view(const result::CaseResult* fastest, const Group& group);
+// Is the case's time known with an interval against that of every timed case of the group?
+bool has_intervals(const result::CaseResult& result, const Group& group);
 // What a table says of its times: rounds, doubtful differences, a busy machine.
 nlohmann::json timing_view(const Group& group, const nlohmann::json& rows);
 nlohmann::json pareto_view(const Group& group);  // false with fewer than two points
 nlohmann::json ticks_view(double low, double high,
-                          int about);  // round values between, placed 0 to 1
+                          int about);                // round values between, placed 0 to 1
+nlohmann::json not_finite_view(const Group& group);  // cases whose loss stopped being a number
 nlohmann::json run_view(const result::Run& run);
 // Spaces beside the case's own with more than a little in them; "3.400 GiB pinned host memory",
 // empty where there are none; and both for a table: a column a space, a cell a row.

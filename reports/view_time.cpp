@@ -102,19 +102,21 @@ void add_throughput(const CaseResult& result, const Group& group, json& row) {
   row["faster"] = row["time"]["faster"];
 }
 
+bool has_intervals(const CaseResult& result, const Group& group) {
+  return std::ranges::all_of(group.cases, [&](const CaseResult* other) {
+    return !is_timed(*other) || has_interval(time_against(*result.throughput, *other->throughput));
+  });
+}
+
 json fastest_view(const CaseResult* fastest, const Group& group) {
-  if (!fastest || !is_timed(*fastest)) return false;
-  const auto& throughput = *fastest->throughput;
+  if (!fastest) return false;
   json view = best_view(*fastest, group);
-  view["step_ms"] = milliseconds(throughput.step_ns.median);
+  view["step_ms"] = milliseconds(fastest->throughput->step_ns.median);
   view["tied"] = tied_with(*fastest, group);
   view["time"] = time_view(*fastest, group);
   // Then the reference is one of `tied`.
   if (view["time"].is_object() && view["time"]["noise"]) view["time"] = false;
-  if (view["time"].is_object())
-    view["percent"] = view["time"]["percent"];
-  else
-    view["no_interval"] = no_interval_text(time_against(throughput, throughput));
+  if (view["time"].is_object()) view["percent"] = view["time"]["percent"];
   return view;
 }
 

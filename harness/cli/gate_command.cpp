@@ -107,8 +107,10 @@ Command add_gate(CLI::App& app, World& world) {
   add_comparison_options(*command, arguments->comparison);
   command->add_option("--junit", arguments->junit, "Write JUnit XML: a test case a case")
       ->type_name("FILE");
-  command->add_flag("--allow-nothing", arguments->allow_nothing,
-                    "Pass where no case could be compared (else exit code 2)");
+  command->add_flag(
+      "--allow-nothing", arguments->allow_nothing,
+      "Pass though no case ended ok in both runs (else exit code 2); they must share a "
+      "case all the same");
   command
       ->add_option("--summary", arguments->summary,
                    "Add the Markdown to this file (default $GITHUB_STEP_SUMMARY)")

@@ -6,15 +6,18 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 
 #include "manifest/read_manifest.h"
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    fmt::print(stderr,
+  const std::string_view first = argc == 2 ? argv[1] : "";
+  const bool help = first == "--help" || first == "-h";
+  if (argc != 2 || help) {
+    fmt::print(help ? stdout : stderr,
                "usage: peakbench-check-manifest PLUGIN.json\nExit codes: 0 nothing is wrong; 1 the "
                "manifest is wrong; 2 it cannot be read.\n");
-    return 2;
+    return help ? 0 : 2;
   }
   std::ifstream file(argv[1], std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

@@ -63,7 +63,7 @@ std::vector<Field> growth_fields() {
           flag("worse", "One of its figures is worse"),
           text("allocated", "Sum of the differences of blocks"),
           text("requested", "Sum of the differences of bytes asked for"),
-          list("parts", "What grew most first; what shrank last", part_fields()),
+          list("parts", "The largest difference first, grown or shrunk", part_fields()),
           text("more_parts", "How many are not shown; empty for none"),
           list("appeared", "Allocations alive at the maximum of one run only", appeared_fields()),
           flag("has_appeared", "`appeared` is not empty"),

@@ -126,7 +126,7 @@ void add_growth(Page& page, const PhaseGrowth& growth) {
                      printable(reports::phase_label(growth.phase)),
                      difference_text(growth.block_bytes), difference_text(growth.requested_bytes)));
   std::size_t shown = 0;
-  for (const auto& part : growth.parts) {
+  for (const auto& part : largest_first(growth.parts)) {
     if (shown++ == kPartsShown) {
       page.line(
           4, fmt::format("and {} parts more (--json has all)", growth.parts.size() - kPartsShown));

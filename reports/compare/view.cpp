@@ -102,7 +102,7 @@ json growth_view(const PhaseGrowth& growth) {
           {"worse", growth.verdict == Verdict::kWorse},
           {"allocated", difference_text(growth.block_bytes)},
           {"requested", difference_text(growth.requested_bytes)},
-          {"parts", first_of(growth.parts, kPartsShown, part_view)},
+          {"parts", first_of(largest_first(growth.parts), kPartsShown, part_view)},
           {"more_parts", beyond(growth.parts.size(), kPartsShown)},
           {"appeared", appeared},
           {"has_appeared", !appeared.empty()},

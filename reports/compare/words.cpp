@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
+#include <utility>
 
 #include "reports/format.h"
 #include "reports/text.h"
@@ -112,6 +115,14 @@ std::string states_text(const Comparison& comparison) {
                                      {CaseState::kRefused, "not compared"}})
     add(text, some(count(comparison, state), words));
   return text;
+}
+
+std::vector<Growth> largest_first(std::vector<Growth> parts) {
+  const auto size = [](const Growth& part) {
+    return std::pair(std::abs(part.block_bytes), std::abs(part.requested_bytes));
+  };
+  std::ranges::stable_sort(parts, std::ranges::greater(), size);
+  return parts;
 }
 
 std::string summary_text(const Comparison& comparison) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "reports/compare/compare.h"
 
@@ -27,6 +28,9 @@ std::string summary_text(const Comparison& comparison);
 
 // What became of a case, in a word or two: "worse", "failed: out of memory", "new".
 std::string state_text(const CaseComparison& one);
+
+// The parts in the order that people read them: the largest difference first, grown or shrunk.
+std::vector<Growth> largest_first(std::vector<Growth> parts);
 
 // The line that explains a part where nothing of it is known.
 std::string named(const std::string& text, const char* otherwise);

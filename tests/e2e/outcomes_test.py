@@ -87,6 +87,15 @@ class Outcomes(ProgramTest):
         self.assertEqual((suites.get("tests"), suites.get("errors"), suites.get("skipped")), ("2", "1", "1"))
         self.peakbench("gate", "base", "new", "--allow-nothing", exit_code=0)
 
+    def test_a_gate_of_runs_that_share_no_case_never_passes(self):
+        for folder, strategy in (("base", "baseline"), ("new", "slim")):
+            self.peakbench("run", "--model", "tiny", "--strategy", strategy, "--repetitions", "0", "--out", folder)
+        for flags in ([], ["--allow-nothing"]):
+            done = self.peakbench("gate", "base", "new", *flags, exit_code=2)
+            self.assertIn("have no case in common", " ".join((done.stdout + done.stderr).split()))
+        said = " ".join(self.peakbench("gate", "--help").stdout.split())
+        self.assertIn("Pass though no case ended ok in both runs (else exit code 2); they must share a case all the same", said)
+
     def test_memory_that_a_worker_takes_unseen(self):
         # The limit leaves a worker a gigabyte of its own (LibTorch, its trace) beyond what its tensors may take.
         self.run_cases(misbehaving("eat_memory"), "baseline", more=["--memory-limit", "16MiB"])

@@ -55,6 +55,8 @@ class Rounds(ProgramTest):
         self.assertEqual(self.rows(seen)["paced,slower=30"], "?")
         self.assertIn("? no interval", seen)
         self.assertIn("+30.0 % (one round: no interval) |", self.report())
+        self.assertNotIn("Fastest", self.report())
+        self.assertNotIn("Fastest", (self.folder / "out/report/index.html").read_text(encoding="utf-8"))
 
     def test_interrupted_in_a_round_and_resumed(self):
         arguments = ("run", "--model", "tiny", "--strategy", "baseline", "--strategy", "paced", "--strategy",

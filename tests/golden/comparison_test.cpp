@@ -160,6 +160,35 @@ TEST(ComparisonPages, HostileNamesStayText) {
   EXPECT_EQ(nlohmann::json::parse(files.at("gate.json"))["cases"].size(), 1U);
 }
 
+// Of a case that got better by much, what made it better is not behind what hardly changed.
+TEST(ComparisonPages, TheLargestDifferenceIsFirst) {
+  const std::string id = "better/baseline/cpu/fp32/b1";
+  constexpr std::int64_t kMany = 13, kLarge = 1 << 30;
+  auto base = testing::plain_source("results/main", {fake_case(id, 2 * kLarge)});
+  auto now = testing::plain_source("new", {fake_case(id, kLarge)});
+  const auto part = [](const std::string& module, std::int64_t bytes) {
+    return compare::Part{"forward", "forward", "activation", module, "op", bytes, bytes};
+  };
+  base.parts = {{id, {part("large", kLarge)}}};
+  now.parts = {{id, {part("grown", 4096)}}};
+  for (std::int64_t i = 1; i <= kMany; ++i)
+    base.parts[0].parts.push_back(part("small" + std::to_string(i) + "x", 64 * i));
+  const auto files = pages(base, now);
+  for (const char* name : {"wide.txt", "comparison.md", "gate.md", "comparison.html"}) {
+    const std::string& text = files.at(name);
+    const auto large = text.find("large"), grown = text.find("grown");
+    const auto small = text.find("small13x");
+    EXPECT_LT(large, grown) << name;
+    EXPECT_LT(grown, small) << name;
+    EXPECT_NE(small, std::string::npos) << name;
+    EXPECT_EQ(text.find("small1x"), std::string::npos) << name << ": the least is left out";
+  }
+  const auto parts =
+      nlohmann::json::parse(files.at("gate.json"))["cases"][0]["memory"]["growth"][0]["parts"];
+  EXPECT_EQ(parts[0]["module"], "grown") << "for programs: what grew most first";
+  EXPECT_EQ(parts.back()["module"], "large");
+}
+
 // GitHub refuses comments of more than 65,536 characters.
 TEST(ComparisonPages, MarkdownStaysShort) {
   auto base = testing::plain_source("results/main", {}), now = testing::plain_source("new", {});

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <sstream>
 
 #include "records.h"
@@ -62,6 +63,20 @@ TEST(Terminal, NarrowStillSaysWhatIsClaimedOrBroken) {
 TEST(Terminal, SignsAreExplainedWhereTheyAreShown) {
   EXPECT_NE(reports::main_table(tutorial_run(), 100).find("\n~ not"), std::string::npos);
   EXPECT_EQ(reports::main_table(tutorial_run(), 40).find("\n~ not"), std::string::npos);
+}
+
+TEST(Terminal, SaysFromWhichStepALossIsNoNumber) {
+  result::Run run = cards_run();
+  const std::string table = reports::main_table(run, 100);
+  EXPECT_NE(table.find("\nThe loss of wild is not a number from step 2.\n"), std::string::npos)
+      << table;
+  for (const double infinity : {HUGE_VAL, -HUGE_VAL}) {
+    run.cases[0].losses = {infinity, 0.5};
+    EXPECT_NE(
+        reports::main_table(run, 100).find("\nThe loss of baseline is infinite from step 1.\n"),
+        std::string::npos);
+  }
+  EXPECT_EQ(reports::main_table(tutorial_run(), 100).find("The loss of"), std::string::npos);
 }
 
 TEST(Terminal, SaysWhatACaseWouldNeed) {

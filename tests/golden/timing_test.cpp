@@ -148,6 +148,24 @@ TEST(TimeInTables, OneRoundClaimsNothing) {
   EXPECT_FALSE(row["faster"]);
   EXPECT_TRUE(group["lacks_intervals"]);
   EXPECT_FALSE(group["has_intervals"]);
+  EXPECT_EQ(group["fastest"], false);
+  for (const json& one : group["rows"]) EXPECT_FALSE(one["is_fastest"]) << one["strategy"];
+}
+
+// An interval needs three rounds that both cases were timed in.
+TEST(TimeInTables, TheFastestHasAnIntervalAgainstEveryOther) {
+  const result::Run whole = golden::tutorial_run();
+  EXPECT_TRUE(group_of(whole)["rows"][3]["is_fastest"]);
+  for (const std::size_t short_of_rounds : {0, 1, 3}) {
+    result::Run run = whole;
+    run.cases[short_of_rounds].throughput->rounds.resize(2);
+    EXPECT_EQ(group_of(run)["fastest"], false) << short_of_rounds;
+    EXPECT_FALSE(group_of(run)["rows"][3]["is_fastest"]) << short_of_rounds;
+  }
+  result::Run old = whole;
+  for (result::CaseResult& result : old.cases)
+    if (result.throughput) result.throughput->rounds.clear();
+  EXPECT_EQ(group_of(old)["fastest"], false) << "a file of schema 1.0";
 }
 
 TEST(TimeInTables, TheFastestNamesWhatItMayTieWith) {
@@ -157,8 +175,9 @@ TEST(TimeInTables, TheFastestNamesWhatItMayTieWith) {
   EXPECT_EQ(group_of(run)["fastest"]["tied"], "baseline, foreach-off");
   EXPECT_TRUE(group_of(run)["fastest"]["different"]);
   run.cases.resize(1);
+  EXPECT_EQ(group_of(run)["fastest"]["strategy"], "baseline");
   run.cases[0].throughput->rounds.resize(1);
-  EXPECT_EQ(group_of(run)["fastest"]["no_interval"], "one round: no interval");
+  EXPECT_EQ(group_of(run)["fastest"], false);
 }
 
 // Neither ranks a case that broke its promise, nor hides that one is only claimed.

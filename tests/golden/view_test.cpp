@@ -255,6 +255,9 @@ TEST(Promises, NotANumberIsSaid) {
   EXPECT_EQ(row["equivalence"]["label"], "not within tolerance (not a number)");
   EXPECT_EQ(row["equivalence"]["max_abs_difference"], "not a number");
   EXPECT_EQ(row["losses"], json::array({"0.6900000", "NaN", "∞"}));
+  const json expected{{"strategy", "wild"}, {"what", "not a number"}, {"step", "2"}};
+  EXPECT_EQ(group_of(view, 2)["not_finite"], json::array({expected}));
+  EXPECT_EQ(group_of(view, 1)["not_finite"], json::array());
 }
 
 TEST(Promises, BothTolerancesAreShown) {

@@ -2,7 +2,9 @@
 #include "manifest/manifest.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 
@@ -533,6 +535,32 @@ TEST(Discover, AFolderThatIsMissingOrEmptyIsAnError) {
             folder.path() +
                 ": the folder holds no plugin (*.so); build the plugins or name another folder "
                 "with --plugins");
+}
+
+struct Said {
+  std::string text;  // on standard output
+  int exit_code;
+};
+
+Said check_manifest(const std::string& arguments) {
+  Said said;
+  FILE* pipe = popen((PEAKBENCH_CHECK_MANIFEST " " + arguments).c_str(), "r");
+  for (int byte = std::fgetc(pipe); byte != EOF; byte = std::fgetc(pipe))
+    said.text += static_cast<char>(byte);
+  said.exit_code = WEXITSTATUS(pclose(pipe));
+  return said;
+}
+
+TEST(CheckManifest, HelpIsNoManifest) {
+  for (const char* option : {"--help", "-h"}) {
+    const auto said = check_manifest(option);
+    EXPECT_EQ(said.exit_code, 0) << option;
+    EXPECT_EQ(said.text.rfind("usage: peakbench-check-manifest PLUGIN.json\n", 0), 0U) << said.text;
+  }
+  EXPECT_EQ(check_manifest("2>&1").exit_code, 2) << "without an argument";
+  const auto missing = check_manifest("/no/such/plugin.json 2>&1");
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_EQ(missing.text, "/no/such/plugin.json: cannot be read\n");
 }
 
 TEST(Option, TakesTextsAndValuesOfItsTypeOnly) {
