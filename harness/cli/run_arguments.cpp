@@ -8,8 +8,6 @@
 namespace peakbench::cli {
 namespace {
 
-constexpr std::int64_t kMany = 1'000'000;
-
 CLI::Option* add_repeated(CLI::App& command, const std::string& name,
                           std::vector<std::string>& values, const std::string& words,
                           const std::string& type) {
@@ -49,23 +47,24 @@ void add_case_options(CLI::App& command, RunArguments& arguments) {
 
 void add_measuring_options(CLI::App& command, RunArguments& arguments) {
   add_number<std::int64_t>(command, "--steps", arguments.steps,
-                           "Measured steps of each worker (default 3)", 1, kMany);
+                           "Measured steps of each worker (default 3)", 1, plan::kMostSteps);
   add_number<std::int64_t>(command, "--warmup", arguments.warmup,
-                           "Steps before timing starts (default 1)", 0, kMany);
+                           "Steps before timing starts (default 1)", 0, plan::kMostSteps);
   add_number<std::int64_t>(
       command, "--repetitions", arguments.repetitions,
       "Rounds of timing: throughput workers a case (default 3; fewer: no interval; "
       "0: memory only)",
-      0, 1000);
+      0, plan::kMostRepetitions);
   add_number<std::int64_t>(command, "--timeout", arguments.timeout_s,
-                           "Seconds that one worker process may take (default 3600)", 1, kMany);
+                           "Seconds that one worker process may take (default 3600)", 1,
+                           plan::kMostSeconds);
   command
       .add_option("--memory-limit", arguments.memory_limit,
                   "Budget of a worker's CPU tensors: 12GiB, 800MiB, bytes (default: what is "
                   "available less a margin)")
       ->type_name("SIZE");
   add_number<std::int64_t>(command, "--threads", arguments.threads,
-                           "Threads of a worker (default: LibTorch's)", 1, 4096);
+                           "Threads of a worker (default: LibTorch's)", 1, plan::kMostThreads);
   command.add_option("--seed", arguments.seed, "Seed of weights and batch (default 0)")
       ->type_name("N");
   command.add_flag("--no-shares", arguments.no_shares,

@@ -20,6 +20,16 @@ const OptionTexts& table_of(const std::map<std::string, OptionTexts>& tables,
 
 }  // namespace
 
+void check_integer(const std::string& name, std::int64_t value, std::int64_t least,
+                   std::int64_t most) {
+  if (value < least)
+    throw ConfigError(
+        fmt::format("{}: expected an integer of {} or more, got {}", name, least, value));
+  if (value > most)
+    throw ConfigError(
+        fmt::format("{}: expected an integer of {} or less, got {}", name, most, value));
+}
+
 Resolver::Resolver(const Request& request, const Catalogue& catalogue, const DeviceHook& devices)
     : request_(request), catalogue_(catalogue), devices_(devices) {}
 
@@ -55,8 +65,8 @@ std::string Resolver::dtype(const std::string& section, const std::string& text)
 
 std::int64_t Resolver::positive(const std::string& section, std::int64_t value) const {
   return at_place(request_.where, fmt::format("{}/{}", section, value), [&] {
-    if (value >= 1) return value;
-    throw ConfigError(fmt::format("{}: expected an integer of 1 or more, got {}", section, value));
+    check_integer(section, value, 1, kMostSamples);
+    return value;
   });
 }
 

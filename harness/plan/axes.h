@@ -44,6 +44,10 @@ class Resolver {
   const DeviceHook& devices_;
 };
 
+// Throws ConfigError that says what was expected.
+void check_integer(const std::string& name, std::int64_t value, std::int64_t least,
+                   std::int64_t most);
+
 // Runs `call`; a ConfigError gets "FILE:LINE:COLUMN: " in front where `places` has `key`.
 template <class Call>
 auto at_place(const std::map<std::string, std::string>& places, const std::string& key,

@@ -105,19 +105,16 @@ class Planner {
 
  private:
   void check_numbers() const {
-    const auto check = [&](const char* name, std::int64_t value, std::int64_t least) {
-      at_place(request_.where, name, [&] {
-        if (value >= least) return;
-        throw ConfigError(
-            fmt::format("{}: expected an integer of {} or more, got {}", name, least, value));
-      });
+    const auto check = [&](const char* name, std::int64_t value, std::int64_t least,
+                           std::int64_t most) {
+      at_place(request_.where, name, [&] { check_integer(name, value, least, most); });
     };
-    check("steps", request_.steps, 1);
-    check("warmup", request_.warmup, 0);
-    check("repetitions", request_.repetitions, 0);
-    check("timeout_s", request_.timeout_s, 1);
-    check("memory_limit", request_.memory_limit_bytes, 0);
-    check("threads", request_.threads, 0);
+    check("steps", request_.steps, 1, kMostSteps);
+    check("warmup", request_.warmup, 0, kMostSteps);
+    check("repetitions", request_.repetitions, 0, kMostRepetitions);
+    check("timeout_s", request_.timeout_s, 1, kMostSeconds);
+    check("memory_limit", request_.memory_limit_bytes, 0, kMostBytes);
+    check("threads", request_.threads, 0, kMostThreads);
     for (const auto& [name, text] : request_.device_options) {
       at_place(request_.where, "device_options/" + name, [&] { device_option_value(name, text); });
     }

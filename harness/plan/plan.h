@@ -15,6 +15,14 @@
 
 namespace peakbench::plan {
 
+// The most that can be asked for: no sum or product of these overflows anywhere.
+inline constexpr std::int64_t kMostSteps = 1'000'000;
+inline constexpr std::int64_t kMostRepetitions = 1000;
+inline constexpr std::int64_t kMostSeconds = 1'000'000;
+inline constexpr std::int64_t kMostThreads = 4096;
+inline constexpr std::int64_t kMostSamples = 1'000'000'000;  // of a batch; tokens of a sample
+inline constexpr std::int64_t kMostBytes = 1'000'000'000'000'000'000;
+
 // Cases to leave out or to add, as the suite's text: model, strategy, device, dtype, batch_size,
 // sequence_length.
 struct Rule {

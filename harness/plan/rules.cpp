@@ -17,7 +17,10 @@ std::int64_t number_of(const std::string& name, const std::string& text) {
   std::int64_t value = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc() && rest == end && value >= 1) return value;
+  if (error == std::errc() && rest == end && value >= 1) {
+    check_integer(name, value, 1, kMostSamples);
+    return value;
+  }
   throw ConfigError(fmt::format("{}: expected an integer of 1 or more, got {}", name, text));
 }
 

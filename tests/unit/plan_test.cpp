@@ -318,6 +318,36 @@ TEST(Product, NumbersOutOfRangeAreNamed) {
   EXPECT_EQ(error_of(request), "sequence_lengths: expected an integer of 1 or more, got -1");
 }
 
+// What overflowed somewhere: seconds became milliseconds below zero, and a worker timed out at
+// once.
+TEST(Product, NumbersThatNothingCanHoldAreNamed) {
+  constexpr std::int64_t kHuge = 9'223'372'037;
+  const auto refused = [](auto&& set, const std::string& expected) {
+    auto request = request_of({"vit-l-16"}, {"baseline"});
+    set(request);
+    EXPECT_EQ(error_of(request), expected);
+  };
+  refused([](Request& request) { request.timeout_s = kHuge; },
+          "timeout_s: expected an integer of 1000000 or less, got 9223372037");
+  refused([](Request& request) { request.steps = INT64_MAX; },
+          "steps: expected an integer of 1000000 or less, got 9223372036854775807");
+  refused([](Request& request) { request.warmup = INT64_MAX; },
+          "warmup: expected an integer of 1000000 or less, got 9223372036854775807");
+  refused([](Request& request) { request.repetitions = 1001; },
+          "repetitions: expected an integer of 1000 or less, got 1001");
+  refused([](Request& request) { request.threads = 4'294'967'297; },
+          "threads: expected an integer of 4096 or less, got 4294967297");
+  refused([](Request& request) { request.batch_sizes = {kHuge}; },
+          "batch_sizes: expected an integer of 1000000000 or less, got 9223372037");
+  refused([](Request& request) { request.sequence_lengths = {kHuge}; },
+          "sequence_lengths: expected an integer of 1000000000 or less, got 9223372037");
+  refused(
+      [](Request& request) {
+        request.includes = {{{{"batch_size", "9223372037"}}, {}}};
+      },
+      "batch_size: expected an integer of 1000000000 or less, got 9223372037");
+}
+
 TEST(Product, NothingToRunIsAnError) {
   EXPECT_EQ(error_of(request_of({}, {"baseline"})), "nothing to run: no model is named");
   EXPECT_EQ(error_of(request_of({"plain"}, {})), "nothing to run: no strategy is named");

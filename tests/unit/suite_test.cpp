@@ -207,6 +207,8 @@ TEST_F(Suite, NamesAreReportedWhereTheyStand) {
             "FILE:3:19: batch_sizes: expected an integer of 1 or more, got 0");
   EXPECT_EQ(error_of(std::string(kLeast) + "steps = 0\n"),
             "FILE:3:9: steps: expected an integer of 1 or more, got 0");
+  EXPECT_EQ(error_of(std::string(kLeast) + "timeout_s = 9223372037\n"),
+            "FILE:3:13: timeout_s: expected an integer of 1000000 or less, got 9223372037");
   EXPECT_EQ(error_of(std::string(kLeast) + "[strategy_options.lora]\nrnak = 4\n"),
             "FILE:4:8: unknown option \"rnak\" of lora; did you mean \"rank\"?");
   EXPECT_EQ(error_of(std::string(kLeast) + "[strategy_options.loar]\nrank = 4\n"),
