@@ -5,11 +5,14 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <set>
 
+#include "launch/host.h"
 #include "result/errors.h"
 
 namespace peakbench::launch {
@@ -50,6 +53,37 @@ std::string some_missing(const std::set<std::string>& of, const std::set<std::st
   return fmt::format("{} and {} more", missing[0], missing.size() - 1);
 }
 
+// What is set on the command line or in the suite for a card (cudnn, the allocator) is no part of a
+// case's id. The ids are known to be the same.
+std::string other_device_options(const result::Run& run, const plan::Plan& plan) {
+  std::map<std::string, const result::CaseSpec*> planned;
+  for (const auto& one : plan.cases) planned[one.spec.id] = &one.spec;
+  for (const auto& one : run.cases) {
+    const auto& now = planned.at(one.spec.id)->device_options;
+    if (one.spec.device_options != now)
+      return fmt::format("{} has the device options {}, this one {}", one.spec.id,
+                         one.spec.device_options.dump(), now.dump());
+  }
+  return "";
+}
+
+// Figures of two builds, or times of two processors, are no run. What a case says of itself stands
+// in the run's environment too, and is not the host's.
+std::string other_build(const result::Run& run) {
+  if (run.cases.empty()) return "";
+  const auto host = host_environment();
+  const auto of_case = [&](const char* name) {
+    return std::ranges::any_of(
+        run.cases, [&](const result::CaseResult& one) { return one.environment.contains(name); });
+  };
+  for (const char* name :
+       {"libtorch", "libtorch_git_version", "libtorch_cuda", "peakbench", "commit", "cpu"})
+    if (run.environment.contains(name) && run.environment[name] != host.at(name) && !of_case(name))
+      return fmt::format("it was measured with {} = {}, here it is {}", name,
+                         run.environment[name].dump(), host.at(name).dump());
+  return "";
+}
+
 std::string difference(const result::Run& run, const plan::Plan& plan) {
   const auto planned = ids_of(plan), held = ids_of(run);
   if (const auto extra = some_missing(planned, held); !extra.empty())
@@ -60,6 +94,8 @@ std::string difference(const result::Run& run, const plan::Plan& plan) {
     if (run.settings.contains(name) && run.settings[name] != settings[name])
       return fmt::format("it has {} = {}, this one {}", name, run.settings[name].dump(),
                          settings[name].dump());
+  if (const auto other = other_device_options(run, plan); !other.empty()) return other;
+  if (const auto other = other_build(run); !other.empty()) return other;
   if (run.reference != plan.reference)
     return fmt::format("its reference is {}, this one's {}", run.reference, plan.reference);
   return "";
