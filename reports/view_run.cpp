@@ -95,6 +95,10 @@ bool wants_check(const CaseResult& result) {
 
 void add_missing(const CaseResult& result, Missing& missing) {
   const std::string& id = result.spec.id;
+  if (result.status == result::Status::kHostFailure) {
+    missing.add("The case", result.reason, id);
+    return;
+  }
   if (is_emulated(result)) {
     missing.add("Time", "an emulated card has no clock: its events are numbered", id);
   } else if (!result.throughput && result.status == result::Status::kOk) {

@@ -69,6 +69,8 @@ std::string status_label(result::Status status) {
       return "conflict";
     case result::Status::kNoEffect:
       return "no effect";
+    case result::Status::kHostFailure:
+      return "not measured";
   }
   return "";
 }

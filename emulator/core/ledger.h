@@ -57,6 +57,8 @@ struct Ledger {
   LedgerDevice devices[kLedgerDevices];
   std::uint64_t pinned_bytes, peak_pinned_bytes;  // page-locked host memory allocated through CUDA
   std::uint64_t managed_bytes, peak_managed_bytes;  // unified memory: not charged to the card
+  // Memory or addresses that the host refused where the card had room: ulimit -v, mostly.
+  std::uint64_t host_refusals, last_host_refused_bytes;
   std::uint64_t kernel_launches, graph_launches;
   std::uint64_t copies_to_device, copies_to_device_bytes;
   std::uint64_t copies_in_device, copies_in_device_bytes;

@@ -61,6 +61,8 @@ json to_json(const Ledger& ledger) {
           {"devices", std::move(devices)},
           {"peak_pinned_bytes", ledger.peak_pinned_bytes},
           {"peak_managed_bytes", ledger.peak_managed_bytes},
+          {"host_refusals", ledger.host_refusals},
+          {"last_host_refused_bytes", ledger.last_host_refused_bytes},
           {"kernel_launches", ledger.kernel_launches},
           {"graph_launches", ledger.graph_launches},
           {"copies_to_device", ledger.copies_to_device},

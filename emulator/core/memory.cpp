@@ -67,6 +67,12 @@ void discharge(State& state, int device, Charge kind, std::uint64_t bytes) {
   ++row.frees;
 }
 
+MemoryResult no_host_memory(State& state, std::uint64_t bytes, MemoryResult result) {
+  ++state.ledger->host_refusals;
+  state.ledger->last_host_refused_bytes = bytes;
+  return result;
+}
+
 MemoryResult allocate_device(int device, std::uint64_t bytes, void** out) {
   State& s = state();
   std::lock_guard lock(s.mutex);
@@ -77,7 +83,7 @@ MemoryResult allocate_device(int device, std::uint64_t bytes, void** out) {
   const auto base = s.memory.addresses.take(size, kPage);
   if (!base) {
     discharge(s, device, Charge::malloc_memory, size);
-    return MemoryResult::no_address_space;
+    return no_host_memory(s, size, MemoryResult::no_address_space);
   }
   Range& range = add_range(s, base, MemoryKind::device, device, size);
   if (size <= kKeptBytes && open_pages(base, size)) range.kept = std::make_unique<KeptBytes>();
@@ -90,7 +96,7 @@ MemoryResult allocate_managed(int device, std::uint64_t bytes, void** out) {
   std::lock_guard lock(s.mutex);
   const auto size = round_up(std::max<std::uint64_t>(bytes, 1), kHostPage);
   void* at = map_host(size);
-  if (!at) return MemoryResult::out_of_memory;
+  if (!at) return no_host_memory(s, size, MemoryResult::out_of_memory);
   add_range(s, reinterpret_cast<std::uint64_t>(at), MemoryKind::managed, device, size);
   raise(s.ledger->managed_bytes, s.ledger->peak_managed_bytes, size);
   *out = at;
@@ -102,7 +108,7 @@ MemoryResult allocate_pinned(std::uint64_t bytes, void** out) {
   std::lock_guard lock(s.mutex);
   const auto size = round_up(std::max<std::uint64_t>(bytes, 1), kHostPage);
   void* at = map_host(size);
-  if (!at) return MemoryResult::out_of_memory;
+  if (!at) return no_host_memory(s, size, MemoryResult::out_of_memory);
   add_range(s, reinterpret_cast<std::uint64_t>(at), MemoryKind::pinned, -1, size);
   raise(s.ledger->pinned_bytes, s.ledger->peak_pinned_bytes, size);
   *out = at;

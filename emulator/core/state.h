@@ -98,6 +98,10 @@ enum class Charge { malloc_memory, virtual_memory };
 bool charge(State& state, int device, Charge kind, std::uint64_t bytes);
 void discharge(State& state, int device, Charge kind, std::uint64_t bytes);
 
+// Enters what the host refused where the card had room, and gives `result` back. Call with the
+// mutex held.
+MemoryResult no_host_memory(State& state, std::uint64_t bytes, MemoryResult result);
+
 Ledger* open_ledger(const CardFacts& card, int device_count);
 // In a child after fork: what it writes must not reach its parent's ledger.
 void detach_ledger(Ledger* ledger);

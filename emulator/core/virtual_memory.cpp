@@ -37,7 +37,7 @@ MemoryResult reserve_addresses(std::uint64_t bytes, std::uint64_t alignment, std
   std::lock_guard lock(s.mutex);
   if (!bytes || bytes % kPage || (alignment & (alignment - 1))) return MemoryResult::invalid_value;
   const auto base = s.memory.addresses.take(bytes, std::max(alignment, kPage));
-  if (!base) return MemoryResult::out_of_memory;
+  if (!base) return no_host_memory(s, bytes, MemoryResult::out_of_memory);
   s.memory.reservations[base] = bytes;
   *out = base;
   return MemoryResult::ok;

@@ -103,6 +103,7 @@ int run_program(const std::vector<std::string>& command, const Environment& envi
     throw ConfigError(fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
   if (program == 0) {
     signals.restore();
+    signal(SIGXFSZ, SIG_DFL);  // ignored in peakbench itself
     become(command, environment);
   }
   running = program;

@@ -109,6 +109,7 @@ class RunCommand {
       run = launch::run_plan(plan, options, *runner, *progress);
     }
     if (run.status == "interrupted") say_interrupted(run, options.directory);
+    say_not_measured(run, options.directory);
     if (!arguments_.no_report) report(run, options.directory);
     return exit_code(run);
   }
@@ -119,6 +120,19 @@ class RunCommand {
         "Interrupted: {} of {} cases are done; what was measured is kept. The same command with "
         "--out {} --resume continues.\n",
         count - run.pending.size(), count, folder);
+  }
+
+  // The same words whether the run was interrupted or not: these cases have a row, and no figures.
+  void say_not_measured(const result::Run& run, const std::string& folder) {
+    const auto count = std::count_if(run.cases.begin(), run.cases.end(), [](const auto& one) {
+      return one.status == Status::kHostFailure;
+    });
+    if (count == 0) return;
+    world_.err << fmt::format(
+        "Not measured, as the machine failed {}: {} of {} cases. Mend what their rows say; the "
+        "same "
+        "command with --out {} --resume runs them again.\n",
+        count == 1 ? "it" : "them", count, plan_size(run), folder);
   }
 
   static std::size_t plan_size(const result::Run& run) {

@@ -10,6 +10,8 @@
 #include <unordered_map>
 
 #include "device/device.h"
+#include "result/errors.h"
+#include "result/host_limits.h"
 
 namespace peakbench::device {
 namespace {
@@ -17,8 +19,8 @@ namespace {
 // Bytes alive, by address: deleters are told only the address, on any thread.
 class TracingCpuAllocator final : public at::Allocator {
  public:
-  TracingCpuAllocator(AllocationSink& sink, std::int64_t limit_bytes)
-      : sink_(sink), space_(sink.add_space("cpu")), limit_bytes_(limit_bytes) {}
+  TracingCpuAllocator(AllocationSink& sink, std::int64_t limit_bytes, CpuMemory memory)
+      : sink_(sink), space_(sink.add_space("cpu")), limit_bytes_(limit_bytes), memory_(memory) {}
 
   at::DataPtr allocate(std::size_t bytes) override {
     reserve(static_cast<std::int64_t>(bytes));
@@ -26,11 +28,8 @@ class TracingCpuAllocator final : public at::Allocator {
     try {
       data = c10::alloc_cpu(bytes);
     } catch (...) {
-      note_failure(static_cast<std::int64_t>(bytes));
       in_use_ -= static_cast<std::int64_t>(bytes);
-      throw c10::OutOfMemoryError(
-          {__func__, __FILE__, __LINE__},
-          "the system gave no memory for " + std::to_string(bytes) + " bytes");
+      throw HostError(result::no_memory_text(static_cast<std::int64_t>(bytes)) + taken());
     }
     if (data != nullptr) {
       {
@@ -64,10 +63,21 @@ class TracingCpuAllocator final : public at::Allocator {
     const std::int64_t now = in_use_ += bytes;
     if (limit_bytes_ == 0 || now <= limit_bytes_) return;
     in_use_ -= bytes;
+    if (memory_ == CpuMemory::kHost)
+      throw HostError(
+          "the case's tensors beside the card need more of this machine's memory than "
+          "their budget: " +
+          std::to_string(bytes) + " bytes were asked for" + taken() +
+          ". Free memory, or raise --memory-limit");
     note_failure(bytes);
     throw c10::OutOfMemoryError(
         {__func__, __FILE__, __LINE__},
         "over the memory limit of " + std::to_string(limit_bytes_) + " bytes");
+  }
+
+  std::string taken() const {
+    return " (with " + std::to_string(in_use_) + " bytes allocated" +
+           (limit_bytes_ > 0 ? " of a budget of " + std::to_string(limit_bytes_) : "") + ")";
   }
 
   void note_failure(std::int64_t bytes) {
@@ -92,6 +102,7 @@ class TracingCpuAllocator final : public at::Allocator {
   AllocationSink& sink_;
   const int space_;
   const std::int64_t limit_bytes_;
+  const CpuMemory memory_;
   std::atomic<std::int64_t> in_use_{0};
   mutable std::mutex mutex_;
   std::unordered_map<void*, std::int64_t> sizes_;
@@ -108,7 +119,7 @@ class CpuDevice final : public Device {
   std::string clock() const override { return "steady_clock"; }
 
   void trace(AllocationSink& sink) override {
-    last_failure_ = &trace_cpu_allocator(sink, limit_bytes_);
+    last_failure_ = &trace_cpu_allocator(sink, limit_bytes_, CpuMemory::kDevice);
   }
 
   result::OutOfMemory last_out_of_memory() const override {
@@ -130,8 +141,9 @@ class CpuDevice final : public Device {
 }  // namespace
 
 const result::OutOfMemory& trace_cpu_allocator(AllocationSink& sink,
-                                               std::int64_t memory_limit_bytes) {
-  auto* allocator = new TracingCpuAllocator(sink, memory_limit_bytes);  // outlives every tensor
+                                               std::int64_t memory_limit_bytes, CpuMemory memory) {
+  // Outlives every tensor.
+  auto* allocator = new TracingCpuAllocator(sink, memory_limit_bytes, memory);
   TracingCpuAllocator::instance = allocator;
   constexpr std::uint8_t kPriority = 255;
   c10::SetCPUAllocator(allocator, kPriority);

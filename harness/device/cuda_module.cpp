@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "result/errors.h"
+#include "result/host_limits.h"
 
 namespace peakbench::device {
 namespace {
@@ -16,7 +17,9 @@ std::filesystem::path program_folder() {
 void* open_or_explain(const std::string& library, const std::string& device) {
   // Global: the module and LibTorch's own later openings (NVRTC) resolve against it.
   if (void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL)) return handle;
-  throw ConfigError("device '" + device + "': " + ::dlerror() +
+  const std::string problem = ::dlerror();
+  if (result::is_of_host(problem)) throw HostError(problem + "; " + result::no_memory_text(0));
+  throw ConfigError("device '" + device + "': " + problem +
                     ". A real card needs a driver and a torch installed with its vendor libraries "
                     "(set PEAKBENCH_TORCH_DIR); `peakbench doctor` says what is missing.");
 }

@@ -65,15 +65,25 @@ class Device {
   // processes hold).
   virtual std::optional<std::int64_t> context_bytes() const { return {}; }
   virtual std::optional<result::Emulation> emulation() const { return {}; }
+  // An emulated card: that this machine had no memory or addresses for what the card had room for.
+  // Empty where it had.
+  virtual std::string host_refusal() const { return {}; }
+};
+
+// What becomes of a tensor of the CPU that does not fit.
+enum class CpuMemory {
+  kDevice,  // over the budget, LibTorch's OutOfMemoryError: the case's own outcome
+  kHost,    // beside a card: HostError, as the card is not what ran out
 };
 
 // memory_limit_bytes: the budget of the CPU's allocator, 0 for none (memory jobs only).
 std::unique_ptr<Device> make_cpu_device(std::int64_t memory_limit_bytes);
 
 // Traces the CPU's allocator as the next space of the sink: the CPU device's own way, and what
-// stands beside a CUDA device. Once a process. Returns where its last failure is found.
+// stands beside a CUDA device. Once a process. Returns where its last failure is found. What the
+// system refuses within the budget is a HostError in both.
 const result::OutOfMemory& trace_cpu_allocator(AllocationSink& sink,
-                                               std::int64_t memory_limit_bytes);
+                                               std::int64_t memory_limit_bytes, CpuMemory memory);
 
 // A CUDA card, real or emulated (the process then runs on the stand-ins), by the module beside the
 // program. `name`: as in the case id; `options`: allocator settings, cudnn, tf32, deterministic.

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <functional>
 
 #include "launch/device_environment.h"
 #include "launch/host.h"
 #include "launch/throughput.h"
+#include "result/errors.h"
+#include "result/host_limits.h"
 
 namespace peakbench::launch {
 namespace {
@@ -15,6 +18,8 @@ namespace fs = std::filesystem;
 using result::CaseResult;
 using result::JobMode;
 using result::Status;
+
+constexpr const char* kNotTimedYet = "interrupted before the throughput was measured";
 
 std::string mode_name(JobMode mode) { return mode == JobMode::kMemory ? "memory" : "throughput"; }
 
@@ -99,19 +104,57 @@ void take_memory(const CaseOrder& order, const WorkerReport& report, CaseResult&
   result.ranks = {rank};
 }
 
-// An emulated card can be as large as the case asks for: run it again and see.
-void find_needed_bytes(const CaseOrder& order, Runner& runner, const Listener& listener,
+// A worker whose files cannot be made is an outcome of its case as one that cannot be started is.
+WorkerReport run_worker(const CaseOrder& order, JobMode mode, Runner& runner,
+                        const Listener& listener,
+                        const std::function<void(WorkerOrder&)>& prepare = {}) {
+  WorkerReport report;
+  report.result.status = Status::kHostFailure;
+  try {
+    auto worker = make_order(order, mode);
+    if (prepare) prepare(worker);
+    return runner.run(worker, listener);
+  } catch (const HostError& error) {
+    report.result.reason = error.what();
+  } catch (const fs::filesystem_error& error) {
+    report.result.reason =
+        fmt::format("{}{}", error.what(), result::host_advice(error.code().value()));
+  }
+  return report;
+}
+
+void take_host_failure(const std::string& reason, CaseResult& result) {
+  const auto spec = result.spec;
+  const auto added_for = result.added_for;
+  const auto wall_ns = result.wall_ns;
+  result = CaseResult{};
+  result.spec = spec;
+  result.added_for = added_for;
+  result.wall_ns = wall_ns;
+  result.status = Status::kHostFailure;
+  result.reason = reason;
+}
+
+// An emulated card can be as large as the case asks for: run it again and see. False: interrupted.
+bool find_needed_bytes(const CaseOrder& order, Runner& runner, const Listener& listener,
                        CaseResult& result) {
-  if (result.status != Status::kOutOfMemory || !result.out_of_memory) return;
-  if (!is_emulated(order.planned->spec.device)) return;
-  auto worker = make_order(order, JobMode::kMemory);
-  worker.environment = unlimited_environment_for(order.planned->spec.device);
-  worker.job.trace_path.clear();  // the trace of the failure stays
-  const auto report = runner.run(worker, listener);
+  if (result.status != Status::kOutOfMemory || !result.out_of_memory) return true;
+  if (!is_emulated(order.planned->spec.device)) return true;
+  const auto report =
+      run_worker(order, JobMode::kMemory, runner, listener, [&](WorkerOrder& worker) {
+        worker.environment = unlimited_environment_for(order.planned->spec.device);
+        worker.job.trace_path.clear();  // the trace of the failure stays
+      });
+  if (report.interrupted) return false;
   result.wall_ns += report.wall_ns;
-  if (const auto& memory = report.result.memory)
+  if (report.result.status == Status::kHostFailure)
+    take_host_failure(
+        "while the memory was looked for that the case would need: " + report.result.reason,
+        result);
+  else if (const auto& memory = report.result.memory)
     result.out_of_memory->needed_bytes =
         memory->peak_reserved_bytes.value_or(memory->peak_allocated_bytes);
+  return true;
 }
 
 // A throughput worker that failed makes the case fail, but takes nothing from what the memory
@@ -131,7 +174,7 @@ std::string why_not_timed(const CaseResult& result, const plan::Request& request
   if (result.status != Status::kOk) return "the memory worker ended " + to_string(result.status);
   if (is_emulated(result.spec.device)) return "an emulated card computes nothing: it has no times";
   if (request.repetitions == 0) return "not asked for (--repetitions 0)";
-  return "interrupted before the throughput was measured";
+  return kNotTimedYet;
 }
 
 }  // namespace
@@ -156,13 +199,14 @@ std::optional<CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
   CaseResult result;
   result.spec = order.planned->spec;
   result.added_for = order.planned->added_for;
-  const auto worker = make_order(order, JobMode::kMemory);
-  remove_leftovers(worker);
-  const auto report = runner.run(worker, listener);
+  const auto report = run_worker(order, JobMode::kMemory, runner, listener, remove_leftovers);
   if (report.interrupted) return std::nullopt;
   result.wall_ns = report.wall_ns;
-  take_memory(order, report, result);
-  find_needed_bytes(order, runner, listener, result);
+  if (report.result.status == Status::kHostFailure)
+    take_host_failure(report.result.reason, result);
+  else
+    take_memory(order, report, result);
+  if (!find_needed_bytes(order, runner, listener, result)) return std::nullopt;
   result.throughput_reason = why_not_timed(result, *order.request);
   return result;
 }
@@ -174,7 +218,7 @@ bool is_to_be_timed(const CaseResult& result, const plan::Request& request) {
 
 RoundEnd measure_round(const CaseOrder& order, RoundAt at, Runner& runner, const Listener& listener,
                        CaseResult& result) {
-  const auto report = runner.run(make_order(order, JobMode::kThroughput), listener);
+  const auto report = run_worker(order, JobMode::kThroughput, runner, listener);
   if (report.interrupted) return RoundEnd::kInterrupted;
   result.wall_ns += report.wall_ns;
   const auto& found = report.result;
@@ -194,6 +238,17 @@ RoundEnd measure_round(const CaseOrder& order, RoundAt at, Runner& runner, const
   result.settings.insert(found.settings.begin(), found.settings.end());
   result.environment.insert(found.environment.begin(), found.environment.end());
   return RoundEnd::kTimed;
+}
+
+bool is_measured(const CaseResult& result) {
+  return result.status != Status::kHostFailure || result.memory.has_value();
+}
+
+void forget_host_failure(CaseResult& result) {
+  if (result.status != Status::kHostFailure || !is_measured(result)) return;
+  result.status = Status::kOk;
+  result.reason.clear();
+  result.throughput_reason = kNotTimedYet;
 }
 
 CaseResult decided_case(const plan::PlannedCase& planned) {

@@ -29,8 +29,9 @@ struct CaseOrder {
 // One worker's job, its log and its limits; makes the case's folder. Memory: as it is now.
 WorkerOrder make_order(const CaseOrder& order, result::JobMode mode);
 
-// What the memory worker found; nullopt: interrupted before it had found anything. A case that is
-// to be timed yet says so in its `throughput_reason`, which holds should that never happen.
+// What the memory worker found, and how much memory a case would have needed that did not fit its
+// emulated card; nullopt: interrupted before all of it was found. A case that is to be timed yet
+// says so in its `throughput_reason`, which holds should that never happen.
 std::optional<result::CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
                                                  const Listener& listener);
 
@@ -52,6 +53,13 @@ struct RoundAt {
 // One throughput worker: adds its round to `result`.
 RoundEnd measure_round(const CaseOrder& order, RoundAt at, Runner& runner, const Listener& listener,
                        result::CaseResult& result);
+
+// False: the machine failed its memory worker, and nothing is known of the case.
+bool is_measured(const result::CaseResult& result);
+
+// A case that the machine failed while it was timed, as it was before: its memory and the rounds
+// that it has. Others are left as they are.
+void forget_host_failure(result::CaseResult& result);
 
 // The row of a case that was decided from manifests alone.
 result::CaseResult decided_case(const plan::PlannedCase& planned);

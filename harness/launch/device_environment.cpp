@@ -1,5 +1,7 @@
 #include "launch/device_environment.h"
 
+#include <algorithm>
+
 #include "host/environment.h"
 
 namespace peakbench::launch {
@@ -26,7 +28,7 @@ Environment unlimited_environment_for(const std::string& device) {
   auto installation = emulator::find_installation();
   auto card = emulator::parse_card(device.substr(kEmulated.size()), installation);
   constexpr std::uint64_t kMoreThanAnyCard = 8ULL << 40;
-  card.facts.total_memory_bytes = kMoreThanAnyCard;
+  card.facts.total_memory_bytes = std::max(card.facts.total_memory_bytes, kMoreThanAnyCard);
   return emulator::emulation_environment(card, installation, "");
 }
 

@@ -103,7 +103,9 @@ void HandOverBook::find_file(std::size_t reference, const result::CaseResult* en
                              HandOver& result) const {
   if (fs::exists(file_of(reference)))
     result.read_path = file_of(reference);
-  else if (ended != nullptr && ended->status != result::Status::kOk)
+  else if (ended == nullptr)
+    result.reason = "the machine failed the reference case: --resume runs it again and checks this";
+  else if (ended->status != result::Status::kOk)
     result.reason = "the reference case ended " + to_string(ended->status);
   else if (const auto reason = shortage(reference); !reason.empty())
     result.reason = reason;

@@ -32,11 +32,17 @@ WorkerResult failed(Status status, std::string reason) {
   return result;
 }
 
+double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
+
+std::string tail_of(const Evidence& evidence) {
+  return evidence.log_tail.empty() ? "" : fmt::format(" [worker.log: {}]", evidence.log_tail);
+}
+
 WorkerResult over_memory(const Evidence& evidence) {
-  auto result = failed(
-      Status::kOutOfMemory,
-      fmt::format("the worker was stopped when its resident memory passed {:.2f} GiB{}",
-                  static_cast<double>(evidence.rss_limit_bytes) / (1 << 30), where(evidence.last)));
+  auto result =
+      failed(Status::kOutOfMemory,
+             fmt::format("the worker was stopped when its resident memory passed {:.2f} GiB{}",
+                         gib(evidence.rss_limit_bytes), where(evidence.last)));
   result::OutOfMemory facts;
   facts.limit_bytes = evidence.rss_limit_bytes;
   if (evidence.last) {
@@ -48,11 +54,58 @@ WorkerResult over_memory(const Evidence& evidence) {
   return result;
 }
 
+// What the linker and a library's threads say of the machine as they end the process, before or
+// beside the worker's own code.
+bool is_of_machine(const std::string& log_tail) {
+  static constexpr std::array kWords{
+      "error while loading shared libraries", "libgomp: Thread creation failed",
+      "terminate called after throwing an instance of 'std::bad_alloc'"};
+  return std::ranges::any_of(
+      kWords, [&](const char* words) { return log_tail.find(words) != std::string::npos; });
+}
+
+std::string ended_by_machine(int signal) {
+  switch (signal) {
+    case SIGKILL:
+      return ", from outside. The kernel does this too when memory runs out: see dmesg";
+    case SIGTERM:
+      return ", from outside";
+    case SIGXFSZ:
+      return "; raise the limit on the size of files (ulimit -f)";
+    case SIGXCPU:
+      return "; raise the limit on processor time (ulimit -t)";
+    default:
+      return "";
+  }
+}
+
+// Empty: the machine did nothing.
+std::string machine_did(const Evidence& evidence) {
+  const auto& end = evidence.end;
+  if (!end.start_error.empty()) return end.start_error;
+  if (!evidence.host_failure.empty() && end.signal == 0 &&
+      end.exit_code == result::kHostFailureExit)
+    return evidence.host_failure;
+  if (!evidence.read_error.empty()) return evidence.read_error;
+  if (end.stopped == Stop::kMemory && !evidence.memory_is_device)
+    return fmt::format(
+        "the worker was stopped when it took {:.2f} GiB of this machine's memory{}; free memory, "
+        "or "
+        "raise --memory-limit",
+        gib(evidence.rss_limit_bytes), where(evidence.last));
+  if (end.signal == SIGKILL && evidence.kernel_ran_out)
+    return "the kernel ended the worker because the machine's memory ran out" +
+           where(evidence.last) + "; free memory";
+  if (const auto words = ended_by_machine(end.signal); !words.empty())
+    return fmt::format("the worker was killed by {}{}{}", signal_name(end.signal),
+                       where(evidence.last), words);
+  if (!evidence.written && end.exit_code + end.signal != 0 && is_of_machine(evidence.log_tail))
+    return fmt::format("the worker could not go on{}", where(evidence.last)) + tail_of(evidence);
+  return "";
+}
+
 std::string crash(const Evidence& evidence) {
   const auto& end = evidence.end;
-  if (end.signal == SIGKILL)
-    return "the worker was killed by SIGKILL, from outside" + where(evidence.last) +
-           ". The kernel does this too when memory runs out: see dmesg";
   if (end.signal != 0)
     return fmt::format("the worker was killed by {}{}", signal_name(end.signal),
                        where(evidence.last));
@@ -78,21 +131,20 @@ std::size_t sequence_length(unsigned char first) {
 
 WorkerResult outcome(const Evidence& evidence) {
   const auto& end = evidence.end;
-  const std::string tail =
-      evidence.log_tail.empty() ? "" : fmt::format(" [worker.log: {}]", evidence.log_tail);
-  if (!end.start_error.empty()) return failed(Status::kCrashed, end.start_error);
   if (end.stopped == Stop::kTimeout)
     return failed(Status::kTimeout, fmt::format("stopped after {} s (--timeout){}",
                                                 evidence.timeout_s, where(evidence.last)));
-  if (end.stopped == Stop::kMemory) return over_memory(evidence);
+  if (end.stopped == Stop::kMemory && evidence.memory_is_device) return over_memory(evidence);
   if (evidence.written && end.signal == 0 && end.exit_code == 0) return *evidence.written;
-  if (end.signal == SIGKILL && evidence.kernel_ran_out)
+  if (end.signal == SIGKILL && evidence.kernel_ran_out && evidence.memory_is_device)
     return failed(Status::kOutOfMemory,
                   "the kernel ended the worker because the machine's memory ran out" +
                       where(evidence.last) + "; lower --memory-limit or the batch size");
+  if (const auto what = machine_did(evidence); !what.empty())
+    return failed(Status::kHostFailure, printable(what));
   auto result = evidence.written.value_or(WorkerResult{});
   result.status = Status::kCrashed;
-  result.reason = printable(crash(evidence) + tail);
+  result.reason = printable(crash(evidence) + tail_of(evidence));
   return result;
 }
 

@@ -15,14 +15,20 @@ struct Evidence {
   ProcessEnd end;
   std::optional<result::WorkerResult> written;  // the result file, where it could be read
   std::string read_problem;                     // why not, where there was a file
+  std::string read_error;                       // the same, where the system could not read it
+  std::string host_failure;                     // what the worker said that the machine did
   std::string log_tail;                         // see log_tail()
   std::optional<result::Progress> last;         // the last progress seen
   bool kernel_ran_out = false;  // the kernel ended some process for want of memory meanwhile
   std::int64_t timeout_s = 0;
   std::int64_t rss_limit_bytes = 0;
+  // The case's device is the CPU: where the machine's memory ran out, so did the device's.
+  bool memory_is_device = true;
 };
 
-// A crash keeps what was measured before it.
+// A crash keeps what was measured before it. What the machine did is host_failure: a worker that
+// could not be started or loaded, one that says so, one ended from outside or by a limit of the
+// system's, and a result that cannot be read.
 result::WorkerResult outcome(const Evidence& evidence);
 
 // "SIGSEGV (segmentation fault)".

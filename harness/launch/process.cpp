@@ -18,6 +18,7 @@
 #include <stdexcept>
 
 #include "launch/interrupt.h"
+#include "result/host_limits.h"
 
 namespace peakbench::launch {
 namespace {
@@ -44,12 +45,12 @@ class Fd {
   int fd_;
 };
 
-void open_pipe(Fd& read_end, Fd& write_end) {
+bool open_pipe(Fd& read_end, Fd& write_end) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0)
-    throw std::runtime_error(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  if (pipe2(ends, O_CLOEXEC) != 0) return false;
   read_end.reset(ends[0]);
   write_end.reset(ends[1]);
+  return true;
 }
 
 std::vector<std::string> merged_environment(const Environment& added) {
@@ -217,12 +218,15 @@ ProcessEnd run_process(const ProcessSpec& spec,
   ProcessEnd end;
   Fd log(open(spec.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (log.get() < 0) {
-    end.start_error = fmt::format("cannot write {}: {}", spec.log_path, std::strerror(errno));
+    end.start_error =
+        fmt::format("{}: cannot write: {}", spec.log_path, result::host_error_text(errno));
     return end;
   }
   Fd progress_read, progress_write, error_read, error_write;
-  open_pipe(progress_read, progress_write);
-  open_pipe(error_read, error_write);
+  if (!open_pipe(progress_read, progress_write) || !open_pipe(error_read, error_write)) {
+    end.start_error = fmt::format("cannot make a pipe: {}", result::host_error_text(errno));
+    return end;
+  }
   auto arguments = spec.arguments;
   auto environment = merged_environment(spec.environment);
   auto argument_pointers = pointers(arguments);
@@ -231,7 +235,7 @@ ProcessEnd run_process(const ProcessSpec& spec,
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) {
-    end.start_error = fmt::format("cannot start a process: {}", std::strerror(errno));
+    end.start_error = fmt::format("cannot start a process: {}", result::host_error_text(errno));
     return end;
   }
   if (pid == 0)
@@ -251,7 +255,10 @@ ProcessEnd run_process(const ProcessSpec& spec,
   set_worker_group(0);
 
   if (problem) {
-    end.start_error = fmt::format("cannot start {}: {}", arguments[0], std::strerror(*problem));
+    const bool refused = result::is_host_error(*problem) || *problem == ETXTBSY;
+    end.start_error = fmt::format(
+        "cannot start {}: {}{}", arguments[0], std::strerror(*problem),
+        refused ? result::host_advice(*problem) : "; `peakbench doctor` says what is missing");
     return end;
   }
   end.stopped = watch.stopped();

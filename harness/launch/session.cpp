@@ -86,13 +86,36 @@ class Session {
       index_of[plan_.cases[i].spec.id] = i;
       pending_.insert(i);
     }
+    const auto lost = cases_without_memory();
     for (auto& one : run_.cases) {
       const auto index = index_of.at(one.spec.id);
-      pending_.erase(index);
+      if (!is_measured(one)) continue;
+      if (waits_for(one, lost)) {
+        to_check_[index] = std::move(one);
+        continue;
+      }
+      if (one.status != result::Status::kHostFailure) pending_.erase(index);
+      forget_host_failure(one);
       results_[index] = std::move(one);
     }
     for (const auto& id : run_.pending) pending_.insert(index_of.at(id));
     run_.cases.clear();
+  }
+
+  // Those that have not been run yet, or that the machine failed.
+  std::set<std::string> cases_without_memory() const {
+    std::set<std::string> ids;
+    for (const auto& planned : plan_.cases) ids.insert(planned.spec.id);
+    for (const auto& one : run_.cases)
+      if (is_measured(one)) ids.erase(one.spec.id);
+    return ids;
+  }
+
+  // Measured, but its promise could not be checked because the machine failed its reference, which
+  // runs first.
+  static bool waits_for(const result::CaseResult& one, const std::set<std::string>& lost) {
+    return one.memory && one.equivalence && one.equivalence->verdict == "not_checked" &&
+           lost.count(one.equivalence->reference_case) != 0;
   }
 
   // In the order they run, and numbers their cases so.
@@ -139,13 +162,27 @@ class Session {
       observer_.worker_ended();
       if (!found) return false;
       results_[index] = std::move(found);
+      keep_times(index);
     }
     book_.close(index, ended());
-    const bool over = !is_to_be_timed(*results_[index], plan_.request);
+    const bool over = !is_to_be_timed(*results_[index], plan_.request) ||
+                      missing_rounds(*results_[index], plan_.request.repetitions).empty();
     if (over) pending_.erase(index);
     write("running");
     if (over) end(index);
     return true;
+  }
+
+  // Its memory was measured again for the sake of its promise: the rounds that it has stay.
+  void keep_times(std::size_t index) {
+    const auto before = to_check_.find(index);
+    auto& result = *results_[index];
+    if (before == to_check_.end() || result.status != result::Status::kOk) return;
+    result.throughput = before->second.throughput;
+    result.throughput_reason = before->second.throughput_reason;
+    result.settings.update(before->second.settings);
+    result.environment.update(before->second.environment);
+    result.wall_ns += before->second.wall_ns;
   }
 
   bool run_round(const Group& timed, std::int64_t round) {
@@ -186,10 +223,10 @@ class Session {
     return order;
   }
 
-  // Those whose memory worker has ended.
+  // Those whose memory worker has ended; one that the machine failed is run again.
   std::vector<const result::CaseResult*> ended() const {
     std::vector<const result::CaseResult*> ended;
-    for (const auto& one : results_) ended.push_back(one ? &*one : nullptr);
+    for (const auto& one : results_) ended.push_back(one && is_measured(*one) ? &*one : nullptr);
     return ended;
   }
 
@@ -217,10 +254,19 @@ class Session {
     run_.cases.clear();
     run_.pending.clear();
     for (std::size_t i = 0; i < results_.size(); ++i)
-      if (results_[i]) run_.cases.push_back(*results_[i]);
+      if (const auto waits = to_check_.find(i); results_[i] || waits != to_check_.end())
+        run_.cases.push_back(results_[i] ? *results_[i] : waits->second);
     for (const auto index : pending_) run_.pending.push_back(plan_.cases[index].spec.id);
     run_.environment = run_environment(std::move(run_.environment), host_, run_.cases);
-    result::write_run(run_, folder_.path());
+    try {
+      result::write_run(run_, folder_.path());
+    } catch (const HostError& error) {
+      if (!folder_.holds_run()) throw;
+      throw HostError(
+          fmt::format("{}\nThe file is as it was after the last worker. The same command with "
+                      "--out {} --resume continues.",
+                      error.what(), folder_.path()));
+    }
   }
 
   const plan::Plan& plan_;
@@ -231,6 +277,7 @@ class Session {
   nlohmann::json host_;
   HandOverBook book_;
   std::vector<std::optional<result::CaseResult>> results_;
+  std::map<std::size_t, result::CaseResult> to_check_;  // see waits_for()
   std::set<std::size_t> pending_;
   std::map<std::size_t, std::size_t> place_of_;  // of those to run
 };

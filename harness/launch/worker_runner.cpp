@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -5,14 +6,16 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <optional>
 #include <stdexcept>
+#include <system_error>
 
 #include "launch/interrupt.h"
 #include "launch/machine_load.h"
 #include "launch/outcome.h"
 #include "launch/runner.h"
 #include "result/errors.h"
+#include "result/host_limits.h"
 
 namespace peakbench::launch {
 namespace {
@@ -23,7 +26,7 @@ void write_text(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
   if (!file.flush())
-    throw ConfigError(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+    throw HostError(fmt::format("{}: cannot write: {}", path, result::host_error_text(errno)));
 }
 
 std::int64_t size_of(const std::string& path) {
@@ -32,15 +35,36 @@ std::int64_t size_of(const std::string& path) {
   return error ? 0 : static_cast<std::int64_t>(size);
 }
 
+// Nullopt where there is none. Throws std::system_error where the system cannot read it.
+std::optional<std::string> text_of(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) return std::nullopt;
+  std::string text;
+  char chunk[65536];
+  ssize_t count = file < 0 ? -1 : 0;
+  while (file >= 0 && (count = read(file, chunk, sizeof chunk)) > 0)
+    text.append(chunk, static_cast<std::size_t>(count));
+  const int problem = errno;
+  if (file >= 0) close(file);
+  if (count < 0) throw std::system_error(problem, std::generic_category());
+  return text;
+}
+
 void read_result(const std::string& path, Evidence& evidence) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return;
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::optional<std::string> text;
   try {
-    evidence.written = result::worker_result_from_json(nlohmann::json::parse(text));
+    text = text_of(path);
+  } catch (const std::system_error& error) {
+    evidence.read_error = fmt::format("the worker's result cannot be read: {}: {}", path,
+                                      result::host_error_text(error.code().value()));
+    return;
+  }
+  if (!text) return;
+  try {
+    evidence.written = result::worker_result_from_json(nlohmann::json::parse(*text));
   } catch (const std::exception& error) {
     evidence.read_problem = fmt::format("{} holds {} bytes: {}", fs::path(path).filename().string(),
-                                        text.size(), error.what());
+                                        text->size(), error.what());
   }
 }
 
@@ -56,17 +80,24 @@ ProcessRunner::ProcessRunner(std::string worker_path) : worker_path_(std::move(w
 
 WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listener) {
   write_text(order.job_path, result::to_json(order.job).dump(2) + "\n");
-  fs::remove(order.job.result_path);
+  std::error_code ignored;
+  fs::remove(order.job.result_path, ignored);
 
   Evidence evidence;
   evidence.timeout_s = order.timeout.count();
   evidence.rss_limit_bytes = order.rss_limit_bytes;
+  evidence.memory_is_device = order.job.device == "cpu";
   const auto on_line = [&](const std::string& line) {
     try {
-      evidence.last = result::progress_from_json(nlohmann::json::parse(line));
+      const auto said = nlohmann::json::parse(line);
+      if (const auto what = said.find(result::kHostFailureKey); what != said.end())
+        evidence.host_failure = what->get<std::string>();
+      else
+        evidence.last = result::progress_from_json(said);
     } catch (const std::exception&) {
       return;  // progress is for the eye; a bad line costs nothing
     }
+    if (!evidence.host_failure.empty()) return;
     listener.progress(*evidence.last);
   };
   ProcessSpec spec;
@@ -85,7 +116,6 @@ WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listen
   evidence.kernel_ran_out = kernel_memory_kills() > kills_before;
   read_result(order.job.result_path, evidence);
   evidence.log_tail = log_tail(order.log_path, log_start);
-  std::error_code ignored;
   fs::remove(order.job.result_path, ignored);
 
   WorkerReport report;

@@ -7,7 +7,7 @@
 namespace peakbench::result {
 namespace {
 
-constexpr std::array<std::pair<Status, const char*>, 7> kNames{{
+constexpr std::array<std::pair<Status, const char*>, 8> kNames{{
     {Status::kOk, "ok"},
     {Status::kOutOfMemory, "out_of_memory"},
     {Status::kTimeout, "timeout"},
@@ -15,6 +15,7 @@ constexpr std::array<std::pair<Status, const char*>, 7> kNames{{
     {Status::kUnsupported, "unsupported"},
     {Status::kConflict, "conflict"},
     {Status::kNoEffect, "no_effect"},
+    {Status::kHostFailure, "host_failure"},
 }};
 
 }  // namespace

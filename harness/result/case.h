@@ -2,7 +2,8 @@
 //
 // A case is model x strategy stack x device x dtype x batch (x sequence length). Its outcome is a
 // value: running out of memory, a timeout, a crash, an unsupported combination, a conflict and a
-// part of a stack that did nothing are results.
+// part of a stack that did nothing are results. What the machine did to a case is one too, that
+// says nothing of the case: it is run again.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,8 @@ enum class Status {
   kCrashed,
   kUnsupported,
   kConflict,
-  kNoEffect,  // something that the stack declares was never called, or a step updated nothing
+  kNoEffect,     // something that the stack declares was never called, or a step updated nothing
+  kHostFailure,  // what the machine did (a full disk, no process, no memory): not measured
 };
 
 std::string to_string(Status status);           // "ok", "out_of_memory", ...

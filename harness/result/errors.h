@@ -29,4 +29,10 @@ struct RunFileError : ConfigError {
   using ConfigError::ConfigError;
 };
 
+// The machine failed what was tried: a full disk, a limit, no memory, no process. Says what, where,
+// and what to do. In a worker it becomes the outcome host_failure.
+struct HostError : ConfigError {
+  using ConfigError::ConfigError;
+};
+
 }  // namespace peakbench

@@ -13,18 +13,13 @@
 #include <sstream>
 
 #include "result/errors.h"
+#include "result/host_limits.h"
 
 namespace peakbench::result {
 namespace {
 
 [[noreturn]] void fail_write(const std::string& path, int error) {
-  const char* advice = "";
-  if (error == ENOSPC || error == EDQUOT) advice = "; free some space, or choose another folder";
-  if (error == EACCES || error == EROFS || error == EPERM) {
-    advice = "; choose a folder that you may write to";
-  }
-  if (error == ENOENT || error == ENOTDIR) advice = "; its folder must exist";
-  throw ConfigError(fmt::format("{}: cannot write: {}{}", path, std::strerror(error), advice));
+  throw HostError(fmt::format("{}: cannot write: {}", path, host_error_text(error)));
 }
 
 // Closed on every way out; the temporary file goes with it unless it was renamed.

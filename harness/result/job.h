@@ -3,8 +3,10 @@
 // The launcher writes a Job as JSON and starts `peakbench-worker JOB.json`. The worker reports
 // progress as one JSON object a line on the file descriptor named by PEAKBENCH_PROGRESS_FD (absent:
 // none), writes WorkerResult to `result_path` atomically, and exits 0 whenever it wrote one,
-// whatever the outcome. No result file and another exit: crashed. stdout and stderr of the worker
-// go to cases/SLUG/worker.log.
+// whatever the outcome. What the machine did to it, a full disk among them, needs no disk to be
+// told:
+// {"host_failure": REASON} as a line of progress, and exit code kHostFailureExit. No result file
+// and another exit: crashed. stdout and stderr of the worker go to cases/SLUG/worker.log.
 #pragma once
 
 #include <string>
@@ -13,6 +15,10 @@
 #include "result/case.h"
 
 namespace peakbench::result {
+
+// EX_TEMPFAIL of sysexits.h. It counts with the line of progress only.
+inline constexpr int kHostFailureExit = 75;
+inline constexpr const char* kHostFailureKey = "host_failure";
 
 enum class JobMode { kMemory, kThroughput };
 

@@ -8,7 +8,7 @@
 
 namespace peakbench::result {
 
-inline constexpr const char* kSchemaVersion = "1.1.0";  // semantic; readers accept the same major
+inline constexpr const char* kSchemaVersion = "1.2.0";  // semantic; readers accept the same major
 
 // A figure somebody published, to be shown beside ours. `value` in `unit` as published.
 struct Published {

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace peakbench::sqlite {
@@ -9,8 +10,20 @@ namespace {
 
 constexpr int kPrimaryCode = 0xff;  // an extended code's low byte
 
+// The system's number behind a failure, 0 where there is none. For a full disk SQLite keeps none,
+// and for a COMMIT that failed it forgets its own: then the last call's is as good.
+int system_error(sqlite3* handle, int code, int last) {
+  if (code == SQLITE_FULL) return ENOSPC;
+  if (code == SQLITE_NOMEM) return ENOMEM;
+  if (code != SQLITE_IOERR && code != SQLITE_CANTOPEN) return 0;
+  if (const int kept = sqlite3_system_errno(handle); kept != 0) return kept;
+  return last != 0 ? last : EIO;
+}
+
 [[noreturn]] void fail(sqlite3* handle) {
-  throw DatabaseError(sqlite3_errmsg(handle), sqlite3_errcode(handle) & kPrimaryCode);
+  const int last = errno;
+  const int code = sqlite3_errcode(handle) & kPrimaryCode;
+  throw DatabaseError(sqlite3_errmsg(handle), code, system_error(handle, code, last));
 }
 
 sqlite3* open(const std::string& path, int flags) {
@@ -18,9 +31,11 @@ sqlite3* open(const std::string& path, int flags) {
   const int code =
       sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr) & kPrimaryCode;
   if (code != SQLITE_OK) {
+    const int last = errno;
     const std::string message = handle ? sqlite3_errmsg(handle) : "out of memory";
+    const int system = handle ? system_error(handle, code, last) : ENOMEM;
     sqlite3_close(handle);
-    throw DatabaseError(message, code);
+    throw DatabaseError(message, code, system);
   }
   return handle;
 }

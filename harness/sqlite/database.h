@@ -13,10 +13,11 @@ namespace peakbench::sqlite {
 
 // What SQLite said; the callers add the path and what to do.
 struct DatabaseError : std::runtime_error {
-  // `code`: SQLite's primary result code (SQLITE_BUSY, SQLITE_CORRUPT, ...).
-  explicit DatabaseError(const std::string& message, int code = 1)
-      : std::runtime_error(message), code(code) {}
-  int code;
+  // `code`: SQLite's primary result code (SQLITE_BUSY, SQLITE_CORRUPT, ...). `system`: the system's
+  // error number behind it, 0 where there is none.
+  explicit DatabaseError(const std::string& message, int code = 1, int system = 0)
+      : std::runtime_error(message), code(code), system(system) {}
+  int code, system;
 };
 
 class Database {

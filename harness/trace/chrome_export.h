@@ -7,7 +7,7 @@
 
 namespace peakbench::trace {
 
-// Written atomically; the path goes into the TraceError where it cannot be. On an emulated card one
+// Written atomically; the path goes into the HostError where it cannot be. On an emulated card one
 // event is one microsecond, and the file's metadata says so.
 void write_chrome_trace(const Trace& trace, const std::vector<Lifetime>& lifetimes,
                         const std::string& path);

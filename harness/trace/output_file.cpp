@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "result/errors.h"
+#include "result/host_limits.h"
 
 namespace peakbench::trace {
 
@@ -24,7 +25,7 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::fail() const {
-  throw TraceError(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
+  throw HostError(fmt::format("{}: cannot be written: {}", path_, result::host_error_text(errno)));
 }
 
 void OutputFile::flush() {

@@ -7,7 +7,7 @@
 
 namespace peakbench::trace {
 
-// Written beside `path`, renamed by finish(). Every failure is a TraceError with the path; a file
+// Written beside `path`, renamed by finish(). Every failure is a HostError with the path; a file
 // that was not finished leaves nothing behind.
 class OutputFile {
  public:

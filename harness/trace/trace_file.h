@@ -11,8 +11,9 @@ namespace peakbench::trace {
 // Grows when a reader of the last one would misread a file; new tables and views leave it.
 inline constexpr std::int64_t kTraceSchemaVersion = 2;
 
-// Atomic: written beside and renamed; throws TraceError with the path. A trace that does not add up
-// is written too, without what is derived from it, its error in the table `trace`.
+// Atomic: written beside and renamed; throws HostError with the path and the system's reason. A
+// trace that does not add up is written too, without what is derived from it, its error in the
+// table `trace`.
 void write_trace(const Trace& trace, const std::string& path);
 
 // Throws ConfigError with the path: missing, not a trace, cut short, damaged, newer than this

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "result/errors.h"
+#include "result/host_limits.h"
 #include "sqlite/database.h"
 #include "trace/anatomy.h"
 #include "trace/schema.h"
@@ -146,6 +147,18 @@ void fill(Database& database, const Trace& trace) {
 
 }  // namespace
 
+namespace {
+
+// An error of the system's is the machine's or the user's to mend; all others are ours.
+[[noreturn]] void fail_write(const std::string& path, const DatabaseError& error) {
+  if (error.system == 0)
+    throw TraceError(fmt::format("{}: the trace cannot be written: {}", path, error.what()));
+  throw HostError(fmt::format("{}: the trace cannot be written: {}", path,
+                              result::host_error_text(error.system)));
+}
+
+}  // namespace
+
 void write_trace(const Trace& trace, const std::string& path) {
   const auto partial = path + ".partial";
   std::error_code ignored;
@@ -157,10 +170,10 @@ void write_trace(const Trace& trace, const std::string& path) {
     std::filesystem::rename(partial, path);
   } catch (const DatabaseError& error) {
     std::filesystem::remove(partial, ignored);
-    throw TraceError(fmt::format("{}: the trace cannot be written: {}", path, error.what()));
+    fail_write(path, error);
   } catch (const std::filesystem::filesystem_error& error) {
     std::filesystem::remove(partial, ignored);
-    throw TraceError(fmt::format("{}: the trace cannot be written: {}", path, error.what()));
+    fail_write(path, DatabaseError(error.what(), 0, error.code().value()));
   }
 }
 

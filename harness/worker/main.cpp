@@ -10,6 +10,7 @@
 #include "peakbench/errors.h"
 #include "result/errors.h"
 #include "result/file.h"
+#include "worker/host_failure.h"
 #include "worker/jobs.h"
 #include "worker/no_effect.h"
 #include "worker/place.h"
@@ -33,11 +34,24 @@ std::string here() {
   return place.empty() ? "" : ", " + place;
 }
 
-// The one place that catches what plugins throw.
-result::WorkerResult run(const result::Job& job) {
+// Throws HostError for what the machine did, whoever threw it.
+result::WorkerResult measure(const result::Job& job) {
   try {
     return job.mode == result::JobMode::kMemory ? worker::run_memory_job(job)
                                                 : worker::run_throughput_job(job);
+  } catch (const std::exception& error) {
+    if (const auto reason = worker::host_failure(error); !reason.empty())
+      throw HostError(reason + here());
+    throw;
+  }
+}
+
+// The one place that catches what plugins throw.
+result::WorkerResult run(const result::Job& job) {
+  try {
+    return measure(job);
+  } catch (const HostError&) {
+    throw;
   } catch (const Unsupported& error) {
     return failed(result::Status::kUnsupported, error.what());
   } catch (const OptionError& error) {
@@ -101,6 +115,7 @@ int main(int argc, char** argv) {
         "usage: peakbench-worker JOB.json\nStarted by `peakbench run`, which writes the job.\n");
     return 2;
   }
+  worker::prepare_for_host_failures();
   try {
     std::ifstream file(argv[1]);
     const result::Job job = result::job_from_json(nlohmann::json::parse(file));
@@ -108,6 +123,8 @@ int main(int argc, char** argv) {
     if (!outcome.reason.empty()) std::fprintf(stderr, "%s\n", outcome.reason.c_str());
     result::write_json_file(job.result_path, result::to_json(outcome));
   } catch (const std::exception& error) {
+    if (const auto reason = worker::host_failure(error); !reason.empty())
+      worker::end_as_host_failure(reason);
     std::fprintf(stderr, "peakbench-worker: %s\n", error.what());
     std::fflush(nullptr);
     std::_Exit(1);

@@ -57,7 +57,7 @@ class TracedRun {
     set_observer(&recorder_);
     device_->trace(recorder_);
     if (!device_->torch_device().is_cpu())
-      device::trace_cpu_allocator(recorder_, job.memory_limit_bytes);
+      device::trace_cpu_allocator(recorder_, job.memory_limit_bytes, device::CpuMemory::kHost);
     device::install_operator_labels(recorder_);
     result_.environment = device_->environment();
   }
@@ -67,19 +67,28 @@ class TracedRun {
       steps();
       result_.settings = device_->settings();
     } catch (const c10::OutOfMemoryError& error) {
+      need_host();
       note_out_of_memory();
     } catch (...) {
+      need_host();
       if (const auto place = recorder_.failure_place()) {
         set_place(place->phase, place->step, job_.steps);  // a strategy may run forward again
         note_failure(place->module, place->op);
       }
       throw;
     }
+    need_host();
     note_emulation();
     finish();
   }
 
  private:
+  // Where the machine had not what the card has, no outcome and no figure is the card's: PyTorch
+  // may have gone on with what it had cached.
+  void need_host() const {
+    if (const auto refusal = device_->host_refusal(); !refusal.empty()) throw HostError(refusal);
+  }
+
   void steps() {
     enter(trace::Phase::kBuild, trace::kNone);
     session_ = make_session(job_, *device_, &recorder_);

@@ -10,6 +10,7 @@
 
 #include "peakbench/errors.h"
 #include "result/errors.h"
+#include "worker/host_failure.h"
 
 namespace peakbench::worker {
 
@@ -46,8 +47,8 @@ class CurrentOwner {
 };
 
 // Runs `function`, which calls `call` of `owner`. What it throws becomes a PluginFailure, but for
-// what says something of the case (Unsupported, OptionError, OutOfMemoryError) or names the plugin
-// already.
+// what says something of the case (Unsupported, OptionError, OutOfMemoryError) or of the machine
+// (host_failure.h), or names the plugin already.
 template <typename Function>
 auto call_plugin(const Owner& owner, const char* call, Function&& function) {
   const CurrentOwner current(owner);
@@ -64,8 +65,10 @@ auto call_plugin(const Owner& owner, const char* call, Function&& function) {
   } catch (const c10::OutOfMemoryError&) {
     throw;
   } catch (const c10::Error& error) {
+    if (!host_failure(error).empty()) throw;
     throw PluginFailure(owner, call, error.what_without_backtrace());
   } catch (const std::exception& error) {
+    if (!host_failure(error).empty()) throw;
     throw PluginFailure(owner, call, error.what());
   } catch (...) {
     throw PluginFailure(owner, call, "something that is no std::exception");

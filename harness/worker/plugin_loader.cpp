@@ -4,6 +4,7 @@
 
 #include "manifest/manifest.h"
 #include "result/errors.h"
+#include "result/host_limits.h"
 #include "worker/no_effect.h"
 
 namespace peakbench::worker {
@@ -42,7 +43,11 @@ OpenPlugin open_plugin(const result::PluginUse& use) {
     throw PluginError(message + "\nBuild the plugin again against this installation.");
   }
   void* library = ::dlopen(use.path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw PluginError(use.path + ": cannot be opened: " + ::dlerror());
+  if (library == nullptr) {
+    const std::string problem = ::dlerror();
+    if (result::is_of_host(problem)) throw HostError(problem + "; " + result::no_memory_text(0));
+    throw PluginError(use.path + ": cannot be opened: " + problem);
+  }
   const void* entry = ::dlsym(library, "peakbench_plugin");
   if (entry == nullptr) {
     throw PluginError(use.path + ": has no entry `peakbench_plugin`. A plugin's source ends with " +

@@ -8,4 +8,9 @@ namespace peakbench::worker {
 // Never throws and never blocks the work for long: a reader that went away is forgotten.
 void report(const result::Progress& progress);
 
+// What the machine did, as the last line (result/job.h). May throw bad_alloc; the other one needs
+// no memory.
+void report_host_failure(const std::string& reason);
+void report_host_failure_without_memory();
+
 }  // namespace peakbench::worker

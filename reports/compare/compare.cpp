@@ -110,6 +110,15 @@ std::string why_missing(const result::Run& now, const std::string& id) {
   return "NEW does not have it";
 }
 
+// What the machine did says nothing of the case: there it was not measured.
+bool is_measured(const CaseResult& result) { return result.status != Status::kHostFailure; }
+
+std::string why_not_measured(const char* side, const CaseResult& result) {
+  return fmt::format(
+      "the machine failed it in {} ({}); the same `peakbench run` with --resume runs it again",
+      side, result.reason);
+}
+
 CaseComparison describe(const CaseResult& result) {
   CaseComparison found;
   found.id = result.spec.id;
@@ -124,13 +133,19 @@ CaseComparison compare_case(const Source& base, const CaseResult* before, const 
   found.now_status = to_string(after.status);
   constexpr double kSecond = 1e-9;
   found.now_seconds = static_cast<double>(after.wall_ns) * kSecond;
+  if (before) found.base_status = to_string(before->status);
+  if (!is_measured(after)) {
+    found.state = CaseState::kMissing;
+    found.reason = why_not_measured("NEW", after);
+    return found;
+  }
   const bool ok = after.status == Status::kOk;
   if (!ok) found.reason = after.reason;
-  if (!before) {
+  if (!before || !is_measured(*before)) {
+    if (ok && before) found.reason = why_not_measured("BASE", *before);
     found.state = ok ? CaseState::kNew : CaseState::kFailed;
     return found;
   }
-  found.base_status = to_string(before->status);
   const bool was_ok = before->status == Status::kOk;
   if (!ok || !was_ok) {
     found.state = ok       ? CaseState::kRecovered

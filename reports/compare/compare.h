@@ -75,7 +75,7 @@ struct Speed {
 enum class CaseState {
   kCompared,     // both ended ok
   kNew,          // BASE has none
-  kMissing,      // NEW has none
+  kMissing,      // NEW has none, or the machine failed it there
   kFailed,       // ended ok in BASE, not in NEW; or is new and did not end ok
   kStillFailed,  // ended ok in neither
   kRecovered,    // ended ok in NEW only

@@ -98,8 +98,9 @@ std::string state_text(const CaseComparison& one) {
       return fmt::format("ok, was {}", status(one.base_status));
     case CaseState::kRefused:
       return "not compared";
-    case CaseState::kNew:
     case CaseState::kMissing:
+      return one.now_status.empty() ? "missing" : "not measured";
+    case CaseState::kNew:
       break;
   }
   return to_string(one.state);

@@ -94,7 +94,10 @@ std::vector<Finding> findings_of(const CaseComparison& one, const compare::Polic
       break;
     case CaseState::kMissing:
       if (policy.missing_fails)
-        found.push_back({one.id, Outcome::kFailedCase, "missing: " + one.reason, {}});
+        found.push_back({one.id,
+                         Outcome::kFailedCase,
+                         fmt::format("{}: {}", compare::state_text(one), one.reason),
+                         {}});
       break;
     default:
       break;
@@ -108,7 +111,7 @@ std::vector<Finding> findings_of(const CaseComparison& one, const compare::Polic
 std::string why_skipped(const CaseComparison& one) {
   switch (one.state) {
     case CaseState::kNew:
-      return "new: BASE has nothing to compare it with";
+      return "new: " + (one.reason.empty() ? "BASE has nothing to compare it with" : one.reason);
     case CaseState::kStillFailed:
       return compare::state_text(one) + ": " + one.reason;
     default:

@@ -63,6 +63,9 @@ std::int64_t steps_of(const Run& run) {
   return found != run.settings.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
+// What the machine did to a case is no point of its trend: it was not measured.
+bool is_point(const CaseResult& result) { return result.status != result::Status::kHostFailure; }
+
 void check(const Run& run, const Labels& labels) {
   if (run.status == "running")
     throw ConfigError(
@@ -70,6 +73,10 @@ void check(const Run& run, const Labels& labels) {
         "run ... --resume`, then add it");
   if (run.cases.empty())
     throw ConfigError("the run has no case that ended: there is nothing to add");
+  if (std::none_of(run.cases.begin(), run.cases.end(), is_point))
+    throw ConfigError(
+        "the machine failed every case of the run: there is nothing to add. The same `peakbench "
+        "run` with --resume runs them again.");
   std::set<std::string> ids;
   for (const auto& result : run.cases)
     if (!ids.insert(result.spec.id).second)
@@ -124,7 +131,8 @@ std::int64_t insert_run(Database& database, const Run& run, const Labels& labels
     return result.status == result::Status::kOk;
   });
   insert.bind(place++, steps_of(run));
-  insert.bind(place++, static_cast<std::int64_t>(run.cases.size()));
+  insert.bind(place++, static_cast<std::int64_t>(
+                           std::count_if(run.cases.begin(), run.cases.end(), is_point)));
   insert.bind(place++, static_cast<std::int64_t>(ok));
   insert.bind(place, sum);
   insert.run();
@@ -278,7 +286,8 @@ Added History::add(const Run& run, const std::vector<compare::CaseParts>& parts,
     Added added{0, true, clock_note(database_, run, labels)};
     added.number = insert_run(database_, run, labels, sum);
     CaseRows rows(database_);
-    for (const auto& result : run.cases) rows.add(added.number, result, card_of(result, run));
+    for (const auto& result : run.cases)
+      if (is_point(result)) rows.add(added.number, result, card_of(result, run));
     insert_record(database_, added.number, text, parts);
     transaction.commit();
     return added;

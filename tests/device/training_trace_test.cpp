@@ -121,7 +121,7 @@ class TrainingTrace : public testing::Test {
   TrainingTrace()
       : recorder_(*new device::Recorder("cpu", "cpu", /*emulated=*/false)) {  // outlives tensors
     set_observer(&recorder_);
-    device::trace_cpu_allocator(recorder_, kLimit);
+    device::trace_cpu_allocator(recorder_, kLimit, device::CpuMemory::kDevice);
     device::install_operator_labels(recorder_);
     model_ = std::make_unique<OneLayer>();
     rule_ = std::make_shared<Momentum>();

@@ -93,7 +93,7 @@ class Rounds(ProgramTest):
         text = worker.read_text(encoding="utf-8")
         self.addCleanup(worker.write_text, text, encoding="utf-8")
         worker.write_text(text.replace("    noise = options", "    if count == 1 and options.get('noise') == 7:\n"
-                                       "        os.kill(os.getpid(), signal.SIGKILL)\n    noise = options"),
+                                       "        os.kill(os.getpid(), signal.SIGSEGV)\n    noise = options"),
                           encoding="utf-8")
         self.run_cases("baseline", "paced,noise=7", "slim")
         run = self.run_json()

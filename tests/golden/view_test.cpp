@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "records.h"
 #include "reports/words.h"
+#include "result/selection_text.h"
 
 namespace peakbench::reports {
 namespace {
@@ -340,6 +342,22 @@ TEST(View, NoEffectIsAnOutcome) {
   EXPECT_TRUE(row["failed"]);
   EXPECT_EQ(row["status"], "no_effect");
   EXPECT_EQ(row["status_label"], "no effect");
+}
+
+TEST(View, WhatTheMachineFailedIsNotMeasured) {
+  result::Run run = golden::cards_run();
+  result::CaseResult& failed = run.cases[0];
+  failed.status = result::Status::kHostFailure;
+  failed.reason = "the disk is full";
+  const json view = view_of(run);
+  const json row = row_of(group_of(view, 0), result::stack_text(failed.spec.strategies));
+  EXPECT_EQ(row["status"], "host_failure");
+  EXPECT_EQ(row["status_label"], "not measured");
+  const json& listed = view["not_measured"];
+  const bool said = std::any_of(listed.begin(), listed.end(), [](const json& one) {
+    return one["what"] == "The case" && one["reason"] == "the disk is full";
+  });
+  EXPECT_TRUE(said) << listed;
 }
 
 TEST(View, TicksAreRound) {

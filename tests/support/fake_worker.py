@@ -141,6 +141,24 @@ def misbehave(job, how):
     elif how == "slow":
         progress(job, 0.15)
         write(job, json.dumps(good_result(job)))
+    elif how == "host_failure":
+        report(host_failure="the disk of the script is full")
+        sys.exit(75)
+    elif how == "exit_75":  # without a word: any program may use the number
+        sys.exit(75)
+    elif how == "worker_away":  # what an update of the installation does
+        write(job, json.dumps(good_result(job)))
+        os.rename(sys.argv[0], sys.argv[0] + ".away")
+    elif how == "result_unreadable":
+        os.mkdir(job["result_path"])
+    elif how == "fill_disk":
+        write(job, json.dumps(good_result(job)))
+        with open(os.path.join(os.path.dirname(job["result_path"]), "large"), "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(1 << 16))
+            except OSError as error:
+                print(error)
     elif how == "no_effect":
         write(job, json.dumps({"status": "no_effect", "reason": "misbehave declares the slot schedule, which no step called"}))
     elif how == "unsupported":

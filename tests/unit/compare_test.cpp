@@ -371,6 +371,30 @@ TEST(Gate, NoEffectIsAFailedCase) {
   EXPECT_EQ(decision.findings.at(0).sentence, "failed: no effect: so it is");
 }
 
+// The machine's doing is no regression and no failure of the case's; it does not pass all the same.
+TEST(Gate, WhatTheMachineFailedIsNotMeasured) {
+  const auto ran = fake_case("a/x/cpu/fp32/b1", 1), same = fake_case("same/x/cpu/fp32/b1", 1);
+  const auto failed = ended(ran, result::Status::kHostFailure);
+  const auto decide = [&](const result::CaseResult& base, const result::CaseResult& now) {
+    return gate::decide(compare::compare(testing::plain_source("base", {base, same}),
+                                         testing::plain_source("new", {now, same}), {}));
+  };
+  auto decision = decide(ran, failed);
+  EXPECT_EQ(decision.exit_code(), 5);
+  EXPECT_EQ(decision.findings.at(0).sentence,
+            "not measured: the machine failed it in NEW (so it is); the same `peakbench run` with "
+            "--resume runs it again");
+  EXPECT_EQ(decision.summary, "memory: 1 the same; cases: 1 missing");
+  EXPECT_EQ(decide(failed, failed).exit_code(), 5);
+  decision = decide(failed, ran);
+  EXPECT_EQ(decision.exit_code(), 0);
+  EXPECT_EQ(decision.summary, "memory: 1 the same; cases: 1 new");
+  EXPECT_EQ(decision.cases[0].skipped,
+            "new: the machine failed it in BASE (so it is); the same `peakbench run` with --resume "
+            "runs it again");
+  EXPECT_EQ(decide(failed, ended(ran, result::Status::kCrashed)).exit_code(), 5);
+}
+
 TEST(Compare, ANewCaseThatFailsIsAFailure) {
   auto failing = fake_case("fails/x/cpu/fp32/b1", 1);
   failing.status = result::Status::kCrashed;

@@ -86,6 +86,18 @@ TEST_F(Histories, NoEffectIsFiledAsItIs) {
   EXPECT_EQ(open().points(series[0].id, "").at(0).status, "no_effect");
 }
 
+TEST_F(Histories, WhatTheMachineFailedIsNoPoint) {
+  auto run = run_of(1, 4096);
+  run.cases[0].status = result::Status::kHostFailure;
+  open().add(run, {}, {});
+  const auto count = static_cast<std::int64_t>(run.cases.size()) - 1;
+  EXPECT_EQ(open().run(1).cases, count);
+  EXPECT_EQ(open().run(1).ok_cases, count);
+  EXPECT_TRUE(open().series(run.cases[0].spec.id).empty());
+  for (auto& one : run.cases) one.status = result::Status::kHostFailure;
+  EXPECT_THROW(open().add(run, {}, {}), ConfigError);
+}
+
 TEST_F(Histories, TheSameRunTwiceIsOneRow) {
   const auto first = add(1, 4096), again = add(1, 4096, {"other", "c0ffee", "", ""});
   EXPECT_TRUE(first.is_new);

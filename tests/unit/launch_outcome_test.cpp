@@ -81,6 +81,70 @@ TEST(Outcome, OnlyAKillIsTheKernels) {
   EXPECT_EQ(outcome(evidence).status, Status::kOutOfMemory);
 }
 
+// Beside a card this machine's memory is not the device's.
+TEST(Outcome, TheMachinesMemoryIsNotACards) {
+  auto evidence = seen_in("build", 0, 0);
+  evidence.memory_is_device = false;
+  evidence.kernel_ran_out = true;
+  evidence.end.signal = SIGKILL;
+  EXPECT_EQ(outcome(evidence).status, Status::kHostFailure);
+  EXPECT_EQ(outcome(evidence).reason,
+            "the kernel ended the worker because the machine's memory ran out; it was last seen in "
+            "build; free memory");
+  evidence.end.stopped = Stop::kMemory;
+  evidence.rss_limit_bytes = 3 << 29;
+  EXPECT_EQ(outcome(evidence).status, Status::kHostFailure);
+  EXPECT_EQ(outcome(evidence).reason,
+            "the worker was stopped when it took 1.50 GiB of this machine's memory; it was last "
+            "seen in build; free memory, or raise --memory-limit");
+  EXPECT_FALSE(outcome(evidence).out_of_memory.has_value());
+}
+
+TEST(Outcome, AWorkerThatCouldNotBeStarted) {
+  Evidence evidence;
+  evidence.end.start_error = "cannot start a process: Resource temporarily unavailable";
+  EXPECT_EQ(outcome(evidence).status, Status::kHostFailure);
+  EXPECT_EQ(outcome(evidence).reason, evidence.end.start_error);
+}
+
+TEST(Outcome, AWorkersWordAndItsExitCodeTogether) {
+  Evidence evidence;
+  evidence.end.exit_code = result::kHostFailureExit;
+  EXPECT_EQ(outcome(evidence).status, Status::kCrashed);
+  evidence.host_failure = "the disk is full\n";
+  EXPECT_EQ(outcome(evidence).status, Status::kHostFailure);
+  EXPECT_EQ(outcome(evidence).reason, "the disk is full?");
+  evidence.end.exit_code = 1;
+  EXPECT_EQ(outcome(evidence).status, Status::kCrashed);
+}
+
+TEST(Outcome, SignalsThatNoCaseSendsItself) {
+  for (const int number : {SIGKILL, SIGTERM, SIGXFSZ, SIGXCPU}) {
+    auto evidence = seen_in("forward", 0, 3);
+    evidence.end.signal = number;
+    EXPECT_EQ(outcome(evidence).status, Status::kHostFailure) << number;
+    EXPECT_EQ(outcome(evidence).reason.find("the worker was killed by " + signal_name(number)), 0u);
+  }
+  for (const int number : {SIGSEGV, SIGABRT, SIGBUS, SIGILL}) {
+    Evidence evidence;
+    evidence.end.signal = number;
+    EXPECT_EQ(outcome(evidence).status, Status::kCrashed) << number;
+  }
+}
+
+TEST(Outcome, WhatEndedTheProcessOverItsHead) {
+  Evidence evidence;
+  evidence.end.exit_code = 127;
+  evidence.log_tail =
+      "worker: error while loading shared libraries: libtorch_cpu.so: failed to map";
+  EXPECT_EQ(outcome(evidence).status, Status::kHostFailure);
+  EXPECT_EQ(outcome(evidence).reason,
+            "the worker could not go on; it had not reported any progress [worker.log: " +
+                evidence.log_tail + "]");
+  evidence.log_tail = "something else";
+  EXPECT_EQ(outcome(evidence).status, Status::kCrashed);
+}
+
 TEST(Outcome, ACrashQuotesTheLog) {
   Evidence evidence;
   evidence.end.exit_code = 3;

@@ -79,8 +79,8 @@ TEST_F(WorkerTest, ASignalIsNamedAndTheLogQuoted) {
 
 TEST_F(WorkerTest, KilledFromOutside) {
   const auto report = run("kill");
-  EXPECT_EQ(report.result.status, Status::kCrashed);
-  EXPECT_TRUE(contains(report.result.reason, "killed by SIGKILL, from outside"));
+  EXPECT_EQ(report.result.status, Status::kHostFailure);
+  EXPECT_TRUE(contains(report.result.reason, "killed by SIGKILL (killed)"));
   EXPECT_TRUE(contains(report.result.reason, "when memory runs out"));
 }
 
@@ -195,7 +195,7 @@ TEST(Outcome, TheKernelsKillIsOutOfMemory) {
   evidence.kernel_ran_out = true;
   EXPECT_EQ(outcome(evidence).status, Status::kOutOfMemory);
   evidence.kernel_ran_out = false;
-  EXPECT_EQ(outcome(evidence).status, Status::kCrashed);
+  EXPECT_EQ(outcome(evidence).status, Status::kHostFailure);
 }
 
 TEST(Outcome, TextStaysPrintable) {

@@ -436,6 +436,140 @@ TEST_F(SessionTest, InterruptedInTheThroughputWorkerTheMemoryIsKept) {
   EXPECT_TRUE(run.pending.empty());
 }
 
+TEST_F(SessionTest, InterruptedWhileWhatIsNeededIsFoundTheCaseStaysPending) {
+  const auto plan = plan_of({planned_case("m", "baseline", "emulated:h100-80gb")});
+  runner.answer = [&](const WorkerOrder& order) {
+    auto report = failure(Status::kOutOfMemory, "too large");
+    report.result.out_of_memory.emplace();
+    report.interrupted = order.job.trace_path.empty();  // the second worker
+    return report;
+  };
+  auto run = this->run(plan);
+  EXPECT_EQ(runner.orders.size(), 2u);
+  EXPECT_EQ(run.status, "interrupted");
+  EXPECT_TRUE(run.cases.empty());
+  EXPECT_EQ(run.pending, (std::vector<std::string>{"m/baseline/emulated:h100-80gb/fp32/b1"}));
+
+  resume = true;
+  runner.answer = [&](const WorkerOrder& order) {
+    if (order.job.trace_path.empty()) return FakeRunner::good(order);
+    auto report = failure(Status::kOutOfMemory, "too large");
+    report.result.out_of_memory.emplace();
+    return report;
+  };
+  run = this->run(plan);
+  ASSERT_EQ(run.cases.size(), 1u);
+  EXPECT_EQ(run.cases[0].status, Status::kOutOfMemory);
+  EXPECT_TRUE(run.cases[0].out_of_memory->needed_bytes.has_value());
+}
+
+TEST_F(SessionTest, TheMachineFailedWhileWhatIsNeededWasFound) {
+  runner.answer = [&](const WorkerOrder& order) {
+    if (order.job.trace_path.empty()) return failure(Status::kHostFailure, "no memory");
+    auto report = failure(Status::kOutOfMemory, "too large");
+    report.result.out_of_memory.emplace();
+    return report;
+  };
+  const auto run = this->run(plan_of({planned_case("m", "baseline", "emulated:h100-80gb")}));
+  EXPECT_EQ(run.cases[0].status, Status::kHostFailure);
+  EXPECT_FALSE(run.cases[0].out_of_memory.has_value());
+  EXPECT_EQ(run.cases[0].reason,
+            "while the memory was looked for that the case would need: no memory");
+}
+
+TEST_F(SessionTest, WhatTheMachineFailedAloneIsRunAgain) {
+  const auto plan =
+      plan_of({planned_case("m", "baseline"), planned_case("m", "x"), planned_case("m", "y")});
+  runner.answer = [](const WorkerOrder& order) {
+    const bool memory = order.job.mode == JobMode::kMemory;
+    const bool of_x = order.job.case_id.find("/x/") != std::string::npos;
+    const bool of_y = order.job.case_id.find("/y/") != std::string::npos;
+    return (of_x && memory) || (of_y && !memory) ? failure(Status::kHostFailure, "full")
+                                                 : FakeRunner::good(order);
+  };
+  auto run = this->run(plan);
+  EXPECT_EQ(run.status, "complete");
+  EXPECT_EQ(run.cases[1].status, Status::kHostFailure);
+  EXPECT_EQ(run.cases[1].reason, "full");
+  EXPECT_FALSE(run.cases[1].equivalence.has_value());
+  EXPECT_EQ(run.cases[2].status, Status::kHostFailure);
+  EXPECT_TRUE(run.cases[2].memory.has_value());
+
+  runner.answer = nullptr;
+  runner.orders.clear();
+  resume = true;
+  run = this->run(plan);
+  EXPECT_EQ(workers(), (Workers{"m x", "t x", "t y"}));
+  for (const auto& one : run.cases) {
+    EXPECT_EQ(one.status, Status::kOk);
+    EXPECT_EQ(one.reason, "");
+    EXPECT_EQ(one.throughput_reason, "");
+  }
+}
+
+// What was measured of the others meanwhile is never out of run.json.
+TEST_F(SessionTest, PromisesAreCheckedWhenTheReferenceIsThere) {
+  const auto plan = plan_of({planned_case("m", "baseline"), planned_case("m", "x")});
+  const auto unless_reference = [](const WorkerReport& report) {
+    return [report](const WorkerOrder& order) {
+      return order.job.case_id.find("baseline") != std::string::npos ? report
+                                                                     : FakeRunner::good(order);
+    };
+  };
+  runner.answer = unless_reference(failure(Status::kHostFailure, "full"));
+  auto run = this->run(plan);
+  EXPECT_EQ(run.cases[1].equivalence->verdict, "not_checked");
+  EXPECT_EQ(run.cases[1].equivalence->reason,
+            "the machine failed the reference case: --resume runs it again and checks this");
+  const auto times = run.cases[1].throughput->step_times_ns;
+
+  resume = true;
+  WorkerReport stopped;
+  stopped.interrupted = true;
+  runner.answer = unless_reference(stopped);
+  run = this->run(plan);
+  EXPECT_EQ(run.status, "interrupted");
+  ASSERT_EQ(run.cases.size(), 1u);
+  EXPECT_EQ(run.cases[0].throughput->step_times_ns, times);
+
+  runner.answer = nullptr;
+  runner.orders.clear();
+  run = this->run(plan);
+  EXPECT_EQ(workers(), (Workers{"m baseline", "m x", "t baseline"}));
+  EXPECT_EQ(runner.orders[0].job.write_parameters_path.empty(), false);
+  EXPECT_EQ(run.cases[1].throughput->rounds.size(), 1u);
+  EXPECT_EQ(run.cases[1].throughput->step_times_ns, times);
+  EXPECT_EQ(run.status, "complete");
+}
+
+TEST_F(SessionTest, ARunWithOtherDeviceOptionsIsNotResumed) {
+  auto planned = planned_case("m", "baseline", "cuda:0");
+  planned.spec.device_options = {{"cudnn", false}};
+  run(plan_of({planned}));
+  resume = true;
+  EXPECT_NO_THROW(run(plan_of({planned})));
+  planned.spec.device_options = {{"cudnn", true}};
+  const auto message = message_of<ConfigError>([&] { run(plan_of({planned})); });
+  EXPECT_NE(message.find("m/baseline/cuda:0/fp32/b1 has the device options {\"cudnn\":false}, this "
+                         "one {\"cudnn\":true}"),
+            std::string::npos)
+      << message;
+}
+
+TEST_F(SessionTest, ARunOfAnotherBuildIsNotResumed) {
+  const auto plan = plan_of({planned_case("m", "baseline")});
+  auto written = run(plan);
+  resume = true;
+  for (const char* name : {"libtorch", "commit", "cpu"}) {
+    auto other = written;
+    other.environment[name] = "another";
+    result::write_run(other, scratch / "run");
+    const auto message = message_of<ConfigError>([&] { run(plan); });
+    EXPECT_NE(message.find(std::string(name) + " = \"another\", here it is"), std::string::npos)
+        << message;
+  }
+}
+
 TEST_F(SessionTest, AFolderThatHoldsARunIsRefused) {
   const auto plan = plan_of({planned_case("m", "baseline")});
   run(plan);

@@ -39,7 +39,8 @@ TEST(Status, HasTheNamesOfTheContract) {
                                                           {Status::kCrashed, "crashed"},
                                                           {Status::kUnsupported, "unsupported"},
                                                           {Status::kConflict, "conflict"},
-                                                          {Status::kNoEffect, "no_effect"}};
+                                                          {Status::kNoEffect, "no_effect"},
+                                                          {Status::kHostFailure, "host_failure"}};
   for (const auto& [status, name] : names) {
     EXPECT_EQ(to_string(status), name);
     EXPECT_EQ(result::status_from_string(name), status);
@@ -55,7 +56,7 @@ TEST(RunJson, ComesBackAsItWent) {
 TEST(RunJson, HasTheFieldsThatReadersAreToldOf) {
   const json whole = example_json();
   const json& item = whole["cases"][0];
-  EXPECT_EQ(whole["schema_version"], "1.1.0");
+  EXPECT_EQ(whole["schema_version"], "1.2.0");
   EXPECT_EQ(item["model"], json({{"id", "qwen2.5-0.5b"}, {"options", {{"layers", 4}}}}));
   EXPECT_EQ(item["strategies"][0]["options"]["rank"], 16);
   EXPECT_EQ(item["memory"]["peak_allocated_bytes"], 6'087'938'768);
@@ -140,7 +141,7 @@ TEST(RunJson, NamesTheFieldOfAWrongType) {
   run["cases"][0]["status"] = "fine";
   EXPECT_EQ(run_error(run),
             "/cases/0/status: expected ok, out_of_memory, timeout, crashed, unsupported, "
-            "conflict or no_effect, got \"fine\"");
+            "conflict, no_effect or host_failure, got \"fine\"");
 }
 
 TEST(RunJson, NamesAMissingField) {
@@ -161,7 +162,7 @@ TEST(RunJson, RefusesANewerMajorVersion) {
       run_error(run),
       "/schema_version: 2.0.0 is newer than this Peakbench reads (1.x); use a newer Peakbench");
   run["schema_version"] = "one";
-  EXPECT_EQ(run_error(run), "/schema_version: expected a version such as 1.1.0, got \"one\"");
+  EXPECT_EQ(run_error(run), "/schema_version: expected a version such as 1.2.0, got \"one\"");
 }
 
 TEST(RunFile, IsReadFromItsFolderOrItself) {

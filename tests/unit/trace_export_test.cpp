@@ -274,7 +274,7 @@ TEST_F(Export, WhereItCannotBeWritten) {
   const auto error = [&](auto&& write) -> std::string {
     try {
       write(fake.trace(), found, nowhere);
-    } catch (const TraceError& error) {
+    } catch (const HostError& error) {
       return error.what();
     }
     return "";
@@ -283,7 +283,7 @@ TEST_F(Export, WhereItCannotBeWritten) {
               AllOf(HasSubstr(nowhere), HasSubstr("cannot be written")));
   EXPECT_THAT(error(write_chrome_trace), AllOf(HasSubstr(nowhere), HasSubstr("cannot be written")));
   std::filesystem::create_directories(in_folder("taken/full"));
-  EXPECT_THROW(write_chrome_trace(fake.trace(), found, in_folder("taken")), TraceError);
+  EXPECT_THROW(write_chrome_trace(fake.trace(), found, in_folder("taken")), HostError);
   EXPECT_FALSE(std::filesystem::exists(in_folder("taken.partial")));
 }
 

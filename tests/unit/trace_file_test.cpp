@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -256,12 +258,33 @@ TEST_F(TraceFile, WhereItCannotBeWritten) {
   try {
     write_trace(rich().trace(), nowhere);
     FAIL() << "written";
-  } catch (const TraceError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr(nowhere), HasSubstr("cannot be written")));
+  } catch (const HostError& error) {
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr(nowhere), HasSubstr("cannot be written: No such file")));
   }
   std::filesystem::create_directories(path_);  // a folder where the file should be
   std::ofstream(path_ + "/full") << "x";
-  EXPECT_THROW(write_trace(rich().trace(), path_), TraceError);
+  EXPECT_THROW(write_trace(rich().trace(), path_), HostError);
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".partial"));
+}
+
+// SQLite's own words for it say nothing of the limit.
+TEST_F(TraceFile, WhereItsSizeIsLimited) {
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  rlimit small = before;
+  small.rlim_cur = 8192;
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  std::string said;
+  try {
+    write_trace(rich().trace(), path_);
+  } catch (const HostError& error) {
+    said = error.what();
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_THAT(said, AllOf(HasSubstr(path_), HasSubstr("File too large"), HasSubstr("ulimit -f")));
   EXPECT_FALSE(std::filesystem::exists(path_ + ".partial"));
 }
 

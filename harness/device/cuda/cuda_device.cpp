@@ -121,6 +121,8 @@ class CudaDevice final : public Device {
     return report;
   }
 
+  std::string host_refusal() const override { return emulation_host_refusal(); }
+
  private:
   static void expect(const char* what, std::int64_t traced, std::int64_t counted) {
     if (traced == counted) return;

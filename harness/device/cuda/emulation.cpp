@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include "result/host_limits.h"
+
 namespace peakbench::device {
 namespace {
 
@@ -43,6 +45,15 @@ std::optional<result::Emulation> emulation_report() {
     if (unknown > 0) emulation.read_backs.push_back(unknown_read_back(row, uncertain, unknown));
   }
   return emulation;
+}
+
+std::string emulation_host_refusal() {
+  const ReportFunction report = report_function();
+  if (report == nullptr) return "";
+  const auto ledger = nlohmann::json::parse(report());
+  if (ledger.at("host_refusals").get<std::int64_t>() == 0) return "";
+  return "the emulated card had room, but " +
+         result::no_memory_text(ledger.at("last_host_refused_bytes").get<std::int64_t>());
 }
 
 }  // namespace peakbench::device
