@@ -74,10 +74,11 @@ void Resolver::check_tables() const {
   const auto check = [&](Kind kind, const std::string& section, const auto& tables) {
     for (const auto& [id, options] : tables) {
       const std::string key = section + "/" + id;
-      const Offer& offer =
-          at_place(request_.where, key, [&] { return std::cref(catalogue_.find(kind, id)); });
+      const Offer& offer = at_place(request_.where, key,
+                                    [&, &id = id] { return std::cref(catalogue_.find(kind, id)); });
       for (const auto& [name, text] : options) {
-        at_place(request_.where, key + "/" + name, [&] { catalogue_.value(offer, name, text); });
+        at_place(request_.where, key + "/" + name,
+                 [&, &name = name, &text = text] { catalogue_.value(offer, name, text); });
       }
     }
   };

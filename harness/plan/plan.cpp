@@ -116,7 +116,8 @@ class Planner {
     check("memory_limit", request_.memory_limit_bytes, 0, kMostBytes);
     check("threads", request_.threads, 0, kMostThreads);
     for (const auto& [name, text] : request_.device_options) {
-      at_place(request_.where, "device_options/" + name, [&] { device_option_value(name, text); });
+      at_place(request_.where, "device_options/" + name,
+               [&name = name, &text = text] { device_option_value(name, text); });
     }
   }
 

@@ -44,7 +44,7 @@ std::string field_text(const result::CaseSpec& spec, const std::string& name) {
 
 Exclude::Exclude(const Rule& rule, const Resolver& resolver) {
   for (const auto& [name, text] : rule.fields) {
-    at_place(rule.where, name, [&] { read(name, text, resolver); });
+    at_place(rule.where, name, [&, &name = name, &text = text] { read(name, text, resolver); });
   }
 }
 
@@ -81,7 +81,7 @@ bool Exclude::matches(const result::CaseSpec& spec) const {
 Axes include_axes(const Rule& rule, const Resolver& resolver, const Axes& suite) {
   Axes axes = suite;
   for (const auto& [name, text] : rule.fields) {
-    at_place(rule.where, name, [&] {
+    at_place(rule.where, name, [&, &name = name, &text = text] {
       if (name == "model") axes.models = {resolver.model("", text)};
       if (name == "strategy") axes.stacks = {resolver.stack("", text)};
       if (name == "device") axes.devices = resolver.devices("", text);
