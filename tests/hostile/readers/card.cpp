@@ -1,0 +1,8 @@
+#include "host/card_file.h"
+#include "readers/readers.h"
+
+namespace peakbench::hostile {
+
+void read_card(const std::string& path) { emulator::read_card_file(path); }
+
+}  // namespace peakbench::hostile

@@ -1,0 +1,13 @@
+// A suite as far as `run --dry-run` goes: to the cases, with plugins of its own.
+#include "plan/plan.h"
+#include "readers/readers.h"
+#include "support/fake_plugins.h"
+
+namespace peakbench::hostile {
+
+void read_suite_file(const std::string& path) {
+  static const auto plugins = testing::fake_plugins();
+  plan::make_plan(plan::read_suite(path), plugins);
+}
+
+}  // namespace peakbench::hostile

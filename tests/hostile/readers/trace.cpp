@@ -1,0 +1,18 @@
+// A trace: read, and what reports make of it.
+#include "readers/readers.h"
+#include "trace/alive.h"
+#include "trace/anatomy.h"
+#include "trace/timeline.h"
+#include "trace/trace_file.h"
+
+namespace peakbench::hostile {
+
+void read_trace_file(const std::string& path) {
+  const auto trace = trace::read_trace(path);
+  const auto lifetimes = trace::lifetimes(trace);
+  trace::summarise(trace, lifetimes);
+  trace::timeline(trace, lifetimes, 200);
+  trace::phase_spans(trace);
+}
+
+}  // namespace peakbench::hostile
