@@ -12,6 +12,7 @@ import struct
 import subprocess
 import time
 
+import fuzzing
 import judge
 from readers import all_readers, rng_of
 
@@ -26,13 +27,26 @@ def attack(workplace, counts, options):
     count = options.count or QUICK
     starts = range(options.first, options.first + count, CHUNK)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        works = []
+        works = [pool.submit(good_ones, workplace, reader, counts, options) for reader in readers]
         for reader in readers:
-            seeds = reader.seeds(workplace)
+            seeds = reader.seeds(workplace) + small_seeds(reader)
             works += [pool.submit(chunk, workplace, reader, seeds, counts, options, range(start, min(start + CHUNK, options.first + count)))
                       for start in starts]
         for work in works:
             work.result()
+
+
+def good_ones(workplace, reader, counts, options):
+    """What is spoilt must be good: a reader that refuses everything finds nothing."""
+    with ReadMany(options.read_many, reader.in_bulk, workplace.environment()) as process:
+        for name, data in small_seeds(reader):
+            if (answer := process.read(data)) != "taken":
+                counts.found(f"{reader.name}, reader", f"a good file is {answer}: {name}")
+
+
+def small_seeds(reader):
+    """Those of the fuzzers."""
+    return [(path.name, path.read_bytes()) for path in sorted((fuzzing.SEEDS / reader.in_bulk).iterdir())]
 
 
 class ReadMany:

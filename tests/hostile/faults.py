@@ -17,7 +17,7 @@ from workplace import CARD, MODEL, asked, is_sound_sqlite
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
 # Calls of which nothing depends: a folder that is flushed after the rename, a probe that is removed, a file that was only read.
 FORGIVEN = ("unlink", "rmdir", "close", "fsync")
-QUICK = 12
+QUICK = 6
 
 SCRIPT = ["--model", "tiny", "--strategy", "baseline", "--strategy", "slim", "--repetitions", "1"]
 COMMANDS = {
@@ -30,7 +30,7 @@ COMMANDS = {
     "compare": ["compare", "BASE", "RUN", "--out", "OUT/comparison"],
     "gate": ["gate", "BASE", "RUN", "--junit", "OUT/gate.xml", "--summary", "OUT/summary.md", "--out", "OUT/gate"],
     "ab": ["ab", "BUILD", "BUILD", "--model", "tiny", "--strategy", "baseline", "--pairs", "2", "--quiet", "--out", "OUT/ab"],
-    "history add": ["history", "add", "TIMED", "--history", "OUT/h.sqlite"],
+    "history add": ["history", "add", "FRESH", "--history", "OUT/h.sqlite"],
     "history add, first": ["history", "add", "RUN", "TIMED", "--history", "OUT/new.sqlite"],
     "history accept": ["history", "accept", "1", "--note", "so be it", "--history", "OUT/h.sqlite"],
     "history prune": ["history", "prune", "--keep", "1", "--history", "OUT/h.sqlite"],
@@ -55,8 +55,8 @@ def attack(workplace, counts, options):
         if not calls:
             counts.found(name, "no call was counted: the library was not loaded")
         works += [(command, number, error, "once") for number, error in chosen(options, name, calls)]
-        works += [(command, number, errno.ENOSPC, "from") for number, _ in chosen(options, name + " full", calls, 3)]
-        works += [(command, number, 0, "short") for number, _ in chosen(options, name + " short", calls, 2)
+        works += [(command, number, errno.ENOSPC, "from") for number, _ in chosen(options, name + " full", calls, 2)]
+        works += [(command, number, 0, "short") for number, _ in chosen(options, name + " short", calls, 1)
                   if calls[number - 1][0] in ("write", "pwrite")]
 
     def one(work):
@@ -84,7 +84,7 @@ def chosen(options, name, calls, quick=QUICK):
     """Numbers of calls with an error each: all of them, or a sample."""
     rng = rng_of(options.seed, name)
     numbers = list(range(1, len(calls) + 1))
-    most = options.count or (2 if name.startswith("worker") else quick)
+    most = options.count or (1 if name.startswith("worker") else quick)
     if most < len(numbers):
         numbers = sorted(rng.sample(numbers, most))
     return [(number, rng.choice(ERRORS)) for number in numbers]
@@ -96,6 +96,7 @@ class Command:
         self.calls = []
         self.in_worker = name.startswith("worker")
         places = {"RUN": workplace.run(), "BASE": workplace.base(), "TIMED": workplace.timed(), "HISTORY": workplace.history(),
+                  "FRESH": workplace.fresh(),
                   "BUILD": workplace.root / "installed"}
         self.words = [str(places.get(word, word)) for word in COMMANDS[name]]
         self._half = self._half_run() if "resume" in name else None

@@ -18,7 +18,7 @@ def attack(workplace, counts, options):
     for reader in all_readers():
         if options.readers and reader.name not in options.readers:
             continue
-        oddities(workplace, reader, counts)
+        oddities(workplace, reader, counts, every=1 if options.count else 4)
         spoil_many(workplace, reader, counts, options.count or reader.quick, options)
 
 
@@ -222,7 +222,7 @@ ODDITIES = (make_fifo, make_endless, make_huge, make_loop, make_missing, make_fo
             make_dotted, make_noise)
 
 
-def oddities(workplace, reader, counts):
+def oddities(workplace, reader, counts, every):
     if reader.file == "unused":
         return
     row = f"{reader.name}, no such thing"
@@ -232,9 +232,7 @@ def oddities(workplace, reader, counts):
         bench.put(label, b"")
         bench.path.unlink()
         make(bench.path)
-        # A copy of nothing, or of everything, is not to be had.
-        commands = [one for one in reader.commands[:: 3 if reader.real else 1] if "OUT/h.sqlite" not in one[-1:] and not reader.copy_to.startswith("run")]
-        for command in commands:
+        for command in commands_for_oddities(reader)[::every]:
             ended, faults = bench.try_command(command)
             counts.tried(row, ended.outcome, ended.seconds)
             for fault in faults:
@@ -246,3 +244,10 @@ def oddities(workplace, reader, counts):
         else:
             bench.path.unlink(missing_ok=True)
         bench.path = None
+
+
+def commands_for_oddities(reader):
+    """Without those that write to a copy: of nothing, or of everything, none is to be had."""
+    if reader.copy_to.startswith("run"):
+        return []
+    return [one for one in reader.commands[:: 3 if reader.real else 1] if "OUT/h.sqlite" not in one[-1:]]

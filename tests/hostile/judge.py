@@ -111,7 +111,7 @@ def text(stream):
 
 
 # What SQLite says in the system's place.
-_IN_OTHER_WORDS = {errno.ENOSPC: (b"disk is full",), errno.EIO: (b"I/O error",), errno.EDQUOT: (b"I/O error", b"disk is full")}
+_IN_OTHER_WORDS = {errno.ENOSPC: (b"disk is full", b"I/O error"), errno.EIO: (b"I/O error",), errno.EDQUOT: (b"I/O error", b"disk is full")}
 
 
 def gives_reason(ended, number):

@@ -14,7 +14,7 @@ from readers import rng_of
 from workplace import CARD, MODEL, is_sound_sqlite
 
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT", "SIGINT twice")
-QUICK = 8
+QUICK = 4
 STRANGERS = "years of work\n"
 
 
@@ -22,14 +22,14 @@ def attack(workplace, counts, options):
     count = options.count or QUICK
     scenes = [
         ("run of a script, resumed", count, ScriptRun(workplace)),
-        ("run on the card, resumed", max(2, count // 4), CardRun(workplace)),
+        ("run on the card, resumed", max(1, count // 4), CardRun(workplace)),
         ("history add", count, Add(workplace)),
-        ("history prune", max(2, count // 4), Prune(workplace)),
-        ("publish", max(2, count // 2), Writer(workplace, ["publish", "--history", "HISTORY", "--out", "OUT"])),
-        ("report", max(2, count // 2), Writer(workplace, ["report", "RUN", "--out", "OUT"])),
-        ("compare", max(2, count // 4), Writer(workplace, ["compare", "BASE", "RUN", "--out", "OUT"])),
-        ("export", max(2, count // 4), Writer(workplace, ["export", "RUN", "foreach-off", "--out", "OUT/trace.pickle"])),
-        ("history export", max(2, count // 4), Writer(workplace, ["history", "export", "--history", "HISTORY", "--out", "OUT/h.jsonl"])),
+        ("history prune", max(1, count // 4), Prune(workplace)),
+        ("publish", max(1, count // 2), Writer(workplace, ["publish", "--history", "HISTORY", "--out", "OUT"])),
+        ("report", max(1, count // 2), Writer(workplace, ["report", "RUN", "--out", "OUT"])),
+        ("compare", max(1, count // 4), Writer(workplace, ["compare", "BASE", "RUN", "--out", "OUT"])),
+        ("export", max(1, count // 4), Writer(workplace, ["export", "RUN", "foreach-off", "--out", "OUT/trace.pickle"])),
+        ("history export", max(1, count // 4), Writer(workplace, ["history", "export", "--history", "HISTORY", "--out", "OUT/h.jsonl"])),
     ]
     for _, _, scene in scenes:
         scene.prepare()

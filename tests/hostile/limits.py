@@ -26,7 +26,7 @@ COMMANDS = {
     "compare --out": ["compare", "BASE", "RUN", "--out", "OUT/comparison"],
     "gate": ["gate", "BASE", "RUN", "--junit", "OUT/gate.xml"],
     "doctor": ["doctor"],
-    "history add": ["history", "add", "TIMED", "--history", "OUT/h.sqlite"],
+    "history add": ["history", "add", "FRESH", "--history", "OUT/h.sqlite"],
     "history list": ["history", "list", "--history", "HISTORY"],
     "history show": ["history", "show", "1", "--history", "HISTORY"],
     "history trend": ["history", "trend", "--history", "HISTORY"],
@@ -53,7 +53,7 @@ class Stage:
     def __init__(self, workplace, counts, options):
         self.workplace, self.counts, self.options = workplace, counts, options
         self.whole = options.count > 0
-        workplace.run(), workplace.base(), workplace.timed(), workplace.history()
+        workplace.run(), workplace.base(), workplace.timed(), workplace.history(), workplace.fresh()
 
     def sample(self, row, values, most):
         values = list(values)
@@ -63,7 +63,8 @@ class Stage:
 
     def words(self, name, out):
         workplace = self.workplace
-        places = {"RUN": workplace.run(), "BASE": workplace.base(), "TIMED": workplace.timed(), "HISTORY": workplace.history()}
+        places = {"RUN": workplace.run(), "BASE": workplace.base(), "TIMED": workplace.timed(), "HISTORY": workplace.history(),
+                  "FRESH": workplace.fresh()}
         words = [str(places.get(word, word)) for word in COMMANDS[name]]
         return [workplace.program, *(word.replace("OUT", str(out)) if word.startswith("OUT") else word for word in words)]
 

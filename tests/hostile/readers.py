@@ -114,9 +114,11 @@ def on(history, commands):
 
 def spoilt_plugin(rng, data, scratch):
     """The manifest in its section more often than the ELF file around it."""
+    if not data.startswith(b"\x7fELF"):
+        return mutations.of_text(rng, data)
     if rng.random() < 0.3:
         return mutations.of_bytes(rng, data)
-    begin = data.index(b'{\n"stamp"')
+    begin = data.rindex(b"{", 0, data.index(b'"stamp"'))
     return mutations.within(rng, data, begin, data.index(b"\0", begin))
 
 

@@ -122,6 +122,16 @@ class Workplace:
 
         return self._made("base", make)
 
+    def fresh(self):
+        """The same cases, measured on a day that no history has."""
+        def make(path):
+            shutil.copytree(self.run(), path)
+            run = json.loads((path / "run.json").read_text())
+            run["created"] = "2026-02-02T00:00:00Z"
+            (path / "run.json").write_text(json.dumps(run, indent=2))
+
+        return self._made("fresh", make)
+
     def timed(self):
         """A run of the script: with times, an outcome of each kind, and no traces."""
         return self._made("timed", lambda path: self.must(

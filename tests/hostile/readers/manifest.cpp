@@ -3,6 +3,7 @@
 
 #include "manifest/read_manifest.h"
 #include "readers/readers.h"
+#include "result/errors.h"
 
 namespace peakbench::hostile {
 
@@ -10,7 +11,8 @@ void read_manifest_file(const std::string& path) {
   const auto text = text_of(path);
   if (!text.starts_with("\x7f"
                         "ELF")) {
-    manifest::problems_in(text);
+    if (!manifest::problems_in(text).empty()) throw PluginError("no manifest");
+    return;
   }
   const auto plugin = manifest::read_plugin(path);
   manifest::compare(plugin.stamp, manifest::own_stamp());
