@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import json
+import re
 import threading
 
 
@@ -79,7 +80,7 @@ def listed(findings, most=20):
     """The findings, like ones together: the first of each with what shows it again."""
     groups = collections.defaultdict(list)
     for finding in findings:
-        groups[(finding.row, finding.what.split(":")[0])].append(finding)
+        groups[(finding.row, re.sub(r"\d[\d.e+]*", "N", finding.what.split(":")[0]))].append(finding)
     lines = []
     for (row, _), alike in list(groups.items())[:most]:
         lines.append(f"{row}: {alike[0].what}" + (f" ({len(alike)} times)" if len(alike) > 1 else ""))
