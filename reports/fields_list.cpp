@@ -242,7 +242,7 @@ std::vector<Field> pareto_fields() {
                {text("number", "The row's number"), text("strategy", "The stack"),
                 text("short", "The stack and its mark, cut to fit a drawing"),
                 text("mark",
-                     "What to know before choosing it: `claimed`, `different problem`, `not as "
+                     "What to know before choosing it: `claimed`, `trains differently`, `not as "
                      "promised`; else empty"),
                 text("beside", "What it takes beside the device's memory, in words"),
                 text("position", "0-based, among the points"), text("x", "Throughput, 0 to 1"),
@@ -272,7 +272,7 @@ std::vector<Field> best_fields() {
           time_field(),
           text("step_percent", "The same as `time`'s `percent`"),
           flag("is_reference", "It is the reference"),
-          flag("different", "It trains a different problem"),
+          flag("different", "It changes what is trained: not comparable with full training"),
           flag("claimed", "That it trains as the baseline does was not checked here")};
 }
 
@@ -343,7 +343,7 @@ std::vector<Field> group_fields() {
            flag("is_reference", "It is the reference"),
            text("percent", "Against the reference, signed"), time_field(),
            text("tied", "Others that are not distinguishable from it, each with its mark, joined"),
-           flag("different", "It trains a different problem"),
+           flag("different", "It changes what is trained: not comparable with full training"),
            flag("claimed", "That it trains as the baseline does was not checked here"),
            text("beside", "What it takes beside the device's memory, in words")}),
       list("left_out", "Cases that are no answer: their promise about training is broken",

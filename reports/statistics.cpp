@@ -153,7 +153,8 @@ SpeedVerdict judge_pairs(const std::vector<double>& log_ratios, double margin, d
 SpeedVerdict judge_groups(const std::vector<double>& base, const std::vector<double>& now,
                           double margin, double false_alarms) {
   const auto fewer = std::min(base.size(), now.size());
-  if (fewer < kLeastSamples) return too_few(fewer, std::exp(mean_of(now) - mean_of(base)), kLeastSamples);
+  if (fewer < kLeastSamples)
+    return too_few(fewer, std::exp(mean_of(now) - mean_of(base)), kLeastSamples);
   const auto of_base = spread(base), of_now = spread(now);
   const auto n = static_cast<double>(base.size()), m = static_cast<double>(now.size());
   const double a = of_base.variance / n, b = of_now.variance / m, both = a + b;

@@ -1,4 +1,5 @@
-// Whether one thing is slower than another (a build, a strategy), told from times that are noisy. Pure.
+// Whether one thing is slower than another (a build, a strategy), told from times that are noisy.
+// Pure.
 //
 // Everything is about logarithms of ratios: 0.05 is 5% slower, and a ratio's inverse is its
 // negative. docs/compare.md has the method and what it was measured to do.
@@ -30,7 +31,8 @@ struct SpeedVerdict {
   std::string reason;                // kUnknown: why
 };
 
-// Fewer are not judged by themselves: five is where Student's factor at 1% has become usable (3.75).
+// Fewer are not judged by themselves: five is where Student's factor at 1% has become usable
+// (3.75).
 inline constexpr std::size_t kLeastSamples = 5;
 
 // Paired t: `log_ratios` is ln(new / base), one a pair of processes that ran next to each other in

@@ -186,7 +186,7 @@ std::string training_notes(const json& group, const std::vector<Column>& columns
   if (!group["has_equivalence"] || shows(columns, kTraining)) return "";
   constexpr std::pair<const char*, const char*> kNotes[] = {
       {"broken", "Training is not what was promised: "},
-      {"different", "Trains a different problem: "},
+      {"different", "Trains differently: "},
       {"not_checked", "Training is claimed, not checked here: "}};
   std::string out;
   for (const auto& [flag, words] : kNotes)

@@ -285,7 +285,7 @@ bool only_claims_training(const CaseResult& result) {
 
 std::string mark_of(const CaseResult& result) {
   if (breaks_promise(result)) return "not as promised";
-  if (trains_differently(result)) return "different problem";
+  if (trains_differently(result)) return "trains differently";
   return only_claims_training(result) ? "claimed" : "";
 }
 

@@ -86,11 +86,11 @@ bool is_claimed(const result::Equivalence& equivalence, const std::string& case_
 
 std::string equivalence_label(const result::Equivalence& equivalence, const std::string& case_id,
                               const std::string& held_to) {
-  if (equivalence.promise == "different_problem") return "different problem";
+  if (equivalence.promise == "different_problem") return "trains differently";
   if (equivalence.reference_case == case_id) return "what others are held against";
   std::string label;
   if (trains_differently(equivalence))
-    label = held_to.empty() ? "different problem, else " : "as " + held_to + ", ";
+    label = held_to.empty() ? "trains differently, else " : "as " + held_to + ", ";
   if (equivalence.verdict == "broken") label += "not ";
   label += equivalence.promise == "bit_identical" ? "bit-identical" : spaced(equivalence.promise);
   const auto& difference = equivalence.max_abs_difference;

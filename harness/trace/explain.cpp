@@ -35,25 +35,25 @@ const char* spoken(Phase phase) {
                                         : to_string(phase);
 }
 
-// Many bytes of it.
+// As it follows "1.000 GiB less".
 const char* spoken(Category category) {
   switch (category) {
     case Category::kParameter:
-      return "parameters";
+      return "parameter memory";
     case Category::kBuffer:
-      return "buffers";
+      return "buffer memory";
     case Category::kGradient:
-      return "gradients";
+      return "gradient memory";
     case Category::kOptimizerState:
       return "optimizer state";
     case Category::kInput:
-      return "inputs";
+      return "input memory";
     case Category::kActivation:
-      return "activations";
+      return "activation memory";
     case Category::kRecomputedActivation:
       return "recomputed activations";
     case Category::kTemporary:
-      return "temporaries";
+      return "temporary memory";
     case Category::kWorkspace:
       return "library workspace";
     case Category::kKept:
@@ -102,13 +102,13 @@ std::vector<Change> changes(const Moment& from, const Moment& to) {
   return found;
 }
 
-// "1.103 GiB less of gradients and 0.272 GiB more of activations".
+// "1.103 GiB less gradient memory and 0.272 GiB more activation memory".
 std::string list(const std::vector<Change>& changes) {
   std::string text;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     if (i > 0) text += i + 1 == changes.size() ? " and " : ", ";
-    text += fmt::format("{} {} of {}", size(changes[i].bytes),
-                        changes[i].bytes < 0 ? "less" : "more", spoken(changes[i].category));
+    text += fmt::format("{} {} {}", size(changes[i].bytes), changes[i].bytes < 0 ? "less" : "more",
+                        spoken(changes[i].category));
   }
   return text;
 }
@@ -127,16 +127,16 @@ bool same(std::int64_t from, std::int64_t to) { return std::fabs(percent(from, t
 // The strategy in the phase of the reference's peak, without a full stop.
 std::string change_there(const Anatomy& reference, const Anatomy& strategy,
                          const std::string& reference_name, const std::string& name) {
-  const auto place = fmt::format("in {}, where {} has its peak, {} ", spoken(reference.peak.phase),
-                                 reference_name, name);
   const auto* there = in_phase(strategy, reference.peak.phase);
-  if (!there) return fmt::format("I{}allocates nothing", place.substr(1));
-  const auto found = changes(reference.peak, *there);
-  return fmt::format("At its highest {}has {}", place,
-                     found.empty() ? "as much of everything" : list(found));
+  const auto found = there ? changes(reference.peak, *there) : std::vector<Change>{};
+  const auto what = !there          ? "allocates nothing"
+                    : found.empty() ? "uses about the same memory"
+                                    : "uses " + list(found);
+  return fmt::format("In {}, where {} peaks, {} {}", spoken(reference.peak.phase), reference_name,
+                     name, what);
 }
 
-// The other phase whose highest moment falls most, in words; empty where none falls.
+// The other phase whose peak falls most, in words; empty where none falls.
 std::string saved_elsewhere(const Anatomy& reference, const Anatomy& strategy) {
   const Moment* before = nullptr;
   const Moment* after = nullptr;
@@ -153,7 +153,7 @@ std::string saved_elsewhere(const Anatomy& reference, const Anatomy& strategy) {
   }
   if (!before) return {};
   const auto what = list(changes(*before, *after));
-  return fmt::format(" What it saves lies in {}: the highest moment there falls from {} to {}{}.",
+  return fmt::format(" It saves memory in {}, whose own peak falls from {} to {}{}.",
                      spoken(before->phase), size(before->allocated_bytes),
                      size(after->allocated_bytes), what.empty() ? "" : fmt::format(" ({})", what));
 }
@@ -164,7 +164,7 @@ std::string beside(const Anatomy& reference, const Anatomy& strategy,
   const auto* before = in_phase(reference, strategy.peak.phase);
   if (!before) return {};
   if (same(before->allocated_bytes, strategy.peak.allocated_bytes))
-    return fmt::format(", where {} is as high", reference_name);
+    return fmt::format(", where {} uses as much", reference_name);
   return fmt::format(", where {} reaches {}", reference_name, size(before->allocated_bytes));
 }
 
@@ -173,7 +173,7 @@ std::string outcome(const Anatomy& reference, const Anatomy& strategy,
   const auto from = reference.peak.allocated_bytes, to = strategy.peak.allocated_bytes;
   const bool moved = reference.peak.phase != strategy.peak.phase;
   if (same(from, to))
-    return fmt::format(": the peak stays at {}{}.", size(to),
+    return fmt::format(", so the peak stays at {}{}.", size(to),
                        moved ? ", now in " + where(strategy.peak) : "") +
            saved_elsewhere(reference, strategy);
   auto text =

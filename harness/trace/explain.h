@@ -36,8 +36,8 @@ Anatomy anatomy(const Trace& trace, const std::vector<Lifetime>& lifetimes, int 
 // `The peak is 5.739 GiB, in the optimizer step (aten::_foreach_sqrt).`
 std::string tell_peak(const Anatomy& anatomy);
 
-// Plain text in UTF-8, no markup, e.g. `At its highest in the optimizer step, where baseline has
-// its peak, foreach-off has 1.103 GiB less of temporaries. The peak is now 4.636 GiB (−19.2 %),
+// Plain text in UTF-8, no markup, e.g. `In the optimizer step, where baseline peaks,
+// foreach-off uses 1.103 GiB less temporary memory. The peak is now 4.636 GiB (−19.2 %),
 // still in the optimizer step (aten::div).` The names are what the two are called.
 std::string explain(const Anatomy& reference, const Anatomy& strategy,
                     const std::string& reference_name, const std::string& strategy_name);

@@ -1,4 +1,4 @@
-// The course of memory over a trace, in as many points as a chart can show.
+// Memory over time from a trace, in as many points as a chart can show.
 #pragma once
 
 #include <array>

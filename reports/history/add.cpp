@@ -245,8 +245,8 @@ std::string clock_note(const Database& database, const Run& run, const Labels& l
   last.bind(0, labels.branch);
   if (!last.next() || last.text(1) <= run.created) return "";
   return fmt::format(
-      "its clock says {}, before that of run {} ({}), which was added earlier; the history goes "
-      "by the order of adding",
+      "created {}, earlier than the previous run {} ({}): clock skew; the history keeps the order "
+      "in which runs were added",
       run.created, last.integer(0), last.text(1));
 }
 

@@ -45,7 +45,7 @@ std::vector<Field> run_fields() {
           text("status", "interrupted, where it was; else empty"),
           text("libtorch", "LibTorch's version"),
           text("driver", "The driver's, where there is one"),
-          flag("clock_back", "Its clock says that it came before the run before it")};
+          flag("clock_back", "Created earlier than the previous run (clock skew)")};
 }
 
 std::vector<Field> tick_fields() {

@@ -95,7 +95,7 @@ class Commands(HistoryTest):
 
     def test_a_clock_that_goes_backwards_is_noted_and_changes_no_order(self):
         self.add(self.make_run(9))
-        self.assertIn("note: its clock says 2026-01-03T00:00:00Z, before that of run 1", self.add(self.make_run(2)).stderr)
+        self.assertIn("note: created 2026-01-03T00:00:00Z, earlier than the previous run 1", self.add(self.make_run(2)).stderr)
         points = json.loads(self.history("trend", "baseline", "--json").stdout)["series"][0]["points"]
         self.assertEqual([(point["run"], point["clock_went_back"]) for point in points], [(1, False), (2, True)])
 

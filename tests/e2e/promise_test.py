@@ -45,7 +45,7 @@ class Promises(unittest.TestCase):
                 self.assertEqual((one["reference"], one["promise"], one["verdict"], one["different_problem"]), expected[stack], one)
                 self.assertEqual(one["max_abs_difference"], 0 if one["verdict"] == "held" else None)
         reasons = {stack: one["reason"] for stack, one in zip(expected, found)}
-        self.assertEqual(reasons["lora"], "the strategy trains a different problem")
+        self.assertEqual(reasons["lora"], "the strategy changes what is trained")
         self.assertEqual(reasons["lora,rank=4+checkpointing"], "the run has no case lora,rank=4 to compare with")
         self.assertEqual(reasons["baseline,lr=0.01"], "this case is the reference")
 

@@ -51,8 +51,7 @@ TEST(Terminal, NarrowStillSaysWhatIsClaimedOrBroken) {
       << narrow;
   const std::string last = reports::main_table(cards_run(), 60);
   EXPECT_NE(last.find("\nTraining is not what was promised: wild.\n"), std::string::npos) << last;
-  EXPECT_NE(last.find("\nTrains a different problem: lora, lora+checkpointing.\n"),
-            std::string::npos)
+  EXPECT_NE(last.find("\nTrains differently: lora, lora+checkpointing.\n"), std::string::npos)
       << last;
   const std::string wide = reports::main_table(cards_run(), 160);
   EXPECT_EQ(wide.find("Training is"), std::string::npos) << "the column says it";

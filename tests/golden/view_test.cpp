@@ -224,7 +224,7 @@ TEST(Promises, AStackIsHeldAgainstTheProblemThatItTrains) {
   EXPECT_TRUE(held["different"]);
   EXPECT_EQ(row_of(group_of(view, 1), "lora+checkpointing")["equivalence"]["label"],
             "as lora, bit-identical (claimed)");
-  EXPECT_EQ(row_of(group_of(view, 1), "lora")["equivalence"]["label"], "different problem");
+  EXPECT_EQ(row_of(group_of(view, 1), "lora")["equivalence"]["label"], "trains differently");
   EXPECT_TRUE(group_of(view, 2)["lowest"]["different"]) << "than the baseline's";
   EXPECT_EQ(group_of(view, 2)["lowest_same"]["strategy"], "eight-bit");
   EXPECT_EQ(group_of(view, 1)["lowest_same"], false) << "nothing but the reference itself";
@@ -236,7 +236,7 @@ TEST(Promises, AnUnknownReferenceOfAnotherProblemIsSaid) {
   equivalence.different_problem = true;
   equivalence.verdict = "not_checked";
   EXPECT_EQ(equivalence_label(equivalence, "a case", ""),
-            "different problem, else bit-identical (claimed)");
+            "trains differently, else bit-identical (claimed)");
 }
 
 TEST(Promises, WhatIsBrokenIsNoAnswer) {

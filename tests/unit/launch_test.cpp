@@ -359,7 +359,7 @@ TEST_F(SessionTest, EachReferenceHandsOverToThoseHeldAgainstIt) {
   EXPECT_EQ(equivalence(0).reference_case, "m/lora/cpu/fp32/b1");
   EXPECT_EQ(equivalence(1).reference_case, "m/baseline/cpu/fp32/b1");
   EXPECT_EQ(equivalence(2).reference_case, "");
-  EXPECT_EQ(equivalence(2).reason, "the strategy trains a different problem");
+  EXPECT_EQ(equivalence(2).reason, "the strategy changes what is trained");
   EXPECT_EQ(equivalence(3).reference_case, "");
   EXPECT_EQ(equivalence(3).reason, "the run has no case dora to compare with");
   EXPECT_EQ(equivalence(3).tolerance, 1e-3);

@@ -99,30 +99,31 @@ TEST(Explanation, ThePeakOfTheReference) {
 }
 
 TEST(Explanation, WhatWasRemovedAtThePeakLowersIt) {
-  EXPECT_EQ(explain(anatomy_of({.activation = 1, .gradient = 1, .temporary = 2}),
-                    anatomy_of({.activation = 1, .gradient = 1, .temporary = 1}), "baseline",
-                    "foreach-off"),
-            "At its highest in the optimizer step, where baseline has its peak, foreach-off has "
-            "1.000 GiB less of temporaries. The peak is now 5.000 GiB (\u221216.7 %), in backward "
-            "(AddmmBackward0), where baseline is as high.");
+  EXPECT_EQ(
+      explain(anatomy_of({.activation = 1, .gradient = 1, .temporary = 2}),
+              anatomy_of({.activation = 1, .gradient = 1, .temporary = 1}), "baseline",
+              "foreach-off"),
+      "In the optimizer step, where baseline peaks, foreach-off uses 1.000 GiB less temporary "
+      "memory. The peak is now 5.000 GiB (\u221216.7 %), in backward (AddmmBackward0), where "
+      "baseline uses as much.");
 }
 
 TEST(Explanation, WhatIsRemovedElsewhereDoesNot) {
-  EXPECT_EQ(explain(anatomy_of({.activation = 2, .gradient = 1, .temporary = 3}),
-                    anatomy_of({.activation = 1, .gradient = 1, .temporary = 3}), "baseline",
-                    "checkpointing"),
-            "At its highest in the optimizer step, where baseline has its peak, checkpointing has "
-            "as much of everything: the peak stays at 7.000 GiB. What it saves lies in forward: "
-            "the highest moment there falls from 5.000 GiB to 4.000 GiB (1.000 GiB less of "
-            "activations).");
+  EXPECT_EQ(
+      explain(anatomy_of({.activation = 2, .gradient = 1, .temporary = 3}),
+              anatomy_of({.activation = 1, .gradient = 1, .temporary = 3}), "baseline",
+              "checkpointing"),
+      "In the optimizer step, where baseline peaks, checkpointing uses about the same memory, "
+      "so the peak stays at 7.000 GiB. It saves memory in forward, whose own peak falls from "
+      "5.000 GiB to 4.000 GiB (1.000 GiB less activation memory).");
 }
 
 TEST(Explanation, APeakThatRises) {
   EXPECT_EQ(
       explain(anatomy_of({.activation = 1, .gradient = 1, .temporary = 2}),
               anatomy_of({.activation = 1, .gradient = 1, .temporary = 3}), "baseline", "slow"),
-      "At its highest in the optimizer step, where baseline has its peak, slow has 1.000 GiB "
-      "more of temporaries. The peak rises to 7.000 GiB (+16.7 %), still in the optimizer "
+      "In the optimizer step, where baseline peaks, slow uses 1.000 GiB more temporary memory. The "
+      "peak rises to 7.000 GiB (+16.7 %), still in the optimizer "
       "step (aten::_foreach_sqrt).");
 }
 
@@ -131,24 +132,25 @@ TEST(Explanation, AStrategyWithoutThatPhase) {
   fused.named(Role::kParameter, "weight").alloc(kGib);
   fused.forward(0).alloc(kGib / 2);
   fused.backward(0).at("encoder", "aten::mul").in_update(true).alloc(kGib / 4);
-  EXPECT_EQ(explain(anatomy_of({}), anatomy(fused.trace(), lifetimes(fused.trace())), "baseline",
-                    "fused"),
-            "At its highest in backward, where baseline has its peak, fused has 2.000 GiB less of "
-            "optimizer state, 1.000 GiB less of gradients, 0.500 GiB less of activations and 0.250 "
-            "GiB more of temporaries. The peak is now 1.750 GiB (\u221265.0 %), still in backward, "
-            "inside a parameter update (aten::mul).");
+  EXPECT_EQ(
+      explain(anatomy_of({}), anatomy(fused.trace(), lifetimes(fused.trace())), "baseline",
+              "fused"),
+      "In backward, where baseline peaks, fused uses 2.000 GiB less optimizer state, 1.000 GiB "
+      "less gradient memory, 0.500 GiB less activation memory and 0.250 GiB more temporary "
+      "memory. The peak is now 1.750 GiB (\u221265.0 %), still in backward, "
+      "inside a parameter update (aten::mul).");
   EXPECT_EQ(explain(anatomy_of({.temporary = 2}), anatomy(fused.trace(), lifetimes(fused.trace())),
                     "baseline", "fused"),
-            "In the optimizer step, where baseline has its peak, fused allocates nothing. The peak "
+            "In the optimizer step, where baseline peaks, fused allocates nothing. The peak "
             "is now 1.750 GiB (\u221270.8 %), in backward, inside a parameter update (aten::mul), "
             "where baseline reaches 5.000 GiB.");
 }
 
 TEST(Explanation, OfNothing) {
   const auto nothing = anatomy(FakeTrace().trace(), {});
-  EXPECT_EQ(explain(nothing, nothing, "a", "b"),
-            "At its highest in the build, where a has its peak, b has as much of everything: the "
-            "peak stays at 0 bytes.");
+  EXPECT_EQ(
+      explain(nothing, nothing, "a", "b"),
+      "In the build, where a peaks, b uses about the same memory, so the peak stays at 0 bytes.");
 }
 
 }  // namespace

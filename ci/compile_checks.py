@@ -1,0 +1,121 @@
+"""Checks of single files with the flags that CMake compiles them with: headers that compile alone, clang-tidy.
+
+    python3 ci/compile_checks.py headers [--jobs N]
+    python3 ci/compile_checks.py tidy [--jobs N] [--torch] [FILE...]
+
+Needs build/release/compile_commands.json (ci/build makes it). Prints what was found; the exit status is 1 if anything was.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+DATABASE = REPOSITORY / "build/release/compile_commands.json"
+
+
+def tracked(*patterns):
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns], cwd=REPOSITORY,
+                            check=True, capture_output=True, text=True).stdout.splitlines()
+    return [path for path in listed if (REPOSITORY / path).exists()]
+
+
+def commands():
+    """{path relative to the repository: its arguments}"""
+    if not DATABASE.exists():
+        sys.exit(f"error: no {DATABASE.relative_to(REPOSITORY)}; run ci/build first")
+    found = {}
+    for entry in json.loads(DATABASE.read_text()):
+        path = Path(entry["file"])
+        if path.is_relative_to(REPOSITORY):
+            found.setdefault(str(path.relative_to(REPOSITORY)), shlex.split(entry["command"]))
+    return found
+
+
+def flags(arguments):
+    """The language, warnings, macros and folders of a command; no precompiled header, which would hide a missing include."""
+    kept, skip = [], False
+    for argument in arguments[1:]:
+        if skip:
+            skip = False
+        elif argument in ("-o", "-c", "-include"):
+            skip = True
+        elif argument != "-Winvalid-pch":
+            kept.append(argument)
+    return [argument for argument in kept if not argument.endswith((".cpp", ".cxx"))]
+
+
+def with_torch(arguments):
+    return any("site-packages/torch/include" in argument or argument.endswith("/torch/include") for argument in arguments)
+
+
+def neighbour(header, known):
+    """The source whose flags a header is compiled with: in its folder, or the nearest one above or below."""
+    folder = Path(header).parent
+    while True:
+        near = [path for path in known if Path(path).is_relative_to(folder)]
+        if near:
+            return min(near, key=lambda path: (len(Path(path).parts), path))
+        if folder == Path("."):
+            raise LookupError(header)
+        folder = folder.parent
+
+
+def check_header(header, arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "alone.cpp"
+        source.write_text(f'#include "{REPOSITORY / header}"\n')
+        ran = subprocess.run(["c++", *flags(arguments), "-fsyntax-only", str(source)], cwd=DATABASE.parent, capture_output=True,
+                             text=True, check=False)
+    return ran.stderr if ran.returncode else ""
+
+
+def check_tidy(source, _):
+    ran = subprocess.run(["clang-tidy", "-p", str(DATABASE.parent), "--quiet", "--extra-arg=-Wno-unknown-warning-option",
+                          str(REPOSITORY / source)], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    return ran.stdout if ran.returncode or ran.stdout.strip() else ""
+
+
+def run(check, items, jobs):
+    """Calls check(path, arguments) for all; prints what they found, and how far it is when that takes long."""
+    failures = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        for done, (path, found) in enumerate(zip(items, pool.map(lambda item: check(*item), items.items())), 1):
+            if found:
+                failures += 1
+                print(f"{path}:\n{found.rstrip()}", flush=True)
+            if sys.stderr.isatty():
+                print(f"\r\033[K{done} of {len(items)}", end="", file=sys.stderr, flush=True)
+            elif done % 50 == 0:
+                print(f"{done} of {len(items)} files", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    print(f"{len(items)} files, {failures} with findings", file=sys.stderr)
+    return 1 if failures or not items else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("headers", "tidy"))
+    parser.add_argument("files", nargs="*", help="only these (relative to the repository)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--torch", action="store_true", help="tidy: the files with LibTorch's headers too")
+    arguments = parser.parse_args()
+    known = commands()
+    if arguments.what == "headers":
+        headers = arguments.files or tracked("*.h")
+        items = {header: known[neighbour(header, known)] for header in headers}
+        return run(check_header, items, arguments.jobs)
+    sources = arguments.files or [path for path in tracked("*.cpp") if path in known]
+    items = {path: known[path] for path in sources if arguments.torch or arguments.files or not with_torch(known[path])}
+    return run(check_tidy, items, arguments.jobs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
