@@ -12,13 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "reports/history/source.h"
+#include "reports/compare/source.h"
 #include "reports/statistics.h"
 #include "result/gate_policy.h"
 
 namespace peakbench::compare {
 
-using history::Source;
 using statistics::SpeedVerdict;
 using statistics::Verdict;
 using Policy = result::GatePolicy;

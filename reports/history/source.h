@@ -1,20 +1,13 @@
-// One run to compare, wherever it is: a folder, a run.json, or a run of the history.
+// Finding a run to compare, wherever it is: a folder, a run.json, or a run of the history.
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "reports/compare/parts.h"
-#include "result/run.h"
+#include "reports/compare/source.h"
 
 namespace peakbench::history {
 
-struct Source {
-  result::Run run;
-  std::vector<compare::CaseParts> parts;  // of the cases whose trace was at hand, then or now
-  std::string folder;                     // where traces are; "" = none at hand
-  std::string label;                      // "results/new", "main@latest (run 12, 3f9c2d1)"
-};
+using compare::Source;
 
 inline constexpr const char* kHistoryVariable = "PEAKBENCH_HISTORY";
 inline constexpr const char* kDefaultHistoryFile = "peakbench-history.sqlite";
