@@ -125,8 +125,7 @@ HandOver HandOverBook::open(std::size_t index,
   } else if (planned.spec.device != "cpu") {
     result.reason = "promises are checked on the CPU, where results repeat";
   } else if (is_reference(planned)) {
-    result.reason =
-        differs ? "the strategy changes what is trained" : "this case is the reference";
+    result.reason = differs ? "the strategy changes what is trained" : "this case is the reference";
     if (is_wanted(index, ended) && shortage(index).empty()) result.write_path = file_of(index);
   } else if (reference_[index] < 0) {
     result.reason = fmt::format("the run has no case {} to compare with",
