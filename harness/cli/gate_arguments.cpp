@@ -1,6 +1,7 @@
 #include "cli/gate_arguments.h"
 
 #include "cli/quantities.h"
+#include "reports/history/source.h"
 #include "result/errors.h"
 
 namespace peakbench::cli {

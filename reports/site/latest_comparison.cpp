@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "reports/compare/render.h"
+#include "reports/history/source.h"
 #include "result/errors.h"
 
 namespace peakbench::site {
