@@ -157,7 +157,7 @@ TEST_F(Histories, TrendsGoByTheOrderOfAddingAndSayWhatCannotBeCompared) {
   auto history = open();
   history.add(run_of(5, 4096), {}, {"main", "", "", ""});
   const auto back = history.add(run_of(2, 4608), {}, {"main", "", "", ""});
-  EXPECT_THAT(back.note, HasSubstr("2026-01-02T03:04:05Z, before that of run 1"));
+  EXPECT_THAT(back.note, HasSubstr("2026-01-02T03:04:05Z, earlier than the previous run 1"));
   history.add(run_of(3, 4608), {}, {"other", "", "", ""});
   history.add(run_of(6, 5120, "2.12.0"), {}, {"main", "", "", ""});
   Runs runs(history);
