@@ -4,18 +4,22 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <system_error>
 
 #include "reports/fields.h"
 #include "reports/template.h"
 #include "reports/view.h"
+#include "result/atomic_file.h"
 #include "result/errors.h"
+#include "result/file.h"
+#include "result/own_file.h"
 
 namespace peakbench::reports {
 namespace {
 
 namespace fs = std::filesystem;
 using Files = std::map<std::string, std::string>;
+
+constexpr const char *kHtmlFile = "index.html", *kMarkdownFile = "report.md";
 
 void render_pictures(const Templates& templates, const nlohmann::json& view, Files& files) {
   const Field& scope = *published_fields().find("groups");
@@ -38,28 +42,10 @@ bool wants(const ReportOptions& options, const char* format) {
   return std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end();
 }
 
-[[noreturn]] void cannot_write(const fs::path& path, const std::string& why) {
-  throw ConfigError("The report cannot be written to " + path.string() + ": " + why +
-                    ". Name another folder (--out).");
-}
-
-// Beside the target and renamed: a reader sees the old report or the new one.
-void write_file(const fs::path& path, const std::string& bytes) {
-  const fs::path temporary = path.string() + ".tmp";
-  {
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    if (!file) cannot_write(path, "the file cannot be written (permissions? a full disk?)");
-  }
-  std::error_code error;
-  fs::rename(temporary, path, error);
-  if (error) cannot_write(path, error.message());
-}
-
-std::string folder_of(const std::string& run_path) {
-  const fs::path path(run_path);
-  return fs::is_directory(path) ? path.string() : path.parent_path().string();
+std::vector<std::string> names_of(const Files& files) {
+  std::vector<std::string> names;
+  for (const auto& [name, bytes] : files) names.push_back(name);
+  return names;
 }
 
 }  // namespace
@@ -86,10 +72,9 @@ std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
   Files files;
   for (const std::string& format : options.formats) {
     if (format == "html") {
-      files["index.html"] =
-          templates.render("html/index.html.mustache", view, scope, Escape::kHtml);
+      files[kHtmlFile] = templates.render("html/index.html.mustache", view, scope, Escape::kHtml);
     } else if (format == "markdown") {
-      files["report.md"] =
+      files[kMarkdownFile] =
           templates.render("markdown/report.md.mustache", view, scope, Escape::kMarkdown);
       render_pictures(templates, view, files);
     } else {
@@ -99,25 +84,28 @@ std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
   return files;
 }
 
+void check_report(const ReportOptions& options) {
+  const Templates templates(options.template_directory, options.builtin_template_directory);
+  result::refuse_strangers(options.output_directory, {kHtmlFile, kMarkdownFile});
+}
+
 std::vector<std::string> write_reports(const std::vector<std::string>& run_paths,
                                        const ReportOptions& options) {
   std::vector<result::Run> runs;
   std::vector<std::string> folders;
   for (const std::string& path : run_paths) {
     runs.push_back(result::read_run(path));
-    folders.push_back(folder_of(path));
+    folders.push_back(result::run_folder_of(path));
   }
   const Files files = render(runs, folders, options);
   const fs::path target(options.output_directory);
-  std::error_code error;
-  fs::create_directories(target, error);
-  if (error || !fs::is_directory(target))
-    cannot_write(target, error ? error.message() : "it is not a folder");
+  result::refuse_strangers(target.string(), names_of(files));
+  result::make_folder(target.string());
+  result::remove_unfinished(target.string(), names_of(files));
   std::vector<std::string> written;
   for (const auto& [name, bytes] : files) {
-    write_file(target / name, bytes);
-    const bool first =
-        name == "index.html" || (name == "report.md" && files.count("index.html") == 0);
+    result::write_file_atomically((target / name).string(), result::marked(name, bytes));
+    const bool first = name == kHtmlFile || (name == kMarkdownFile && files.count(kHtmlFile) == 0);
     written.insert(first ? written.begin() : written.end(), (target / name).string());
   }
   return written;

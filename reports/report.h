@@ -21,11 +21,16 @@ struct ReportOptions {
 
 // Reads the runs (run.json or its folder), writes index.html, report.md and the pictures that
 // report.md shows, and returns the paths written, the report to open first. Nothing is written
-// before everything is rendered. Throws ConfigError: unknown format, a template with an unknown
-// field (file and line), a folder that cannot be written; RunFileError for a run file that cannot
-// be read.
+// before everything is rendered, and no file is replaced that somebody else wrote or changed
+// (result/own_file.h). Throws ConfigError: such a file, an unknown format, a template with an
+// unknown field (file and line), a folder that cannot be written; RunFileError for a run file that
+// cannot be read.
 std::vector<std::string> write_reports(const std::vector<std::string>& run_paths,
                                        const ReportOptions& options);
+
+// Throws ConfigError for what can be known before there is a run to report: no template folder, a
+// page in the output folder that is not ours to replace.
+void check_report(const ReportOptions& options);
 
 // The same without touching the output folder: file name -> bytes. `folders` are the runs' own
 // folders, where traces are looked for; an empty one means that the run has no traces.

@@ -14,6 +14,7 @@
 #include "reports/template_check.h"
 #include "reports/text.h"
 #include "result/errors.h"
+#include "result/file.h"
 
 namespace peakbench::reports {
 namespace {
@@ -40,8 +41,9 @@ mustache::data as_data(const json& value) {
 }
 
 std::optional<TemplateFile> read(const std::filesystem::path& path) {
+  if (!result::why_no_file(path.string()).empty()) return std::nullopt;
   std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path)) return std::nullopt;
+  if (!file) return std::nullopt;
   std::ostringstream text;
   text << file.rdbuf();
   return TemplateFile{path.string(), text.str()};
@@ -73,7 +75,7 @@ std::string joined(const std::vector<std::string>& lines) {
 
 Templates::Templates(std::string user_directory, std::string builtin_directory)
     : user_(std::move(user_directory)), builtin_(std::move(builtin_directory)) {
-  if (!user_.empty() && !std::filesystem::is_directory(user_)) {
+  if (!user_.empty() && !result::is_folder(user_)) {
     throw ConfigError("Template folder " + user_ +
                       ": there is no such folder. It should hold html/ or markdown/ with the "
                       "templates that replace ours (docs/reports.md).");

@@ -1,7 +1,6 @@
 #include "reports/trace_view.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <future>
 
@@ -11,6 +10,8 @@
 #include "reports/view.h"
 #include "reports/words.h"
 #include "result/errors.h"
+#include "result/file.h"
+#include "result/run_paths.h"
 #include "trace/alive.h"
 #include "trace/trace_file.h"
 #include "trace/waterfall.h"
@@ -171,10 +172,10 @@ CaseAnatomy without(const std::string& why, const std::string& cause = "") {
 
 CaseAnatomy read_case(const result::CaseResult& result, const std::string& folder, bool with_data,
                       bool whole) {
-  const std::string path = (std::filesystem::path(folder) / result.ranks.front().trace).string();
-  if (std::error_code ignored; !std::filesystem::exists(path, ignored))
-    return without("its trace is not there: " + path, "the trace is not in the run folder");
   try {
+    const std::string path = result::trace_file(result, folder);
+    if (!result::is_there(path))
+      return without("its trace is not there: " + path, "the trace is not in the run folder");
     CaseAnatomy anatomy = analyse(trace::read_trace(path), with_data, whole);
     const std::int64_t peak = anatomy.anatomy.peak.allocated_bytes;
     if (result.memory && peak != result.memory->peak_allocated_bytes) {
@@ -215,8 +216,7 @@ Anatomies read_anatomies(const std::vector<result::Run>& runs,
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (folders[i].empty()) continue;
     for (const result::CaseResult& result : runs[i].cases) {
-      if (!result.added_for.empty() || result.ranks.empty() || result.ranks.front().trace.empty())
-        continue;
+      if (!result.added_for.empty() || !result::has_trace(result)) continue;
       CaseAnatomy anatomy =
           read_case(result, folders[i], with_data && used < kAnyTraces, used < kWholeTraces);
       used += anatomy.data.size();

@@ -32,9 +32,15 @@ std::vector<std::string> split(const std::string& text, char at) {
 
 std::vector<std::string> known_ids(const Installation& installation) {
   std::vector<std::string> ids;
-  for (const auto& entry : fs::directory_iterator(installation.folder / "cards")) {
-    if (entry.path().extension() == ".json") ids.push_back(entry.path().stem());
+  const auto folder = installation.folder / "cards";
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (entry->path().extension() == ".json") ids.push_back(entry->path().stem());
   }
+  if (error)
+    throw ConfigError(fmt::format("no emulated cards: {}: {}; build the target peakbench_stand_ins",
+                                  folder.string(), error.message()));
   std::ranges::sort(ids);
   return ids;
 }

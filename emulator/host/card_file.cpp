@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "result/errors.h"
+#include "result/file.h"
 #include "result/nearest.h"
 
 namespace peakbench::emulator {
@@ -94,11 +94,9 @@ void read_values(CardReader& reader, CardFacts& facts) {
 }  // namespace
 
 Card read_card_file(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file) throw ConfigError(fmt::format("{}: cannot be read", path.string()));
-  const json document = json::parse(file, nullptr, false);
+  const json document = result::read_json_file(path.string());
   if (!document.is_object())
-    throw ConfigError(fmt::format("{}: is not JSON, or no object", path.string()));
+    throw ConfigError(fmt::format("{}: expected a card: an object", path.string()));
   for (const char* key : {"id", "title"}) {
     if (!document.contains(key) || !document.at(key).is_string()) {
       throw ConfigError(fmt::format("{}: {}: missing, or not a text", path.string(), key));

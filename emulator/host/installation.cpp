@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "result/errors.h"
+#include "result/fields.h"
+#include "result/file.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -25,9 +25,12 @@ bool is_library(const fs::path& path) {
 
 std::vector<fs::path> libraries_in(const fs::path& folder) {
   std::vector<fs::path> libraries;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (is_library(entry.path())) libraries.push_back(entry.path());
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (is_library(entry->path())) libraries.push_back(entry->path());
   }
+  if (error) throw ConfigError(error.message());
   // The shared state first; the rest by name, so that every process has them in the same order.
   std::ranges::sort(libraries, [](const fs::path& a, const fs::path& b) {
     return std::pair(a.filename() != kCore, a) < std::pair(b.filename() != kCore, b);
@@ -46,26 +49,29 @@ std::vector<fs::path> candidates() {
 }  // namespace
 
 Installation installation_in(const fs::path& folder) {
-  std::ifstream file(folder / kFacts);
-  const auto facts = nlohmann::json::parse(file, nullptr, false);
-  if (!file || !facts.is_object()) {
-    throw ConfigError(fmt::format("no emulated card in {}: {} is missing or unreadable",
-                                  folder.string(), kFacts));
+  try {
+    const auto json = result::read_json_file((folder / kFacts).string());
+    const result::Fields facts(json);
+    for (const auto& name : facts.get_or<std::vector<std::string>>("libraries", {kCore})) {
+      if (result::is_there((folder / name).string())) continue;
+      throw ConfigError(fmt::format("{} is missing; build the target peakbench_stand_ins", name));
+    }
+    std::vector<int> architectures;
+    for (const auto one : facts.get<std::vector<std::int64_t>>("architectures"))
+      architectures.push_back(static_cast<int>(one));
+    std::error_code error;
+    const auto absolute = fs::absolute(folder, error);
+    return {error ? folder : absolute, facts.get<std::string>("version"), architectures,
+            libraries_in(folder)};
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("no emulated card in {}: {}", folder.string(), error.what()));
   }
-  for (const auto& name : facts.value("libraries", std::vector<std::string>{kCore})) {
-    if (fs::exists(folder / name)) continue;
-    throw ConfigError(
-        fmt::format("no emulated card in {}: {} is missing; build the target peakbench_stand_ins",
-                    folder.string(), name));
-  }
-  return {fs::absolute(folder), facts.at("version"), facts.at("architectures"),
-          libraries_in(folder)};
 }
 
 Installation find_installation() {
   std::string looked;
   for (const fs::path& folder : candidates()) {
-    if (fs::exists(folder / kFacts)) return installation_in(folder);
+    if (result::is_there((folder / kFacts).string())) return installation_in(folder);
     looked += fmt::format("{}{}", looked.empty() ? "" : ", ", folder.string());
   }
   throw ConfigError(

@@ -21,7 +21,8 @@ std::unique_ptr<Ledger> read_ledger(const fs::path& path) {
 
 std::vector<std::unique_ptr<Ledger>> read_ledgers(const fs::path& folder) {
   std::vector<std::unique_ptr<Ledger>> ledgers;
-  for (const auto& entry : fs::directory_iterator(folder)) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     if (entry.path().extension() != ".ledger") continue;
     if (auto ledger = read_ledger(entry.path())) ledgers.push_back(std::move(ledger));
   }

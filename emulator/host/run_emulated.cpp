@@ -18,6 +18,7 @@
 #include "host/process_report.h"
 #include "host/program_file.h"
 #include "result/errors.h"
+#include "result/file.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -28,10 +29,16 @@ namespace fs = std::filesystem;
 class LedgerFolder {
  public:
   LedgerFolder() {
-    std::string pattern = (fs::temp_directory_path() / "peakbench-emulate.XXXXXX").string();
-    if (!mkdtemp(pattern.data())) {
-      throw ConfigError(fmt::format("cannot make a folder in {}: {}",
-                                    fs::temp_directory_path().string(), std::strerror(errno)));
+    std::error_code error;
+    const auto folder = fs::temp_directory_path(error);
+    std::string pattern = (folder / "peakbench-emulate.XXXXXX").string();
+    if (error || !mkdtemp(pattern.data())) {
+      const char* given = std::getenv("TMPDIR");
+      throw ConfigError(fmt::format(
+          "cannot make a folder for the program's figures in {}: {}; set TMPDIR to a folder that "
+          "you "
+          "may write to",
+          given ? given : folder.string(), error ? error.message() : std::strerror(errno)));
     }
     path_ = pattern;
   }
@@ -46,6 +53,8 @@ class LedgerFolder {
  private:
   fs::path path_;
 };
+
+constexpr int kCannotWrite = 2;
 
 std::atomic<pid_t> running{0};  // for the signal handler
 
@@ -88,6 +97,7 @@ void set_environment(const Environment& environment) {
 
 [[noreturn]] void become(const std::vector<std::string>& command, const Environment& environment) {
   set_environment(environment);
+  for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_DFL);  // ignored by us alone
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -129,15 +139,16 @@ void write_json(const EmulateRequest& request, const Card& card,
                                    {"command", request.command},
                                    {"exit_code", exit_code(wait_status)},
                                    {"processes", processes}};
-  std::ofstream file(request.json_path);
-  file << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-  if (!file.flush())
-    std::fprintf(stderr, "warning: %s could not be written\n", request.json_path.c_str());
+  result::write_json_file(request.json_path, document);
 }
 
 // Before an hour of somebody's program, not after it.
 void check_writable(const std::string& path) {
-  if (!path.empty() && !std::ofstream(path, std::ios::app))
+  if (path.empty()) return;
+  if (const auto what = result::why_no_file(path); what == "a folder")
+    throw ConfigError(fmt::format("--json {}: is {}; name a file", path, what));
+  if (!result::why_no_file(path).empty()) return;  // a device, a pipe: opened once, to be written
+  if (!std::ofstream(path, std::ios::app))
     throw ConfigError(fmt::format("--json {}: cannot be written: {}", path, std::strerror(errno)));
 }
 
@@ -164,7 +175,13 @@ int run_emulated(const EmulateRequest& request) {
   std::vector<const Ledger*> ledgers;
   for (const auto& ledger : owned) ledgers.push_back(ledger.get());
   std::fputs(emulation_table(card, ledgers, installation.libtorch_version, status).c_str(), stderr);
-  if (!request.json_path.empty()) write_json(request, card, ledgers, status);
+  // Said, and no reason to hide how the program ended; of one that ended well, it is the end.
+  if (!request.json_path.empty()) try {
+      write_json(request, card, ledgers, status);
+    } catch (const ConfigError& error) {
+      std::fprintf(stderr, "peakbench: %s\n", error.what());
+      return exit_code(status) == 0 ? kCannotWrite : exit_code(status);
+    }
   return exit_code(status);
 }
 

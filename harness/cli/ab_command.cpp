@@ -14,16 +14,20 @@
 #include "launch/host.h"
 #include "launch/interrupt.h"
 #include "launch/pairs.h"
+#include "launch/run_folder.h"
 #include "reports/compare/ab.h"
 #include "reports/format.h"
 #include "result/errors.h"
 #include "result/file.h"
 #include "result/gate_policy.h"
+#include "result/own_file.h"
 
 namespace peakbench::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kResult = "ab.json";
 
 constexpr const char* kFooter = R"(Examples:
   peakbench ab build/main build/change --model vit-b-16 --strategy baseline
@@ -65,7 +69,8 @@ class AbCommand {
     bool interrupted = false;
     for (std::size_t i = 0; i < base.plan.cases.size() && !interrupted; ++i)
       interrupted = measure(base, now, i);
-    result::write_json_file((fs::path(folder_) / "ab.json").string(), compare::to_json(found_));
+    result::write_file_atomically((fs::path(folder_) / kResult).string(),
+                                  result::marked(kResult, json_text() + "\n"));
     show();
     return interrupted ? kInterrupted : exit_code();
   }
@@ -79,18 +84,23 @@ class AbCommand {
   }
 
   void make_folder() const {
-    std::error_code error;
-    fs::create_directories(folder_, error);
-    if (!fs::is_directory(folder_))
-      throw ConfigError(fmt::format("cannot make the folder {}: {}. Choose another with --out.",
-                                    folder_, error ? error.message() : "a file is in the way"));
+    result::refuse_strangers(folder_, {kResult});
+    const fs::path root = folder_;
+    const bool ours = result::is_there((root / kResult).string());
+    for (const char* side : {"base", "new"})
+      if (const auto path = (root / side).string(); !ours && !result::holds_nothing(path))
+        throw ConfigError(
+            fmt::format("{} is there, and {} holds no {} that it could belong to. Nothing was "
+                        "touched; move it, or choose another folder with --out.",
+                        path, folder_, kResult));
+    launch::RunFolder{folder_};
   }
 
   Build open(const std::string& folder, bool is_base) {
     Build build;
     build.folder = folder;
     const fs::path root = folder;
-    if (!fs::exists(root / "bin/peakbench-worker"))
+    if (!result::is_there((root / "bin/peakbench-worker").string()))
       throw ConfigError(fmt::format(
           "{}: no bin/peakbench-worker there. Name the folder that Peakbench is installed in, or "
           "a build folder like build/release.",
@@ -156,11 +166,13 @@ class AbCommand {
     return end.interrupted;
   }
 
+  std::string json_text() const {
+    return compare::to_json(found_).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+
   void show() {
     if (arguments_.json) {
-      world_.out << compare::to_json(found_).dump(2, ' ', false,
-                                                  nlohmann::json::error_handler_t::replace)
-                 << "\n";
+      world_.out << json_text() << "\n";
       return;
     }
     world_.out << compare::to_text(found_, world_.out_width)

@@ -1,41 +1,45 @@
 #include "cli/ask_worker.h"
 
+#include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 
 #include "launch/outcome.h"
+#include "result/errors.h"
 
 namespace peakbench::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
-// A file of its own in the temporary folder, gone at the end.
-class TemporaryLog {
+// A file of its own in memory: doctor is for machines where other places may be missing.
+class MemoryLog {
  public:
-  TemporaryLog() : path_(fs::temp_directory_path() / "peakbench-doctor-XXXXXX") {
-    const int fd = mkstemp(path_.data());
-    if (fd >= 0) close(fd);
+  MemoryLog() : descriptor_(memfd_create("peakbench-doctor", MFD_CLOEXEC)) {
+    if (descriptor_ < 0)
+      throw ConfigError(
+          fmt::format("cannot make a file in memory for what the worker says: {}; free some memory "
+                      "or descriptors (ulimit -n)",
+                      std::strerror(errno)));
   }
-  ~TemporaryLog() { unlink(path_.c_str()); }
-  TemporaryLog(const TemporaryLog&) = delete;
-  TemporaryLog& operator=(const TemporaryLog&) = delete;
-  const std::string& path() const { return path_; }
+  ~MemoryLog() { close(descriptor_); }
+  MemoryLog(const MemoryLog&) = delete;
+  MemoryLog& operator=(const MemoryLog&) = delete;
+  std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
 
  private:
-  std::string path_;
+  int descriptor_;
 };
 
 }  // namespace
 
 WorkerSaid ask_worker(const std::string& worker, const std::vector<std::string>& arguments,
                       const launch::Environment& environment) {
-  const TemporaryLog log;
+  const MemoryLog log;
   launch::ProcessSpec spec;
   spec.arguments = {worker};
   spec.arguments.insert(spec.arguments.end(), arguments.begin(), arguments.end());

@@ -15,6 +15,7 @@
 #include "reports/format.h"
 #include "reports/report.h"
 #include "result/errors.h"
+#include "result/file.h"
 
 namespace peakbench::cli {
 namespace {
@@ -52,7 +53,7 @@ Finding check_program() {
 
 // Without a job the worker says how it is used: enough to see that LibTorch is found and loads.
 Finding check_worker(const Places& places) {
-  if (!fs::exists(places.worker)) return {"worker", false, "no " + places.worker, kBuild};
+  if (!result::is_there(places.worker)) return {"worker", false, "no " + places.worker, kBuild};
   const auto said = ask_worker(places.worker, {}, {});
   if (said.text.rfind("usage: peakbench-worker", 0) == 0)
     return {"worker", true,
@@ -100,7 +101,7 @@ void check_cuda(const Places& places, std::vector<Finding>& findings) {
 void check_plugins(const Places& places, const std::vector<std::string>& folders,
                    std::vector<Finding>& findings) {
   auto all = folders;
-  if (folders.empty() || fs::is_directory(places.plugins)) all.insert(all.begin(), places.plugins);
+  if (folders.empty() || result::is_folder(places.plugins)) all.insert(all.begin(), places.plugins);
   try {
     const auto found = manifest::discover(all);
     std::size_t models = 0, strategies = 0;
@@ -147,8 +148,10 @@ Finding check_memory() {
 
 Finding check_disk() {
   const auto free = launch::free_disk_bytes(".");
+  std::error_code error;
+  const auto here = fs::current_path(error);
   return {"disk", free >= kLittleDisk,
-          fmt::format("{} GiB free in {}", reports::gib(free), fs::current_path().string()),
+          fmt::format("{} GiB free in {}", reports::gib(free), error ? "." : here.string()),
           "free some space, or write results elsewhere with --out: checking a strategy's promise "
           "needs 4 bytes a parameter for a while"};
 }
@@ -207,7 +210,7 @@ int examine(World& world, bool json, const std::vector<std::string>& folders) {
   bool good = true;
   for (const auto& finding : findings) good &= finding.good;
   if (json) {
-    world.out << as_json(findings).dump(2) << "\n";
+    world.out << as_json(findings).dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
   } else {
     for (const auto& finding : findings) {
       world.out << fmt::format("{:<8} {:<10} {}\n", finding.good ? "ok" : "PROBLEM",

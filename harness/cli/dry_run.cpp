@@ -60,7 +60,7 @@ std::string plan_as_json(const plan::Plan& plan) {
   json["reference"] = plan.reference;
   json["cases"] = Json::array();
   for (const auto& planned : plan.cases) json["cases"].push_back(case_as_json(planned));
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace peakbench::cli

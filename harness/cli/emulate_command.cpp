@@ -14,7 +14,8 @@ constexpr const char* kFooter = R"(Examples:
 
 Memory is PyTorch's own; kernels do nothing, so values and times mean nothing (docs/emulator.md).
 `peakbench list devices` shows the cards.
-Exit code: the program's; 128 + N when signal N ended it; 2 when there was nothing to run.)";
+Exit code: the program's; 128 + N when signal N ended it; 2 when there was nothing to run, or --json
+cannot be written.)";
 
 }  // namespace
 

@@ -3,13 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
 #include "result/errors.h"
+#include "result/file.h"
 #include "result/nearest.h"
 #include "result/run.h"
+#include "result/run_paths.h"
 #include "result/selection_text.h"
 #include "trace/chrome_export.h"
 #include "trace/snapshot_export.h"
@@ -18,8 +19,8 @@
 namespace peakbench::cli {
 namespace {
 
-namespace fs = std::filesystem;
 using result::CaseResult;
+using result::has_trace;
 
 constexpr const char* kFooter = R"(Examples:
   peakbench export results/vit
@@ -34,10 +35,6 @@ Exit codes: 0; 2 when there is no such run, case or trace, or the file cannot be
 struct ExportArguments {
   std::string run, wanted, format = "snapshot", out;
 };
-
-bool has_trace(const CaseResult& result) {
-  return !result.ranks.empty() && !result.ranks.front().trace.empty();
-}
 
 bool is_called(const CaseResult& result, const std::string& name) {
   return result.spec.id == name || result.spec.slug == name ||
@@ -77,15 +74,25 @@ const CaseResult& find_case(const result::Run& run, const ExportArguments& argum
   return *found.front();
 }
 
+// What nobody named replaces nothing.
+std::string new_file(const CaseResult& result, const char* ending) {
+  auto name = result.spec.slug + ending;
+  if (result::is_there(name))
+    throw ConfigError(fmt::format(
+        "{}: is there already, and is not replaced unasked: name it with --out to replace it, or "
+        "another file",
+        name));
+  return name;
+}
+
 int write(World& world, const ExportArguments& arguments) {
   const auto run = result::read_run(arguments.run);
   const auto& result = find_case(run, arguments);
   const bool chrome = arguments.format == "chrome";
   const auto out =
-      arguments.out.empty() ? result.spec.slug + (chrome ? ".json" : ".pickle") : arguments.out;
-  const fs::path given(arguments.run);
-  const auto folder = fs::is_directory(given) ? given : given.parent_path();
-  const auto trace = trace::read_trace((folder / result.ranks.front().trace).string());
+      arguments.out.empty() ? new_file(result, chrome ? ".json" : ".pickle") : arguments.out;
+  const auto trace =
+      trace::read_trace(result::trace_file(result, result::run_folder_of(arguments.run)));
   try {
     const auto lifetimes = trace::lifetimes(trace);
     (chrome ? trace::write_chrome_trace : trace::write_memory_snapshot)(trace, lifetimes, out);

@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <memory>
 
@@ -12,6 +11,7 @@
 #include "reports/compare/render.h"
 #include "reports/gate/gate.h"
 #include "reports/words.h"
+#include "result/atomic_file.h"
 #include "result/errors.h"
 #include "result/file.h"
 
@@ -38,11 +38,7 @@ struct GateArguments {
 void append(const std::string& path, const std::string& bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::app);
   file << bytes;
-  if (!file.flush())
-    throw ConfigError(
-        fmt::format("cannot write the summary to {}: {}. Name another file with "
-                    "--summary, or none with --summary \"\".",
-                    path, std::strerror(errno)));
+  if (!file.flush()) result::cannot_write(path, errno);
 }
 
 compare::GateNote note_of(const gate::Decision& decision) {

@@ -9,6 +9,7 @@
 #include "cli/revision.h"
 #include "reports/history/export.h"
 #include "result/errors.h"
+#include "result/file.h"
 
 namespace peakbench::cli {
 namespace {
@@ -36,13 +37,6 @@ struct Arguments {
   bool json = false;
 };
 
-std::string folder_of(const std::string& run) {
-  std::error_code ignored;
-  if (fs::is_directory(run, ignored)) return run;
-  const auto folder = fs::path(run).parent_path();
-  return folder.empty() ? "." : folder.string();
-}
-
 void tell(World& world, const Arguments& arguments, const std::string& what, const Added& added,
           nlohmann::ordered_json& all) {
   if (arguments.json) {
@@ -64,7 +58,7 @@ Added add_run_folder(World& world, History& history, const std::string& path, La
   if (labels.commit.empty()) labels.commit = revision.commit;
   if (labels.branch.empty()) labels.branch = revision.branch;
   std::vector<std::string> notes;
-  const auto parts = compare::parts_of_run(run, folder_of(path), &notes);
+  const auto parts = compare::parts_of_run(run, result::run_folder_of(path), &notes);
   for (const auto& note : notes) world.err << "note: " << note << "\n";
   return history.add(run, parts, labels);
 }
@@ -105,7 +99,8 @@ int add(World& world, const Arguments& arguments) {
     }
     tell(world, arguments, path, add_run_folder(world, history, path, arguments.labels), all);
   }
-  if (arguments.json) world.out << all.dump(2) << "\n";
+  if (arguments.json)
+    world.out << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   return kDone;
 }
 

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include "cli/history_command.h"
@@ -13,6 +14,7 @@
 #include "reports/history/prune.h"
 #include "reports/text.h"
 #include "result/errors.h"
+#include "result/fields.h"
 #include "result/file.h"
 
 namespace peakbench::cli {
@@ -103,21 +105,55 @@ std::vector<std::string> export_lines(const history::History& history,
   return damaged;
 }
 
+[[noreturn]] void in_the_way(const fs::path& path) {
+  throw ConfigError(fmt::format(
+      "{}: is in the way: it is not of this run. Nothing was replaced; move it, or name "
+      "another folder with --out",
+      path.string()));
+}
+
+bool holds(const fs::path& file, const result::Run& record) {
+  try {
+    return to_json(result::read_run(file.string())) == to_json(record);
+  } catch (const RunFileError&) {
+    return false;
+  }
+}
+
+bool holds(const fs::path& file, const history::RunRow& run) {
+  try {
+    const auto json = result::read_json_file(file.string());
+    return result::Fields(json).get<std::int64_t>("number") == run.number;
+  } catch (const RunFileError&) {
+    return false;
+  }
+}
+
+// An earlier export of the same run is replaced: its labels may have changed.
+void export_folder(const fs::path& folder, const result::Run& record, const history::RunRow& run) {
+  const auto run_file = folder / "run.json", labels_file = folder / "history.json";
+  if (result::is_there(run_file.string()) && !holds(run_file, record)) in_the_way(run_file);
+  if (result::is_there(labels_file.string()) && !holds(labels_file, run)) in_the_way(labels_file);
+  result::make_folder(folder.string());
+  result::write_run(record, folder.string());
+  result::write_json_file(labels_file.string(), history::to_json(run));
+}
+
 std::vector<std::string> export_folders(const history::History& history,
                                         const std::vector<history::RunRow>& runs,
                                         const std::string& out) {
   std::vector<std::string> damaged;
   for (const auto& run : runs) {
+    std::optional<result::Run> record;
     try {
-      const auto folder =
-          fs::path(out) / fmt::format("{:06}-{}", run.number, reports::file_stem(run.created));
-      const auto record = history.record(run.number);
-      fs::create_directories(folder);
-      result::write_run(record, folder.string());
-      result::write_json_file((folder / "history.json").string(), history::to_json(run));
+      record = history.record(run.number);
     } catch (const ConfigError&) {
       damaged.push_back(std::to_string(run.number));
+      continue;
     }
+    export_folder(
+        fs::path(out) / fmt::format("{:06}-{}", run.number, reports::file_stem(run.created)),
+        *record, run);
   }
   return damaged;
 }

@@ -42,7 +42,7 @@ int list(World& world, const ListArguments& arguments) {
   if (arguments.json) {
     Json all = Json::array();
     for (const auto& run : runs) all.push_back(history::to_json(run));
-    world.out << all.dump(2) << "\n";
+    world.out << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     return kDone;
   }
   if (runs.empty()) {
@@ -81,7 +81,7 @@ int show(World& world, const ShowArguments& arguments) {
   if (arguments.json) {
     auto json = history::to_json(row);
     json["run"] = to_json(history.record(row.number));
-    world.out << json.dump(2) << "\n";
+    world.out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     return kDone;
   }
   world.out << described(row) << "\n"
@@ -128,7 +128,9 @@ int trend(World& world, const TrendArguments& arguments) {
   if (arguments.json) {
     Json all = Json::array();
     for (const auto& one : trends) all.push_back(trend_json(one));
-    world.out << Json{{"branch", branch}, {"series", all}}.dump(2) << "\n";
+    world.out << Json{{"branch", branch}, {"series", all}}.dump(
+                     2, ' ', false, nlohmann::json::error_handler_t::replace)
+              << "\n";
     return kDone;
   }
   if (trends.empty() && history.branches().empty())

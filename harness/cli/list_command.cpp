@@ -154,7 +154,8 @@ int list_entries(World& world, const ListArguments& arguments, Kind kind) {
     else
       world.out << entry_text(*listed.entry, kind);
   }
-  if (arguments.json) world.out << all.dump(2) << "\n";
+  if (arguments.json)
+    world.out << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   return kDone;
 }
 
@@ -170,7 +171,8 @@ int list_devices(World& world, const ListArguments& arguments) {
   };
   add(devices_of_this_machine(), false);
   add(emulated_devices(), true);
-  if (arguments.json) world.out << all.dump(2) << "\n";
+  if (arguments.json)
+    world.out << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   return kDone;
 }
 

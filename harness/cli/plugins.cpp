@@ -1,15 +1,14 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "cli/commands.h"
+#include "result/file.h"
 
 namespace peakbench::cli {
 
 manifest::Found find_plugins(World& world, const std::vector<std::string>& folders) {
   std::vector<std::string> all;
   // A program without plugins of its own still runs with those of a folder that is named.
-  if (folders.empty() || std::filesystem::is_directory(world.places.plugins))
+  if (folders.empty() || result::is_folder(world.places.plugins))
     all.push_back(world.places.plugins);
   all.insert(all.end(), folders.begin(), folders.end());
   auto found = manifest::discover(all);

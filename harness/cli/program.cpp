@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "launch/host.h"
 #include "result/errors.h"
 #include "result/nearest.h"
+#include "result/utf8.h"
 
 namespace peakbench::cli {
 namespace {
@@ -30,7 +33,7 @@ constexpr const char* kFooter = R"(Examples:
 
 Exit codes: 0 done, whatever the cases' outcomes; 1 internal error; 2 unusable input (also: every case
 conflicts); 3 no case ended ok; 4 a gate found a regression; 5 a gate found a case that failed; 130
-interrupted, the report of what was done is written.
+interrupted, the report of what was done is written; 141 nobody reads the output any more.
 `peakbench COMMAND --help` says more; so does docs/cli.md.)";
 
 std::string version_text() {
@@ -91,6 +94,18 @@ std::string full_name(const CLI::App& app) {
                                 full_name(at), fmt::join(extra, " "), full_name(at)));
 }
 
+// What is typed comes into messages, results and jobs. A program of the user's own gets its
+// arguments as they are.
+void check_utf8(const std::vector<std::string>& arguments) {
+  if (!arguments.empty() && arguments[0] == "emulate") return;
+  for (const auto& argument : arguments)
+    if (!result::is_utf8(argument))
+      throw ConfigError(
+          fmt::format("the argument {} is not UTF-8; results are JSON, which holds nothing else: "
+                      "rename what it names, or link to it by another name",
+                      result::escaped_bytes(argument)));
+}
+
 void parse(CLI::App& app, std::vector<std::string> arguments) {
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
   try {
@@ -125,6 +140,7 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   }
   try {
     if (words.empty()) words.push_back("--help");
+    check_utf8(words);
     check_command_name(app, words);
     parse(app, words);
   } catch (const CLI::Success& asked) {  // --help, --version
@@ -141,7 +157,8 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
 }  // namespace
 
 Places own_places() {
-  const auto bin = fs::read_symlink("/proc/self/exe").parent_path();
+  std::error_code ignored;  // without /proc: what is missing is said where it is missed
+  const auto bin = fs::read_symlink("/proc/self/exe", ignored).parent_path();
   const auto prefix = bin.parent_path();
   return {bin / "peakbench-worker", prefix / "lib/peakbench/plugins",
           prefix / "share/peakbench/templates"};
@@ -155,6 +172,16 @@ int run_program(const std::vector<std::string>& arguments, World& world) {
     return kUnusableInput;
   } catch (const PluginError& error) {
     world.err << "peakbench: " << error.what() << "\n";
+    return kUnusableInput;
+  } catch (const fs::filesystem_error& error) {
+    world.err << fmt::format("peakbench: {}{}{}\n", error.path1().string(),
+                             error.path1().empty() ? "" : ": ", error.code().message());
+    return kUnusableInput;
+  } catch (const std::system_error& error) {  // no more threads, say
+    world.err << "peakbench: the system refused: " << error.what() << "\n";
+    return kUnusableInput;
+  } catch (const std::bad_alloc&) {
+    world.err << "peakbench: not enough memory (ulimit -v, or what the machine has)\n";
     return kUnusableInput;
   } catch (const std::exception& error) {
     world.err << "peakbench: internal error: " << error.what()

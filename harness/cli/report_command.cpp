@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/quantities.h"
 #include "reports/report.h"
+#include "result/file.h"
 
 namespace peakbench::cli {
 namespace {
@@ -27,8 +28,7 @@ struct ReportArguments {
 
 std::string default_folder(const std::vector<std::string>& runs) {
   if (runs.size() > 1) return "report";
-  const fs::path run = runs.front();
-  return (fs::is_directory(run) ? run : run.parent_path()) / "report";
+  return fs::path(result::run_folder_of(runs.front())) / "report";
 }
 
 int write(World& world, const ReportArguments& arguments) {

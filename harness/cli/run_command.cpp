@@ -100,6 +100,8 @@ class RunCommand {
     options.command = typed_;
     options.parameters = parameter_count(plugins);
 
+    // Before the work, not after it.
+    if (!arguments_.no_report) reports::check_report(report_options(options.directory));
     const auto runner = world_.make_runner();
     const launch::InterruptScope interrupts;
     result::Run run;
@@ -142,16 +144,20 @@ class RunCommand {
     return static_cast<std::size_t>(std::unique(ids.begin(), ids.end()) - ids.begin());
   }
 
-  void report(const result::Run& run, const std::string& folder) {
-    if (!arguments_.quiet && !run.cases.empty())
-      world_.out << "\n" << reports::main_table(run, world_.out_width) << std::flush;
+  reports::ReportOptions report_options(const std::string& folder) const {
     reports::ReportOptions options;
     options.output_directory = fs::path(folder) / "report";
     options.template_directory = arguments_.templates;
     options.builtin_template_directory = world_.places.templates;
+    return options;
+  }
+
+  void report(const result::Run& run, const std::string& folder) {
+    if (!arguments_.quiet && !run.cases.empty())
+      world_.out << "\n" << reports::main_table(run, world_.out_width) << std::flush;
     std::vector<std::string> written;
     try {
-      written = reports::write_reports({folder}, options);
+      written = reports::write_reports({folder}, report_options(folder));
     } catch (const ConfigError& error) {
       throw ConfigError(
           fmt::format("the report could not be written: {}\nEverything measured is in {}/run.json; "

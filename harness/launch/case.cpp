@@ -9,6 +9,7 @@
 #include "launch/host.h"
 #include "launch/throughput.h"
 #include "result/errors.h"
+#include "result/file.h"
 #include "result/host_limits.h"
 
 namespace peakbench::launch {
@@ -59,9 +60,9 @@ result::Job make_job(const CaseOrder& order, JobMode mode, const fs::path& folde
 
 // What an earlier attempt left must not be taken for this one's.
 void remove_leftovers(const WorkerOrder& order) {
-  fs::remove(order.log_path);
-  fs::remove(order.job.trace_path);
-  fs::remove(fs::path(order.job.trace_path).replace_filename("snapshot.pickle"));
+  result::remove_file(order.log_path);
+  result::remove_file(order.job.trace_path);
+  result::remove_file(fs::path(order.job.trace_path).replace_filename("snapshot.pickle").string());
 }
 
 // The worker knows what it compared; what was promised, and why there was nothing to compare with,
@@ -99,7 +100,7 @@ void take_memory(const CaseOrder& order, const WorkerReport& report, CaseResult&
     result.memory->worker_peak_rss_bytes = report.peak_rss_bytes;
     rank.memory = result.memory;
   }
-  if (fs::exists(fs::path(order.run_directory) / trace_path(result.spec)))
+  if (result::is_there((fs::path(order.run_directory) / trace_path(result.spec)).string()))
     rank.trace = trace_path(result.spec);
   result.ranks = {rank};
 }
@@ -181,7 +182,7 @@ std::string why_not_timed(const CaseResult& result, const plan::Request& request
 
 WorkerOrder make_order(const CaseOrder& order, JobMode mode) {
   const auto folder = fs::absolute(order.run_directory) / "cases" / order.planned->spec.slug;
-  fs::create_directories(folder);
+  result::make_folder(folder.string());
   const auto memory = host_memory();
   const auto budget = memory_budget(order.request->memory_limit_bytes, memory);
   WorkerOrder worker;

@@ -13,12 +13,23 @@
 #include <set>
 
 #include "launch/host.h"
+#include "plan/case_id.h"
+#include "result/atomic_file.h"
 #include "result/errors.h"
+#include "result/file.h"
+#include "result/own_file.h"
+#include "result/utf8.h"
 
 namespace peakbench::launch {
 namespace {
 
 namespace fs = std::filesystem;
+
+// What the program and its workers write for a case (docs/cli.md).
+constexpr const char* kCaseFiles[] = {
+    "trace.sqlite",        "trace.sqlite.partial",   "snapshot.pickle",
+    "worker.log",          "memory.job.json",        "memory.result.json",
+    "throughput.job.json", "throughput.result.json", "parameters.tmp"};
 
 // Asked by doing: permissions, read-only file systems and quotas show only then.
 void check_writable(const std::string& path) {
@@ -30,6 +41,68 @@ void check_writable(const std::string& path) {
                                   path, std::strerror(problem)));
   close(fd);
   unlink(probe.c_str());
+}
+
+// Jobs hold absolute paths.
+void check_utf8(const std::string& path) {
+  std::error_code error;
+  const auto absolute = fs::absolute(path, error);
+  if (!error && !result::is_utf8(absolute.string()))
+    throw ConfigError(
+        fmt::format("the folder {} has a name that is not UTF-8: results and jobs are JSON, which "
+                    "holds nothing "
+                    "else. Choose another with --out.",
+                    result::escaped_bytes(absolute.string())));
+}
+
+// A link may lead to anybody's folder.
+bool is_own_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(fs::symlink_status(path, ignored));
+}
+
+void remove_if_empty(const fs::path& folder) {
+  std::error_code ignored;
+  if (is_own_folder(folder)) fs::remove(folder, ignored);
+}
+
+void remove_case(const fs::path& folder) {
+  if (!is_own_folder(folder.parent_path()) || !is_own_folder(folder)) return;
+  for (const char* name : kCaseFiles) {
+    std::error_code ignored;
+    if (!fs::is_directory(fs::symlink_status(folder / name, ignored)))
+      result::remove_file((folder / name).string());
+  }
+  remove_if_empty(folder);
+}
+
+void remove_pages(const fs::path& folder) {
+  if (!is_own_folder(folder)) return;
+  std::vector<fs::path> own;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error))
+    if (result::is_own_file(entry->path().string())) own.push_back(entry->path());
+  for (const auto& page : own) result::remove_file(page.string());
+  remove_if_empty(folder);
+}
+
+result::Run run_to_delete(const std::string& folder) {
+  try {
+    return result::read_run(folder);
+  } catch (const RunFileError& error) {
+    throw RunFileError(
+        fmt::format("{}. --overwrite deletes nothing but a run that it can read. Move this one or "
+                    "delete it yourself, or choose another folder with --out.",
+                    error.what()));
+  }
+}
+
+std::set<std::string> slugs_of(const result::Run& run) {
+  std::set<std::string> slugs;
+  for (const auto& one : run.cases) slugs.insert(one.spec.slug);
+  for (const auto& id : run.pending) slugs.insert(plan::slug(id));
+  return slugs;
 }
 
 std::set<std::string> ids_of(const plan::Plan& plan) {
@@ -104,12 +177,8 @@ std::string difference(const result::Run& run, const plan::Plan& plan) {
 }  // namespace
 
 RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
-  std::error_code error;
-  fs::create_directories(path_, error);
-  if (!fs::is_directory(path_))
-    throw ConfigError(
-        fmt::format("cannot make the folder {}: {}. Choose another with --out.", path_,
-                    error ? error.message() : std::string("a file of that name is in the way")));
+  check_utf8(path_);
+  result::make_folder(path_);
   check_writable(path_);
   lock_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ >= 0 && flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -119,16 +188,34 @@ RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
                     "with --out.",
                     path_));
   }
+  // Only who holds the lock writes it.
+  result::remove_unfinished(path_, {"run.json"});
 }
 
 RunFolder::~RunFolder() {
   if (lock_ >= 0) close(lock_);
 }
 
-bool RunFolder::holds_run() const { return fs::exists(fs::path(path_) / "run.json"); }
+bool RunFolder::holds_run() const { return result::is_there(below("run.json")); }
+
+std::string RunFolder::below(const char* name) const { return (fs::path(path_) / name).string(); }
+
+void RunFolder::refuse_strangers() const {
+  const auto cases = below("cases");
+  if (result::holds_nothing(cases)) return;
+  throw ConfigError(
+      fmt::format("{} is there, and {} holds no run that it could belong to. Nothing was touched; "
+                  "move it, or choose another folder with --out.",
+                  cases, path_));
+}
 
 void RunFolder::clear() const {
-  for (const char* name : {"run.json", "cases", "report"}) fs::remove_all(fs::path(path_) / name);
+  const auto run = run_to_delete(path_);
+  for (const auto& slug : slugs_of(run)) remove_case(fs::path(below("cases")) / slug);
+  remove_if_empty(below("cases"));
+  remove_pages(below("report"));
+  result::remove_file(
+      below("run.json"));  // last: what is left of a killed clear() is still a run's
 }
 
 nlohmann::json settings_of(const plan::Request& request) {

@@ -9,8 +9,9 @@
 
 namespace peakbench::launch {
 
-// Makes the folder and holds it until the end of its life. Throws ConfigError: cannot be made or
-// written, in use.
+// Makes the folder, holds it until the end of its life, and takes away what a killed run left half
+// written. Throws ConfigError: cannot be made or written, in use, a name that is not UTF-8 (which
+// results and jobs, being JSON, cannot hold).
 class RunFolder {
  public:
   explicit RunFolder(std::string path);
@@ -20,10 +21,17 @@ class RunFolder {
 
   const std::string& path() const { return path_; }
   bool holds_run() const;
-  // Deletes what a run leaves in a folder, and nothing else.
+  // For a run that begins. Throws ConfigError: there is no run, but a folder `cases` with something
+  // in it, which this run's files would come into.
+  void refuse_strangers() const;
+  // Deletes what the run in the folder wrote: run.json, the files of its cases, the pages of its
+  // report as they were written (result/own_file.h). What lies beside them stays. Throws
+  // RunFileError where run.json is no run that can be read: then nothing is deleted.
   void clear() const;
 
  private:
+  std::string below(const char* name) const;
+
   std::string path_;
   int lock_ = -1;
 };

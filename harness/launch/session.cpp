@@ -40,7 +40,8 @@ result::Run new_run(const plan::Plan& plan, const SessionOptions& options) {
 
 result::Run open_run(const plan::Plan& plan, const SessionOptions& options,
                      const RunFolder& folder) {
-  if (options.overwrite) folder.clear();
+  if (!folder.holds_run()) folder.refuse_strangers();
+  if (options.overwrite && folder.holds_run()) folder.clear();
   if (!folder.holds_run()) return new_run(plan, options);
   if (!options.resume)
     throw ConfigError(fmt::format(

@@ -14,7 +14,9 @@
 #include "launch/machine_load.h"
 #include "launch/outcome.h"
 #include "launch/runner.h"
+#include "result/atomic_file.h"
 #include "result/errors.h"
+#include "result/file.h"
 #include "result/host_limits.h"
 
 namespace peakbench::launch {
@@ -25,8 +27,7 @@ namespace fs = std::filesystem;
 void write_text(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
-  if (!file.flush())
-    throw HostError(fmt::format("{}: cannot write: {}", path, result::host_error_text(errno)));
+  if (!file.flush()) result::cannot_write(path, errno);
 }
 
 std::int64_t size_of(const std::string& path) {
@@ -80,8 +81,7 @@ ProcessRunner::ProcessRunner(std::string worker_path) : worker_path_(std::move(w
 
 WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listener) {
   write_text(order.job_path, result::to_json(order.job).dump(2) + "\n");
-  std::error_code ignored;
-  fs::remove(order.job.result_path, ignored);
+  result::remove_file(order.job.result_path);
 
   Evidence evidence;
   evidence.timeout_s = order.timeout.count();
@@ -116,6 +116,7 @@ WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listen
   evidence.kernel_ran_out = kernel_memory_kills() > kills_before;
   read_result(order.job.result_path, evidence);
   evidence.log_tail = log_tail(order.log_path, log_start);
+  std::error_code ignored;
   fs::remove(order.job.result_path, ignored);
 
   WorkerReport report;

@@ -8,6 +8,7 @@
 
 #include "manifest/manifest.h"
 #include "result/errors.h"
+#include "result/utf8.h"
 
 namespace peakbench::manifest {
 namespace {
@@ -23,8 +24,9 @@ std::vector<std::string> libraries_below(const std::string& folder) {
   }
   std::vector<std::string> paths;
   const auto options = fs::directory_options::skip_permission_denied;
-  for (const auto& item : fs::recursive_directory_iterator(folder, options, error)) {
-    if (item.path().extension() == ".so") paths.push_back(item.path().string());
+  for (auto item = fs::recursive_directory_iterator(folder, options, error);
+       !error && item != fs::recursive_directory_iterator(); item.increment(error)) {
+    if (item->path().extension() == ".so") paths.push_back(item->path().string());
   }
   if (error)
     throw ConfigError(fmt::format("{}: cannot read the folder: {}", folder, error.message()));
@@ -46,6 +48,11 @@ class Collection {
     const auto real = fs::weakly_canonical(path, ignored);
     if (!seen_.insert(ignored ? path : real.string()).second) return;
     try {
+      if (!result::is_utf8(path))
+        throw PluginError(
+            fmt::format("{}: its path is not UTF-8: jobs are JSON, which holds nothing else; "
+                        "rename it",
+                        result::escaped_bytes(path)));
       add(read_plugin(path));
     } catch (const PluginError& error) {
       found_.problems.push_back(error.what());

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "result/run_paths.h"
+
 namespace peakbench::result {
 
 using nlohmann::json;
@@ -13,10 +15,25 @@ ordered_json to_json(const Rank& rank) {
   return {{"rank", rank.rank}, {"memory", optional_to_json(rank.memory)}, {"trace", rank.trace}};
 }
 
+std::string read_trace_path(const Fields& fields) {
+  const auto path = fields.get_or<std::string>("trace", "");
+  if (!path.empty() && !is_path_inside(path))
+    throw FieldError(fields.pointer("trace"),
+                     "expected a path inside the run's folder, got " + describe(path));
+  return path;
+}
+
+std::string read_slug(const Fields& fields) {
+  const auto slug = fields.get<std::string>("slug");
+  if (!is_file_name(slug))
+    throw FieldError(fields.pointer("slug"), "expected a safe file name, got " + describe(slug));
+  return slug;
+}
+
 Rank read_rank(const Fields& fields) {
   return {.rank = fields.get_or<std::int64_t>("rank", 0),
           .memory = read_optional(fields, "memory", read_memory),
-          .trace = fields.get_or<std::string>("trace", "")};
+          .trace = read_trace_path(fields)};
 }
 
 bool is_emulated(const CaseResult& result) {
@@ -26,7 +43,7 @@ bool is_emulated(const CaseResult& result) {
 CaseSpec read_spec(const Fields& fields) {
   CaseSpec spec;
   spec.id = fields.get<std::string>("id");
-  spec.slug = fields.get<std::string>("slug");
+  spec.slug = read_slug(fields);
   spec.model = read_selection(fields.child("model"));
   fields.require("strategies");
   fields.each("strategies",

@@ -1,8 +1,6 @@
 #include "result/file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,56 +10,17 @@
 #include <fstream>
 #include <sstream>
 
+#include "result/atomic_file.h"
 #include "result/errors.h"
 #include "result/host_limits.h"
 
 namespace peakbench::result {
 namespace {
 
-[[noreturn]] void fail_write(const std::string& path, int error) {
-  throw HostError(fmt::format("{}: cannot write: {}", path, host_error_text(error)));
-}
-
-// Closed on every way out; the temporary file goes with it unless it was renamed.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& target)
-      : target_(target), path_(fmt::format("{}.tmp-{}", target, getpid())) {
-    descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) fail_write(target_, errno);
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-    if (!renamed_) unlink(path_.c_str());
-  }
-
-  void write(std::string_view bytes) { write_all(descriptor_, bytes, target_); }
-
-  void rename_to_target() {
-    if (fsync(descriptor_) != 0) fail_write(target_, errno);
-    const int closed = close(descriptor_);
-    descriptor_ = -1;
-    if (closed != 0) fail_write(target_, errno);
-    if (rename(path_.c_str(), target_.c_str()) != 0) fail_write(target_, errno);
-    renamed_ = true;
-  }
-
- private:
-  std::string target_, path_;
-  int descriptor_ = -1;
-  bool renamed_ = false;
-};
-
-// The rename itself reaches the disk. A file system that cannot do this is no reason to fail.
-void flush_folder_of(const std::string& path) {
-  auto folder = std::filesystem::path(path).parent_path();
-  if (folder.empty()) folder = ".";
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  fsync(descriptor);
-  close(descriptor);
+// By who must act: the machine's, or the user with another name.
+[[noreturn]] void refuse(const std::error_code& error, const std::string& message) {
+  if (is_host_error(error.value())) throw HostError(message);
+  throw ConfigError(message);
 }
 
 std::string read_text(const std::string& path) {
@@ -99,16 +58,68 @@ void write_all(int descriptor, std::string_view bytes, const std::string& path) 
   while (!bytes.empty()) {
     const ssize_t written = write(descriptor, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail_write(path, errno);
+    if (written < 0) cannot_write(path, errno);
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
 }
 
 void write_file_atomically(const std::string& path, std::string_view bytes) {
-  TemporaryFile file(path);
+  AtomicFile file(path);
   file.write(bytes);
-  file.rename_to_target();
-  flush_folder_of(path);
+  file.finish();
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
+}
+
+bool holds_nothing(const std::string& path) {
+  std::error_code error;
+  return !is_there(path) || (is_folder(path) && std::filesystem::is_empty(path, error) && !error);
+}
+
+std::string why_no_file(const std::string& path) {
+  std::error_code ignored;
+  switch (std::filesystem::status(path, ignored).type()) {
+    case std::filesystem::file_type::directory:
+      return "a folder";
+    case std::filesystem::file_type::fifo:
+      return "a FIFO";
+    case std::filesystem::file_type::socket:
+      return "a socket";
+    case std::filesystem::file_type::block:
+    case std::filesystem::file_type::character:
+      return "a device";
+    default:
+      return "";
+  }
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (is_folder(path)) return;
+  refuse(error, fmt::format("cannot make the folder {}: {}. Choose another with --out.", path,
+                            error ? error.message() : "a file of that name is in the way"));
+}
+
+void remove_file(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::remove(path, error) && error)
+    refuse(error, fmt::format("{}: cannot delete: {}. Choose another folder with --out.", path,
+                              error.message()));
+}
+
+std::string run_folder_of(const std::string& run) {
+  if (is_folder(run)) return run;
+  const auto folder = std::filesystem::path(run).parent_path();
+  return folder.empty() ? "." : folder.string();
 }
 
 void write_json_file(const std::string& path, const nlohmann::ordered_json& json) {
@@ -122,10 +133,8 @@ void write_json_file(const std::string& path, const nlohmann::json& json) {
 }
 
 nlohmann::json read_json_file(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw RunFileError(fmt::format("{}: is a folder, not a file", path));
-  }
+  if (const auto what = why_no_file(path); !what.empty())
+    throw RunFileError(fmt::format("{}: is {}, not a file", path, what));
   const std::string text = read_text(path);
   try {
     return nlohmann::json::parse(text);

@@ -8,9 +8,9 @@
 
 namespace peakbench::result {
 
-// Writes a temporary file beside `path`, flushes it to the disk and renames it: a reader sees the
-// old file or the new one, and a failure leaves the old one. Throws ConfigError with the path and
-// the reason (not writable, disk full).
+// By AtomicFile, on the disk when it returns: a reader sees the old file or the new one, and a
+// failure leaves the old one. Throws ConfigError with the path and the reason (not writable, disk
+// full).
 void write_file_atomically(const std::string& path, std::string_view bytes);
 
 // The same, indented by two; invalid UTF-8 becomes U+FFFD.
@@ -19,6 +19,27 @@ void write_json_file(const std::string& path, const nlohmann::json& json);
 
 // Throws RunFileError: missing, not readable, cut short, not JSON (line and column).
 nlohmann::json read_json_file(const std::string& path);
+
+// False too where that cannot be found out (no permission, too long a name); neither throws.
+bool is_folder(const std::string& path);
+bool is_there(const std::string& path);  // a link without its target does
+
+// True for an empty folder, and where there is nothing.
+bool holds_nothing(const std::string& path);
+
+// "a folder", "a FIFO", ...; empty for a file, and for what is not there. What is no file may never
+// end, or wait for ever.
+std::string why_no_file(const std::string& path);
+
+// With its parents. Throws ConfigError with the reason (a file in the way, a full disk, too long a
+// name).
+void make_folder(const std::string& path);
+
+// Nothing where there is none. Throws ConfigError with the reason.
+void remove_file(const std::string& path);
+
+// The folder of a run that is named by it or by its run.json.
+std::string run_folder_of(const std::string& run);
 
 // Writes all of `bytes`, through interruptions. `path` is for the message of the ConfigError.
 void write_all(int descriptor, std::string_view bytes, const std::string& path);

@@ -25,6 +25,10 @@ const char* advice_for(int error) {
     case ENOENT:
     case ENOTDIR:
       return "its folder must exist";
+    case EISDIR:
+      return "name a file";
+    case ENAMETOOLONG:
+      return "choose a shorter name";
     case EAGAIN:
       return "end some processes, or raise the limit on them (ulimit -u)";
     case ENOMEM:

@@ -1,20 +1,17 @@
 // A file written piece by piece, there whole or not at all. For the room's own use.
 #pragma once
 
-#include <cstdio>
 #include <string>
 #include <string_view>
 
+#include "result/atomic_file.h"
+
 namespace peakbench::trace {
 
-// Written beside `path`, renamed by finish(). Every failure is a HostError with the path; a file
-// that was not finished leaves nothing behind.
+// By result::AtomicFile, in large pieces. Every failure is a HostError with the path.
 class OutputFile {
  public:
-  explicit OutputFile(std::string path);
-  ~OutputFile();
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
+  explicit OutputFile(std::string path) : file_(std::move(path)) {}
 
   void write(std::string_view bytes) {
     buffer_.append(bytes);
@@ -25,11 +22,10 @@ class OutputFile {
 
  private:
   static constexpr std::size_t kFlushBytes = 1 << 18;
-  [[noreturn]] void fail() const;
   void flush();
 
-  std::string path_, partial_, buffer_;
-  std::FILE* file_;
+  result::AtomicFile file_;
+  std::string buffer_;
 };
 
 // As it is where it is UTF-8; else with U+FFFD for what is not. JSON and pickle hold nothing else.

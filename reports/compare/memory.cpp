@@ -1,13 +1,14 @@
 #include "reports/compare/memory.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <tuple>
 
 #include "reports/environment.h"
 #include "reports/words.h"
+#include "result/file.h"
+#include "result/run_paths.h"
 #include "trace/trace_file.h"
 
 namespace peakbench::compare {
@@ -117,22 +118,18 @@ bool belongs(const std::vector<Part>& parts, const Memory& memory) {
 
 Evidence evidence_of(const Source& source, const result::CaseResult& result) {
   Evidence found;
-  const auto path = result.ranks.empty() || result.ranks.front().trace.empty()
-                        ? std::filesystem::path()
-                        : std::filesystem::path(source.folder) / result.ranks.front().trace;
-  std::error_code ignored;
-  if (!source.folder.empty() && !path.empty() && std::filesystem::exists(path, ignored)) {
-    try {
-      const auto trace = trace::read_trace(path.string());
+  try {
+    if (const auto path = result::trace_file(result, source.folder); result::is_there(path)) {
+      const auto trace = trace::read_trace(path);
       found.alive = alive_at_maxima(trace);
       found.parts = parts_of(trace);
       if (!belongs(found.parts, *result.memory))
-        found.problem = path.string() + " does not have run.json's peaks: it is of another run";
-      return found;
-    } catch (const std::runtime_error& error) {
-      found.problem = error.what();
+        found.problem = path + " does not have run.json's peaks: it is of another run";
       return found;
     }
+  } catch (const std::runtime_error& error) {
+    found.problem = error.what();
+    return found;
   }
   const auto known =
       std::find_if(source.parts.begin(), source.parts.end(),

@@ -1,11 +1,12 @@
 #include "reports/compare/parts.h"
 
 #include <array>
-#include <filesystem>
 #include <map>
 #include <tuple>
 
 #include "result/fields.h"
+#include "result/file.h"
+#include "result/run_paths.h"
 #include "trace/alive.h"
 #include "trace/ledger.h"
 #include "trace/trace_file.h"
@@ -124,12 +125,9 @@ std::vector<Part> parts_of(const trace::Trace& trace) {
 
 std::optional<std::vector<Part>> parts_of_case(const result::CaseResult& result,
                                                const std::string& folder) {
-  if (folder.empty() || result.ranks.empty() || result.ranks.front().trace.empty())
-    return std::nullopt;
-  const auto path = std::filesystem::path(folder) / result.ranks.front().trace;
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
-  return parts_of(trace::read_trace(path.string()));
+  const auto path = result::trace_file(result, folder);
+  if (path.empty() || !result::is_there(path)) return std::nullopt;
+  return parts_of(trace::read_trace(path));
 }
 
 std::vector<CaseParts> parts_of_run(const result::Run& run, const std::string& folder,

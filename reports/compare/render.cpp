@@ -9,8 +9,11 @@
 #include "reports/report.h"
 #include "reports/template.h"
 #include "reports/text.h"
+#include "result/atomic_file.h"
 #include "result/errors.h"
 #include "result/file.h"
+#include "result/own_file.h"
+#include "result/run_paths.h"
 #include "trace/trace_file.h"
 
 namespace peakbench::compare {
@@ -34,12 +37,10 @@ const result::CaseResult* find_case(const result::Run& run, const std::string& i
 std::optional<reports::CaseAnatomy> anatomy_of(const Source& source, const std::string& id,
                                                bool with_data, bool whole) {
   const auto* result = find_case(source.run, id);
-  if (!result || source.folder.empty() || result->ranks.empty() ||
-      result->ranks.front().trace.empty())
-    return std::nullopt;
+  if (!result || source.folder.empty() || !result::has_trace(*result)) return std::nullopt;
   try {
-    const auto path = fs::path(source.folder) / result->ranks.front().trace;
-    return reports::analyse(trace::read_trace(path.string()), with_data, whole);
+    const auto path = result::trace_file(*result, source.folder);
+    return reports::analyse(trace::read_trace(path), with_data, whole);
   } catch (const std::runtime_error&) {
     return std::nullopt;
   }
@@ -117,20 +118,17 @@ std::string render_html(const Source& base, const Source& now, const Comparison&
 
 std::vector<std::string> write_pages(const Source& base, const Source& now,
                                      const Comparison& comparison, const PageOptions& options) {
-  std::vector<std::pair<fs::path, std::string>> pages;
-  for (const auto& format : options.formats)
-    pages.emplace_back(fs::path(options.output_directory) / file_of(format),
-                       bytes_of_format(format, base, now, comparison, options));
-  std::error_code error;
-  fs::create_directories(options.output_directory, error);
-  if (!fs::is_directory(options.output_directory))
-    throw ConfigError(fmt::format("cannot make the folder {}: {}. Choose another with --out.",
-                                  options.output_directory,
-                                  error ? error.message() : "a file is in the way"));
-  std::vector<std::string> written;
-  for (const auto& [path, bytes] : pages) {
-    result::write_file_atomically(path.string(), bytes);
-    written.push_back(path.string());
+  std::vector<std::string> names, pages, written;
+  for (const auto& format : options.formats) {
+    names.emplace_back(file_of(format));
+    pages.push_back(bytes_of_format(format, base, now, comparison, options));
+  }
+  result::refuse_strangers(options.output_directory, names);
+  result::make_folder(options.output_directory);
+  result::remove_unfinished(options.output_directory, names);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    written.push_back((fs::path(options.output_directory) / names[i]).string());
+    result::write_file_atomically(written.back(), result::marked(names[i], pages[i]));
   }
   return written;
 }

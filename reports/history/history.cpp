@@ -110,12 +110,12 @@ void bring_up(const std::string& path, Database& database) {
       say(fmt::format("damaged ({}). {}", error.what(), kWayOut));
       break;
     case SQLITE_FULL:
-      say("the disk is full. Nothing was changed: the history is as it was before; free some "
-          "space and do the same again");
+      say("the disk is full, or files may not be larger (a quota, ulimit -f). Nothing was changed: "
+          "the history is as it was before; make room and do the same again");
       break;
     case SQLITE_IOERR:
       say(
-          fmt::format("the disk refused ({}; full, a quota, a limit, or failing). Nothing was "
+          fmt::format("the disk refused ({}; full, a quota, ulimit -f, or failing). Nothing was "
                       "changed: the history is as it was before; do the same again when there is "
                       "room",
                       error.what()));

@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <filesystem>
 
 #include "reports/history/reference.h"
 #include "result/errors.h"
+#include "result/file.h"
 
 namespace peakbench::history {
 namespace {
-
-namespace fs = std::filesystem;
 
 Source from_history(const Reference& reference, const std::string& text, const std::string& file) {
   const auto history = History::open_to_read(file);
@@ -36,10 +34,7 @@ Source read_source(const std::string& reference, const std::string& history_file
     return from_history(*wanted, reference, history_file);
   Source source;
   source.run = result::read_run(reference);
-  const fs::path path(reference);
-  std::error_code ignored;
-  const auto folder = fs::is_directory(path, ignored) ? path : path.parent_path();
-  source.folder = folder.empty() ? "." : folder.string();
+  source.folder = result::run_folder_of(reference);
   source.parts = compare::parts_of_run(source.run, source.folder);
   source.label = reference;
   return source;

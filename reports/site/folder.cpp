@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "result/atomic_file.h"
 #include "result/errors.h"
 #include "result/fields.h"
 #include "result/file.h"
@@ -29,7 +30,7 @@ bool is_inside(const std::string& name) {
 
 Names read_manifest(const fs::path& folder) {
   const auto path = folder / kManifest;
-  if (!fs::exists(path)) return {};
+  if (!result::is_there(path.string())) return {};
   const auto json = result::read_json_file(path.string());
   try {
     const auto files = result::Fields(json).get<std::vector<std::string>>("files");
@@ -51,40 +52,17 @@ std::string manifest_text(const Names& names) {
   return json.dump(1) + "\n";
 }
 
-[[noreturn]] void cannot_write(const fs::path& path, const std::string& why) {
-  throw ConfigError(
-      fmt::format("{}: cannot be written: {}. Name another folder with --out", path.string(), why));
-}
-
 std::string text_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error || !fs::is_directory(folder))
-    cannot_write(folder, error ? error.message() : "it is not a folder");
-}
-
-// Beside the target and renamed. A site can be made again: nothing waits for the disk.
+// A site can be made again: nothing waits for the disk.
 void write_file(const fs::path& path, const std::string& bytes) {
-  make_folder(path.parent_path());
-  const fs::path partial = path.string() + ".partial";
-  {
-    std::ofstream file(partial, std::ios::binary | std::ios::trunc);
-    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    if (!file) {
-      std::error_code ignored;
-      fs::remove(partial, ignored);
-      cannot_write(path, "permissions, or a full disk");
-    }
-  }
-  std::error_code error;
-  fs::rename(partial, path, error);
-  if (error) cannot_write(path, error.message());
+  result::make_folder(path.parent_path().string());
+  result::AtomicFile file(path.string());
+  file.write(bytes);
+  file.finish(false);
 }
 
 bool write_if_changed(const fs::path& path, const std::string& bytes) {
@@ -96,7 +74,7 @@ bool write_if_changed(const fs::path& path, const std::string& bytes) {
 
 void refuse_strangers(const fs::path& folder, const std::vector<Page>& pages, const Names& ours) {
   for (const auto& page : pages)
-    if (ours.count(page.name) == 0 && fs::exists(folder / page.name))
+    if (ours.count(page.name) == 0 && result::is_there((folder / page.name).string()))
       throw ConfigError(
           fmt::format("{}: is in the way, and was not written by `peakbench publish`. Move it, or "
                       "name another folder with --out",
@@ -115,7 +93,7 @@ void remove_page(const fs::path& folder, const std::string& name) {
 
 Published write_pages(const std::string& directory, const std::vector<Page>& pages) {
   const fs::path folder(directory);
-  make_folder(folder);
+  result::make_folder(folder.string());
   const Names before = read_manifest(folder);
   refuse_strangers(folder, pages, before);
   Names now, either = before;

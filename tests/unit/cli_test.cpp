@@ -442,12 +442,22 @@ TEST(Driver, IsReadFromItsOwnLineAndComparedWithLibTorchs) {
 }
 
 TEST_F(ProgramTest, TheReportCannotBeWritten) {
-  write_text(scratch / "templates", "no folder");
+  std::filesystem::create_directories(scratch / "templates/html");
+  write_text(scratch / "templates/html/index.html.mustache", "{{no_such_field}}");
   EXPECT_EQ(run({"run", "--model", "tiny", "--strategy", "baseline", "--templates",
                  scratch / "templates", "--out", scratch / "out"}),
             kUnusableInput);
   EXPECT_NE(err.str().find("the report could not be written"), std::string::npos) << err.str();
   EXPECT_NE(err.str().find("out/run.json"), std::string::npos);
+}
+
+TEST_F(ProgramTest, WhatIsWrongWithTheReportIsSaidBeforeTheWorkWhereItIsKnown) {
+  write_text(scratch / "templates", "no folder");
+  EXPECT_EQ(run({"run", "--model", "tiny", "--strategy", "baseline", "--templates",
+                 scratch / "templates", "--out", scratch / "out"}),
+            kUnusableInput);
+  EXPECT_NE(err.str().find("no such folder"), std::string::npos) << err.str();
+  EXPECT_FALSE(std::filesystem::exists(scratch / "out"));
 }
 
 }  // namespace

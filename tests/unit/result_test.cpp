@@ -222,7 +222,7 @@ TEST(AtomicWrite, NamesThePathAndTheReason) {
   const std::string below = folder / "file/run.json";
   EXPECT_EQ(error(below), below + ": cannot write: Not a directory; its folder must exist");
   std::filesystem::create_directory(folder / "dir");
-  EXPECT_EQ(error(folder / "dir"), folder / "dir" + ": cannot write: Is a directory");
+  EXPECT_EQ(error(folder / "dir"), folder / "dir" + ": cannot write: Is a directory; name a file");
 }
 
 TEST(AtomicWrite, AFullDiskIsNamed) {

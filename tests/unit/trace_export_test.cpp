@@ -279,12 +279,10 @@ TEST_F(Export, WhereItCannotBeWritten) {
     }
     return "";
   };
-  EXPECT_THAT(error(write_memory_snapshot),
-              AllOf(HasSubstr(nowhere), HasSubstr("cannot be written")));
-  EXPECT_THAT(error(write_chrome_trace), AllOf(HasSubstr(nowhere), HasSubstr("cannot be written")));
+  EXPECT_THAT(error(write_memory_snapshot), AllOf(HasSubstr(nowhere), HasSubstr("cannot write")));
+  EXPECT_THAT(error(write_chrome_trace), AllOf(HasSubstr(nowhere), HasSubstr("cannot write")));
   std::filesystem::create_directories(in_folder("taken/full"));
   EXPECT_THROW(write_chrome_trace(fake.trace(), found, in_folder("taken")), HostError);
-  EXPECT_FALSE(std::filesystem::exists(in_folder("taken.partial")));
 }
 
 // ---- Chrome ----

@@ -1,0 +1,29 @@
+#include "result/utf8.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace peakbench::result {
+
+bool is_utf8(const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
+std::string escaped_bytes(const std::string& text) {
+  std::string escaped;
+  for (const unsigned char c : text) {
+    if (c < 0x20 || c >= 0x7f)
+      escaped += fmt::format("\\x{:02x}", c);
+    else
+      escaped += static_cast<char>(c);
+  }
+  return escaped;
+}
+
+}  // namespace peakbench::result
