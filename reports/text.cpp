@@ -8,41 +8,6 @@ namespace {
 
 constexpr std::string_view kReplacement = "\uFFFD";
 
-// Bytes of the valid UTF-8 character at `at`, 0 if there is none (overlong forms and surrogates are
-// invalid).
-std::size_t character_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) {
-    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U;
-  };
-  const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead < 0xE0) return follows(1) ? 2 : 0;
-  if (lead >= 0xE0 && lead < 0xF0) {
-    const bool bad = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) >= 0xA0);
-    return !bad && follows(1) && follows(2) ? 3 : 0;
-  }
-  if (lead >= 0xF0 && lead < 0xF5) {
-    const bool bad = (lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) >= 0x90);
-    return !bad && follows(1) && follows(2) && follows(3) ? 4 : 0;
-  }
-  return 0;
-}
-
-char32_t code_point(std::string_view character) {
-  const auto first = static_cast<unsigned char>(character[0]);
-  if (character.size() == 1) return first;
-  char32_t value = first & (0x7FU >> character.size());
-  for (const char c : character.substr(1))
-    value = value << 6U | (static_cast<unsigned char>(c) & 0x3FU);
-  return value;
-}
-
-bool is_control(char32_t c) {
-  const bool bidirectional = (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
-  return c < 0x20 || (c >= 0x7F && c < 0xA0) || bidirectional || c == 0x2028 || c == 0x2029;
-}
-
 template <typename Visit>
 void for_each_character(std::string_view text, Visit visit) {
   for (std::size_t at = 0; at < text.size();) {
@@ -94,25 +59,18 @@ bool begins_emoji_code(const std::string& text, std::size_t colon) {
   return at > colon + 1 && at < text.size() && text[at] == ':';
 }
 
-}  // namespace
-
-std::string printable(const std::string& text) {
-  std::string result;
-  for_each_character(text, [&](std::string_view character) {
-    const char32_t c = code_point(character);
-    if (c == '\n' || c == '\t' || c == '\r') {
-      result += ' ';
-    } else {
-      result += is_control(c) ? kReplacement : character;
-    }
-  });
-  return result;
+// Not even as &#...; (XML 1.0, 2.2).
+bool is_forbidden_in_xml(char32_t c) {
+  return (c < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0xFFFE || c == 0xFFFF;
 }
+
+}  // namespace
 
 std::string escape_html(const std::string& text) {
   std::string result;
-  for (const char c : text) {
-    switch (c) {
+  for_each_character(text, [&](std::string_view character) {
+    if (is_forbidden_in_xml(code_point(character))) character = kReplacement;
+    switch (character[0]) {
       case '&':
         result += "&amp;";
         break;
@@ -129,9 +87,9 @@ std::string escape_html(const std::string& text) {
         result += "&#39;";
         break;
       default:
-        result += c;
+        result += character;
     }
-  }
+  });
   return result;
 }
 

@@ -4,15 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "result/printable.h"
 #include "result/selection_text.h"
 
 namespace peakbench::reports {
 
-// Valid UTF-8 without control characters: each offending byte or character becomes U+FFFD; newline
-// and tab a space.
-std::string printable(const std::string& text);
+using peakbench::printable;
 
-std::string escape_html(const std::string& text);      // text and quoted attributes
+std::string escape_html(const std::string& text);      // text and quoted attributes, XML's too
 std::string escape_markdown(const std::string& text);  // GitHub's dialect, table cells included
 std::string as_script_json(const std::string& json);   // JSON that may stand inside <script>
 

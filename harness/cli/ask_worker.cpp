@@ -12,6 +12,7 @@
 
 #include "launch/outcome.h"
 #include "result/errors.h"
+#include "result/printable.h"
 
 namespace peakbench::cli {
 namespace {
@@ -51,8 +52,7 @@ WorkerSaid ask_worker(const std::string& worker, const std::vector<std::string>&
   std::ifstream file(log.path());
   WorkerSaid said;
   said.text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  said.end =
-      launch::printable(end.start_error.empty() ? launch::log_tail(log.path()) : end.start_error);
+  said.end = printable(end.start_error.empty() ? launch::log_tail(log.path()) : end.start_error);
   said.wall_ns = end.wall_ns;
   return said;
 }

@@ -9,6 +9,8 @@
 #include <deque>
 #include <fstream>
 
+#include "result/printable.h"
+
 namespace peakbench::launch {
 namespace {
 
@@ -118,15 +120,6 @@ std::string crash(const Evidence& evidence) {
                      where(evidence.last));
 }
 
-// Bytes that start a sequence of `length`, as UTF-8 has it; 0: not a start.
-std::size_t sequence_length(unsigned char first) {
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first < 0xE0) return 2;
-  if (first >= 0xE0 && first < 0xF0) return 3;
-  if (first >= 0xF0 && first < 0xF5) return 4;
-  return 0;
-}
-
 }  // namespace
 
 WorkerResult outcome(const Evidence& evidence) {
@@ -155,29 +148,6 @@ std::string signal_name(int number) {
   std::transform(words.begin(), words.begin() + 1, words.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return fmt::format("SIG{} ({})", name, words);
-}
-
-std::string printable(const std::string& text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto length = sequence_length(static_cast<unsigned char>(text[i]));
-    const auto continues = [&](std::size_t k) {
-      return i + k < text.size() && (static_cast<unsigned char>(text[i + k]) & 0xC0) == 0x80;
-    };
-    bool good = length > 0 && (length > 1 || (text[i] >= ' ' && text[i] != 0x7F));
-    for (std::size_t k = 1; good && k < length; ++k) good = continues(k);
-    // Overlong forms and surrogates, which JSON writers refuse, begin with these.
-    if (length >= 3 &&
-        (text[i] == '\xE0' || text[i] == '\xED' || text[i] == '\xF0' || text[i] == '\xF4'))
-      good = false;
-    if (good) {
-      result.append(text, i, length);
-      i += length;
-    } else {
-      result += text[i++] == '\t' ? ' ' : '?';
-    }
-  }
-  return result;
 }
 
 std::string log_tail(const std::string& path, std::int64_t from) {

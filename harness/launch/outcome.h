@@ -37,10 +37,6 @@ std::string signal_name(int number);
 // The last lines of a log, from a byte on, on one line and short.
 std::string log_tail(const std::string& path, std::int64_t from = 0);
 
-// Valid UTF-8 without control characters: what a plugin printed must not spoil run.json or a
-// terminal.
-std::string printable(const std::string& text);
-
 // How often the kernel has ended a process for want of memory since it started; 0 where it does not
 // say.
 std::int64_t kernel_memory_kills();

@@ -18,6 +18,8 @@
 #include "result/errors.h"
 #include "result/file.h"
 #include "result/host_limits.h"
+#include "result/parse_json.h"
+#include "result/read_file.h"
 
 namespace peakbench::launch {
 namespace {
@@ -38,12 +40,14 @@ std::int64_t size_of(const std::string& path) {
 
 // Nullopt where there is none. Throws std::system_error where the system cannot read it.
 std::optional<std::string> text_of(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Whatever a plugin put there: a pipe is not waited for, and nothing is read without an end.
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0 && errno == ENOENT) return std::nullopt;
   std::string text;
   char chunk[65536];
   ssize_t count = file < 0 ? -1 : 0;
-  while (file >= 0 && (count = read(file, chunk, sizeof chunk)) > 0)
+  while (file >= 0 && text.size() <= result::kMostSmallText &&
+         (count = read(file, chunk, sizeof chunk)) > 0)
     text.append(chunk, static_cast<std::size_t>(count));
   const int problem = errno;
   if (file >= 0) close(file);
@@ -62,7 +66,7 @@ void read_result(const std::string& path, Evidence& evidence) {
   }
   if (!text) return;
   try {
-    evidence.written = result::worker_result_from_json(nlohmann::json::parse(*text));
+    evidence.written = result::worker_result_from_json(result::parse_json(*text));
   } catch (const std::exception& error) {
     evidence.read_problem = fmt::format("{} holds {} bytes: {}", fs::path(path).filename().string(),
                                         text->size(), error.what());

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 
 #include "manifest/read_manifest.h"
+#include "result/errors.h"
+#include "result/printable.h"
+#include "result/read_file.h"
 
 int main(int argc, char** argv) {
   const std::string_view first = argc == 2 ? argv[1] : "";
@@ -19,13 +20,16 @@ int main(int argc, char** argv) {
                "manifest is wrong; 2 it cannot be read.\n");
     return help ? 0 : 2;
   }
-  std::ifstream file(argv[1], std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file) {
-    fmt::print(stderr, "{}: cannot be read\n", argv[1]);
+  std::string text;
+  try {
+    text = peakbench::result::read_regular_file(argv[1], peakbench::result::kMostSmallText);
+  } catch (const peakbench::ConfigError& error) {
+    fmt::print(stderr, "{}\n", error.what());
     return 2;
   }
   const auto problems = peakbench::manifest::problems_in(text);
-  for (const auto& problem : problems) fmt::print(stderr, "{}: error: {}\n", argv[1], problem);
+  for (const auto& problem : problems) {
+    fmt::print(stderr, "{}: error: {}\n", argv[1], peakbench::printable(problem));
+  }
   return problems.empty() ? 0 : 1;
 }

@@ -56,6 +56,8 @@ class Collection {
       add(read_plugin(path));
     } catch (const PluginError& error) {
       found_.problems.push_back(error.what());
+    } catch (const std::exception& error) {  // whatever is in one file, the others work
+      found_.problems.push_back(fmt::format("{}: cannot be read: {}", path, error.what()));
     }
   }
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
-#include <limits>
+
+#include "result/number.h"
 
 namespace peakbench::manifest {
 namespace {
@@ -23,9 +23,11 @@ constexpr std::array<std::pair<OptionType, const char*>, 6> kTypes{{
     {OptionType::kPath, "path"},
 }};
 
-bool in_range(const Option& option, double value) {
-  return std::isfinite(value) && (!option.minimum || value >= *option.minimum) &&
-         (!option.maximum || value <= *option.maximum);
+Range<double> range_in(const Option& option) {
+  Range<double> range;
+  if (option.minimum) range.least = *option.minimum;
+  if (option.maximum) range.most = *option.maximum;
+  return range;
 }
 
 std::string range_of(const Option& option) {
@@ -38,12 +40,11 @@ std::string range_of(const Option& option) {
   return unit;
 }
 
-template <class T>
-std::optional<T> number_in(const std::string& text) {
-  T value{};
+std::optional<std::int64_t> integer_in(const std::string& text) {
+  std::int64_t value{};
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && rest == end ? std::optional<T>(value) : std::nullopt;
+  return error == std::errc() && rest == end ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace
@@ -82,11 +83,11 @@ std::optional<json> accept(const Option& option, const json& value) {
     case OptionType::kInteger: {
       const bool fits = value.is_number_integer() &&
                         !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX);
-      if (!fits || !in_range(option, value.get<double>())) return std::nullopt;
+      if (!fits || !range_in(option).holds(value.get<double>())) return std::nullopt;
       return json(value.get<std::int64_t>());
     }
     case OptionType::kNumber:
-      if (!value.is_number() || !in_range(option, value.get<double>())) return std::nullopt;
+      if (!value.is_number() || !range_in(option).holds(value.get<double>())) return std::nullopt;
       return json(value.get<double>());
     case OptionType::kBoolean:
       return value.is_boolean() ? std::optional<json>(value) : std::nullopt;
@@ -106,10 +107,10 @@ std::optional<json> accept_text(const Option& option, const std::string& text) {
   std::optional<json> value;
   switch (option.type) {
     case OptionType::kInteger:
-      if (const auto number = number_in<std::int64_t>(text)) value = *number;
+      if (const auto number = integer_in(text)) value = *number;
       break;
     case OptionType::kNumber:
-      if (const auto number = number_in<double>(text)) value = *number;
+      if (const auto number = number_from_text(text)) value = *number;
       break;
     case OptionType::kBoolean:
       if (text == "true" || text == "on") value = true;

@@ -70,7 +70,7 @@ void check_capabilities(const Fields& fields, const Entry& entry) {
 }
 
 double read_above_zero(const Fields& fields, const std::string& key) {
-  const double value = read_finite(fields, key);
+  const double value = fields.get<double>(key);
   if (value > 0) return value;
   throw FieldError(fields.pointer(key),
                    "expected a number above 0, got " + result::describe(fields.require(key)));

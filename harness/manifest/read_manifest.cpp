@@ -5,6 +5,8 @@
 
 #include "manifest/read_entry.h"
 #include "manifest/read_value.h"
+#include "result/errors.h"
+#include "result/parse_json.h"
 
 namespace peakbench::manifest {
 namespace {
@@ -44,13 +46,6 @@ class Keys {
   std::vector<std::set<std::string>> open_;
 };
 
-// Without the library's own "[json.exception.parse_error.101] ".
-std::string words_of(const json::exception& error) {
-  const std::string text = error.what();
-  const auto end = text.find("] ");
-  return end == std::string::npos ? text : text.substr(end + 2);
-}
-
 }  // namespace
 
 Manifest read_manifest(const Fields& fields, Problems& problems) {
@@ -67,12 +62,12 @@ Manifest read_manifest(const Fields& fields, Problems& problems) {
 json parse_manifest(const std::string& text, Problems& problems) {
   Keys keys(problems);
   try {
-    return json::parse(text, [&keys](int, json::parse_event_t event, json& value) {
+    return result::parse_json(text, [&keys](int, json::parse_event_t event, json& value) {
       keys(event, value);
       return true;
     });
-  } catch (const json::exception& error) {
-    problems.add("not JSON: " + words_of(error));
+  } catch (const RunFileError& error) {
+    problems.add(error.what());
     return nullptr;
   }
 }

@@ -26,7 +26,7 @@ std::optional<double> read_bound(const Fields& fields, const std::string& key, O
   if (type != OptionType::kInteger && type != OptionType::kNumber) {
     throw FieldError(fields.pointer(key), "only an integer or a number has one");
   }
-  const double bound = read_finite(fields, key);
+  const double bound = fields.get<double>(key);
   if (type == OptionType::kInteger && bound != std::floor(bound)) {
     throw FieldError(fields.pointer(key), fmt::format("expected an integer, got {}", bound));
   }

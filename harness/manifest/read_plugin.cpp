@@ -14,7 +14,8 @@ using nlohmann::json;
 using result::Fields;
 
 Stamp read_stamp(const Fields& fields) {
-  return {.sdk_revision = static_cast<int>(fields.get<std::int64_t>("sdk_revision")),
+  constexpr Range<std::int64_t> kRevisions{0, 1'000'000};
+  return {.sdk_revision = static_cast<int>(fields.get("sdk_revision", kRevisions)),
           .libtorch_version = fields.get<std::string>("libtorch_version"),
           .libtorch_git_version = fields.get<std::string>("libtorch_git_version"),
           .libtorch_cuda = fields.get<std::string>("libtorch_cuda"),

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "result/nearest.h"
 
@@ -25,13 +24,6 @@ std::string read_one_of(const Fields& fields, const std::string& key, const Name
     throw FieldError(fields.pointer(key), "unknown \"" + text + "\"" + suggestion(text, known));
   }
   return text;
-}
-
-double read_finite(const Fields& fields, const std::string& key) {
-  const auto value = fields.get<double>(key);
-  if (fields.require(key).is_number() && std::isfinite(value)) return value;
-  throw FieldError(fields.pointer(key),
-                   "expected a finite number, got " + result::describe(fields.require(key)));
 }
 
 Names read_names(const Fields& fields, const std::string& key,

@@ -15,9 +15,6 @@ std::string read_text(const result::Fields& fields, const std::string& key);
 std::string read_one_of(const result::Fields& fields, const std::string& key,
                         const std::vector<std::string>& known);
 
-// result::Fields reads "inf" and "nan" as numbers; here they are none.
-double read_finite(const result::Fields& fields, const std::string& key);
-
 // Calls `check` with each text of the list `key` and its pointer; a missing list is empty. A text
 // that is there twice is an error.
 std::vector<std::string> read_names(

@@ -31,7 +31,7 @@ std::string read_slug(const Fields& fields) {
 }
 
 Rank read_rank(const Fields& fields) {
-  return {.rank = fields.get_or<std::int64_t>("rank", 0),
+  return {.rank = fields.get_or<std::int64_t>("rank", 0, kMeasured),
           .memory = read_optional(fields, "memory", read_memory),
           .trace = read_trace_path(fields)};
 }
@@ -51,8 +51,8 @@ CaseSpec read_spec(const Fields& fields) {
   spec.device = fields.get<std::string>("device");
   spec.device_options = fields.get_or<json>("device_options", json::object());
   spec.dtype = fields.get<std::string>("dtype");
-  spec.batch_size = fields.get<std::int64_t>("batch_size");
-  spec.sequence_length = fields.maybe<std::int64_t>("sequence_length");
+  spec.batch_size = fields.get("batch_size", kMeasured);
+  spec.sequence_length = fields.maybe("sequence_length", kMeasured);
   spec.seed = fields.get_or<std::uint64_t>("seed", 0);
   return spec;
 }
@@ -130,11 +130,11 @@ CaseResult read_case(const Fields& fields) {
   result.equivalence = read_optional(fields, "equivalence", read_equivalence);
   result.out_of_memory = read_optional(fields, "out_of_memory", read_out_of_memory);
   result.emulation = read_optional(fields, "emulation", read_emulation);
-  result.losses = fields.get_or<std::vector<double>>("losses", {});
+  result.losses = read_losses(fields);
   fields.each("ranks", [&](const Fields& item) { result.ranks.push_back(read_rank(item)); });
   result.settings = fields.get_or<json>("settings", json::object());
   result.environment = fields.get_or<json>("environment", json::object());
-  result.wall_ns = fields.get_or<std::int64_t>("wall_ns", 0);
+  result.wall_ns = fields.get_or<std::int64_t>("wall_ns", 0, kMeasured);
   return result;
 }
 

@@ -29,6 +29,8 @@ Equivalence read_equivalence(const Fields& fields);
 OutOfMemory read_out_of_memory(const Fields& fields);
 Emulation read_emulation(const Fields& fields);
 CaseResult read_case(const Fields& fields);
+// The list `losses`, any of which may be infinite or not a number; empty where it is missing.
+std::vector<double> read_losses(const Fields& fields);
 Status read_status(const Fields& fields, const std::string& key);
 
 // null for nullopt.

@@ -84,11 +84,17 @@ std::int64_t read_value<std::int64_t>(const json& value, const std::string& poin
 
 template <>
 double read_value<double>(const json& value, const std::string& pointer) {
-  if (value.is_number()) return value.get<double>();
+  // The parser refuses numbers that no double holds.
+  if (value.is_number() && std::isfinite(value.get<double>())) return value.get<double>();
+  wrong_type(value, pointer, words_of(Range<double>{}).c_str());
+}
+
+double read_measured(const json& value, const std::string& pointer) {
   if (value == "nan") return std::numeric_limits<double>::quiet_NaN();
   if (value == "inf") return std::numeric_limits<double>::infinity();
   if (value == "-inf") return -std::numeric_limits<double>::infinity();
-  wrong_type(value, pointer, "a number");
+  if (!value.is_number()) wrong_type(value, pointer, R"(a number, "nan", "inf" or "-inf")");
+  return value.get<double>();
 }
 
 template <>
@@ -100,11 +106,6 @@ json read_value<json>(const json& value, const std::string& pointer) {
 template <>
 std::vector<std::string> read_value(const json& value, const std::string& pointer) {
   return read_list<std::string>(value, pointer);
-}
-
-template <>
-std::vector<double> read_value(const json& value, const std::string& pointer) {
-  return read_list<double>(value, pointer);
 }
 
 template <>
@@ -162,6 +163,10 @@ void Fields::only(const std::vector<std::string>& known) const {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     throw FieldError(pointer(key), "unknown key" + suggestion(key, known));
   }
+}
+
+void Fields::refuse(const std::string& key, const std::string& expected) const {
+  wrong_type(require(key), pointer(key), expected.c_str());
 }
 
 json finite_or_name(double value) {

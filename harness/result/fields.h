@@ -1,8 +1,8 @@
 // Typed reading of a JSON object. Every error names the field by its JSON pointer, what was
 // expected and what is there.
 //
-// A missing field and `null` are the same to `maybe` and `get_or`; numbers that JSON cannot hold
-// are the strings "nan", "inf" and "-inf".
+// A missing field and `null` are the same to `maybe` and `get_or`. Numbers are finite; where a
+// measured one may be none, it is one of the strings "nan", "inf" and "-inf" (read_measured).
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "result/errors.h"
+#include "result/number.h"
 
 namespace peakbench::result {
 
@@ -29,6 +30,9 @@ std::string describe(const nlohmann::json& value);
 // std::map of these, and nlohmann::json (which must be an object).
 template <class T>
 T read_value(const nlohmann::json& value, const std::string& pointer);
+
+// A number, or what finite_or_name() made of one that is not finite.
+double read_measured(const nlohmann::json& value, const std::string& pointer);
 
 class Fields {
  public:
@@ -57,6 +61,21 @@ class Fields {
     return value ? std::optional<T>(read_value<T>(*value, pointer(key))) : std::nullopt;
   }
 
+  // The same for a number that must lie in a range.
+  template <class T>
+  T get(const std::string& key, const Range<T>& range) const {
+    return in_range(get<T>(key), key, range);
+  }
+  template <class T>
+  T get_or(const std::string& key, T otherwise, const Range<T>& range) const {
+    const auto* value = find(key);
+    return value ? get(key, range) : otherwise;
+  }
+  template <class T>
+  std::optional<T> maybe(const std::string& key, const Range<T>& range) const {
+    return find(key) ? std::optional<T>(get(key, range)) : std::nullopt;
+  }
+
   Fields child(const std::string& key) const { return Fields(require(key), pointer(key)); }
   std::optional<Fields> maybe_child(const std::string& key) const;
 
@@ -69,11 +88,18 @@ class Fields {
   void only(const std::vector<std::string>& known) const;
 
  private:
+  template <class T>
+  T in_range(T value, const std::string& key, const Range<T>& range) const {
+    if (!range.holds(value)) refuse(key, words_of(range));
+    return value;
+  }
+  [[noreturn]] void refuse(const std::string& key, const std::string& expected) const;
+
   const nlohmann::json& object_;
   std::string pointer_;
 };
 
-// A number for JSON: non-finite ones as the strings that `read_value<double>` reads.
+// A number for JSON: non-finite ones as the strings that read_measured() reads.
 nlohmann::json finite_or_name(double value);
 
 }  // namespace peakbench::result

@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "result/atomic_file.h"
 #include "result/errors.h"
 #include "result/host_limits.h"
+#include "result/parse_json.h"
+#include "result/read_file.h"
 
 namespace peakbench::result {
 namespace {
@@ -21,35 +20,6 @@ namespace {
 [[noreturn]] void refuse(const std::error_code& error, const std::string& message) {
   if (is_host_error(error.value())) throw HostError(message);
   throw ConfigError(message);
-}
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw RunFileError(fmt::format("{}: cannot read: {}", path, std::strerror(errno)));
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad())
-    throw RunFileError(fmt::format("{}: cannot read: {}", path, std::strerror(errno)));
-  return std::move(text).str();
-}
-
-std::string line_and_column(const std::string& text, std::size_t byte) {
-  const std::string_view before(text.data(), std::min(byte > 0 ? byte - 1 : 0, text.size()));
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const auto start = before.rfind('\n');
-  const auto column = before.size() - (start == std::string_view::npos ? 0 : start + 1) + 1;
-  return fmt::format("line {}, column {}", line, column);
-}
-
-[[noreturn]] void fail_parse(const std::string& path, const std::string& text,
-                             const nlohmann::json::parse_error& error) {
-  const auto last = text.find_last_not_of(" \t\r\n");
-  if (last == std::string::npos) throw RunFileError(fmt::format("{}: the file is empty", path));
-  if (error.byte > last + 1) {
-    throw RunFileError(
-        fmt::format("{}: cut short: the JSON ends unfinished after {} bytes", path, text.size()));
-  }
-  throw RunFileError(fmt::format("{}: not JSON: {}", path, line_and_column(text, error.byte)));
 }
 
 }  // namespace
@@ -133,13 +103,16 @@ void write_json_file(const std::string& path, const nlohmann::json& json) {
 }
 
 nlohmann::json read_json_file(const std::string& path) {
-  if (const auto what = why_no_file(path); !what.empty())
-    throw RunFileError(fmt::format("{}: is {}, not a file", path, what));
-  const std::string text = read_text(path);
+  std::string text;
   try {
-    return nlohmann::json::parse(text);
-  } catch (const nlohmann::json::parse_error& error) {
-    fail_parse(path, text, error);
+    text = read_regular_file(path, kMostRunText);
+  } catch (const ConfigError& error) {
+    throw RunFileError(error.what());
+  }
+  try {
+    return parse_json(text);
+  } catch (const RunFileError& error) {
+    throw RunFileError(fmt::format("{}: {}", path, error.what()));
   }
 }
 

@@ -17,7 +17,7 @@ void write_file_atomically(const std::string& path, std::string_view bytes);
 void write_json_file(const std::string& path, const nlohmann::ordered_json& json);
 void write_json_file(const std::string& path, const nlohmann::json& json);
 
-// Throws RunFileError: missing, not readable, cut short, not JSON (line and column).
+// Throws RunFileError with the path: what read_regular_file() and parse_json() say.
 nlohmann::json read_json_file(const std::string& path);
 
 // False too where that cannot be found out (no permission, too long a name); neither throws.

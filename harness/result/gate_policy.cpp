@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
 #include <cmath>
 
 #include "result/bytes.h"
 #include "result/errors.h"
 #include "result/nearest.h"
+#include "result/number.h"
 
 namespace peakbench::result {
 namespace {
@@ -16,16 +17,15 @@ namespace {
   throw ConfigError(fmt::format("{}: expected {}, got \"{}\"", where, what, text));
 }
 
+constexpr double kMostPercent = 1000;  // ten times the base and more is no gate
+
 // "2%", "0.5 %": 0.02, 0.005; nullopt for anything else.
 std::optional<double> percentage(const std::string& text) {
   if (text.empty() || text.back() != '%') return std::nullopt;
   auto end = text.size() - 1;
   while (end > 0 && text[end - 1] == ' ') --end;
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + end, value);
-  if (read.ec != std::errc() || read.ptr != text.data() + end || end == 0) return std::nullopt;
-  if (!std::isfinite(value) || value < 0) return std::nullopt;
-  return value / 100;
+  const auto value = number_from_text(std::string_view(text).substr(0, end), {0, kMostPercent});
+  return value ? std::optional<double>(*value / 100) : std::nullopt;
 }
 
 Tolerance tolerance(const std::string& text, const std::string& where) {
@@ -65,7 +65,9 @@ std::string text_of(const Tolerance& tolerance) {
 }  // namespace
 
 std::int64_t Tolerance::allowed(std::int64_t base) const {
-  return bytes + static_cast<std::int64_t>(std::floor(fraction * static_cast<double>(base)));
+  constexpr double kMost = 4e18;  // with `bytes`, at most 1e18, below 64 bits
+  const double part = std::floor(fraction * static_cast<double>(base));
+  return bytes + static_cast<std::int64_t>(std::clamp(part, 0.0, kMost));
 }
 
 const std::vector<std::string>& gate_keys() {

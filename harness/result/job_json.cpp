@@ -105,7 +105,7 @@ WorkerResult worker_result_from_json(const json& object) {
   result.equivalence = read_optional(fields, "equivalence", read_equivalence);
   result.out_of_memory = read_optional(fields, "out_of_memory", read_out_of_memory);
   result.emulation = read_optional(fields, "emulation", read_emulation);
-  result.losses = fields.get_or<std::vector<double>>("losses", {});
+  result.losses = read_losses(fields);
   result.settings = fields.get_or<json>("settings", json::object());
   result.environment = fields.get_or<json>("environment", json::object());
   return result;

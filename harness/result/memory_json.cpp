@@ -6,14 +6,15 @@ namespace {
 using nlohmann::ordered_json;
 
 PhaseMemory read_phase(const Fields& fields) {
-  return {.peak_allocated_bytes = fields.get<std::int64_t>("peak_allocated_bytes"),
-          .peak_requested_bytes = fields.get_or<std::int64_t>("peak_requested_bytes", 0)};
+  return {
+      .peak_allocated_bytes = fields.get("peak_allocated_bytes", kMeasured),
+      .peak_requested_bytes = fields.get_or<std::int64_t>("peak_requested_bytes", 0, kMeasured)};
 }
 
 SpaceMemory read_space(const Fields& fields) {
-  return {.peak_allocated_bytes = fields.get<std::int64_t>("peak_allocated_bytes"),
-          .peak_requested_bytes = fields.get_or<std::int64_t>("peak_requested_bytes", 0),
-          .peak_reserved_bytes = fields.maybe<std::int64_t>("peak_reserved_bytes")};
+  return {.peak_allocated_bytes = fields.get("peak_allocated_bytes", kMeasured),
+          .peak_requested_bytes = fields.get_or<std::int64_t>("peak_requested_bytes", 0, kMeasured),
+          .peak_reserved_bytes = fields.maybe("peak_reserved_bytes", kMeasured)};
 }
 
 template <class T>
@@ -56,17 +57,20 @@ ordered_json to_json(const Memory& memory) {
 Memory read_memory(const Fields& fields) {
   Memory memory;
   memory.space = fields.get_or<std::string>("space", "");
-  memory.peak_allocated_bytes = fields.get<std::int64_t>("peak_allocated_bytes");
-  memory.peak_requested_bytes = fields.get<std::int64_t>("peak_requested_bytes");
-  memory.peak_reserved_bytes = fields.maybe<std::int64_t>("peak_reserved_bytes");
-  memory.at_peak = fields.get_or<std::map<std::string, std::int64_t>>("at_peak", {});
+  memory.peak_allocated_bytes = fields.get("peak_allocated_bytes", kMeasured);
+  memory.peak_requested_bytes = fields.get("peak_requested_bytes", kMeasured);
+  memory.peak_reserved_bytes = fields.maybe("peak_reserved_bytes", kMeasured);
+  if (const auto parts = fields.maybe_child("at_peak")) {
+    for (const auto& category : parts->keys())
+      memory.at_peak[category] = parts->get(category, kMeasured);
+  }
   memory.peak_phase = fields.get_or<std::string>("peak_phase", "");
-  memory.peak_step = fields.get_or<std::int64_t>("peak_step", 0);
-  memory.steps = fields.get_or<std::int64_t>("steps", 0);
+  memory.peak_step = fields.get_or<std::int64_t>("peak_step", 0, kMeasured);
+  memory.steps = fields.get_or<std::int64_t>("steps", 0, kMeasured);
   read_named(fields, "phases", read_phase, memory.phases);
   read_named(fields, "spaces", read_space, memory.spaces);
-  memory.context_bytes = fields.maybe<std::int64_t>("context_bytes");
-  memory.worker_peak_rss_bytes = fields.get_or<std::int64_t>("worker_peak_rss_bytes", 0);
+  memory.context_bytes = fields.maybe("context_bytes", kMeasured);
+  memory.worker_peak_rss_bytes = fields.get_or<std::int64_t>("worker_peak_rss_bytes", 0, kMeasured);
   return memory;
 }
 

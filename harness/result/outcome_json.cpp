@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "result/case_json.h"
 
 namespace peakbench::result {
@@ -6,8 +8,29 @@ using nlohmann::ordered_json;
 
 namespace {
 
+constexpr Range<double> kTolerance{.least = 0};
+// What was asked of an allocator may be more than anything has.
+constexpr Range<std::int64_t> kCount{.least = 0};
+
 ordered_json optional_number(const std::optional<double>& value) {
   return value ? ordered_json(finite_or_name(*value)) : ordered_json(nullptr);
+}
+
+std::optional<double> maybe_measured(const Fields& fields, const std::string& key) {
+  const auto* value = fields.find(key);
+  return value ? std::optional<double>(read_measured(*value, fields.pointer(key))) : std::nullopt;
+}
+
+// Empty where there is no such list.
+std::vector<std::int64_t> read_times(const Fields& fields) {
+  constexpr const char* kKey = "step_times_ns";
+  auto times = fields.get_or<std::vector<std::int64_t>>(kKey, {});
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (kMeasured.holds(times[i])) continue;
+    throw FieldError(fmt::format("{}/{}", fields.pointer(kKey), i),
+                     fmt::format("expected {}, got {}", words_of(kMeasured), times[i]));
+  }
+  return times;
 }
 
 ordered_json to_json(const TimingRound& round) {
@@ -18,10 +41,11 @@ ordered_json to_json(const TimingRound& round) {
 }
 
 TimingRound read_timing_round(const Fields& fields) {
-  return {.round = fields.get<std::int64_t>("round"),
-          .place = fields.get<std::int64_t>("place"),
-          .step_times_ns = fields.get<std::vector<std::int64_t>>("step_times_ns"),
-          .other_busy_cores = fields.maybe<double>("other_busy_cores")};
+  fields.require("step_times_ns");
+  return {.round = fields.get("round", kMeasured),
+          .place = fields.get("place", kMeasured),
+          .step_times_ns = read_times(fields),
+          .other_busy_cores = fields.maybe("other_busy_cores", kMeasuredRate)};
 }
 
 }  // namespace
@@ -44,16 +68,16 @@ Throughput read_throughput(const Fields& fields) {
   const Fields step = fields.child("step_ns");
   std::vector<TimingRound> rounds;
   fields.each("rounds", [&](const Fields& item) { rounds.push_back(read_timing_round(item)); });
-  return {.step_ns = {.min = step.get<std::int64_t>("min"),
-                      .median = step.get<std::int64_t>("median"),
-                      .p90 = step.get<std::int64_t>("p90"),
-                      .count = step.get<std::int64_t>("count")},
-          .step_times_ns = fields.get_or<std::vector<std::int64_t>>("step_times_ns", {}),
+  return {.step_ns = {.min = step.get("min", kMeasured),
+                      .median = step.get("median", kMeasured),
+                      .p90 = step.get("p90", kMeasured),
+                      .count = step.get("count", kMeasured)},
+          .step_times_ns = read_times(fields),
           .rounds = std::move(rounds),
-          .samples_per_second = fields.get<double>("samples_per_second"),
-          .tokens_per_second = fields.maybe<double>("tokens_per_second"),
+          .samples_per_second = fields.get("samples_per_second", kMeasuredRate),
+          .tokens_per_second = fields.maybe("tokens_per_second", kMeasuredRate),
           .clock = fields.get_or<std::string>("clock", ""),
-          .threads = fields.get_or<std::int64_t>("threads", 0)};
+          .threads = fields.get_or<std::int64_t>("threads", 0, kMeasured)};
 }
 
 ordered_json to_json(const Equivalence& equivalence) {
@@ -74,9 +98,9 @@ Equivalence read_equivalence(const Fields& fields) {
       .different_problem = fields.get_or<bool>("different_problem", promise == "different_problem"),
       .reference_case = fields.get_or<std::string>("reference_case", ""),
       .verdict = fields.get<std::string>("verdict"),
-      .max_abs_difference = fields.maybe<double>("max_abs_difference"),
-      .tolerance = fields.maybe<double>("tolerance"),
-      .relative_tolerance = fields.maybe<double>("relative_tolerance"),
+      .max_abs_difference = maybe_measured(fields, "max_abs_difference"),
+      .tolerance = fields.maybe("tolerance", kTolerance),
+      .relative_tolerance = fields.maybe("relative_tolerance", kTolerance),
       .reason = fields.get_or<std::string>("reason", "")};
 }
 
@@ -96,17 +120,17 @@ ordered_json to_json(const OutOfMemory& facts) {
 
 OutOfMemory read_out_of_memory(const Fields& fields) {
   OutOfMemory facts;
-  facts.requested_bytes = fields.get_or<std::int64_t>("requested_bytes", 0);
-  facts.allocated_bytes = fields.get_or<std::int64_t>("allocated_bytes", 0);
-  facts.limit_bytes = fields.get_or<std::int64_t>("limit_bytes", 0);
-  facts.reserved_bytes = fields.maybe<std::int64_t>("reserved_bytes");
-  facts.largest_free_block_bytes = fields.maybe<std::int64_t>("largest_free_block_bytes");
-  facts.retries = fields.maybe<std::int64_t>("retries");
+  facts.requested_bytes = fields.get_or<std::int64_t>("requested_bytes", 0, kCount);
+  facts.allocated_bytes = fields.get_or<std::int64_t>("allocated_bytes", 0, kCount);
+  facts.limit_bytes = fields.get_or<std::int64_t>("limit_bytes", 0, kCount);
+  facts.reserved_bytes = fields.maybe("reserved_bytes", kCount);
+  facts.largest_free_block_bytes = fields.maybe("largest_free_block_bytes", kCount);
+  facts.retries = fields.maybe("retries", kCount);
   facts.phase = fields.get_or<std::string>("phase", "");
-  facts.step = fields.get_or<std::int64_t>("step", 0);
+  facts.step = fields.get_or<std::int64_t>("step", 0, kCount);
   facts.module = fields.get_or<std::string>("module", "");
   facts.op = fields.get_or<std::string>("op", "");
-  facts.needed_bytes = fields.maybe<std::int64_t>("needed_bytes");
+  facts.needed_bytes = fields.maybe("needed_bytes", kCount);
   return facts;
 }
 
@@ -121,10 +145,23 @@ Emulation read_emulation(const Fields& fields) {
   Emulation emulation;
   emulation.card = fields.get<std::string>("card");
   emulation.refused_calls = fields.get_or<std::vector<std::string>>("refused_calls", {});
-  emulation.unmodelled = fields.get_or<std::map<std::string, std::int64_t>>("unmodelled", {});
+  if (const auto calls = fields.maybe_child("unmodelled")) {
+    for (const auto& name : calls->keys()) emulation.unmodelled[name] = calls->get(name, kCount);
+  }
   fields.each("read_backs", [](const Fields&) {});  // a list of objects
   if (const auto* list = fields.find("read_backs")) emulation.read_backs = *list;
   return emulation;
+}
+
+std::vector<double> read_losses(const Fields& fields) {
+  std::vector<double> losses;
+  const auto* list = fields.find("losses");
+  if (!list) return losses;
+  const auto pointer = fields.pointer("losses");
+  if (!list->is_array()) throw FieldError(pointer, "expected a list, got " + describe(*list));
+  for (const auto& loss : *list)
+    losses.push_back(read_measured(loss, fmt::format("{}/{}", pointer, losses.size())));
+  return losses;
 }
 
 nlohmann::json losses_to_json(const std::vector<double>& losses) {

@@ -34,14 +34,14 @@ Published read_published(const Fields& fields) {
   return {.model = fields.get<std::string>("model"),
           .strategy = fields.get_or<std::string>("strategy", ""),
           .metric = fields.get<std::string>("metric"),
-          .value = fields.get<double>("value"),
+          .value = fields.get("value", kMeasuredRate),
           .unit = fields.get<std::string>("unit"),
           .source = fields.get<std::string>("source"),
           .url = fields.get_or<std::string>("url", ""),
           .note = fields.get_or<std::string>("note", ""),
           .dtype = fields.get_or<std::string>("dtype", ""),
-          .batch_size = fields.maybe<std::int64_t>("batch_size"),
-          .sequence_length = fields.maybe<std::int64_t>("sequence_length")};
+          .batch_size = fields.maybe("batch_size", kMeasured),
+          .sequence_length = fields.maybe("sequence_length", kMeasured)};
 }
 
 int major_of(const std::string& version) {
@@ -68,6 +68,17 @@ std::string checked_version(const Fields& fields) {
                                                     version, ours));
   }
   return version;
+}
+
+// An error names the case, too: its place in the list says little.
+CaseResult read_named_case(const Fields& fields) {
+  try {
+    return read_case(fields);
+  } catch (const RunFileError& error) {
+    const auto* id = fields.find("id");
+    if (!id || !id->is_string()) throw;
+    throw RunFileError(fmt::format("{} (case {})", error.what(), id->get<std::string>()));
+  }
 }
 
 }  // namespace
@@ -105,7 +116,7 @@ Run run_from_json(const json& json) {
   fields.each("published",
               [&](const Fields& item) { run.published.push_back(read_published(item)); });
   fields.require("cases");
-  fields.each("cases", [&](const Fields& item) { run.cases.push_back(read_case(item)); });
+  fields.each("cases", [&](const Fields& item) { run.cases.push_back(read_named_case(item)); });
   run.pending = fields.get_or<std::vector<std::string>>("pending", {});
   return run;
 }

@@ -34,7 +34,7 @@ struct Reference {
 Reference read_header(const std::string& line) {
   const nlohmann::json header = nlohmann::json::parse(line);
   const result::Fields fields(header);
-  return {header.at("parameters"), fields.get<std::vector<double>>("losses")};
+  return {header.at("parameters"), result::read_losses(fields)};
 }
 
 // A parameter's values as doubles, which every floating dtype fits into.

@@ -4,6 +4,7 @@
 
 #include "result/errors.h"
 #include "result/fields.h"
+#include "result/parse_json.h"
 
 namespace peakbench::history {
 namespace {
@@ -50,8 +51,7 @@ std::string line_of(const History& history, const RunRow& run) {
 }
 
 Line read_line(const std::string& text) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (json.is_discarded()) throw ConfigError("not JSON, or cut short");
+  const auto json = result::parse_json(text);
   const result::Fields fields(json);
   if (!fields.find("history_line"))
     throw ConfigError("no line of a history; expected what `peakbench history export` writes");

@@ -6,6 +6,7 @@
 #include "reports/history/guard.h"
 #include "reports/history/packed.h"
 #include "result/errors.h"
+#include "result/parse_json.h"
 
 namespace peakbench::history {
 namespace {
@@ -64,10 +65,12 @@ constexpr const char* kParts =
     "SELECT packed, bytes FROM records LEFT JOIN parts ON parts.id = parts_id WHERE run = ?";
 
 nlohmann::json parsed(const std::string& path, std::int64_t number, const std::string& text) {
-  auto json = nlohmann::json::parse(text, nullptr, false);
-  if (json.is_discarded())
-    throw ConfigError(fmt::format("{}: run {}: its record is damaged", path, number));
-  return json;
+  try {
+    return result::parse_json(text);
+  } catch (const RunFileError& error) {
+    throw ConfigError(
+        fmt::format("{}: run {}: its record is damaged: {}", path, number, error.what()));
+  }
 }
 
 // Where-clauses and what is bound to them, in the same order.

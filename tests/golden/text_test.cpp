@@ -15,10 +15,13 @@ TEST(Text, PrintableIsValidUtf8WithoutControls) {
   EXPECT_EQ(printable("\xc0\xaf"), "\uFFFD\uFFFD") << "an overlong form";
   EXPECT_EQ(printable("\xed\xa0\x80"), "\uFFFD\uFFFD\uFFFD") << "a surrogate";
   EXPECT_EQ(printable("日本 💥"), "日本 💥");
+  EXPECT_EQ(printable("\u009B\u200B\uFFFE"), "\uFFFD\uFFFD\uFFFD");
 }
 
 TEST(Text, EscapesForHtml) {
   EXPECT_EQ(escape_html("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
+  EXPECT_EQ(escape_html("日本\n\t💥\U0001FFFE"), "日本\n\t💥\U0001FFFE");
+  EXPECT_EQ(escape_html("\x01\uFFFE\uFFFF\xff"), "\uFFFD\uFFFD\uFFFD\uFFFD") << "XML forbids them";
 }
 
 TEST(Text, EscapesForMarkdown) {

@@ -162,22 +162,6 @@ TEST(Signals, AreNamedAsTheShellDoes) {
   EXPECT_EQ(signal_name(1000), "signal 1000");
 }
 
-// First bytes of UTF-8 sequences, at both ends of each range.
-TEST(Printable, KeepsWholeSequencesAlone) {
-  for (const std::string kept : {" ", "~", "\xC2\x80", "\xDF\xBF", "\xE1\x80\x80", "\xEF\xBF\xBD",
-                                 "\xF1\x80\x80\x80", "\xF3\xBF\xBF\xBF"})
-    EXPECT_EQ(printable(kept), kept);
-  EXPECT_EQ(printable("\x1F\x7F"), "??");
-  EXPECT_EQ(printable("\xC1\xBF"), "??") << "overlong";
-  EXPECT_EQ(printable("\xE0\x80\x80"), "???") << "overlong";
-  EXPECT_EQ(printable("\xED\xA0\x80"), "???") << "half of a surrogate pair";
-  EXPECT_EQ(printable("\xF5\x80\x80\x80"), "????") << "beyond Unicode";
-  EXPECT_EQ(printable("\xC3(\xF1\x80\x80"), "?(???");
-  EXPECT_EQ(printable("\x80"
-                      "a\xC2"),
-            "?a?");
-}
-
 TEST(LogTail, IsTheLastLinesWithWords) {
   const ScratchFolder scratch;
   write_text(scratch / "log", "1\n2\n\n3\n \t\r\n4\n5\n6\n7\n");

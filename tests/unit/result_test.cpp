@@ -120,34 +120,68 @@ TEST(RunJson, AcceptsWhatItDoesNotKnowAndWhatIsOptional) {
 TEST(RunJson, NamesTheFieldOfAWrongType) {
   json run = example_json();
   run["cases"][0]["memory"]["peak_allocated_bytes"] = "6 GB";
+  const auto of_case = " (case " + run["cases"][0]["id"].get<std::string>() + ")";
   EXPECT_EQ(run_error(run),
             "/cases/0/memory/peak_allocated_bytes: expected an integer of 64 bits, got the string "
-            "\"6 GB\"");
+            "\"6 GB\"" +
+                of_case);
   run = example_json();
   run["cases"][0]["strategies"] = json::object();
-  EXPECT_EQ(run_error(run), "/cases/0/strategies: expected a list, got an object");
+  EXPECT_EQ(run_error(run), "/cases/0/strategies: expected a list, got an object" + of_case);
   run = example_json();
   run["cases"][0]["losses"][1] = true;
-  EXPECT_EQ(run_error(run), "/cases/0/losses/1: expected a number, got true");
+  EXPECT_EQ(
+      run_error(run),
+      "/cases/0/losses/1: expected a number, \"nan\", \"inf\" or \"-inf\", got true" + of_case);
   run = example_json();
   run["cases"][0]["memory"]["at_peak"]["a/b"] = 1.5;
   EXPECT_EQ(run_error(run),
-            "/cases/0/memory/at_peak/a~1b: expected an integer of 64 bits, got 1.5");
+            "/cases/0/memory/at_peak/a~1b: expected an integer of 64 bits, got 1.5" + of_case);
   run = example_json();
   run["cases"][0]["wall_ns"] = 18'446'744'073'709'551'615u;
   EXPECT_EQ(run_error(run),
-            "/cases/0/wall_ns: expected an integer of 64 bits, got 18446744073709551615");
+            "/cases/0/wall_ns: expected an integer of 64 bits, got 18446744073709551615" + of_case);
   run = example_json();
   run["cases"][0]["status"] = "fine";
   EXPECT_EQ(run_error(run),
             "/cases/0/status: expected ok, out_of_memory, timeout, crashed, unsupported, "
-            "conflict, no_effect or host_failure, got \"fine\"");
+            "conflict, no_effect or host_failure, got \"fine\"" +
+                of_case);
+}
+
+// Where a loss may be infinite, a rate, a size or a time may not; none is negative.
+TEST(RunJson, RefusesFiguresThatNobodyMeasured) {
+  const json whole = example_json();
+  const std::vector<std::string> figures{"/memory/peak_allocated_bytes",
+                                         "/memory/at_peak/parameter",
+                                         "/throughput/samples_per_second",
+                                         "/throughput/step_ns/median",
+                                         "/throughput/step_times_ns/0",
+                                         "/out_of_memory/requested_bytes",
+                                         "/equivalence/tolerance",
+                                         "/batch_size",
+                                         "/wall_ns"};
+  for (const auto& figure : figures) {
+    for (const json& bad :
+         {json("inf"), json("nan"), json(-1), json(-1e308), json("1"), json(true)}) {
+      json run = whole;
+      json& item = run["cases"][0];
+      const auto at = json::json_pointer(figure);
+      if (item["out_of_memory"].is_null()) item["out_of_memory"] = json::object();
+      item[at] = bad;
+      EXPECT_TRUE(run_error(run).starts_with("/cases/0" + figure + ": expected a")) << bad;
+    }
+  }
+  json run = whole;
+  run["published"][0]["value"] = "inf";
+  EXPECT_EQ(run_error(run), "/published/0/value: expected a finite number, got the string \"inf\"");
 }
 
 TEST(RunJson, NamesAMissingField) {
   json run = example_json();
   run["cases"][0].erase("slug");
-  EXPECT_EQ(run_error(run), "/cases/0/slug: missing");
+  EXPECT_EQ(run_error(run),
+            "/cases/0/slug: missing (case " + run["cases"][0]["id"].get<std::string>() + ")");
   run = example_json();
   run.erase("cases");
   EXPECT_EQ(run_error(run), "/cases: missing");
@@ -194,7 +228,8 @@ TEST(RunFile, SaysWhatIsWrongWithIt) {
   write_text(path, " \n");
   EXPECT_EQ(error(path), path + ": the file is empty");
   write_text(path, "{\n  \"a\": 1,\n  oops\n}\n");
-  EXPECT_EQ(error(path), path + ": not JSON: line 3, column 3");
+  EXPECT_TRUE(error(path).starts_with(path + ": not JSON: line 3, column 3, /a: syntax error"))
+      << error(path);
   write_text(path, "{\"schema_version\": 1}");
   EXPECT_EQ(error(folder.path()), path + ": /schema_version: expected a string, got 1");
 }

@@ -96,7 +96,7 @@ class CudaDevice final : public Device {
     std::size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);
     const auto reserved = allocator::getDeviceStats(index_).reserved_bytes[0].current;
-    return static_cast<std::int64_t>(total - free) - reserved;
+    return std::max<std::int64_t>(0, static_cast<std::int64_t>(total - free) - reserved);
   }
 
   nlohmann::json environment() const override {

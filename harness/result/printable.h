@@ -1,0 +1,30 @@
+// Text made safe to show: names come from plugins, suites, files and command lines, and may hold
+// anything.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace peakbench {
+
+// Bytes of the valid UTF-8 character at `at`, 0 if there is none (overlong forms and surrogates are
+// invalid).
+std::size_t character_length(std::string_view text, std::size_t at);
+
+// Of one valid character.
+char32_t code_point(std::string_view character);
+
+// What must not reach a page or a terminal as it is: controls, C1 among them; marks that turn the
+// direction of writing or take no room, so that two names look the same; line and paragraph
+// separators; what XML forbids.
+bool is_unprintable(char32_t c);
+
+// One line of valid UTF-8 for a page, a table or a message: each unprintable character and each
+// byte that is none becomes U+FFFD; newline and tab a space.
+std::string printable(std::string_view text);
+
+// The same for a stream of lines: newlines stay, and what is unprintable can be read: \u001b, or
+// \xff for a byte that is no UTF-8. In JSON that is the same text in another spelling.
+std::string escaped_controls(std::string_view text);
+
+}  // namespace peakbench
