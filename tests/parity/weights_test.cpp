@@ -1,6 +1,7 @@
 // weights=PATH: what is read, and what is said when the file does not fit or is broken.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -102,6 +103,12 @@ TEST_F(Weights, AnotherModelsFileIsSummedUp) {
 
 TEST_F(Weights, NoFile) {
   EXPECT_EQ(refusal(folder_ / "none.safetensors"), "cannot be opened (No such file or directory)");
+}
+
+TEST_F(Weights, APipeIsNotWaitedFor) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_EQ(refusal(path_), "is not a regular file");
+  EXPECT_EQ(refusal("/dev/zero"), "is not a regular file");
 }
 
 TEST_F(Weights, AFileCutShortAnywhereIsRefused) {

@@ -6,28 +6,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <bit>
+#include <cerrno>
 #include <cstring>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "peakbench/errors.h"
+#include "safetensors_header.h"
 
 namespace peakbench {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "safetensors data is little-endian");
 
 // A file mapped read-only; the mapping ends with the object.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // A pipe would be waited for without O_NONBLOCK.
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat status {};
     if (descriptor < 0 || ::fstat(descriptor, &status) != 0) {
       const std::string why = std::strerror(errno);
       if (descriptor >= 0) ::close(descriptor);
       throw OptionError("weights=" + path + ": cannot be opened (" + why + ")");
+    }
+    if (!S_ISREG(status.st_mode)) {
+      ::close(descriptor);
+      throw OptionError("weights=" + path + ": is not a regular file");
     }
     size_ = static_cast<std::size_t>(status.st_size);
     if (size_ > 0) data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
@@ -52,49 +55,12 @@ const std::map<std::string, at::ScalarType> kDtypes = {
     {"F64", at::kDouble}, {"F32", at::kFloat}, {"F16", at::kHalf}, {"BF16", at::kBFloat16},
     {"I64", at::kLong},   {"I32", at::kInt},   {"U8", at::kByte},  {"BOOL", at::kBool}};
 
-struct StoredTensor {
-  at::ScalarType dtype;
-  std::vector<std::int64_t> shape;
-  const char* data;
-};
-
 std::map<std::string, StoredTensor> read_header(const MappedFile& file, const std::string& path) {
-  const auto broken = [&](const std::string& why) {
-    return OptionError("weights=" + path + ": not a whole .safetensors file (" + why + ")");
-  };
-  std::uint64_t header_size = 0;
-  if (file.size() < sizeof header_size) throw broken("shorter than its header length");
-  std::memcpy(&header_size, file.bytes(), sizeof header_size);
-  if (header_size > file.size() - sizeof header_size) throw broken("the header runs past the end");
-  const char* text = file.bytes() + sizeof header_size;
-  const auto header = nlohmann::json::parse(text, text + header_size, nullptr, false);
-  if (!header.is_object()) throw broken("the header is not a JSON object");
-
-  const char* data = text + header_size;
-  const std::uint64_t data_size = file.size() - sizeof header_size - header_size;
-  std::map<std::string, StoredTensor> tensors;
-  for (const auto& [name, entry] : header.items()) {
-    if (name == "__metadata__") continue;
-    try {
-      const auto dtype = kDtypes.find(entry.at("dtype").get<std::string>());
-      if (dtype == kDtypes.end()) throw broken(name + " has dtype " + entry.at("dtype").dump());
-      const auto shape = entry.at("shape").get<std::vector<std::int64_t>>();
-      const auto begin = entry.at("data_offsets").at(0).get<std::uint64_t>();
-      const auto end = entry.at("data_offsets").at(1).get<std::uint64_t>();
-      std::uint64_t bytes = c10::elementSize(dtype->second);
-      for (const std::int64_t extent : shape) {
-        if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes)) {
-          throw broken(name + " has shape " + entry.at("shape").dump());
-        }
-      }
-      if (begin > end || end > data_size || end - begin != bytes)
-        throw broken(name + " lies outside the data");
-      tensors.emplace(name, StoredTensor{dtype->second, shape, data + begin});
-    } catch (const nlohmann::json::exception& error) {
-      throw broken(name + ": " + error.what());
-    }
+  try {
+    return read_safetensors_header({file.bytes(), file.size()});
+  } catch (const SafetensorsError& error) {
+    throw OptionError("weights=" + path + ": " + error.what());
   }
-  return tensors;
 }
 
 std::string list(const std::vector<std::string>& names) {
@@ -147,8 +113,8 @@ void load_safetensors(torch::nn::Module& module, const std::string& path) {
   at::NoGradGuard no_grad;
   for (auto& [tensor, source] : copies) {
     // The mapping is read-only and from_blob takes a plain pointer; copy_ only reads it.
-    tensor.copy_(at::from_blob(const_cast<char*>(source.data), source.shape,
-                               at::TensorOptions(source.dtype)));
+    tensor.copy_(at::from_blob(const_cast<char*>(file.bytes() + source.begin), source.shape,
+                               at::TensorOptions(kDtypes.at(source.dtype))));
   }
 }
 
