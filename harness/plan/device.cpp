@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "plan/selection.h"
 #include "result/bytes.h"
 #include "result/errors.h"
 #include "result/nearest.h"
+#include "result/number.h"
 
 namespace peakbench::plan {
 namespace {
@@ -97,11 +97,9 @@ nlohmann::json switch_from(const std::string& name, const std::string& text) {
 }
 
 nlohmann::json fraction_from(const std::string& name, const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value <= 0 || value >= 1)
-    refuse_setting(name, text, "a number between 0 and 1");
-  return value;
+  const auto value = number_from_text(text);
+  if (!value || *value <= 0 || *value >= 1) refuse_setting(name, text, "a number between 0 and 1");
+  return *value;
 }
 
 }  // namespace

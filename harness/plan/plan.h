@@ -56,8 +56,10 @@ struct Request {
 };
 
 // A suite's TOML. Errors carry file, line and column; unknown keys the nearest valid one.
-// docs/suites.md lists the keys.
+// docs/suites.md lists the keys. A regular file: a pipe is refused.
 Request read_suite(const std::string& path);
+// The same from its text; `path` is for messages, and the title where there is none.
+Request suite_from_text(const std::string& text, const std::string& path);
 const std::vector<std::string>& suite_keys();
 
 // One case, ready to be launched, or decided already (conflict, unsupported) from manifests alone.

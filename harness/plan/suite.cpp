@@ -1,18 +1,18 @@
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "plan/plan.h"
 #include "plan/suite_table.h"
+#include "plan/toml_keys.h"
 #include "result/bytes.h"
 #include "result/errors.h"
+#include "result/read_file.h"
 
 namespace peakbench::plan {
 namespace {
+
+constexpr Range<std::int64_t> kSizes{1, kMostSamples};
 
 const std::vector<std::string> kKeys{"title",
                                      "models",
@@ -105,11 +105,8 @@ class SuiteReader {
     read_number("repetitions", request_.repetitions);
     read_number("timeout_s", request_.timeout_s);
     read_number("threads", request_.threads);
-    if (const auto seed = suite_.integer("seed")) {
-      if (*seed < 0)
-        suite_.fail("seed", fmt::format("expected an integer of 0 or more, got {}", *seed));
+    if (const auto seed = suite_.integer("seed", {.least = 0}))
       request_.seed = static_cast<std::uint64_t>(*seed);
-    }
     if (const auto limit = suite_.text("memory_limit")) {
       const auto bytes = bytes_from_text(*limit);
       if (!bytes)
@@ -166,13 +163,6 @@ class SuiteReader {
     });
   }
 
-  static std::optional<std::int64_t> positive(const SuiteTable& table, const char* key) {
-    const auto value = table.integer(key);
-    if (value && *value < 1)
-      table.fail(key, fmt::format("expected an integer of 1 or more, got {}", *value));
-    return value;
-  }
-
   void read_published(const SuiteTable& table) {
     table.only({"model", "strategy", "dtype", "batch_size", "sequence_length", "metric", "value",
                 "unit", "source", "url", "note"});
@@ -185,13 +175,13 @@ class SuiteReader {
     figure.model = required("model");
     figure.strategy = table.text("strategy").value_or("");
     figure.dtype = table.text("dtype").value_or("");
-    figure.batch_size = positive(table, "batch_size");
-    figure.sequence_length = positive(table, "sequence_length");
+    figure.batch_size = table.integer("batch_size", kSizes);
+    figure.sequence_length = table.integer("sequence_length", kSizes);
     figure.metric = required("metric");
     if (figure.metric != "peak_memory" && figure.metric != "throughput") {
       table.fail("metric", "expected peak_memory or throughput, got \"" + figure.metric + "\"");
     }
-    const auto value = table.number("value");
+    const auto value = table.number("value", kMeasuredRate);
     if (!value) table.fail("value", "missing; a published figure needs it");
     figure.value = *value;
     figure.unit = required("unit");
@@ -220,19 +210,11 @@ class SuiteReader {
   Request request_;
 };
 
-std::string read_text(const std::string& path) {
-  std::error_code ignored;
-  std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path, ignored)) {
-    throw ConfigError(fmt::format("{}: cannot read the suite: {}", path,
-                                  file ? "it is a folder" : std::strerror(errno)));
-  }
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
-}
-
 toml::table parse(const std::string& text, const std::string& path) {
+  if (const auto line = line_of_endless_key(text)) {
+    throw ConfigError(fmt::format("{}:{}: a key of more than {} parts; no key of a suite has them",
+                                  path, *line, kMostKeyParts));
+  }
   try {
     return toml::parse(text, path);
   } catch (const toml::parse_error& error) {
@@ -245,9 +227,13 @@ toml::table parse(const std::string& text, const std::string& path) {
 
 const std::vector<std::string>& suite_keys() { return kKeys; }
 
-Request read_suite(const std::string& path) {
-  const toml::table table = parse(read_text(path), path);
+Request suite_from_text(const std::string& text, const std::string& path) {
+  const toml::table table = parse(text, path);
   return SuiteReader(table, path).read();
+}
+
+Request read_suite(const std::string& path) {
+  return suite_from_text(result::read_regular_file(path, result::kMostSmallText), path);
 }
 
 }  // namespace peakbench::plan

@@ -80,18 +80,22 @@ std::optional<std::string> SuiteTable::text(const std::string& key) const {
   return node->as_string()->get();
 }
 
-std::optional<std::int64_t> SuiteTable::integer(const std::string& key) const {
+std::optional<std::int64_t> SuiteTable::integer(const std::string& key,
+                                                const Range<std::int64_t>& range) const {
   const auto* node = table_.get(key);
   if (!node) return std::nullopt;
-  if (!node->is_integer()) wrong_type(*node, key, "an integer");
+  if (!node->is_integer() || !range.holds(node->as_integer()->get()))
+    wrong_type(*node, key, words_of(range).c_str());
   return node->as_integer()->get();
 }
 
-std::optional<double> SuiteTable::number(const std::string& key) const {
+// TOML has literals for infinity and for what is not a number.
+std::optional<double> SuiteTable::number(const std::string& key, const Range<double>& range) const {
   const auto* node = table_.get(key);
   if (!node) return std::nullopt;
-  if (!node->is_number()) wrong_type(*node, key, "a number");
-  return node->value<double>();
+  const auto value = node->value<double>();
+  if (!node->is_number() || !range.holds(*value)) wrong_type(*node, key, words_of(range).c_str());
+  return value;
 }
 
 const toml::array* SuiteTable::list(const std::string& key, const char* expected) const {

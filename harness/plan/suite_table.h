@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "result/number.h"
+
 namespace peakbench::plan {
 
 // A value as text with its place: FILE:LINE:COLUMN.
@@ -31,8 +33,9 @@ class SuiteTable {
 
   // nullopt, or an empty list, where the key is missing. A wrong type is a ConfigError.
   std::optional<std::string> text(const std::string& key) const;
-  std::optional<std::int64_t> integer(const std::string& key) const;
-  std::optional<double> number(const std::string& key) const;
+  std::optional<std::int64_t> integer(const std::string& key,
+                                      const Range<std::int64_t>& range = {}) const;
+  std::optional<double> number(const std::string& key, const Range<double>& range) const;
   std::vector<Placed> texts(const std::string& key) const;
   std::vector<std::pair<std::int64_t, std::string>> integers(const std::string& key) const;
 

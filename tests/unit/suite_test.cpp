@@ -1,4 +1,6 @@
 // Suites: what TOML says, and where it is wrong.
+#include <sys/stat.h>
+
 #include <fstream>
 
 #include "plan/plan.h"
@@ -183,7 +185,7 @@ TEST_F(Suite, WhatIsMissingIsNamed) {
   EXPECT_EQ(
       error_of(std::string(kLeast) +
                "[[published]]\nmodel = \"vit-l-16\"\nmetric = \"peak_memory\"\nbatch_size = 0\n"),
-      "FILE:6:14: batch_size: expected an integer of 1 or more, got 0");
+      "FILE:6:14: batch_size: expected an integer from 1 to 1000000000, got 0");
   EXPECT_EQ(
       error_of(std::string(kLeast) + "[[published]]\nmodel = \"vit-l-16\"\nmetric = \"memory\"\n"),
       "FILE:5:10: metric: expected peak_memory or throughput, got \"memory\"");
@@ -225,9 +227,54 @@ TEST_F(Suite, NamesAreReportedWhereTheyStand) {
 
 TEST_F(Suite, AFileThatCannotBeReadSaysWhy) {
   EXPECT_EQ(message_of<ConfigError>([&] { read_suite(folder_ / "no.toml"); }),
-            folder_ / "no.toml" + ": cannot read the suite: No such file or directory");
+            folder_ / "no.toml" + ": cannot be read: No such file or directory");
   EXPECT_EQ(message_of<ConfigError>([&] { read_suite(folder_.path()); }),
-            folder_.path() + ": cannot read the suite: it is a folder");
+            folder_.path() + ": is a folder, not a file");
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(message_of<ConfigError>([&] { read_suite(folder_ / "pipe"); }),
+            folder_ / "pipe" +
+                ": is a pipe or a device; expected a regular file: write the content to one");
+}
+
+TEST_F(Suite, NumbersAreFiniteAndInTheirRange) {
+  const std::string figure =
+      "[[published]]\nmodel = \"vit-l-16\"\nmetric = \"peak_memory\"\nunit = \"GiB\"\nsource = "
+      "\"s\"\nvalue = ";
+  for (const std::string literal : {"inf", "-inf", "nan", "-1", "1e300"}) {
+    const auto error = error_of(kLeast + figure + literal + "\n");
+    EXPECT_TRUE(error.starts_with("FILE:8:9: value: expected a finite number from 0 to ")) << error;
+  }
+  EXPECT_EQ(error_of(std::string(kLeast) + "steps = inf\n"),
+            "FILE:3:9: steps: expected an integer, got inf");
+  EXPECT_EQ(error_of(std::string(kLeast) + "repetitions = 9223372036854775807\n"),
+            "FILE:3:15: repetitions: expected an integer of 1000 or less, got 9223372036854775807");
+  EXPECT_EQ(error_of(std::string(kLeast) + "[gate]\nallocated = nan\n").substr(0, 35),
+            "FILE:4:13: gate.allocated: expected");
+  EXPECT_EQ(
+      error_of(std::string(kLeast) + "[device_options]\ngarbage_collection_threshold = nan\n"),
+      "FILE:4:32: device option garbage_collection_threshold=nan: expected a number between 0 "
+      "and 1");
+}
+
+TEST_F(Suite, KeysHaveAFewParts) {
+  const auto parts = [](int count) {
+    std::string key = "a";
+    for (int i = 1; i < count; ++i) key += ".a";
+    return key;
+  };
+  const std::string many = parts(200'000), least = kLeast;
+  const std::string said = "a key of more than 32 parts; no key of a suite has them";
+  for (const auto& text :
+       {many + " = 1", "[" + many + "]", "[[" + many + "]]", "x = {" + many + " = 1}",
+        "x = [{" + many + " = 1}]", "x = {y = \"\"\"a\"\"\"\", " + many + " = 1}",
+        "x = {y = 'a\\', " + many + " = 1}", "\"a b\"." + many + " = 1"}) {
+    EXPECT_EQ(error_of(least + text + "\n"), "FILE:3: " + said) << text.substr(0, 30);
+  }
+  EXPECT_EQ(error_of(least + parts(33) + " = 1\n"), "FILE:3: " + said);
+  EXPECT_EQ(error_of(least + parts(32) + " = 1\n").substr(0, 25), "FILE:3:1: unknown key \"a\"");
+  // Where dots are not a key's.
+  EXPECT_EQ(read(least + "title = \"" + many + "\" # " + many + "\n").title, many);
+  EXPECT_EQ(read(least + "title = \"\"\"\n" + many + "\"\"\"\n").title, many);
 }
 
 // The suites of the repository hold together with the manifests of its plugins, neither built.
