@@ -91,8 +91,8 @@ int count_option(const std::string& spec, const std::string& value) {
 int driver_option(const std::string& spec, const std::string& value) {
   int major = 0, minor = 0;
   char rest = 0;
-  if (std::sscanf(value.c_str(), "%d.%d%c", &major, &minor, &rest) != 2 || major < 1 || minor < 0 ||
-      minor > 9) {
+  if (std::sscanf(value.c_str(), "%d.%d%c", &major, &minor, &rest) != 2 || major < 1 ||
+      major > 99 || minor < 0 || minor > 9) {
     throw ConfigError(fmt::format(
         "{}: driver={}: expected the CUDA version that the driver is for, like 12.8", spec, value));
   }

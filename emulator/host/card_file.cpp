@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <climits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "result/errors.h"
-#include "result/file.h"
+#include "result/fields.h"
 #include "result/nearest.h"
+#include "result/parse_json.h"
+#include "result/read_file.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -17,8 +20,7 @@ using nlohmann::json;
 
 class CardReader {
  public:
-  CardReader(const std::filesystem::path& path, const json& values)
-      : path_(path), values_(values) {}
+  CardReader(const std::string& path, const json& values) : path_(path), values_(values) {}
 
   template <typename Value>
   void read(const char* key, Value& out) {
@@ -32,7 +34,13 @@ class CardReader {
     if constexpr (std::is_same_v<Value, bool>) {
       if (!value.is_boolean()) fail(key, "expected true or false");
     } else if constexpr (std::is_arithmetic_v<Value>) {
-      if (!value.is_number_unsigned()) fail(key, "expected a whole number, not negative");
+      // A count that somebody divides by, or a size: never 0.
+      constexpr std::uint64_t kMost = sizeof(Value) < 8 ? INT_MAX : std::uint64_t{1} << 44;
+      if (!value.is_number_unsigned() || value.get<std::uint64_t>() < 1 ||
+          value.get<std::uint64_t>() > kMost) {
+        fail(key, fmt::format("expected a whole number from 1 to {}, got {}", kMost,
+                              result::describe(value)));
+      }
     } else if (!value.is_string()) {
       fail(key, "expected a text");
     }
@@ -44,28 +52,36 @@ class CardReader {
     for (const auto& [key, value] : values_.items()) {
       if (!known_.contains(key)) {
         throw ConfigError(
-            fmt::format("{}: unknown value \"{}\"{}", path_.string(), key, suggestion(key, known)));
+            fmt::format("{}: unknown value \"{}\"{}", path_, key, suggestion(key, known)));
       }
     }
   }
 
   [[noreturn]] void fail(const std::string& key, const std::string& what) const {
-    throw ConfigError(fmt::format("{}: {}: {}", path_.string(), key, what));
+    throw ConfigError(fmt::format("{}: {}: {}", path_, key, what));
   }
 
  private:
-  std::filesystem::path path_;
+  const std::string& path_;
   const json& values_;
   std::set<std::string> known_;
 };
 
+// One or two of them.
+std::optional<int> digits(const std::string& text) {
+  const bool all = text.find_first_not_of("0123456789") == std::string::npos;
+  return all && !text.empty() && text.size() <= 2 ? std::optional(std::stoi(text)) : std::nullopt;
+}
+
 void read_capability(CardReader& reader, CardFacts& facts) {
   std::string capability;
   reader.read("compute_capability", capability);
-  char rest = 0;
-  if (std::sscanf(capability.c_str(), "%d.%d%c", &facts.major, &facts.minor, &rest) != 2) {
-    reader.fail("compute_capability", "expected MAJOR.MINOR, like \"9.0\"");
-  }
+  const auto dot = capability.find('.');
+  const auto major = digits(capability.substr(0, dot));
+  const auto minor = digits(dot == std::string::npos ? "" : capability.substr(dot + 1));
+  if (!major || !minor) reader.fail("compute_capability", "expected MAJOR.MINOR, like \"9.0\"");
+  facts.major = *major;
+  facts.minor = *minor;
 }
 
 void read_values(CardReader& reader, CardFacts& facts) {
@@ -87,23 +103,35 @@ void read_values(CardReader& reader, CardFacts& facts) {
   reader.read("memory_bus_bits", facts.memory_bus_bits);
   reader.read("ecc", facts.ecc);
   reader.read("peer_access", facts.peer_access);
-  if (facts.multiprocessor_count < 1) reader.fail("multiprocessor_count", "expected 1 or more");
   reader.refuse_unknown();
+}
+
+json parsed(const std::string& text, const std::string& path) {
+  try {
+    return result::parse_json(text);
+  } catch (const RunFileError& error) {
+    throw ConfigError(fmt::format("{}: {}", path, error.what()));
+  }
 }
 
 }  // namespace
 
 Card read_card_file(const std::filesystem::path& path) {
-  const json document = result::read_json_file(path.string());
+  return card_from_text(result::read_regular_file(path.string(), result::kMostSmallText),
+                        path.string());
+}
+
+Card card_from_text(const std::string& text, const std::string& path) {
+  const json document = parsed(text, path);
   if (!document.is_object())
-    throw ConfigError(fmt::format("{}: expected a card: an object", path.string()));
+    throw ConfigError(fmt::format("{}: expected a card, a JSON object", path));
   for (const char* key : {"id", "title"}) {
     if (!document.contains(key) || !document.at(key).is_string()) {
-      throw ConfigError(fmt::format("{}: {}: missing, or not a text", path.string(), key));
+      throw ConfigError(fmt::format("{}: {}: missing, or not a text", path, key));
     }
   }
   if (!document.contains("values") || !document.at("values").is_object()) {
-    throw ConfigError(fmt::format("{}: values: missing, or not an object", path.string()));
+    throw ConfigError(fmt::format("{}: values: missing, or not an object", path));
   }
   Card card;
   card.facts.id = document.at("id");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "host/card.h"
 
@@ -10,5 +11,7 @@ namespace peakbench::emulator {
 // Throws ConfigError with the file and the key. `binary_arch` and `count` are left alone: they are
 // not the card's.
 Card read_card_file(const std::filesystem::path& path);
+// The same from its text; `path` is for messages.
+Card card_from_text(const std::string& text, const std::string& path);
 
 }  // namespace peakbench::emulator

@@ -30,7 +30,8 @@ std::vector<fs::path> libraries_in(const fs::path& folder) {
        !error && entry != fs::directory_iterator(); entry.increment(error)) {
     if (is_library(entry->path())) libraries.push_back(entry->path());
   }
-  if (error) throw ConfigError(error.message());
+  if (error)
+    throw ConfigError(fmt::format("no emulated card in {}: {}", folder.string(), error.message()));
   // The shared state first; the rest by name, so that every process has them in the same order.
   std::ranges::sort(libraries, [](const fs::path& a, const fs::path& b) {
     return std::pair(a.filename() != kCore, a) < std::pair(b.filename() != kCore, b);
@@ -46,26 +47,40 @@ std::vector<fs::path> candidates() {
           PEAKBENCH_BUILT_EMULATOR_DIR};
 }
 
+struct Facts {
+  std::string version;
+  std::vector<int> architectures;  // 90 for sm_90
+  std::vector<std::string> libraries;
+};
+
+Facts read_facts(const fs::path& folder) {
+  try {
+    const auto json = result::read_json_file((folder / kFacts).string());
+    const result::Fields fields(json);
+    Facts facts{fields.get<std::string>("version"), {}, {}};
+    for (const auto number : fields.get<std::vector<std::int64_t>>("architectures"))
+      facts.architectures.push_back(static_cast<int>(std::clamp<std::int64_t>(number, 0, 9999)));
+    facts.libraries = fields.get_or<std::vector<std::string>>("libraries", {kCore});
+    return facts;
+  } catch (const RunFileError& error) {
+    throw ConfigError(
+        fmt::format("no emulated card in {}: {}: {}", folder.string(), kFacts, error.what()));
+  }
+}
+
 }  // namespace
 
 Installation installation_in(const fs::path& folder) {
-  try {
-    const auto json = result::read_json_file((folder / kFacts).string());
-    const result::Fields facts(json);
-    for (const auto& name : facts.get_or<std::vector<std::string>>("libraries", {kCore})) {
-      if (result::is_there((folder / name).string())) continue;
-      throw ConfigError(fmt::format("{} is missing; build the target peakbench_stand_ins", name));
-    }
-    std::vector<int> architectures;
-    for (const auto one : facts.get<std::vector<std::int64_t>>("architectures"))
-      architectures.push_back(static_cast<int>(one));
-    std::error_code error;
-    const auto absolute = fs::absolute(folder, error);
-    return {error ? folder : absolute, facts.get<std::string>("version"), architectures,
-            libraries_in(folder)};
-  } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("no emulated card in {}: {}", folder.string(), error.what()));
+  const Facts facts = read_facts(folder);
+  for (const auto& name : facts.libraries) {
+    if (result::is_there((folder / name).string())) continue;
+    throw ConfigError(
+        fmt::format("no emulated card in {}: {} is missing; build the target peakbench_stand_ins",
+                    folder.string(), name));
   }
+  std::error_code error;
+  const auto absolute = fs::absolute(folder, error);
+  return {error ? folder : absolute, facts.version, facts.architectures, libraries_in(folder)};
 }
 
 Installation find_installation() {

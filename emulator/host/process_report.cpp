@@ -1,19 +1,46 @@
 #include "host/process_report.h"
 
 #include <algorithm>
-#include <fstream>
+#include <cstring>
+
+#include "result/errors.h"
+#include "result/read_file.h"
 
 namespace peakbench::emulator {
 namespace {
 
 namespace fs = std::filesystem;
 
+template <std::size_t size>
+void end(char (&text)[size]) {
+  text[size - 1] = '\0';
+}
+
+// The program itself can have written into its ledger: every text ends within its room.
+void end_texts(Ledger& ledger) {
+  end(ledger.command);
+  end(ledger.card);
+  for (LedgerReadBack& row : ledger.read_backs) {
+    end(row.function);
+    end(row.library);
+    end(row.operation);
+  }
+  for (LedgerNames* names : {&ledger.refused, &ledger.unmodelled})
+    for (LedgerName& row : names->rows) end(row.name);
+}
+
 std::unique_ptr<Ledger> read_ledger(const fs::path& path) {
+  std::string bytes;
+  try {
+    bytes = result::read_regular_file(path.string(), sizeof(Ledger));
+  } catch (const ConfigError&) {
+    return nullptr;
+  }
   auto ledger = std::make_unique<Ledger>();
-  std::ifstream file(path, std::ios::binary);
-  file.read(reinterpret_cast<char*>(ledger.get()), sizeof(Ledger));
-  if (file.gcount() != sizeof(Ledger)) return nullptr;
+  if (bytes.size() != sizeof(Ledger)) return nullptr;
+  std::memcpy(ledger.get(), bytes.data(), sizeof(Ledger));
   if (ledger->magic != kLedgerMagic || ledger->bytes != sizeof(Ledger)) return nullptr;
+  end_texts(*ledger);
   return ledger;
 }
 

@@ -19,6 +19,7 @@
 #include "host/program_file.h"
 #include "result/errors.h"
 #include "result/file.h"
+#include "result/printable.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -102,7 +103,9 @@ void set_environment(const Environment& environment) {
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
-  std::fprintf(stderr, "error: %s: %s\n", arguments[0], std::strerror(errno));
+  const int error = errno;
+  std::fprintf(stderr, "error: %s: %s\n", printable(command[0]).c_str(), std::strerror(error));
+  errno = error;
   _exit(errno == ENOENT ? 127 : 126);
 }
 
@@ -174,12 +177,13 @@ int run_emulated(const EmulateRequest& request) {
   const auto owned = read_ledgers(folder.path());
   std::vector<const Ledger*> ledgers;
   for (const auto& ledger : owned) ledgers.push_back(ledger.get());
-  std::fputs(emulation_table(card, ledgers, installation.libtorch_version, status).c_str(), stderr);
+  const auto table = emulation_table(card, ledgers, installation.libtorch_version, status);
+  std::fputs(escaped_controls(table).c_str(), stderr);
   // Said, and no reason to hide how the program ended; of one that ended well, it is the end.
   if (!request.json_path.empty()) try {
       write_json(request, card, ledgers, status);
     } catch (const ConfigError& error) {
-      std::fprintf(stderr, "peakbench: %s\n", error.what());
+      std::fprintf(stderr, "peakbench: %s\n", escaped_controls(error.what()).c_str());
       return exit_code(status) == 0 ? kCannotWrite : exit_code(status);
     }
   return exit_code(status);

@@ -2,7 +2,9 @@
 #include "host/card.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <cstdio>
 #include <fstream>
 
 #include "host/environment.h"
@@ -129,6 +131,32 @@ TEST_F(CardFile, SaysWhatIsWrongAndWhere) {
   write("\"ecc\": {\"value\": true,", "\"extra\": {}, \"ecc\": {\"value\": true,");
   expect_error(path_, "unknown value \"extra\"");
   expect_error("/nowhere/card.json", "cannot be read");
+}
+
+TEST_F(CardFile, NumbersAreWholeAndInTheirRange) {
+  for (const char* bad : {"1e999", "nan", "\"inf\"", "1.5", "0", "-0", "4294967297", "true",
+                          "18446744073709551616"}) {
+    write("{\"value\": 132,", std::string("{\"value\": ") + bad + ",");
+    expect_error(path_, std::string(bad) == "1e999" ? "/values/multiprocessor_count/value: expected"
+                        : std::string(bad) == "nan"
+                            ? "not JSON"
+                            : "multiprocessor_count: expected a whole number from 1");
+  }
+  for (const char* bad : {"9", "9.", ".0", "99999999999.0", "9.0.0", "-9.0", "9,0"}) {
+    write("\"9.0\"", std::string("\"") + bad + "\"");
+    expect_error(path_, "compute_capability: expected MAJOR.MINOR");
+  }
+  expect_error("h100-80gb,driver=99999999999.1", "expected the CUDA version");
+  expect_error("h100-80gb,driver=3000000.1", "expected the CUDA version");
+}
+
+TEST_F(CardFile, IsARegularFileOfAFewLevels) {
+  std::remove(path_.c_str());
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  expect_error(path_, "expected a regular file");
+  std::remove(path_.c_str());
+  std::ofstream(path_) << "{\"id\": " << std::string(200'000, '[');
+  expect_error(path_, "more than 100 levels");
 }
 
 TEST(Environment, PreloadsTheSharedStateFirst) {
