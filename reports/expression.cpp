@@ -19,7 +19,9 @@ class Parser {
 
  private:
   [[noreturn]] void fail(const std::string& expected) const {
-    throw std::invalid_argument("`" + text_ + "`: expected " + expected + " at character " +
+    constexpr std::size_t kShown = 100;
+    const std::string shown = text_.size() > kShown ? text_.substr(0, kShown) + "..." : text_;
+    throw std::invalid_argument("`" + shown + "`: expected " + expected + " at character " +
                                 std::to_string(at_ + 1));
   }
 
@@ -52,15 +54,22 @@ class Parser {
   double factor() {
     const char c = next();
     if (c == '-') {
+      deeper();
       ++at_;
-      return -factor();
+      const double value = -factor();
+      --depth_;
+      return value;
     }
     if (c == '(') return parenthesised();
     return number();
   }
 
+  void deeper() {
+    if (++depth_ > 50) fail("fewer parentheses and signs");
+  }
+
   double parenthesised() {
-    if (++depth_ > 50) fail("fewer parentheses");
+    deeper();
     ++at_;
     const double value = sum();
     if (next() != ')') fail("`)`");

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <mustache.hpp>
-#include <sstream>
 #include <stdexcept>
 
 #include "reports/expression.h"
@@ -14,7 +12,7 @@
 #include "reports/template_check.h"
 #include "reports/text.h"
 #include "result/errors.h"
-#include "result/file.h"
+#include "result/read_file.h"
 
 namespace peakbench::reports {
 namespace {
@@ -41,12 +39,11 @@ mustache::data as_data(const json& value) {
 }
 
 std::optional<TemplateFile> read(const std::filesystem::path& path) {
-  if (!result::why_no_file(path.string()).empty()) return std::nullopt;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return TemplateFile{path.string(), text.str()};
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (!std::filesystem::exists(status) || std::filesystem::is_directory(status)) return {};
+  return TemplateFile{path.string(),
+                      result::read_regular_file(path.string(), result::kMostSmallText)};
 }
 
 // The engine drops lines by rules of its own; the checker has already taken out the lines of lone

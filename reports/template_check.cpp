@@ -11,6 +11,10 @@ namespace {
 
 constexpr const char* kFieldsPage = "docs/reports.md lists the fields";
 
+// The engine that renders needs stack for each section in a section. Ours have five.
+constexpr std::size_t kMostSections = 50, kMostFilesOpen = 50, kMostIncludes = 10'000;
+constexpr std::size_t kMostText = std::size_t{16} << 20, kMostErrors = 50, kLongestName = 100;
+
 struct Tag {
   char kind = ' ';  // ' ' text, '{' unescaped, # ^ / > ! =
   std::string name;
@@ -44,10 +48,12 @@ class Checker {
   // Checks a file in the scopes at hand and appends its text, partials in place.
   void check_file(const std::string& name) {
     const TemplateFile file = load_(name);
-    files_.push_back(file.path);
+    files_.push_back({file.path});
     const std::size_t open_before = sections_.size();
     std::size_t at = 0;
-    while (const auto tag = next_tag(file.text, at)) {
+    while (!stopped_) {
+      const auto tag = next_tag(file.text, at);
+      if (!tag) break;
       check_tag(*tag, file.text, at);
     }
     result_.text += file.text.substr(std::min(at, file.text.size()));
@@ -69,16 +75,37 @@ class Checker {
     std::optional<std::string> calc;  // the expression so far, every field a 1
   };
 
+  // A file that is being read, and how far its lines are counted.
+  struct OpenFile {
+    std::string path;
+    std::size_t counted = 0, line = 1;
+  };
+
+  // After the last one nothing more is looked at.
   void error(std::size_t line, const std::string& what) {
-    result_.errors.push_back(files_.back() + ":" + std::to_string(line) + ": " + what);
+    if (stopped_) return;
+    result_.errors.push_back(files_.back().path + ":" + std::to_string(line) + ": " + what);
+    stopped_ = result_.errors.size() == kMostErrors;
+  }
+
+  void stop(std::size_t line, const std::string& what) {
+    error(line, what);
+    stopped_ = true;
+  }
+
+  std::size_t line_at(const std::string& text, std::size_t at) {
+    OpenFile& file = files_.back();
+    const auto place = [&](std::size_t i) { return text.begin() + static_cast<std::ptrdiff_t>(i); };
+    file.line += static_cast<std::size_t>(std::count(place(file.counted), place(at), '\n'));
+    file.counted = at;
+    return file.line;
   }
 
   std::optional<Tag> next_tag(const std::string& text, std::size_t from) {
     Tag tag;
     tag.begin = text.find("{{", from);
     if (tag.begin == std::string::npos) return std::nullopt;
-    tag.line = 1 + static_cast<std::size_t>(std::count(
-                       text.begin(), text.begin() + static_cast<std::ptrdiff_t>(tag.begin), '\n'));
+    tag.line = line_at(text, tag.begin);
     const bool triple = text.compare(tag.begin, 3, "{{{") == 0;
     const std::string closing = triple ? "}}}" : "}}";
     const std::size_t close = text.find(closing, tag.begin);
@@ -108,6 +135,7 @@ class Checker {
     if (in_calc())
       *sections_.back().calc += before + (tag.kind == ' ' || tag.kind == '{' ? "1" : "");
     result_.text += before;
+    if (result_.text.size() > kMostText) return stop(tag.line, "the template is too large");
     at = alone ? std::min(tag.end + 1, text.size()) : tag.end;
     switch (tag.kind) {
       case '!':
@@ -130,8 +158,9 @@ class Checker {
   }
 
   static bool is_alone(const Tag& tag, const std::string& text) {
-    const std::size_t line = text.rfind('\n', tag.begin) + 1;
-    const bool starts = tag.begin == 0 || text.find_first_not_of(" \t", line) == tag.begin;
+    std::size_t before = tag.begin;
+    while (before > 0 && (text[before - 1] == ' ' || text[before - 1] == '\t')) --before;
+    const bool starts = before == 0 || text[before - 1] == '\n';
     return starts && (tag.end == text.size() || text[tag.end] == '\n');
   }
 
@@ -142,8 +171,12 @@ class Checker {
     const std::string name = folder_ + "/" + tag.name + (has_extension ? "" : ".mustache");
     try {
       const std::string path = load_(name).path;
-      if (std::find(files_.begin(), files_.end(), path) != files_.end()) {
+      const auto same = [&](const OpenFile& file) { return file.path == path; };
+      if (std::any_of(files_.begin(), files_.end(), same)) {
         return error(tag.line, "{{> " + tag.name + "}} includes itself");
+      }
+      if (files_.size() == kMostFilesOpen || ++includes_ > kMostIncludes) {
+        return stop(tag.line, "{{> " + tag.name + "}}: too many templates in templates");
       }
       check_file(name);
     } catch (const std::out_of_range&) {
@@ -152,6 +185,9 @@ class Checker {
   }
 
   void open(const Tag& tag) {
+    if (sections_.size() == kMostSections) {
+      return stop(tag.line, "more than " + std::to_string(kMostSections) + " sections in sections");
+    }
     if (tag.name == "calc") {
       sections_.push_back({tag.name, tag.line, false,
                            tag.kind == '#' ? std::optional<std::string>("") : std::nullopt});
@@ -159,6 +195,10 @@ class Checker {
     }
     const Field* field = resolve(tag);
     const bool scoped = tag.kind == '#' && field && field->kind != FieldKind::kFlag;
+    const bool inside = std::find(scopes_.begin(), scopes_.end(), field) != scopes_.end();
+    if (scoped && inside && field->kind == FieldKind::kList) {
+      error(tag.line, "{{#" + tag.name + "}} stands inside itself: a list in the same list");
+    }
     if (scoped) scopes_.push_back(field);
     sections_.push_back({tag.name, tag.line, scoped, std::nullopt});
   }
@@ -229,6 +269,7 @@ class Checker {
   }
 
   void unknown(const Tag& tag, const std::string& name) {
+    if (name.size() > kLongestName) return error(tag.line, "no field has a name so long");
     std::string nearest, here;
     std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
@@ -247,9 +288,11 @@ class Checker {
 
   const LoadTemplate& load_;
   std::string folder_;
-  std::vector<std::string> files_;
+  std::vector<OpenFile> files_;
   std::vector<const Field*> scopes_;
   std::vector<Section> sections_;
+  std::size_t includes_ = 0;
+  bool stopped_ = false;
   CheckedTemplate result_;
 };
 

@@ -7,6 +7,9 @@
 namespace peakbench::trace {
 namespace {
 
+// A tree is walked level by level, by us and by a browser. Models have ten levels; what lies below
+// the last one kept goes by the rest of its path.
+constexpr int kMostLevels = 64;
 constexpr const char* kNoModule = "(no module)";
 constexpr const char* kRootModule = "(root)";
 constexpr const char* kNoOperator = "(no operator)";
@@ -92,8 +95,9 @@ class Tree {
     if (path.empty()) return child(0, AliveNode::Kind::kModule, kNoModule);
     if (path == kRootModule) return child(0, AliveNode::Kind::kModule, kRootModule);
     std::size_t node = 0, begin = 0;
-    while (begin <= path.size()) {
-      const auto end = std::min(path.find('.', begin), path.size());
+    for (int level = 1; begin <= path.size(); ++level) {
+      const auto dot = level < kMostLevels ? path.find('.', begin) : std::string::npos;
+      const auto end = std::min(dot, path.size());
       node = child(node, AliveNode::Kind::kModule, path.substr(begin, end - begin));
       begin = end + 1;
     }

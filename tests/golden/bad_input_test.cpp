@@ -120,6 +120,21 @@ TEST(BadInput, ATraceCutShortIsNotShownAndSaysSo) {
   }
 }
 
+TEST(BadInput, AModuleOfAHundredThousandLevelsHasAReport) {
+  const TemporaryFolder folder;
+  result::Run run = tutorial_run();
+  run.cases.resize(1);
+  trace::Trace trace = fake_trace({});
+  for (std::string& module : trace.modules) {
+    for (int i = 0; i < 100'000; ++i) module += ".m";
+  }
+  trace::write_trace(trace, folder / "trace.sqlite");
+  run.cases[0].memory = trace::summarise(trace);
+  run.cases[0].ranks = {{0, {}, "trace.sqlite"}};
+  const auto files = reports::render({run}, {folder.string()}, options_for(folder));
+  EXPECT_EQ(count(files.at("index.html"), "No timeline"), 0U);
+}
+
 TEST(BadInput, AFileCannotBeReplaced) {
   const TemporaryFolder folder;
   fs::create_directories(folder / "report/index.html/a folder in the way");

@@ -85,6 +85,56 @@ INSTANTIATE_TEST_SUITE_P(
               "page.mustache:1: {{#calc}}: `2 *`: expected a number"}),
     [](const auto& info) { return std::string(info.param.name); });
 
+std::string times(int count, const std::string& text) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += text;
+  return all;
+}
+
+TEST(Template, WhatWouldTakeTheWholeStackIsRefused) {
+  constexpr int kMany = 100'000;
+  EXPECT_EQ(error_of(times(kMany, "{{#title}}") + times(kMany, "{{/title}}")),
+            "page.mustache:1: more than 50 sections in sections");
+  for (const char* sign : {"-", "("}) {
+    const auto error = error_of("{{#calc}}" + times(kMany, sign) + "1{{/calc}}");
+    EXPECT_NE(error.find("fewer parentheses"), std::string::npos) << error.substr(0, 500);
+    EXPECT_LT(error.size(), 300U);
+  }
+  EXPECT_EQ(rendered("{{#calc}}1 - -2 * -(3){{/calc}}"), "-5");
+  EXPECT_EQ(error_of("{{" + std::string(kMany, 'a') + "}}"),
+            "page.mustache:1: no field has a name so long");
+  EXPECT_EQ(error_of("{{#groups}}{{#groups}}{{/groups}}{{/groups}}"),
+            "page.mustache:1: {{#groups}} stands inside itself: a list in the same list");
+  EXPECT_EQ(rendered(times(50, "{{#title}}") + times(50, "{{/title}}"), {{"title", "x"}}), "");
+}
+
+TEST(Template, ErrorsHaveAnEnd) {
+  const auto errors = error_of(times(100'000, "{{titel}}\n"));
+  EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 49);
+}
+
+TEST(Template, TemplatesInTemplatesHaveAnEnd) {
+  const TemporaryFolder folder;
+  const auto error = [&](int chain) {
+    for (int i = 0; i <= chain; ++i) {
+      const auto next = "{{> x" + std::to_string(i + 1) + "}}";
+      write_text(folder / ("html/x" + std::to_string(i) + ".mustache"),
+                 i < chain ? next + next : "");
+    }
+    try {
+      Templates("", folder.string())
+          .render("html/x0.mustache", complete(nlohmann::json::object(), published_fields()),
+                  published_fields(), Escape::kHtml);
+    } catch (const ConfigError& wrong) {
+      return std::string(wrong.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_NE(error(60).find("x49.mustache:1: {{> x50}}: too many templates"), std::string::npos);
+  EXPECT_NE(error(40).find("too many templates"), std::string::npos) << "twice in each";
+  EXPECT_EQ(error(10), "no error");
+}
+
 TEST(Template, EveryErrorIsReportedAtOnce) {
   const std::string errors = error_of("{{titel}}\n{{mixed}}");
   EXPECT_NE(errors.find("page.mustache:1"), std::string::npos);

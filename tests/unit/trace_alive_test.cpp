@@ -67,6 +67,24 @@ TEST(Alive, ATreeOfModulesOperatorsAndAllocations) {
   EXPECT_EQ(node(node(alive.root, "(no module)"), "(no operator)").bytes, 512);
 }
 
+// Each level of the tree needs stack where it is walked, here and in a browser.
+TEST(Alive, AModuleOfAHundredThousandLevelsHasATreeOfSome) {
+  std::string path = "m";
+  for (int i = 1; i < 100'000; ++i) path += ".m";
+  FakeTrace fake("cuda:0");
+  fake.forward(0).at(path, "aten::addmm").alloc(100, 512);
+  fake.at(path, "aten::gelu").alloc(100, 512);
+  const auto alive = alive_at(fake.trace(), lifetimes(fake.trace()), 1);
+  int levels = 0;
+  const AliveNode* node = &alive.root;
+  for (; !node->children.empty() && node->children[0].kind == AliveNode::Kind::kModule; ++levels)
+    node = &node->children[0];
+  EXPECT_EQ(levels, 64);
+  EXPECT_EQ(node->label, path.substr(2 * 63)) << "the rest in one";
+  EXPECT_EQ(node->bytes, 1024);
+  EXPECT_EQ(node->children.size(), 2U);
+}
+
 TEST(Alive, TheLargestAllocationsFirstWithWhatIsKnownOfThem) {
   const auto fake = layers();
   const auto found = lifetimes(fake.trace());
