@@ -21,6 +21,7 @@
 #include "result/file.h"
 #include "result/gate_policy.h"
 #include "result/own_file.h"
+#include "result/printable.h"
 
 namespace peakbench::cli {
 namespace {
@@ -113,7 +114,7 @@ class AbCommand {
     folders.insert(folders.end(), own.begin(), own.end());
     build.plugins = manifest::discover(folders);
     for (const auto& problem : build.plugins.problems)
-      world_.err << "peakbench: a plugin is left out: " << problem << "\n";
+      world_.err << "peakbench: a plugin is left out: " << printable(problem) << "\n";
     build.plan = plan::make_plan(ab_request(arguments_, is_base), build.plugins, device_hook(""));
     for (const auto& planned : build.plan.cases)
       if (planned.decided)

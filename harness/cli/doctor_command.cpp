@@ -16,6 +16,7 @@
 #include "reports/report.h"
 #include "result/errors.h"
 #include "result/file.h"
+#include "result/printable.h"
 
 namespace peakbench::cli {
 namespace {
@@ -214,8 +215,9 @@ int examine(World& world, bool json, const std::vector<std::string>& folders) {
   } else {
     for (const auto& finding : findings) {
       world.out << fmt::format("{:<8} {:<10} {}\n", finding.good ? "ok" : "PROBLEM",
-                               finding.subject, finding.found);
-      if (!finding.good) world.out << fmt::format("{:<8} {:<10} {}\n", "", "", finding.fix);
+                               finding.subject, printable(finding.found));
+      if (!finding.good)
+        world.out << fmt::format("{:<8} {:<10} {}\n", "", "", printable(finding.fix));
     }
   }
   return good ? kDone : kUnusableInput;

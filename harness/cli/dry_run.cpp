@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/rows.h"
+#include "result/printable.h"
 
 namespace peakbench::cli {
 namespace {
@@ -43,15 +44,15 @@ std::string plan_as_text(const plan::Plan& plan) {
   for (std::size_t i = 0; i < count; ++i) {
     const auto& planned = plan.cases[i];
     text += fmt::format(
-        "{} {}{}\n", counter(i, count), planned.spec.id,
+        "{} {}{}\n", counter(i, count), printable(planned.spec.id),
         planned.added_for.empty() ? "" : "  (added for shares; --no-shares leaves it out)");
     if (planned.decided)
-      text += fmt::format("    {}: {}\n", to_string(*planned.decided), planned.reason);
+      text += fmt::format("    {}: {}\n", to_string(*planned.decided), printable(planned.reason));
   }
   const auto decided = std::count_if(plan.cases.begin(), plan.cases.end(),
                                      [](const auto& one) { return one.decided.has_value(); });
   text += fmt::format("{} case{}, {} of them will not run. Differences are shown against {}.\n",
-                      count, count == 1 ? "" : "s", decided, plan.reference);
+                      count, count == 1 ? "" : "s", decided, printable(plan.reference));
   return text;
 }
 

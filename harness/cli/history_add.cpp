@@ -73,6 +73,9 @@ Labels joined(const Labels& asked, Labels own) {
 
 void add_lines(World& world, const Arguments& arguments, History& history, const std::string& path,
                nlohmann::ordered_json& all) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored))
+    throw ConfigError(fmt::format("{}: expected a regular file", path));
   std::ifstream file(path);
   if (!file) throw ConfigError(fmt::format("{}: cannot be read", path));
   std::string text;

@@ -9,6 +9,7 @@
 #include "reports/history/export.h"
 #include "reports/report.h"
 #include "result/errors.h"
+#include "result/printable.h"
 
 namespace peakbench::cli {
 namespace {
@@ -56,9 +57,9 @@ int list(World& world, const ListArguments& arguments) {
 }
 
 std::string described(const history::RunRow& run) {
-  std::string text = fmt::format("run {}  {}\n", run.number, run.title);
+  std::string text = fmt::format("run {}  {}\n", run.number, printable(run.title));
   const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) text += fmt::format("{:<10} {}\n", name, value);
+    if (!value.empty()) text += fmt::format("{:<10} {}\n", name, printable(value));
   };
   add("created", reports::date_for_people(run.created));
   add("added", reports::date_for_people(run.added));

@@ -7,6 +7,7 @@
 
 #include "cli/table.h"
 #include "reports/format.h"
+#include "result/printable.h"
 
 namespace peakbench::cli {
 namespace {
@@ -138,9 +139,9 @@ std::string points_table(const NamedTrend& trend, Metric metric, int width) {
   }
   const auto& series = trend.series;
   const bool named = series.case_id.find(series.card) != std::string::npos;
-  auto head = series.case_id;
-  if (!named) head += "\non " + series.card;
-  if (!series.device_options.empty()) head += "\nwith " + series.device_options;
+  auto head = printable(series.case_id);
+  if (!named) head += "\non " + printable(series.card);
+  if (!series.device_options.empty()) head += "\nwith " + printable(series.device_options);
   if (series.emulated) head += "\nEmulated card: the allocator's own bytes, no times.";
   return head + "\n" +
          table_text({{"run", 0, true},

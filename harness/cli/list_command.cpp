@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/devices.h"
 #include "reports/format.h"
+#include "result/printable.h"
 
 namespace peakbench::cli {
 namespace {
@@ -83,13 +84,14 @@ std::string range_of(const Option& option) {
 
 std::string option_line(const Option& option) {
   const auto value = plain(option.default_value);
-  return fmt::format("      {}={}  ({}{}{})  {}\n", option.name, value.empty() ? "" : value,
-                     range_of(option), option.unit.empty() ? "" : " ", option.unit, option.summary);
+  const auto line = fmt::format("      {}={}  ({}{}{})  {}", option.name, value, range_of(option),
+                                option.unit.empty() ? "" : " ", option.unit, option.summary);
+  return printable(line) + "\n";
 }
 
 std::string entry_text(const Entry& entry, Kind kind) {
-  auto text = fmt::format("{:<20} {}\n", entry.id, entry.title);
-  text += fmt::format("    {}\n", entry.summary);
+  auto text = fmt::format("{:<20} {}\n", entry.id, printable(entry.title));
+  text += fmt::format("    {}\n", printable(entry.summary));
   if (kind == Kind::kModel)
     text += fmt::format("    {} parameters{}\n", reports::grouped(entry.parameters),
                         entry.has_sequence
@@ -166,7 +168,7 @@ int list_devices(World& world, const ListArguments& arguments) {
       if (arguments.json)
         all.push_back({{"id", device.id}, {"title", device.title}, {"emulated", emulated}});
       else
-        world.out << fmt::format("{:<26} {}\n", device.id, device.title);
+        world.out << fmt::format("{:<26} {}\n", printable(device.id), printable(device.title));
     }
   };
   add(devices_of_this_machine(), false);

@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "result/file.h"
+#include "result/printable.h"
 
 namespace peakbench::cli {
 
@@ -13,7 +14,7 @@ manifest::Found find_plugins(World& world, const std::vector<std::string>& folde
   all.insert(all.end(), folders.begin(), folders.end());
   auto found = manifest::discover(all);
   for (const auto& problem : found.problems)
-    world.err << "peakbench: a plugin is left out: " << problem << "\n";
+    world.err << "peakbench: a plugin is left out: " << printable(problem) << "\n";
   return found;
 }
 

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "cli/commands.h"
+#include "cli/safe_stream.h"
 #include "launch/host.h"
 #include "result/errors.h"
 #include "result/nearest.h"
@@ -154,6 +155,17 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   return kDone;
 }
 
+// What an error quotes may be long and have lines of its own: they are set in, so that none passes
+// for one of ours, and the end is left out.
+std::string message(const std::exception& error) {
+  constexpr std::size_t kShown = 4000;
+  const std::string said = error.what();
+  std::string text;
+  for (const char c : said.substr(0, kShown)) text += c == '\n' ? "\n  " : std::string(1, c);
+  if (said.size() > kShown) text += fmt::format("... ({} bytes more)", said.size() - kShown);
+  return text;
+}
+
 }  // namespace
 
 Places own_places() {
@@ -164,14 +176,16 @@ Places own_places() {
           prefix / "share/peakbench/templates"};
 }
 
-int run_program(const std::vector<std::string>& arguments, World& world) {
+int run_program(const std::vector<std::string>& arguments, World& bare) {
+  SafeStream out(bare.out), err(bare.err);
+  World world{out, err, bare.screen, bare.out_width, bare.places, bare.make_runner};
   try {
     return run_parsed(arguments, world);
   } catch (const ConfigError& error) {
-    world.err << "peakbench: " << error.what() << "\n";
+    world.err << "peakbench: " << message(error) << "\n";
     return kUnusableInput;
   } catch (const PluginError& error) {
-    world.err << "peakbench: " << error.what() << "\n";
+    world.err << "peakbench: " << message(error) << "\n";
     return kUnusableInput;
   } catch (const fs::filesystem_error& error) {
     world.err << fmt::format("peakbench: {}{}{}\n", error.path1().string(),
@@ -184,7 +198,7 @@ int run_program(const std::vector<std::string>& arguments, World& world) {
     world.err << "peakbench: not enough memory (ulimit -v, or what the machine has)\n";
     return kUnusableInput;
   } catch (const std::exception& error) {
-    world.err << "peakbench: internal error: " << error.what()
+    world.err << "peakbench: internal error: " << message(error)
               << "\nPlease report this, with the command line and `peakbench doctor`.\n";
     return kInternalError;
   }

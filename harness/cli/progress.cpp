@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "cli/rows.h"
+#include "cli/safe_stream.h"
 #include "reports/format.h"
+#include "result/printable.h"
 
 namespace peakbench::cli {
 namespace {
@@ -27,7 +29,7 @@ std::string phase_words(const Activity& activity) {
   if (at.phase == "step") return fmt::format("step {}/{}", at.step + 1, at.steps);
   const bool in_step =
       at.steps > 0 && at.phase != "load" && at.phase != "build" && at.phase != "write";
-  std::string words = at.phase;
+  std::string words = printable(at.phase);
   std::replace(words.begin(), words.end(), '_', ' ');
   return in_step ? fmt::format("step {}/{} {}", at.step + 1, at.steps, words) : words;
 }
@@ -162,14 +164,18 @@ class LiveProgress : public Progress {
  private:
   // One write, so that nothing flickers.
   void draw() {
-    std::string text = cleared();
+    write_codes(err(), cleared());
+    std::string text;
     const auto lines = status_lines(activity(), screen_.width());
     for (const auto& line : lines) text += line + "\n";
     err() << text << std::flush;
     drawn_ = lines.size();
     drawn_at_ = now();
   }
-  void erase() { err() << cleared() << std::flush; }
+  void erase() {
+    write_codes(err(), cleared());
+    err() << std::flush;
+  }
 
   // The cursor stands below the lines drawn: back up, and clear to the end of the screen.
   std::string cleared() {
@@ -208,7 +214,7 @@ class PlainProgress : public Progress {
  private:
   std::string named() {
     const auto& at = activity();
-    return counter(at.turn.place, at.count) + " " + at.turn.case_id;
+    return counter(at.turn.place, at.count) + " " + printable(at.turn.case_id);
   }
   void say(const std::string& line) {
     err() << line << "\n" << std::flush;
@@ -237,7 +243,7 @@ std::vector<std::string> status_lines(const Activity& activity, int width) {
                                  [](const Part& a, const Part& b) { return a.weight < b.weight; }));
   const auto count = counter(activity.turn.place, activity.count) + " ";
   const auto id_room = room > count.size() ? room - count.size() : 0;
-  return {(count + elided(activity.turn.case_id, id_room)).substr(0, room),
+  return {(count + elided(printable(activity.turn.case_id), id_room)).substr(0, room),
           elided(joined(parts), room)};
 }
 

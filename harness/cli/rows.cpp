@@ -4,6 +4,7 @@
 
 #include "reports/format.h"
 #include "reports/view.h"
+#include "result/printable.h"
 
 namespace peakbench::cli {
 namespace {
@@ -33,17 +34,23 @@ std::string counter(std::size_t place, std::size_t count) {
 
 std::string case_row(std::size_t place, std::size_t count, const result::CaseResult& result) {
   auto row = fmt::format("{} {:<13}  {}{}{}\n", counter(place, count), to_string(result.status),
-                         figures(result), result.spec.id,
+                         figures(result), printable(result.spec.id),
                          result.added_for.empty() ? "" : "  (added for " + result.added_for + ")");
-  if (!result.reason.empty()) row += "    " + result.reason + "\n";
+  if (!result.reason.empty()) row += "    " + printable(result.reason) + "\n";
   return row;
 }
 
 std::string elided(const std::string& text, std::size_t width) {
   if (text.size() <= width) return text;
-  if (width < 8) return text.substr(0, width);
-  const auto tail = (width - 3) / 2;
-  return text.substr(0, width - 3 - tail) + "..." + text.substr(text.size() - tail);
+  // Not through the middle of a character.
+  const auto inside = [&](std::size_t at) {
+    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
+  };
+  const auto tail = width < 8 ? 0 : (width - 3) / 2;
+  auto head = width < 8 ? width : width - 3 - tail, rest = text.size() - tail;
+  while (head > 0 && inside(head)) --head;
+  while (inside(rest)) ++rest;
+  return text.substr(0, head) + (width < 8 ? "" : "...") + text.substr(rest);
 }
 
 std::string duration(std::int64_t seconds) {

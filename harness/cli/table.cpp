@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "reports/text.h"
+#include "result/printable.h"
 
 namespace peakbench::cli {
 namespace {
@@ -65,7 +66,7 @@ std::string line_of(const std::vector<std::string>& cells, const std::vector<Tab
 
 std::string table_text(std::vector<TableColumn> columns, Rows rows, int width) {
   for (auto& row : rows)
-    for (auto& cell : row) cell = reports::printable(cell);
+    for (auto& cell : row) cell = printable(cell);
   remove_empty(columns, rows);
   const int first = width_of(columns[0], rows, 0);
   while (columns.size() > 1 &&
