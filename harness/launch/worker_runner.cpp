@@ -46,7 +46,7 @@ std::optional<std::string> text_of(const std::string& path) {
   std::string text;
   char chunk[65536];
   ssize_t count = file < 0 ? -1 : 0;
-  while (file >= 0 && text.size() <= result::kMostSmallText &&
+  while (file >= 0 && text.size() <= result::kMostWorkerText &&
          (count = read(file, chunk, sizeof chunk)) > 0)
     text.append(chunk, static_cast<std::size_t>(count));
   const int problem = errno;

@@ -106,6 +106,8 @@ nlohmann::json read_json_file(const std::string& path) {
   std::string text;
   try {
     text = read_regular_file(path, kMostRunText);
+  } catch (const HostError&) {
+    throw;
   } catch (const ConfigError& error) {
     throw RunFileError(error.what());
   }

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "result/errors.h"
+#include "result/host_limits.h"
 
 namespace peakbench::result {
 namespace {
@@ -19,7 +19,9 @@ namespace {
 }
 
 [[noreturn]] void fail_read(const std::string& path, int error) {
-  fail(path, fmt::format("cannot be read: {}", std::strerror(error)));
+  const auto text = fmt::format("{}: cannot be read: {}", path, host_error_text(error));
+  if (is_host_error(error)) throw HostError(text);
+  throw ConfigError(text);
 }
 
 class Reader {

@@ -6,6 +6,8 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+
 #include "device/cuda/allocation_tracer.h"
 #include "device/cuda/card_state.h"
 #include "device/cuda/cuda_settings.h"
