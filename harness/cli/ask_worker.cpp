@@ -52,7 +52,7 @@ WorkerSaid ask_worker(const std::string& worker, const std::vector<std::string>&
   std::ifstream file(log.path());
   WorkerSaid said;
   said.text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  said.end = printable(end.start_error.empty() ? launch::log_tail(log.path()) : end.start_error);
+  said.end = printable(end.start_error.empty() ? launch::log_tail(said.text) : end.start_error);
   said.wall_ns = end.wall_ns;
   return said;
 }

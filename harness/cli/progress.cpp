@@ -110,6 +110,9 @@ class Progress : public launch::Observer {
     const bool memory = activity_.turn.mode == result::JobMode::kMemory;
     (memory ? memory_ : throughput_).add(worker_start_, clock_());
   }
+  void warning(const std::string& text) override {
+    err_ << "warning: " << text << "\n" << std::flush;
+  }
   void case_ended(std::size_t place, const result::CaseResult& result) override {
     out_ << case_row(place, activity_.count, result) << std::flush;
   }
@@ -155,6 +158,10 @@ class LiveProgress : public Progress {
   }
   void tick() override {
     if (now() - drawn_at_ >= kRedraw) draw();
+  }
+  void warning(const std::string& text) override {
+    erase();
+    Progress::warning(text);
   }
   void case_ended(std::size_t place, const result::CaseResult& result) override {
     erase();
@@ -227,10 +234,15 @@ class PlainProgress : public Progress {
 
 class NoProgress : public launch::Observer {
  public:
+  explicit NoProgress(std::ostream& err) : err_(err) {}
   void run_started(std::size_t, std::size_t) override {}
   void worker_started(const launch::Turn&) override {}
   void worker_progress(const result::Progress&) override {}
   void case_ended(std::size_t, const result::CaseResult&) override {}
+  void warning(const std::string& text) override { err_ << "warning: " << text << std::endl; }
+
+ private:
+  std::ostream& err_;
 };
 
 }  // namespace
@@ -249,7 +261,7 @@ std::vector<std::string> status_lines(const Activity& activity, int width) {
 
 std::unique_ptr<launch::Observer> make_progress(std::ostream& out, std::ostream& err,
                                                 const Screen& screen, bool quiet, Clock clock) {
-  if (quiet) return std::make_unique<NoProgress>();
+  if (quiet) return std::make_unique<NoProgress>(err);
   if (screen.live) return std::make_unique<LiveProgress>(out, err, screen, std::move(clock));
   return std::make_unique<PlainProgress>(out, err, std::move(clock));
 }

@@ -13,15 +13,12 @@ namespace {
 constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
 
 std::atomic<int> seen{0};
-std::atomic<pid_t> worker_group{0};
 std::array<struct sigaction, kSignals.size()> before;
-static_assert(std::atomic<int>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free);
+static_assert(std::atomic<int>::is_always_lock_free);
 
 // Only what is safe in a signal handler.
 void note(int) {
   if (seen.fetch_add(1) == 0) return;
-  const pid_t group = worker_group.load();
-  if (group > 0) kill(-group, SIGKILL);
   _exit(kInterruptedExit);
 }
 
@@ -45,7 +42,5 @@ InterruptScope::~InterruptScope() {
 }
 
 bool interrupted() { return seen.load() > 0; }
-
-void set_worker_group(pid_t group) { worker_group = group; }
 
 }  // namespace peakbench::launch

@@ -1,9 +1,7 @@
 // Ctrl-C. The first one asks the run to end cleanly: the worker is stopped, results and a report
-// are written. The second ends at once. Signal handlers need process-wide state; all of it is in
-// this file's source.
+// are written. The second ends at once, and a worker with it (supervisor.h). Signal handlers need
+// process-wide state; all of it is in this file's source.
 #pragma once
-
-#include <sys/types.h>
 
 namespace peakbench::launch {
 
@@ -21,8 +19,5 @@ class InterruptScope {
 
 // True from the first signal on, until the scope ends.
 bool interrupted();
-
-// The process group that a second signal kills before this process ends; 0: none.
-void set_worker_group(pid_t group);
 
 }  // namespace peakbench::launch

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <deque>
 #include <fstream>
+#include <sstream>
 
 #include "result/printable.h"
 
@@ -150,13 +151,10 @@ std::string signal_name(int number) {
   return fmt::format("SIG{} ({})", name, words);
 }
 
-std::string log_tail(const std::string& path, std::int64_t from) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return "";
-  const auto size = static_cast<std::int64_t>(file.tellg());
-  file.seekg(std::min(size, std::max(from, size - 16384)));
+std::string log_tail(const std::string& printed) {
+  std::istringstream text(printed);
   std::deque<std::string> lines;
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; std::getline(text, line);) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     lines.push_back(line);
     if (lines.size() > kTailLines) lines.pop_front();

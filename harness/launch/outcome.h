@@ -34,8 +34,8 @@ result::WorkerResult outcome(const Evidence& evidence);
 // "SIGSEGV (segmentation fault)".
 std::string signal_name(int number);
 
-// The last lines of a log, from a byte on, on one line and short.
-std::string log_tail(const std::string& path, std::int64_t from = 0);
+// The last lines of what was printed, on one line and short.
+std::string log_tail(const std::string& printed);
 
 // How often the kernel has ended a process for want of memory since it started; 0 where it does not
 // say.

@@ -4,20 +4,19 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <optional>
-#include <stdexcept>
 
-#include "launch/interrupt.h"
+#include "launch/progress_lines.h"
+#include "launch/supervisor.h"
 #include "result/host_limits.h"
 
 namespace peakbench::launch {
@@ -25,9 +24,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kProgressFd = 3;  // in the child
 constexpr int kPollMs = 10;
-constexpr auto kMemoryWatch = std::chrono::milliseconds(20);
+constexpr int kOutputPipeBytes = 1 << 20;  // a worker that prints a lot seldom waits
+// How much later than it should a supervisor may end; then something has stopped it.
+constexpr auto kSupervisorLate = std::chrono::seconds(15);
 
 class Fd {
  public:
@@ -61,7 +61,7 @@ std::vector<std::string> merged_environment(const Environment& added) {
     if (equals != std::string::npos) all[text.substr(0, equals)] = text.substr(equals + 1);
   }
   for (const auto& [name, value] : added) all[name] = value;
-  all["PEAKBENCH_PROGRESS_FD"] = std::to_string(kProgressFd);
+  all["PEAKBENCH_PROGRESS_FD"] = std::to_string(kProgressDescriptor);
   std::vector<std::string> lines;
   for (const auto& [name, value] : all) lines.push_back(name + "=" + value);
   return lines;
@@ -74,140 +74,129 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-// What the child does between fork and exec: only async-signal-safe calls, everything is prepared
-// before.
-[[noreturn]] void become(char** arguments, char** environment, int log, int progress, int error,
-                         pid_t parent) {
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // it died before we asked to die with it
-  const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (score >= 0) {
-    [[maybe_unused]] const auto written = write(score, "1000", 4);
-    close(score);
-  }
-  // Descriptors first out of the way of the numbers they are to have.
-  progress = fcntl(progress, F_DUPFD_CLOEXEC, 10);
-  error = fcntl(error, F_DUPFD_CLOEXEC, 10);
-  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  dup2(null, 0);
-  dup2(log, 1);
-  dup2(log, 2);
-  dup2(progress, kProgressFd);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(number, SIG_DFL);
-  execve(arguments[0], arguments, environment);
-  const int problem = errno;
-  [[maybe_unused]] const auto written = write(error, &problem, sizeof problem);
-  _exit(127);
+// The file of a log. Nothing that a plugin put in its place is followed or waited for.
+int open_log(const std::string& path) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  return open(path.c_str(), kFlags, 0644);
 }
 
-// Splits what arrives on the progress pipe into lines.
-class Lines {
- public:
-  explicit Lines(int fd) : fd_(fd) { fcntl(fd, F_SETFL, O_NONBLOCK); }
-
-  // False at the end of the pipe.
-  bool read_available(const std::function<void(const std::string&)>& on_line) {
-    char chunk[4096];
-    for (;;) {
-      const ssize_t count = read(fd_, chunk, sizeof chunk);
-      if (count == 0) return false;
-      if (count < 0) return errno == EAGAIN || errno == EINTR;
-      rest_.append(chunk, static_cast<std::size_t>(count));
-      for (auto end = rest_.find('\n'); end != std::string::npos; end = rest_.find('\n')) {
-        on_line(rest_.substr(0, end));
-        rest_.erase(0, end + 1);
-      }
-      if (rest_.size() > 65536) rest_.clear();  // not our protocol; do not gather it
-    }
-  }
-
- private:
-  int fd_;
-  std::string rest_;
+struct Pipe {
+  bool open() { return open_pipe(read, write); }
+  Fd read, write;
 };
 
-std::int64_t resident_bytes(pid_t pid) {
-  std::ifstream statm(fmt::format("/proc/{}/statm", pid));
-  std::int64_t total = 0, resident = 0;
-  statm >> total >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
-
-// Has it ended? Leaves it as a zombie, so that its group's number stays taken until the group is
-// killed.
-bool has_ended(pid_t pid) {
-  siginfo_t info{};
-  return waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-         info.si_pid == pid;
-}
-
-// Decides when to end a process, and ends it: first asking, then without asking.
-class Watch {
+// What arrives on the supervisor's report pipe.
+class ReportReader {
  public:
-  Watch(const ProcessSpec& spec, pid_t pid) : spec_(spec), pid_(pid), start_(Clock::now()) {}
+  explicit ReportReader(int pipe) : pipe_(pipe) { fcntl(pipe_, F_SETFL, O_NONBLOCK); }
 
-  void look(bool cancelled) {
-    const auto now = Clock::now();
-    if (stopped_ == Stop::kNone) {
-      if (cancelled) {
-        stop(Stop::kInterrupt, SIGTERM);
-      } else if (spec_.timeout.count() > 0 && now - start_ > spec_.timeout) {
-        stop(Stop::kTimeout, SIGTERM);
-      } else if (over_memory(now)) {
-        stop(Stop::kMemory, SIGKILL);
-      }
-    } else if (now - stopped_at_ > spec_.grace) {
-      kill(-pid_, SIGKILL);
+  // False at the end.
+  bool read_some() {
+    char chunk[4096];
+    for (;;) {
+      const ssize_t count = read(pipe_, chunk, sizeof chunk);
+      if (count < 0) return errno == EAGAIN || errno == EINTR;
+      if (count == 0) return false;
+      text_.append(chunk, static_cast<std::size_t>(count));
     }
   }
-  Stop stopped() const { return stopped_; }
-  std::int64_t wall_ns() const { return (Clock::now() - start_) / std::chrono::nanoseconds(1); }
+  // Nullopt where it ended before it could report.
+  std::optional<SupervisorReport> report() const {
+    SupervisorReport report;
+    if (text_.size() < sizeof report) return std::nullopt;
+    std::memcpy(&report, text_.data(), sizeof report);
+    return report;
+  }
+  std::string last_words() const {
+    return text_.substr(std::min(text_.size(), sizeof(SupervisorReport)));
+  }
 
  private:
-  bool over_memory(Clock::time_point now) {
-    if (spec_.rss_limit_bytes <= 0 || now - looked_at_memory_ < kMemoryWatch) return false;
-    looked_at_memory_ = now;
-    return resident_bytes(pid_) > spec_.rss_limit_bytes;
+  int pipe_;
+  std::string text_;
+};
+
+// Tells the supervisor to end its program, and ends a supervisor that does not come to its end.
+class Orders {
+ public:
+  Orders(const ProcessSpec& spec, pid_t supervisor, int control)
+      : spec_(spec), supervisor_(supervisor), control_(control), from_(Clock::now()) {}
+
+  void look(bool cancelled) {
+    if (cancelled && !cancelled_) {
+      cancelled_ = true;
+      from_ = Clock::now();
+      [[maybe_unused]] const auto written = write(control_, "c", 1);
+    }
+    if (is_late()) kill(supervisor_, SIGKILL);
   }
-  void stop(Stop why, int number) {
-    stopped_ = why;
-    stopped_at_ = Clock::now();
-    kill(-pid_, number);
+
+ private:
+  // Whole milliseconds: the longest timeouts have more nanoseconds than a number holds.
+  bool is_late() const {
+    if (!cancelled_ && spec_.timeout.count() == 0) return false;
+    const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - from_);
+    const auto late = passed - spec_.grace - kSupervisorLate;
+    return late > (cancelled_ ? std::chrono::milliseconds(0) : spec_.timeout);
   }
 
   const ProcessSpec& spec_;
-  pid_t pid_;
-  Clock::time_point start_, stopped_at_, looked_at_memory_;
-  Stop stopped_ = Stop::kNone;
+  pid_t supervisor_;
+  int control_;
+  bool cancelled_ = false;
+  Clock::time_point from_;
 };
 
-void wait_for_end(pid_t pid, Watch& watch, int pipe,
-                  const std::function<void(const std::string&)>& on_line,
-                  const std::function<bool()>& cancelled) {
-  Lines lines(pipe);
+// Until the supervisor has closed its report pipe, which it does by ending.
+void listen(ReportReader& report, int report_pipe, ProgressLines& lines, int progress_pipe,
+            Orders& orders, const std::function<void(const std::string&)>& on_line,
+            const std::function<bool()>& cancelled) {
   bool open = true;
-  while (!has_ended(pid)) {
-    pollfd wanted{open ? pipe : -1, POLLIN, 0};
-    if (poll(&wanted, 1, kPollMs) > 0) open = lines.read_available(on_line);
-    watch.look(cancelled());
+  // After a round with progress comes one without: however much arrives, it is read in portions.
+  bool rest = false;
+  for (;;) {
+    std::array<pollfd, 2> wanted{pollfd{report_pipe, POLLIN, 0},
+                                 pollfd{open && !rest ? progress_pipe : -1, POLLIN, 0}};
+    poll(wanted.data(), wanted.size(), kPollMs);
+    rest = wanted[1].revents != 0;
+    if (rest) open = lines.read_some(on_line);
+    if (wanted[0].revents != 0 && !report.read_some()) break;
+    orders.look(cancelled());
   }
-  kill(-pid, SIGKILL);  // what it started and left behind
-  if (open) lines.read_available(on_line);
+  if (open) lines.read_some(on_line);
 }
 
-std::int64_t nanoseconds(const timeval& time) {
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 +
-         static_cast<std::int64_t>(time.tv_usec) * 1000;
+std::string start_error(const SupervisorReport& report, const std::string& program) {
+  using NotStarted = SupervisorReport::NotStarted;
+  const int problem = report.start_errno;
+  if (report.not_started == NotStarted::kNo) return "";
+  if (report.not_started == NotStarted::kNoProcess)
+    return fmt::format("cannot start a process: {}", result::host_error_text(problem));
+  const bool refused = result::is_host_error(problem) || problem == ETXTBSY;
+  return fmt::format(
+      "cannot start {}: {}{}", program, std::strerror(problem),
+      refused ? result::host_advice(problem) : "; `peakbench doctor` says what is missing");
 }
 
-std::optional<int> exec_error(int fd) {
-  int problem = 0;
-  ssize_t count = 0;
-  do {
-    count = read(fd, &problem, sizeof problem);
-  } while (count < 0 && errno == EINTR);
-  return count == static_cast<ssize_t>(sizeof problem) ? std::optional(problem) : std::nullopt;
+ProcessEnd end_of(const SupervisorReport& report, const ProcessSpec& spec) {
+  ProcessEnd end;
+  end.start_error = start_error(report, spec.arguments[0]);
+  end.stopped = report.stopped;
+  end.wall_ns = report.wall_ns;
+  end.peak_rss_bytes = report.peak_rss_bytes;
+  end.cpu_ns = report.cpu_ns;
+  end.left_running = report.left_running;
+  if (report.log_errno != 0)
+    end.log_error = fmt::format("{}: cannot write: {}", spec.log_path,
+                                result::host_error_text(report.log_errno));
+  if (WIFSIGNALED(report.wait_status)) end.signal = WTERMSIG(report.wait_status);
+  if (WIFEXITED(report.wait_status)) end.exit_code = WEXITSTATUS(report.wait_status);
+  return end;
+}
+
+void wait_for(pid_t pid) {
+  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
 }
 
 }  // namespace
@@ -216,57 +205,53 @@ ProcessEnd run_process(const ProcessSpec& spec,
                        const std::function<void(const std::string&)>& on_line,
                        const std::function<bool()>& cancelled) {
   ProcessEnd end;
-  Fd log(open(spec.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  Fd log(open_log(spec.log_path));
   if (log.get() < 0) {
     end.start_error =
         fmt::format("{}: cannot write: {}", spec.log_path, result::host_error_text(errno));
     return end;
   }
-  Fd progress_read, progress_write, error_read, error_write;
-  if (!open_pipe(progress_read, progress_write) || !open_pipe(error_read, error_write)) {
-    end.start_error = fmt::format("cannot make a pipe: {}", result::host_error_text(errno));
-    return end;
-  }
+  Pipe progress, output, control, report;
+  for (Pipe* pipe : {&progress, &output, &control, &report})
+    if (!pipe->open()) {
+      end.start_error = fmt::format("cannot make a pipe: {}", result::host_error_text(errno));
+      return end;
+    }
+  fcntl(progress.write.get(), F_SETFL, O_NONBLOCK);  // no worker waits for whoever reads it
+  fcntl(output.write.get(), F_SETPIPE_SZ, kOutputPipeBytes);
   auto arguments = spec.arguments;
   auto environment = merged_environment(spec.environment);
-  auto argument_pointers = pointers(arguments);
-  auto environment_pointers = pointers(environment);
 
-  const pid_t parent = getpid();
-  const pid_t pid = fork();
-  if (pid < 0) {
+  const auto start = Clock::now();
+  const pid_t supervisor =
+      start_supervisor(spec, pointers(arguments).data(), pointers(environment).data(),
+                       {.progress_write = progress.write.get(),
+                        .output_read = output.read.get(),
+                        .output_write = output.write.get(),
+                        .log = log.get(),
+                        .control_read = control.read.get(),
+                        .report_write = report.write.get()});
+  if (supervisor < 0) {
     end.start_error = fmt::format("cannot start a process: {}", result::host_error_text(errno));
     return end;
   }
-  if (pid == 0)
-    become(argument_pointers.data(), environment_pointers.data(), log.get(), progress_write.get(),
-           error_write.get(), parent);
-  setpgid(pid, pid);  // in both, so that neither has to wait for the other
-  set_worker_group(pid);
-  progress_write.reset();
-  error_write.reset();
+  for (Fd* theirs :
+       {&progress.write, &output.read, &output.write, &log, &control.read, &report.write})
+    theirs->reset();
 
-  Watch watch(spec, pid);
-  const auto problem = exec_error(error_read.get());
-  wait_for_end(pid, watch, progress_read.get(), on_line, cancelled);
-  int status = 0;
-  rusage usage{};
-  wait4(pid, &status, 0, &usage);
-  set_worker_group(0);
+  ReportReader reader(report.read.get());
+  ProgressLines lines(progress.read.get());
+  Orders orders(spec, supervisor, control.write.get());
+  listen(reader, report.read.get(), lines, progress.read.get(), orders, on_line, cancelled);
+  wait_for(supervisor);
 
-  if (problem) {
-    const bool refused = result::is_host_error(*problem) || *problem == ETXTBSY;
-    end.start_error = fmt::format(
-        "cannot start {}: {}{}", arguments[0], std::strerror(*problem),
-        refused ? result::host_advice(*problem) : "; `peakbench doctor` says what is missing");
-    return end;
+  if (const auto found = reader.report()) {
+    end = end_of(*found, spec);
+  } else {  // something killed it, and the program died with it
+    end.signal = SIGKILL;
+    end.wall_ns = (Clock::now() - start) / std::chrono::nanoseconds(1);
   }
-  end.stopped = watch.stopped();
-  end.wall_ns = watch.wall_ns();
-  end.peak_rss_bytes = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
-  end.cpu_ns = nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime);
-  if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
-  if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
+  end.last_words = reader.last_words();
   return end;
 }
 

@@ -1,4 +1,4 @@
-// Runs one program to its end in a process group of its own, within a time and a memory limit.
+// Runs one program to its end, and all that it starts, within a time and a memory limit.
 #pragma once
 
 #include <chrono>
@@ -15,10 +15,10 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 struct ProcessSpec {
   std::vector<std::string> arguments;     // [0]: path of the program
   Environment environment;                // added to our own, replacing equal names
-  std::string log_path;                   // stdout and stderr are appended to it
+  std::string log_path;                   // stdout and stderr are appended: see kept_output.h
   std::chrono::milliseconds timeout{0};   // 0: none
   std::chrono::milliseconds grace{3000};  // from SIGTERM to SIGKILL
-  std::int64_t rss_limit_bytes = 0;       // resident memory that ends it; 0: none
+  std::int64_t rss_limit_bytes = 0;  // resident memory, its children's too, that ends it; 0: none
 };
 
 enum class Stop { kNone, kTimeout, kMemory, kInterrupt };  // why we ended it
@@ -27,16 +27,26 @@ struct ProcessEnd {
   std::string start_error;  // why it could not be started; nothing else holds then
   Stop stopped = Stop::kNone;
   int exit_code = 0;
-  int signal = 0;  // that ended it; 0: it exited
-  std::int64_t peak_rss_bytes = 0;
-  std::int64_t cpu_ns = 0;  // user and system, its own children included
+  int signal = 0;                   // that ended it; 0: it exited
+  std::int64_t peak_rss_bytes = 0;  // of the program itself
+  std::int64_t cpu_ns = 0;          // user and system, of all that it started too
   std::int64_t wall_ns = 0;
+  std::string last_words;  // the end of what it printed, whatever became of the log
+  std::string log_error;   // why the log is not whole; empty: it is, as far as kept_output.h says
+  int left_running = 0;    // processes that it started and that could not be killed
 };
 
-// Blocks until the program has ended; whatever is left of its group is killed then. `on_line` gets
-// each line that the program writes on the descriptor named by PEAKBENCH_PROGRESS_FD. `cancelled`
-// is asked every few milliseconds. The program dies with us, and is the first that the kernel ends
-// when memory runs out. Call from one thread at a time.
+// The descriptor of the program's that PEAKBENCH_PROGRESS_FD names. Writing to it never blocks:
+// what does not fit is refused (EAGAIN).
+inline constexpr int kProgressDescriptor = 3;
+
+// Blocks until the program has ended; what it started ends with it, sessions of their own or not.
+// A process between us and the program (supervisor.h) sees to this even if we are killed.
+// `on_line` gets the lines that the program writes on the descriptor named by
+// PEAKBENCH_PROGRESS_FD, in portions: of more than a hundred or so a second only some, and the
+// newest. `cancelled` is asked every few milliseconds. The program is the first that the kernel
+// ends when memory runs out. Call from one thread at a time. Throws std::runtime_error where no
+// pipe can be made.
 ProcessEnd run_process(const ProcessSpec& spec,
                        const std::function<void(const std::string&)>& on_line,
                        const std::function<bool()>& cancelled);

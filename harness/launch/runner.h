@@ -30,10 +30,12 @@ struct WorkerReport {
   bool interrupted = false;                // ended by Ctrl-C; `result` says nothing then
 };
 
-// Who hears of a worker at work. `tick` comes every few milliseconds, progress or not.
+// Who hears of a worker at work. `tick` comes every few milliseconds, progress or not; `warn` of
+// what went wrong beside the case itself, after the worker has ended.
 struct Listener {
   std::function<void(const result::Progress&)> progress = [](const result::Progress&) {};
   std::function<void()> tick = [] {};
+  std::function<void(const std::string&)> warn = [](const std::string&) {};
 };
 
 class Runner {

@@ -213,7 +213,8 @@ class Session {
 
   Listener listener() {
     return {[this](const result::Progress& at) { observer_.worker_progress(at); },
-            [this] { observer_.tick(); }};
+            [this] { observer_.tick(); },
+            [this](const std::string& text) { observer_.warning(text); }};
   }
 
   CaseOrder order_for(std::size_t index) const {

@@ -45,6 +45,7 @@ class Observer {
   virtual void worker_progress(const result::Progress& progress) = 0;
   virtual void tick() {}  // every few milliseconds
   virtual void worker_ended() {}
+  virtual void warning(const std::string&) {}  // see Listener::warn
   // A case that failed or is not to be timed: at once. The others of a group: after its rounds, in
   // the order of their places.
   virtual void case_ended(std::size_t place, const result::CaseResult& result) = 0;

@@ -8,9 +8,7 @@ namespace peakbench::result {
 
 // More than any of its kind has; a file that is larger is something else.
 inline constexpr std::size_t kMostSmallText = std::size_t{16} << 20;  // suites, cards, templates
-inline constexpr std::size_t kMostWorkerText = std::size_t{256}
-                                               << 20;              // what a worker says of a case
-inline constexpr std::size_t kMostRunText = std::size_t{1} << 30;  // run.json
+inline constexpr std::size_t kMostRunText = std::size_t{1} << 30;     // run.json
 
 // The bytes of a regular file, links followed. A pipe, a terminal or another device is refused
 // without reading from it: a run is made again from its files, and what was read once is not there

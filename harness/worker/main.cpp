@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "peakbench/errors.h"
+#include "result/bounded_text.h"
 #include "result/errors.h"
 #include "result/file.h"
 #include "worker/host_failure.h"
@@ -119,7 +120,8 @@ int main(int argc, char** argv) {
   try {
     std::ifstream file(argv[1]);
     const result::Job job = result::job_from_json(nlohmann::json::parse(file));
-    const result::WorkerResult outcome = run(job);
+    result::WorkerResult outcome = run(job);
+    outcome.reason = result::bounded(outcome.reason);  // what a plugin throws may have any length
     if (!outcome.reason.empty()) std::fprintf(stderr, "%s\n", outcome.reason.c_str());
     result::write_json_file(job.result_path, result::to_json(outcome));
   } catch (const std::exception& error) {

@@ -1,11 +1,15 @@
 #include "worker/progress.h"
 
+#include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "result/bounded_text.h"
 
 namespace peakbench::worker {
 namespace {
@@ -17,10 +21,16 @@ int open_descriptor() {
   return std::atoi(text);
 }
 
-void write_line(std::string_view line) {
+constexpr std::size_t kLongestReason = 600;  // however it is escaped, a pipe takes the line whole
+constexpr int kPatienceMs = 1000;
+
+// Waits while the pipe is full, or drops the line: progress is not worth waiting.
+void write_line(std::string_view line, int patience_ms = 0) {
   static int descriptor = open_descriptor();
   if (descriptor < 0) return;
-  if (::write(descriptor, line.data(), line.size()) < 0) descriptor = -1;
+  pollfd room{descriptor, POLLOUT, 0};
+  if (patience_ms > 0) ::poll(&room, 1, patience_ms);
+  if (::write(descriptor, line.data(), line.size()) < 0 && errno != EAGAIN) descriptor = -1;
 }
 
 }  // namespace
@@ -30,12 +40,13 @@ void report(const result::Progress& progress) {
 }
 
 void report_host_failure(const std::string& reason) {
-  const nlohmann::json line{{result::kHostFailureKey, reason}};
-  write_line(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  const nlohmann::json line{{result::kHostFailureKey, result::bounded(reason, kLongestReason)}};
+  write_line(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
+             kPatienceMs);
 }
 
 void report_host_failure_without_memory() {
-  write_line("{\"host_failure\": \"the machine gave no memory; free some\"}\n");
+  write_line("{\"host_failure\": \"the machine gave no memory; free some\"}\n", kPatienceMs);
 }
 
 }  // namespace peakbench::worker

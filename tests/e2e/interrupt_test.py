@@ -1,4 +1,5 @@
 """Ctrl-C: what was measured is kept and reported, and the run can be continued."""
+import pathlib
 import signal
 import time
 import unittest
@@ -82,6 +83,18 @@ class Interrupt(ProgramTest):
         # What it had written can be continued.
         self.assertEqual(self.run_json()["status"], "running")
         self.fails(*[part.format("memory") for part in SLOW], says=["--resume"])
+
+    def test_what_left_its_session_dies_with_the_program(self):
+        for ended_by in (signal.SIGKILL, signal.SIGTERM):
+            process = self.start("run", "--model", "tiny", "--strategy", "misbehave,behaviour=daemon_and_hang",
+                                 "--out", f"out-{ended_by}")
+            (log,) = wait_for(lambda: [path for path in (self.folder / f"out-{ended_by}").rglob("*/worker.log")
+                                       if "child " in path.read_text(encoding="utf-8")])
+            child = pathlib.Path("/proc", log.read_text(encoding="utf-8").split("child ")[1].split()[0])
+            self.assertTrue(child.exists())
+            process.send_signal(ended_by)
+            process.communicate(timeout=20)
+            wait_for(lambda: not child.exists())
 
     def test_two_at_once(self):
         self.start_hanging("memory")

@@ -7,6 +7,7 @@ default, throughput, both). Peaks follow from the number of strategies, so that 
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -97,6 +98,111 @@ def behaviour(job):
     return "ok"
 
 
+def progress_bytes(chunk, times=None):
+    """Writes to the progress pipe without end, or so many times; what does not fit is dropped."""
+    descriptor = int(os.environ["PEAKBENCH_PROGRESS_FD"])
+    while times is None or times > 0:
+        times = None if times is None else times - 1
+        try:
+            os.write(descriptor, chunk)
+        except BlockingIOError:
+            pass
+
+
+def flood(chunk):
+    """As a plugin's thread would, while the worker hangs and means to live on."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    progress_bytes(chunk)
+
+
+def leave_daemon(job, wait=False):
+    """A descendant in a session of its own, whose parent is gone."""
+    if os.fork() == 0:
+        os.setsid()
+        child = os.fork()
+        if child == 0:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            time.sleep(600)
+        print("child", child, flush=True)
+        os._exit(0)
+    os.wait()
+    if wait:
+        time.sleep(600)
+    write(job, json.dumps(good_result(job)))
+
+
+def flood_log(job):
+    print("the first words")
+    line = "x" * 1023 + "\n"
+    for _ in range(64):
+        sys.stdout.write(line * 1024)
+    print("the last words", flush=True)
+    os.abort()
+
+
+def other_group(job):
+    try:
+        os.setpgid(0, os.getpgid(os.getppid()))
+    except PermissionError:
+        pass
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(600)
+
+
+def child_eats_memory(job):
+    if os.fork() == 0:
+        os.setsid()
+        held = []
+        while True:
+            held.append(bytearray(32 * MiB))
+            time.sleep(0.02)
+    time.sleep(600)
+
+
+def deep_result(job):
+    text = json.dumps({**good_result(job), "settings": {"a": "DEEP"}})
+    write(job, text.replace('"DEEP"', '{"a":' * 200_000 + "1" + "}" * 200_000))
+
+
+def sparse_result(job):
+    with open(job["result_path"], "wb") as file:
+        file.truncate(1 << 30)
+
+
+def wordy_result(job):
+    result = good_result(job)
+    result["environment"]["card"] = "c" * (1 << 20)
+    write(job, json.dumps({**result, "status": "unsupported", "reason": "no such layers " + "\u20ac" * (8 << 20)}, ensure_ascii=False))
+
+
+def delete_folder(job):
+    shutil.rmtree(os.path.dirname(job["result_path"]))
+
+
+HOSTILE = {
+    "flood_lines": lambda job: flood(json.dumps({"phase": "forward", "step": 1, "steps": 2}).encode() + b"\n"),
+    "flood_without_newline": lambda job: flood(b"x" * 4096),
+    "long_line": lambda job: [progress_bytes(b"\xff\x00" * 2048, 2048), time.sleep(0.1), progress_bytes(b"\n", 1), progress(job),
+                              write(job, json.dumps(good_result(job)))],
+    "close_progress": lambda job: [os.close(int(os.environ["PEAKBENCH_PROGRESS_FD"])), time.sleep(0.1),
+                                   write(job, json.dumps(good_result(job)))],
+    "close_output": lambda job: [os.close(1), os.close(2), time.sleep(0.1), write(job, json.dumps(good_result(job)))],
+    "stop": lambda job: os.kill(os.getpid(), signal.SIGSTOP),
+    "kill_parent": lambda job: [os.kill(os.getppid(), signal.SIGKILL), time.sleep(600)],
+    "daemon": leave_daemon,
+    "daemon_and_hang": lambda job: leave_daemon(job, wait=True),
+    "flood_log": flood_log,
+    "other_group": other_group,
+    "child_eats_memory": child_eats_memory,
+    "deep_result": deep_result,
+    "sparse_result": sparse_result,
+    "wordy_result": wordy_result,
+    "pipe_as_result": lambda job: os.mkfifo(job["result_path"]),
+    "folder_as_result": lambda job: os.makedirs(job["result_path"] + "/more"),
+    "delete_folder": delete_folder,
+}
+
+
 def misbehave(job, how):
     progress(job)
     print("about to", how, flush=True)
@@ -134,6 +240,8 @@ def misbehave(job, how):
         child = subprocess.Popen(["sleep", "600"])
         print("child", child.pid, flush=True)
         write(job, json.dumps(good_result(job)))
+    elif how in HOSTILE:
+        HOSTILE[how](job)
     elif how == "bad_bytes":
         sys.stdout.buffer.write(b"\xff\xfe \x1b[31mred\n")
         sys.stdout.buffer.flush()

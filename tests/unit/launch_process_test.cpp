@@ -10,9 +10,9 @@
 
 #include "launch/interrupt.h"
 #include "launch/outcome.h"
-#include "launch/runner.h"
 #include "result/errors.h"
 #include "support/scratch.h"
+#include "worker_fixture.h"
 
 namespace peakbench::launch {
 namespace {
@@ -21,39 +21,6 @@ namespace fs = std::filesystem;
 using result::Status;
 using namespace peakbench::testing;
 using std::chrono::steady_clock;
-
-class WorkerTest : public ::testing::Test {
- protected:
-  WorkerReport run(const std::string& behaviour) {
-    WorkerOrder order;
-    order.job.case_id = "m/s/cpu/fp32/b1";
-    order.job.model.selection = {"m", {{"behaviour", behaviour}}};
-    order.job.device = "cpu";
-    order.job.dtype = "fp32";
-    order.job.steps = 2;
-    order.job.warmup = 0;
-    order.job.result_path = scratch / "memory.result.json";
-    order.job_path = scratch / "memory.job.json";
-    order.log_path = scratch / "worker.log";
-    order.timeout = timeout;
-    order.rss_limit_bytes = rss_limit;
-    Listener listener;
-    listener.progress = [&](const result::Progress& at) { progress.push_back(at); };
-    listener.tick = [&] { ++ticks; };
-    return ProcessRunner(PEAKBENCH_FAKE_WORKER).run(order, listener);
-  }
-
-  ScratchFolder scratch;
-  std::chrono::seconds timeout{60};
-  std::int64_t rss_limit = 0;
-  std::vector<result::Progress> progress;
-  int ticks = 0;
-};
-
-::testing::AssertionResult contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << '"' << text << "\" does not contain \"" << part << '"';
-}
 
 TEST_F(WorkerTest, AGoodWorkersResultIsTaken) {
   const auto report = run("ok");

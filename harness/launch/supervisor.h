@@ -1,0 +1,40 @@
+// The process between us and a program that we run: it holds the program to its limits, keeps what
+// it prints, and ends everything that it started, whatever becomes of the two others.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "launch/process.h"
+
+namespace peakbench::launch {
+
+// The ends of pipes and the open file that it works with.
+struct SupervisorEnds {
+  int progress_write = -1;                  // for the program
+  int output_read = -1, output_write = -1;  // of the program's stdout and stderr
+  int log = -1;                             // open for appending
+  int control_read = -1;                    // a byte: end the program; its end: we are gone
+  int report_write = -1;
+};
+
+// What it writes to its report pipe, once, followed by the program's last words.
+struct SupervisorReport {
+  enum class NotStarted : std::int32_t { kNo, kNoProcess, kNoProgram };
+  NotStarted not_started = NotStarted::kNo;
+  std::int32_t start_errno = 0;
+  Stop stopped = Stop::kNone;
+  std::int32_t wait_status = 0;
+  std::int64_t peak_rss_bytes = 0, cpu_ns = 0, wall_ns = 0;
+  std::int32_t log_errno = 0;
+  std::int32_t left_running = 0;
+};
+
+// A fork of this process, in a session of its own; -1 with errno. `arguments` and `environment` as
+// execve takes them. The ends stay open here.
+pid_t start_supervisor(const ProcessSpec& spec, char** arguments, char** environment,
+                       const SupervisorEnds& ends);
+
+}  // namespace peakbench::launch

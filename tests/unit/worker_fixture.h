@@ -1,0 +1,58 @@
+// A worker process that behaves as it is told (tests/support/fake_worker.py), run as a case's is.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "launch/runner.h"
+#include "support/scratch.h"
+
+namespace peakbench::launch {
+
+using testing::ScratchFolder;
+
+class WorkerTest : public ::testing::Test {
+ protected:
+  WorkerReport run(const std::string& behaviour) {
+    WorkerOrder order;
+    order.job.case_id = "m/s/cpu/fp32/b1";
+    order.job.model.selection = {"m", {{"behaviour", behaviour}}};
+    order.job.device = "cpu";
+    order.job.dtype = "fp32";
+    order.job.steps = 2;
+    order.job.warmup = 0;
+    order.job.result_path = scratch / "memory.result.json";
+    order.job_path = scratch / "memory.job.json";
+    order.log_path = log_path;
+    order.timeout = timeout;
+    order.rss_limit_bytes = rss_limit;
+    Listener listener;
+    listener.progress = [&](const result::Progress& at) {
+      progress.push_back(at);
+      std::this_thread::sleep_for(slow_listener);
+    };
+    listener.tick = [&] { ++ticks; };
+    listener.warn = [&](const std::string& warning) { warnings.push_back(warning); };
+    return ProcessRunner(PEAKBENCH_FAKE_WORKER).run(order, listener);
+  }
+
+  ScratchFolder scratch;
+  std::string log_path = scratch / "worker.log";
+  std::chrono::seconds timeout{60};
+  std::int64_t rss_limit = 0;
+  std::vector<result::Progress> progress;
+  std::vector<std::string> warnings;
+  std::chrono::milliseconds slow_listener{0};  // a line of progress keeps the listener so long
+  int ticks = 0;
+};
+
+inline ::testing::AssertionResult contains(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << '"' << text << "\" does not contain \"" << part << '"';
+}
+
+}  // namespace peakbench::launch
