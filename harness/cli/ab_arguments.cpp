@@ -1,6 +1,7 @@
 #include "cli/ab_arguments.h"
 
 #include "cli/quantities.h"
+#include "cli/whole_number.h"
 #include "result/errors.h"
 
 namespace peakbench::cli {
@@ -52,6 +53,7 @@ void add_measuring(CLI::App& command, AbArguments& arguments) {
   command
       .add_option("--seed", arguments.seed,
                   "Decides which build goes first in each pair (default 0)")
+      ->check(whole_number(0))
       ->type_name("N");
   command.add_option("--margin", arguments.margin, "Slower by less is the same (default 2%)")
       ->type_name("PART");

@@ -9,6 +9,7 @@
 
 #include "cli/history_command.h"
 #include "cli/history_text.h"
+#include "cli/whole_number.h"
 #include "reports/format.h"
 #include "reports/history/export.h"
 #include "reports/history/prune.h"
@@ -197,7 +198,10 @@ int check(World& world, const HistoryPlace& place) {
 Command add_history_accept(CLI::App& parent, World& world) {
   auto* command = parent.add_subcommand("accept", "A change is wanted: compare later runs with it");
   const auto arguments = std::make_shared<AcceptArguments>();
-  command->add_option("number", arguments->number, "The run")->required()->type_name("RUN");
+  command->add_option("number", arguments->number, "The run")
+      ->required()
+      ->check(whole_number(1))
+      ->type_name("RUN");
   add_history_options(*command, arguments->place);
   command->add_option("--note", arguments->note, "Why")->type_name("TEXT");
   return [&world, arguments] { return accept(world, *arguments); };

@@ -5,6 +5,7 @@
 
 #include "cli/history_command.h"
 #include "cli/history_text.h"
+#include "cli/whole_number.h"
 #include "reports/format.h"
 #include "reports/history/export.h"
 #include "reports/report.h"
@@ -176,6 +177,7 @@ Command add_history_show(CLI::App& parent, World& world) {
   const auto arguments = std::make_shared<ShowArguments>();
   command->add_option("number", arguments->number, "As `peakbench history list` numbers it")
       ->required()
+      ->check(whole_number(1))
       ->type_name("RUN");
   add_history_options(*command, arguments->place);
   command->add_flag("--json", arguments->json, "As JSON, its run.json included");

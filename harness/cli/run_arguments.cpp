@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/quantities.h"
+#include "cli/whole_number.h"
 #include "result/errors.h"
 
 namespace peakbench::cli {
@@ -66,6 +67,7 @@ void add_measuring_options(CLI::App& command, RunArguments& arguments) {
   add_number<std::int64_t>(command, "--threads", arguments.threads,
                            "Threads of a worker (default: LibTorch's)", 1, plan::kMostThreads);
   command.add_option("--seed", arguments.seed, "Seed of weights and batch (default 0)")
+      ->check(whole_number(0))
       ->type_name("N");
   command.add_flag("--no-shares", arguments.no_shares,
                    "On an emulated card: do not add the cases that tell what each part of a stack "

@@ -88,6 +88,14 @@ class BadInput(ProgramTest):
         self.fails("run", *ONE, "--steps", "0", says=["--steps", "1 to "])
         self.fails("run", *ONE, "--warmup", "-1", says=["--warmup"])
         self.fails("run", *ONE, "--timeout", "soon", says=["--timeout", "soon"])
+        for seed in ("-1", "18446744073709551616", "1e3"):
+            for command in (["run", *ONE], ["ab", "base", "new", *ONE]):
+                self.fails(*command, "--seed", seed, says=["--seed", seed, "0 to 9223372036854775807"])
+        (self.folder / "seed.toml").write_text('models = ["tiny"]\nstrategies = ["baseline"]\nseed = -1\n', encoding="utf-8")
+        self.fails("run", "seed.toml", says=["seed.toml:3:8: seed: expected an integer of 0 or more, got -1"])
+        for number in ("-1", "99999999999999999999"):
+            for command in (["show"], ["accept"]):
+                self.fails("history", *command, number, says=[number, "not in range 1 to"])
         self.fails("run", *ONE, "--batch", "0", says=["--batch", '"0"'])
         self.fails("run", *ONE, "--batch", "1,,2", says=["--batch", "empty value"])
         self.fails("run", *ONE, "--batch", "2x", says=["--batch", '"2x"'])
