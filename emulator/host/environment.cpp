@@ -4,23 +4,16 @@
 
 #include <cstdlib>
 
-#include "result/errors.h"
+#include "host/preload_folder.h"
 
 namespace peakbench::emulator {
 namespace {
 
 std::string preload_list(const Installation& installation) {
+  const auto folder = preload_folder(installation.folder);
   std::string list;
-  for (const auto& library : installation.libraries) {
-    const std::string path = library.string();
-    if (path.find_first_of(" :") != std::string::npos) {
-      throw ConfigError(fmt::format(
-          "{}: the dynamic loader takes no path with a space or a colon in LD_PRELOAD; install "
-          "Peakbench elsewhere",
-          path));
-    }
-    list += (list.empty() ? "" : ":") + path;
-  }
+  for (const auto& library : installation.libraries)
+    list += (list.empty() ? "" : ":") + (folder / library.filename()).string();
   if (const char* before = std::getenv("LD_PRELOAD"); before && *before)
     list += std::string(":") + before;
   return list;

@@ -14,8 +14,7 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 
 // Variables to set, replacing equal names: the stand-ins preloaded (before what LD_PRELOAD already
 // names), the card, and the folder where every process of the program leaves its ledger (empty:
-// none is left). Throws ConfigError where the stand-ins lie under a path that LD_PRELOAD cannot
-// hold.
+// none is left). Holds while this process lives, see preload_folder.h; throws as that does.
 Environment emulation_environment(const Card& card, const Installation& installation,
                                   const std::filesystem::path& ledger_folder);
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <cstdio>
 #include <fstream>
 
@@ -170,6 +172,24 @@ TEST(Environment, PreloadsTheSharedStateFirst) {
     EXPECT_NE(list.find(std::string("/") + soname), std::string::npos) << soname;
   }
   EXPECT_EQ(card_from_json(environment[1].second).count, 2);
+}
+
+// What the dynamic loader would take for a separator or a variable.
+TEST(Environment, PreloadsThroughALinkWhereThePathNeedsOne) {
+  namespace fs = std::filesystem;
+  const fs::path scratch = testing::TempDir() + "peakbench a b:c$LIB";
+  fs::create_directory_symlink(installation().folder, scratch);
+  const auto list =
+      emulation_environment(parse("h100-80gb"), installation_in(scratch), "")[0].second;
+  fs::remove(scratch);
+  EXPECT_EQ(list.find_first_of(" $"), std::string::npos);
+  const auto first = list.substr(0, list.find(':'));
+  EXPECT_EQ(fs::path(first).filename(), "libpeakbench_emulator.so");
+  const auto link = fs::path(first).parent_path();
+  EXPECT_EQ(fs::read_symlink(link), scratch);
+  EXPECT_EQ(fs::status(link.parent_path()).permissions(), fs::perms::owner_all);
+  EXPECT_EQ(std::count(list.begin(), list.end(), ':') + 1,
+            static_cast<std::ptrdiff_t>(installation().libraries.size()));
 }
 
 }  // namespace

@@ -69,6 +69,31 @@ class EmulateTest(unittest.TestCase):
         self.assertIn("peak 1.000 GiB of 79.179 GiB", said)
         self.assertIn("The program's exit code: 0.", said)
 
+    def test_an_installation_whose_path_the_loader_would_split(self):
+        prefix = self.folder / "a b:c"
+        (prefix / "bin").mkdir(parents=True)
+        built = PEAKBENCH.parent.parent
+        for name in ("peakbench", "peakbench-worker"):
+            shutil.copy(built / "bin" / name, prefix / "bin")
+        for name in ("lib", "share"):
+            (prefix / name).symlink_to(built / name)
+        temporary = self.folder / "tmp"
+        temporary.mkdir()
+
+        def peakbench(*arguments):
+            done = subprocess.run([prefix / "bin/peakbench", *map(str, arguments)], capture_output=True, text=True, cwd=self.folder,
+                                  env={**os.environ, "TMPDIR": str(temporary)}, timeout=200)
+            self.assertEqual(list(temporary.iterdir()), [], "links are gone")
+            return done
+
+        done = peakbench("emulate", "--", self.cuda_program(), 7)
+        self.assertEqual(done.returncode, 7, done.stdout + done.stderr)
+        self.assertIn("peak 1.000 GiB of 79.179 GiB", done.stderr)
+        self.assertIn("the worker makes a tensor there", peakbench("doctor").stdout)
+        done = peakbench("run", "--model", "vit-b-16,layers=1,width=48,mlp=64,image=32", "--strategy", "baseline", "--device",
+                         "emulated:h100-80gb", "--out", "out", "--no-report")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_figures_and_exit_code(self):
         out = self.folder / "took.json"
         self.emulate(self.cuda_program(), 7, exit_code=7, options=["--json", out])
