@@ -85,13 +85,22 @@ void check_one_commit(const std::vector<RunRow>& found, const std::string& text)
                   history.path()));
 }
 
+// The comma that the first option follows; others belong to the branch's name.
+std::size_t first_option(const std::string& text) {
+  for (auto comma = text.find(','); comma != std::string::npos; comma = text.find(',', comma + 1)) {
+    const auto end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz", comma + 1);
+    if (end != std::string::npos && end > comma + 1 && text[end] == '=') return comma;
+  }
+  return std::string::npos;
+}
+
 }  // namespace
 
 std::optional<Reference> reference_from(const std::string& text) {
   if (text.rfind(kScheme, 0) != 0) return std::nullopt;
   auto rest = text.substr(std::string(kScheme).size());
   Reference reference;
-  auto comma = rest.find(',');
+  auto comma = first_option(rest);
   const auto head = rest.substr(0, comma);
   const auto at = head.rfind('@');
   reference.branch = head.substr(0, at);

@@ -37,9 +37,9 @@ class NightlyTest(unittest.TestCase):
         return {**inherited, "PEAKBENCH_NIGHTLY_DIR": str(self.out), "PEAKBENCH_PROGRAM": PROGRAM, "PEAKBENCH_BRANCH": "main",
                 **more}
 
-    def nightly(self, *arguments, exit_code=0, **variables):
+    def nightly(self, *arguments, exit_code=0, folder=None, **variables):
         done = subprocess.run([SOURCE / "ci/nightly", *(arguments or [self.suite])], env=self.variables(**variables), text=True,
-                              capture_output=True, stdin=subprocess.DEVNULL, timeout=200, check=False)
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=200, check=False, cwd=folder)
         self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)
         return done.stderr
 
@@ -118,6 +118,28 @@ class NightlyTest(unittest.TestCase):
         self.assertIn("not an SQLite file", said)
         self.assertEqual((self.out / "history.sqlite").read_text(), "no history")
         self.assertTrue((self.folders()[-1] / "run.json").is_file(), "what was measured stays")
+
+    def test_names_are_data(self):
+        """Nothing in the name of a branch or a suite is an option, a separator or code."""
+        self.suite = self.suite.rename(self.folder / "-small $(touch pwned),a=b.toml")
+        for branch in ("topic,a=b", "-x, y@latest", "a 'b' \"c\" $(touch pwned) `touch pwned` ;é|*\nmain"):
+            out = self.folder / str(len(branch))
+            for said in ("the first run of branch", "nothing got worse since run 1"):
+                self.assertIn(said, self.nightly("./" + self.suite.name, PEAKBENCH_BRANCH=branch, PEAKBENCH_NIGHTLY_PLUGINS=BEFORE,
+                                                 PEAKBENCH_NIGHTLY_DIR=str(out), folder=self.folder))
+            done = subprocess.run([PROGRAM, "history", "list", "--json", "--history", out / "history.sqlite"], check=True,
+                                  capture_output=True, text=True)
+            self.assertEqual([(run["number"], run["branch"]) for run in json.loads(done.stdout)], [(2, branch), (1, branch)])
+            self.assertTrue((out / "site/index.html").is_file())
+        self.assertEqual([path.name for path in self.folder.rglob("pwned")], [])
+
+    def test_a_name_with_a_newline_deletes_nothing_else(self):
+        (self.folder / "mine").mkdir()
+        old = self.out / "runs/20200101T000000Z-a\nmine"
+        old.mkdir(parents=True)
+        self.nightly(PEAKBENCH_NIGHTLY_PLUGINS=BEFORE, PEAKBENCH_NIGHTLY_KEEP="1", folder=self.folder)
+        self.assertTrue((self.folder / "mine").is_dir())
+        self.assertEqual([path.name.split("Z-")[1] for path in self.folders()], ["small"])
 
     def test_old_run_folders_go_and_others_stay(self):
         (self.out / "runs/mine").mkdir(parents=True)

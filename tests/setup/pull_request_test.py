@@ -32,7 +32,8 @@ class PullRequest(unittest.TestCase):
         (self.repository / "ci/build").write_text(BUILD)
         (self.repository / "ci/build").chmod(0o755)
         (self.repository / "ci/program").write_text(PROGRAM)
-        (self.repository / "suites/nightly.toml").write_text("")
+        for name in ("nightly.toml", "-a $(touch pwned),b.toml"):
+            (self.repository / "suites" / name).write_text("")
         (self.repository / ".gitignore").write_text("build/\n.cache/\n")
         self.git("init", "--quiet")
         for which in ("before", "after"):
@@ -63,6 +64,14 @@ class PullRequest(unittest.TestCase):
         self.assertIn("no base commit was given", self.pull_request(exit_code=1))
         self.assertIn("nonsense is no commit here", self.pull_request("nonsense", exit_code=1))
         self.assertIn("no suite", self.pull_request("HEAD~1", "nowhere.toml", exit_code=1))
+
+    def test_names_are_data(self):
+        for name in ("topic,a=b", "$(touch${IFS}pwned)", "a'b\"c;é|`touch`", "feature/-x"):
+            self.git("branch", name, "HEAD~1")
+            self.pull_request(name, "./suites/-a $(touch pwned),b.toml", exit_code=0)
+            self.assertIn("before ran", (self.out / "base/said").read_text())
+        self.assertEqual([path.name for path in self.repository.parent.rglob("pwned")], [])
+        self.assertIn("is no commit here", self.pull_request("a b\n--exec=touch pwned", exit_code=1))
 
     def test_a_run_that_fails_is_said(self):
         with open(self.repository / "ci/program", "a", encoding="utf-8") as program:

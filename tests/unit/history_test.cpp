@@ -241,6 +241,16 @@ TEST(ReferenceText, IsRead) {
   EXPECT_EQ(reference_from("history:main@1234567")->which, Reference::Which::kCommit);
 }
 
+// Git allows commas in the names of branches.
+TEST(ReferenceText, ACommaIsPartOfABranch) {
+  const auto commas = reference_from("history:a,b, c@good,suite=x.toml");
+  EXPECT_EQ(commas->branch, "a,b, c");
+  EXPECT_EQ(commas->which, Reference::Which::kGood);
+  EXPECT_EQ(commas->suite, "x.toml");
+  EXPECT_EQ(reference_from("history:a,b")->branch, "a,b");
+  EXPECT_EQ(reference_from("history:,@5")->branch, ",");
+}
+
 // --- Pruning, exporting -------------------------------------------------------------------------
 
 TEST_F(Histories, PruneKeepsTheNewestAndTheNewestGood) {
