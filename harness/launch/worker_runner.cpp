@@ -18,6 +18,7 @@
 #include "result/errors.h"
 #include "result/file.h"
 #include "result/parse_json.h"
+#include "result/printable.h"
 
 namespace peakbench::launch {
 namespace {
@@ -61,14 +62,16 @@ WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listen
   const auto on_line = [&](const std::string& line) {
     try {
       const auto said = result::parse_json(line);
-      if (const auto what = said.find(result::kHostFailureKey); what != said.end())
+      if (const auto what = said.find(result::kHostFailureKey); what != said.end()) {
         evidence.host_failure = result::bounded(what->get<std::string>());
-      else
-        evidence.last = result::progress_from_json(said);
+        return;
+      }
+      auto at = result::progress_from_json(said);
+      at.phase = printable(at.phase);
+      evidence.last = std::move(at);
     } catch (const std::exception&) {
       return;  // progress is for the eye; a bad line costs nothing
     }
-    if (!evidence.host_failure.empty()) return;
     listener.progress(*evidence.last);
   };
   ProcessSpec spec;

@@ -184,6 +184,9 @@ HOSTILE = {
     "flood_without_newline": lambda job: flood(b"x" * 4096),
     "long_line": lambda job: [progress_bytes(b"\xff\x00" * 2048, 2048), time.sleep(0.1), progress_bytes(b"\n", 1), progress(job),
                               write(job, json.dumps(good_result(job)))],
+    "odd_progress": lambda job: [progress_bytes(line + b"\n", 1) for line in (b'{"host_failure": ""}', b"[]", b"null", b'{"host_failure": 1}',
+                                                                              b'{"phase": "\\u001b[2Jfor"}')]
+                                + [time.sleep(0.1), write(job, json.dumps(good_result(job)))],
     "close_progress": lambda job: [os.close(int(os.environ["PEAKBENCH_PROGRESS_FD"])), time.sleep(0.1),
                                    write(job, json.dumps(good_result(job)))],
     "close_output": lambda job: [os.close(1), os.close(2), time.sleep(0.1), write(job, json.dumps(good_result(job)))],
@@ -204,7 +207,8 @@ HOSTILE = {
 
 
 def misbehave(job, how):
-    progress(job)
+    if how != "odd_progress":
+        progress(job)
     print("about to", how, flush=True)
     if how in ("segfault", "abort", "kill", "terminate"):
         number = {"segfault": signal.SIGSEGV, "abort": signal.SIGABRT, "kill": signal.SIGKILL,

@@ -85,6 +85,13 @@ TEST_F(ContainedTest, JunkOnTheProgressPipeCostsNothing) {
   EXPECT_EQ(run("close_output").result.status, Status::kOk);
 }
 
+TEST_F(ContainedTest, WhatProgressSaysIsNoCommandToATerminal) {
+  timeout = std::chrono::seconds(60);
+  EXPECT_EQ(run("odd_progress").result.status, Status::kOk);
+  ASSERT_FALSE(progress.empty());
+  EXPECT_EQ(progress.back().phase.find('\x1b'), std::string::npos);
+}
+
 // ---- how it ends ----
 
 TEST_F(ContainedTest, AStoppedWorkerTimesOut) { expect_timeout("stop"); }
