@@ -12,6 +12,7 @@
 #include "reports/template_check.h"
 #include "reports/text.h"
 #include "result/errors.h"
+#include "result/file.h"
 #include "result/read_file.h"
 
 namespace peakbench::reports {
