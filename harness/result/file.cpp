@@ -4,25 +4,14 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "result/atomic_file.h"
 #include "result/errors.h"
-#include "result/host_limits.h"
 #include "result/parse_json.h"
 #include "result/read_file.h"
 
 namespace peakbench::result {
-namespace {
-
-// By who must act: the machine's, or the user with another name.
-[[noreturn]] void refuse(const std::error_code& error, const std::string& message) {
-  if (is_host_error(error.value())) throw HostError(message);
-  throw ConfigError(message);
-}
-
-}  // namespace
 
 void write_all(int descriptor, std::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
@@ -75,15 +64,15 @@ void make_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (is_folder(path)) return;
-  refuse(error, fmt::format("cannot make the folder {}: {}. Choose another with --out.", path,
-                            error ? error.message() : "a file of that name is in the way"));
+  throw HostError(fmt::format("cannot make the folder {}: {}. Choose another with --out.", path,
+                              error ? error.message() : "a file of that name is in the way"));
 }
 
 void remove_file(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::remove(path, error) && error)
-    refuse(error, fmt::format("{}: cannot delete: {}. Choose another folder with --out.", path,
-                              error.message()));
+    throw HostError(fmt::format("{}: cannot delete: {}. Choose another folder with --out.", path,
+                                error.message()));
 }
 
 std::string run_folder_of(const std::string& run) {

@@ -31,11 +31,11 @@ bool holds_nothing(const std::string& path);
 // end, or wait for ever.
 std::string why_no_file(const std::string& path);
 
-// With its parents. Throws ConfigError with the reason (a file in the way, a full disk, too long a
+// With its parents. Throws HostError with the reason (a file in the way, a full disk, too long a
 // name).
 void make_folder(const std::string& path);
 
-// Nothing where there is none. Throws ConfigError with the reason.
+// Nothing where there is none. Throws HostError with the reason.
 void remove_file(const std::string& path);
 
 // The folder of a run that is named by it or by its run.json.

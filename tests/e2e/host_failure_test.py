@@ -110,15 +110,16 @@ class HostFailures(HostTest):
 
     def test_folders_that_are_in_the_way(self):
         slug = self.slug("slim")
-        (self.folder / "out/cases").mkdir(parents=True)
+        self.run_cases("baseline")
         (self.folder / "out/cases" / slug).write_text("a file", encoding="utf-8")
-        self.run_cases("baseline", "slim")
+        self.run_cases("baseline", "slim", more=["--repetitions", "1", "--overwrite"])
         self.assertEqual(self.statuses(), ["ok", "host_failure"])
         self.assertIn(slug, self.reason(1))
 
     def test_a_log_that_cannot_be_written(self):
+        self.run_cases("baseline")
         (self.folder / "out/cases" / self.slug("slim") / "worker.log/in the way").mkdir(parents=True)
-        self.run_cases("baseline", "slim")
+        self.run_cases("baseline", "slim", more=["--repetitions", "1", "--overwrite"])
         self.assertEqual(self.statuses(), ["ok", "host_failure"])
         self.assertIn("worker.log", self.reason(1))
 

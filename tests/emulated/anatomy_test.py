@@ -165,7 +165,7 @@ class AnatomyTest(unittest.TestCase):
         self.assertIn("say which case", said)
         self.assertIn("vit-l-16,layers=2/foreach-off/emulated:h100-80gb/fp32/b1", said)
         self.assertIn('no case "foreach-of"', self.peakbench("export", "run", "foreach-of", exit_code=2).stderr)
-        self.assertIn("/nowhere/x.pickle: cannot be written",
+        self.assertIn("/nowhere/x.pickle: cannot write",
                       self.peakbench("export", "run", "baseline", "--out", "/nowhere/x.pickle", exit_code=2).stderr)
         for trace in (self.folder / "run/cases").glob("*/trace.sqlite"):
             trace.unlink()

@@ -144,7 +144,7 @@ class GateTest(unittest.TestCase):
         (self.folder / "file").write_text("in the way", encoding="utf-8")
         for arguments, says in ((["--out", "file"], "cannot make the folder file"),
                                 (["--junit", "nowhere/gate.xml"], "nowhere/gate.xml"),
-                                (["--summary", "nowhere/summary.md"], "cannot write the summary to nowhere/summary.md"),
+                                (["--summary", "nowhere/summary.md"], "nowhere/summary.md: cannot write"),
                                 (["--format", "html"], "--format needs --out"),
                                 (["--out", "pages2", "--format", "pdf"], "Unknown format \"pdf\""),
                                 (["--allocated", "much"], "--allocated: expected 0, a size"),

@@ -287,6 +287,21 @@ class Prune(Add):
 # --- What writes files ------------------------------------------------------------------------------------
 
 
+MARK = b"Written by Peakbench, which replaces it unless it was changed: "
+
+
+def of_another_day(data):
+    """The same output with one more line, marked as Peakbench marks it (harness/result/own_file.h)."""
+    text, mark, rest = data.rpartition(MARK)
+    if not mark:
+        return data + b"\n"
+    text = b"\n" + text
+    value = 14695981039346656037
+    for byte in text:
+        value = (value ^ byte) * 1099511628211 % (1 << 64)
+    return text + mark + b"%016x" % value + rest[16:]
+
+
 class Writer:
     """Writes over an earlier output: each file is the old one or the new one, and a second time all are new."""
 
@@ -324,7 +339,7 @@ class Writer:
         shutil.copytree(self.whole, out)
         for path in out.rglob("*"):
             if path.is_file() and path.name != ".peakbench-site.json" and not path.name.startswith("."):
-                path.write_bytes(path.read_bytes() + b"\n")
+                path.write_bytes(of_another_day(path.read_bytes()))
         (out / "notes.txt").write_text(STRANGERS)
         return contents(out)
 

@@ -120,7 +120,7 @@ def full_output(stage):
         reading, writing = os.pipe()
         os.close(reading)
         with os.fdopen(writing, "wb") as pipe:
-            stage.try_one(row, name, codes={0, 2, 4, 5, -signal.SIGPIPE}, stdout=pipe)
+            stage.try_one(row, name, codes={0, 2, 4, 5, 128 + signal.SIGPIPE}, stdout=pipe)
 
 
 def closed_streams(stage):
