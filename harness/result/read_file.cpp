@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "result/errors.h"
 #include "result/host_limits.h"
@@ -19,7 +20,9 @@ namespace {
 }
 
 [[noreturn]] void fail_read(const std::string& path, int error) {
-  const auto text = fmt::format("{}: cannot be read: {}", path, host_error_text(error));
+  const auto text =
+      fmt::format("{}: cannot be read: {}", path,
+                  is_host_error(error) ? host_error_text(error) : std::strerror(error));
   if (is_host_error(error)) throw HostError(text);
   throw ConfigError(text);
 }
@@ -29,7 +32,8 @@ class Reader {
   // A pipe without a writer would be waited for without O_NONBLOCK.
   explicit Reader(const std::string& path)
       : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
-    if (descriptor_ < 0) fail_read(path_, errno == ENXIO ? ENOENT : errno);
+    if (descriptor_ < 0 && errno == ENXIO) refuse_kind();  // a socket
+    if (descriptor_ < 0) fail_read(path_, errno);
   }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -40,9 +44,7 @@ class Reader {
     struct stat status {};
     if (fstat(descriptor_, &status) != 0) fail_read(path_, errno);
     if (S_ISDIR(status.st_mode)) fail(path_, "is a folder, not a file");
-    if (!S_ISREG(status.st_mode)) {
-      fail(path_, "is a pipe or a device; expected a regular file: write the content to one");
-    }
+    if (!S_ISREG(status.st_mode)) refuse_kind();
     return static_cast<std::size_t>(status.st_size);
   }
 
@@ -60,6 +62,10 @@ class Reader {
   }
 
  private:
+  [[noreturn]] void refuse_kind() const {
+    fail(path_, "is a pipe or a device; expected a regular file: write the content to one");
+  }
+
   const std::string& path_;
   int descriptor_;
 };

@@ -111,7 +111,7 @@ TEST(Outcome, AWorkersWordAndItsExitCodeTogether) {
   EXPECT_EQ(outcome(evidence).status, Status::kCrashed);
   evidence.host_failure = "the disk is full\n";
   EXPECT_EQ(outcome(evidence).status, Status::kHostFailure);
-  EXPECT_EQ(outcome(evidence).reason, "the disk is full?");
+  EXPECT_EQ(outcome(evidence).reason, "the disk is full ");
   evidence.end.exit_code = 1;
   EXPECT_EQ(outcome(evidence).status, Status::kCrashed);
 }
