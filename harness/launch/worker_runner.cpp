@@ -51,8 +51,9 @@ ProcessRunner::ProcessRunner(std::string worker_path) : worker_path_(std::move(w
 
 WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listener) {
   // Not written through: a plugin of the worker before may have put a pipe there.
-  result::remove_file(order.job_path);
-  result::remove_file(order.job.result_path);
+  std::error_code ignored;
+  fs::remove(order.job_path, ignored);
+  fs::remove(order.job.result_path, ignored);
   write_text(order.job_path, result::to_json(order.job).dump(2) + "\n");
 
   Evidence evidence;
@@ -89,7 +90,6 @@ WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listen
   evidence.kernel_ran_out = kernel_memory_kills() > kills_before;
   read_result(order.job.result_path, evidence);
   evidence.log_tail = log_tail(evidence.end.last_words);
-  std::error_code ignored;
   fs::remove(order.job.result_path, ignored);
   warn_of(evidence.end, listener);
 
