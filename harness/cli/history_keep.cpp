@@ -1,6 +1,8 @@
 // `peakbench history accept`, `prune`, `export` and `check`.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -92,6 +94,29 @@ int prune(World& world, const PruneArguments& arguments) {
   return kDone;
 }
 
+// What can be listed: where a page is damaged, run by run. `damaged`: numbers of the others.
+std::vector<history::RunRow> runs_to_export(const history::History& history,
+                                            const history::Filter& filter,
+                                            std::vector<std::string>& damaged) {
+  try {
+    return history.runs(filter);
+  } catch (const ConfigError&) {
+    std::vector<history::RunRow> runs;
+    const auto numbers = history.numbers();
+    if (numbers.empty()) throw;
+    for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
+      try {
+        auto one = filter;
+        one.number = *number;
+        for (auto& run : history.runs(one)) runs.push_back(std::move(run));
+      } catch (const ConfigError&) {
+        damaged.push_back(std::to_string(*number));
+      }
+    }
+    return runs;
+  }
+}
+
 // Numbers of runs that could not be read.
 std::vector<std::string> export_lines(const history::History& history,
                                       const std::vector<history::RunRow>& runs, std::ostream& out) {
@@ -161,8 +186,8 @@ std::vector<std::string> export_folders(const history::History& history,
 
 int export_runs(World& world, const ExportArguments& arguments) {
   const auto history = arguments.place.to_read();
-  const auto runs = history.runs(arguments.filter);
-  std::vector<std::string> damaged;
+  std::vector<std::string> unlisted, damaged;
+  const auto runs = runs_to_export(history, arguments.filter, unlisted);
   if (arguments.format == "folders") {
     if (arguments.out.empty()) throw ConfigError("--format folders needs --out DIR");
     damaged = export_folders(history, runs, arguments.out);
@@ -174,10 +199,22 @@ int export_runs(World& world, const ExportArguments& arguments) {
     result::write_file_atomically(arguments.out, lines.str());
   }
   world.err << fmt::format("{} runs exported\n", runs.size() - damaged.size());
+  damaged.insert(damaged.end(), unlisted.begin(), unlisted.end());
   if (damaged.empty()) return kDone;
   throw ConfigError(fmt::format("{}: {} of {} runs are damaged and were left out: {}",
-                                history.path(), damaged.size(), runs.size(),
+                                history.path(), damaged.size(), runs.size() + unlisted.size(),
                                 fmt::join(damaged, ", ")));
+}
+
+// The first of them, and how many more there are.
+std::string first_of(const std::vector<std::string>& problems) {
+  constexpr std::size_t kMost = 20;
+  const auto shown = std::min(problems.size(), kMost);
+  auto text = fmt::format(
+      "{}",
+      fmt::join(problems.begin(), problems.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
+  if (shown < problems.size()) text += fmt::format("; and {} more", problems.size() - shown);
+  return text;
 }
 
 int check(World& world, const HistoryPlace& place) {
@@ -185,12 +222,17 @@ int check(World& world, const HistoryPlace& place) {
   const auto problems = history.problems();
   if (problems.empty()) {
     world.out << fmt::format("{}: sound, {} runs\n", history.path(), history.runs({}).size());
+    if (const auto later = history.sealed_later(); later.runs > 0)
+      world.err << fmt::format(
+          "note: {} of them were filed before there were checksums: their "
+          "labels and figures are as they were on {}\n",
+          later.runs, reports::date_for_people(later.since));
     return kDone;
   }
   throw ConfigError(fmt::format(
       "{}: damaged: {}. `peakbench history export --out saved.jsonl` saves what can be read; "
       "`peakbench history add saved.jsonl --history NEW` makes a new history of it",
-      history.path(), problems.front()));
+      history.path(), first_of(problems)));
 }
 
 }  // namespace

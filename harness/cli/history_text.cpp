@@ -63,6 +63,10 @@ std::string runs_table(const std::vector<history::RunRow>& runs, int width) {
                     rows, width);
 }
 
+std::string left_out_text(std::int64_t number, const std::string& why) {
+  return fmt::format("note: run {} is left out: {}\n", number, why);
+}
+
 std::string figure_text(const history::Point& point, Metric metric) {
   const auto value = history::figure(point, metric);
   return value ? with_unit(*value, metric) : "";

@@ -11,6 +11,9 @@ namespace peakbench::cli {
 
 std::string runs_table(const std::vector<history::RunRow>& runs, int width);
 
+// A line about a run that is not shown.
+std::string left_out_text(std::int64_t number, const std::string& why);
+
 // "1.234 GiB" or "12.3 ms"; "" where there is none.
 std::string figure_text(const history::Point& point, history::Metric metric);
 // Against the point before, where both are comparable: "+512 B", "−1.2%", "0"; else "".

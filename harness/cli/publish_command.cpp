@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/history_command.h"
+#include "cli/history_text.h"
 #include "reports/site/site.h"
 
 namespace peakbench::cli {
@@ -15,7 +16,8 @@ constexpr const char* kFooter = R"(Examples:
 The site holds an index, a page a trend (a case on a card), the list of runs, reports of the newest
 runs and the latest comparison. Links are relative; nothing is loaded from a network. The same history
 gives the same bytes; files that are as they should be are not written again, and of what is in the
-folder only what an earlier publish wrote is ever replaced or removed. Exit codes: 0; 2 when the
+folder only what an earlier publish wrote is ever replaced or removed. Runs that are damaged are left
+out, and named. Exit codes: 0; 2 when the
 history cannot be read, the folder cannot be written, or a template is wrong.)";
 
 struct Arguments {
@@ -26,6 +28,7 @@ struct Arguments {
 int publish(World& world, Arguments& arguments) {
   arguments.options.builtin_template_directory = world.places.templates;
   const auto published = site::publish(arguments.place.to_read(), arguments.options);
+  for (const auto& [number, why] : published.left_out) world.err << left_out_text(number, why);
   world.out << fmt::format("{}\n{} files written, {} as they were, {} removed\n", published.index,
                            published.written, published.unchanged, published.removed);
   return kDone;

@@ -1,7 +1,13 @@
 // SQLite behind two small owners: what a trace and a history are stored in.
+//
+// A file may come from anyone. Opening takes regular files only (look_at() says of others what they
+// are), and what is opened runs none of the code that a file can bring with it (views, triggers,
+// functions in its schema), maps no memory, and does no more work than a file of its size needs
+// (sqlite/budget.h). Every column is read as the type that it must have.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -17,14 +23,22 @@ struct DatabaseError : std::runtime_error {
   // error number behind it, 0 where there is none.
   explicit DatabaseError(const std::string& message, int code = 1, int system = 0)
       : std::runtime_error(message), code(code), system(system) {}
+  bool is_too_long() const;  // a text, a blob or a row
   int code, system;
 };
+
+class Budget;
 
 class Database {
  public:
   static Database create(const std::string& path);  // empty; no journal, nothing waits for the disk
   static Database open_read_only(const std::string& path);
+  // A file that nobody writes to: read without locks, and whatever lies beside it is left alone, so
+  // in a folder and on a medium that cannot be written too.
+  static Database open_finished(const std::string& path);
   static Database open_read_write(const std::string& path);  // made where it is missing
+  // What another connection reads, in memory: to be changed without a change of the file.
+  static Database copy_of(const Database& other, const std::string& path);
   ~Database();
   Database(Database&& other) noexcept;
   Database(const Database&) = delete;
@@ -34,14 +48,21 @@ class Database {
   void execute(const std::string& statements);
   // How long a statement waits for another program's lock before it fails with SQLITE_BUSY.
   void wait_for_locks(int milliseconds);
-  std::int64_t last_row() const;  // the row that the last INSERT made
-  std::int64_t changes() const;   // rows that the last statement changed
-  void close();                   // with an error where closing fails
+  // No row, text, blob or statement may be longer: DatabaseError with SQLITE_TOOBIG.
+  void limit_length(int bytes);
+  void begin_work() const;              // what may be asked of the file is counted anew
+  void copy_to(Database& other) const;  // all of it, as it is
+  std::int64_t last_row() const;        // the row that the last INSERT made
+  std::int64_t changes() const;         // rows that the last statement changed
+  void close();                         // with an error where closing fails
   sqlite3* handle() const { return handle_; }
+  Budget* budget() const { return budget_.get(); }  // none for one's own files
 
  private:
-  explicit Database(sqlite3* handle) : handle_(handle) {}
+  explicit Database(sqlite3* handle);
+  static Database guarded(const std::string& path, int flags);
   sqlite3* handle_;
+  std::unique_ptr<Budget> budget_;
 };
 
 // One prepared statement. Parameters and columns count from 0, in the order of the text.
@@ -64,17 +85,31 @@ class Statement {
   bool next();   // the next row; false at the end
   void reset();  // ready for new values before the end
 
+  // Of the row. Throw DatabaseError with SQLITE_MISMATCH where the column holds another type:
+  // SQLite itself would hand out 0 for a text, and a text for a blob.
   std::int64_t integer(int column) const;
-  double number(int column) const;
+  double number(int column) const;  // an integer is one too
   std::string text(int column) const;
   std::string blob(int column) const;
   bool is_null(int column) const;
+  // Every column at once, which millions of rows need: as integers, into as many places as there
+  // are columns. Where one of the columns in `nullable` (a bit each) is NULL, its place gets
+  // `null`.
+  void integers(std::int64_t* places, std::uint32_t nullable, std::int64_t null) const;
+  // The whole row, values with their types, for a checksum: the same row, the same bytes, whatever
+  // machine.
+  std::string row_bytes() const;
   std::optional<std::int64_t> maybe_integer(int column) const;
   std::optional<double> maybe_number(int column) const;
 
  private:
   void check(int code) const;
+  void expect(int column, int type) const;
+  [[noreturn]] void refuse(int column, int found, int type) const;
+  std::string bytes(const void* bytes, int column) const;
   sqlite3_stmt* statement_ = nullptr;
+  Budget* budget_;
+  std::uint64_t rows_ = 0;  // since it was made ready
 };
 
 }  // namespace peakbench::sqlite

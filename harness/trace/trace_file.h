@@ -16,8 +16,10 @@ inline constexpr std::int64_t kTraceSchemaVersion = 2;
 // table `trace`.
 void write_trace(const Trace& trace, const std::string& path);
 
-// Throws ConfigError with the path: missing, not a trace, cut short, damaged, newer than this
-// program.
+// The file may come from anywhere; it is not changed, and nothing beside it is. Texts come as
+// UTF-8. Throws ConfigError with the path: missing, not a regular file, not a trace, cut short,
+// damaged (columns of another type, numbers out of range, sizes whose sum does not hold in 64 bits,
+// steps in disorder, tables that are none), newer than this program.
 Trace read_trace(const std::string& path);
 
 }  // namespace peakbench::trace

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <fstream>
 #include <future>
 #include <limits>
-#include <string_view>
+#include <new>
 
 #include "result/errors.h"
 #include "sqlite/database.h"
+#include "trace/open_trace.h"
+#include "trace/output_file.h"
 #include "trace/trace_file.h"
 
 namespace peakbench::trace {
@@ -19,120 +19,169 @@ using sqlite::Database;
 using sqlite::DatabaseError;
 using sqlite::Statement;
 
-constexpr const char* kExpected = "expected the trace.sqlite of a case";
+// More than any trace has; beyond them a file is damaged, or made to be.
+constexpr std::size_t kMostSpaces = 64;  // each is looked at by itself
+constexpr std::size_t kMostWords = 1'000'000;
+constexpr std::int64_t kMostSteps = 1'000'000'000;
+constexpr std::int64_t kMostEvents =
+    std::numeric_limits<std::int32_t>::max();  // indices are of that width
+// All that is ever asked for in one trace: sums and differences of these hold in 64 bits.
+constexpr std::int64_t kMostBytes = std::numeric_limits<std::int64_t>::max() / 4;
 
-// Found in the file's content, to be reported with its path.
-struct Damage {
-  std::string what;
-};
-
-// Big-endian, as everything in SQLite's header (sqlite.org/fileformat.html).
-std::uint64_t big_endian(const char* bytes, int count) {
-  std::uint64_t value = 0;
-  for (int i = 0; i < count; ++i) value = value << 8U | static_cast<unsigned char>(bytes[i]);
-  return value;
-}
-
-// SQLite reads a file whose tail is missing as far as it goes: look at its own size first.
-void check_header(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status))
-    throw ConfigError(fmt::format("{}: no such file; {}", path, kExpected));
-  if (std::filesystem::is_directory(status))
-    throw ConfigError(fmt::format("{}: a folder; {}", path, kExpected));
-  std::array<char, 100> header{};
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw ConfigError(fmt::format("{}: cannot be opened for reading", path));
-  file.read(header.data(), header.size());
-  constexpr std::string_view kMagic("SQLite format 3\0", 16);
-  if (std::string_view(header.data(), kMagic.size()) != kMagic)
-    throw ConfigError(fmt::format("{}: not an SQLite file; {}", path, kExpected));
-  const auto stored = big_endian(header.data() + 16, 2);
-  const auto page_bytes = stored == 1 ? 65536 : stored;
-  const auto whole = page_bytes * big_endian(header.data() + 28, 4);
-  const auto size = std::filesystem::file_size(path, error);
-  if (size < whole)
-    throw ConfigError(
-        fmt::format("{}: cut short: {} bytes of {}; run the case again", path, size, whole));
-}
-
-// Of the file. Throws ConfigError for one that is not a trace, or newer than this program.
-std::int64_t check_version(const std::string& path, const Database& database) {
-  Statement tables(database,
-                   "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
-                   "('schema_version', 'trace', 'events')");
-  if (!tables.next() || tables.integer(0) != 3)
-    throw ConfigError(fmt::format("{}: an SQLite file, but not a trace; {}", path, kExpected));
-  Statement version(database, "SELECT max(version) FROM schema_version");
-  if (!version.next() || version.is_null(0)) throw Damage{"no schema version"};
-  if (version.integer(0) > kTraceSchemaVersion)
-    throw ConfigError(
-        fmt::format("{}: written by a newer Peakbench: trace schema {}, this one reads "
-                    "up to {}; update Peakbench",
-                    path, version.integer(0), kTraceSchemaVersion));
-  return version.integer(0);
+template <class Integer>
+Integer narrow(std::int64_t value, const char* what, std::int64_t least,
+               std::int64_t most = std::numeric_limits<Integer>::max()) {
+  if (value < least || value > most) throw Damage{fmt::format("{} {}", what, value)};
+  return static_cast<Integer>(value);
 }
 
 template <class Integer>
 Integer narrow(const Statement& row, int column, const char* what, std::int64_t least,
                std::int64_t most = std::numeric_limits<Integer>::max()) {
-  const auto value = row.integer(column);
-  if (value < least || value > most) throw Damage{fmt::format("{} {}", what, value)};
-  return static_cast<Integer>(value);
+  return narrow<Integer>(row.integer(column), what, least, most);
 }
 
-std::int32_t index_or_none(const Statement& row, int column, const char* what, std::size_t count) {
-  if (row.is_null(column)) return kNone;
-  return narrow<std::int32_t>(row, column, what, 0, static_cast<std::int64_t>(count) - 1);
+// JSON, pickles and pages hold nothing else than UTF-8.
+std::string text_of(const Statement& row, int column) {
+  auto text = row.text(column);
+  const bool ascii = std::none_of(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0x80U) != 0;
+  });
+  return ascii ? text : valid_utf8(text);
 }
 
-std::vector<std::string> read_words(const Database& database, const std::string& table) {
+void expect_number(const Statement& row, std::size_t number, const char* what) {
+  if (row.integer(0) != static_cast<std::int64_t>(number))
+    throw Damage{fmt::format("{} {} is missing", what, number)};
+}
+
+std::vector<std::string> read_words(const Database& database, const char* table, std::size_t most) {
   std::vector<std::string> words;
-  Statement rows(database, "SELECT id, name FROM " + table + " ORDER BY id");
+  Statement rows(database, fmt::format("SELECT id, name FROM {} ORDER BY id", table));
   while (rows.next()) {
-    if (rows.integer(0) != static_cast<std::int64_t>(words.size()))
-      throw Damage{fmt::format("{} {} is missing", table, words.size())};
-    words.push_back(rows.text(1));
+    expect_number(rows, words.size(), table);
+    if (words.size() == most) throw Damage{fmt::format("more than {} {}", most, table)};
+    words.push_back(text_of(rows, 1));
   }
   return words;
 }
 
-Event read_event(const Statement& row, const Trace& trace) {
+constexpr const char* kEvents =
+    "SELECT id, kind, phase, in_update, in_recompute, space, step, module, operator, stream, "
+    "recompute, address, requested_bytes, block_bytes, time_ns FROM events WHERE id >= ? ORDER BY "
+    "id";
+enum EventColumn {
+  kId,
+  kKind,
+  kPhase,
+  kInUpdate,
+  kInRecompute,
+  kSpace,
+  kStep,
+  kModule,
+  kOperator,
+  kStream,
+  kRecompute,
+  kAddress,
+  kRequestedBytes,
+  kBlockBytes,
+  kTime,
+  kEventColumns
+};
+constexpr std::uint32_t kNullable =
+    1U << kStep | 1U << kModule | 1U << kOperator | 1U << kRecompute | 1U << kTime;
+constexpr std::int64_t kNull = std::numeric_limits<std::int64_t>::min();
+using EventRow = std::array<std::int64_t, kEventColumns>;
+
+std::int32_t index_or_none(std::int64_t value, const char* what, std::size_t count) {
+  return value == kNull
+             ? kNone
+             : narrow<std::int32_t>(value, what, 0, static_cast<std::int64_t>(count) - 1);
+}
+
+Event read_event(const EventRow& row, const Trace& trace) {
   constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
+  constexpr auto kMostTime = std::numeric_limits<std::int64_t>::max() / 2;
   Event event;
-  event.kind = static_cast<EventKind>(narrow<int>(row, 1, "event kind", 0, kEventKindCount - 1));
-  event.phase = static_cast<Phase>(narrow<int>(row, 2, "phase", 0, kPhaseCount - 1));
-  event.in_update = row.integer(3) != 0;
-  event.in_recompute = row.integer(4) != 0;
-  event.space =
-      narrow<std::int16_t>(row, 5, "space", 0, static_cast<std::int64_t>(trace.spaces.size()) - 1);
-  event.step = index_or_none(row, 6, "step", kMost);
-  event.module = index_or_none(row, 7, "module", trace.modules.size());
-  event.op = index_or_none(row, 8, "operator", trace.operators.size());
-  event.stream = narrow<std::int32_t>(row, 9, "stream", 0);
-  event.recompute = index_or_none(row, 10, "recompute", kMost);
-  event.address = static_cast<std::uint64_t>(row.integer(11));
-  event.requested_bytes = row.integer(12);
-  event.block_bytes = row.integer(13);
-  event.time_ns = row.is_null(14) ? -1 : row.integer(14);
+  event.kind =
+      static_cast<EventKind>(narrow<int>(row[kKind], "event kind", 0, kEventKindCount - 1));
+  event.phase = static_cast<Phase>(narrow<int>(row[kPhase], "phase", 0, kPhaseCount - 1));
+  event.in_update = row[kInUpdate] != 0;
+  event.in_recompute = row[kInRecompute] != 0;
+  event.space = narrow<std::int16_t>(row[kSpace], "space", 0,
+                                     static_cast<std::int64_t>(trace.spaces.size()) - 1);
+  event.step = index_or_none(row[kStep], "step", kMostSteps);
+  event.module = index_or_none(row[kModule], "module", trace.modules.size());
+  event.op = index_or_none(row[kOperator], "operator", trace.operators.size());
+  event.stream = narrow<std::int32_t>(row[kStream], "stream", 0);
+  event.recompute = index_or_none(row[kRecompute], "recompute", kMost);
+  event.address = static_cast<std::uint64_t>(row[kAddress]);
+  event.requested_bytes = narrow<std::int64_t>(row[kRequestedBytes], "requested bytes", 0);
+  event.block_bytes = narrow<std::int64_t>(row[kBlockBytes], "block bytes", 0);
+  event.time_ns = row[kTime] == kNull ? -1 : narrow<std::int64_t>(row[kTime], "time", 0, kMostTime);
   return event;
 }
 
-// The events [first, last) to their places.
-void read_range(const Database& database, const Trace& trace, std::size_t first, std::size_t last,
-                std::vector<Event>& events) {
-  Statement rows(database,
-                 "SELECT id, kind, phase, in_update, in_recompute, space, step, module, operator, "
-                 "stream, recompute, address, requested_bytes, block_bytes, time_ns "
-                 "FROM events WHERE id >= ? AND id < ? ORDER BY id");
-  rows.bind(0, static_cast<std::int64_t>(first));
-  rows.bind(1, static_cast<std::int64_t>(last));
-  for (auto number = first; number < last; ++number) {
-    if (!rows.next() || rows.integer(0) != static_cast<std::int64_t>(number))
-      throw Damage{fmt::format("event {} is missing", number)};
-    events[number] = read_event(rows, trace);
+// A stretch of the events, and what must be right of all of them together.
+struct Stretch {
+  std::vector<Event> events;
+  std::int64_t bytes = 0;
+  std::int32_t first_step = kNone, last_step = kNone;
+
+  void add(const Event& event) {
+    const bool failed = event.kind == EventKind::kOutOfMemory;  // its size was never given
+    count_bytes(event.block_bytes);
+    if (!failed) count_bytes(event.requested_bytes);
+    const auto size = static_cast<std::uint64_t>(event.block_bytes);
+    if (!failed && event.address + size < event.address)
+      throw Damage{fmt::format("a block of {} bytes at {:#x}", event.block_bytes, event.address)};
+    if (event.step != kNone) follow(event.step, event.step);
+    events.push_back(event);
   }
+  void append(Stretch next) {
+    if (next.first_step != kNone) follow(next.first_step, next.last_step);
+    count_bytes(next.bytes);
+    events.insert(events.end(), next.events.begin(), next.events.end());
+  }
+
+ private:
+  void count_bytes(std::int64_t count) {
+    if (count > kMostBytes - bytes) throw Damage{"the sizes add up to more than any card has"};
+    bytes += count;
+  }
+  void follow(std::int32_t first, std::int32_t last) {
+    if (first < last_step) throw Damage{fmt::format("step {} after step {}", first, last_step)};
+    if (first_step == kNone) first_step = first;
+    last_step = last;
+  }
+};
+
+constexpr const char* kMissing = "is missing";
+
+// The events [first, last). Memory is taken as events are there, not as the file says.
+Stretch read_range(const Database& database, const Trace& trace, std::size_t first,
+                   std::size_t last, std::size_t room) {
+  constexpr std::size_t kRoom = 4'000'000;
+  Stretch stretch;
+  stretch.events.reserve(std::min(room, kRoom));
+  Statement rows(database, kEvents);
+  rows.bind(0, static_cast<std::int64_t>(first));
+  EventRow row{};
+  auto number = first;
+  try {
+    for (; number < last; ++number) {
+      if (!rows.next()) throw Damage{kMissing};
+      rows.integers(row.data(), kNullable, kNull);
+      if (row[kId] != static_cast<std::int64_t>(number)) throw Damage{kMissing};
+      stretch.add(read_event(row, trace));
+    }
+  } catch (const Damage& damage) {
+    throw Damage{
+        fmt::format("event {}{} {}", number, damage.what == kMissing ? "" : ":", damage.what)};
+  } catch (const DatabaseError& error) {
+    throw Damage{fmt::format("event {}: {}", number, error.what())};
+  }
+  return stretch;
 }
 
 std::size_t count_events(const Database& database) {
@@ -146,28 +195,28 @@ void read_events(const Database& database, const std::string& path, Trace& trace
                  std::size_t count) {
   constexpr std::size_t kLong = 100'000;
   const auto there = count_events(database);
-  const auto most = std::filesystem::file_size(path);  // an event takes more than a byte
-  if (there != count || count > most) throw Damage{fmt::format("{} events of {}", there, count)};
-  std::vector<Event> events(count);
+  if (there != count) throw Damage{fmt::format("{} events of {}", there, count)};
   const auto middle = count < kLong ? count : count / 2;
   auto rest = std::async(std::launch::async, [&] {
-    if (middle < count) read_range(Database::open_read_only(path), trace, middle, count, events);
+    return middle < count ? read_range(open_trace(path), trace, middle, count, count - middle)
+                          : Stretch{};
   });
-  read_range(database, trace, 0, middle, events);
-  rest.get();
-  trace.events = std::move(events);
+  auto stretch = read_range(database, trace, 0, middle, count);
+  stretch.append(rest.get());
+  trace.events = std::move(stretch.events);
 }
 
 void read_names(const Database& database, Trace& trace) {
-  Statement rows(database, "SELECT event, role, name, shape, dtype FROM names ORDER BY id");
+  Statement rows(database, "SELECT id, event, role, name, shape, dtype FROM names ORDER BY id");
   const auto last = static_cast<std::int64_t>(trace.events.size()) - 1;
   while (rows.next()) {
+    expect_number(rows, trace.names.size(), "name");
     Name name;
-    name.event = narrow<std::uint64_t>(rows, 0, "named event", 0, last);
-    name.role = static_cast<Role>(narrow<int>(rows, 1, "role", 0, kRoleCount - 1));
-    name.name = rows.text(2);
-    name.shape = rows.text(3);
-    name.dtype = rows.text(4);
+    name.event = narrow<std::uint64_t>(rows, 1, "named event", 0, last);
+    name.role = static_cast<Role>(narrow<int>(rows, 2, "role", 0, kRoleCount - 1));
+    name.name = text_of(rows, 3);
+    name.shape = text_of(rows, 4);
+    name.dtype = text_of(rows, 5);
     trace.names.push_back(std::move(name));
   }
 }
@@ -184,29 +233,35 @@ Trace read(const Database& database, const std::string& path, std::int64_t versi
   Trace trace;
   Statement head(database, "SELECT device, emulated, events FROM trace");
   if (!head.next()) throw Damage{"the table `trace` is empty"};
-  trace.device = head.text(0);
+  trace.device = text_of(head, 0);
   trace.emulated = head.integer(1) != 0;
-  trace.spaces = read_words(database, "spaces");
+  trace.spaces = read_words(database, "spaces", kMostSpaces);
   if (version > 1) trace.own_space = read_own_space(database, trace);
-  trace.modules = read_words(database, "modules");
-  trace.operators = read_words(database, "operators");
-  read_events(database, path, trace, static_cast<std::size_t>(head.integer(2)));
+  trace.modules = read_words(database, "modules", kMostWords);
+  trace.operators = read_words(database, "operators", kMostWords);
+  read_events(database, path, trace, narrow<std::size_t>(head, 2, "events", 0, kMostEvents));
   read_names(database, trace);
   return trace;
+}
+
+std::string words_of(const DatabaseError& error) {
+  if (error.is_too_long()) return fmt::format("a text of more than {} bytes", kMostTextBytes);
+  return error.what();
 }
 
 }  // namespace
 
 Trace read_trace(const std::string& path) {
-  check_header(path);
   try {
-    const auto database = Database::open_read_only(path);
-    const auto version = check_version(path, database);
+    const auto database = open_trace(path);
+    const auto version = check_schema(path, database);
     return read(database, path, version);
   } catch (const DatabaseError& error) {
-    throw ConfigError(fmt::format("{}: damaged: {}; run the case again", path, error.what()));
+    throw ConfigError(fmt::format("{}: damaged: {}; run the case again", path, words_of(error)));
   } catch (const Damage& damage) {
     throw ConfigError(fmt::format("{}: damaged: {}; run the case again", path, damage.what));
+  } catch (const std::bad_alloc&) {
+    throw ConfigError(fmt::format("{}: there is not enough memory for what it holds", path));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "reports/environment.h"
 #include "reports/history/guard.h"
 #include "reports/history/packed.h"
+#include "reports/history/seal.h"
 #include "reports/text.h"
 #include "result/errors.h"
 #include "result/nearest.h"
@@ -89,6 +90,15 @@ void check(const Run& run, const Labels& labels) {
         fmt::format("no verdict \"{}\"{}", labels.verdict, suggestion(labels.verdict, verdicts)));
 }
 
+// One that is damaged is not the same: then the run is filed anew.
+bool holds(const Statement& candidate, const std::string& text) {
+  try {
+    return unpack(candidate.blob(1), candidate.integer(2)) == text;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
 std::optional<std::int64_t> same_run(const Database& database, std::int64_t sum,
                                      const std::string& text) {
   Statement candidates(database,
@@ -96,8 +106,7 @@ std::optional<std::int64_t> same_run(const Database& database, std::int64_t sum,
                        "JOIN records ON records.run = runs.id WHERE checksum = ?");
   candidates.bind(0, sum);
   while (candidates.next())
-    if (candidates.integer(2) == static_cast<std::int64_t>(text.size()) &&
-        unpack(candidates.blob(1), candidates.integer(2)) == text)
+    if (candidates.integer(2) == static_cast<std::int64_t>(text.size()) && holds(candidates, text))
       return candidates.integer(0);
   return std::nullopt;
 }
@@ -278,6 +287,9 @@ Added History::add(const Run& run, const std::vector<compare::CaseParts>& parts,
   check(run, labels);
   const auto text =
       to_json(run).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  if (static_cast<std::int64_t>(text.size()) > kMostBytes)
+    throw ConfigError(fmt::format("its record has {} bytes; a history keeps runs of up to {}",
+                                  text.size(), kMostBytes));
   const auto sum = checksum(text);
   return guarded([&] {
     Transaction transaction(database_);
@@ -289,6 +301,7 @@ Added History::add(const Run& run, const std::vector<compare::CaseParts>& parts,
     for (const auto& result : run.cases)
       if (is_point(result)) rows.add(added.number, result, card_of(result, run));
     insert_record(database_, added.number, text, parts);
+    seal(database_, added.number);
     transaction.commit();
     return added;
   });

@@ -23,6 +23,7 @@ auto History::guarded(Action action) const {
 class Transaction {
  public:
   explicit Transaction(sqlite::Database& database) : database_(database) {
+    database_.begin_work();
     database_.execute("BEGIN IMMEDIATE");
   }
   Transaction(const Transaction&) = delete;

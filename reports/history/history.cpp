@@ -8,6 +8,8 @@
 #include "reports/history/guard.h"
 #include "reports/history/schema.h"
 #include "result/errors.h"
+#include "sqlite/file.h"
+#include "sqlite/plain.h"
 
 namespace peakbench::history {
 namespace {
@@ -15,7 +17,11 @@ namespace {
 namespace fs = std::filesystem;
 using sqlite::Database;
 using sqlite::DatabaseError;
+using sqlite::FileLook;
 using sqlite::Statement;
+
+constexpr int kLongest = 300'000'000;                    // a text of kMostBytes, compressed
+constexpr std::uintmax_t kMostInMemory = 1'000'000'000;  // of an older file
 
 constexpr const char* kWayOut =
     "Nothing was changed. `peakbench history export --out saved.jsonl` saves the runs that can "
@@ -23,52 +29,98 @@ constexpr const char* kWayOut =
     "where not even that works, `sqlite3 FILE .recover | sqlite3 NEW` does";
 
 bool has_tables(const Database& database) {
-  Statement tables(database, "SELECT count(*) FROM sqlite_master");
+  Statement tables(database, "SELECT count(*) FROM sqlite_schema");
   return tables.next() && tables.integer(0) > 0;
 }
 
-void check_kind(const std::string& path, const Database& database) {
-  if (application_of(database) == kApplicationId) return;
-  throw ConfigError(
-      fmt::format("{}: an SQLite file, but not a Peakbench history. Name another with --history or "
-                  "$PEAKBENCH_HISTORY",
-                  path));
+[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+  throw ConfigError(fmt::format("{}: {}", path, what));
 }
 
-void check_not_newer(const std::string& path, const Database& database) {
-  const auto version = version_of(database);
+[[noreturn]] void not_a_history(const std::string& path) {
+  refuse(path,
+         "an SQLite file, but not a Peakbench history. Name another with --history or "
+         "$PEAKBENCH_HISTORY");
+}
+
+void check_version(const std::string& path, std::int64_t version, bool tables) {
   if (version > kHistoryVersion)
-    throw ConfigError(
-        fmt::format("{}: written by a newer Peakbench: history version {}, this one knows up to "
-                    "{}. Nothing was changed; use the newer Peakbench, or another --history",
-                    path, version, kHistoryVersion));
+    refuse(path, fmt::format("written by a newer Peakbench: history version {}, this one knows up "
+                             "to {}. Nothing was changed; use the newer Peakbench, or another "
+                             "--history",
+                             version, kHistoryVersion));
+  if (version < 0 || (version == 0 && tables))
+    refuse(path, fmt::format("damaged (history version {}, which there is none of). {}", version,
+                             kWayOut));
 }
 
-void check_path(const std::string& path, bool may_be_missing) {
+void check_tables(const std::string& path, const Database& database) {
+  if (application_of(database) != kApplicationId) not_a_history(path);
+  if (const auto problem = sqlite::any_not_plain(database, table_names()); !problem.empty())
+    refuse(path, fmt::format("not as Peakbench writes a history: {}. Nothing in it was run or "
+                             "changed; name another with --history",
+                             problem));
+}
+
+void expect_folder(const std::string& path) {
   std::error_code ignored;
-  if (fs::is_directory(path, ignored))
-    throw ConfigError(fmt::format("{}: a folder; a history is a file", path));
-  if (fs::exists(path, ignored)) return;
-  if (!may_be_missing)
-    throw ConfigError(fmt::format(
-        "{}: there is no history here. `peakbench history add RUN --history {}` makes one; "
-        "--history or $PEAKBENCH_HISTORY name another",
-        path, path));
   const auto folder = fs::absolute(path, ignored).parent_path();
   if (!fs::is_directory(folder, ignored))
-    throw ConfigError(
-        fmt::format("{}: the folder {} does not exist; make it first", path, folder.string()));
+    refuse(path, fmt::format("the folder {} does not exist; make it first", folder.string()));
+}
+
+// What SQLite must not even open: it waits for pipes, reads devices, and rolls back what another
+// program has left beside its file.
+void check_file(const std::string& path, bool may_be_missing) {
+  const auto look = sqlite::look_at(path);
+  using Kind = FileLook::Kind;
+  switch (look.kind) {
+    case Kind::kMissing:
+      if (may_be_missing) return expect_folder(path);
+      refuse(path, fmt::format("there is no history here. `peakbench history add RUN --history {}` "
+                               "makes one; --history or $PEAKBENCH_HISTORY name another",
+                               path));
+    case Kind::kFolder:
+      refuse(path, "a folder; a history is a file");
+    case Kind::kSpecial:
+      refuse(path, fmt::format("{}; a history is a file", look.what));
+    case Kind::kUnreadable:
+      refuse(path, fmt::format("cannot be opened: {}. Nothing was changed; name another with "
+                               "--history",
+                               look.what));
+    case Kind::kEmpty:
+      return;
+    case Kind::kNotSqlite:
+      if (look.journal.empty())
+        refuse(path, "not an SQLite file. Nothing was changed; name a history with --history");
+      return;  // a writer was killed in the middle of the first page
+    case Kind::kDatabase:
+      // A new file is blank for a moment, and stays so when its first writer is killed then.
+      if (look.application_id != kApplicationId && !(look.application_id == 0 && look.blank))
+        not_a_history(path);
+      if (look.write_ahead_log)
+        refuse(path, fmt::format("kept with a write-ahead log, which a history never is: another "
+                                 "program changed that. Nothing was changed; `sqlite3 {} 'PRAGMA "
+                                 "journal_mode = DELETE'` changes it back",
+                                 path));
+  }
 }
 
 // True where the file is of this version, false where it is empty or older.
 bool is_current(const std::string& path, Database& database) {
   database.execute("BEGIN");
   const bool tables = has_tables(database);
-  if (tables) check_kind(path, database);
-  check_not_newer(path, database);
-  const bool current = tables && version_of(database) == kHistoryVersion;
+  const auto version = version_of(database);
+  if (tables) check_tables(path, database);
+  check_version(path, version, tables);
   database.execute("COMMIT");
-  return current;
+  return tables && version == kHistoryVersion;
+}
+
+void bring_up_within(const std::string& path, Database& database) {
+  const auto version = version_of(database);
+  check_version(path, version, has_tables(database));
+  if (version < kHistoryVersion) migrate(database);
 }
 
 // Most openings find the version as it should be, and take no lock that others would wait for.
@@ -77,9 +129,38 @@ void bring_up(const std::string& path, Database& database) {
   // For a new file only: what prune frees goes back to the file system.
   if (!has_tables(database)) database.execute("PRAGMA auto_vacuum = INCREMENTAL");
   Transaction transaction(database);
-  check_not_newer(path, database);
-  if (version_of(database) < kHistoryVersion) migrate(database);
+  bring_up_within(path, database);
   transaction.commit();
+}
+
+Database opened_to_write(const std::string& path, int wait_ms) {
+  auto database = Database::open_read_write(path);
+  database.wait_for_locks(wait_ms);
+  database.limit_length(kLongest);
+  return database;
+}
+
+Database opened_to_read(const std::string& path, int wait_ms) {
+  auto database = Database::open_read_only(path);
+  database.wait_for_locks(wait_ms);
+  database.limit_length(kLongest);
+  return database;
+}
+
+// A reader changes no file of an older version: others may read it with their own Peakbench.
+Database read_copy(const std::string& path, const Database& database) {
+  std::error_code ignored;
+  if (fs::file_size(path, ignored) > kMostInMemory)
+    refuse(path, fmt::format("of an older version ({}), and too large to be read without bringing "
+                             "it up to date. Whatever writes to it does that: `peakbench history "
+                             "prune --keep 1000000000 --history {}` does nothing else",
+                             version_of(database), path));
+  auto copy = Database::copy_of(database, path);
+  copy.limit_length(kLongest);
+  Transaction transaction(copy);
+  bring_up_within(path, copy);
+  transaction.commit();
+  return copy;
 }
 
 }  // namespace
@@ -107,7 +188,12 @@ void bring_up(const std::string& path, Database& database) {
       say("not an SQLite file. Nothing was changed; name a history with --history");
       break;
     case SQLITE_CORRUPT:
+    case SQLITE_MISMATCH:
+    case SQLITE_TOOBIG:
       say(fmt::format("damaged ({}). {}", error.what(), kWayOut));
+      break;
+    case SQLITE_NOMEM:
+      say("there is not enough memory for what it holds. Nothing was changed");
       break;
     case SQLITE_FULL:
       say("the disk is full, or files may not be larger (a quota, ulimit -f). Nothing was changed: "
@@ -133,10 +219,9 @@ const std::vector<std::string>& known_verdicts() {
 }
 
 History History::open_to_write(const std::string& path, int wait_ms) {
-  check_path(path, true);
+  check_file(path, true);
   try {
-    auto database = Database::open_read_write(path);
-    database.wait_for_locks(wait_ms);
+    auto database = opened_to_write(path, wait_ms);
     bring_up(path, database);
     return {path, std::move(database)};
   } catch (const DatabaseError& error) {
@@ -145,26 +230,25 @@ History History::open_to_write(const std::string& path, int wait_ms) {
 }
 
 History History::open_to_read(const std::string& path, int wait_ms) {
-  check_path(path, false);
+  check_file(path, false);
   try {
-    auto database = Database::open_read_only(path);
-    database.wait_for_locks(wait_ms);
-    if (is_current(path, database)) return {path, std::move(database)};
+    return read(path, wait_ms);
   } catch (const DatabaseError& error) {
-    // A writer was killed: its journal can only be rolled back by who may write.
     if (error.code != SQLITE_READONLY) explain(path, error);
   }
-  return open_to_write(path, wait_ms);  // or an older version
+  // A writer was killed: its journal can only be rolled back by who may write.
+  try {
+    has_tables(opened_to_write(path, wait_ms));
+    return read(path, wait_ms);
+  } catch (const DatabaseError& error) {
+    explain(path, error);
+  }
 }
 
-std::vector<std::string> History::problems() const {
-  return guarded([&] {
-    std::vector<std::string> found;
-    Statement check(database_, "PRAGMA integrity_check(20)");
-    while (check.next())
-      if (const auto line = check.text(0); line != "ok") found.push_back(line);
-    return found;
-  });
+History History::read(const std::string& path, int wait_ms) {
+  auto database = opened_to_read(path, wait_ms);
+  if (is_current(path, database)) return {path, std::move(database)};
+  return {path, read_copy(path, database)};
 }
 
 }  // namespace peakbench::history

@@ -1,6 +1,9 @@
 // Runs kept over time: one SQLite file (docs/history.md), safe with several writers at once and
 // with a crash at any moment. The order of runs is the order of adding, whatever clocks said.
 //
+// The file may come from anywhere. One that is no history (another program's, a pipe, tables that
+// are views) is refused before anything in it is run or anything beside it is touched.
+//
 // Every function throws ConfigError with the file's path, what is wrong and the way out: locked,
 // read-only, damaged, newer than this program, disk full. A failed call has changed nothing.
 #pragma once
@@ -11,6 +14,7 @@
 #include <vector>
 
 #include "reports/compare/parts.h"
+#include "reports/history/seal.h"
 #include "result/run.h"
 #include "sqlite/database.h"
 
@@ -80,6 +84,7 @@ std::string card_of(const result::CaseResult& result, const result::Run& run);
 class History {
  public:
   static constexpr int kWaitMs = 30'000;  // for other programs' locks
+  // An older version is read as this one's, and stays as it is.
   static History open_to_read(const std::string& path, int wait_ms = kWaitMs);
   // Made where it is missing; an older version is brought up to this one's.
   static History open_to_write(const std::string& path, int wait_ms = kWaitMs);
@@ -88,11 +93,16 @@ class History {
   // Throws ConfigError for a run that has not ended, and for a case named twice.
   Added add(const result::Run& run, const std::vector<compare::CaseParts>& parts,
             const Labels& labels);
+  // Throws ConfigError where the run's labels are damaged.
   void judge(std::int64_t number, const std::string& verdict, const std::string& note);
   std::size_t remove(const std::vector<std::int64_t>& numbers);  // how many there were
 
   std::vector<RunRow> runs(const Filter& filter) const;  // the newest first
   RunRow run(std::int64_t number) const;                 // throws ConfigError: no such run
+  // Of every run that the file still knows of, whether or not it can be read; in order.
+  std::vector<std::int64_t> numbers() const;
+
+  // These throw ConfigError where the run is not as it was filed: its checksums (seal.h) differ.
   result::Run record(std::int64_t number) const;
   std::string record_json(std::int64_t number) const;  // run.json, compact
   std::vector<compare::CaseParts> parts(std::int64_t number) const;
@@ -107,16 +117,27 @@ class History {
   std::vector<Point> points(std::int64_t series, const std::string& branch,
                             std::int64_t limit = -1) const;
 
-  // What a thorough look at the file finds, one line each; empty where it is sound.
+  // Whether the run's labels and figures are as they were filed, or what is not: "its figures".
+  std::string damage(std::int64_t number) const;
+  // What a thorough look at the file finds, one line each: runs that are damaged or cannot be read,
+  // by their numbers, then what SQLite finds. Reads all of it; empty where it is sound.
   std::vector<std::string> problems() const;
+  // How many runs were filed before there were checksums, and when theirs were made: "".
+  struct Unsealed {
+    std::int64_t runs = 0;
+    std::string since;
+  };
+  Unsealed sealed_later() const;
 
   const std::string& path() const { return path_; }
 
  private:
   History(std::string path, sqlite::Database database)
       : path_(std::move(path)), database_(std::move(database)) {}
+  static History read(const std::string& path, int wait_ms);
   template <class Action>
   auto guarded(Action action) const;
+  void expect_sound(std::int64_t number, Part part) const;
 
   std::string path_;
   sqlite::Database database_;

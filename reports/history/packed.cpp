@@ -9,7 +9,8 @@
 namespace peakbench::history {
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;  // a damaged length asks for no memory
+// zlib makes nothing longer than this out of a byte: a damaged length asks for no memory.
+constexpr std::size_t kMostOfByte = 1032;
 
 const Bytef* bytes_of(std::string_view text) { return reinterpret_cast<const Bytef*>(text.data()); }
 
@@ -26,7 +27,9 @@ std::string pack(std::string_view text) {
 }
 
 std::string unpack(const std::string& packed, std::int64_t bytes) {
-  if (bytes < 0 || bytes > kMostBytes) throw ConfigError("its length is damaged");
+  if (bytes < 0 || bytes > kMostBytes ||
+      static_cast<std::size_t>(bytes) > packed.size() * kMostOfByte)
+    throw ConfigError("its length is damaged");
   std::string text(static_cast<std::size_t>(bytes), '\0');
   auto size = static_cast<uLongf>(bytes);
   const int code =

@@ -9,6 +9,7 @@
 #include <regex>
 
 #include "reports/history/guard.h"
+#include "reports/history/seal.h"
 #include "result/errors.h"
 
 namespace peakbench::history {
@@ -70,7 +71,7 @@ std::size_t History::remove(const std::vector<std::int64_t>& numbers) {
       for (const auto number : numbers) {
         for (const char* statement :
              {"DELETE FROM cases WHERE run = ?", "DELETE FROM records WHERE run = ?",
-              "DELETE FROM runs WHERE id = ?"}) {
+              "DELETE FROM seals WHERE run = ?", "DELETE FROM runs WHERE id = ?"}) {
           Statement row(database_, statement);
           row.bind(0, number);
           row.run();
@@ -94,11 +95,13 @@ void History::judge(std::int64_t number, const std::string& verdict, const std::
   run(number);
   guarded([&] {
     Transaction transaction(database_);
+    expect_sound(number, Part::kRow);
     Statement row(database_, "UPDATE runs SET verdict = ?, note = ? WHERE id = ?");
     row.bind(0, verdict);
     row.bind(1, note);
     row.bind(2, number);
     row.run();
+    seal_row(database_, number);
     transaction.commit();
   });
 }

@@ -1,5 +1,6 @@
 // Runs read back: rows, records, parts.
 #include <fmt/format.h>
+#include <sqlite3.h>
 
 #include <nlohmann/json.hpp>
 
@@ -110,7 +111,11 @@ std::vector<RunRow> History::runs(const Filter& filter) const {
     int place = 0;
     for (const auto& value : conditions.values) rows.bind(place++, value);
     std::vector<RunRow> found;
-    while (rows.next()) found.push_back(row_of(rows));
+    while (rows.next()) {
+      found.push_back(row_of(rows));
+      if (found.size() > 1 && found.back().number >= found[found.size() - 2].number)
+        throw sqlite::DatabaseError("the runs are out of order", SQLITE_CORRUPT);
+    }
     return found;
   });
 }
@@ -124,6 +129,9 @@ RunRow History::run(std::int64_t number) const {
 }
 
 std::string History::record_json(std::int64_t number) const {
+  database_.begin_work();
+  run(number);
+  for (const auto part : {Part::kRow, Part::kRecord}) expect_sound(number, part);
   return guarded([&] { return stored_text(path_, database_, number, kRecord); });
 }
 
@@ -137,9 +145,16 @@ result::Run History::record(std::int64_t number) const {
 }
 
 std::vector<compare::CaseParts> History::parts(std::int64_t number) const {
+  database_.begin_work();
+  run(number);
+  expect_sound(number, Part::kParts);
   const auto text = guarded([&] { return stored_text(path_, database_, number, kParts); });
   if (text.empty()) return {};
-  return compare::parts_from_json(parsed(path_, number, text));
+  try {
+    return compare::parts_from_json(parsed(path_, number, text));
+  } catch (const RunFileError& error) {
+    throw ConfigError(fmt::format("{}: run {}: {}", path_, number, error.what()));
+  }
 }
 
 std::vector<std::string> History::branches() const {

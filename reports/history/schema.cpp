@@ -1,7 +1,12 @@
 #include "reports/history/schema.h"
 
+#include <fmt/chrono.h>
+
 #include <array>
+#include <ctime>
 #include <string>
+
+#include "reports/history/seal.h"
 
 namespace peakbench::history {
 namespace {
@@ -96,13 +101,26 @@ CREATE INDEX parts_by_checksum ON parts (checksum);
 CREATE INDEX records_by_parts ON records (parts_id);
 )sql";
 
-constexpr std::array<const char*, kHistoryVersion> kMigrations{kFirst, kSecond, kThird};
+// Checksums of what a run consists of (seal.h). `since` is empty for a run that was filed with
+// them.
+constexpr const char* kFourth = R"sql(
+CREATE TABLE seals (
+  run INTEGER PRIMARY KEY,
+  row INTEGER NOT NULL,
+  record INTEGER NOT NULL,
+  figures INTEGER NOT NULL,
+  since TEXT NOT NULL
+);
+)sql";
+constexpr std::int64_t kSealed = 4;  // the version that has them
+
+constexpr std::array<const char*, kHistoryVersion> kMigrations{kFirst, kSecond, kThird, kFourth};
+
+constexpr const char* kDropViews = "DROP VIEW IF EXISTS changes; DROP VIEW IF EXISTS results;";
 
 // For people's own questions: every point with everything known of it, and the same beside its
 // predecessor in the series and branch.
 constexpr const char* kViews = R"sql(
-DROP VIEW IF EXISTS changes;
-DROP VIEW IF EXISTS results;
 CREATE VIEW results AS
 SELECT runs.id AS run, runs.created, runs.added, runs.branch, runs.commit_id, runs.suite,
   runs.verdict, series.case_id, series.card, series.model, series.strategy, series.device,
@@ -126,15 +144,28 @@ std::int64_t pragma(const Database& database, const char* name) {
   return statement.next() ? statement.integer(0) : 0;
 }
 
+std::string moment_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
 }  // namespace
 
 std::int64_t version_of(const Database& database) { return pragma(database, "user_version"); }
 
 std::int64_t application_of(const Database& database) { return pragma(database, "application_id"); }
 
+const std::vector<std::string>& table_names() {
+  static const std::vector<std::string> names{"runs",    "series", "cases",
+                                              "records", "parts",  "seals"};
+  return names;
+}
+
 void migrate(Database& database, std::int64_t version) {
-  for (auto from = version_of(database); from < version; ++from)
+  const auto before = version_of(database);
+  database.execute(kDropViews);
+  for (auto from = before; from < version; ++from)
     database.execute(kMigrations.at(static_cast<std::size_t>(from)));
+  if (before < kSealed && version >= kSealed) seal_all(database, moment_now());
   if (version == kHistoryVersion) database.execute(kViews);
   database.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
   database.execute("PRAGMA user_version = " + std::to_string(version));

@@ -109,10 +109,20 @@ std::optional<std::int64_t> figure(const Point& point, Metric metric) {
 
 void Runs::keep(const RunRow& run) { rows_.try_emplace(run.number, run); }
 
-const RunRow& Runs::at(std::int64_t number) {
+void Runs::leave_out(std::int64_t number, const std::string& why) {
+  rows_.erase(number);
+  left_out_.try_emplace(number, why);
+}
+
+const RunRow* Runs::find(std::int64_t number) {
+  if (left_out_.count(number) != 0) return nullptr;
   auto found = rows_.find(number);
-  if (found == rows_.end()) found = rows_.emplace(number, history_.run(number)).first;
-  return found->second;
+  if (found != rows_.end()) return &found->second;
+  if (const auto damage = history_.damage(number); !damage.empty()) {
+    leave_out(number, "damaged: " + damage);
+    return nullptr;
+  }
+  return &rows_.emplace(number, history_.run(number)).first->second;
 }
 
 std::vector<TrendPoint> trend_of(const History& history, Runs& runs, const Series& series,
@@ -120,7 +130,8 @@ std::vector<TrendPoint> trend_of(const History& history, Runs& runs, const Serie
   std::vector<TrendPoint> trend;
   for (auto& point : history.points(series.id, branch, limit)) {
     TrendPoint next{std::move(point), nullptr, "", false};
-    next.run = &runs.at(next.point.run);
+    next.run = runs.find(next.point.run);
+    if (next.run == nullptr) continue;
     if (!trend.empty()) {
       const auto& before = *trend.back().run;
       next.break_reason = difference(before.conditions, next.run->conditions);

@@ -25,19 +25,24 @@ struct TrendPoint {
   bool clock_back = false;
 };
 
-// Rows of runs, read once.
+// Rows of runs, read once, and which runs are not shown.
 class Runs {
  public:
   explicit Runs(const History& history) : history_(history) {}
-  void keep(const RunRow& run);  // one that was read already
-  const RunRow& at(std::int64_t number);
+  void keep(const RunRow& run);  // one that was read, and looked at, already
+  void leave_out(std::int64_t number, const std::string& why);
+
+  // nullptr for one that is left out, and for one that is damaged, which then is.
+  const RunRow* find(std::int64_t number);
+  const std::map<std::int64_t, std::string>& left_out() const { return left_out_; }
 
  private:
   const History& history_;
   std::map<std::int64_t, RunRow> rows_;
+  std::map<std::int64_t, std::string> left_out_;  // and why
 };
 
-// In the order of adding; the last `limit` where it is not negative.
+// In the order of adding, without what is left out; of the last `limit` where it is not negative.
 std::vector<TrendPoint> trend_of(const History& history, Runs& runs, const Series& series,
                                  const std::string& branch, std::int64_t limit = -1);
 

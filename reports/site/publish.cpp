@@ -21,11 +21,40 @@ using nlohmann::json;
 using reports::Escape;
 using reports::Templates;
 
-Contents contents_of(const History& history, const Options& options) {
+// Why the run cannot be shown; empty where it can.
+std::string problem_of(const History& history, std::int64_t number, bool with_report) {
+  if (const auto damage = history.damage(number); !damage.empty()) return "damaged: " + damage;
+  if (!with_report) return "";
+  try {
+    history.record(number);
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+// The runs that are shown, the newest first; the others are noted in `runs`. Those that get a
+// report are noted in `contents`.
+void choose_runs(const History& history, const Options& options, Contents& contents,
+                 history::Runs& runs) {
+  for (auto& run : history.runs({})) {
+    const bool with_report = run.labels.branch == contents.branch &&
+                             static_cast<std::int64_t>(contents.reports.size()) < options.reports;
+    if (const auto why = problem_of(history, run.number, with_report); !why.empty()) {
+      runs.leave_out(run.number, why);
+      continue;
+    }
+    if (with_report) contents.reports.insert(run.number);
+    runs.keep(run);
+    contents.runs.push_back(std::move(run));
+  }
+}
+
+Contents contents_of(const History& history, const Options& options, history::Runs& runs) {
   Contents contents;
   contents.title = options.title.empty() ? "Peakbench" : options.title;
   contents.branch = options.branch.empty() ? history.default_branch() : options.branch;
-  contents.runs = history.runs({});
+  choose_runs(history, options, contents, runs);
   std::map<std::string, std::string> newest;  // branch -> created
   for (std::size_t place = contents.runs.size(); place-- > 0;) {
     const auto& run = contents.runs[place];
@@ -34,14 +63,16 @@ Contents contents_of(const History& history, const Options& options) {
     if (run.created < before) contents.clocks_back.insert(run.number);
     before = run.created;
   }
-  for (const auto& run : contents.runs)
-    if (run.labels.branch == contents.branch &&
-        static_cast<std::int64_t>(contents.reports.size()) < options.reports)
-      contents.reports.insert(run.number);
   return contents;
 }
 
-[[noreturn]] void nothing_to_publish(const History& history, const std::string& branch) {
+[[noreturn]] void nothing_to_publish(const History& history, const std::string& branch,
+                                     const history::Runs& runs) {
+  if (!runs.left_out().empty())
+    throw ConfigError(
+        fmt::format("{}: no run on branch \"{}\" can be read; `peakbench history "
+                    "check` says what is wrong",
+                    history.path(), branch));
   const auto branches = history.branches();
   if (branches.empty())
     throw ConfigError(
@@ -59,11 +90,10 @@ class Site {
       : history_(history),
         options_(options),
         templates_(options.template_directory, options.builtin_template_directory),
-        contents_(contents_of(history, options)),
-        runs_(history) {
-    for (const auto& run : contents_.runs) runs_.keep(run);
+        runs_(history),
+        contents_(contents_of(history, options, runs_)) {
     read_recent();
-    if (recent_.empty()) nothing_to_publish(history, contents_.branch);
+    if (recent_.empty()) nothing_to_publish(history, contents_.branch, runs_);
     compare_latest();
   }
 
@@ -87,6 +117,8 @@ class Site {
       pages.push_back({"compare/index.html", [this] { return *comparison_; }});
     return pages;
   }
+
+  const std::map<std::int64_t, std::string>& left_out() const { return runs_.left_out(); }
 
   // Errors of templates are found before the first page is written.
   void check_templates() const {
@@ -139,8 +171,8 @@ class Site {
   const History& history_;
   const Options& options_;
   Templates templates_;
-  Contents contents_;
   history::Runs runs_;
+  Contents contents_;
   std::vector<Trend> recent_;
   std::optional<std::string> comparison_;
 };
@@ -150,7 +182,9 @@ class Site {
 Published publish(const History& history, const Options& options) {
   Site site(history, options);
   site.check_templates();
-  return write_pages(options.output_directory, site.pages());
+  auto published = write_pages(options.output_directory, site.pages());
+  published.left_out = site.left_out();
+  return published;
 }
 
 }  // namespace peakbench::site

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "reports/history/history.h"
@@ -23,12 +24,14 @@ struct Options {
 struct Published {
   std::string index;  // the page to open
   std::size_t written = 0, unchanged = 0, removed = 0;
+  std::map<std::int64_t, std::string> left_out;  // runs that are damaged or cannot be read, and why
 };
 
 // Files that are there already with the same bytes are left alone. What an earlier publish wrote
-// and this one does not is removed; anything else in the folder stays. Throws ConfigError: no run
-// on the branch, a template with an error (before anything is written), a folder that cannot be
-// written, a file in the way that no publish wrote.
+// and this one does not is removed; anything else in the folder stays. A run that is damaged, or
+// whose record cannot be read where a report is to be made of it, is left out. Throws ConfigError:
+// no run on the branch, a template with an error (before anything is written), a folder that cannot
+// be written, a file in the way that no publish wrote.
 Published publish(const history::History& history, const Options& options);
 
 }  // namespace peakbench::site

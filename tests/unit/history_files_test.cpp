@@ -100,7 +100,7 @@ TEST_F(Histories, ADamagedRecordIsThatRunsAlone) {
   sql("UPDATE records SET run_json = x'0102' WHERE run = 1");
   const auto history = open();
   EXPECT_THAT(message_of<ConfigError>([&] { history.record(1); }),
-              HasSubstr("run 1: its compressed text is damaged"));
+              HasSubstr("run 1 is damaged: its record is not as filed"));
   EXPECT_EQ(history.record(2).cases.size(), 2U);
   EXPECT_EQ(history.runs({}).size(), 2U);
 }

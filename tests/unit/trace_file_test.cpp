@@ -153,7 +153,7 @@ TEST_F(TraceFile, TheDocumentedQueryAnswers) {
   fake.in("cpu").alloc(9999);
   fake.in("cuda:1").backward(0).free(hidden);
   write_trace(fake.trace(), path_);
-  const auto database = Database::open_read_only(path_);
+  const auto database = Database::create(path_);  // a person's own: with views
   Statement rows(database, documented_query());
   std::vector<std::pair<std::string, std::int64_t>> found;
   while (rows.next()) found.emplace_back(rows.text(0), rows.integer(1));
@@ -163,7 +163,7 @@ TEST_F(TraceFile, TheDocumentedQueryAnswers) {
 
 TEST_F(TraceFile, TheViewOfEventsSpeaksInWords) {
   write_trace(rich().trace(), path_);
-  const auto database = Database::open_read_only(path_);
+  const auto database = Database::create(path_);  // a person's own: with views
   Statement row(database,
                 "SELECT kind, phase, space, module, operator FROM events_in_words WHERE id = 2");
   ASSERT_TRUE(row.next());

@@ -1,0 +1,26 @@
+// Opens a trace.sqlite that may come from anywhere. For the room's own use.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sqlite/database.h"
+
+namespace peakbench::trace {
+
+// Found in the file's content, to be reported with its path.
+struct Damage {
+  std::string what;
+};
+
+inline constexpr int kMostTextBytes = 1 << 16;  // of a name in a trace
+
+// Read only; whatever lies beside the file is left alone. Throws ConfigError with the path: not a
+// regular file, not SQLite, cut short, changed by somebody who has not ended.
+sqlite::Database open_trace(const std::string& path);
+
+// The file's schema, and that its tables are plain ones. Throws ConfigError for one that is not a
+// trace or is newer than this program, Damage.
+std::int64_t check_schema(const std::string& path, const sqlite::Database& database);
+
+}  // namespace peakbench::trace

@@ -1,0 +1,34 @@
+// Whether a run is as it was filed: checksums of what it consists of, written in the transaction
+// that files it. They find what a disk or a copy did, not what a person did on purpose. For the
+// room's own use.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sqlite/database.h"
+
+namespace peakbench::history {
+
+enum class Part {
+  kRow,      // its row in `runs`: labels, conditions
+  kRecord,   // run.json
+  kFigures,  // its cases, with the series that they are points of
+  kParts,    // what was alive at its peaks; may be shared with other runs
+};
+const char* name_of(Part part);
+
+// Within the caller's transaction, after all of the run is written. `since`: when, where that is
+// not when the run was filed.
+void seal(sqlite::Database& database, std::int64_t number, const std::string& since = "");
+// After a change of the row alone.
+void seal_row(sqlite::Database& database, std::int64_t number);
+
+// Runs that were filed before there were checksums get those of what is there now. What can be held
+// against an older checksum, the record and the parts, is; where it differs, the run stays damaged.
+void seal_all(sqlite::Database& database, const std::string& since);
+
+// Reads the part whole, whatever state its pages are in.
+bool is_sound(const sqlite::Database& database, std::int64_t number, Part part);
+
+}  // namespace peakbench::history
