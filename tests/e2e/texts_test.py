@@ -217,6 +217,15 @@ class NoFiles(TextsTest):
         self.fails("report", "large", says=["large: has more than 1073741824 bytes"])
         self.fails("run", *ONE, "--device", "emulated:./large", says=["large: has more than 16777216 bytes"])
 
+    def test_names_that_no_file_can_have(self):
+        long = "x" * 300
+        self.fails("report", long, says=[long])
+        self.fails("report", f"{long}/{long}", says=[long])
+        self.fails("run", long, says=[f"{long}: cannot be read: File name too long"])
+        self.fails("list", "models", "--plugins", long, says=["no such plugin folder"])
+        self.peakbench("run", *ONE, "--out", "out", "--no-report")
+        self.fails("report", "out", "--templates", long, says=["no such folder"])
+
     def test_a_process_substitution_says_what_to_do(self):
         done = subprocess.run(["bash", "-c", f"'{self.program}' run <(echo) --dry-run"], capture_output=True, text=True,
                               timeout=10, check=False)

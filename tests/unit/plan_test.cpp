@@ -315,8 +315,7 @@ TEST(Product, NumbersOutOfRangeAreNamed) {
   EXPECT_EQ(error_of(request), "batch_sizes: expected an integer of 1 or more, got 0");
   request.batch_sizes = {1};
   request.sequence_lengths = {-1};
-  EXPECT_EQ(error_of(request),
-            "sequence_lengths: expected an integer of 1 or more, got -1");
+  EXPECT_EQ(error_of(request), "sequence_lengths: expected an integer of 1 or more, got -1");
 }
 
 // What overflowed somewhere: seconds became milliseconds below zero, and a worker timed out at
