@@ -132,7 +132,7 @@ TEST_F(CardFile, SaysWhatIsWrongAndWhere) {
   expect_error(path_, "multiprocessor_count: expected a whole number");
   write("\"ecc\": {\"value\": true,", "\"extra\": {}, \"ecc\": {\"value\": true,");
   expect_error(path_, "unknown value \"extra\"");
-  expect_error("/nowhere/card.json", "cannot read");
+  expect_error("/nowhere/card.json", "cannot be read");
 }
 
 TEST_F(CardFile, NumbersAreWholeAndInTheirRange) {

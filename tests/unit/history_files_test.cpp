@@ -138,7 +138,7 @@ TEST_F(Histories, WritersAtOnceLoseNothing) {
   for (int writer = 0; writer < 4; ++writer)
     writers.emplace_back([&, writer] {
       for (int i = 0; i < 6; ++i)
-        History::open_to_write(path_).add(run_of(1 + i, 1000 * writer + i), {}, {});
+        History::open_to_write(path_).add(run_of(1 + i, 100'000 * (writer + 1) + i), {}, {});
     });
   for (auto& writer : writers) writer.join();
   EXPECT_EQ(open().runs({}).size(), 24U);
