@@ -224,9 +224,11 @@ int check(World& world, const HistoryPlace& place) {
     world.out << fmt::format("{}: sound, {} runs\n", history.path(), history.runs({}).size());
     if (const auto later = history.sealed_later(); later.runs > 0)
       world.err << fmt::format(
-          "note: {} of them were filed before there were checksums: their "
-          "labels and figures are as they were on {}\n",
-          later.runs, reports::date_for_people(later.since));
+          "note: {} of them were filed before there were checksums: {}\n", later.runs,
+          later.since.empty() ? "whether their labels and figures changed since is not known; "
+                                "whatever next writes to the history makes checksums"
+                              : "their labels and figures are as they were on " +
+                                    reports::date_for_people(later.since));
     return kDone;
   }
   throw ConfigError(fmt::format(

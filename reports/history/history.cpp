@@ -117,19 +117,14 @@ bool is_current(const std::string& path, Database& database) {
   return tables && version == kHistoryVersion;
 }
 
-void bring_up_within(const std::string& path, Database& database) {
-  const auto version = version_of(database);
-  check_version(path, version, has_tables(database));
-  if (version < kHistoryVersion) migrate(database);
-}
-
 // Most openings find the version as it should be, and take no lock that others would wait for.
 void bring_up(const std::string& path, Database& database) {
   if (is_current(path, database)) return;
   // For a new file only: what prune frees goes back to the file system.
   if (!has_tables(database)) database.execute("PRAGMA auto_vacuum = INCREMENTAL");
   Transaction transaction(database);
-  bring_up_within(path, database);
+  check_version(path, version_of(database), has_tables(database));
+  if (version_of(database) < kHistoryVersion) migrate(database);
   transaction.commit();
 }
 
@@ -158,7 +153,7 @@ Database read_copy(const std::string& path, const Database& database) {
   auto copy = Database::copy_of(database, path);
   copy.limit_length(kLongest);
   Transaction transaction(copy);
-  bring_up_within(path, copy);
+  migrate_copy(copy);
   transaction.commit();
   return copy;
 }

@@ -148,6 +148,15 @@ std::string moment_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
+void bring_up(Database& database, std::int64_t version) {
+  database.execute(kDropViews);
+  for (auto from = pragma(database, "user_version"); from < version; ++from)
+    database.execute(kMigrations.at(static_cast<std::size_t>(from)));
+  if (version == kHistoryVersion) database.execute(kViews);
+  database.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
+  database.execute("PRAGMA user_version = " + std::to_string(version));
+}
+
 }  // namespace
 
 std::int64_t version_of(const Database& database) { return pragma(database, "user_version"); }
@@ -162,13 +171,14 @@ const std::vector<std::string>& table_names() {
 
 void migrate(Database& database, std::int64_t version) {
   const auto before = version_of(database);
-  database.execute(kDropViews);
-  for (auto from = before; from < version; ++from)
-    database.execute(kMigrations.at(static_cast<std::size_t>(from)));
+  bring_up(database, version);
   if (before < kSealed && version >= kSealed) seal_all(database, moment_now());
-  if (version == kHistoryVersion) database.execute(kViews);
-  database.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
-  database.execute("PRAGMA user_version = " + std::to_string(version));
+}
+
+void migrate_copy(Database& database) {
+  const auto before = version_of(database);
+  bring_up(database, kHistoryVersion);
+  if (before < kSealed) note_unsealed(database);
 }
 
 }  // namespace peakbench::history

@@ -24,5 +24,7 @@ const std::vector<std::string>& table_names();
 // From the version that the file has up to `version`; version 0 is an empty file. Within the
 // caller's transaction: a crash leaves the old version, whole.
 void migrate(sqlite::Database& database, std::int64_t version = kHistoryVersion);
+// The same of a copy that is only read: nothing of the runs is computed.
+void migrate_copy(sqlite::Database& database);
 
 }  // namespace peakbench::history

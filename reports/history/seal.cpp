@@ -28,7 +28,8 @@ constexpr const char* kParts =
     "SELECT parts_id, packed, bytes, checksum FROM records LEFT JOIN parts ON parts.id = parts_id "
     "WHERE run = ?";
 
-constexpr std::int64_t kDamaged = -1;  // no checksum is negative
+// No checksum is negative.
+constexpr std::int64_t kDamaged = -1, kNone = -2;
 
 // Of all rows that the query finds of a run; of none too.
 std::int64_t sum_of(const Database& database, std::int64_t number, const char* query) {
@@ -44,7 +45,8 @@ bool are_parts_sound(const Database& database, std::int64_t number) {
   row.bind(0, number);
   if (!row.next()) return false;
   if (row.is_null(0)) return true;  // it has none
-  return checksum(unpack(row.blob(1), row.integer(2))) == row.integer(3);
+  const auto sum = checksum(unpack(row.blob(1), row.integer(2)));
+  return row.integer(3) == 0 || sum == row.integer(3);  // 0: from versions without
 }
 
 // What a run that was filed without a seal says of itself.
@@ -146,12 +148,22 @@ void seal_all(Database& database, const std::string& since) {
   }
 }
 
+void note_unsealed(Database& database) {
+  Statement insert(database, "INSERT INTO seals SELECT id, ?, ?, ?, '' FROM runs");
+  for (int column = 0; column < 3; ++column) insert.bind(column, kNone);
+  insert.run();
+}
+
 bool is_sound(const Database& database, std::int64_t number, Part part) {
   const auto answer = attempt([&] {
     if (part == Part::kParts) return are_parts_sound(database, number);
     Statement seal(database, "SELECT row, record, figures FROM seals WHERE run = ?");
     seal.bind(0, number);
     if (!seal.next()) return false;
+    if (seal.integer(0) == kNone)
+      return part == Part::kRecord
+                 ? is_record_as_filed(database, number)
+                 : sum_of(database, number, part == Part::kRow ? kRow : kFigures) >= 0;
     if (part == Part::kRow) return seal.integer(0) == sum_of(database, number, kRow);
     if (part == Part::kRecord) return seal.integer(1) == sum_of(database, number, kRecord);
     return seal.integer(2) == sum_of(database, number, kFigures);

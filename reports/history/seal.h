@@ -27,8 +27,11 @@ void seal_row(sqlite::Database& database, std::int64_t number);
 // Runs that were filed before there were checksums get those of what is there now. What can be held
 // against an older checksum, the record and the parts, is; where it differs, the run stays damaged.
 void seal_all(sqlite::Database& database, const std::string& since);
+// As quick: they are noted as without, for a copy that is only read.
+void note_unsealed(sqlite::Database& database);
 
-// Reads the part whole, whatever state its pages are in.
+// Reads the part whole, whatever state its pages are in. Of a run without checksums: whether it can
+// be read, and whether its record is the one that was filed.
 bool is_sound(const sqlite::Database& database, std::int64_t number, Part part);
 
 }  // namespace peakbench::history

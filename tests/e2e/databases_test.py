@@ -49,6 +49,29 @@ def make_trace(path):
                              [(i, i % 2, i // 20, 4096 * (i // 2 + 1), i) for i in range(40)])
 
 
+def multiply(path, table, levels=6):
+    """Makes a table's tree endless for practical purposes: six levels of pages whose children are all the same next page."""
+    database = sqlite3.connect(path)
+    (root,) = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
+    (page,) = database.execute("PRAGMA page_size").fetchone()
+    database.close()
+    content = bytearray(path.read_bytes())
+    top = bytes(content[(root - 1) * page:root * page])
+    assert top[0] == 5, "an interior page"
+    cells = int.from_bytes(top[3:5], "big")
+    places = [int.from_bytes(top[12 + 2 * i:14 + 2 * i], "big") for i in range(cells)]
+    children = [int.from_bytes(top[at:at + 4], "big") for at in places]
+    chain = [root, *children[:levels]]
+    for here, below in zip(chain, chain[1:]):
+        if here == chain[-1]:
+            break
+        level = bytearray(top)
+        for at in (8, *places):
+            level[at:at + 4] = below.to_bytes(4, "big")
+        content[(here - 1) * page:here * page] = level
+    path.write_bytes(content)
+
+
 # What is done to a trace in SQL, and a part of what is said of it.
 IN_SQL = {
     "events is an endless view": (
@@ -159,8 +182,9 @@ class Traces(Databases):
         for form, (sql, says) in IN_SQL.items():
             with self.subTest(form):
                 good.write_bytes(kept)
-                with sqlite3.connect(good) as database:
-                    database.executescript(sql)
+                database = sqlite3.connect(good)
+                database.executescript(sql)
+                database.close()
                 self.trace_is_refused(says)
 
     def test_every_command_that_reads_traces(self):
@@ -223,6 +247,22 @@ class Traces(Databases):
         self.assertIn(done.returncode, (0, 2), done.stderr)
         trace.write_bytes(content)
 
+    def test_trees_without_an_end(self):
+        trace = self.make_run() / TRACE
+        (self.folder / "out").mkdir()
+        kept = trace.read_bytes()
+        rows = {"schema_version": "SELECT 2 FROM n LIMIT 100000",
+                "modules": "SELECT i + 1, 'a module with a name' FROM n LIMIT 100000",
+                "names": "SELECT i + 1, 0, 0, 'a name', '', '' FROM n LIMIT 100000"}
+        for table, query in rows.items():
+            with self.subTest(table):
+                trace.write_bytes(kept)
+                with sqlite3.connect(trace) as database:
+                    database.execute(f"INSERT INTO {table} {ENDLESS} {query}")
+                database.close()
+                multiply(trace, table)
+                self.trace_is_refused("damaged")
+
     def test_mutated(self):
         trace = self.make_run() / TRACE
         kept = trace.read_bytes()
@@ -260,6 +300,13 @@ class Histories(Databases):
                                     ["gate", "history:main@previous", "history:main"]):
             self.refused(*command, "--history", HISTORY, says=[HISTORY, *says])
         self.assertEqual(self.files(), before)
+
+    def test_a_tree_without_an_end(self):
+        self.sql(f"INSERT INTO series {ENDLESS} SELECT i + 1000, 'case ' || i, 'a card', '', 'm', 's', 'd', 'fp32', 1, NULL, 0 FROM n "
+                 "LIMIT 20000")
+        multiply(self.file, "series")
+        for command in (["check"], ["trend"]):
+            self.refused("history", *command, "--history", HISTORY, says=["damaged"])
 
     def test_versions_that_there_are_not(self):
         for version in (-1, 0, 99, -2147483648):
