@@ -203,7 +203,7 @@ class Traces(Databases):
         trace = self.make_run() / TRACE
         trace.unlink()
         os.mkfifo(trace)
-        self.trace_is_refused("a named pipe, not a file")
+        self.trace_is_refused(", not a file")
         trace.unlink()
         with socket.socket(socket.AF_UNIX) as server:
             here = os.getcwd()

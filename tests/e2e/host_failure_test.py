@@ -123,10 +123,10 @@ class HostFailures(HostTest):
         self.assertEqual(self.statuses(), ["ok", "host_failure"])
         self.assertIn("worker.log", self.reason(1))
 
-    def test_a_result_that_the_system_cannot_read(self):
+    def test_a_result_that_is_no_file_is_the_plugins_doing(self):
         self.run_cases(misbehaving("result_unreadable"), "baseline")
-        self.assertEqual(self.statuses(), ["host_failure", "ok"])
-        self.assertIn("memory.result.json: Is a directory", self.reason(0))
+        self.assertEqual(self.statuses(), ["crashed", "ok"])
+        self.assertIn("memory.result.json is no file", self.reason(0))
 
     def test_killed_from_outside(self):
         strategies = [misbehaving("hang"), "baseline"]
