@@ -13,7 +13,7 @@ struct Damage {
   std::string what;
 };
 
-inline constexpr int kMostTextBytes = 1 << 16;  // of a name in a trace
+inline constexpr int kMostTextBytes = 1 << 20;  // of a name in a trace
 
 // Read only; whatever lies beside the file is left alone. Throws ConfigError with the path: not a
 // regular file, not SQLite, cut short, changed by somebody who has not ended.

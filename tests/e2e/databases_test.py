@@ -118,7 +118,7 @@ IN_SQL = {
                           "NULL, address, 0, 0, 0 FROM events WHERE id = 1", "event 40 is missing"),
     "the last event there can be": ("UPDATE trace SET events = 0; UPDATE events SET id = 9223372036854775807 WHERE id = 39", "damaged"),
     "names with a gap": ("UPDATE names SET id = 3", "name 0 is missing"),
-    "a long text": ("UPDATE modules SET name = hex(zeroblob(60000000))", "a text of more than 65536 bytes"),
+    "a long text": ("UPDATE modules SET name = hex(zeroblob(60000000))", "a text of more than 1048576 bytes"),
     "many spaces": (f"INSERT INTO spaces {ENDLESS} SELECT i + 1, 's' FROM n LIMIT 30000", "more than 64 spaces"),
     "many modules": (f"INSERT INTO modules {ENDLESS} SELECT i + 1, '' FROM n LIMIT 1000000", "more than 1000000 modules"),
     "a future version": ("UPDATE schema_version SET version = 9223372036854775807", "written by a newer Peakbench"),
@@ -214,7 +214,7 @@ class Traces(Databases):
         for device in ("/dev/zero", "/dev/full", "/dev/tty"):
             trace.unlink()
             trace.symlink_to(device)
-            self.trace_is_refused("a device, not a file")
+            self.trace_is_refused("outside the run's folder")
         trace.unlink()
         trace.mkdir()
         self.trace_is_refused("a folder")
