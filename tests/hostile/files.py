@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import stat
 import subprocess
 import threading
 import xml.parsers.expat
@@ -96,7 +95,7 @@ class Bench:
         if self.reader.copy_to:
             copy = self.out / self.reader.copy_to
             copy.parent.mkdir(parents=True, exist_ok=True)
-            if stat.S_ISREG(os.stat(self.path).st_mode):
+            if os.path.isfile(self.path):  # no link to itself either
                 subprocess.run(["cp", "--sparse=always", str(self.path), str(copy)], check=True)  # some claim gigabytes
             else:
                 os.symlink(self.path, copy)
