@@ -49,7 +49,7 @@ std::string why_no_file(const std::string& path) {
     case std::filesystem::file_type::directory:
       return "a folder";
     case std::filesystem::file_type::fifo:
-      return "a FIFO";
+      return "a named pipe";
     case std::filesystem::file_type::socket:
       return "a socket";
     case std::filesystem::file_type::block:

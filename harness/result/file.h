@@ -27,7 +27,7 @@ bool is_there(const std::string& path);  // a link without its target does
 // True for an empty folder, and where there is nothing.
 bool holds_nothing(const std::string& path);
 
-// "a folder", "a FIFO", ...; empty for a file, and for what is not there. What is no file may never
+// "a folder", "a named pipe", ...; empty for a file, and for what is not there. What is no file may never
 // end, or wait for ever.
 std::string why_no_file(const std::string& path);
 

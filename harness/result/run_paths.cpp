@@ -50,13 +50,14 @@ std::string trace_file(const CaseResult& result, const std::string& run_folder) 
   if (!has_trace(result) || run_folder.empty()) return "";
   const auto& named = result.ranks.front().trace;
   const auto path = (fs::path(run_folder) / named).string();
-  if (!is_path_inside(named) || !leads_inside(path, run_folder))
+  const bool inside = is_path_inside(named);
+  if (const auto what = inside ? why_no_file(path) : ""; !what.empty())
+    throw RunFileError(
+        fmt::format("{}: is {}, not a file; expected the trace of {}", path, what, result.spec.id));
+  if (!inside || !leads_inside(path, run_folder))
     throw RunFileError(
         fmt::format("{}: the trace of {} leads outside the run's folder; nothing there is read",
                     path, result.spec.id));
-  if (const auto what = why_no_file(path); !what.empty())
-    throw RunFileError(
-        fmt::format("{}: is {}, not a file; expected the trace of {}", path, what, result.spec.id));
   return path;
 }
 

@@ -19,7 +19,7 @@ bool has_trace(const CaseResult& result);
 
 // The trace of a case's first rank, for every reader; empty where the case has none or the run has
 // no folder (""). It need not be there. Throws RunFileError: outside the run's folder, be it
-// through a link; a folder, a FIFO, a device.
+// through a link; a folder, a named pipe, a device.
 std::string trace_file(const CaseResult& result, const std::string& run_folder);
 
 }  // namespace peakbench::result

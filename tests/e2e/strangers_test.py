@@ -259,7 +259,7 @@ class Exports(Strangers):
         os.mkfifo(trace)
         self.refused("export", "out", "--out", "x", says=[str(trace.name), "file"])
         self.peakbench("report", "out")  # says so beside the case
-        self.assertIn("a FIFO", (self.folder / "out/report/report.md").read_text(encoding="utf-8"))
+        self.assertIn("a named pipe", (self.folder / "out/report/report.md").read_text(encoding="utf-8"))
         done = self.peakbench("history", "add", "out")
         self.assertIn("note: ", done.stderr)
         trace.unlink()

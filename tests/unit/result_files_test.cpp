@@ -198,7 +198,7 @@ TEST(RunPaths, TheTraceOfACase) {
   };
   fs::remove(wanted);
   ASSERT_EQ(mkfifo(wanted.c_str(), 0600), 0);
-  EXPECT_NE(said().find("is a FIFO, not a file"), std::string::npos);
+  EXPECT_NE(said().find("is a named pipe, not a file"), std::string::npos);
   fs::remove(wanted);
   write_text(elsewhere / "secret", "trace");
   fs::create_symlink(elsewhere / "secret", wanted);
