@@ -142,11 +142,13 @@ class NightlyTest(unittest.TestCase):
         self.assertEqual([path.name.split("Z-")[1] for path in self.folders()], ["small"])
 
     def test_old_run_folders_go_and_others_stay(self):
-        (self.out / "runs/mine").mkdir(parents=True)
+        for mine in ("mine", "2019 Trip To Zermatt-Z-photos"):
+            (self.out / "runs" / mine).mkdir(parents=True)
         (self.out / "runs/20200101T000000Z-small").mkdir()
         self.nightly(PEAKBENCH_NIGHTLY_PLUGINS=BEFORE, PEAKBENCH_NIGHTLY_KEEP="1")
-        self.assertEqual(len(self.folders()), 2)
-        self.assertTrue((self.out / "runs/mine").is_dir())
+        for mine in ("mine", "2019 Trip To Zermatt-Z-photos"):
+            self.assertTrue((self.out / "runs" / mine).is_dir())
+        self.assertEqual(len(self.folders()), 3)
 
     def test_help(self):
         self.assertIn("Exit codes: 0 nothing got worse", subprocess.run([SOURCE / "ci/nightly", "--help"], check=True,
