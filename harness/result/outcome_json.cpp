@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "result/case_json.h"
 
 namespace peakbench::result {
@@ -112,7 +114,7 @@ ordered_json to_json(const OutOfMemory& facts) {
           {"largest_free_block_bytes", optional_to_json(facts.largest_free_block_bytes)},
           {"retries", optional_to_json(facts.retries)},
           {"phase", facts.phase},
-          {"step", facts.step},
+          {"step", std::max<std::int64_t>(0, facts.step)},
           {"module", facts.module},
           {"op", facts.op},
           {"needed_bytes", optional_to_json(facts.needed_bytes)}};
@@ -127,7 +129,9 @@ OutOfMemory read_out_of_memory(const Fields& fields) {
   facts.largest_free_block_bytes = fields.maybe("largest_free_block_bytes", kCount);
   facts.retries = fields.maybe("retries", kCount);
   facts.phase = fields.get_or<std::string>("phase", "");
-  facts.step = fields.get_or<std::int64_t>("step", 0, kCount);
+  // Before the first step there is none; files of schema 1.1 and older say -1 then.
+  facts.step = std::max<std::int64_t>(
+      0, fields.get_or<std::int64_t>("step", 0, Range<std::int64_t>{.least = -1}));
   facts.module = fields.get_or<std::string>("module", "");
   facts.op = fields.get_or<std::string>("op", "");
   facts.needed_bytes = fields.maybe("needed_bytes", kCount);

@@ -92,8 +92,8 @@ class AnatomyTest(unittest.TestCase):
         self.assertLess(abs(saved["fused-in-backward", 8]), 0.005)
         self.near(saved[both, 8], 0.37)
         report = (self.folder / "run/report/report.md").read_text(encoding="utf-8")
-        self.assertIn("checkpointing has as much of everything: the peak stays at", report)
-        self.assertIn("What it saves lies in forward", report)
+        self.assertIn("checkpointing uses about the same memory, so the peak stays at", report)
+        self.assertIn("It saves memory in forward, whose own peak falls from", report)
 
     def test_the_parts_of_a_stack_are_told_apart(self):
         cases = self.run_cases("vit-l-16,layers=2", "baseline", "fused-in-backward+checkpointing", options=())

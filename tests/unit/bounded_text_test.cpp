@@ -21,7 +21,8 @@ TEST(BoundedText, NoSequenceIsCut) {
   EXPECT_EQ(bounded("a\xE2\x82\xAC", 3), "a... (3 bytes left out)");
   EXPECT_EQ(bounded("a\xE2\x82\xACz", 4), "a\xE2\x82\xAC... (1 bytes left out)");
   EXPECT_EQ(bounded("\xF0\x9F\x98\x80z", 3), "... (5 bytes left out)");
-  EXPECT_TRUE(bounded(std::string(20, char(0x80)), 10).starts_with(std::string(6, char(0x80)) + "..."));
+  EXPECT_TRUE(
+      bounded(std::string(20, char(0x80)), 10).starts_with(std::string(6, char(0x80)) + "..."));
 }
 
 TEST(BoundedText, EveryStringOfJson) {
