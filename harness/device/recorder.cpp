@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "result/bounded_text.h"
+
 namespace peakbench::device {
 namespace {
 
@@ -26,6 +28,12 @@ struct Place {
   std::int32_t recompute = trace::kNone;
 };
 thread_local Place place;
+
+// A plugin's name, short enough to be taken as it is the next time.
+std::string shortened(std::string_view name) {
+  constexpr std::size_t kRoomForCount = 64;
+  return result::bounded(name, result::kLongestText - kRoomForCount);
+}
 
 trace::Role role_of(StorageRole role) {
   switch (role) {
@@ -231,6 +239,7 @@ void Recorder::exit_recompute() { --place.recomputes; }
 
 void Recorder::name_storage(const at::Tensor& tensor, StorageRole role, const std::string& name) {
   if (!tensor.defined() || !tensor.has_storage()) return;
+  if (name.size() > result::kLongestText) return name_storage(tensor, role, shortened(name));
   const auto address = reinterpret_cast<std::uint64_t>(tensor.storage().data());
   const std::lock_guard lock(mutex_);
   const auto found = live_.find(address);
@@ -258,9 +267,9 @@ void Recorder::set_phase(trace::Phase phase, std::int32_t step) {
 void Recorder::name_modules(const torch::nn::Module& root) {
   const auto modules = root.named_modules(std::string(), /*include_self=*/false);
   const std::lock_guard lock(mutex_);
-  const auto add = [&](const torch::nn::Module* module, std::string path) {
+  const auto add = [&](const torch::nn::Module* module, const std::string& path) {
     modules_[module] = static_cast<std::int32_t>(trace_.modules.size());
-    trace_.modules.push_back(std::move(path));
+    trace_.modules.push_back(result::bounded(path));
   };
   add(&root, "");
   for (const auto& item : modules) add(item.value().get(), item.key());
@@ -270,7 +279,7 @@ std::int32_t Recorder::intern_operator(const char* name) {
   const std::lock_guard lock(mutex_);
   const auto [found, is_new] =
       operators_.try_emplace(name, static_cast<std::int32_t>(trace_.operators.size()));
-  if (is_new) trace_.operators.emplace_back(name);
+  if (is_new) trace_.operators.push_back(result::bounded(name));
   return found->second;
 }
 

@@ -17,8 +17,8 @@
 namespace peakbench::manifest {
 namespace {
 
-constexpr std::uint64_t kLargestSection = 16 << 20;  // a manifest has kilobytes
-constexpr std::uint64_t kMostSections = 1 << 16;     // compilers make some per function
+constexpr std::uint64_t kLargestSection = 1 << 20;  // a manifest has kilobytes
+constexpr std::uint64_t kMostSections = 1 << 16;    // compilers make some per function
 
 class Descriptor {
  public:

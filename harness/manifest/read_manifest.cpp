@@ -1,10 +1,13 @@
 #include "manifest/read_manifest.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
 #include "manifest/read_entry.h"
 #include "manifest/read_value.h"
+#include "result/bounded_text.h"
 #include "result/errors.h"
 #include "result/parse_json.h"
 
@@ -29,12 +32,13 @@ void read_entries(const Fields& fields, Manifest& manifest, Problems& problems) 
   if (manifest.entries.empty()) throw FieldError(fields.pointer("entries"), "is empty");
 }
 
-// The keys of the objects that the parser is in.
+// The keys of the objects that the parser is in, and how long texts are.
 class Keys {
  public:
   explicit Keys(Problems& problems) : problems_(problems) {}
 
   void operator()(json::parse_event_t event, const json& value) {
+    if (value.is_string()) check_length(value.get_ref<const std::string&>());
     if (event == json::parse_event_t::object_start) open_.emplace_back();
     if (event == json::parse_event_t::object_end) open_.pop_back();
     if (event == json::parse_event_t::key && !open_.back().insert(value.get<std::string>()).second)
@@ -42,6 +46,13 @@ class Keys {
   }
 
  private:
+  void check_length(const std::string& text) {
+    constexpr std::size_t kShown = 40;
+    if (text.size() <= result::kLongestText) return;
+    problems_.add(fmt::format("a text has {} bytes, {} at most: {}", text.size(),
+                              result::kLongestText, result::bounded(text, kShown)));
+  }
+
   Problems& problems_;
   std::vector<std::set<std::string>> open_;
 };

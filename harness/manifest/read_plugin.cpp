@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "manifest/elf_section.h"
 #include "manifest/manifest.h"
 #include "manifest/read_manifest.h"
@@ -44,13 +46,21 @@ Plugin read_content(const std::string& text, Problems& problems) {
   return plugin;
 }
 
+std::string in_one_line(std::vector<std::string> problems) {
+  constexpr std::size_t kMost = 20;
+  const auto count = problems.size();
+  problems.resize(std::min(count, kMost));
+  const auto line = fmt::format("{}", fmt::join(problems, "; "));
+  return count > kMost ? fmt::format("{}; and {} more", line, count - kMost) : line;
+}
+
 // Throws PluginError where the manifest is another revision's or no manifest at all.
 Plugin read_whole(const std::string& text) {
   Problems problems;
   Plugin plugin;
   problems.check([&] { plugin = read_content(text, problems); });
   if (problems.empty()) return plugin;
-  throw PluginError(fmt::format("broken manifest: {}", fmt::join(problems.take(), "; ")));
+  throw PluginError(fmt::format("broken manifest: {}", in_one_line(problems.take())));
 }
 
 }  // namespace

@@ -10,13 +10,18 @@ from workplace import MODEL
 
 # What the script can do (tests/support/fake_worker.py), and the statuses that are right for it.
 SCRIPTED = {
-    "segfault": {"crashed"}, "abort": {"crashed"}, "kill": {"crashed", "out_of_memory"}, "terminate": {"crashed"}, "hang": {"timeout"},
-    "hang_hard": {"timeout"}, "exit": {"crashed"}, "no_result": {"crashed"}, "garbage": {"crashed"}, "truncated": {"crashed"},
-    "out_of_memory": {"out_of_memory"}, "crash_after_result": {"crashed"}, "leave_child": {"ok"}, "bad_bytes": {"crashed"},
-    "no_effect": {"no_effect"}, "unsupported": {"unsupported"},
+    "segfault": {"crashed"}, "abort": {"crashed"}, "kill": {"host_failure", "out_of_memory"}, "terminate": {"host_failure"},
+    "hang": {"timeout"}, "hang_hard": {"timeout"}, "exit": {"crashed"}, "no_result": {"crashed"}, "garbage": {"crashed"},
+    "truncated": {"crashed"}, "out_of_memory": {"out_of_memory"}, "crash_after_result": {"crashed"}, "leave_child": {"ok"},
+    "bad_bytes": {"crashed"}, "no_effect": {"no_effect"}, "unsupported": {"unsupported"},
+    "flood_lines": {"timeout"}, "flood_without_newline": {"timeout"}, "long_line": {"ok"}, "odd_progress": {"ok"},
+    "close_progress": {"ok"}, "close_output": {"ok"}, "stop": {"timeout"}, "other_group": {"timeout"},
+    "kill_parent": {"host_failure"}, "daemon": {"ok"}, "daemon_and_hang": {"timeout"}, "flood_log": {"crashed"},
+    "deep_result": {"crashed"}, "sparse_result": {"crashed"}, "pipe_as_result": {"crashed"}, "folder_as_result": {"crashed"},
+    "wordy_result": {"unsupported"}, "delete_folder": {"crashed"},
 }
-QUICK = ("abort", "hang_hard", "garbage", "leave_child")
-MOST_LOG = 64 << 20
+QUICK = ("abort", "hang_hard", "garbage", "leave_child", "flood_lines", "daemon", "flood_log", "wordy_result")
+MOST_LOG = 17 << 20
 MOST_RECORD = 4 << 20
 TIMEOUT_S = 2
 GRACE_S = 3

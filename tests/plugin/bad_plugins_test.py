@@ -111,6 +111,15 @@ class Code(PluginTest):
             "throws-unsupported": ("unsupported", ["not with this model"]),
             "throws-in-backward": ("crashed", ["thrown on purpose at heads.head"]),
             "aborts": ("crashed", ["SIGABRT"]),
+            "throws-long": ("crashed", [here, "threw in apply", "xxx... (", " bytes left out)"]),
+            "exits": ("crashed", ["exited with code 0 without a result"]),
+            "exits-at-once": ("crashed", ["exited with code 0 without a result"]),
+            "raises": ("crashed", ["SIGFPE"]),
+            "overflows-stack": ("crashed", ["SIGSEGV"]),
+            "closes-streams": ("ok", []),
+            "blocks-signals": ("ok", []),
+            "changes-surroundings": ("ok", []),
+            "spins-at-exit": ("ok", []),
             "hangs": ("timeout", ["10 s"]),
             "makes-nothing": ("crashed", [here, "made nothing", "makes-nothing"]),
             "reads-undeclared": ("crashed", [here, "option 'undeclared'", "manifest"]),
@@ -128,6 +137,7 @@ class Code(PluginTest):
                 self.assertEqual(case["status"], status)
                 for word in words:
                     self.assertIn(word, case["reason"])
+                self.assertLess(len(case["reason"]), 5000)
 
 
 if __name__ == "__main__":

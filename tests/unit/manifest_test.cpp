@@ -331,6 +331,21 @@ TEST_F(Manifest, EveryMistakeIsNamedAtOnce) {
             "/manifest/entries/1/id: \"lora\" is there twice");
 }
 
+TEST_F(Manifest, TextsAndProblemsAreBounded) {
+  json manifest = strategy_manifest();
+  manifest["entries"][0]["title"] = std::string(5000, 'x');
+  EXPECT_EQ(error_of(manifest), "broken manifest: a text has 5000 bytes, 4096 at most: " +
+                                    std::string(40, 'x') + "... (4960 bytes left out)");
+  manifest = strategy_manifest();
+  for (int i = 0; i < 10'000; ++i) manifest["entries"][0]["unknown_" + std::to_string(i)] = 1;
+  const auto error = error_of(manifest);
+  EXPECT_LT(error.size(), 10'000u);
+  EXPECT_TRUE(error.ends_with("; and 9980 more")) << error.substr(error.size() - 100);
+  manifest = strategy_manifest();
+  manifest["entries"][0]["title"] = std::string(2 << 20, 'x');
+  EXPECT_NE(error_of(manifest).find("claims 2"), std::string::npos);
+}
+
 TEST_F(Manifest, OfAnUnknownKind) {
   json manifest = strategy_manifest();
   manifest["kind"] = "stratgy";

@@ -1,11 +1,43 @@
 // A plugin whose code goes wrong in every way that its manifest cannot show.
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cfenv>
 #include <chrono>
+#include <clocale>
 #include <cstdlib>
 #include <thread>
 
 #include "peakbench/plugin.h"
 
 namespace {
+
+void spin() {
+  for (volatile bool forever = true; forever;) {
+  }
+}
+
+int depth(int level) {
+  volatile char room[4096];
+  room[level % 4096] = 1;
+  return level < 0 ? 0 : depth(level + 1) + room[level % 4096];
+}
+
+void block_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, nullptr);
+  for (const int number : {SIGTERM, SIGINT, SIGSEGV, SIGABRT}) signal(number, SIG_IGN);
+}
+
+void change_surroundings() {
+  if (chdir("/") != 0) throw std::runtime_error("no root folder");
+  umask(0277);
+  std::setlocale(LC_ALL, "");
+  std::fesetround(FE_UPWARD);
+  clearenv();
+}
 
 class Misbehaving : public peakbench::Strategy {
  public:
@@ -17,6 +49,16 @@ class Misbehaving : public peakbench::Strategy {
     if (how_ == "throws-unsupported") throw peakbench::Unsupported("not with this model");
     if (how_ == "aborts") std::abort();
     if (how_ == "hangs") std::this_thread::sleep_for(std::chrono::hours(1));
+    if (how_ == "throws-long") throw std::runtime_error(std::string(239'000'000, 'x'));
+    if (how_ == "exits") std::exit(0);
+    if (how_ == "exits-at-once") _exit(0);
+    if (how_ == "raises") raise(SIGFPE);
+    if (how_ == "overflows-stack") std::exit(depth(0));
+    if (how_ == "closes-streams")
+      for (const int number : {0, 1, 2}) close(number);
+    if (how_ == "blocks-signals") block_signals();
+    if (how_ == "changes-surroundings") change_surroundings();
+    if (how_ == "spins-at-exit") std::atexit(spin);
     if (how_ == "throws-in-backward") {
       recipe.schedule = std::make_shared<ThrowsInBackward>();
     }
