@@ -214,7 +214,7 @@ class Traces(Databases):
         for device in ("/dev/zero", "/dev/full", "/dev/tty"):
             trace.unlink()
             trace.symlink_to(device)
-            self.trace_is_refused("outside the run's folder")
+            self.trace_is_refused("a device, not a file")
         trace.unlink()
         trace.mkdir()
         self.trace_is_refused("a folder")
