@@ -117,7 +117,7 @@ class Plugins(TextsTest):
         self.assertIn("odd", self.with_plugin(whole).stdout)
         for bad, says in (("1e999", "fits 64 bits, got 1e999"), ("-1e999", "fits 64 bits"), ("Infinity", "not JSON"),
                           ('"inf"', "finite"), ('"nan"', "finite"), ("NaN", "not JSON"), ("[" * DEEP + "]" * DEEP, "levels"),
-                          ('{"a":' * DEEP + "1" + "}" * DEEP, "levels")):
+                          ('{"a":' * (DEEP // 8) + "1" + "}" * (DEEP // 8), "levels"), ('{"a":' * DEEP + "1" + "}" * DEEP, "claims")):
             for place in ('"maximum": 7', '"default": 1', '"order": 90', '"title": "Odd"'):
                 self.assertIn(place, whole)
                 key = place.split(":", maxsplit=1)[0]
