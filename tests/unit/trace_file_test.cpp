@@ -194,6 +194,18 @@ TEST_F(TraceFile, Folder) {
   EXPECT_THAT(error_of_reading(), HasSubstr("a folder"));
 }
 
+// Reading one might never end.
+TEST_F(TraceFile, NoFile) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_THAT(error_of_reading(), HasSubstr("a named pipe, not a file"));
+  std::filesystem::remove(path_);
+  for (const char* device : {"/dev/zero", "/dev/full"}) {
+    std::filesystem::create_symlink(device, path_);
+    EXPECT_THAT(error_of_reading(), HasSubstr("a device, not a file"));
+    std::filesystem::remove(path_);
+  }
+}
+
 TEST_F(TraceFile, NotSqlite) {
   std::ofstream(path_) << "{\"run\": 1}";
   EXPECT_THAT(error_of_reading(), HasSubstr("not an SQLite file"));
