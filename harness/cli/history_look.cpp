@@ -127,7 +127,7 @@ int trend(World& world, const TrendArguments& arguments) {
     auto points = history::trend_of(history, runs, series, branch, arguments.last);
     if (!points.empty()) trends.push_back({series, std::move(points)});
   }
-  for (const auto& [number, why] : runs.left_out()) world.err << left_out_text(number, why);
+  for (const auto& [number, why] : runs.notes()) world.err << left_out_text(number, why);
   if (arguments.json) {
     Json all = Json::array();
     for (const auto& one : trends) all.push_back(trend_json(one));

@@ -305,12 +305,13 @@ std::string Statement::blob(int column) const {
   return bytes(sqlite3_column_blob(statement_, column), column);
 }
 
-std::string Statement::row_bytes() const {
+std::string Statement::row_bytes(int columns) const {
   std::string bytes;
   const auto add = [&](std::uint64_t value) {
     for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(value >> shift & 0xFFU);
   };
-  for (int column = 0; column < sqlite3_column_count(statement_); ++column) {
+  const int all = sqlite3_column_count(statement_);
+  for (int column = 0; column < (columns < 0 ? all : columns); ++column) {
     const int type = sqlite3_column_type(statement_, column);
     bytes += static_cast<char>(type);
     if (type == SQLITE_INTEGER) add(static_cast<std::uint64_t>(integer(column)));

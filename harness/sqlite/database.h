@@ -96,9 +96,9 @@ class Statement {
   // are columns. Where one of the columns in `nullable` (a bit each) is NULL, its place gets
   // `null`.
   void integers(std::int64_t* places, std::uint32_t nullable, std::int64_t null) const;
-  // The whole row, values with their types, for a checksum: the same row, the same bytes, whatever
-  // machine.
-  std::string row_bytes() const;
+  // The first `columns` of the row (-1: all), values with their types, for a checksum: the same
+  // row, the same bytes, whatever machine.
+  std::string row_bytes(int columns = -1) const;
   std::optional<std::int64_t> maybe_integer(int column) const;
   std::optional<double> maybe_number(int column) const;
 

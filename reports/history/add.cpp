@@ -160,7 +160,7 @@ class CaseRows {
                        "INSERT INTO series (case_id, card, device_options, model, strategy, "
                        "device, dtype, batch_size, sequence_length, emulated) "
                        "VALUES (?,?,?,?,?,?,?,?,?,?)"),
-        insert_case_(database, "INSERT INTO cases VALUES (?,?,?,?,?,?,?,?,?,?)") {}
+        insert_case_(database, "INSERT INTO cases VALUES (?,?,?,?,?,?,?,?,?,?,NULL)") {}
 
   void add(std::int64_t run, const CaseResult& result, const std::string& card) {
     const auto id = series_of(result, card);

@@ -71,10 +71,8 @@ void History::expect_sound(std::int64_t number, Part part) const {
                   path_, number, name_of(part), part == Part::kRecord ? "is" : "are", number));
 }
 
-std::string History::damage(std::int64_t number) const {
-  for (const auto part : {Part::kRow, Part::kFigures})
-    if (!is_sound(database_, number, part)) return name_of(part);
-  return "";
+bool History::has_sound_labels(std::int64_t number) const {
+  return is_sound(database_, number, Part::kRow);
 }
 
 std::vector<std::string> History::problems() const {

@@ -69,6 +69,7 @@ struct Point {
   std::string status;
   std::optional<std::int64_t> allocated_bytes, requested_bytes, reserved_bytes, step_ns;
   std::optional<double> samples_per_second, tokens_per_second;
+  bool sound = true;  // as it was filed
 };
 
 struct Added {
@@ -117,8 +118,8 @@ class History {
   std::vector<Point> points(std::int64_t series, const std::string& branch,
                             std::int64_t limit = -1) const;
 
-  // Whether the run's labels and figures are as they were filed, or what is not: "its figures".
-  std::string damage(std::int64_t number) const;
+  // Whether the run's labels are as they were filed.
+  bool has_sound_labels(std::int64_t number) const;
   // What a thorough look at the file finds, one line each: runs that are damaged or cannot be read,
   // by their numbers, then what SQLite finds. Reads all of it; empty where it is sound.
   std::vector<std::string> problems() const;

@@ -101,16 +101,16 @@ CREATE INDEX parts_by_checksum ON parts (checksum);
 CREATE INDEX records_by_parts ON records (parts_id);
 )sql";
 
-// Checksums of what a run consists of (seal.h). `since` is empty for a run that was filed with
-// them.
+// Checksums of what a run consists of (seal.h), of its figures beside each. `since` is empty for a
+// run that was filed with them.
 constexpr const char* kFourth = R"sql(
 CREATE TABLE seals (
   run INTEGER PRIMARY KEY,
   row INTEGER NOT NULL,
   record INTEGER NOT NULL,
-  figures INTEGER NOT NULL,
   since TEXT NOT NULL
 );
+ALTER TABLE cases ADD COLUMN sum INTEGER;
 )sql";
 constexpr std::int64_t kSealed = 4;  // the version that has them
 

@@ -19,11 +19,6 @@ constexpr const char* kRow =
     "ok_cases, checksum, verdict, note FROM runs WHERE id = ?";
 constexpr const char* kRecord =
     "SELECT run_json, run_json_bytes, parts_id FROM records WHERE run = ?";
-constexpr const char* kFigures =
-    "SELECT case_id, card, device_options, model, strategy, device, dtype, batch_size, "
-    "sequence_length, emulated, status, peak_allocated_bytes, peak_requested_bytes, "
-    "peak_reserved_bytes, peak_phase, step_ns, samples_per_second, tokens_per_second "
-    "FROM cases JOIN series ON series.id = cases.series WHERE run = ? ORDER BY cases.series";
 constexpr const char* kParts =
     "SELECT parts_id, packed, bytes, checksum FROM records LEFT JOIN parts ON parts.id = parts_id "
     "WHERE run = ?";
@@ -38,6 +33,41 @@ std::int64_t sum_of(const Database& database, std::int64_t number, const char* q
   std::string bytes;
   while (rows.next()) bytes += rows.row_bytes();
   return checksum(bytes);
+}
+
+std::string figures_query() {
+  return std::string("SELECT ") + kFigureColumns +
+         ", sum, series FROM cases JOIN series ON series.id = cases.series WHERE run = ?";
+}
+
+// As many as the run's row says, each with its sum where `sealed`.
+bool are_figures_sound(const Database& database, std::int64_t number, bool sealed) {
+  Statement run(database, "SELECT cases FROM runs WHERE id = ?");
+  run.bind(0, number);
+  if (!run.next()) return false;
+  auto missing = run.integer(0);
+  Statement rows(database, figures_query());
+  rows.bind(0, number);
+  for (; rows.next(); --missing)
+    if (!is_point_sound(rows) || rows.is_null(kSum) == sealed) return false;
+  return missing == 0;
+}
+
+void seal_figures(Database& database, std::int64_t number) {
+  constexpr int kSeries = kSum + 1;
+  std::vector<std::pair<std::int64_t, std::int64_t>> sums;
+  {
+    Statement rows(database, figures_query());
+    rows.bind(0, number);
+    while (rows.next()) sums.emplace_back(rows.integer(kSeries), checksum(rows.row_bytes(kSum)));
+  }
+  Statement update(database, "UPDATE cases SET sum = ? WHERE series = ? AND run = ?");
+  for (const auto& [series, sum] : sums) {
+    update.bind(0, sum);
+    update.bind(1, series);
+    update.bind(2, number);
+    update.run();
+  }
 }
 
 bool are_parts_sound(const Database& database, std::int64_t number) {
@@ -71,13 +101,12 @@ auto attempt(Answer answer) -> std::optional<decltype(answer())> {
 }
 
 void write_seal(Database& database, std::int64_t number, std::int64_t row, std::int64_t record,
-                std::int64_t figures, const std::string& since) {
-  Statement insert(database, "INSERT INTO seals VALUES (?, ?, ?, ?, ?)");
+                const std::string& since) {
+  Statement insert(database, "INSERT INTO seals VALUES (?, ?, ?, ?)");
   insert.bind(0, number);
   insert.bind(1, row);
   insert.bind(2, record);
-  insert.bind(3, figures);
-  insert.bind(4, since);
+  insert.bind(3, since);
   insert.run();
 }
 
@@ -117,9 +146,14 @@ const char* name_of(Part part) {
   return "";
 }
 
+bool is_point_sound(const Statement& row) {
+  return row.is_null(kSum) || checksum(row.row_bytes(kSum)) == row.integer(kSum);
+}
+
 void seal(Database& database, std::int64_t number, const std::string& since) {
+  seal_figures(database, number);
   write_seal(database, number, sum_of(database, number, kRow), sum_of(database, number, kRecord),
-             sum_of(database, number, kFigures), since);
+             since);
 }
 
 void seal_row(Database& database, std::int64_t number) {
@@ -142,31 +176,33 @@ void seal_all(Database& database, const std::string& since) {
   for (const auto number : numbers) {
     const bool filed =
         attempt([&] { return is_record_as_filed(database, number); }).value_or(false);
+    attempt([&] {
+      seal_figures(database, number);
+      return true;
+    });
     write_seal(database, number, sum_or_damaged(number, kRow),
-               filed ? sum_or_damaged(number, kRecord) : kDamaged, sum_or_damaged(number, kFigures),
-               since);
+               filed ? sum_or_damaged(number, kRecord) : kDamaged, since);
   }
 }
 
 void note_unsealed(Database& database) {
-  Statement insert(database, "INSERT INTO seals SELECT id, ?, ?, ?, '' FROM runs");
-  for (int column = 0; column < 3; ++column) insert.bind(column, kNone);
+  Statement insert(database, "INSERT INTO seals SELECT id, ?, ?, '' FROM runs");
+  for (int column = 0; column < 2; ++column) insert.bind(column, kNone);
   insert.run();
 }
 
 bool is_sound(const Database& database, std::int64_t number, Part part) {
   const auto answer = attempt([&] {
     if (part == Part::kParts) return are_parts_sound(database, number);
-    Statement seal(database, "SELECT row, record, figures FROM seals WHERE run = ?");
+    Statement seal(database, "SELECT row, record FROM seals WHERE run = ?");
     seal.bind(0, number);
     if (!seal.next()) return false;
-    if (seal.integer(0) == kNone)
-      return part == Part::kRecord
-                 ? is_record_as_filed(database, number)
-                 : sum_of(database, number, part == Part::kRow ? kRow : kFigures) >= 0;
-    if (part == Part::kRow) return seal.integer(0) == sum_of(database, number, kRow);
-    if (part == Part::kRecord) return seal.integer(1) == sum_of(database, number, kRecord);
-    return seal.integer(2) == sum_of(database, number, kFigures);
+    const bool sealed = seal.integer(0) != kNone;
+    if (part == Part::kFigures) return are_figures_sound(database, number, sealed);
+    const auto* query = part == Part::kRow ? kRow : kRecord;
+    const auto sum = sum_of(database, number, query);
+    if (sealed) return seal.integer(part == Part::kRow ? 0 : 1) == sum;
+    return part == Part::kRow || is_record_as_filed(database, number);
   });
   return answer.value_or(false);
 }

@@ -18,6 +18,27 @@ enum class Part {
 };
 const char* name_of(Part part);
 
+// What is summed of a case's point: columns of `cases` and `series`, in a query that goes on with
+// `sum`.
+inline constexpr const char* kFigureColumns =
+    "case_id, card, device_options, model, strategy, device, dtype, batch_size, sequence_length, "
+    "emulated, cases.status, peak_allocated_bytes, peak_requested_bytes, peak_reserved_bytes, "
+    "peak_phase, "
+    "step_ns, samples_per_second, tokens_per_second";
+enum FigureColumn {
+  kStatus = 10,
+  kAllocated,
+  kRequested,
+  kReserved,
+  kPeakPhase,
+  kStepTime,
+  kSamples,
+  kTokens,
+  kSum
+};
+// Of a row with these columns and `sum`. One without a sum is as sound as it looks.
+bool is_point_sound(const sqlite::Statement& row);
+
 // Within the caller's transaction, after all of the run is written. `since`: when, where that is
 // not when the run was filed.
 void seal(sqlite::Database& database, std::int64_t number, const std::string& since = "");

@@ -27,6 +27,22 @@ std::string pattern_of(const std::string& text) {
   return pattern ? escaped : "*" + escaped + "*";
 }
 
+Point point_of(const Statement& row) {
+  constexpr int kRun = kSum + 1;
+  Point point;
+  point.run = row.integer(kRun);
+  point.sound = is_point_sound(row);
+  if (!point.sound) return point;
+  point.status = row.text(kStatus);
+  point.allocated_bytes = row.maybe_integer(kAllocated);
+  point.requested_bytes = row.maybe_integer(kRequested);
+  point.reserved_bytes = row.maybe_integer(kReserved);
+  point.step_ns = row.maybe_integer(kStepTime);
+  point.samples_per_second = row.maybe_number(kSamples);
+  point.tokens_per_second = row.maybe_number(kTokens);
+  return point;
+}
+
 }  // namespace
 
 std::string difference(const Conditions& before, const Conditions& now) {
@@ -62,19 +78,15 @@ std::vector<Series> History::series(const std::string& text, const std::string& 
 std::vector<Point> History::points(std::int64_t series, const std::string& branch,
                                    std::int64_t limit) const {
   return guarded([&] {
-    Statement rows(database_,
-                   "SELECT run, cases.status, peak_allocated_bytes, peak_requested_bytes, "
-                   "peak_reserved_bytes, step_ns, samples_per_second, tokens_per_second "
-                   "FROM cases JOIN runs ON runs.id = cases.run "
-                   "WHERE series = ? AND branch = ? ORDER BY run DESC LIMIT ?");
+    Statement rows(database_, std::string("SELECT ") + kFigureColumns +
+                                  ", sum, run FROM cases JOIN runs ON runs.id = cases.run JOIN "
+                                  "series ON series.id = cases.series WHERE series = ? AND branch "
+                                  "= ? ORDER BY run DESC LIMIT ?");
     rows.bind(0, series);
     rows.bind(1, branch);
     rows.bind(2, limit);
     std::vector<Point> found;
-    while (rows.next())
-      found.push_back({rows.integer(0), rows.text(1), rows.maybe_integer(2), rows.maybe_integer(3),
-                       rows.maybe_integer(4), rows.maybe_integer(5), rows.maybe_number(6),
-                       rows.maybe_number(7)});
+    while (rows.next()) found.push_back(point_of(rows));
     std::reverse(found.begin(), found.end());
     return found;
   });
@@ -111,15 +123,18 @@ void Runs::keep(const RunRow& run) { rows_.try_emplace(run.number, run); }
 
 void Runs::leave_out(std::int64_t number, const std::string& why) {
   rows_.erase(number);
-  left_out_.try_emplace(number, why);
+  left_out_.insert(number);
+  note(number, why);
 }
+
+void Runs::note(std::int64_t number, const std::string& why) { notes_.try_emplace(number, why); }
 
 const RunRow* Runs::find(std::int64_t number) {
   if (left_out_.count(number) != 0) return nullptr;
   auto found = rows_.find(number);
   if (found != rows_.end()) return &found->second;
-  if (const auto damage = history_.damage(number); !damage.empty()) {
-    leave_out(number, "damaged: " + damage);
+  if (!history_.has_sound_labels(number)) {
+    leave_out(number, "damaged: its labels");
     return nullptr;
   }
   return &rows_.emplace(number, history_.run(number)).first->second;
@@ -132,6 +147,10 @@ std::vector<TrendPoint> trend_of(const History& history, Runs& runs, const Serie
     TrendPoint next{std::move(point), nullptr, "", false};
     next.run = runs.find(next.point.run);
     if (next.run == nullptr) continue;
+    if (!next.point.sound) {
+      runs.note(next.point.run, "damaged: its figures");
+      continue;
+    }
     if (!trend.empty()) {
       const auto& before = *trend.back().run;
       next.break_reason = difference(before.conditions, next.run->conditions);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,15 +32,18 @@ class Runs {
   explicit Runs(const History& history) : history_(history) {}
   void keep(const RunRow& run);  // one that was read, and looked at, already
   void leave_out(std::int64_t number, const std::string& why);
+  void note(std::int64_t number, const std::string& why);  // a point of it is left out
 
   // nullptr for one that is left out, and for one that is damaged, which then is.
   const RunRow* find(std::int64_t number);
-  const std::map<std::int64_t, std::string>& left_out() const { return left_out_; }
+  // Runs of which something is left out, and why.
+  const std::map<std::int64_t, std::string>& notes() const { return notes_; }
 
  private:
   const History& history_;
   std::map<std::int64_t, RunRow> rows_;
-  std::map<std::int64_t, std::string> left_out_;  // and why
+  std::set<std::int64_t> left_out_;
+  std::map<std::int64_t, std::string> notes_;
 };
 
 // In the order of adding, without what is left out; of the last `limit` where it is not negative.

@@ -23,7 +23,7 @@ using reports::Templates;
 
 // Why the run cannot be shown; empty where it can.
 std::string problem_of(const History& history, std::int64_t number, bool with_report) {
-  if (const auto damage = history.damage(number); !damage.empty()) return "damaged: " + damage;
+  if (!history.has_sound_labels(number)) return "damaged: its labels";
   if (!with_report) return "";
   try {
     history.record(number);
@@ -68,7 +68,7 @@ Contents contents_of(const History& history, const Options& options, history::Ru
 
 [[noreturn]] void nothing_to_publish(const History& history, const std::string& branch,
                                      const history::Runs& runs) {
-  if (!runs.left_out().empty())
+  if (!runs.notes().empty())
     throw ConfigError(
         fmt::format("{}: no run on branch \"{}\" can be read; `peakbench history "
                     "check` says what is wrong",
@@ -118,7 +118,7 @@ class Site {
     return pages;
   }
 
-  const std::map<std::int64_t, std::string>& left_out() const { return runs_.left_out(); }
+  const std::map<std::int64_t, std::string>& left_out() const { return runs_.notes(); }
 
   // Errors of templates are found before the first page is written.
   void check_templates() const {
