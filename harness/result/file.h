@@ -27,8 +27,8 @@ bool is_there(const std::string& path);  // a link without its target does
 // True for an empty folder, and where there is nothing.
 bool holds_nothing(const std::string& path);
 
-// "a folder", "a named pipe", ...; empty for a file, and for what is not there. What is no file may never
-// end, or wait for ever.
+// "a folder", "a named pipe", ...; empty for a file, and for what is not there. What is no file may
+// never end, or wait for ever.
 std::string why_no_file(const std::string& path);
 
 // With its parents. Throws HostError with the reason (a file in the way, a full disk, too long a
