@@ -339,7 +339,7 @@ void Recorder::describe_place(result::OutOfMemory& record) const {
     if (event->kind != trace::EventKind::kOutOfMemory) continue;
     static constexpr const char* kPhases[] = {"build", "forward", "backward", "optimizer_step"};
     record.phase = kPhases[static_cast<int>(event->phase)];
-    record.step = event->step;
+    record.step = std::max(0, event->step);  // before the first step there is none
     if (event->module != trace::kNone)
       record.module = trace_.modules[static_cast<std::size_t>(event->module)];
     if (event->op != trace::kNone)

@@ -114,7 +114,7 @@ ordered_json to_json(const OutOfMemory& facts) {
           {"largest_free_block_bytes", optional_to_json(facts.largest_free_block_bytes)},
           {"retries", optional_to_json(facts.retries)},
           {"phase", facts.phase},
-          {"step", std::max<std::int64_t>(0, facts.step)},
+          {"step", facts.step},
           {"module", facts.module},
           {"op", facts.op},
           {"needed_bytes", optional_to_json(facts.needed_bytes)}};
