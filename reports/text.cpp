@@ -6,15 +6,12 @@
 namespace peakbench::reports {
 namespace {
 
-constexpr std::string_view kReplacement = "\uFFFD";
-
+// As it is shown: U+FFFD for a byte that is no character.
 template <typename Visit>
-void for_each_character(std::string_view text, Visit visit) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character_length(text, at);
-    visit(length ? text.substr(at, length) : kReplacement);
-    at += length ? length : 1;
-  }
+void for_each_shown(std::string_view text, Visit visit) {
+  for_each_character(text, [&](std::string_view character, bool valid) {
+    visit(valid ? character : kReplacement);
+  });
 }
 
 int columns_of(char32_t c) {
@@ -68,7 +65,7 @@ bool is_forbidden_in_xml(char32_t c) {
 
 std::string escape_html(const std::string& text) {
   std::string result;
-  for_each_character(text, [&](std::string_view character) {
+  for_each_shown(text, [&](std::string_view character) {
     if (is_forbidden_in_xml(code_point(character))) character = kReplacement;
     switch (character[0]) {
       case '&':
@@ -167,8 +164,8 @@ std::string stack_text(const result::CaseSpec& spec) { return result::stack_text
 
 int display_width(const std::string& text) {
   int width = 0;
-  for_each_character(
-      text, [&](std::string_view character) { width += columns_of(code_point(character)); });
+  for_each_shown(text,
+                 [&](std::string_view character) { width += columns_of(code_point(character)); });
   return width;
 }
 
@@ -176,7 +173,7 @@ std::string fit(const std::string& text, int columns) {
   if (display_width(text) <= columns) return text;
   std::string result;
   int width = 0;
-  for_each_character(text, [&](std::string_view character) {
+  for_each_shown(text, [&](std::string_view character) {
     const int wide = columns_of(code_point(character));
     if (width >= 0 && width + wide <= columns - 1) {
       result += character;

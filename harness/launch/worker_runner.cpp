@@ -5,7 +5,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
 #include <system_error>
 
 #include "launch/interrupt.h"
@@ -16,7 +15,6 @@
 #include "result/atomic_file.h"
 #include "result/bounded_text.h"
 #include "result/errors.h"
-#include "result/file.h"
 #include "result/parse_json.h"
 #include "result/printable.h"
 

@@ -3,21 +3,6 @@
 #include <fmt/format.h>
 
 namespace peakbench {
-namespace {
-
-constexpr std::string_view kReplacement = "\uFFFD";
-
-// Calls `visit` with each character, and with each byte that is none.
-template <typename Visit>
-void for_each(std::string_view text, Visit visit) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character_length(text, at);
-    visit(text.substr(at, length ? length : 1), length > 0);
-    at += length ? length : 1;
-  }
-}
-
-}  // namespace
 
 std::size_t character_length(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) {
@@ -60,7 +45,7 @@ bool is_unprintable(char32_t c) {
 
 std::string printable(std::string_view text) {
   std::string result;
-  for_each(text, [&](std::string_view character, bool valid) {
+  for_each_character(text, [&](std::string_view character, bool valid) {
     const char32_t c = valid ? code_point(character) : 0;
     if (c == '\n' || c == '\t' || c == '\r') {
       result += ' ';
@@ -74,7 +59,7 @@ std::string printable(std::string_view text) {
 std::string escaped_controls(std::string_view text) {
   std::string result;
   result.reserve(text.size());
-  for_each(text, [&](std::string_view character, bool valid) {
+  for_each_character(text, [&](std::string_view character, bool valid) {
     if (!valid) {
       result += fmt::format("\\x{:02x}", static_cast<unsigned char>(character[0]));
       return;

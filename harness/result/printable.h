@@ -11,6 +11,19 @@ namespace peakbench {
 // invalid).
 std::size_t character_length(std::string_view text, std::size_t at);
 
+// What stands for a byte that is no character, and for a character that is not shown.
+inline constexpr std::string_view kReplacement = "\uFFFD";
+
+// Calls `visit(text, valid)` with each character, and with each byte that is none.
+template <typename Visit>
+void for_each_character(std::string_view text, Visit visit) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_length(text, at);
+    visit(text.substr(at, length ? length : 1), length > 0);
+    at += length ? length : 1;
+  }
+}
+
 // Of one valid character.
 char32_t code_point(std::string_view character);
 

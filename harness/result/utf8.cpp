@@ -2,17 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include "result/printable.h"
 
 namespace peakbench::result {
 
 bool is_utf8(const std::string& text) {
-  try {
-    (void)nlohmann::json(text).dump();
-    return true;
-  } catch (const nlohmann::json::type_error&) {
-    return false;
-  }
+  bool all = true;
+  for_each_character(text, [&](std::string_view, bool valid) { all = all && valid; });
+  return all;
 }
 
 std::string escaped_bytes(const std::string& text) {

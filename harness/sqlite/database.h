@@ -50,11 +50,10 @@ class Database {
   void wait_for_locks(int milliseconds);
   // No row, text, blob or statement may be longer: DatabaseError with SQLITE_TOOBIG.
   void limit_length(int bytes);
-  void begin_work() const;              // what may be asked of the file is counted anew
-  void copy_to(Database& other) const;  // all of it, as it is
-  std::int64_t last_row() const;        // the row that the last INSERT made
-  std::int64_t changes() const;         // rows that the last statement changed
-  void close();                         // with an error where closing fails
+  void begin_work() const;        // what may be asked of the file is counted anew
+  std::int64_t last_row() const;  // the row that the last INSERT made
+  std::int64_t changes() const;   // rows that the last statement changed
+  void close();                   // with an error where closing fails
   sqlite3* handle() const { return handle_; }
   Budget* budget() const { return budget_.get(); }  // none for one's own files
 
