@@ -5,13 +5,14 @@
 #include <fstream>
 #include <iterator>
 
+#include "errors/errors.h"
+#include "files/atomic_file.h"
+#include "files/file.h"
+#include "files/own_file.h"
 #include "reports/fields.h"
 #include "reports/template.h"
 #include "reports/view.h"
-#include "result/atomic_file.h"
-#include "result/errors.h"
-#include "result/file.h"
-#include "result/own_file.h"
+#include "result/run_paths.h"
 
 namespace peakbench::reports {
 namespace {
@@ -86,7 +87,7 @@ std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
 
 void check_report(const ReportOptions& options) {
   const Templates templates(options.template_directory, options.builtin_template_directory);
-  result::refuse_strangers(options.output_directory, {kHtmlFile, kMarkdownFile});
+  files::refuse_strangers(options.output_directory, {kHtmlFile, kMarkdownFile});
 }
 
 std::vector<std::string> write_reports(const std::vector<std::string>& run_paths,
@@ -99,12 +100,12 @@ std::vector<std::string> write_reports(const std::vector<std::string>& run_paths
   }
   const Files files = render(runs, folders, options);
   const fs::path target(options.output_directory);
-  result::refuse_strangers(target.string(), names_of(files));
-  result::make_folder(target.string());
-  result::remove_unfinished(target.string(), names_of(files));
+  files::refuse_strangers(target.string(), names_of(files));
+  files::make_folder(target.string());
+  files::remove_unfinished(target.string(), names_of(files));
   std::vector<std::string> written;
   for (const auto& [name, bytes] : files) {
-    result::write_file_atomically((target / name).string(), result::marked(name, bytes));
+    files::write_file_atomically((target / name).string(), files::marked(name, bytes));
     const bool first = name == kHtmlFile || (name == kMarkdownFile && files.count(kHtmlFile) == 0);
     written.insert(first ? written.begin() : written.end(), (target / name).string());
   }

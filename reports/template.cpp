@@ -7,13 +7,13 @@
 #include <mustache.hpp>
 #include <stdexcept>
 
+#include "errors/errors.h"
+#include "files/file.h"
+#include "files/read_file.h"
 #include "reports/expression.h"
 #include "reports/format.h"
 #include "reports/template_check.h"
 #include "reports/text.h"
-#include "result/errors.h"
-#include "result/file.h"
-#include "result/read_file.h"
 
 namespace peakbench::reports {
 namespace {
@@ -44,7 +44,7 @@ std::optional<TemplateFile> read(const std::filesystem::path& path) {
   const auto status = std::filesystem::status(path, ignored);
   if (!std::filesystem::exists(status) || std::filesystem::is_directory(status)) return {};
   return TemplateFile{path.string(),
-                      result::read_regular_file(path.string(), result::kMostSmallText)};
+                      files::read_regular_file(path.string(), files::kMostSmallText)};
 }
 
 // The engine drops lines by rules of its own; the checker has already taken out the lines of lone
@@ -73,7 +73,7 @@ std::string joined(const std::vector<std::string>& lines) {
 
 Templates::Templates(std::string user_directory, std::string builtin_directory)
     : user_(std::move(user_directory)), builtin_(std::move(builtin_directory)) {
-  if (!user_.empty() && !result::is_folder(user_)) {
+  if (!user_.empty() && !files::is_folder(user_)) {
     throw ConfigError("Template folder " + user_ +
                       ": there is no such folder. It should hold html/ or markdown/ with the "
                       "templates that replace ours (docs/reports.md).");

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "result/printable.h"
 #include "result/selection_text.h"
+#include "text/printable.h"
 
 namespace peakbench::reports {
 

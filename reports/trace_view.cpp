@@ -4,13 +4,13 @@
 #include <functional>
 #include <future>
 
+#include "errors/errors.h"
+#include "files/file.h"
 #include "reports/format.h"
 #include "reports/text.h"
 #include "reports/trace_data.h"
 #include "reports/view.h"
 #include "reports/words.h"
-#include "result/errors.h"
-#include "result/file.h"
 #include "result/run_paths.h"
 #include "trace/alive.h"
 #include "trace/trace_file.h"
@@ -174,7 +174,7 @@ CaseAnatomy read_case(const result::CaseResult& result, const std::string& folde
                       bool whole) {
   try {
     const std::string path = result::trace_file(result, folder);
-    if (!result::is_there(path))
+    if (!files::is_there(path))
       return without("its trace is not there: " + path, "the trace is not in the run folder");
     CaseAnatomy anatomy = analyse(trace::read_trace(path), with_data, whole);
     const std::int64_t peak = anatomy.anatomy.peak.allocated_bytes;

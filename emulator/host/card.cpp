@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <optional>
 
+#include "errors/errors.h"
 #include "host/card_file.h"
-#include "result/bytes.h"
-#include "result/errors.h"
-#include "result/nearest.h"
+#include "text/nearest.h"
+#include "units/bytes.h"
 
 namespace peakbench::emulator {
 namespace {

@@ -7,11 +7,11 @@
 #include <optional>
 #include <set>
 
-#include "result/errors.h"
-#include "result/fields.h"
-#include "result/nearest.h"
-#include "result/parse_json.h"
-#include "result/read_file.h"
+#include "errors/errors.h"
+#include "files/read_file.h"
+#include "json/fields.h"
+#include "json/parse_json.h"
+#include "text/nearest.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -38,8 +38,8 @@ class CardReader {
       constexpr std::uint64_t kMost = sizeof(Value) < 8 ? INT_MAX : std::uint64_t{1} << 44;
       if (!value.is_number_unsigned() || value.get<std::uint64_t>() < 1 ||
           value.get<std::uint64_t>() > kMost) {
-        fail(key, fmt::format("expected a whole number from 1 to {}, got {}", kMost,
-                              result::describe(value)));
+        fail(key,
+             fmt::format("expected a whole number from 1 to {}, got {}", kMost, describe(value)));
       }
     } else if (!value.is_string()) {
       fail(key, "expected a text");
@@ -108,7 +108,7 @@ void read_values(CardReader& reader, CardFacts& facts) {
 
 json parsed(const std::string& text, const std::string& path) {
   try {
-    return result::parse_json(text);
+    return parse_json(text);
   } catch (const RunFileError& error) {
     throw ConfigError(fmt::format("{}: {}", path, error.what()));
   }
@@ -117,7 +117,7 @@ json parsed(const std::string& text, const std::string& path) {
 }  // namespace
 
 Card read_card_file(const std::filesystem::path& path) {
-  return card_from_text(result::read_regular_file(path.string(), result::kMostSmallText),
+  return card_from_text(files::read_regular_file(path.string(), files::kMostSmallText),
                         path.string());
 }
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "result/errors.h"
-#include "result/fields.h"
-#include "result/file.h"
+#include "errors/errors.h"
+#include "files/file.h"
+#include "json/fields.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -55,8 +55,8 @@ struct Facts {
 
 Facts read_facts(const fs::path& folder) {
   try {
-    const auto json = result::read_json_file((folder / kFacts).string());
-    const result::Fields fields(json);
+    const auto json = files::read_json_file((folder / kFacts).string());
+    const Fields fields(json);
     Facts facts{fields.get<std::string>("version"), {}, {}};
     for (const auto number : fields.get<std::vector<std::int64_t>>("architectures"))
       facts.architectures.push_back(static_cast<int>(std::clamp<std::int64_t>(number, 0, 9999)));
@@ -73,7 +73,7 @@ Facts read_facts(const fs::path& folder) {
 Installation installation_in(const fs::path& folder) {
   const Facts facts = read_facts(folder);
   for (const auto& name : facts.libraries) {
-    if (result::is_there((folder / name).string())) continue;
+    if (files::is_there((folder / name).string())) continue;
     throw ConfigError(
         fmt::format("no emulated card in {}: {} is missing; build the target peakbench_stand_ins",
                     folder.string(), name));
@@ -86,7 +86,7 @@ Installation installation_in(const fs::path& folder) {
 Installation find_installation() {
   std::string looked;
   for (const fs::path& folder : candidates()) {
-    if (result::is_there((folder / kFacts).string())) return installation_in(folder);
+    if (files::is_there((folder / kFacts).string())) return installation_in(folder);
     looked += fmt::format("{}{}", looked.empty() ? "" : ", ", folder.string());
   }
   throw ConfigError(

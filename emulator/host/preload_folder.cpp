@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "result/errors.h"
+#include "errors/errors.h"
 
 namespace peakbench::emulator {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "result/errors.h"
-#include "result/read_file.h"
+#include "errors/errors.h"
+#include "files/read_file.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -32,7 +32,7 @@ void end_texts(Ledger& ledger) {
 std::unique_ptr<Ledger> read_ledger(const fs::path& path) {
   std::string bytes;
   try {
-    bytes = result::read_regular_file(path.string(), sizeof(Ledger));
+    bytes = files::read_regular_file(path.string(), sizeof(Ledger));
   } catch (const ConfigError&) {
     return nullptr;
   }

@@ -14,12 +14,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/ledger_json.h"
+#include "errors/errors.h"
+#include "files/file.h"
 #include "host/environment.h"
 #include "host/process_report.h"
 #include "host/program_file.h"
-#include "result/errors.h"
-#include "result/file.h"
-#include "result/printable.h"
+#include "text/printable.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -142,15 +142,15 @@ void write_json(const EmulateRequest& request, const Card& card,
                                    {"command", request.command},
                                    {"exit_code", exit_code(wait_status)},
                                    {"processes", processes}};
-  result::write_json_file(request.json_path, document);
+  files::write_json_file(request.json_path, document);
 }
 
 // Before an hour of somebody's program, not after it.
 void check_writable(const std::string& path) {
   if (path.empty()) return;
-  if (const auto what = result::why_no_file(path); what == "a folder")
+  if (const auto what = files::why_no_file(path); what == "a folder")
     throw ConfigError(fmt::format("--json {}: is {}; name a file", path, what));
-  if (!result::why_no_file(path).empty()) return;  // a device, a pipe: opened once, to be written
+  if (!files::why_no_file(path).empty()) return;  // a device, a pipe: opened once, to be written
   if (!std::ofstream(path, std::ios::app))
     throw ConfigError(fmt::format("--json {}: cannot be written: {}", path, std::strerror(errno)));
 }

@@ -10,8 +10,8 @@
 #include <unordered_map>
 
 #include "device/device.h"
-#include "result/errors.h"
-#include "result/host_limits.h"
+#include "errors/errors.h"
+#include "errors/host_limits.h"
 
 namespace peakbench::device {
 namespace {
@@ -29,7 +29,7 @@ class TracingCpuAllocator final : public at::Allocator {
       data = c10::alloc_cpu(bytes);
     } catch (...) {
       in_use_ -= static_cast<std::int64_t>(bytes);
-      throw HostError(result::no_memory_text(static_cast<std::int64_t>(bytes)) + taken());
+      throw HostError(no_memory_text(static_cast<std::int64_t>(bytes)) + taken());
     }
     if (data != nullptr) {
       {

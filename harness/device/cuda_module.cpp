@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "device/device.h"
-#include "result/errors.h"
-#include "result/host_limits.h"
+#include "errors/errors.h"
+#include "errors/host_limits.h"
 
 namespace peakbench::device {
 namespace {
@@ -18,7 +18,7 @@ void* open_or_explain(const std::string& library, const std::string& device) {
   // Global: the module and LibTorch's own later openings (NVRTC) resolve against it.
   if (void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL)) return handle;
   const std::string problem = ::dlerror();
-  if (result::is_of_host(problem)) throw HostError(problem + "; " + result::no_memory_text(0));
+  if (is_of_host(problem)) throw HostError(problem + "; " + no_memory_text(0));
   throw ConfigError("device '" + device + "': " + problem +
                     ". A real card needs a driver and a torch installed with its vendor libraries "
                     "(set PEAKBENCH_TORCH_DIR); `peakbench doctor` says what is missing.");

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "result/bounded_text.h"
+#include "text/bounded_text.h"
 
 namespace peakbench::device {
 namespace {
@@ -32,7 +32,7 @@ thread_local Place place;
 // A plugin's name, short enough to be taken as it is the next time.
 std::string shortened(std::string_view name) {
   constexpr std::size_t kRoomForCount = 64;
-  return result::bounded(name, result::kLongestText - kRoomForCount);
+  return bounded(name, kLongestText - kRoomForCount);
 }
 
 trace::Role role_of(StorageRole role) {
@@ -239,7 +239,7 @@ void Recorder::exit_recompute() { --place.recomputes; }
 
 void Recorder::name_storage(const at::Tensor& tensor, StorageRole role, const std::string& name) {
   if (!tensor.defined() || !tensor.has_storage()) return;
-  if (name.size() > result::kLongestText) return name_storage(tensor, role, shortened(name));
+  if (name.size() > kLongestText) return name_storage(tensor, role, shortened(name));
   const auto address = reinterpret_cast<std::uint64_t>(tensor.storage().data());
   const std::lock_guard lock(mutex_);
   const auto found = live_.find(address);
@@ -269,7 +269,7 @@ void Recorder::name_modules(const torch::nn::Module& root) {
   const std::lock_guard lock(mutex_);
   const auto add = [&](const torch::nn::Module* module, const std::string& path) {
     modules_[module] = static_cast<std::int32_t>(trace_.modules.size());
-    trace_.modules.push_back(result::bounded(path));
+    trace_.modules.push_back(bounded(path));
   };
   add(&root, "");
   for (const auto& item : modules) add(item.value().get(), item.key());
@@ -279,7 +279,7 @@ std::int32_t Recorder::intern_operator(const char* name) {
   const std::lock_guard lock(mutex_);
   const auto [found, is_new] =
       operators_.try_emplace(name, static_cast<std::int32_t>(trace_.operators.size()));
-  if (is_new) trace_.operators.push_back(result::bounded(name));
+  if (is_new) trace_.operators.push_back(bounded(name));
   return found->second;
 }
 

@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <functional>
 
+#include "errors/errors.h"
+#include "errors/host_limits.h"
+#include "files/file.h"
 #include "launch/device_environment.h"
 #include "launch/host.h"
 #include "launch/throughput.h"
-#include "result/errors.h"
-#include "result/file.h"
-#include "result/host_limits.h"
 
 namespace peakbench::launch {
 namespace {
@@ -60,9 +60,9 @@ result::Job make_job(const CaseOrder& order, JobMode mode, const fs::path& folde
 
 // What an earlier attempt left must not be taken for this one's.
 void remove_leftovers(const WorkerOrder& order) {
-  result::remove_file(order.log_path);
-  result::remove_file(order.job.trace_path);
-  result::remove_file(fs::path(order.job.trace_path).replace_filename("snapshot.pickle").string());
+  files::remove_file(order.log_path);
+  files::remove_file(order.job.trace_path);
+  files::remove_file(fs::path(order.job.trace_path).replace_filename("snapshot.pickle").string());
 }
 
 // The worker knows what it compared; what was promised, and why there was nothing to compare with,
@@ -100,7 +100,7 @@ void take_memory(const CaseOrder& order, const WorkerReport& report, CaseResult&
     result.memory->worker_peak_rss_bytes = report.peak_rss_bytes;
     rank.memory = result.memory;
   }
-  if (result::is_there((fs::path(order.run_directory) / trace_path(result.spec)).string()))
+  if (files::is_there((fs::path(order.run_directory) / trace_path(result.spec)).string()))
     rank.trace = trace_path(result.spec);
   result.ranks = {rank};
 }
@@ -118,8 +118,7 @@ WorkerReport run_worker(const CaseOrder& order, JobMode mode, Runner& runner,
   } catch (const HostError& error) {
     report.result.reason = error.what();
   } catch (const fs::filesystem_error& error) {
-    report.result.reason =
-        fmt::format("{}{}", error.what(), result::host_advice(error.code().value()));
+    report.result.reason = fmt::format("{}{}", error.what(), host_advice(error.code().value()));
   }
   return report;
 }
@@ -182,7 +181,7 @@ std::string why_not_timed(const CaseResult& result, const plan::Request& request
 
 WorkerOrder make_order(const CaseOrder& order, JobMode mode) {
   const auto folder = fs::absolute(order.run_directory) / "cases" / order.planned->spec.slug;
-  result::make_folder(folder.string());
+  files::make_folder(folder.string());
   const auto memory = host_memory();
   const auto budget = memory_budget(order.request->memory_limit_bytes, memory);
   WorkerOrder worker;

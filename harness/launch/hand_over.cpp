@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <map>
 
+#include "files/file.h"
 #include "launch/device_environment.h"
 #include "launch/host.h"
 #include "plan/case_id.h"
-#include "result/file.h"
 
 namespace peakbench::launch {
 namespace {
@@ -102,7 +102,7 @@ std::string HandOverBook::shortage(std::size_t reference) const {
 // Where the file is, or why there is none.
 void HandOverBook::find_file(std::size_t reference, const result::CaseResult* ended,
                              HandOver& result) const {
-  if (result::is_there(file_of(reference)))
+  if (files::is_there(file_of(reference)))
     result.read_path = file_of(reference);
   else if (ended == nullptr)
     result.reason = "the machine failed the reference case: --resume runs it again and checks this";

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "result/printable.h"
+#include "text/printable.h"
 
 namespace peakbench::launch {
 namespace {

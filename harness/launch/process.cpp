@@ -15,9 +15,9 @@
 #include <map>
 #include <optional>
 
+#include "errors/host_limits.h"
 #include "launch/progress_lines.h"
 #include "launch/supervisor.h"
-#include "result/host_limits.h"
 
 namespace peakbench::launch {
 namespace {
@@ -171,11 +171,10 @@ std::string start_error(const SupervisorReport& report, const std::string& progr
   const int problem = report.start_errno;
   if (report.not_started == NotStarted::kNo) return "";
   if (report.not_started == NotStarted::kNoProcess)
-    return fmt::format("cannot start a process: {}", result::host_error_text(problem));
-  const bool refused = result::is_host_error(problem) || problem == ETXTBSY;
-  return fmt::format(
-      "cannot start {}: {}{}", program, std::strerror(problem),
-      refused ? result::host_advice(problem) : "; `peakbench doctor` says what is missing");
+    return fmt::format("cannot start a process: {}", host_error_text(problem));
+  const bool refused = is_host_error(problem) || problem == ETXTBSY;
+  return fmt::format("cannot start {}: {}{}", program, std::strerror(problem),
+                     refused ? host_advice(problem) : "; `peakbench doctor` says what is missing");
 }
 
 ProcessEnd end_of(const SupervisorReport& report, const ProcessSpec& spec) {
@@ -187,8 +186,8 @@ ProcessEnd end_of(const SupervisorReport& report, const ProcessSpec& spec) {
   end.cpu_ns = report.cpu_ns;
   end.left_running = report.left_running;
   if (report.log_errno != 0)
-    end.log_error = fmt::format("{}: cannot write: {}", spec.log_path,
-                                result::host_error_text(report.log_errno));
+    end.log_error =
+        fmt::format("{}: cannot write: {}", spec.log_path, host_error_text(report.log_errno));
   if (WIFSIGNALED(report.wait_status)) end.signal = WTERMSIG(report.wait_status);
   if (WIFEXITED(report.wait_status)) end.exit_code = WEXITSTATUS(report.wait_status);
   return end;
@@ -207,14 +206,13 @@ ProcessEnd run_process(const ProcessSpec& spec,
   ProcessEnd end;
   Fd log(open_log(spec.log_path));
   if (log.get() < 0) {
-    end.start_error =
-        fmt::format("{}: cannot write: {}", spec.log_path, result::host_error_text(errno));
+    end.start_error = fmt::format("{}: cannot write: {}", spec.log_path, host_error_text(errno));
     return end;
   }
   Pipe progress, output, control, report;
   for (Pipe* pipe : {&progress, &output, &control, &report})
     if (!pipe->open()) {
-      end.start_error = fmt::format("cannot make a pipe: {}", result::host_error_text(errno));
+      end.start_error = fmt::format("cannot make a pipe: {}", host_error_text(errno));
       return end;
     }
   fcntl(progress.write.get(), F_SETFL, O_NONBLOCK);  // no worker waits for whoever reads it
@@ -232,7 +230,7 @@ ProcessEnd run_process(const ProcessSpec& spec,
                         .control_read = control.read.get(),
                         .report_write = report.write.get()});
   if (supervisor < 0) {
-    end.start_error = fmt::format("cannot start a process: {}", result::host_error_text(errno));
+    end.start_error = fmt::format("cannot start a process: {}", host_error_text(errno));
     return end;
   }
   for (Fd* theirs :

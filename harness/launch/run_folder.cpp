@@ -12,13 +12,13 @@
 #include <map>
 #include <set>
 
+#include "errors/errors.h"
+#include "files/atomic_file.h"
+#include "files/file.h"
+#include "files/own_file.h"
 #include "launch/host.h"
 #include "plan/case_id.h"
-#include "result/atomic_file.h"
-#include "result/errors.h"
-#include "result/file.h"
-#include "result/own_file.h"
-#include "result/utf8.h"
+#include "text/utf8.h"
 
 namespace peakbench::launch {
 namespace {
@@ -47,12 +47,12 @@ void check_writable(const std::string& path) {
 void check_utf8(const std::string& path) {
   std::error_code error;
   const auto absolute = fs::absolute(path, error);
-  if (!error && !result::is_utf8(absolute.string()))
+  if (!error && !is_utf8(absolute.string()))
     throw ConfigError(
         fmt::format("the folder {} has a name that is not UTF-8: results and jobs are JSON, which "
                     "holds nothing "
                     "else. Choose another with --out.",
-                    result::escaped_bytes(absolute.string())));
+                    escaped_bytes(absolute.string())));
 }
 
 // A link may lead to anybody's folder.
@@ -71,7 +71,7 @@ void remove_case(const fs::path& folder) {
   for (const char* name : kCaseFiles) {
     std::error_code ignored;
     if (!fs::is_directory(fs::symlink_status(folder / name, ignored)))
-      result::remove_file((folder / name).string());
+      files::remove_file((folder / name).string());
   }
   remove_if_empty(folder);
 }
@@ -82,8 +82,8 @@ void remove_pages(const fs::path& folder) {
   std::error_code error;
   for (auto entry = fs::directory_iterator(folder, error);
        !error && entry != fs::directory_iterator(); entry.increment(error))
-    if (result::is_own_file(entry->path().string())) own.push_back(entry->path());
-  for (const auto& page : own) result::remove_file(page.string());
+    if (files::is_own_file(entry->path().string())) own.push_back(entry->path());
+  for (const auto& page : own) files::remove_file(page.string());
   remove_if_empty(folder);
 }
 
@@ -178,7 +178,7 @@ std::string difference(const result::Run& run, const plan::Plan& plan) {
 
 RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
   check_utf8(path_);
-  result::make_folder(path_);
+  files::make_folder(path_);
   check_writable(path_);
   lock_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ >= 0 && flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -189,20 +189,20 @@ RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
                     path_));
   }
   // Only who holds the lock writes it.
-  result::remove_unfinished(path_, {"run.json"});
+  files::remove_unfinished(path_, {"run.json"});
 }
 
 RunFolder::~RunFolder() {
   if (lock_ >= 0) close(lock_);
 }
 
-bool RunFolder::holds_run() const { return result::is_there(below("run.json")); }
+bool RunFolder::holds_run() const { return files::is_there(below("run.json")); }
 
 std::string RunFolder::below(const char* name) const { return (fs::path(path_) / name).string(); }
 
 void RunFolder::refuse_strangers() const {
   const auto cases = below("cases");
-  if (result::holds_nothing(cases)) return;
+  if (files::holds_nothing(cases)) return;
   throw ConfigError(
       fmt::format("{} is there, and {} holds no run that it could belong to. Nothing was touched; "
                   "move it, or choose another folder with --out.",
@@ -214,8 +214,7 @@ void RunFolder::clear() const {
   for (const auto& slug : slugs_of(run)) remove_case(fs::path(below("cases")) / slug);
   remove_if_empty(below("cases"));
   remove_pages(below("report"));
-  result::remove_file(
-      below("run.json"));  // last: what is left of a killed clear() is still a run's
+  files::remove_file(below("run.json"));  // last: what is left of a killed clear() is still a run's
 }
 
 nlohmann::json settings_of(const plan::Request& request) {

@@ -10,13 +10,13 @@
 #include <optional>
 #include <set>
 
+#include "errors/errors.h"
 #include "launch/case.h"
 #include "launch/environment.h"
 #include "launch/host.h"
 #include "launch/interrupt.h"
 #include "launch/rounds.h"
 #include "launch/run_folder.h"
-#include "result/errors.h"
 
 namespace peakbench::launch {
 namespace {

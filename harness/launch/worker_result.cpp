@@ -11,9 +11,10 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "result/bounded_text.h"
-#include "result/host_limits.h"
-#include "result/parse_json.h"
+#include "errors/host_limits.h"
+#include "json/bound_texts.h"
+#include "text/bounded_text.h"
+#include "json/parse_json.h"
 
 namespace peakbench::launch {
 namespace {
@@ -59,8 +60,8 @@ std::optional<std::string> text_at(const std::string& path) {
 
 result::WorkerResult parsed(const std::string& text) {
   try {
-    auto json = result::parse_json(text);
-    result::bound_texts(json);
+    auto json = parse_json(text);
+    bound_texts(json);
     return result::worker_result_from_json(json);
   } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("holds {} bytes: {}", text.size(), error.what()));
@@ -74,10 +75,10 @@ void read_result(const std::string& path, Evidence& evidence) {
     if (const auto text = text_at(path)) evidence.written = parsed(*text);
   } catch (const std::system_error& error) {
     evidence.read_error = fmt::format("the worker's result cannot be read: {}: {}", path,
-                                      result::host_error_text(error.code().value()));
+                                      host_error_text(error.code().value()));
   } catch (const std::exception& error) {
     evidence.read_problem = fmt::format("{} {}", std::filesystem::path(path).filename().string(),
-                                        result::bounded(error.what()));
+                                        bounded(error.what()));
   }
 }
 

@@ -7,16 +7,16 @@
 #include <fstream>
 #include <system_error>
 
+#include "errors/errors.h"
+#include "files/atomic_file.h"
+#include "json/parse_json.h"
 #include "launch/interrupt.h"
 #include "launch/machine_load.h"
 #include "launch/outcome.h"
 #include "launch/runner.h"
 #include "launch/worker_result.h"
-#include "result/atomic_file.h"
-#include "result/bounded_text.h"
-#include "result/errors.h"
-#include "result/parse_json.h"
-#include "result/printable.h"
+#include "text/bounded_text.h"
+#include "text/printable.h"
 
 namespace peakbench::launch {
 namespace {
@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 void write_text(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
-  if (!file.flush()) result::cannot_write(path, errno);
+  if (!file.flush()) files::cannot_write(path, errno);
 }
 
 void warn_of(const ProcessEnd& end, const Listener& listener) {
@@ -60,9 +60,9 @@ WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listen
   evidence.memory_is_device = order.job.device == "cpu";
   const auto on_line = [&](const std::string& line) {
     try {
-      const auto said = result::parse_json(line);
+      const auto said = parse_json(line);
       if (const auto what = said.find(result::kHostFailureKey); what != said.end()) {
-        evidence.host_failure = result::bounded(what->get<std::string>());
+        evidence.host_failure = bounded(what->get<std::string>());
         return;
       }
       auto at = result::progress_from_json(said);

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "errors/errors.h"
+#include "files/read_file.h"
 #include "manifest/read_manifest.h"
-#include "result/errors.h"
-#include "result/printable.h"
-#include "result/read_file.h"
+#include "text/printable.h"
 
 int main(int argc, char** argv) {
   const std::string_view first = argc == 2 ? argv[1] : "";
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   }
   std::string text;
   try {
-    text = peakbench::result::read_regular_file(argv[1], peakbench::result::kMostSmallText);
+    text = files::read_regular_file(argv[1], files::kMostSmallText);
   } catch (const peakbench::ConfigError& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 2;

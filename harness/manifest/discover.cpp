@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
+#include "errors/errors.h"
 #include "manifest/manifest.h"
-#include "result/errors.h"
-#include "result/utf8.h"
+#include "text/utf8.h"
 
 namespace peakbench::manifest {
 namespace {
@@ -48,11 +48,11 @@ class Collection {
     const auto real = fs::weakly_canonical(path, ignored);
     if (!seen_.insert(ignored ? path : real.string()).second) return;
     try {
-      if (!result::is_utf8(path))
+      if (!is_utf8(path))
         throw PluginError(
             fmt::format("{}: its path is not UTF-8: jobs are JSON, which holds nothing else; "
                         "rename it",
-                        result::escaped_bytes(path)));
+                        escaped_bytes(path)));
       add(read_plugin(path));
     } catch (const PluginError& error) {
       found_.problems.push_back(error.what());

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "result/errors.h"
+#include "errors/errors.h"
 
 namespace peakbench::manifest {
 namespace {

@@ -7,7 +7,7 @@
 #include <array>
 #include <charconv>
 
-#include "result/number.h"
+#include "units/number.h"
 
 namespace peakbench::manifest {
 namespace {

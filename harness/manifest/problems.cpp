@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "result/nearest.h"
+#include "text/nearest.h"
 
 namespace peakbench::manifest {
 
-void Problems::check_keys(const result::Fields& fields, const std::vector<std::string>& known) {
+void Problems::check_keys(const Fields& fields, const std::vector<std::string>& known) {
   for (const auto& key : fields.keys()) {
     if (std::ranges::count(known, key) != 0) continue;
-    add(result::FieldError(fields.pointer(key), "unknown key" + suggestion(key, known)).what());
+    add(FieldError(fields.pointer(key), "unknown key" + suggestion(key, known)).what());
   }
 }
 

@@ -5,20 +5,20 @@
 #include <utility>
 #include <vector>
 
-#include "result/fields.h"
+#include "json/fields.h"
 
 namespace peakbench::manifest {
 
 class Problems {
  public:
-  // Runs `read`, which throws result::FieldError where something is wrong; that is kept, and false
+  // Runs `read`, which throws FieldError where something is wrong; that is kept, and false
   // returned.
   template <class Read>
   bool check(Read&& read) {
     try {
       std::forward<Read>(read)();
       return true;
-    } catch (const result::FieldError& error) {
+    } catch (const FieldError& error) {
       texts_.push_back(error.what());
       return false;
     }
@@ -27,7 +27,7 @@ class Problems {
   void add(std::string text) { texts_.push_back(std::move(text)); }
 
   // Each key that is none of these, with the nearest one.
-  void check_keys(const result::Fields& fields, const std::vector<std::string>& known);
+  void check_keys(const Fields& fields, const std::vector<std::string>& known);
 
   bool empty() const { return texts_.empty(); }
   std::vector<std::string> take() { return std::move(texts_); }

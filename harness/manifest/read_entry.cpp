@@ -5,13 +5,11 @@
 #include "manifest/read_option.h"
 #include "manifest/read_value.h"
 #include "manifest/vocabulary.h"
-#include "result/nearest.h"
+#include "text/nearest.h"
 
 namespace peakbench::manifest {
 namespace {
 
-using result::FieldError;
-using result::Fields;
 using Names = std::vector<std::string>;
 
 constexpr const char* kIdExpected = "expected small letters, digits, '.', '_' and '-', got \"";
@@ -73,7 +71,7 @@ double read_above_zero(const Fields& fields, const std::string& key) {
   const double value = fields.get<double>(key);
   if (value > 0) return value;
   throw FieldError(fields.pointer(key),
-                   "expected a number above 0, got " + result::describe(fields.require(key)));
+                   "expected a number above 0, got " + describe(fields.require(key)));
 }
 
 // A number, or {"absolute": a number, "relative": a number} with one of them or both.

@@ -5,18 +5,16 @@
 #include <algorithm>
 #include <set>
 
+#include "errors/errors.h"
+#include "json/parse_json.h"
 #include "manifest/read_entry.h"
 #include "manifest/read_value.h"
-#include "result/bounded_text.h"
-#include "result/errors.h"
-#include "result/parse_json.h"
+#include "text/bounded_text.h"
 
 namespace peakbench::manifest {
 namespace {
 
 using nlohmann::json;
-using result::FieldError;
-using result::Fields;
 
 void read_entries(const Fields& fields, Manifest& manifest, Problems& problems) {
   fields.require("entries");
@@ -48,9 +46,9 @@ class Keys {
  private:
   void check_length(const std::string& text) {
     constexpr std::size_t kShown = 40;
-    if (text.size() <= result::kLongestText) return;
-    problems_.add(fmt::format("a text has {} bytes, {} at most: {}", text.size(),
-                              result::kLongestText, result::bounded(text, kShown)));
+    if (text.size() <= kLongestText) return;
+    problems_.add(fmt::format("a text has {} bytes, {} at most: {}", text.size(), kLongestText,
+                              bounded(text, kShown)));
   }
 
   Problems& problems_;
@@ -73,7 +71,7 @@ Manifest read_manifest(const Fields& fields, Problems& problems) {
 json parse_manifest(const std::string& text, Problems& problems) {
   Keys keys(problems);
   try {
-    return result::parse_json(text, [&keys](int, json::parse_event_t event, json& value) {
+    return parse_json(text, [&keys](int, json::parse_event_t event, json& value) {
       keys(event, value);
       return true;
     });

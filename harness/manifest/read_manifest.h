@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "json/fields.h"
 #include "manifest/manifest.h"
 #include "manifest/problems.h"
-#include "result/fields.h"
 
 namespace peakbench::manifest {
 
@@ -16,7 +16,7 @@ struct Manifest {
 };
 
 // Everything that is wrong goes to `problems`, each as "POINTER: what is wrong".
-Manifest read_manifest(const result::Fields& fields, Problems& problems);
+Manifest read_manifest(const Fields& fields, Problems& problems);
 
 // JSON in which no object has a key twice (a parser would keep the last without a word) and every
 // number is one; otherwise null, and what is wrong, with line and column, goes to `problems`.

@@ -11,9 +11,6 @@
 namespace peakbench::manifest {
 namespace {
 
-using result::FieldError;
-using result::Fields;
-
 std::string read_name(const Fields& fields) {
   auto name = fields.get<std::string>("name");
   if (is_name(name, "_")) return name;
@@ -60,7 +57,7 @@ nlohmann::json read_default(const Fields& fields, const Option& option) {
   const auto& value = fields.require("default");
   if (const auto accepted = accept(option, value)) return *accepted;
   throw FieldError(fields.pointer("default"),
-                   "expected " + expected(option) + ", got " + result::describe(value));
+                   "expected " + expected(option) + ", got " + describe(value));
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // One option of a manifest's entry.
 #pragma once
 
+#include "json/fields.h"
 #include "manifest/manifest.h"
 #include "manifest/problems.h"
-#include "result/fields.h"
 
 namespace peakbench::manifest {
 
 // Whatever is wrong with it goes to `problems`; the option is then not whole.
-Option read_option(const result::Fields& fields, Problems& problems);
+Option read_option(const Fields& fields, Problems& problems);
 
 }  // namespace peakbench::manifest

@@ -3,17 +3,16 @@
 
 #include <algorithm>
 
+#include "errors/errors.h"
+#include "json/fields.h"
 #include "manifest/elf_section.h"
 #include "manifest/manifest.h"
 #include "manifest/read_manifest.h"
-#include "result/errors.h"
-#include "result/fields.h"
 
 namespace peakbench::manifest {
 namespace {
 
 using nlohmann::json;
-using result::Fields;
 
 Stamp read_stamp(const Fields& fields) {
   constexpr Range<std::int64_t> kRevisions{0, 1'000'000};

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 
-#include "result/nearest.h"
+#include "text/nearest.h"
 
 namespace peakbench::manifest {
 
-using result::FieldError;
-using result::Fields;
 using Names = std::vector<std::string>;
 
 std::string read_text(const Fields& fields, const std::string& key) {

@@ -1,24 +1,24 @@
-// Values that manifests hold in several places. All throw result::FieldError.
+// Values that manifests hold in several places. All throw FieldError.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "result/fields.h"
+#include "json/fields.h"
 
 namespace peakbench::manifest {
 
 // Not empty.
-std::string read_text(const result::Fields& fields, const std::string& key);
+std::string read_text(const Fields& fields, const std::string& key);
 
 // One of `known`, or the nearest is named.
-std::string read_one_of(const result::Fields& fields, const std::string& key,
+std::string read_one_of(const Fields& fields, const std::string& key,
                         const std::vector<std::string>& known);
 
 // Calls `check` with each text of the list `key` and its pointer; a missing list is empty. A text
 // that is there twice is an error.
 std::vector<std::string> read_names(
-    const result::Fields& fields, const std::string& key,
+    const Fields& fields, const std::string& key,
     const std::function<void(const std::string& name, const std::string& pointer)>& check);
 
 }  // namespace peakbench::manifest

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "result/nearest.h"
+#include "text/nearest.h"
 
 namespace peakbench::plan {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "errors/errors.h"
 #include "plan/catalogue.h"
 #include "plan/plan.h"
 #include "plan/stack.h"
-#include "result/errors.h"
 
 namespace peakbench::plan {
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "errors/errors.h"
 #include "manifest/option.h"
-#include "result/errors.h"
-#include "result/nearest.h"
+#include "text/nearest.h"
 
 namespace peakbench::plan {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
+#include "errors/errors.h"
 #include "plan/selection.h"
-#include "result/bytes.h"
-#include "result/errors.h"
-#include "result/nearest.h"
-#include "result/number.h"
+#include "text/nearest.h"
+#include "units/bytes.h"
+#include "units/number.h"
 
 namespace peakbench::plan {
 namespace {

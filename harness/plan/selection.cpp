@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "result/errors.h"
+#include "errors/errors.h"
 
 namespace peakbench::plan {
 namespace {

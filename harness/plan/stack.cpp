@@ -7,8 +7,8 @@
 #include <set>
 #include <tuple>
 
+#include "errors/errors.h"
 #include "manifest/vocabulary.h"
-#include "result/errors.h"
 
 namespace peakbench::plan {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <filesystem>
 
+#include "errors/errors.h"
+#include "files/read_file.h"
 #include "plan/plan.h"
 #include "plan/suite_table.h"
 #include "plan/toml_keys.h"
-#include "result/bytes.h"
-#include "result/errors.h"
-#include "result/read_file.h"
+#include "units/bytes.h"
 
 namespace peakbench::plan {
 namespace {
@@ -233,7 +233,7 @@ Request suite_from_text(const std::string& text, const std::string& path) {
 }
 
 Request read_suite(const std::string& path) {
-  return suite_from_text(result::read_regular_file(path, result::kMostSmallText), path);
+  return suite_from_text(files::read_regular_file(path, files::kMostSmallText), path);
 }
 
 }  // namespace peakbench::plan

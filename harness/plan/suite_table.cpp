@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "result/errors.h"
-#include "result/nearest.h"
+#include "errors/errors.h"
+#include "text/nearest.h"
 
 namespace peakbench::plan {
 namespace {

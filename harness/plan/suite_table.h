@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "result/number.h"
+#include "units/number.h"
 
 namespace peakbench::plan {
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "json/fields.h"
 #include "result/case.h"
-#include "result/fields.h"
 
 namespace peakbench::result {
 

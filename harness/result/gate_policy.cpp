@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "result/bytes.h"
-#include "result/errors.h"
-#include "result/nearest.h"
-#include "result/number.h"
+#include "errors/errors.h"
+#include "text/nearest.h"
+#include "units/bytes.h"
+#include "units/number.h"
 
 namespace peakbench::result {
 namespace {

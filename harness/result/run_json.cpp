@@ -3,8 +3,8 @@
 #include <charconv>
 #include <filesystem>
 
+#include "files/file.h"
 #include "result/case_json.h"
-#include "result/file.h"
 #include "result/run.h"
 
 namespace peakbench::result {
@@ -122,7 +122,7 @@ Run run_from_json(const json& json) {
 }
 
 void write_run(const Run& run, const std::string& directory) {
-  write_json_file((std::filesystem::path(directory) / kFileName).string(), to_json(run));
+  files::write_json_file((std::filesystem::path(directory) / kFileName).string(), to_json(run));
 }
 
 Run read_run(const std::string& path) {
@@ -137,7 +137,7 @@ Run read_run(const std::string& path) {
                                             path)
                               : fmt::format("{}: no such file or folder", path));
   }
-  const json content = read_json_file(file.string());
+  const json content = files::read_json_file(file.string());
   try {
     return run_from_json(content);
   } catch (const RunFileError& error) {

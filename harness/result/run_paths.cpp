@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "result/errors.h"
-#include "result/file.h"
+#include "errors/errors.h"
+#include "files/file.h"
 
 namespace peakbench::result {
 namespace {
@@ -42,6 +42,12 @@ bool is_path_inside(const std::string& text) {
          !has_control(text) && std::ranges::find(path, fs::path("..")) == path.end();
 }
 
+std::string run_folder_of(const std::string& run) {
+  if (files::is_folder(run)) return run;
+  const auto folder = std::filesystem::path(run).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
 bool has_trace(const CaseResult& result) {
   return !result.ranks.empty() && !result.ranks.front().trace.empty();
 }
@@ -51,7 +57,7 @@ std::string trace_file(const CaseResult& result, const std::string& run_folder) 
   const auto& named = result.ranks.front().trace;
   const auto path = (fs::path(run_folder) / named).string();
   const bool inside = is_path_inside(named);
-  if (const auto what = inside ? why_no_file(path) : ""; !what.empty())
+  if (const auto what = inside ? files::why_no_file(path) : ""; !what.empty())
     throw RunFileError(
         fmt::format("{}: is {}, not a file; expected the trace of {}", path, what, result.spec.id));
   if (!inside || !leads_inside(path, run_folder))

@@ -15,6 +15,9 @@ bool is_file_name(const std::string& text);
 // Relative, and below what it is relative to, as far as the text says.
 bool is_path_inside(const std::string& text);
 
+// The folder of a run that is named by it or by its run.json.
+std::string run_folder_of(const std::string& run);
+
 bool has_trace(const CaseResult& result);
 
 // The trace of a case's first rank, for every reader; empty where the case has none or the run has

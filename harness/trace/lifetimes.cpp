@@ -6,7 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "result/errors.h"
+#include "errors/errors.h"
 #include "trace/anatomy.h"
 
 namespace peakbench::trace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "result/errors.h"
+#include "errors/errors.h"
 #include "sqlite/file.h"
 #include "sqlite/plain.h"
 #include "trace/trace_file.h"

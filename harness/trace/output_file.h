@@ -4,11 +4,11 @@
 #include <string>
 #include <string_view>
 
-#include "result/atomic_file.h"
+#include "files/atomic_file.h"
 
 namespace peakbench::trace {
 
-// By result::AtomicFile, in large pieces. Every failure is a HostError with the path.
+// By files::AtomicFile, in large pieces. Every failure is a HostError with the path.
 class OutputFile {
  public:
   explicit OutputFile(std::string path) : file_(std::move(path)) {}
@@ -24,7 +24,7 @@ class OutputFile {
   static constexpr std::size_t kFlushBytes = 1 << 18;
   void flush();
 
-  result::AtomicFile file_;
+  files::AtomicFile file_;
   std::string buffer_;
 };
 

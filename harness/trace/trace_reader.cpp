@@ -6,7 +6,7 @@
 #include <limits>
 #include <new>
 
-#include "result/errors.h"
+#include "errors/errors.h"
 #include "sqlite/database.h"
 #include "trace/open_trace.h"
 #include "trace/output_file.h"

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "result/errors.h"
-#include "result/host_limits.h"
+#include "errors/errors.h"
+#include "errors/host_limits.h"
 #include "sqlite/database.h"
 #include "trace/anatomy.h"
 #include "trace/schema.h"
@@ -153,8 +153,8 @@ namespace {
 [[noreturn]] void fail_write(const std::string& path, const DatabaseError& error) {
   if (error.system == 0)
     throw TraceError(fmt::format("{}: the trace cannot be written: {}", path, error.what()));
-  throw HostError(fmt::format("{}: the trace cannot be written: {}", path,
-                              result::host_error_text(error.system)));
+  throw HostError(
+      fmt::format("{}: the trace cannot be written: {}", path, host_error_text(error.system)));
 }
 
 }  // namespace

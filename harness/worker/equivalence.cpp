@@ -33,7 +33,7 @@ struct Reference {
 
 Reference read_header(const std::string& line) {
   const nlohmann::json header = nlohmann::json::parse(line);
-  const result::Fields fields(header);
+  const Fields fields(header);
   return {header.at("parameters"), result::read_losses(fields)};
 }
 

@@ -8,8 +8,8 @@
 #include <new>
 #include <system_error>
 
-#include "result/errors.h"
-#include "result/host_limits.h"
+#include "errors/errors.h"
+#include "errors/host_limits.h"
 #include "result/job.h"
 #include "worker/progress.h"
 
@@ -39,14 +39,14 @@ bool is_refused_allocation(const c10::Error& error) {
 std::string host_failure(const std::exception& error) {
   if (dynamic_cast<const HostError*>(&error) != nullptr) return error.what();
   if (dynamic_cast<const std::bad_array_new_length*>(&error) != nullptr) return "";
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return result::no_memory_text(0);
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return no_memory_text(0);
   if (const auto* of_torch = dynamic_cast<const c10::Error*>(&error))
-    return is_refused_allocation(*of_torch) ? result::no_memory_text(0) : "";
+    return is_refused_allocation(*of_torch) ? no_memory_text(0) : "";
   if (const auto* of_system = dynamic_cast<const std::system_error*>(&error)) {
     const auto& category = of_system->code().category();
     const bool number = category == std::generic_category() || category == std::system_category();
-    if (number && result::is_host_error(of_system->code().value()))
-      return of_system->what() + result::host_advice(of_system->code().value());
+    if (number && is_host_error(of_system->code().value()))
+      return of_system->what() + host_advice(of_system->code().value());
   }
   return "";
 }

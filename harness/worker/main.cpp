@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "errors/errors.h"
+#include "files/file.h"
 #include "peakbench/errors.h"
-#include "result/bounded_text.h"
-#include "result/errors.h"
-#include "result/file.h"
+#include "text/bounded_text.h"
 #include "worker/host_failure.h"
 #include "worker/jobs.h"
 #include "worker/no_effect.h"
@@ -121,9 +121,9 @@ int main(int argc, char** argv) {
     std::ifstream file(argv[1]);
     const result::Job job = result::job_from_json(nlohmann::json::parse(file));
     result::WorkerResult outcome = run(job);
-    outcome.reason = result::bounded(outcome.reason);  // what a plugin throws may have any length
+    outcome.reason = bounded(outcome.reason);  // what a plugin throws may have any length
     if (!outcome.reason.empty()) std::fprintf(stderr, "%s\n", outcome.reason.c_str());
-    result::write_json_file(job.result_path, result::to_json(outcome));
+    files::write_json_file(job.result_path, result::to_json(outcome));
   } catch (const std::exception& error) {
     if (const auto reason = worker::host_failure(error); !reason.empty())
       worker::end_as_host_failure(reason);

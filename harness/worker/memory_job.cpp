@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "device/operator_labels.h"
+#include "errors/errors.h"
 #include "peakbench/errors.h"
-#include "result/errors.h"
 #include "trace/anatomy.h"
 #include "trace/snapshot_export.h"
 #include "trace/trace_file.h"

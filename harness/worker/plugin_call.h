@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "errors/errors.h"
 #include "peakbench/errors.h"
-#include "result/errors.h"
 #include "worker/host_failure.h"
 
 namespace peakbench::worker {

@@ -2,9 +2,9 @@
 
 #include <dlfcn.h>
 
+#include "errors/errors.h"
+#include "errors/host_limits.h"
 #include "manifest/manifest.h"
-#include "result/errors.h"
-#include "result/host_limits.h"
 #include "worker/no_effect.h"
 
 namespace peakbench::worker {
@@ -45,7 +45,7 @@ OpenPlugin open_plugin(const result::PluginUse& use) {
   void* library = ::dlopen(use.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const std::string problem = ::dlerror();
-    if (result::is_of_host(problem)) throw HostError(problem + "; " + result::no_memory_text(0));
+    if (is_of_host(problem)) throw HostError(problem + "; " + no_memory_text(0));
     throw PluginError(use.path + ": cannot be opened: " + problem);
   }
   const void* entry = ::dlsym(library, "peakbench_plugin");

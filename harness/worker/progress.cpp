@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "result/bounded_text.h"
+#include "text/bounded_text.h"
 
 namespace peakbench::worker {
 namespace {
@@ -40,7 +40,7 @@ void report(const result::Progress& progress) {
 }
 
 void report_host_failure(const std::string& reason) {
-  const nlohmann::json line{{result::kHostFailureKey, result::bounded(reason, kLongestReason)}};
+  const nlohmann::json line{{result::kHostFailureKey, bounded(reason, kLongestReason)}};
   write_line(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
              kPatienceMs);
 }

@@ -1,7 +1,7 @@
 #include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 
-#include "result/errors.h"
+#include "errors/errors.h"
 #include "result/step_times.h"
 #include "worker/engine.h"
 #include "worker/jobs.h"

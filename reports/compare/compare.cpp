@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <map>
 
+#include "errors/errors.h"
 #include "reports/compare/environment.h"
 #include "reports/compare/memory.h"
-#include "result/errors.h"
 
 namespace peakbench::compare {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "json/fields.h"
 #include "reports/compare/compare.h"
-#include "result/fields.h"
 
 namespace peakbench::compare {
 namespace {
@@ -113,9 +113,9 @@ Json counts_json(const Comparison& comparison) {
 nlohmann::ordered_json to_json(const SpeedVerdict& verdict) {
   Json json{{"verdict", to_string(verdict.verdict)},
             {"samples", verdict.samples},
-            {"ratio", result::finite_or_name(verdict.ratio)},
-            {"low", result::finite_or_name(verdict.low)},
-            {"high", result::finite_or_name(verdict.high)},
+            {"ratio", finite_or_name(verdict.ratio)},
+            {"low", finite_or_name(verdict.low)},
+            {"high", finite_or_name(verdict.high)},
             {"more_samples", nullptr},
             {"reason", verdict.reason}};
   if (verdict.more) json["more_samples"] = *verdict.more;

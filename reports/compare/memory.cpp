@@ -5,9 +5,9 @@
 #include <set>
 #include <tuple>
 
+#include "files/file.h"
 #include "reports/environment.h"
 #include "reports/words.h"
-#include "result/file.h"
 #include "result/run_paths.h"
 #include "trace/trace_file.h"
 
@@ -119,7 +119,7 @@ bool belongs(const std::vector<Part>& parts, const Memory& memory) {
 Evidence evidence_of(const Source& source, const result::CaseResult& result) {
   Evidence found;
   try {
-    if (const auto path = result::trace_file(result, source.folder); result::is_there(path)) {
+    if (const auto path = result::trace_file(result, source.folder); files::is_there(path)) {
       const auto trace = trace::read_trace(path);
       found.alive = alive_at_maxima(trace);
       found.parts = parts_of(trace);

@@ -4,8 +4,8 @@
 #include <map>
 #include <tuple>
 
-#include "result/fields.h"
-#include "result/file.h"
+#include "files/file.h"
+#include "json/fields.h"
 #include "result/run_paths.h"
 #include "trace/alive.h"
 #include "trace/ledger.h"
@@ -84,16 +84,15 @@ constexpr std::size_t kColumns = 7;
 Part part_from_json(const nlohmann::json& row, const std::vector<std::string>& words,
                     const std::string& pointer) {
   if (!row.is_array() || row.size() != kColumns)
-    throw result::FieldError(pointer,
-                             "expected a list of seven numbers, got " + result::describe(row));
+    throw FieldError(pointer, "expected a list of seven numbers, got " + describe(row));
   const auto number = [&](std::size_t column) {
-    return result::read_value<std::int64_t>(row[column], pointer + "/" + std::to_string(column));
+    return read_value<std::int64_t>(row[column], pointer + "/" + std::to_string(column));
   };
   const auto word = [&](std::size_t column) {
     const auto index = number(column);
     if (index < 0 || static_cast<std::size_t>(index) >= words.size())
-      throw result::FieldError(pointer + "/" + std::to_string(column),
-                               "expected an index in words, got " + std::to_string(index));
+      throw FieldError(pointer + "/" + std::to_string(column),
+                       "expected an index in words, got " + std::to_string(index));
     return words[static_cast<std::size_t>(index)];
   };
   return {word(0), word(1), word(2), word(3), word(4), number(5), number(6)};
@@ -126,7 +125,7 @@ std::vector<Part> parts_of(const trace::Trace& trace) {
 std::optional<std::vector<Part>> parts_of_case(const result::CaseResult& result,
                                                const std::string& folder) {
   const auto path = result::trace_file(result, folder);
-  if (path.empty() || !result::is_there(path)) return std::nullopt;
+  if (path.empty() || !files::is_there(path)) return std::nullopt;
   return parts_of(trace::read_trace(path));
 }
 
@@ -159,15 +158,14 @@ nlohmann::json to_json(const std::vector<CaseParts>& cases) {
 }
 
 std::vector<CaseParts> parts_from_json(const nlohmann::json& json) {
-  const result::Fields fields(json);
+  const Fields fields(json);
   const auto words = fields.get<std::vector<std::string>>("words");
   std::vector<CaseParts> cases;
-  fields.each("cases", [&](const result::Fields& one) {
+  fields.each("cases", [&](const Fields& one) {
     CaseParts parts{one.get<std::string>("id"), {}};
     const auto& rows = one.require("parts");
     if (!rows.is_array())
-      throw result::FieldError(one.pointer("parts"),
-                               "expected a list, got " + result::describe(rows));
+      throw FieldError(one.pointer("parts"), "expected a list, got " + describe(rows));
     for (std::size_t i = 0; i < rows.size(); ++i)
       parts.parts.push_back(
           part_from_json(rows[i], words, one.pointer("parts") + "/" + std::to_string(i)));

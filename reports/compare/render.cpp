@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "errors/errors.h"
+#include "files/atomic_file.h"
+#include "files/file.h"
+#include "files/own_file.h"
 #include "reports/compare/overlay.h"
 #include "reports/report.h"
 #include "reports/template.h"
 #include "reports/text.h"
-#include "result/atomic_file.h"
-#include "result/errors.h"
-#include "result/file.h"
-#include "result/own_file.h"
 #include "result/run_paths.h"
 #include "trace/trace_file.h"
 
@@ -123,12 +123,12 @@ std::vector<std::string> write_pages(const Source& base, const Source& now,
     names.emplace_back(file_of(format));
     pages.push_back(bytes_of_format(format, base, now, comparison, options));
   }
-  result::refuse_strangers(options.output_directory, names);
-  result::make_folder(options.output_directory);
-  result::remove_unfinished(options.output_directory, names);
+  files::refuse_strangers(options.output_directory, names);
+  files::make_folder(options.output_directory);
+  files::remove_unfinished(options.output_directory, names);
   for (std::size_t i = 0; i < names.size(); ++i) {
     written.push_back((fs::path(options.output_directory) / names[i]).string());
-    result::write_file_atomically(written.back(), result::marked(names[i], pages[i]));
+    files::write_file_atomically(written.back(), files::marked(names[i], pages[i]));
   }
   return written;
 }

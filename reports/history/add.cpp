@@ -8,13 +8,13 @@
 #include <filesystem>
 #include <set>
 
+#include "errors/errors.h"
 #include "reports/environment.h"
 #include "reports/history/guard.h"
 #include "reports/history/packed.h"
 #include "reports/history/seal.h"
 #include "reports/text.h"
-#include "result/errors.h"
-#include "result/nearest.h"
+#include "text/nearest.h"
 
 namespace peakbench::history {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <set>
 
+#include "errors/errors.h"
 #include "reports/history/guard.h"
-#include "result/errors.h"
 
 namespace peakbench::history {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "result/errors.h"
-#include "result/fields.h"
-#include "result/parse_json.h"
+#include "errors/errors.h"
+#include "json/fields.h"
+#include "json/parse_json.h"
 
 namespace peakbench::history {
 namespace {
@@ -51,8 +51,8 @@ std::string line_of(const History& history, const RunRow& run) {
 }
 
 Line read_line(const std::string& text) {
-  const auto json = result::parse_json(text);
-  const result::Fields fields(json);
+  const auto json = parse_json(text);
+  const Fields fields(json);
   if (!fields.find("history_line"))
     throw ConfigError("no line of a history; expected what `peakbench history export` writes");
   if (fields.get<std::int64_t>("history_line") > kLineVersion)

@@ -5,10 +5,10 @@
 
 #include <filesystem>
 
+#include "errors/errors.h"
+#include "errors/host_limits.h"
 #include "reports/history/guard.h"
 #include "reports/history/schema.h"
-#include "result/errors.h"
-#include "result/host_limits.h"
 #include "sqlite/file.h"
 #include "sqlite/plain.h"
 
@@ -177,9 +177,9 @@ Database read_copy(const std::string& path, const Database& database) {
       break;
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
-      if (result::is_host_error(error.system))
+      if (is_host_error(error.system))
         say(fmt::format("cannot be written: {}. Nothing was changed",
-                        result::host_error_text(error.system)));
+                        host_error_text(error.system)));
       say("cannot be opened: no permission, its folder cannot be written, or the disk is full (no "
           "room "
           "for its journal). Nothing was changed; "

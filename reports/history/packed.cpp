@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "result/errors.h"
+#include "errors/errors.h"
 
 namespace peakbench::history {
 namespace {

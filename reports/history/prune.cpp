@@ -8,9 +8,9 @@
 #include <map>
 #include <regex>
 
+#include "errors/errors.h"
 #include "reports/history/guard.h"
 #include "reports/history/seal.h"
-#include "result/errors.h"
 
 namespace peakbench::history {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "errors/errors.h"
+#include "json/parse_json.h"
 #include "reports/history/guard.h"
 #include "reports/history/packed.h"
-#include "result/errors.h"
-#include "result/parse_json.h"
 
 namespace peakbench::history {
 namespace {
@@ -67,7 +67,7 @@ constexpr const char* kParts =
 
 nlohmann::json parsed(const std::string& path, std::int64_t number, const std::string& text) {
   try {
-    return result::parse_json(text);
+    return parse_json(text);
   } catch (const RunFileError& error) {
     throw ConfigError(
         fmt::format("{}: run {}: its record is damaged: {}", path, number, error.what()));

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "result/errors.h"
-#include "result/nearest.h"
+#include "errors/errors.h"
+#include "text/nearest.h"
 
 namespace peakbench::history {
 namespace {

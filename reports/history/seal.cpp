@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
+#include "errors/errors.h"
 #include "reports/history/packed.h"
-#include "result/errors.h"
 
 namespace peakbench::history {
 namespace {

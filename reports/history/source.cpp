@@ -4,9 +4,10 @@
 
 #include <cstdlib>
 
+#include "errors/errors.h"
+#include "files/file.h"
 #include "reports/history/reference.h"
-#include "result/errors.h"
-#include "result/file.h"
+#include "result/run_paths.h"
 
 namespace peakbench::history {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "errors/errors.h"
 #include "reports/history/guard.h"
-#include "result/errors.h"
-#include "result/nearest.h"
+#include "text/nearest.h"
 
 namespace peakbench::history {
 namespace {

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "result/atomic_file.h"
-#include "result/errors.h"
-#include "result/fields.h"
-#include "result/file.h"
+#include "errors/errors.h"
+#include "files/atomic_file.h"
+#include "files/file.h"
+#include "json/fields.h"
 
 namespace peakbench::site {
 namespace {
@@ -30,10 +30,10 @@ bool is_inside(const std::string& name) {
 
 Names read_manifest(const fs::path& folder) {
   const auto path = folder / kManifest;
-  if (!result::is_there(path.string())) return {};
-  const auto json = result::read_json_file(path.string());
+  if (!files::is_there(path.string())) return {};
+  const auto json = files::read_json_file(path.string());
   try {
-    const auto files = result::Fields(json).get<std::vector<std::string>>("files");
+    const auto files = Fields(json).get<std::vector<std::string>>("files");
     Names names;
     for (const auto& name : files)
       if (is_inside(name)) names.insert(name);
@@ -59,8 +59,8 @@ std::string text_of(const fs::path& path) {
 
 // A site can be made again: nothing waits for the disk.
 void write_file(const fs::path& path, const std::string& bytes) {
-  result::make_folder(path.parent_path().string());
-  result::AtomicFile file(path.string());
+  files::make_folder(path.parent_path().string());
+  files::AtomicFile file(path.string());
   file.write(bytes);
   file.finish(false);
 }
@@ -74,7 +74,7 @@ bool write_if_changed(const fs::path& path, const std::string& bytes) {
 
 void refuse_strangers(const fs::path& folder, const std::vector<Page>& pages, const Names& ours) {
   for (const auto& page : pages)
-    if (ours.count(page.name) == 0 && result::is_there((folder / page.name).string()))
+    if (ours.count(page.name) == 0 && files::is_there((folder / page.name).string()))
       throw ConfigError(
           fmt::format("{}: is in the way, and was not written by `peakbench publish`. Move it, or "
                       "name another folder with --out",
@@ -93,7 +93,7 @@ void remove_page(const fs::path& folder, const std::string& name) {
 
 Published write_pages(const std::string& directory, const std::vector<Page>& pages) {
   const fs::path folder(directory);
-  result::make_folder(folder.string());
+  files::make_folder(folder.string());
   const Names before = read_manifest(folder);
   refuse_strangers(folder, pages, before);
   Names now, either = before;

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "errors/errors.h"
 #include "reports/compare/render.h"
 #include "reports/history/source.h"
-#include "result/errors.h"
 
 namespace peakbench::site {
 namespace {

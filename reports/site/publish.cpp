@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "errors/errors.h"
 #include "reports/report.h"
 #include "reports/site/fields.h"
 #include "reports/site/folder.h"
@@ -10,7 +11,6 @@
 #include "reports/site/names.h"
 #include "reports/site/views.h"
 #include "reports/template.h"
-#include "result/errors.h"
 
 namespace peakbench::site {
 namespace {

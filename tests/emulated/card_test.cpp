@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "errors/errors.h"
 #include "host/environment.h"
-#include "result/errors.h"
 
 namespace peakbench::emulator {
 namespace {

@@ -2,11 +2,11 @@
 // not.
 #include <gtest/gtest.h>
 
+#include "errors/errors.h"
 #include "fake_trace.h"
 #include "files.h"
 #include "records.h"
 #include "reports/report.h"
-#include "result/errors.h"
 #include "trace/anatomy.h"
 #include "trace/trace_file.h"
 

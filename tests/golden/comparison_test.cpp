@@ -2,10 +2,10 @@
 // for reports, plain/ stands in for the looks.
 #include <gtest/gtest.h>
 
+#include "errors/errors.h"
 #include "files.h"
 #include "reports/compare/render.h"
 #include "reports/gate/gate.h"
-#include "result/errors.h"
 #include "support/fake_runs.h"
 
 namespace peakbench::golden {

@@ -3,11 +3,11 @@
 // and overriding is tested on the way.
 #include <gtest/gtest.h>
 
+#include "errors/errors.h"
 #include "files.h"
 #include "records.h"
 #include "reports/fields.h"
 #include "reports/report.h"
-#include "result/errors.h"
 
 namespace peakbench::golden {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "errors/errors.h"
 #include "files.h"
 #include "reports/template_check.h"
-#include "result/errors.h"
 
 namespace peakbench::reports {
 namespace {

@@ -1,5 +1,5 @@
 // Texts of plugins that are kept short.
-#include "result/bounded_text.h"
+#include "text/bounded_text.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include "cli/quantities.h"
 #include "cli/rows.h"
 #include "cli/table.h"
-#include "result/errors.h"
+#include "errors/errors.h"
 #include "result/run.h"
 #include "support/fake_plan.h"
 #include "support/scratch.h"

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <set>
 
+#include "errors/errors.h"
 #include "reports/gate/gate.h"
-#include "result/errors.h"
 #include "support/fake_runs.h"
 
 namespace peakbench {

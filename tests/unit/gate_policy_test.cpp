@@ -4,8 +4,8 @@
 
 #include <map>
 
+#include "errors/errors.h"
 #include "reports/compare/compare.h"
-#include "result/errors.h"
 #include "support/fake_runs.h"
 #include "support/scratch.h"
 

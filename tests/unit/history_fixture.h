@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "errors/errors.h"
 #include "reports/history/history.h"
-#include "result/errors.h"
 #include "support/example_run.h"
 #include "support/scratch.h"
 

@@ -3,21 +3,21 @@
 
 #include <cmath>
 
-#include "result/errors.h"
-#include "result/fields.h"
+#include "errors/errors.h"
+#include "files/read_file.h"
+#include "json/fields.h"
+#include "json/parse_json.h"
 #include "result/gate_policy.h"
-#include "result/number.h"
-#include "result/parse_json.h"
-#include "result/printable.h"
-#include "result/read_file.h"
 #include "support/scratch.h"
+#include "text/printable.h"
+#include "units/number.h"
 
 namespace peakbench {
 namespace {
 
+using parse_json;
+using files::read_regular_file;
 using nlohmann::json;
-using result::parse_json;
-using result::read_regular_file;
 using testing::message_of;
 using testing::ScratchFolder;
 using testing::write_text;
@@ -81,8 +81,8 @@ TEST(ParseJson, SaysWhereAndWhichField) {
 
 TEST(ParseJson, KnowsNoMoreThanAHundredLevels) {
   const auto deep = [](int levels) { return times(levels, "[") + times(levels, "]"); };
-  EXPECT_EQ(parse_json(deep(result::kMostJsonLevels)).dump(), deep(result::kMostJsonLevels));
-  EXPECT_EQ(json_error(deep(result::kMostJsonLevels + 1)),
+  EXPECT_EQ(parse_json(deep(kMostJsonLevels)).dump(), deep(kMostJsonLevels));
+  EXPECT_EQ(json_error(deep(kMostJsonLevels + 1)),
             "more than 100 levels of lists and objects, at line 1, column 101");
   EXPECT_EQ(json_error("{\n" + times(200'000, "{\"a\":") + times(200'000, "}")),
             "more than 100 levels of lists and objects, at line 2, column 496");
@@ -119,9 +119,9 @@ TEST(Numbers, AreFiniteAndInTheirRange) {
 
 TEST(Numbers, OfAField) {
   const json object{{"a", 5}, {"b", -1}, {"c", "inf"}, {"d", 0.5}, {"e", 1e300}};
-  const result::Fields fields(object, "/x");
+  const Fields fields(object, "/x");
   const Range<std::int64_t> small{0, 4};
-  const auto error = [&](auto&& read) { return message_of<result::FieldError>(read); };
+  const auto error = [&](auto&& read) { return message_of<FieldError>(read); };
   EXPECT_EQ(fields.get("a", Range<std::int64_t>{0, 5}), 5);
   EXPECT_EQ(error([&] { fields.get("a", small); }), "/x/a: expected an integer from 0 to 4, got 5");
   EXPECT_EQ(error([&] { fields.get_or<std::int64_t>("b", 0, small); }),

@@ -8,9 +8,9 @@
 #include <string>
 #include <thread>
 
+#include "errors/errors.h"
 #include "launch/interrupt.h"
 #include "launch/outcome.h"
-#include "result/errors.h"
 #include "support/scratch.h"
 #include "worker_fixture.h"
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 
+#include "errors/errors.h"
 #include "launch/case.h"
 #include "launch/device_environment.h"
 #include "launch/environment.h"
@@ -16,7 +17,6 @@
 #include "launch/run_folder.h"
 #include "launch/session.h"
 #include "launch/throughput.h"
-#include "result/errors.h"
 #include "support/fake_plan.h"
 #include "support/scratch.h"
 

@@ -8,10 +8,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "errors/errors.h"
 #include "manifest/elf_section.h"
 #include "manifest/option.h"
 #include "manifest/vocabulary.h"
-#include "result/errors.h"
 #include "support/plugin_file.h"
 #include "support/scratch.h"
 

@@ -1,8 +1,8 @@
 // Devices as people type them, in their one form.
+#include "errors/errors.h"
 #include "plan/device.h"
-#include "result/bytes.h"
-#include "result/errors.h"
 #include "support/scratch.h"
+#include "units/bytes.h"
 
 namespace peakbench::plan {
 namespace {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <set>
 
+#include "errors/errors.h"
 #include "plan/case_id.h"
 #include "plan/selection.h"
-#include "result/bytes.h"
-#include "result/errors.h"
 #include "support/fake_plugins.h"
 #include "support/scratch.h"
+#include "units/bytes.h"
 
 namespace peakbench::plan {
 namespace {

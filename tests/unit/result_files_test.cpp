@@ -9,14 +9,14 @@
 #include <filesystem>
 #include <set>
 
-#include "result/atomic_file.h"
-#include "result/errors.h"
-#include "result/file.h"
-#include "result/own_file.h"
+#include "errors/errors.h"
+#include "files/atomic_file.h"
+#include "files/file.h"
+#include "files/own_file.h"
 #include "result/run_paths.h"
-#include "result/utf8.h"
 #include "support/example_run.h"
 #include "support/scratch.h"
+#include "text/utf8.h"
 
 namespace peakbench::result {
 namespace {

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <csignal>
 
-#include "result/errors.h"
-#include "result/file.h"
+#include "errors/errors.h"
+#include "files/file.h"
 #include "result/job.h"
-#include "result/nearest.h"
 #include "support/example_run.h"
 #include "support/scratch.h"
+#include "text/nearest.h"
 
 namespace peakbench {
 namespace {
@@ -248,7 +248,7 @@ TEST(RunFile, CutShortAnywhereIsAClearError) {
 TEST(AtomicWrite, NamesThePathAndTheReason) {
   const ScratchFolder folder;
   const auto error = [](const std::string& path) {
-    return message_of<ConfigError>([&] { result::write_file_atomically(path, "x"); });
+    return message_of<ConfigError>([&] { files::write_file_atomically(path, "x"); });
   };
   const std::string nowhere = folder / "no/run.json";
   EXPECT_EQ(error(nowhere),
@@ -263,7 +263,7 @@ TEST(AtomicWrite, NamesThePathAndTheReason) {
 TEST(AtomicWrite, AFullDiskIsNamed) {
   const int full = open("/dev/full", O_WRONLY);
   ASSERT_GE(full, 0);
-  EXPECT_EQ(message_of<ConfigError>([&] { result::write_all(full, "x", "DIR/run.json"); }),
+  EXPECT_EQ(message_of<ConfigError>([&] { files::write_all(full, "x", "DIR/run.json"); }),
             "DIR/run.json: cannot write: No space left on device; free some space, or choose "
             "another folder");
   close(full);
@@ -273,14 +273,14 @@ TEST(AtomicWrite, AFullDiskIsNamed) {
 TEST(AtomicWrite, AFailureLeavesTheOldFileAndNothingElse) {
   const ScratchFolder folder;
   const std::string path = folder / "run.json";
-  result::write_file_atomically(path, "old");
+  files::write_file_atomically(path, "old");
   const pid_t child = fork();
   if (child == 0) {
     signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{1000, 1000};
     setrlimit(RLIMIT_FSIZE, &limit);
     try {
-      result::write_file_atomically(path, std::string(5000, 'x'));
+      files::write_file_atomically(path, std::string(5000, 'x'));
     } catch (const ConfigError&) {
       _exit(3);
     }

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "result/file.h"
+#include "files/file.h"
 #include "support/example_run.h"
 #include "support/scratch.h"
 
@@ -27,7 +27,7 @@ void collect_names(const json& schema, std::set<std::string>& names) {
 TEST(Schema, EveryFieldIsInTheDocs) {
   const auto docs = testing::read_text(PEAKBENCH_SOURCE_DIR "/docs/run_json.md");
   std::set<std::string> names;
-  collect_names(result::read_json_file(PEAKBENCH_SOURCE_DIR "/harness/result/run.schema.json"),
+  collect_names(files::read_json_file(PEAKBENCH_SOURCE_DIR "/harness/result/run.schema.json"),
                 names);
   EXPECT_GT(names.size(), 60u);
   for (const auto& name : names) {
@@ -64,11 +64,11 @@ TEST(Schema, DescribesWhatIsWritten) {
   EXPECT_EQ(valid, 0);
   json wrong = json(to_json(run));
   wrong["cases"][0]["memory"]["peak_allocated_bytes"] = 1.5;
-  result::write_json_file(path, wrong);
+  files::write_json_file(path, wrong);
   EXPECT_EQ(validate(path), 1);
   wrong = json(to_json(run));
   wrong["cases"][0]["undescribed"] = 1;
-  result::write_json_file(path, wrong);
+  files::write_json_file(path, wrong);
   EXPECT_EQ(validate(path), 1);
 }
 

@@ -6,11 +6,11 @@
 
 #include <filesystem>
 
+#include "errors/errors.h"
 #include "reports/site/chart.h"
 #include "reports/site/fields.h"
 #include "reports/site/folder.h"
 #include "reports/site/names.h"
-#include "result/errors.h"
 #include "support/example_run.h"
 #include "support/scratch.h"
 

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "errors/errors.h"
 #include "launch/run_folder.h"
 #include "plan/plan.h"
-#include "result/errors.h"
 #include "support/scratch.h"
 
 namespace peakbench {

@@ -3,8 +3,8 @@
 
 #include <fstream>
 
+#include "errors/errors.h"
 #include "plan/plan.h"
-#include "result/errors.h"
 #include "support/fake_plugins.h"
 #include "support/plugin_file.h"
 #include "support/scratch.h"

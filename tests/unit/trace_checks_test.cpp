@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "result/errors.h"
+#include "errors/errors.h"
 #include "support/fake_trace.h"
 #include "trace/anatomy.h"
 #include "trace/explain.h"

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "result/errors.h"
+#include "errors/errors.h"
 #include "sqlite/database.h"
 #include "support/fake_trace.h"
 #include "trace/anatomy.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "result/errors.h"
+#include "errors/errors.h"
 #include "support/fake_trace.h"
 #include "trace/anatomy.h"
 

@@ -14,7 +14,7 @@
 #include "device/cuda/emulation.h"
 #include "device/cuda/pinned_tracer.h"
 #include "device/device.h"
-#include "result/errors.h"
+#include "errors/errors.h"
 
 namespace peakbench::device {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "result/host_limits.h"
+#include "errors/host_limits.h"
 
 namespace peakbench::device {
 namespace {
@@ -53,7 +53,7 @@ std::string emulation_host_refusal() {
   const auto ledger = nlohmann::json::parse(report());
   if (ledger.at("host_refusals").get<std::int64_t>() == 0) return "";
   return "the emulated card had room, but " +
-         result::no_memory_text(ledger.at("last_host_refused_bytes").get<std::int64_t>());
+         no_memory_text(ledger.at("last_host_refused_bytes").get<std::int64_t>());
 }
 
 }  // namespace peakbench::device

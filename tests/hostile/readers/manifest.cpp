@@ -1,9 +1,9 @@
 // A plugin's shared library, or, where the file is none, the text of a plugin.json.
 #include "manifest/manifest.h"
 
+#include "errors/errors.h"
 #include "manifest/read_manifest.h"
 #include "readers/readers.h"
-#include "result/errors.h"
 
 namespace peakbench::hostile {
 

@@ -1,6 +1,6 @@
 // What a policy lets pass, as every option of it.
+#include "errors/errors.h"
 #include "readers/readers.h"
-#include "result/errors.h"
 #include "result/gate_policy.h"
 
 namespace peakbench::hostile {

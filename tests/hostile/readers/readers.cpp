@@ -8,7 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "result/errors.h"
+#include "errors/errors.h"
 
 namespace peakbench::hostile {
 

@@ -1,0 +1,123 @@
+#include "cli/ab_arguments.h"
+
+#include "cli/quantities.h"
+#include "cli/whole_number.h"
+#include "errors/errors.h"
+
+namespace peakbench::cli {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+CLI::Option* add_repeated(CLI::App& command, const std::string& name, Texts& values,
+                          const std::string& words, const std::string& type) {
+  return command.add_option(name, values, words)->allow_extra_args(false)->type_name(type);
+}
+
+void add_cases(CLI::App& command, AbArguments& arguments) {
+  const std::string group = "Cases (they multiply; each has pairs of its own)";
+  add_repeated(command, "-m,--model", arguments.models, "Model, as for `peakbench run`",
+               "NAME[,key=value]")
+      ->required()
+      ->group(group);
+  add_repeated(command, "-s,--strategy", arguments.strategies, "Strategy or stack",
+               "NAME[,key=value][+NAME...]")
+      ->required()
+      ->group(group);
+  add_repeated(command, "--new-strategy", arguments.new_strategies,
+               "Other strategies for NEW, as many: compares strategies and not only builds",
+               "NAME[,key=value][+NAME...]")
+      ->group(group);
+  command.add_option("-d,--device", arguments.device, "Device (default cpu)")
+      ->type_name("NAME")
+      ->group(group);
+  add_repeated(command, "--dtype", arguments.dtypes, "fp32 (default), bf16", "TYPE")->group(group);
+  add_repeated(command, "-b,--batch", arguments.batches, "Samples in a batch (default 1)", "N")
+      ->group(group);
+  add_repeated(command, "--seq", arguments.sequences, "Tokens in a sample", "N")->group(group);
+}
+
+void add_measuring(CLI::App& command, AbArguments& arguments) {
+  constexpr std::int64_t kMany = 1'000'000;
+  const auto number = [&](const char* name, std::int64_t& value, const char* words,
+                          std::int64_t from) {
+    command.add_option(name, value, words)->check(CLI::Range(from, kMany))->type_name("N");
+  };
+  number("--pairs", arguments.pairs, "Pairs of processes (default 20)", 1);
+  number("--steps", arguments.steps, "Timed steps of each process (default 10)", 1);
+  number("--warmup", arguments.warmup, "Steps before timing starts (default 3)", 0);
+  number("--threads", arguments.threads, "Threads of a process (default 0: LibTorch's)", 0);
+  number("--timeout", arguments.timeout_s, "Seconds that one process may take (default 3600)", 1);
+  command.add_option("--memory-limit", arguments.memory_limit, "Budget of a process's CPU tensors")
+      ->type_name("SIZE");
+  command
+      .add_option("--seed", arguments.seed,
+                  "Decides which build goes first in each pair (default 0)")
+      ->check(whole_number(0))
+      ->type_name("N");
+  command.add_option("--margin", arguments.margin, "Slower by less is the same (default 2%)")
+      ->type_name("PART");
+  command
+      .add_option("--false-alarms", arguments.false_alarms,
+                  "How often an equally fast build may be called worse (default 1%)")
+      ->type_name("PART");
+}
+
+}  // namespace
+
+void add_ab_options(CLI::App& command, AbArguments& arguments) {
+  command
+      .add_option("base", arguments.base,
+                  "The build to compare with: an installation or a build folder, with "
+                  "bin/peakbench-worker")
+      ->required()
+      ->type_name("BASE_BUILD");
+  command.add_option("new", arguments.now, "The new build; the same folder twice is A/A")
+      ->required()
+      ->type_name("NEW_BUILD");
+  add_cases(command, arguments);
+  add_measuring(command, arguments);
+  add_repeated(command, "--plugins", arguments.plugins, "More plugins for both", "DIR");
+  add_repeated(command, "--base-plugins", arguments.base_plugins, "More plugins for BASE", "DIR");
+  add_repeated(command, "--new-plugins", arguments.new_plugins, "More plugins for NEW", "DIR");
+  command
+      .add_option("-o,--out", arguments.out,
+                  "Folder of ab.json and the logs (default "
+                  "results/ab-TIME)")
+      ->type_name("DIR");
+  command.add_flag("--json", arguments.json, "Print ab.json instead of text");
+  command.add_flag("--gate", arguments.gate, "Exit with 4 where a case is worse");
+  command.add_flag("-q,--quiet", arguments.quiet, "No line a pair");
+}
+
+plan::Request ab_request(const AbArguments& arguments, bool of_base) {
+  plan::Request request;
+  request.title = "ab";
+  request.models = split_values(arguments.models, true, "--model");
+  const auto strategies = split_values(arguments.strategies, true, "--strategy");
+  request.strategies = strategies;
+  if (!of_base && !arguments.new_strategies.empty()) {
+    request.strategies = split_values(arguments.new_strategies, true, "--new-strategy");
+    if (request.strategies.size() != strategies.size())
+      throw ConfigError(
+          "--new-strategy: expected as many as --strategy: each is compared with "
+          "the one in its place");
+  }
+  request.devices = {arguments.device};
+  if (!arguments.dtypes.empty()) request.dtypes = split_values(arguments.dtypes, false, "--dtype");
+  if (!arguments.batches.empty())
+    request.batch_sizes =
+        positive_numbers(split_values(arguments.batches, false, "--batch"), "--batch");
+  if (!arguments.sequences.empty())
+    request.sequence_lengths =
+        positive_numbers(split_values(arguments.sequences, false, "--seq"), "--seq");
+  request.steps = arguments.steps;
+  request.warmup = arguments.warmup;
+  request.threads = arguments.threads;
+  request.timeout_s = arguments.timeout_s;
+  if (!arguments.memory_limit.empty())
+    request.memory_limit_bytes = bytes_from(arguments.memory_limit, "--memory-limit");
+  return request;
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,240 @@
+// `peakbench doctor`: is everything there that a run needs, and if not, what to do.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/ask_worker.h"
+#include "cli/commands.h"
+#include "cli/devices.h"
+#include "errors/errors.h"
+#include "files/file.h"
+#include "host/card.h"
+#include "launch/device_environment.h"
+#include "launch/host.h"
+#include "reports/format.h"
+#include "reports/report.h"
+#include "text/printable.h"
+
+namespace peakbench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFooter = R"(Examples:
+  peakbench doctor
+  peakbench doctor --json
+Exit codes: 0 everything is there; 2 something is missing: each problem says how to fix it.)";
+
+constexpr std::int64_t kLittleMemory = std::int64_t{4} << 30;
+constexpr std::int64_t kLittleDisk = std::int64_t{2} << 30;
+
+constexpr const char* kBuild =
+    "build it (ninja -C build/release), and install it whole: cmake --install build/release "
+    "--prefix DIR";
+
+struct Finding {
+  std::string subject;
+  bool good = true;
+  std::string found;  // what is there
+  std::string fix;    // what to do, where something is wrong
+};
+
+Finding check_program() {
+  const auto stamp = manifest::own_stamp();
+  return {"peakbench", true,
+          fmt::format("{} (commit {}), SDK revision {}, for LibTorch {} ({}, CUDA {})",
+                      launch::peakbench_version(), launch::peakbench_commit(), stamp.sdk_revision,
+                      stamp.libtorch_version, stamp.libtorch_git_version, stamp.libtorch_cuda),
+          ""};
+}
+
+// Without a job the worker says how it is used: enough to see that LibTorch is found and loads.
+Finding check_worker(const Places& places) {
+  if (!files::is_there(places.worker)) return {"worker", false, "no " + places.worker, kBuild};
+  const auto said = ask_worker(places.worker, {}, {});
+  if (said.text.rfind("usage: peakbench-worker", 0) == 0)
+    return {"worker", true,
+            fmt::format("{} starts and finds LibTorch ({} ms)", places.worker,
+                        said.wall_ns / 1'000'000),
+            ""};
+  return {"worker", false, fmt::format("{} does not start: {}", places.worker, said.end),
+          "if a library is missing, LibTorch was moved or deleted: run ci/libtorch, then configure "
+          "and build again"};
+}
+
+// The worker makes a tensor on the device: its CUDA module, LibTorch's CUDA half and what is below
+// (a driver, or the stand-ins) are there and fit each other.
+Finding try_device(const Places& places, const std::string& device) {
+  const auto said =
+      ask_worker(places.worker, {"--try-device", device}, launch::environment_for(device));
+  const bool good = said.text.find(device + " works") != std::string::npos;
+  if (good)
+    return {"cuda", true,
+            fmt::format("{}: the worker makes a tensor there ({} ms)", device,
+                        said.wall_ns / 1'000'000),
+            ""};
+  return {"cuda", false, fmt::format("{}: the worker cannot use it: {}", device, said.end),
+          launch::is_emulated(device) ? kBuild
+                                      : "a driver and a torch with its vendor libraries are needed "
+                                        "(PEAKBENCH_TORCH_DIR); cases on other devices can run"};
+}
+
+// The first card that is emulated, and the first real one.
+void check_cuda(const Places& places, std::vector<Finding>& findings) {
+  try {
+    for (const auto& card : emulator::list_cards(emulator::find_installation())) {
+      if (!card.served) continue;
+      findings.push_back(try_device(places, "emulated:" + card.id));
+      break;
+    }
+  } catch (const ConfigError&) {  // check_emulator says so
+  }
+  for (const auto& device : devices_of_this_machine()) {
+    if (device.id != "cuda:0") continue;
+    findings.push_back(try_device(places, device.id));
+  }
+}
+
+void check_plugins(const Places& places, const std::vector<std::string>& folders,
+                   std::vector<Finding>& findings) {
+  auto all = folders;
+  if (folders.empty() || files::is_folder(places.plugins)) all.insert(all.begin(), places.plugins);
+  try {
+    const auto found = manifest::discover(all);
+    std::size_t models = 0, strategies = 0;
+    for (const auto& plugin : found.plugins)
+      (plugin.kind == manifest::Kind::kModel ? models : strategies) += plugin.entries.size();
+    const bool enough = models > 0 && strategies > 0;
+    findings.push_back({"plugins", enough,
+                        fmt::format("{} models and {} strategies from {} plugins in {}", models,
+                                    strategies, found.plugins.size(), fmt::join(all, ", ")),
+                        kBuild});
+    for (const auto& problem : found.problems)
+      findings.push_back({"plugin", false, problem,
+                          "build it with this Peakbench and its LibTorch, or remove it"});
+  } catch (const ConfigError& error) {
+    findings.push_back({"plugins", false, error.what(), kBuild});
+  }
+}
+
+// Renders the report of a run without a case: every template is there, and names no field that
+// there is not.
+Finding check_templates(const Places& places) {
+  reports::ReportOptions options;
+  options.builtin_template_directory = places.templates;
+  try {
+    reports::render({result::Run{}}, {""}, options);
+  } catch (const std::exception& error) {
+    return {"templates", false, error.what(), kBuild};
+  }
+  const bool charts = reports::charts_view(places.templates).is_object();
+  return {"templates", true,
+          places.templates + (charts ? "" : " (without D3: reports have no interactive chart)"),
+          ""};
+}
+
+Finding check_memory() {
+  const auto memory = launch::host_memory();
+  return {
+      "memory", memory.available_bytes >= kLittleMemory,
+      fmt::format("{} GiB available of {} GiB; a worker's tensors may take {} GiB",
+                  reports::gib(memory.available_bytes), reports::gib(memory.total_bytes),
+                  reports::gib(launch::memory_budget(0, memory))),
+      "close other programs, or choose smaller models: cases that do not fit end out_of_memory"};
+}
+
+Finding check_disk() {
+  const auto free = launch::free_disk_bytes(".");
+  std::error_code error;
+  const auto here = fs::current_path(error);
+  return {"disk", free >= kLittleDisk,
+          fmt::format("{} GiB free in {}", reports::gib(free), error ? "." : here.string()),
+          "free some space, or write results elsewhere with --out: checking a strategy's promise "
+          "needs 4 bytes a parameter for a while"};
+}
+
+Finding check_devices() {
+  std::vector<std::string> devices;
+  for (const auto& device : devices_of_this_machine())
+    devices.push_back(device.id + ": " + device.title);
+  return {"devices", true, fmt::format("{}", fmt::join(devices, "; ")), ""};
+}
+
+Finding check_driver() {
+  const auto cuda = manifest::own_stamp().libtorch_cuda;
+  const auto driver = driver_of_this_machine(cuda);
+  if (driver.version.empty())
+    return {"driver", true, "none of NVIDIA's: devices are the CPU and emulated cards", ""};
+  return {"driver", driver.problem.empty(), fmt::format("NVIDIA {}", driver.version),
+          driver.problem};
+}
+
+Finding check_emulator() {
+  try {
+    const auto installation = emulator::find_installation();
+    const auto cards = emulator::list_cards(installation);
+    const auto served =
+        std::count_if(cards.begin(), cards.end(), [](const auto& card) { return card.served; });
+    return {"emulator", true,
+            fmt::format("{} cards; {} libraries stand in for those of LibTorch {}, in {}", served,
+                        installation.libraries.size(), installation.libtorch_version,
+                        installation.folder.lexically_normal().string()),
+            ""};
+  } catch (const ConfigError& error) {
+    return {"emulator", false, error.what(), kBuild};
+  }
+}
+
+Json as_json(const std::vector<Finding>& findings) {
+  Json json = Json::array();
+  for (const auto& finding : findings)
+    json.push_back({{"subject", finding.subject},
+                    {"good", finding.good},
+                    {"found", finding.found},
+                    {"fix", finding.good ? "" : finding.fix}});
+  return json;
+}
+
+int examine(World& world, bool json, const std::vector<std::string>& folders) {
+  std::vector<Finding> findings{check_program(), check_worker(world.places)};
+  const bool worker = findings.back().good;
+  check_plugins(world.places, folders, findings);
+  for (const auto& finding :
+       {check_templates(world.places), check_devices(), check_driver(), check_emulator()})
+    findings.push_back(finding);
+  if (worker) check_cuda(world.places, findings);
+  for (const auto& finding : {check_memory(), check_disk()}) findings.push_back(finding);
+  bool good = true;
+  for (const auto& finding : findings) good &= finding.good;
+  if (json) {
+    world.out << as_json(findings).dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  } else {
+    for (const auto& finding : findings) {
+      world.out << fmt::format("{:<8} {:<10} {}\n", finding.good ? "ok" : "PROBLEM",
+                               finding.subject, printable(finding.found));
+      if (!finding.good)
+        world.out << fmt::format("{:<8} {:<10} {}\n", "", "", printable(finding.fix));
+    }
+  }
+  return good ? kDone : kUnusableInput;
+}
+
+}  // namespace
+
+Command add_doctor(CLI::App& app, World& world) {
+  auto* command = app.add_subcommand("doctor", "Say what is wrong with this installation");
+  command->footer(kFooter);
+  const auto json = std::make_shared<bool>(false);
+  const auto folders = std::make_shared<std::vector<std::string>>();
+  command->add_flag("--json", *json, "As JSON");
+  command->add_option("--plugins", *folders, "Folder with more plugins")
+      ->allow_extra_args(false)
+      ->type_name("DIR");
+  return [&world, json, folders] { return examine(world, *json, *folders); };
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,67 @@
+#include "cli/dry_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/rows.h"
+#include "text/printable.h"
+
+namespace peakbench::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json selection(const result::Selection& chosen) {
+  return {{"id", chosen.id}, {"options", chosen.options}};
+}
+
+Json case_as_json(const plan::PlannedCase& planned) {
+  const auto& spec = planned.spec;
+  Json json;
+  json["id"] = spec.id;
+  json["slug"] = spec.slug;
+  json["model"] = selection(spec.model);
+  json["strategies"] = Json::array();
+  for (const auto& one : spec.strategies) json["strategies"].push_back(selection(one));
+  json["device"] = spec.device;
+  json["dtype"] = spec.dtype;
+  json["batch_size"] = spec.batch_size;
+  json["sequence_length"] = spec.sequence_length ? Json(*spec.sequence_length) : Json();
+  json["seed"] = spec.seed;
+  json["added_for"] = planned.added_for;
+  json["decided"] = planned.decided ? Json(to_string(*planned.decided)) : Json();
+  json["reason"] = planned.reason;
+  return json;
+}
+
+}  // namespace
+
+std::string plan_as_text(const plan::Plan& plan) {
+  const auto count = plan.cases.size();
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& planned = plan.cases[i];
+    text += fmt::format(
+        "{} {}{}\n", counter(i, count), printable(planned.spec.id),
+        planned.added_for.empty() ? "" : "  (added for shares; --no-shares leaves it out)");
+    if (planned.decided)
+      text += fmt::format("    {}: {}\n", to_string(*planned.decided), printable(planned.reason));
+  }
+  const auto decided = std::count_if(plan.cases.begin(), plan.cases.end(),
+                                     [](const auto& one) { return one.decided.has_value(); });
+  text += fmt::format("{} case{}, {} of them will not run. Differences are shown against {}.\n",
+                      count, count == 1 ? "" : "s", decided, printable(plan.reference));
+  return text;
+}
+
+std::string plan_as_json(const plan::Plan& plan) {
+  Json json;
+  json["reference"] = plan.reference;
+  json["cases"] = Json::array();
+  for (const auto& planned : plan.cases) json["cases"].push_back(case_as_json(planned));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,126 @@
+// `peakbench export`: the trace of a case for the tools that people have.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/commands.h"
+#include "errors/errors.h"
+#include "files/file.h"
+#include "result/run.h"
+#include "result/run_paths.h"
+#include "result/selection_text.h"
+#include "text/nearest.h"
+#include "trace/chrome_export.h"
+#include "trace/snapshot_export.h"
+#include "trace/trace_file.h"
+
+namespace peakbench::cli {
+namespace {
+
+using result::CaseResult;
+using result::has_trace;
+
+constexpr const char* kFooter = R"(Examples:
+  peakbench export results/vit
+  peakbench export results/vit foreach-off --format chrome --out foreach-off.json
+  peakbench export results/vit vit-l-16/baseline/cpu/fp32/b1 --out baseline.pickle
+  python3 -m torch.cuda._memory_viz trace_plot baseline.pickle -o baseline.html
+A CASE is an id, a slug or, where that says which, a stack of strategies. `snapshot` is for
+`python3 -m torch.cuda._memory_viz` and pytorch.org/memory_viz, `chrome` for ui.perfetto.dev
+(docs/trace.md). On an emulated card the time in both is the event's number.
+Exit codes: 0; 2 when there is no such run, case or trace, or the file cannot be written.)";
+
+struct ExportArguments {
+  std::string run, wanted, format = "snapshot", out;
+};
+
+bool is_called(const CaseResult& result, const std::string& name) {
+  return result.spec.id == name || result.spec.slug == name ||
+         result::stack_text(result.spec.strategies) == name;
+}
+
+std::string list_of(const std::vector<const CaseResult*>& cases) {
+  constexpr std::size_t kMost = 20;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(cases.size(), kMost); ++i)
+    text += "\n  " + cases[i]->spec.id;
+  if (cases.size() > kMost) text += fmt::format("\n  and {} more", cases.size() - kMost);
+  return text;
+}
+
+const CaseResult& find_case(const result::Run& run, const ExportArguments& arguments) {
+  std::vector<const CaseResult*> traced, found;
+  std::vector<std::string> ids;
+  for (const CaseResult& result : run.cases) {
+    if (arguments.wanted.empty() || is_called(result, arguments.wanted)) found.push_back(&result);
+    if (has_trace(result)) traced.push_back(&result);
+    ids.push_back(result.spec.id);
+  }
+  if (arguments.wanted.empty()) found = traced;
+  if (found.empty() && arguments.wanted.empty())
+    throw ConfigError(fmt::format("{}: no case of this run has a trace", arguments.run));
+  if (found.empty())
+    throw ConfigError(fmt::format("{}: no case \"{}\"{}; there are{}", arguments.run,
+                                  arguments.wanted, suggestion(arguments.wanted, ids),
+                                  list_of(traced)));
+  if (found.size() > 1)
+    throw ConfigError(
+        fmt::format("{}: say which case, by its id:{}", arguments.run, list_of(found)));
+  if (!has_trace(*found.front()))
+    throw ConfigError(fmt::format("{}: {} has no trace: it ended {}", arguments.run,
+                                  found.front()->spec.id, to_string(found.front()->status)));
+  return *found.front();
+}
+
+// What nobody named replaces nothing.
+std::string new_file(const CaseResult& result, const char* ending) {
+  auto name = result.spec.slug + ending;
+  if (files::is_there(name))
+    throw ConfigError(fmt::format(
+        "{}: is there already, and is not replaced unasked: name it with --out to replace it, or "
+        "another file",
+        name));
+  return name;
+}
+
+int write(World& world, const ExportArguments& arguments) {
+  const auto run = result::read_run(arguments.run);
+  const auto& result = find_case(run, arguments);
+  const bool chrome = arguments.format == "chrome";
+  const auto out =
+      arguments.out.empty() ? new_file(result, chrome ? ".json" : ".pickle") : arguments.out;
+  const auto trace =
+      trace::read_trace(result::trace_file(result, result::run_folder_of(arguments.run)));
+  try {
+    const auto lifetimes = trace::lifetimes(trace);
+    (chrome ? trace::write_chrome_trace : trace::write_memory_snapshot)(trace, lifetimes, out);
+  } catch (const TraceError& error) {
+    throw ConfigError(error.what());
+  }
+  world.out << out << "\n";
+  return kDone;
+}
+
+}  // namespace
+
+Command add_export(CLI::App& app, World& world) {
+  auto* command = app.add_subcommand(
+      "export", "Write a case's trace as a PyTorch memory snapshot or for Perfetto");
+  command->footer(kFooter);
+  const auto arguments = std::make_shared<ExportArguments>();
+  command->add_option("run", arguments->run, "Run folder, or its run.json")
+      ->required()
+      ->type_name("RUN");
+  command->add_option("case", arguments->wanted, "Which case (may be left out where there is one)")
+      ->type_name("CASE");
+  command->add_option("-f,--format", arguments->format, "snapshot (default), chrome")
+      ->check(CLI::IsMember({"snapshot", "chrome"}))
+      ->type_name("NAME");
+  command->add_option("-o,--out", arguments->out, "File (default SLUG.pickle or SLUG.json, here)")
+      ->type_name("FILE");
+  return [&world, arguments] { return write(world, *arguments); };
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,102 @@
+#include "cli/gate_arguments.h"
+
+#include "cli/quantities.h"
+#include "errors/errors.h"
+#include "reports/history/source.h"
+
+namespace peakbench::cli {
+namespace {
+
+void add_policy(CLI::App& command, ComparisonArguments& arguments) {
+  const std::string group = "Policy (default: the suite's table `gate`, else as said)";
+  const auto add = [&](const std::string& option, const std::string& key, const std::string& words,
+                       const std::string& type) {
+    command
+        .add_option_function<std::string>(
+            option, [&arguments, key](const std::string& text) { arguments.policy[key] = text; },
+            words)
+        ->type_name(type)
+        ->group(group);
+  };
+  add("--requested", "requested", "How much more a case may ask for: 0 (default), 512, 1MiB, 0.5%",
+      "SIZE|PART");
+  add("--allocated", "allocated", "How much more its blocks may take: 0 (default), 1MiB, 0.5%",
+      "SIZE|PART");
+  add("--reserved", "reserved", "How much more the allocator may reserve: 2% (default), 20MiB",
+      "SIZE|PART");
+  add("--throughput", "throughput",
+      "Slower by less is the same: 2% (default); off: speed stops nothing", "PART|off");
+  add("--false-alarms", "false_alarms",
+      "How often an equally fast build may be called worse: 1% (default)", "PART");
+  add("--failed", "failed", "A case that no longer ends ok: fail (default) or pass", "fail|pass");
+  add("--missing", "missing", "A case of BASE that NEW lacks: fail (default) or pass", "fail|pass");
+}
+
+compare::Policy policy_for(const ComparisonArguments& arguments, const compare::Source& base,
+                           const compare::Source& now) {
+  auto policy = compare::policy_of(base, now);
+  for (const auto& [key, text] : arguments.policy) {
+    auto option = "--" + key;
+    if (key == "false_alarms") option = "--false-alarms";
+    result::set_gate(policy, key, text, option);
+  }
+  return policy;
+}
+
+}  // namespace
+
+void add_comparison_options(CLI::App& command, ComparisonArguments& arguments) {
+  command
+      .add_option("base", arguments.base,
+                  "The run to compare with: its folder, its run.json, or history:main@latest")
+      ->required()
+      ->type_name("BASE");
+  command.add_option("new", arguments.now, "The new run")->required()->type_name("NEW");
+  command
+      .add_option("--history", arguments.history,
+                  "The file of the history (default $PEAKBENCH_HISTORY, else "
+                  "peakbench-history.sqlite)")
+      ->type_name("FILE");
+  command.add_flag("--json", arguments.json, "Print the comparison as JSON (docs/compare.md)");
+  command
+      .add_option("-f,--format", arguments.formats,
+                  "Also write pages: html, markdown, json, text (with --out; default html and "
+                  "markdown)")
+      ->allow_extra_args(false)
+      ->type_name("NAME[,NAME]");
+  command.add_option("-o,--out", arguments.out, "Folder of the pages")->type_name("DIR");
+  command
+      .add_option("--templates", arguments.templates,
+                  "Folder with templates that replace ours, file by file")
+      ->type_name("DIR");
+  add_policy(command, arguments);
+}
+
+Compared compare_runs(const ComparisonArguments& arguments) {
+  if (!arguments.formats.empty() && arguments.out.empty())
+    throw ConfigError("--format needs --out DIR: the folder that the pages are written to");
+  const auto file = history::history_file(arguments.history);
+  Compared compared{
+      history::read_source(arguments.base, file), history::read_source(arguments.now, file), {}};
+  compared.comparison = compare::compare(compared.base, compared.now,
+                                         policy_for(arguments, compared.base, compared.now));
+  return compared;
+}
+
+std::vector<std::string> write_pages(const World& world, const ComparisonArguments& arguments,
+                                     const Compared& compared,
+                                     const std::optional<compare::GateNote>& gate,
+                                     const nlohmann::ordered_json& json) {
+  if (arguments.out.empty()) return {};
+  compare::PageOptions options;
+  if (!arguments.formats.empty())
+    options.formats = split_values(arguments.formats, false, "--format");
+  options.output_directory = arguments.out;
+  options.template_directory = arguments.templates;
+  options.builtin_template_directory = world.places.templates;
+  options.gate = gate;
+  options.json = json;
+  return compare::write_pages(compared.base, compared.now, compared.comparison, options);
+}
+
+}  // namespace peakbench::cli

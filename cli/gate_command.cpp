@@ -1,0 +1,118 @@
+// `peakbench gate`: a comparison judged, for continuous integration.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/gate_arguments.h"
+#include "errors/errors.h"
+#include "files/atomic_file.h"
+#include "files/file.h"
+#include "reports/compare/render.h"
+#include "reports/gate/gate.h"
+#include "reports/words.h"
+
+namespace peakbench::cli {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  peakbench gate results/main results/change
+  peakbench gate history:main@good results/change --junit gate.xml --out comparison
+  peakbench gate results/main results/change --allocated 1MiB --reserved 5% --throughput off
+The policy is the table `gate` of the suite that NEW was run with (docs/compare.md). By default one
+byte more asked for or allocated, at the peak or in any phase, is a regression.
+Exit codes: 0 passed; 2 unusable input, a case of another card, or no case that could be compared;
+4 regression: memory or step time is worse; 5 a case failed or is missing. Where several apply: 2,
+then 5, then 4.)";
+
+struct GateArguments {
+  ComparisonArguments comparison;
+  std::string junit, summary;
+  bool allow_nothing = false;
+};
+
+// Others write to a job's summary, too: it is added to.
+void append(const std::string& path, const std::string& bytes) {
+  std::ofstream file(path, std::ios::binary | std::ios::app);
+  file << bytes;
+  if (!file.flush()) files::cannot_write(path, errno);
+}
+
+compare::GateNote note_of(const gate::Decision& decision) {
+  compare::GateNote note;
+  note.passed = decision.outcome == gate::Outcome::kPassed;
+  note.label = reports::spaced(to_string(decision.outcome));
+  for (const auto& finding : decision.findings) note.findings.push_back(headline(finding));
+  return note;
+}
+
+class GateCommand {
+ public:
+  GateCommand(World& world, const GateArguments& arguments)
+      : world_(world), arguments_(arguments) {}
+
+  int go() {
+    const auto& arguments = arguments_.comparison;
+    const auto compared = compare_runs(arguments);
+    const auto decision = gate::decide(compared.comparison, arguments_.allow_nothing);
+    const auto json = gate::to_json(compared.comparison, decision);
+    const auto note = note_of(decision);
+    const auto written = write_pages(world_, arguments, compared, note, json);
+    write_junit(compared, decision);
+    write_summary(compared, note);
+    if (arguments.json) {
+      world_.out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    } else {
+      world_.out << compare::to_text(compared.comparison, world_.out_width) << "\n"
+                 << gate::to_text(decision, world_.out_width);
+      for (const auto& path : written) world_.out << path << "\n";
+    }
+    return decision.exit_code();
+  }
+
+ private:
+  void write_junit(const Compared& compared, const gate::Decision& decision) {
+    if (arguments_.junit.empty()) return;
+    files::write_file_atomically(
+        arguments_.junit, gate::junit(compared.comparison, decision,
+                                      arguments_.comparison.templates, world_.places.templates));
+  }
+
+  void write_summary(const Compared& compared, const compare::GateNote& note) {
+    if (arguments_.summary.empty()) return;
+    compare::PageOptions options;
+    options.template_directory = arguments_.comparison.templates;
+    options.builtin_template_directory = world_.places.templates;
+    options.gate = note;
+    append(arguments_.summary, compare::render_markdown(compared.comparison, options) + "\n");
+  }
+
+  World& world_;
+  const GateArguments& arguments_;
+};
+
+}  // namespace
+
+Command add_gate(CLI::App& app, World& world) {
+  auto* command = app.add_subcommand("gate", "Does the new run pass? For continuous integration");
+  command->footer(kFooter);
+  const auto arguments = std::make_shared<GateArguments>();
+  add_comparison_options(*command, arguments->comparison);
+  command->add_option("--junit", arguments->junit, "Write JUnit XML: a test case a case")
+      ->type_name("FILE");
+  command->add_flag(
+      "--allow-nothing", arguments->allow_nothing,
+      "Pass though no case ended ok in both runs (else exit code 2); they must share a "
+      "case all the same");
+  command
+      ->add_option("--summary", arguments->summary,
+                   "Add the Markdown to this file (default $GITHUB_STEP_SUMMARY)")
+      ->envname("GITHUB_STEP_SUMMARY")
+      ->type_name("FILE");
+  return [&world, arguments] { return GateCommand(world, *arguments).go(); };
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,294 @@
+// `peakbench history accept`, `prune`, `export` and `check`.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include "cli/history_command.h"
+#include "cli/history_text.h"
+#include "cli/whole_number.h"
+#include "errors/errors.h"
+#include "files/file.h"
+#include "json/fields.h"
+#include "reports/format.h"
+#include "reports/history/export.h"
+#include "reports/history/prune.h"
+#include "reports/text.h"
+
+namespace peakbench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct AcceptArguments {
+  HistoryPlace place;
+  std::int64_t number = 0;
+  std::string note;
+};
+
+struct PruneArguments {
+  HistoryPlace place;
+  std::int64_t keep = -1;
+  std::string older_than, branch;
+  std::vector<std::int64_t> runs;
+  bool dry_run = false, json = false;
+};
+
+struct ExportArguments {
+  HistoryPlace place;
+  history::Filter filter;
+  std::string format = "jsonl", out;
+};
+
+int accept(World& world, const AcceptArguments& arguments) {
+  auto history = arguments.place.to_write();
+  history.judge(arguments.number, "accepted", arguments.note);
+  world.out << fmt::format("run {} is accepted: later runs are compared with it\n",
+                           arguments.number);
+  return kDone;
+}
+
+std::vector<history::RunRow> chosen(const history::History& history,
+                                    const PruneArguments& arguments) {
+  if (!arguments.runs.empty()) {
+    std::vector<history::RunRow> runs;
+    for (const auto number : arguments.runs) runs.push_back(history.run(number));
+    return runs;
+  }
+  history::PruneRules rules;
+  if (arguments.keep >= 0) rules.keep = arguments.keep;
+  if (!arguments.older_than.empty())
+    rules.older_than = history::moment_before(arguments.older_than, std::time(nullptr));
+  rules.branch = arguments.branch;
+  if (!rules.keep && !rules.older_than)
+    throw ConfigError(
+        "say what may go: --keep N, --older-than AGE, or --run NUMBER; --dry-run shows it first");
+  return history::to_prune(history.runs({}), rules);
+}
+
+int prune(World& world, const PruneArguments& arguments) {
+  auto history = arguments.dry_run ? arguments.place.to_read() : arguments.place.to_write();
+  const auto going = chosen(history, arguments);
+  std::vector<std::int64_t> numbers;
+  std::int64_t bytes = 0;
+  for (const auto& run : going) {
+    numbers.push_back(run.number);
+    bytes += run.stored_bytes;
+  }
+  if (!arguments.dry_run && !numbers.empty()) history.remove(numbers);
+  if (arguments.json) {
+    world.out << Json{{"dry_run", arguments.dry_run}, {"runs", numbers}}.dump(2) << "\n";
+    return kDone;
+  }
+  if (!going.empty() && arguments.dry_run) world.out << runs_table(going, world.out_width);
+  world.out << fmt::format(
+      "{} of {} runs {}\n", numbers.size(),
+      history.runs({}).size() + (arguments.dry_run ? 0 : numbers.size()),
+      arguments.dry_run ? fmt::format("would go ({} bytes)", reports::grouped(bytes)) : "removed");
+  return kDone;
+}
+
+// What can be listed: where a page is damaged, run by run. `damaged`: numbers of the others.
+std::vector<history::RunRow> runs_to_export(const history::History& history,
+                                            const history::Filter& filter,
+                                            std::vector<std::string>& damaged) {
+  try {
+    return history.runs(filter);
+  } catch (const ConfigError&) {
+    std::vector<history::RunRow> runs;
+    const auto numbers = history.numbers();
+    if (numbers.empty()) throw;
+    for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
+      try {
+        auto one = filter;
+        one.number = *number;
+        for (auto& run : history.runs(one)) runs.push_back(std::move(run));
+      } catch (const ConfigError&) {
+        damaged.push_back(std::to_string(*number));
+      }
+    }
+    return runs;
+  }
+}
+
+// Numbers of runs that could not be read.
+std::vector<std::string> export_lines(const history::History& history,
+                                      const std::vector<history::RunRow>& runs, std::ostream& out) {
+  std::vector<std::string> damaged;
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    try {
+      out << history::line_of(history, *run) << "\n";
+    } catch (const ConfigError&) {
+      damaged.push_back(std::to_string(run->number));
+    }
+  }
+  return damaged;
+}
+
+[[noreturn]] void in_the_way(const fs::path& path) {
+  throw ConfigError(fmt::format(
+      "{}: is in the way: it is not of this run. Nothing was replaced; move it, or name "
+      "another folder with --out",
+      path.string()));
+}
+
+bool holds(const fs::path& file, const result::Run& record) {
+  try {
+    return to_json(result::read_run(file.string())) == to_json(record);
+  } catch (const RunFileError&) {
+    return false;
+  }
+}
+
+bool holds(const fs::path& file, const history::RunRow& run) {
+  try {
+    const auto json = files::read_json_file(file.string());
+    return Fields(json).get<std::int64_t>("number") == run.number;
+  } catch (const RunFileError&) {
+    return false;
+  }
+}
+
+// An earlier export of the same run is replaced: its labels may have changed.
+void export_folder(const fs::path& folder, const result::Run& record, const history::RunRow& run) {
+  const auto run_file = folder / "run.json", labels_file = folder / "history.json";
+  if (files::is_there(run_file.string()) && !holds(run_file, record)) in_the_way(run_file);
+  if (files::is_there(labels_file.string()) && !holds(labels_file, run)) in_the_way(labels_file);
+  files::make_folder(folder.string());
+  result::write_run(record, folder.string());
+  files::write_json_file(labels_file.string(), history::to_json(run));
+}
+
+std::vector<std::string> export_folders(const history::History& history,
+                                        const std::vector<history::RunRow>& runs,
+                                        const std::string& out) {
+  std::vector<std::string> damaged;
+  for (const auto& run : runs) {
+    std::optional<result::Run> record;
+    try {
+      record = history.record(run.number);
+    } catch (const ConfigError&) {
+      damaged.push_back(std::to_string(run.number));
+      continue;
+    }
+    export_folder(
+        fs::path(out) / fmt::format("{:06}-{}", run.number, reports::file_stem(run.created)),
+        *record, run);
+  }
+  return damaged;
+}
+
+int export_runs(World& world, const ExportArguments& arguments) {
+  const auto history = arguments.place.to_read();
+  std::vector<std::string> unlisted, damaged;
+  const auto runs = runs_to_export(history, arguments.filter, unlisted);
+  if (arguments.format == "folders") {
+    if (arguments.out.empty()) throw ConfigError("--format folders needs --out DIR");
+    damaged = export_folders(history, runs, arguments.out);
+  } else if (arguments.out.empty() || arguments.out == "-") {
+    damaged = export_lines(history, runs, world.out);
+  } else {
+    std::ostringstream lines;
+    damaged = export_lines(history, runs, lines);
+    files::write_file_atomically(arguments.out, lines.str());
+  }
+  world.err << fmt::format("{} runs exported\n", runs.size() - damaged.size());
+  damaged.insert(damaged.end(), unlisted.begin(), unlisted.end());
+  if (damaged.empty()) return kDone;
+  throw ConfigError(fmt::format("{}: {} of {} runs are damaged and were left out: {}",
+                                history.path(), damaged.size(), runs.size() + unlisted.size(),
+                                fmt::join(damaged, ", ")));
+}
+
+// The first of them, and how many more there are.
+std::string first_of(const std::vector<std::string>& problems) {
+  constexpr std::size_t kMost = 20;
+  const auto shown = std::min(problems.size(), kMost);
+  auto text = fmt::format(
+      "{}",
+      fmt::join(problems.begin(), problems.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
+  if (shown < problems.size()) text += fmt::format("; and {} more", problems.size() - shown);
+  return text;
+}
+
+int check(World& world, const HistoryPlace& place) {
+  const auto history = place.to_read();
+  const auto problems = history.problems();
+  if (problems.empty()) {
+    world.out << fmt::format("{}: sound, {} runs\n", history.path(), history.runs({}).size());
+    if (const auto later = history.sealed_later(); later.runs > 0)
+      world.err << fmt::format(
+          "note: {} of them were filed before there were checksums: {}\n", later.runs,
+          later.since.empty() ? "whether their labels and figures changed since is not known; "
+                                "whatever next writes to the history makes checksums"
+                              : "their labels and figures are as they were on " +
+                                    reports::date_for_people(later.since));
+    return kDone;
+  }
+  throw ConfigError(fmt::format(
+      "{}: damaged: {}. `peakbench history export --out saved.jsonl` saves what can be read; "
+      "`peakbench history add saved.jsonl --history NEW` makes a new history of it",
+      history.path(), first_of(problems)));
+}
+
+}  // namespace
+
+Command add_history_accept(CLI::App& parent, World& world) {
+  auto* command = parent.add_subcommand("accept", "A change is wanted: compare later runs with it");
+  const auto arguments = std::make_shared<AcceptArguments>();
+  command->add_option("number", arguments->number, "The run")
+      ->required()
+      ->check(whole_number(1))
+      ->type_name("RUN");
+  add_history_options(*command, arguments->place);
+  command->add_option("--note", arguments->note, "Why")->type_name("TEXT");
+  return [&world, arguments] { return accept(world, *arguments); };
+}
+
+Command add_history_prune(CLI::App& parent, World& world) {
+  auto* command =
+      parent.add_subcommand("prune", "Remove runs; the newest and the newest good stay");
+  const auto arguments = std::make_shared<PruneArguments>();
+  add_history_options(*command, arguments->place);
+  command->add_option("--keep", arguments->keep, "So many newest of each branch and suite stay")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000'000));
+  command->add_option("--older-than", arguments->older_than, "90d, 12w, 2y, or a date: 2026-01-31")
+      ->type_name("AGE");
+  command->add_option("--branch", arguments->branch, "Only of this branch")->type_name("NAME");
+  command->add_option("--run", arguments->runs, "These, whatever they are")
+      ->type_name("RUN")
+      ->allow_extra_args(false);
+  command->add_flag("--dry-run", arguments->dry_run, "Show them, remove nothing");
+  command->add_flag("--json", arguments->json, "As JSON");
+  return [&world, arguments] { return prune(world, *arguments); };
+}
+
+Command add_history_export(CLI::App& parent, World& world) {
+  auto* command = parent.add_subcommand("export", "Runs as lines of JSON, or as run folders");
+  const auto arguments = std::make_shared<ExportArguments>();
+  add_history_options(*command, arguments->place);
+  command->add_option("--branch", arguments->filter.branch, "Of this branch")->type_name("NAME");
+  command->add_option("--suite", arguments->filter.suite, "Of this suite")->type_name("NAME");
+  command->add_option("-f,--format", arguments->format, "jsonl or folders")
+      ->check(CLI::IsMember({"jsonl", "folders"}))
+      ->capture_default_str();
+  command->add_option("-o,--out", arguments->out, "File (default: standard output), or folder")
+      ->type_name("PATH");
+  return [&world, arguments] { return export_runs(world, *arguments); };
+}
+
+Command add_history_check(CLI::App& parent, World& world) {
+  auto* command = parent.add_subcommand("check", "Look through the whole file for damage");
+  const auto place = std::make_shared<HistoryPlace>();
+  add_history_options(*command, *place);
+  return [&world, place] { return check(world, *place); };
+}
+
+}  // namespace peakbench::cli

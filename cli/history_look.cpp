@@ -1,0 +1,210 @@
+// `peakbench history list`, `show` and `trend`: reading only.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/history_command.h"
+#include "cli/history_text.h"
+#include "cli/whole_number.h"
+#include "errors/errors.h"
+#include "reports/format.h"
+#include "reports/history/export.h"
+#include "reports/report.h"
+#include "text/printable.h"
+
+namespace peakbench::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ListArguments {
+  HistoryPlace place;
+  history::Filter filter;
+  std::int64_t last = 50;
+  bool all = false, json = false;
+};
+
+struct ShowArguments {
+  HistoryPlace place;
+  std::int64_t number = 0;
+  bool json = false;
+};
+
+struct TrendArguments {
+  HistoryPlace place;
+  std::string text, card, branch, metric = "allocated";
+  std::int64_t last = 20;
+  bool json = false;
+};
+
+int list(World& world, const ListArguments& arguments) {
+  auto filter = arguments.filter;
+  filter.limit = arguments.all ? -1 : arguments.last;
+  const auto runs = arguments.place.to_read().runs(filter);
+  if (arguments.json) {
+    Json all = Json::array();
+    for (const auto& run : runs) all.push_back(history::to_json(run));
+    world.out << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    return kDone;
+  }
+  if (runs.empty()) {
+    world.out << "No run fits.\n";
+    return kDone;
+  }
+  world.out << runs_table(runs, world.out_width);
+  if (!arguments.all && static_cast<std::int64_t>(runs.size()) == arguments.last)
+    world.out << fmt::format("The newest {}; --all shows all, --last N others.\n", runs.size());
+  return kDone;
+}
+
+std::string described(const history::RunRow& run) {
+  std::string text = fmt::format("run {}  {}\n", run.number, printable(run.title));
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) text += fmt::format("{:<10} {}\n", name, printable(value));
+  };
+  add("created", reports::date_for_people(run.created));
+  add("added", reports::date_for_people(run.added));
+  add("branch", run.labels.branch);
+  add("commit", run.labels.commit);
+  add("verdict", run.labels.verdict);
+  add("note", run.labels.note);
+  add("suite", run.suite);
+  add("status", run.status == "complete" ? "" : run.status);
+  add("LibTorch", run.conditions.libtorch);
+  add("driver", run.conditions.driver);
+  add("Peakbench", run.peakbench);
+  add("stored", reports::grouped(run.stored_bytes) + " bytes");
+  return text;
+}
+
+int show(World& world, const ShowArguments& arguments) {
+  const auto history = arguments.place.to_read();
+  const auto row = history.run(arguments.number);
+  if (arguments.json) {
+    auto json = history::to_json(row);
+    json["run"] = to_json(history.record(row.number));
+    world.out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    return kDone;
+  }
+  world.out << described(row) << "\n"
+            << reports::main_table(history.record(row.number), world.out_width);
+  return kDone;
+}
+
+Json trend_json(const NamedTrend& trend) {
+  const auto& series = trend.series;
+  Json json{{"case", series.case_id},
+            {"card", series.card},
+            {"device_options", series.device_options},
+            {"emulated", series.emulated}};
+  json["points"] = Json::array();
+  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
+  for (const auto& point : trend.points)
+    json["points"].push_back({{"run", point.run->number},
+                              {"created", point.run->created},
+                              {"commit", point.run->labels.commit},
+                              {"verdict", point.run->labels.verdict},
+                              {"status", point.point.status},
+                              {"peak_allocated_bytes", or_null(point.point.allocated_bytes)},
+                              {"peak_requested_bytes", or_null(point.point.requested_bytes)},
+                              {"peak_reserved_bytes", or_null(point.point.reserved_bytes)},
+                              {"step_ns", or_null(point.point.step_ns)},
+                              {"samples_per_second", or_null(point.point.samples_per_second)},
+                              {"tokens_per_second", or_null(point.point.tokens_per_second)},
+                              {"comparable_with_previous", point.break_reason.empty()},
+                              {"break", point.break_reason},
+                              {"clock_went_back", point.clock_back}});
+  return json;
+}
+
+int trend(World& world, const TrendArguments& arguments) {
+  const auto metric = history::metric_from(arguments.metric);
+  const auto history = arguments.place.to_read();
+  const auto branch = arguments.branch.empty() ? history.default_branch() : arguments.branch;
+  history::Runs runs(history);
+  std::vector<NamedTrend> trends;
+  for (const auto& series : history.series(arguments.text, arguments.card)) {
+    auto points = history::trend_of(history, runs, series, branch, arguments.last);
+    if (!points.empty()) trends.push_back({series, std::move(points)});
+  }
+  for (const auto& [number, why] : runs.notes()) world.err << left_out_text(number, why);
+  if (arguments.json) {
+    Json all = Json::array();
+    for (const auto& one : trends) all.push_back(trend_json(one));
+    world.out << Json{{"branch", branch}, {"series", all}}.dump(
+                     2, ' ', false, nlohmann::json::error_handler_t::replace)
+              << "\n";
+    return kDone;
+  }
+  if (trends.empty() && history.branches().empty())
+    throw ConfigError(fmt::format("{}: it holds no run yet; `peakbench history add RUN` adds one",
+                                  history.path()));
+  if (trends.empty())
+    throw ConfigError(fmt::format(
+        "{}: no case on branch \"{}\" has \"{}\" in its id{}; `peakbench history trend` without a "
+        "case shows those there are, --branch names another branch",
+        history.path(), branch, arguments.text,
+        arguments.card.empty() ? "" : " on a card with \"" + arguments.card + "\" in its name"));
+  world.out << fmt::format("branch {}, {}\n", branch.empty() ? "(none)" : branch, arguments.metric)
+            << (trends.size() == 1 ? points_table(trends[0], metric, world.out_width)
+                                   : trends_table(trends, metric, world.out_width));
+  return kDone;
+}
+
+}  // namespace
+
+Command add_history_list(CLI::App& parent, World& world) {
+  auto* command = parent.add_subcommand("list", "Runs, the newest first");
+  const auto arguments = std::make_shared<ListArguments>();
+  add_history_options(*command, arguments->place);
+  command->add_option("--branch", arguments->filter.branch, "Of this branch")->type_name("NAME");
+  command->add_option("--suite", arguments->filter.suite, "Of this suite")->type_name("NAME");
+  command->add_option("--card", arguments->filter.card, "With a case on such a card")
+      ->type_name("TEXT");
+  command->add_option("--commit", arguments->filter.commit, "Of commits that begin so")
+      ->type_name("ID");
+  command->add_flag("--good", arguments->filter.good, "That a gate may compare with");
+  command->add_option("--last", arguments->last, "So many")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000'000))
+      ->capture_default_str();
+  command->add_flag("--all", arguments->all, "All of them");
+  command->add_flag("--json", arguments->json, "As JSON");
+  return [&world, arguments] { return list(world, *arguments); };
+}
+
+Command add_history_show(CLI::App& parent, World& world) {
+  auto* command = parent.add_subcommand("show", "One run: what it is filed under, and its table");
+  const auto arguments = std::make_shared<ShowArguments>();
+  command->add_option("number", arguments->number, "As `peakbench history list` numbers it")
+      ->required()
+      ->check(whole_number(1))
+      ->type_name("RUN");
+  add_history_options(*command, arguments->place);
+  command->add_flag("--json", arguments->json, "As JSON, its run.json included");
+  return [&world, arguments] { return show(world, *arguments); };
+}
+
+Command add_history_trend(CLI::App& parent, World& world) {
+  auto* command =
+      parent.add_subcommand("trend", "How a case's figures went, on each card by itself");
+  const auto arguments = std::make_shared<TrendArguments>();
+  command->add_option("case", arguments->text, "A part of the case's id, or a pattern with * and ?")
+      ->type_name("CASE");
+  add_history_options(*command, arguments->place);
+  command->add_option("--card", arguments->card, "Only cards with this in their name")
+      ->type_name("TEXT");
+  command->add_option("--branch", arguments->branch, "Default: main, or the newest run's")
+      ->type_name("NAME");
+  command->add_option("--metric", arguments->metric, "allocated, requested, reserved or step")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option("--last", arguments->last, "So many points of each case")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000'000))
+      ->capture_default_str();
+  command->add_flag("--json", arguments->json, "As JSON");
+  return [&world, arguments] { return trend(world, *arguments); };
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,162 @@
+#include "cli/history_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cli/table.h"
+#include "reports/format.h"
+#include "text/printable.h"
+
+namespace peakbench::cli {
+namespace {
+
+using history::Metric;
+using history::TrendPoint;
+
+constexpr std::size_t kCommitShown = 12;
+
+std::string commit_of(const history::RunRow& run) {
+  return run.labels.commit.substr(0, kCommitShown);
+}
+
+std::string with_unit(std::int64_t value, Metric metric) {
+  if (metric == Metric::kStep) return reports::milliseconds(value) + " ms";
+  return reports::gib(value) + " GiB";
+}
+
+std::string signed_bytes(std::int64_t bytes) {
+  if (bytes == 0) return "0";
+  return bytes > 0 ? "+" + reports::grouped(bytes) + " B" : reports::grouped(bytes) + " B";
+}
+
+std::string remark(const TrendPoint& point) {
+  std::string text = point.break_reason;
+  if (point.clock_back) text += text.empty() ? "clock went back" : "; clock went back";
+  return text;
+}
+
+}  // namespace
+
+std::string runs_table(const std::vector<history::RunRow>& runs, int width) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& run : runs) {
+    const auto ok = fmt::format("{}/{}", run.ok_cases, run.cases);
+    rows.push_back({std::to_string(run.number), reports::date_for_people(run.created),
+                    run.labels.branch, commit_of(run), run.labels.verdict,
+                    run.status == "complete" ? "" : run.status, ok, run.suite, run.title,
+                    run.conditions.libtorch, reports::grouped(run.stored_bytes), run.labels.note});
+  }
+  return table_text({{"run", 0, true},
+                     {"created", 2},
+                     {"branch", 1},
+                     {"commit", 0},
+                     {"verdict", 3},
+                     {"status", 3},
+                     {"ok", 4, true},
+                     {"suite", 5},
+                     {"title", 6},
+                     {"LibTorch", 8},
+                     {"bytes", 9, true},
+                     {"note", 7}},
+                    rows, width);
+}
+
+std::string left_out_text(std::int64_t number, const std::string& why) {
+  return fmt::format("note: run {} is left out: {}\n", number, why);
+}
+
+std::string figure_text(const history::Point& point, Metric metric) {
+  const auto value = history::figure(point, metric);
+  return value ? with_unit(*value, metric) : "";
+}
+
+std::string change_text(const std::vector<TrendPoint>& trend, std::size_t place, Metric metric) {
+  if (place == 0 || !trend[place].break_reason.empty()) return "";
+  const auto now = history::figure(trend[place].point, metric);
+  const auto before = history::figure(trend[place - 1].point, metric);
+  if (!now || !before) return "";
+  if (metric != Metric::kStep) return signed_bytes(*now - *before);
+  if (*before == 0) return "";
+  return reports::signed_percent(static_cast<double>(*now) / static_cast<double>(*before) - 1) +
+         "%";
+}
+
+std::string sparkline(const std::vector<TrendPoint>& trend, Metric metric) {
+  static constexpr std::array<const char*, 8> kBlocks{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  std::int64_t least = 0, most = 0;
+  bool some = false;
+  for (const auto& point : trend) {
+    const auto value = history::figure(point.point, metric);
+    if (!value) continue;
+    least = some ? std::min(least, *value) : *value;
+    most = some ? std::max(most, *value) : *value;
+    some = true;
+  }
+  std::string line;
+  for (const auto& point : trend) {
+    const auto value = history::figure(point.point, metric);
+    const double place = !value || most == least ? 0
+                                                 : static_cast<double>(*value - least) /
+                                                       static_cast<double>(most - least);
+    line += value ? kBlocks.at(static_cast<std::size_t>(place * 7 + 0.5)) : " ";
+  }
+  return line;
+}
+
+std::string trends_table(const std::vector<NamedTrend>& trends, Metric metric, int width) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& trend : trends) {
+    if (trend.points.empty()) continue;
+    const auto& last = trend.points.back();
+    const bool ok = last.point.status == "ok";
+    const auto& series = trend.series;
+    const bool named = series.case_id.find(series.card) != std::string::npos;
+    rows.push_back({series.case_id, ok ? figure_text(last.point, metric) : last.point.status,
+                    change_text(trend.points, trend.points.size() - 1, metric),
+                    sparkline(trend.points, metric), std::to_string(trend.points.size()),
+                    std::to_string(last.run->number), named ? "" : series.card,
+                    series.device_options});
+  }
+  return table_text({{"case", 0},
+                     {"last", 0, true},
+                     {"change", 1, true},
+                     {"trend", 2},
+                     {"points", 5, true},
+                     {"run", 4, true},
+                     {"card", 3},
+                     {"options", 6}},
+                    rows, width);
+}
+
+std::string points_table(const NamedTrend& trend, Metric metric, int width) {
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < trend.points.size(); ++i) {
+    const auto& point = trend.points[i];
+    const bool ok = point.point.status == "ok";
+    rows.push_back({std::to_string(point.run->number), reports::date_for_people(point.run->created),
+                    commit_of(*point.run),
+                    ok || metric == Metric::kStep ? figure_text(point.point, metric) : "",
+                    change_text(trend.points, i, metric), ok ? "" : point.point.status,
+                    point.run->labels.verdict, remark(point)});
+  }
+  const auto& series = trend.series;
+  const bool named = series.case_id.find(series.card) != std::string::npos;
+  auto head = printable(series.case_id);
+  if (!named) head += "\non " + printable(series.card);
+  if (!series.device_options.empty()) head += "\nwith " + printable(series.device_options);
+  if (series.emulated) head += "\nEmulated card: the allocator's own bytes, no times.";
+  return head + "\n" +
+         table_text({{"run", 0, true},
+                     {"created", 3},
+                     {"commit", 1},
+                     {"figure", 0, true},
+                     {"change", 0, true},
+                     {"status", 2},
+                     {"verdict", 4},
+                     {"not comparable with the point before", 5}},
+                    rows, width);
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,207 @@
+#include "cli/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <new>
+#include <system_error>
+
+#include "cli/commands.h"
+#include "cli/safe_stream.h"
+#include "errors/errors.h"
+#include "launch/host.h"
+#include "text/nearest.h"
+#include "text/utf8.h"
+
+namespace peakbench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFooter = R"(Examples:
+  peakbench run --model vit-l-16 --strategy baseline --strategy fused-in-backward --out results/vit
+  peakbench run suites/tutorial.toml --out results/tutorial
+  peakbench list strategies
+  peakbench report results/vit --format html
+  peakbench compare results/main results/change
+  peakbench gate results/main results/change --junit gate.xml
+  peakbench ab build/main build/change --model vit-b-16 --strategy baseline
+  peakbench doctor
+  peakbench history add results/vit
+  peakbench publish --out site
+  peakbench emulate --card h100-80gb -- python3 train.py
+
+Exit codes: 0 done, whatever the cases' outcomes; 1 internal error; 2 unusable input (also: every case
+conflicts); 3 no case ended ok; 4 a gate found a regression; 5 a gate found a case that failed; 130
+interrupted, the report of what was done is written; 141 nobody reads the output any more.
+`peakbench COMMAND --help` says more; so does docs/cli.md.)";
+
+std::string version_text() {
+  const auto stamp = manifest::own_stamp();
+  return fmt::format("peakbench {} (commit {}), for LibTorch {} and SDK revision {}",
+                     launch::peakbench_version(), launch::peakbench_commit(),
+                     stamp.libtorch_version, stamp.sdk_revision);
+}
+
+std::vector<std::string> subcommand_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* option : app.get_options())
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+// CLI11 says what it did not expect; we say what was probably meant.
+void check_command_name(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0].rfind('-', 0) == 0) return;
+  const auto names = subcommand_names(app);
+  if (std::find(names.begin(), names.end(), arguments[0]) == names.end())
+    throw ConfigError(
+        fmt::format("no command \"{}\"{}", arguments[0], suggestion(arguments[0], names)));
+}
+
+// The command that was given, or the part of it: `history add`.
+const CLI::App& innermost(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : innermost(*chosen.front());
+}
+
+std::string full_name(const CLI::App& app) {
+  const auto* parent = app.get_parent();
+  return parent == nullptr || parent->get_parent() == nullptr
+             ? app.get_name()
+             : full_name(*parent) + " " + app.get_name();
+}
+
+[[noreturn]] void refuse_extra(const CLI::App& app) {
+  const CLI::App& at = innermost(app);
+  const auto extra = app.remaining(true);
+  for (const auto& text : extra) {
+    if (text.rfind('-', 0) != 0) continue;
+    const auto name = text.substr(0, text.find('='));
+    throw ConfigError(fmt::format("no option {} of `peakbench {}`{}", name, full_name(at),
+                                  suggestion(name, option_names(at))));
+  }
+  if (const auto parts = subcommand_names(at); !parts.empty() && !extra.empty())
+    throw ConfigError(fmt::format("no command \"{} {}\"{}", full_name(at), extra.front(),
+                                  suggestion(extra.front(), parts)));
+  throw ConfigError(fmt::format("`peakbench {}` does not expect \"{}\"; see `peakbench {} --help`",
+                                full_name(at), fmt::join(extra, " "), full_name(at)));
+}
+
+// What is typed comes into messages, results and jobs. A program of the user's own gets its
+// arguments as they are.
+void check_utf8(const std::vector<std::string>& arguments) {
+  if (!arguments.empty() && arguments[0] == "emulate") return;
+  for (const auto& argument : arguments)
+    if (!is_utf8(argument))
+      throw ConfigError(
+          fmt::format("the argument {} is not UTF-8; results are JSON, which holds nothing else: "
+                      "rename what it names, or link to it by another name",
+                      escaped_bytes(argument)));
+}
+
+void parse(CLI::App& app, std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ExtrasError&) {
+    refuse_extra(app);
+  }
+}
+
+int run_parsed(const std::vector<std::string>& arguments, World& world) {
+  CLI::App app{"What a training strategy costs in peak memory and throughput.", "peakbench"};
+  app.footer(kFooter);
+  app.set_version_flag("--version", version_text);
+  app.set_help_all_flag("--help-all", "Print the help of every command");
+  app.require_subcommand(0, 1);
+  app.get_formatter()->column_width(34);
+
+  std::vector<std::string> typed{"peakbench"};
+  typed.insert(typed.end(), arguments.begin(), arguments.end());
+  const std::vector<std::pair<std::string, Command>> commands{
+      {"run", add_run(app, world, typed)},  {"list", add_list(app, world)},
+      {"report", add_report(app, world)},   {"doctor", add_doctor(app, world)},
+      {"emulate", add_emulate(app)},        {"export", add_export(app, world)},
+      {"compare", add_compare(app, world)}, {"gate", add_gate(app, world)},
+      {"ab", add_ab(app, world, typed)},    {"history", add_history(app, world)},
+      {"publish", add_publish(app, world)}};
+  // `help COMMAND` as people type it.
+  auto words = arguments;
+  if (!words.empty() && words[0] == "help") {
+    words.erase(words.begin());
+    words.push_back("--help");
+  }
+  try {
+    if (words.empty()) words.push_back("--help");
+    check_utf8(words);
+    check_command_name(app, words);
+    parse(app, words);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    app.exit(asked, world.out, world.err);
+    return kDone;
+  } catch (const CLI::ParseError& error) {
+    throw ConfigError(error.what());
+  }
+  for (const auto& [name, command] : commands)
+    if (app.got_subcommand(name)) return command();
+  return kDone;
+}
+
+// What an error quotes may be long and have lines of its own: they are set in, so that none passes
+// for one of ours, and the end is left out.
+std::string message(const std::exception& error) {
+  constexpr std::size_t kShown = 4000;
+  const std::string said = error.what();
+  std::string text;
+  for (const char c : said.substr(0, kShown)) text += c == '\n' ? "\n  " : std::string(1, c);
+  if (said.size() > kShown) text += fmt::format("... ({} bytes more)", said.size() - kShown);
+  return text;
+}
+
+}  // namespace
+
+Places own_places() {
+  std::error_code ignored;  // without /proc: what is missing is said where it is missed
+  const auto bin = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  const auto prefix = bin.parent_path();
+  return {bin / "peakbench-worker", prefix / "lib/peakbench/plugins",
+          prefix / "share/peakbench/templates"};
+}
+
+int run_program(const std::vector<std::string>& arguments, World& bare) {
+  SafeStream out(bare.out), err(bare.err);
+  World world{out, err, bare.screen, bare.out_width, bare.places, bare.make_runner};
+  try {
+    return run_parsed(arguments, world);
+  } catch (const ConfigError& error) {
+    world.err << "peakbench: " << message(error) << "\n";
+    return kUnusableInput;
+  } catch (const PluginError& error) {
+    world.err << "peakbench: " << message(error) << "\n";
+    return kUnusableInput;
+  } catch (const fs::filesystem_error& error) {
+    world.err << fmt::format("peakbench: {}{}{}\n", error.path1().string(),
+                             error.path1().empty() ? "" : ": ", error.code().message());
+    return kUnusableInput;
+  } catch (const std::system_error& error) {  // no more threads, say
+    world.err << "peakbench: the system refused: " << error.what() << "\n";
+    return kUnusableInput;
+  } catch (const std::bad_alloc&) {
+    world.err << "peakbench: not enough memory (ulimit -v, or what the machine has)\n";
+    return kUnusableInput;
+  } catch (const std::exception& error) {
+    world.err << "peakbench: internal error: " << message(error)
+              << "\nPlease report this, with the command line and `peakbench doctor`.\n";
+    return kInternalError;
+  }
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,269 @@
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cli/rows.h"
+#include "cli/safe_stream.h"
+#include "reports/format.h"
+#include "text/printable.h"
+
+namespace peakbench::cli {
+namespace {
+
+using Time = std::chrono::steady_clock::time_point;
+
+constexpr auto kRedraw = std::chrono::milliseconds(100);
+constexpr auto kHeartbeat = std::chrono::seconds(30);  // between plain lines of one case
+
+std::int64_t seconds(Time from, Time to) {
+  return std::chrono::duration_cast<std::chrono::seconds>(to - from).count();
+}
+
+std::string phase_words(const Activity& activity) {
+  const auto& at = activity.progress;
+  if (at.phase.empty()) return "starting";
+  if (at.phase == "step") return fmt::format("step {}/{}", at.step + 1, at.steps);
+  const bool in_step =
+      at.steps > 0 && at.phase != "load" && at.phase != "build" && at.phase != "write";
+  std::string words = printable(at.phase);
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return in_step ? fmt::format("step {}/{} {}", at.step + 1, at.steps, words) : words;
+}
+
+std::string worker_words(const launch::Turn& turn) {
+  if (turn.mode == result::JobMode::kMemory) return "memory worker";
+  return fmt::format("timing, round {} of {}", turn.round + 1, turn.rounds);
+}
+
+std::string workers_left(const launch::Turn& turn) {
+  const auto left = turn.memory_workers + turn.throughput_workers;
+  return fmt::format("{} worker{} left", left, left == 1 ? "" : "s");
+}
+
+// The parts of the second line, each with its weight: the lightest go first when the window is
+// narrow.
+struct Part {
+  int weight;
+  std::string text;
+};
+
+std::vector<Part> parts_of(const Activity& activity) {
+  const bool timing = activity.turn.mode == result::JobMode::kThroughput;
+  std::vector<Part> parts;
+  parts.push_back({timing ? 5 : 1, worker_words(activity.turn)});
+  parts.push_back({6, phase_words(activity)});
+  parts.push_back({4, duration(activity.elapsed_s)});
+  if (activity.remaining_s >= 0)
+    parts.push_back({3, fmt::format("about {} left", duration(activity.remaining_s))});
+  parts.push_back({0, workers_left(activity.turn)});
+  if (activity.progress.peak_bytes > 0)
+    parts.push_back(
+        {2, fmt::format("{} GiB, peak {} GiB", reports::gib(activity.progress.allocated_bytes),
+                        reports::gib(activity.progress.peak_bytes))});
+  return parts;
+}
+
+std::string joined(const std::vector<Part>& parts) {
+  std::string text;
+  for (const auto& part : parts) text += (text.empty() ? "" : ", ") + part.text;
+  return text;
+}
+
+// How long workers of a kind take, from those that ran.
+class MeanTime {
+ public:
+  void add(Time from, Time to) {
+    sum_ += to - from;
+    ++count_;
+  }
+  bool known() const { return count_ > 0; }
+  double of(std::size_t workers) const {
+    return std::chrono::duration<double>(sum_).count() * static_cast<double>(workers) / count_;
+  }
+
+ private:
+  Time::duration sum_{};
+  double count_ = 0;
+};
+
+// What both ways of showing share: counting, timing, estimating.
+class Progress : public launch::Observer {
+ public:
+  Progress(std::ostream& out, std::ostream& err, Clock clock)
+      : out_(out), err_(err), clock_(std::move(clock)) {}
+
+  void run_started(std::size_t to_run, std::size_t kept) override {
+    activity_.count = to_run;
+    if (kept > 0) err_ << fmt::format("{} cases are kept, {} to run\n", kept, to_run) << std::flush;
+  }
+  void worker_started(const launch::Turn& turn) override {
+    activity_.turn = turn;
+    activity_.progress = {};
+    worker_start_ = clock_();
+  }
+  void worker_progress(const result::Progress& progress) override { activity_.progress = progress; }
+  void worker_ended() override {
+    const bool memory = activity_.turn.mode == result::JobMode::kMemory;
+    (memory ? memory_ : throughput_).add(worker_start_, clock_());
+  }
+  void warning(const std::string& text) override {
+    err_ << "warning: " << text << "\n" << std::flush;
+  }
+  void case_ended(std::size_t place, const result::CaseResult& result) override {
+    out_ << case_row(place, activity_.count, result) << std::flush;
+  }
+
+ protected:
+  const Activity& activity() {
+    const auto now = clock_();
+    activity_.elapsed_s = seconds(worker_start_, now);
+    activity_.remaining_s = remaining(now);
+    return activity_;
+  }
+  Time now() const { return clock_(); }
+  std::ostream& err() { return err_; }
+
+ private:
+  // Workers of a kind that has not run yet are taken to be as quick as the other.
+  std::int64_t remaining(Time now) const {
+    if (!memory_.known() && !throughput_.known()) return -1;
+    const auto& memory = memory_.known() ? memory_ : throughput_;
+    const auto& throughput = throughput_.known() ? throughput_ : memory_;
+    const auto& turn = activity_.turn;
+    const double left = memory.of(turn.memory_workers) + throughput.of(turn.throughput_workers);
+    return std::max<std::int64_t>(std::llround(left) - seconds(worker_start_, now), 0);
+  }
+
+  std::ostream& out_;
+  std::ostream& err_;
+  Clock clock_;
+  Activity activity_;
+  Time worker_start_;
+  MeanTime memory_, throughput_;
+};
+
+class LiveProgress : public Progress {
+ public:
+  LiveProgress(std::ostream& out, std::ostream& err, Screen screen, Clock clock)
+      : Progress(out, err, std::move(clock)), screen_(std::move(screen)) {}
+  ~LiveProgress() override { erase(); }
+
+  void worker_started(const launch::Turn& turn) override {
+    Progress::worker_started(turn);
+    draw();
+  }
+  void tick() override {
+    if (now() - drawn_at_ >= kRedraw) draw();
+  }
+  void warning(const std::string& text) override {
+    erase();
+    Progress::warning(text);
+  }
+  void case_ended(std::size_t place, const result::CaseResult& result) override {
+    erase();
+    Progress::case_ended(place, result);
+  }
+
+ private:
+  // One write, so that nothing flickers.
+  void draw() {
+    write_codes(err(), cleared());
+    std::string text;
+    const auto lines = status_lines(activity(), screen_.width());
+    for (const auto& line : lines) text += line + "\n";
+    err() << text << std::flush;
+    drawn_ = lines.size();
+    drawn_at_ = now();
+  }
+  void erase() {
+    write_codes(err(), cleared());
+    err() << std::flush;
+  }
+
+  // The cursor stands below the lines drawn: back up, and clear to the end of the screen.
+  std::string cleared() {
+    const auto lines = drawn_;
+    drawn_ = 0;
+    return lines == 0 ? "" : fmt::format("\r\x1b[{}A\x1b[J", lines);
+  }
+
+  Screen screen_;
+  std::size_t drawn_ = 0;
+  Time drawn_at_;
+};
+
+class PlainProgress : public Progress {
+ public:
+  using Progress::Progress;
+
+  void worker_started(const launch::Turn& turn) override {
+    Progress::worker_started(turn);
+    if (turn.mode == result::JobMode::kMemory)
+      say(named());
+    else if (turn.round != round_)
+      say(fmt::format("timing, round {} of {}: {} in turn, {}", turn.round + 1, turn.rounds,
+                      turn.group_size == 1 ? "1 case" : fmt::format("{} cases", turn.group_size),
+                      workers_left(turn)));
+    round_ = turn.mode == result::JobMode::kMemory ? -1 : turn.round;
+  }
+  void worker_progress(const result::Progress& progress) override {
+    Progress::worker_progress(progress);
+    tick();
+  }
+  void tick() override {
+    if (now() - said_at_ >= kHeartbeat) say(named() + ", " + joined(parts_of(activity())));
+  }
+
+ private:
+  std::string named() {
+    const auto& at = activity();
+    return counter(at.turn.place, at.count) + " " + printable(at.turn.case_id);
+  }
+  void say(const std::string& line) {
+    err() << line << "\n" << std::flush;
+    said_at_ = now();
+  }
+
+  Time said_at_;
+  std::int64_t round_ = -1;  // of the worker before
+};
+
+class NoProgress : public launch::Observer {
+ public:
+  explicit NoProgress(std::ostream& err) : err_(err) {}
+  void run_started(std::size_t, std::size_t) override {}
+  void worker_started(const launch::Turn&) override {}
+  void worker_progress(const result::Progress&) override {}
+  void case_ended(std::size_t, const result::CaseResult&) override {}
+  void warning(const std::string& text) override { err_ << "warning: " << text << std::endl; }
+
+ private:
+  std::ostream& err_;
+};
+
+}  // namespace
+
+std::vector<std::string> status_lines(const Activity& activity, int width) {
+  const auto room = static_cast<std::size_t>(std::max(width - 1, 10));  // the last column wraps
+  auto parts = parts_of(activity);
+  while (parts.size() > 1 && joined(parts).size() > room)
+    parts.erase(std::min_element(parts.begin(), parts.end(),
+                                 [](const Part& a, const Part& b) { return a.weight < b.weight; }));
+  const auto count = counter(activity.turn.place, activity.count) + " ";
+  const auto id_room = room > count.size() ? room - count.size() : 0;
+  return {(count + elided(printable(activity.turn.case_id), id_room)).substr(0, room),
+          elided(joined(parts), room)};
+}
+
+std::unique_ptr<launch::Observer> make_progress(std::ostream& out, std::ostream& err,
+                                                const Screen& screen, bool quiet, Clock clock) {
+  if (quiet) return std::make_unique<NoProgress>(err);
+  if (screen.live) return std::make_unique<LiveProgress>(out, err, screen, std::move(clock));
+  return std::make_unique<PlainProgress>(out, err, std::move(clock));
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,68 @@
+// `peakbench report`: reports of runs made earlier, anywhere; no torch, no plugins.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/quantities.h"
+#include "files/file.h"
+#include "reports/report.h"
+#include "result/run_paths.h"
+
+namespace peakbench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFooter = R"(Examples:
+  peakbench report results/vit
+  peakbench report results/vit results/qwen --format html --out site
+  peakbench report results/vit --templates my_templates
+Exit codes: 0; 2 when a run cannot be read (missing, cut short, newer than this program) or a template
+is wrong.)";
+
+struct ReportArguments {
+  std::vector<std::string> runs, formats;
+  std::string out, templates;
+};
+
+std::string default_folder(const std::vector<std::string>& runs) {
+  if (runs.size() > 1) return "report";
+  return fs::path(result::run_folder_of(runs.front())) / "report";
+}
+
+int write(World& world, const ReportArguments& arguments) {
+  reports::ReportOptions options;
+  if (!arguments.formats.empty())
+    options.formats = split_values(arguments.formats, false, "--format");
+  options.output_directory = arguments.out.empty() ? default_folder(arguments.runs) : arguments.out;
+  options.template_directory = arguments.templates;
+  options.builtin_template_directory = world.places.templates;
+  for (const auto& path : reports::write_reports(arguments.runs, options))
+    world.out << path << "\n";
+  return kDone;
+}
+
+}  // namespace
+
+Command add_report(CLI::App& app, World& world) {
+  auto* command = app.add_subcommand("report", "Make reports of runs that were made earlier");
+  command->footer(kFooter);
+  const auto arguments = std::make_shared<ReportArguments>();
+  command->add_option("runs", arguments->runs, "Run folders, or their run.json")
+      ->required()
+      ->type_name("RUN...");
+  command->add_option("-f,--format", arguments->formats, "html, markdown (default: both)")
+      ->allow_extra_args(false)
+      ->type_name("NAME[,NAME]");
+  command->add_option("-o,--out", arguments->out, "Folder of the report (default RUN/report)")
+      ->type_name("DIR");
+  command
+      ->add_option("--templates", arguments->templates,
+                   "Folder with templates that replace ours, file by file")
+      ->type_name("DIR");
+  return [&world, arguments] { return write(world, *arguments); };
+}
+
+}  // namespace peakbench::cli

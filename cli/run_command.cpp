@@ -1,0 +1,189 @@
+// `peakbench run`: from arguments to a run folder and its report.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/devices.h"
+#include "cli/dry_run.h"
+#include "cli/progress.h"
+#include "cli/run_arguments.h"
+#include "errors/errors.h"
+#include "launch/interrupt.h"
+#include "launch/session.h"
+#include "reports/report.h"
+
+namespace peakbench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using result::Status;
+
+constexpr const char* kFooter = R"(Examples:
+  peakbench run --model vit-l-16 --strategy baseline --strategy fused-in-backward+checkpointing
+  peakbench run --model qwen2.5-0.5b,layers=4 --seq 256,512 --strategy baseline --strategy lora,rank=16
+  peakbench run suites/tutorial.toml --out results/tutorial
+  peakbench run suites/tutorial.toml --out results/tutorial --resume
+  peakbench run suites/tutorial.toml --dry-run
+
+Options given beside a suite replace the suite's own. A comma separates values, unless a value has
+options of its own (NAME,key=value): repeat the option then.
+Exit codes: 0 done, whatever the cases' outcomes; 2 unusable input, or every case conflicts; 3 no case
+ended ok; 130 interrupted, the report of what was done is written.)";
+
+std::string default_folder(const std::string& title) {
+  std::string name;
+  for (const unsigned char c : title) {
+    const bool safe = std::isalnum(c) || c == '.' || c == '-' || c == '_';
+    if (safe)
+      name += static_cast<char>(std::tolower(c));
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
+  }
+  name.resize(std::min<std::size_t>(name.size(), 60));
+  return fmt::format("results/{}-{:%Y%m%dT%H%M%SZ}", name, fmt::gmtime(std::time(nullptr)));
+}
+
+launch::ParameterCount parameter_count(const manifest::Found& plugins) {
+  return [&plugins](const std::string& id) -> std::int64_t {
+    for (const auto& plugin : plugins.plugins)
+      for (const auto& entry : plugin.entries)
+        if (plugin.kind == manifest::Kind::kModel && entry.id == id) return entry.parameters;
+    return 0;
+  };
+}
+
+int exit_code(const result::Run& run) {
+  if (run.status == "interrupted") return kInterrupted;
+  const auto all = [&](auto test) {
+    return std::all_of(run.cases.begin(), run.cases.end(), [&](const result::CaseResult& one) {
+      return !one.added_for.empty() || test(one.status);
+    });
+  };
+  if (all([](Status status) { return status == Status::kConflict; })) return kUnusableInput;
+  return all([](Status status) { return status != Status::kOk; }) ? kEveryCaseFailed : kDone;
+}
+
+class RunCommand {
+ public:
+  RunCommand(World& world, const RunArguments& arguments, const std::vector<std::string>& typed)
+      : world_(world), arguments_(arguments), typed_(typed) {}
+
+  int go() {
+    const auto plugins = find_plugins(world_, arguments_.plugins);
+    const auto plan =
+        plan::make_plan(make_request(arguments_), plugins, device_hook(arguments_.card));
+    if (arguments_.dry_run) {
+      world_.out << (arguments_.json ? plan_as_json(plan) : plan_as_text(plan));
+      return kDone;
+    }
+    if (launch::nothing_to_run(plan)) {
+      world_.err << "peakbench: nothing can run: every case is decided already\n"
+                 << plan_as_text(plan);
+      return kUnusableInput;
+    }
+    return run(plan, plugins);
+  }
+
+ private:
+  int run(const plan::Plan& plan, const manifest::Found& plugins) {
+    launch::SessionOptions options;
+    options.directory =
+        arguments_.out.empty() ? default_folder(plan.request.title) : arguments_.out;
+    options.resume = arguments_.resume;
+    options.overwrite = arguments_.overwrite;
+    options.command = typed_;
+    options.parameters = parameter_count(plugins);
+
+    // Before the work, not after it.
+    if (!arguments_.no_report) reports::check_report(report_options(options.directory));
+    const auto runner = world_.make_runner();
+    const launch::InterruptScope interrupts;
+    result::Run run;
+    {
+      // Its end takes the status lines off the screen.
+      const auto progress = make_progress(world_.out, world_.err, world_.screen, arguments_.quiet);
+      run = launch::run_plan(plan, options, *runner, *progress);
+    }
+    if (run.status == "interrupted") say_interrupted(run, options.directory);
+    say_not_measured(run, options.directory);
+    if (!arguments_.no_report) report(run, options.directory);
+    return exit_code(run);
+  }
+
+  void say_interrupted(const result::Run& run, const std::string& folder) {
+    const auto count = plan_size(run);
+    world_.err << fmt::format(
+        "Interrupted: {} of {} cases are done; what was measured is kept. The same command with "
+        "--out {} --resume continues.\n",
+        count - run.pending.size(), count, folder);
+  }
+
+  // The same words whether the run was interrupted or not: these cases have a row, and no figures.
+  void say_not_measured(const result::Run& run, const std::string& folder) {
+    const auto count = std::count_if(run.cases.begin(), run.cases.end(), [](const auto& one) {
+      return one.status == Status::kHostFailure;
+    });
+    if (count == 0) return;
+    world_.err << fmt::format(
+        "Not measured, as the machine failed {}: {} of {} cases. Mend what their rows say; the "
+        "same "
+        "command with --out {} --resume runs them again.\n",
+        count == 1 ? "it" : "them", count, plan_size(run), folder);
+  }
+
+  static std::size_t plan_size(const result::Run& run) {
+    std::vector<std::string> ids = run.pending;
+    for (const auto& one : run.cases) ids.push_back(one.spec.id);
+    std::sort(ids.begin(), ids.end());
+    return static_cast<std::size_t>(std::unique(ids.begin(), ids.end()) - ids.begin());
+  }
+
+  reports::ReportOptions report_options(const std::string& folder) const {
+    reports::ReportOptions options;
+    options.output_directory = fs::path(folder) / "report";
+    options.template_directory = arguments_.templates;
+    options.builtin_template_directory = world_.places.templates;
+    return options;
+  }
+
+  void report(const result::Run& run, const std::string& folder) {
+    if (!arguments_.quiet && !run.cases.empty())
+      world_.out << "\n" << reports::main_table(run, world_.out_width) << std::flush;
+    std::vector<std::string> written;
+    try {
+      written = reports::write_reports({folder}, report_options(folder));
+    } catch (const ConfigError& error) {
+      throw ConfigError(
+          fmt::format("the report could not be written: {}\nEverything measured is in {}/run.json; "
+                      "`peakbench report {}` makes the report.",
+                      error.what(), folder, folder));
+    }
+    if (arguments_.quiet) return;
+    world_.out << fmt::format("\nResults: {}/run.json\n", folder);
+    for (const auto& path : written)
+      if (fs::path(path).extension() != ".svg") world_.out << fmt::format("Report:  {}\n", path);
+    world_.out << std::flush;
+  }
+
+  World& world_;
+  const RunArguments& arguments_;
+  const std::vector<std::string>& typed_;
+};
+
+}  // namespace
+
+Command add_run(CLI::App& app, World& world, const std::vector<std::string>& typed) {
+  auto* command = app.add_subcommand("run", "Measure cases and write a report");
+  command->footer(kFooter);
+  const auto arguments = std::make_shared<RunArguments>();
+  add_run_options(*command, *arguments);
+  return [&world, arguments, &typed] { return RunCommand(world, *arguments, typed).go(); };
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,44 @@
+// Files that hold results: written whole or not at all, read with errors that say what is wrong
+// with the file.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace peakbench::files {
+
+// By AtomicFile, on the disk when it returns: a reader sees the old file or the new one, and a
+// failure leaves the old one. Throws ConfigError with the path and the reason (not writable, disk
+// full).
+void write_file_atomically(const std::string& path, std::string_view bytes);
+
+// The same, indented by two; invalid UTF-8 becomes U+FFFD.
+void write_json_file(const std::string& path, const nlohmann::ordered_json& json);
+void write_json_file(const std::string& path, const nlohmann::json& json);
+
+// Throws RunFileError with the path: what read_regular_file() and parse_json() say.
+nlohmann::json read_json_file(const std::string& path);
+
+// False too where that cannot be found out (no permission, too long a name); neither throws.
+bool is_folder(const std::string& path);
+bool is_there(const std::string& path);  // a link without its target does
+
+// True for an empty folder, and where there is nothing.
+bool holds_nothing(const std::string& path);
+
+// "a folder", "a named pipe", ...; empty for a file, and for what is not there. What is no file may
+// never end, or wait for ever.
+std::string why_no_file(const std::string& path);
+
+// With its parents. Throws HostError with the reason (a file in the way, a full disk, too long a
+// name).
+void make_folder(const std::string& path);
+
+// Nothing where there is none. Throws HostError with the reason.
+void remove_file(const std::string& path);
+
+// Writes all of `bytes`, through interruptions. `path` is for the message of the ConfigError.
+void write_all(int descriptor, std::string_view bytes, const std::string& path);
+
+}  // namespace peakbench::files

@@ -1,0 +1,45 @@
+#include "units/bytes.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace peakbench {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double bytes;
+};
+
+constexpr std::array<Unit, 10> kUnits{{{"", 1},
+                                       {"B", 1},
+                                       {"KiB", 1024.0},
+                                       {"MiB", 1024.0 * 1024},
+                                       {"GiB", 1024.0 * 1024 * 1024},
+                                       {"TiB", 1024.0 * 1024 * 1024 * 1024},
+                                       {"kB", 1e3},
+                                       {"MB", 1e6},
+                                       {"GB", 1e9},
+                                       {"TB", 1e12}}};
+
+}  // namespace
+
+std::optional<std::int64_t> bytes_from_text(std::string_view text) {
+  constexpr double kMost = 1e18;
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc()) return std::nullopt;
+  std::string_view name(rest, static_cast<std::size_t>(end - rest));
+  if (name.starts_with(' ')) name.remove_prefix(1);
+  for (const auto& unit : kUnits) {
+    if (unit.name != name) continue;
+    const double bytes = value * unit.bytes;
+    const bool fits = bytes >= 1 && bytes <= kMost;
+    return fits ? std::optional<std::int64_t>(std::llround(bytes)) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace peakbench
