@@ -76,9 +76,10 @@ def check_header(header, arguments):
     return ran.stderr if ran.returncode else ""
 
 
-def check_tidy(source, _):
-    ran = subprocess.run(["clang-tidy", "-p", str(DATABASE.parent), "--quiet", "--extra-arg=-Wno-unknown-warning-option",
-                          str(REPOSITORY / source)], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+def check_tidy(source, arguments):
+    # Clang cannot read GCC's precompiled headers, nor all of its warnings' names.
+    ran = subprocess.run(["clang-tidy", "--quiet", str(REPOSITORY / source), "--", *flags(arguments), "-Wno-unknown-warning-option"],
+                         cwd=DATABASE.parent, capture_output=True, text=True, check=False)
     return ran.stdout if ran.returncode or ran.stdout.strip() else ""
 
 

@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   }
   std::string text;
   try {
-    text = files::read_regular_file(argv[1], files::kMostSmallText);
+    text = peakbench::files::read_regular_file(argv[1], peakbench::files::kMostSmallText);
   } catch (const peakbench::ConfigError& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 2;
