@@ -4,13 +4,15 @@
   benchmarks/step_time.py                                      both models, every strategy
   benchmarks/step_time.py --model vit-l-16 --strategy baseline
 
-The two take turns, --rounds times, so that a machine that gets slower does so for both; the ratio is of the medians over all
-timed steps of all rounds. Nothing else should run meanwhile. Stock PyTorch is the oracle's (ci/oracle); ours is
+The two take turns, --rounds times, in an order that alternates, so that a machine that gets slower does so for both. A round
+compares the medians of its timed steps; the ratio is the geometric mean of the rounds' ratios, with the 95% confidence interval that
+the rounds allow (Student's t of their logarithms). Nothing else should run meanwhile. Stock PyTorch is the oracle's (ci/oracle); ours is
 build/release/bin/peakbench, whose throughput worker never has a tracer installed.
 """
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -53,6 +55,38 @@ def our_steps(args, model, strategy):
     return case["throughput"]["step_times_ns"]
 
 
+# Student's t, two-sided 95%, by degrees of freedom.
+T_95 = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131]
+
+
+def interval(ratios):
+    """The geometric mean of the rounds' ratios and its 95% interval; None for one round."""
+    logs = [math.log(ratio) for ratio in ratios]
+    mean = statistics.fmean(logs)
+    if len(logs) < 2:
+        return math.exp(mean), None
+    t = T_95[min(len(logs) - 1, len(T_95)) - 1]
+    half = t * statistics.stdev(logs) / math.sqrt(len(logs))
+    return math.exp(mean), (math.exp(mean - half), math.exp(mean + half))
+
+
+def compare(args, model, strategy):
+    """A line of the table."""
+    stock, ours, ratios = [], [], []
+    for number in range(args.rounds):
+        sides = [(stock, stock_steps), (ours, our_steps)]
+        found = [None, None]
+        for side in (0, 1) if number % 2 == 0 else (1, 0):
+            times, measure = sides[side]
+            steps = measure(args, model, strategy)
+            times += steps
+            found[side] = statistics.median(steps)
+        ratios.append(found[1] / found[0])
+    ratio, around = interval(ratios)
+    between = f"{around[0]:.3f} to {around[1]:.3f}" if around else "one round: none"
+    return f"| {model} | {strategy} | {statistics.median(stock) / 1e6:.0f} | {statistics.median(ours) / 1e6:.0f} | {ratio:.3f} | {between} |"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", action="append", choices=MODELS, help="default: vit-l-16 and qwen2.5-0.5b")
@@ -61,7 +95,7 @@ def main():
     parser.add_argument("--dtype", default="fp32")
     parser.add_argument("--steps", type=int, default=5, help="timed steps a round")
     parser.add_argument("--warmup", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--peakbench", default=REPOSITORY / "build/release/bin/peakbench")
     parser.add_argument("--oracle", default=os.environ.get("PEAKBENCH_ORACLE"))
@@ -70,16 +104,11 @@ def main():
 
     print(f"{args.threads} threads, batch {args.batch}, {args.dtype}, {args.rounds} rounds of {args.steps} steps, {args.warmup} before each")
     print()
-    print("| model | strategy | stock PyTorch, ms | Peakbench, ms | ratio |")
-    print("|---|---|---|---|---|", flush=True)
+    print("| model | strategy | stock PyTorch, ms | Peakbench, ms | ratio | 95% interval |")
+    print("|---|---|---|---|---|---|", flush=True)
     for model in args.model or ["vit-l-16", "qwen2.5-0.5b"]:
         for strategy in args.strategy or STRATEGIES:
-            stock, ours = [], []
-            for _ in range(args.rounds):
-                stock += stock_steps(args, model, strategy)
-                ours += our_steps(args, model, strategy)
-            stock_ms, our_ms = statistics.median(stock) / 1e6, statistics.median(ours) / 1e6
-            print(f"| {model} | {strategy} | {stock_ms:.0f} | {our_ms:.0f} | {our_ms / stock_ms:.3f} |", flush=True)
+            print(compare(args, model, strategy), flush=True)
 
 
 if __name__ == "__main__":

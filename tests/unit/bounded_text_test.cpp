@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "json/bound_texts.h"
+
 namespace peakbench::result {
 namespace {
 

@@ -15,7 +15,6 @@
 namespace peakbench {
 namespace {
 
-using parse_json;
 using files::read_regular_file;
 using nlohmann::json;
 using testing::message_of;

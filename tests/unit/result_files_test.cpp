@@ -22,6 +22,13 @@ namespace peakbench::result {
 namespace {
 
 namespace fs = std::filesystem;
+using files::AtomicFile;
+using files::is_own_file;
+using files::marked;
+using files::read_json_file;
+using files::refuse_strangers;
+using files::remove_unfinished;
+using files::write_file_atomically;
 using testing::message_of;
 using testing::read_text;
 using testing::ScratchFolder;
