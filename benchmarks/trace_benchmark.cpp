@@ -5,9 +5,12 @@
 
 #include "support/synthetic_trace.h"
 #include "trace/alive.h"
+#include "trace/anatomy.h"
 #include "trace/chrome_export.h"
-#include "trace/explain.h"
+#include "trace/lifetimes.h"
+#include "trace/maxima.h"
 #include "trace/snapshot_export.h"
+#include "trace/summary.h"
 #include "trace/timeline.h"
 #include "trace/trace_file.h"
 

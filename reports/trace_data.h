@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
 
 namespace peakbench::reports {
 

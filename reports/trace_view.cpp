@@ -195,11 +195,11 @@ CaseAnatomy read_case(const result::CaseResult& result, const std::string& folde
 CaseAnatomy analyse(const trace::Trace& trace, bool with_data, bool whole) {
   const std::vector<trace::Lifetime> lifetimes = trace::lifetimes(trace);
   CaseAnatomy anatomy;
+  anatomy.anatomy = trace::anatomy(trace, lifetimes);
   std::future<std::string> data;  // half of the work, and needed last
   if (with_data)
     data = std::async(std::launch::async, pack_trace, std::cref(trace), std::cref(lifetimes),
-                      trace::find_peak(trace, lifetimes).event, whole);
-  anatomy.anatomy = trace::anatomy(trace, lifetimes);
+                      anatomy.anatomy.peak.event, whole);
   anatomy.timeline = trace::timeline(trace, lifetimes, kPictureSamples);
   anatomy.spans = trace::phase_spans(trace);
   anatomy.events = trace.events.size();

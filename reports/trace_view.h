@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "result/run.h"
-#include "trace/explain.h"
+#include "trace/anatomy.h"
 #include "trace/timeline.h"
 
 namespace peakbench::reports {

@@ -2,9 +2,9 @@
 // what the peak moved.
 #include <algorithm>
 
+#include "reports/explain.h"
 #include "reports/text.h"
 #include "reports/view.h"
-#include "trace/explain.h"
 
 namespace peakbench::reports {
 namespace {
@@ -36,12 +36,11 @@ void add_anatomy(const result::CaseResult& result, const Group& group, const Ana
   if (!own->alive.is_null()) row["alive"] = own->alive;
   if (!own->data.empty()) row["data"] = own->data;
   const CaseAnatomy* reference = find(anatomies, group.reference);
-  if (reference == own) row["why"] = printable(trace::tell_peak(own->anatomy));
+  if (reference == own) row["why"] = printable(tell_peak(own->anatomy));
   if (!reference || reference == own || result.status != result::Status::kOk) return;
   row["waterfall"] = waterfall_view(*reference, *own);
-  row["why"] =
-      printable(trace::explain(reference->anatomy, own->anatomy, stack_text(group.reference->spec),
-                               stack_text(result.spec)));
+  row["why"] = printable(explain(reference->anatomy, own->anatomy,
+                                 stack_text(group.reference->spec), stack_text(result.spec)));
 }
 
 }  // namespace peakbench::reports

@@ -1,85 +1,36 @@
-// From a recorded trace to what people ask: categories, the peak, what was alive then, a timeline.
-// Pure functions.
-//
-// Guarantee: at every event, the bytes of all categories (allocator_slack included) sum to the
-// allocator's own allocated bytes; at the peak they sum to peak_allocated_bytes exactly. A
-// violation throws TraceError, which names the event.
+// What is kept of a trace to explain it, and to draw it beside another: its highest moments.
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "result/case.h"
-#include "trace/trace.h"
+#include "trace/lifetimes.h"
+#include "trace/parts.h"
 
 namespace peakbench::trace {
 
-enum class Category : std::uint8_t {
-  kParameter,
-  kBuffer,
-  kGradient,
-  kOptimizerState,
-  kInput,
-  kActivation,
-  kRecomputedActivation,
-  kTemporary,
-  kWorkspace,
-  kKept,
-  kAllocatorSlack,
-};
-inline constexpr std::size_t kCategoryCount = 11;
-
-const char* to_string(Category category);  // "parameter", ..., the field's own words
-const char* to_string(Phase phase);        // "build", "forward", "backward", "optimizer_step"
-const char* to_string(EventKind kind);     // "alloc", "free", "free_requested", ...
-const char* to_string(Role role);          // the category's word
-Category category_of(Role role);
-
-// One allocation from event to free, alive at the events [first, last). On CUDA `last` is where the
-// free was asked for: from there on max_memory_allocated does not count it. `released` is where the
-// block could be given out again: `last`, or later while a stream was using it. Both are
-// events.size() while alive at the end.
-struct Lifetime {
-  std::uint64_t first = 0, last = 0, released = 0;
-  Category category = Category::kTemporary;  // never kAllocatorSlack: slack is block - requested
-  std::int32_t name = kNone;                 // index in Trace::names
-};
-
-// Pairs allocs with frees by (space, address), in order of `first`. A name wins, the first one
-// given; else kept = allocated before the first step and alive when the steps begin (where there
-// are none: at the end); else workspace = in a `cuda` space, allocated in the forward or backward
-// of a step and never freed (not in a step that ended out of memory: nothing had its chance there);
-// else recomputed_activation = allocated in a recomputation and alive at its end; else activation =
-// allocated in forward and alive at the end of that forward, or where memory ran out in it; the
-// rest kept where it is alive when a later step begins, and temporary where it is not. A trace
-// ended out of memory where no allocation follows the last failure. Nothing is made of address 0
-// (an allocation of no bytes). Throws TraceError on a free without an alloc, an address used twice,
-// a block smaller than what was asked for, and a name, space, module or operator that is not there.
-std::vector<Lifetime> lifetimes(const Trace& trace);
-
-// The first event at which the allocated bytes of the space reach their maximum in steps >= 0. The
-// level the steps begin with counts, as after a reset of the allocator's peak: where nothing
-// exceeds it, `event` is the last one before the steps. Without any step: the maximum of the build.
-struct Peak {
+// The highest moment of a phase over all steps, or of a trace, and what was alive there.
+struct Moment {
   std::uint64_t event = 0;
-  std::int64_t allocated_bytes = 0, requested_bytes = 0;  // of what is alive at the event
-  std::array<std::int64_t, kCategoryCount> by_category{};
-};
-Peak find_peak(const Trace& trace, const std::vector<Lifetime>& lifetimes, int space = kOwnSpace);
-
-// The phase and the step a peak counts for: its event's, or the first step's where the peak is the
-// level that the steps begin with. Step kNone: the peak of a trace without steps.
-struct PeakPlace {
-  Phase phase = Phase::kBuild;
+  Phase phase = Phase::kBuild;  // it counts for
   std::int32_t step = kNone;
+  // Of the allocation that brought it here: the last one in this phase, up to `event` and alive
+  // there, of at least a thousandth of the bytes. Empty where there is none.
+  bool in_update = false;
+  std::string module, op;
+  std::int64_t allocated_bytes = 0;
+  Parts parts{};
 };
-PeakPlace place_of(const Trace& trace, const Peak& peak);
 
-// The Memory record of a whole trace (all but worker_peak_rss_bytes and context_bytes). Peaks are
-// maxima over steps >= 0 (`phases.build`: before them), the level at the start of a phase included;
-// requested bytes are counted until `released`, as the CUDA allocator counts them.
-result::Memory summarise(const Trace& trace);
-result::Memory summarise(const Trace& trace, const std::vector<Lifetime>& lifetimes);
+// What is kept of a trace to explain it, and to draw it beside another.
+struct Anatomy {
+  Moment peak;
+  std::array<std::optional<Moment>, kPhaseCount> phases;  // steps only; build has none
+};
+
+Anatomy anatomy(const Trace& trace, const std::vector<Lifetime>& lifetimes, int space = kOwnSpace);
 
 }  // namespace peakbench::trace

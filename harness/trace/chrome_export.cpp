@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "trace/maxima.h"
 #include "trace/output_file.h"
 #include "trace/timeline.h"
 

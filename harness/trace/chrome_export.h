@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
 
 namespace peakbench::trace {
 

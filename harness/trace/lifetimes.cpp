@@ -1,4 +1,6 @@
 // Pairs every allocation with its free, and decides what it was.
+#include "trace/lifetimes.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <unordered_map>
 
 #include "errors/errors.h"
-#include "trace/anatomy.h"
 
 namespace peakbench::trace {
 namespace {

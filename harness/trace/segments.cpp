@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "trace/ledger.h"
+#include "trace/running_totals.h"
 
 namespace peakbench::trace {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
 
 namespace peakbench::trace {
 

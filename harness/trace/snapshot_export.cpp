@@ -4,8 +4,8 @@
 #include <map>
 #include <tuple>
 
-#include "trace/ledger.h"
 #include "trace/pickle_writer.h"
+#include "trace/running_totals.h"
 #include "trace/segments.h"
 #include "trace/snapshot_words.h"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
 
 namespace peakbench::trace {
 

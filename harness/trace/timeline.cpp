@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trace/ledger.h"
+#include "trace/running_totals.h"
 
 namespace peakbench::trace {
 namespace {
@@ -18,7 +18,7 @@ class Sampler {
     timeline_.samples.reserve(buckets_);
   }
 
-  void take(std::uint64_t number, const Event& event, const Ledger& ledger) {
+  void take(std::uint64_t number, const Event& event, const RunningTotals& totals) {
     auto& samples = timeline_.samples;
     if (buckets_ == 0) return;
     const bool fresh = samples.empty() || number >= samples.back().last;
@@ -26,18 +26,18 @@ class Sampler {
       samples.push_back({});
       samples.back().first = begin_of(samples.size() - 1);
       samples.back().last = begin_of(samples.size());
-      samples.back().lowest_allocated_bytes = ledger.allocated_bytes();
+      samples.back().lowest_allocated_bytes = totals.allocated_bytes();
     }
     auto& sample = samples.back();
     sample.lowest_allocated_bytes =
-        std::min(sample.lowest_allocated_bytes, ledger.allocated_bytes());
-    if (!fresh && ledger.allocated_bytes() <= sample.allocated_bytes) return;
+        std::min(sample.lowest_allocated_bytes, totals.allocated_bytes());
+    if (!fresh && totals.allocated_bytes() <= sample.allocated_bytes) return;
     sample.event = number;
     sample.time_ns = event.time_ns;
-    sample.allocated_bytes = ledger.allocated_bytes();
-    sample.requested_bytes = ledger.requested_bytes();
-    sample.reserved_bytes = ledger.reserved_bytes();
-    sample.by_category = ledger.by_category();
+    sample.allocated_bytes = totals.allocated_bytes();
+    sample.requested_bytes = totals.requested_bytes();
+    sample.reserved_bytes = totals.reserved_bytes();
+    sample.by_category = totals.by_category();
   }
 
   Timeline take_result() { return std::move(timeline_); }
@@ -60,10 +60,10 @@ Timeline timeline(const Trace& trace, const std::vector<Lifetime>& lifetimes, st
   space = space_or_own(trace, space);
   Sampler sampler(buckets, space, first, last);
   const auto owners = lifetime_of_event(trace, lifetimes);
-  Ledger ledger(trace, lifetimes, owners, space);
+  RunningTotals totals(trace, lifetimes, owners, space);
   for (std::uint64_t i = 0; i < last; ++i) {
-    ledger.take(i);
-    if (i >= first) sampler.take(i, trace.events[i], ledger);
+    totals.take(i);
+    if (i >= first) sampler.take(i, trace.events[i], totals);
   }
   return sampler.take_result();
 }
@@ -75,10 +75,10 @@ std::vector<Timeline> timeline_levels(const Trace& trace, const std::vector<Life
   samplers.reserve(buckets.size());
   for (const auto count : buckets) samplers.emplace_back(count, space, 0, trace.events.size());
   const auto owners = lifetime_of_event(trace, lifetimes);
-  Ledger ledger(trace, lifetimes, owners, space);
+  RunningTotals totals(trace, lifetimes, owners, space);
   for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
-    ledger.take(i);
-    for (auto& sampler : samplers) sampler.take(i, trace.events[i], ledger);
+    totals.take(i);
+    for (auto& sampler : samplers) sampler.take(i, trace.events[i], totals);
   }
   std::vector<Timeline> levels;
   levels.reserve(samplers.size());

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
 
 namespace peakbench::trace {
 

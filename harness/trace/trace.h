@@ -2,7 +2,7 @@
 // events.
 //
 // Plain data, no torch: recorded by harness/device, stored as SQLite (trace/trace_file.h), analysed
-// by pure functions (trace/anatomy.h). An event's sequence number is its index in `events`.
+// by pure functions (trace/lifetimes.h). An event's sequence number is its index in `events`.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ inline constexpr std::size_t kEventKindCount = 8;
 enum class Phase : std::uint8_t { kBuild, kForward, kBackward, kOptimizerStep };
 inline constexpr std::size_t kPhaseCount = 4;
 
-// What the recipe says a storage is. Everything else is decided from lifetimes (trace/anatomy.h).
+// What the recipe says a storage is. Everything else is decided from lifetimes (trace/lifetimes.h).
 enum class Role : std::uint8_t { kParameter, kBuffer, kGradient, kOptimizerState, kInput };
 inline constexpr std::size_t kRoleCount = 5;
 

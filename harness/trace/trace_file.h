@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "trace/lifetimes.h"
 #include "trace/trace.h"
 
 namespace peakbench::trace {
@@ -11,9 +13,11 @@ namespace peakbench::trace {
 // Grows when a reader of the last one would misread a file; new tables and views leave it.
 inline constexpr std::int64_t kTraceSchemaVersion = 2;
 
-// Atomic: written beside and renamed; throws HostError with the path and the system's reason. A
-// trace that does not add up is written too, without what is derived from it, its error in the
-// table `trace`.
+// Atomic: written beside and renamed; throws HostError with the path and the system's reason.
+void write_trace(const Trace& trace, const std::vector<Lifetime>& lifetimes,
+                 const std::string& path);
+// The same where lifetimes are not known. A trace that does not add up is written too, without what
+// is derived from it, its error in the table `trace`.
 void write_trace(const Trace& trace, const std::string& path);
 
 // The file may come from anywhere; it is not changed, and nothing beside it is. Texts come as

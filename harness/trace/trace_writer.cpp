@@ -6,7 +6,8 @@
 #include "errors/errors.h"
 #include "errors/host_limits.h"
 #include "sqlite/database.h"
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
+#include "trace/maxima.h"
 #include "trace/schema.h"
 #include "trace/trace_file.h"
 
@@ -123,14 +124,21 @@ void insert_head(Database& database, const Trace& trace, const std::string& prob
   head.run();
 }
 
-void fill(Database& database, const Trace& trace) {
-  std::string problem;
-  std::vector<Lifetime> found;
+struct Derived {
+  std::vector<Lifetime> lifetimes;
+  std::string problem;  // why there are none
+};
+
+Derived derive(const Trace& trace) {
   try {
-    found = lifetimes(trace);
+    return {lifetimes(trace), ""};
   } catch (const TraceError& error) {
-    problem = error.what();
+    return {{}, error.what()};
   }
+}
+
+void fill(Database& database, const Trace& trace, const std::vector<Lifetime>& lifetimes,
+          const std::string& problem) {
   database.execute("BEGIN");
   database.execute(kTables);
   database.execute(kViews);
@@ -139,15 +147,11 @@ void fill(Database& database, const Trace& trace) {
   insert_events(database, trace);
   insert_names(database, trace);
   if (problem.empty()) {
-    insert_allocations(database, found);
-    insert_peaks(database, trace, found);
+    insert_allocations(database, lifetimes);
+    insert_peaks(database, trace, lifetimes);
   }
   database.execute("COMMIT");
 }
-
-}  // namespace
-
-namespace {
 
 // An error of the system's is the machine's or the user's to mend; all others are ours.
 [[noreturn]] void fail_write(const std::string& path, const DatabaseError& error) {
@@ -157,15 +161,14 @@ namespace {
       fmt::format("{}: the trace cannot be written: {}", path, host_error_text(error.system)));
 }
 
-}  // namespace
-
-void write_trace(const Trace& trace, const std::string& path) {
+void write(const Trace& trace, const std::vector<Lifetime>& lifetimes, const std::string& problem,
+           const std::string& path) {
   const auto partial = path + ".partial";
   std::error_code ignored;
   std::filesystem::remove(partial, ignored);
   try {
     auto database = Database::create(partial);
-    fill(database, trace);
+    fill(database, trace, lifetimes, problem);
     database.close();
     std::filesystem::rename(partial, path);
   } catch (const DatabaseError& error) {
@@ -175,6 +178,18 @@ void write_trace(const Trace& trace, const std::string& path) {
     std::filesystem::remove(partial, ignored);
     fail_write(path, DatabaseError(error.what(), 0, error.code().value()));
   }
+}
+
+}  // namespace
+
+void write_trace(const Trace& trace, const std::vector<Lifetime>& lifetimes,
+                 const std::string& path) {
+  write(trace, lifetimes, "", path);
+}
+
+void write_trace(const Trace& trace, const std::string& path) {
+  const auto derived = derive(trace);
+  write(trace, derived.lifetimes, derived.problem, path);
 }
 
 }  // namespace peakbench::trace

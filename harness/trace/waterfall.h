@@ -1,21 +1,12 @@
 // Where a saving came from: from one peak to another by category and phase, exactly.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
-#include "trace/anatomy.h"
+#include "trace/parts.h"
 
 namespace peakbench::trace {
-
-// The bytes alive at one event, by category and by the phase that allocated them. Slack counts in
-// the phase of its block.
-using Parts = std::array<std::array<std::int64_t, kPhaseCount>, kCategoryCount>;
-
-Parts parts_at(const Trace& trace, const std::vector<Lifetime>& lifetimes, std::uint64_t event,
-               int space = kOwnSpace);
-std::int64_t total(const Parts& parts);
 
 struct WaterfallStep {
   Category category = Category::kParameter;

@@ -1,5 +1,5 @@
 // The field's own words for what a trace holds; the same in SQLite, JSON, reports and docs.
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
 
 namespace peakbench::trace {
 

@@ -7,8 +7,8 @@
 #include "device/operator_labels.h"
 #include "errors/errors.h"
 #include "peakbench/errors.h"
-#include "trace/anatomy.h"
 #include "trace/snapshot_export.h"
+#include "trace/summary.h"
 #include "trace/trace_file.h"
 #include "worker/engine.h"
 #include "worker/equivalence.h"
@@ -186,21 +186,33 @@ class TracedRun {
   void finish() {
     report({"write", 0, job_.steps, recorder_.allocated_bytes(), recorder_.peak_bytes()});
     const trace::Trace trace = recorder_.take();
-    if (!job_.trace_path.empty()) write_files(trace);
+    if (job_.trace_path.empty() && result_.status != result::Status::kOk) return;
+    const auto lifetimes = lifetimes_of(trace);
+    if (!job_.trace_path.empty()) write_files(trace, lifetimes);
     if (result_.status != result::Status::kOk) return;
-    result_.memory = trace::summarise(trace);
+    result_.memory = trace::summarise(trace, lifetimes);
     device_->check_peaks(*result_.memory);
     result_.memory->steps = job_.steps;
     result_.memory->context_bytes = device_->context_bytes();
     result_.memory->worker_peak_rss_bytes = peak_rss_bytes();
   }
 
+  // A trace that does not add up is kept as it is, with its error in it.
+  std::vector<trace::Lifetime> lifetimes_of(const trace::Trace& trace) const {
+    try {
+      return trace::lifetimes(trace);
+    } catch (const TraceError&) {
+      if (!job_.trace_path.empty()) trace::write_trace(trace, job_.trace_path);
+      throw;
+    }
+  }
+
   // The trace, and beside it the same for PyTorch's own tools.
-  void write_files(const trace::Trace& trace) const {
-    trace::write_trace(trace, job_.trace_path);
+  void write_files(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes) const {
+    trace::write_trace(trace, lifetimes, job_.trace_path);
     const auto snapshot =
         std::filesystem::path(job_.trace_path).replace_filename("snapshot.pickle");
-    trace::write_memory_snapshot(trace, trace::lifetimes(trace), snapshot.string());
+    trace::write_memory_snapshot(trace, lifetimes, snapshot.string());
   }
 
   const result::Job& job_;

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
 
 namespace peakbench::worker {
 namespace {

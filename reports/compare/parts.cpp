@@ -1,6 +1,5 @@
 #include "reports/compare/parts.h"
 
-#include <array>
 #include <map>
 #include <tuple>
 
@@ -8,42 +7,11 @@
 #include "json/fields.h"
 #include "result/run_paths.h"
 #include "trace/alive.h"
-#include "trace/ledger.h"
+#include "trace/maxima.h"
 #include "trace/trace_file.h"
 
 namespace peakbench::compare {
 namespace {
-
-// The first event after which a phase's allocated bytes are highest.
-struct Highest {
-  std::int64_t bytes = 0;
-  std::uint64_t event = 0;
-
-  void look(std::int64_t level, std::uint64_t at) {
-    if (level > bytes) *this = {level, at};
-  }
-};
-
-using PerPhase = std::array<Highest, trace::kPhaseCount>;
-
-// As trace::summarise() counts: everything before the first step is the build; the level that a
-// phase begins with is its predecessor's.
-PerPhase highest_moments(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes) {
-  PerPhase highest;
-  const auto owners = trace::lifetime_of_event(trace, lifetimes);
-  trace::Ledger ledger(trace, lifetimes, owners, trace::kOwnSpace);
-  bool building = true;
-  for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
-    const auto& event = trace.events[i];
-    building = building && event.step == trace::kNone;
-    auto& phase = highest[static_cast<std::size_t>(building ? trace::Phase::kBuild : event.phase)];
-    const bool counts = building || event.step != trace::kNone;
-    if (counts && i > 0) phase.look(ledger.allocated_bytes(), i - 1);
-    ledger.take(i);
-    if (counts) phase.look(ledger.allocated_bytes(), i);
-  }
-  return highest;
-}
 
 using Key = std::tuple<std::string, std::string, std::string, std::string>;
 
@@ -103,22 +71,20 @@ Part part_from_json(const nlohmann::json& row, const std::vector<std::string>& w
 std::map<std::string, trace::Alive> alive_at_maxima(const trace::Trace& trace) {
   std::map<std::string, trace::Alive> alive;
   const auto lifetimes = trace::lifetimes(trace);
-  const auto highest = highest_moments(trace, lifetimes);
-  for (std::size_t phase = 0; phase < trace::kPhaseCount; ++phase)
-    if (highest[phase].bytes > 0)
-      alive.emplace(trace::to_string(static_cast<trace::Phase>(phase)),
-                    trace::alive_at(trace, lifetimes, highest[phase].event));
+  for (const auto& maximum : trace::maxima(trace, lifetimes).phases)
+    if (maximum && maximum->allocated_bytes > 0)
+      alive.emplace(trace::to_string(maximum->phase),
+                    trace::alive_at(trace, lifetimes, maximum->event));
   return alive;
 }
 
 std::vector<Part> parts_of(const trace::Trace& trace) {
   std::vector<Part> parts;
   const auto lifetimes = trace::lifetimes(trace);
-  const auto highest = highest_moments(trace, lifetimes);
-  for (std::size_t phase = 0; phase < trace::kPhaseCount; ++phase)
-    if (highest[phase].bytes > 0)
-      add_parts(parts, trace::to_string(static_cast<trace::Phase>(phase)),
-                trace::alive_at(trace, lifetimes, highest[phase].event));
+  for (const auto& maximum : trace::maxima(trace, lifetimes).phases)
+    if (maximum && maximum->allocated_bytes > 0)
+      add_parts(parts, trace::to_string(maximum->phase),
+                trace::alive_at(trace, lifetimes, maximum->event));
   return parts;
 }
 

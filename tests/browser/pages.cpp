@@ -14,8 +14,9 @@
 #include "fake_trace.h"
 #include "records.h"
 #include "reports/report.h"
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
 #include "trace/snapshot_export.h"
+#include "trace/summary.h"
 #include "trace/trace_file.h"
 
 namespace {

@@ -9,7 +9,8 @@
 #include "device/operator_labels.h"
 #include "device/recorder.h"
 #include "peakbench/nn.h"
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
+#include "trace/summary.h"
 #include "trace/timeline.h"
 #include "worker/recipe_training.h"
 

@@ -15,7 +15,8 @@
 
 #include "device/device.h"
 #include "device/recorder.h"
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
+#include "trace/summary.h"
 
 namespace {
 

@@ -7,7 +7,8 @@
 #include "files.h"
 #include "records.h"
 #include "reports/report.h"
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
+#include "trace/summary.h"
 #include "trace/trace_file.h"
 
 namespace peakbench::golden {

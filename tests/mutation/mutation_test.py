@@ -1,6 +1,8 @@
 """The rules on small sources, the sample, and that a file is put back whatever happens."""
 
 import collections
+import fnmatch
+import itertools
 import json
 import os
 import pathlib
@@ -242,6 +244,8 @@ class Sampling(unittest.TestCase):
         files = sources(REPOSITORY)
         self.assertTrue(all(room_of(file) for file in files))
         self.assertEqual({concept_of(file) for file in files} - {None}, set(CONCEPTS))
+        for pattern in itertools.chain.from_iterable(CONCEPTS.values()):
+            self.assertTrue(fnmatch.filter(files, pattern), pattern)
         self.assertEqual([room.folder for room in ROOMS], list(dict.fromkeys(room_of(file).folder for file in files)))
 
 

@@ -87,19 +87,17 @@ ROOMS = (
 
 # What must not be wrong: a sample has as many faults here as elsewhere, and none may survive.
 CONCEPTS = {
-    "the judge": ("harness/worker/equivalence*.cpp", "harness/worker/verdict*.cpp"),
-    "the timing job": ("harness/worker/throughput_job*.cpp", "harness/worker/timing*.cpp"),
+    "the judge": ("harness/worker/equivalence.cpp", "harness/worker/verdict.cpp"),
+    "the timing job": ("harness/worker/throughput_job.cpp",),
     "the recipe": (
         "harness/worker/recipe_*.cpp",
-        "harness/worker/counted_recipe*.cpp",
-        "harness/worker/micro_batches*.cpp",
-        "harness/worker/owned*.cpp",
-        "harness/worker/guarded*.cpp",
+        "harness/worker/counted_recipe.cpp",
+        "harness/worker/micro_batches.cpp",
     ),
     "the categories": (
-        "harness/trace/lifetimes*.cpp",
-        "harness/trace/categories*.cpp",
-        "harness/trace/anatomy*.cpp",
+        "harness/trace/lifetimes.cpp",
+        "harness/trace/maxima.cpp",
+        "harness/trace/anatomy.cpp",
     ),
 }
 

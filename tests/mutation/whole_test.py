@@ -19,12 +19,12 @@ project(Toy LANGUAGES CXX)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 enable_testing()
 add_compile_options(-Wall -Wextra -Werror)
-add_executable(toy harness/trace/ledger.cpp main.cpp)
+add_executable(toy harness/trace/running_totals.cpp main.cpp)
 add_test(NAME toy.adds COMMAND toy adds)
 add_test(NAME toy.counts COMMAND toy counts)
 add_test(NAME toy.fails_anyway COMMAND toy fails)
 """,
-    "harness/trace/ledger.cpp": """
+    "harness/trace/running_totals.cpp": """
 int add(int a, int b) { return a + b; }
 int count(int n) {
   int found = 7;
@@ -86,7 +86,7 @@ class Whole(unittest.TestCase):
 
     def expect_as_before(self):
         self.assertEqual(self.call("git", "status", "--porcelain"), "")
-        self.assertEqual((self.folder / "harness/trace/ledger.cpp").read_text(), FILES["harness/trace/ledger.cpp"])
+        self.assertEqual((self.folder / "harness/trace/running_totals.cpp").read_text(), FILES["harness/trace/running_totals.cpp"])
         for test in ("adds", "counts"):
             subprocess.run([self.folder / "build/bin/toy", test], check=True)
 
@@ -107,14 +107,14 @@ class Whole(unittest.TestCase):
 
     def test_a_hang_is_noticed_and_ended(self):
         self.hang()
-        code, out, _ = self.run_script("--only", "harness/trace/ledger.cpp:3", "--timeout", "2")
+        code, out, _ = self.run_script("--only", "harness/trace/running_totals.cpp:3", "--timeout", "2")
         self.assertEqual(code, 0)
         self.assertIn("flip-comparison: killed by toy.adds (timeout)", out)
 
     def hang(self):
         """A loop that ends only as long as nobody touches it."""
         text = "int add(int a, int b) {\n  volatile int i = 0;\n  while (i != 0) {}\n  return a + b;\n}\nint count(int n) { return n - 1; }\n"
-        (self.folder / "harness/trace/ledger.cpp").write_text(text)
+        (self.folder / "harness/trace/running_totals.cpp").write_text(text)
         self.call("git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qam", "hang")
 
     def test_ended_in_the_middle_nothing_is_left_behind(self):
@@ -137,7 +137,7 @@ class Whole(unittest.TestCase):
                 time.sleep(0.05)
             process.kill()
             process.stdout.read()
-        code, out, _ = self.run_script("--only", "harness/trace/ledger.cpp:2")
+        code, out, _ = self.run_script("--only", "harness/trace/running_totals.cpp:2")
         self.assertEqual(code, 0)
         self.assertIn("put back as it was", out)
         self.expect_as_before()

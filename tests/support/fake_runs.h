@@ -10,7 +10,7 @@
 #include "reports/compare/compare.h"
 #include "support/fake_trace.h"
 #include "support/scratch.h"
-#include "trace/anatomy.h"
+#include "trace/summary.h"
 #include "trace/trace_file.h"
 
 namespace peakbench::testing {

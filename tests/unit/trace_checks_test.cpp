@@ -5,8 +5,11 @@
 #include "errors/errors.h"
 #include "support/fake_trace.h"
 #include "trace/anatomy.h"
-#include "trace/explain.h"
-#include "trace/ledger.h"
+#include "trace/lifetimes.h"
+#include "trace/maxima.h"
+#include "trace/parts.h"
+#include "trace/running_totals.h"
+#include "trace/summary.h"
 #include "trace/waterfall.h"
 
 namespace peakbench::trace {
@@ -118,28 +121,28 @@ TEST(Anatomy, APhaseBeginsWithTheLevelItFinds) {
   EXPECT_EQ(found.phases[static_cast<std::size_t>(Phase::kBackward)]->allocated_bytes, 100);
 }
 
-TEST(Ledger, SlackIsWhatABlockHasBeyondWhatWasAsked) {
+TEST(RunningTotals, SlackIsWhatABlockHasBeyondWhatWasAsked) {
   FakeTrace fake("cuda:0");
   const auto block = fake.alloc(100, 512);
   fake.in("cpu").alloc(7);
   fake.in("cuda:0").free(block);
   const auto found = lifetimes(fake.trace());
   const auto owners = lifetime_of_event(fake.trace(), found);
-  Ledger ledger(fake.trace(), found, owners, 0);
+  RunningTotals totals(fake.trace(), found, owners, 0);
   const auto slack = [&] {
-    return ledger.by_category()[static_cast<std::size_t>(Category::kAllocatorSlack)];
+    return totals.by_category()[static_cast<std::size_t>(Category::kAllocatorSlack)];
   };
-  EXPECT_TRUE(ledger.take(0));
-  EXPECT_EQ(ledger.allocated_bytes(), 512);
-  EXPECT_EQ(ledger.requested_bytes(), 100);
+  EXPECT_TRUE(totals.take(0));
+  EXPECT_EQ(totals.allocated_bytes(), 512);
+  EXPECT_EQ(totals.requested_bytes(), 100);
   EXPECT_EQ(slack(), 412);
-  EXPECT_FALSE(ledger.take(1)) << "of another space";
-  EXPECT_EQ(ledger.allocated_bytes(), 512);
-  EXPECT_TRUE(ledger.take(2));
-  EXPECT_EQ(ledger.allocated_bytes(), 0);
-  EXPECT_EQ(ledger.requested_bytes(), 0);
+  EXPECT_FALSE(totals.take(1)) << "of another space";
+  EXPECT_EQ(totals.allocated_bytes(), 512);
+  EXPECT_TRUE(totals.take(2));
+  EXPECT_EQ(totals.allocated_bytes(), 0);
+  EXPECT_EQ(totals.requested_bytes(), 0);
   EXPECT_EQ(slack(), 0);
-  EXPECT_FALSE(ledger.has_segments());
+  EXPECT_FALSE(totals.has_segments());
 }
 
 TEST(Waterfall, NoSuchEvent) {

@@ -14,7 +14,7 @@
 #include "errors/errors.h"
 #include "sqlite/database.h"
 #include "support/fake_trace.h"
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
 
 namespace peakbench::trace {
 namespace {

@@ -7,7 +7,9 @@
 
 #include "errors/errors.h"
 #include "support/fake_trace.h"
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
+#include "trace/maxima.h"
+#include "trace/summary.h"
 
 namespace peakbench::trace {
 namespace {

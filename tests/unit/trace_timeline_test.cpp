@@ -9,7 +9,11 @@
 #include "support/fake_trace.h"
 #include "support/synthetic_trace.h"
 #include "trace/alive.h"
-#include "trace/explain.h"
+#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
+#include "trace/maxima.h"
+#include "trace/parts.h"
+#include "trace/summary.h"
 #include "trace/timeline.h"
 #include "trace/waterfall.h"
 

@@ -1,7 +1,8 @@
 // A trace: read, and what reports make of it.
 #include "readers/readers.h"
 #include "trace/alive.h"
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
+#include "trace/summary.h"
 #include "trace/timeline.h"
 #include "trace/trace_file.h"
 

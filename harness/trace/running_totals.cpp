@@ -1,4 +1,4 @@
-#include "trace/ledger.h"
+#include "trace/running_totals.h"
 
 namespace peakbench::trace {
 
@@ -14,7 +14,7 @@ std::vector<std::int32_t> lifetime_of_event(const Trace& trace,
   return owners;
 }
 
-bool Ledger::take(std::uint64_t event) {
+bool RunningTotals::take(std::uint64_t event) {
   const auto& happened = trace_.events[event];
   if (happened.space != space_) return false;
   const auto owner = lifetime_of_event_[event];
@@ -26,7 +26,7 @@ bool Ledger::take(std::uint64_t event) {
   return true;
 }
 
-void Ledger::take_block(std::uint64_t event, const Lifetime& lifetime) {
+void RunningTotals::take_block(std::uint64_t event, const Lifetime& lifetime) {
   const auto& alloc = trace_.events[lifetime.first];
   const auto count = [&](std::int64_t sign) {
     allocated_ += sign * alloc.block_bytes;
@@ -42,7 +42,7 @@ void Ledger::take_block(std::uint64_t event, const Lifetime& lifetime) {
   if (event == lifetime.released) requested_ -= alloc.requested_bytes;
 }
 
-void Ledger::take_segment(const Event& event) {
+void RunningTotals::take_segment(const Event& event) {
   switch (event.kind) {
     case EventKind::kSegmentAlloc:
     case EventKind::kSegmentMap:

@@ -1,5 +1,5 @@
 // Words made of moments.
-#include "trace/explain.h"
+#include "reports/explain.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,15 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace peakbench::trace {
+namespace peakbench::reports {
 namespace {
+
+using trace::Anatomy;
+using trace::Category;
+using trace::kCategoryCount;
+using trace::Moment;
+using trace::Parts;
+using trace::Phase;
 
 constexpr const char* kMinus = "\u2212";
 
@@ -199,4 +206,4 @@ std::string explain(const Anatomy& reference, const Anatomy& strategy,
          outcome(reference, strategy, reference_name);
 }
 
-}  // namespace peakbench::trace
+}  // namespace peakbench::reports

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trace/anatomy.h"
+#include "trace/lifetimes.h"
 
 namespace peakbench::trace {
 
@@ -14,11 +14,11 @@ namespace peakbench::trace {
 std::vector<std::int32_t> lifetime_of_event(const Trace& trace,
                                             const std::vector<Lifetime>& lifetimes);
 
-class Ledger {
+class RunningTotals {
  public:
   // Keeps references to the three. `space`: an index, or kOwnSpace.
-  Ledger(const Trace& trace, const std::vector<Lifetime>& lifetimes,
-         const std::vector<std::int32_t>& lifetime_of_event, int space)
+  RunningTotals(const Trace& trace, const std::vector<Lifetime>& lifetimes,
+                const std::vector<std::int32_t>& lifetime_of_event, int space)
       : trace_(trace),
         lifetimes_(lifetimes),
         lifetime_of_event_(lifetime_of_event),

@@ -1,0 +1,57 @@
+// From a recorded trace to lifetimes: each allocation with its free and its category. Pure.
+//
+// Guarantee: at every event, the bytes of all categories (allocator_slack included) sum to the
+// allocator's own allocated bytes. A violation throws TraceError, which names the event.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace peakbench::trace {
+
+enum class Category : std::uint8_t {
+  kParameter,
+  kBuffer,
+  kGradient,
+  kOptimizerState,
+  kInput,
+  kActivation,
+  kRecomputedActivation,
+  kTemporary,
+  kWorkspace,
+  kKept,
+  kAllocatorSlack,
+};
+inline constexpr std::size_t kCategoryCount = 11;
+
+const char* to_string(Category category);  // "parameter", ..., the field's own words
+const char* to_string(Phase phase);        // "build", "forward", "backward", "optimizer_step"
+const char* to_string(EventKind kind);     // "alloc", "free", "free_requested", ...
+const char* to_string(Role role);          // the category's word
+Category category_of(Role role);
+
+// One allocation from event to free, alive at the events [first, last). On CUDA `last` is where the
+// free was asked for: from there on max_memory_allocated does not count it. `released` is where the
+// block could be given out again: `last`, or later while a stream was using it. Both are
+// events.size() while alive at the end.
+struct Lifetime {
+  std::uint64_t first = 0, last = 0, released = 0;
+  Category category = Category::kTemporary;  // never kAllocatorSlack: slack is block - requested
+  std::int32_t name = kNone;                 // index in Trace::names
+};
+
+// Pairs allocs with frees by (space, address), in order of `first`. A name wins, the first one
+// given; else kept = allocated before the first step and alive when the steps begin (where there
+// are none: at the end); else workspace = in a `cuda` space, allocated in the forward or backward
+// of a step and never freed (not in a step that ended out of memory: nothing had its chance there);
+// else recomputed_activation = allocated in a recomputation and alive at its end; else activation =
+// allocated in forward and alive at the end of that forward, or where memory ran out in it; the
+// rest kept where it is alive when a later step begins, and temporary where it is not. A trace
+// ended out of memory where no allocation follows the last failure. Nothing is made of address 0
+// (an allocation of no bytes). Throws TraceError on a free without an alloc, an address used twice,
+// a block smaller than what was asked for, and a name, space, module or operator that is not there.
+std::vector<Lifetime> lifetimes(const Trace& trace);
+
+}  // namespace peakbench::trace
