@@ -8,6 +8,7 @@
 #include "reports/trace_data.h"
 #include "reports/trace_view.h"
 #include "reports/view.h"
+#include "trace/summary.h"
 #include "trace/trace_file.h"
 
 namespace peakbench::reports {
