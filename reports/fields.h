@@ -1,6 +1,6 @@
 // The published list of fields that a template may use: what they are called, of what kind, what
-// they mean. docs/reports.md holds the same list (a test keeps both equal); templates are checked
-// against it before rendering.
+// they mean. docs/reference/report_fields.md holds the same list (a test keeps both equal);
+// templates are checked against it before rendering.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -32,7 +32,7 @@ const Field& published_fields();  // the root: a kObject without a name
 // cannot drift apart.
 nlohmann::json complete(const nlohmann::json& view, const Field& fields);
 
-// The list as the tables of docs/reports.md.
+// The list as the tables of docs/reference/report_fields.md.
 std::string fields_as_markdown();
 std::string fields_as_markdown(const Field& root);
 

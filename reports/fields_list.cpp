@@ -1,5 +1,5 @@
-// The published list itself. Adding a field: here, in view*.cpp, and regenerate docs/reports.md
-// (its test says how).
+// The published list itself. Adding a field: here, in view*.cpp, and regenerate
+// docs/reference/report_fields.md (its test says how).
 #include "reports/fields.h"
 #include "reports/make_field.h"
 

@@ -9,7 +9,7 @@
 namespace peakbench::reports {
 namespace {
 
-constexpr const char* kFieldsPage = "docs/reports.md lists the fields";
+constexpr const char* kFieldsPage = "docs/reference lists the fields";
 
 // The engine that renders needs stack for each section in a section. Ours have five.
 constexpr std::size_t kMostSections = 50, kMostFilesOpen = 50, kMostIncludes = 10'000;

@@ -1,5 +1,5 @@
 // The fields that templates of comparisons may use. Adding one: here and in view.cpp;
-// docs/compare.md holds the same list, and a test keeps both equal.
+// docs/reference/comparison_fields.md holds the same list, and a test keeps both equal.
 #include "reports/compare/render.h"
 #include "reports/make_field.h"
 

@@ -40,7 +40,8 @@ std::string render_html(const Source& base, const Source& now, const Comparison&
 std::vector<std::string> write_pages(const Source& base, const Source& now,
                                      const Comparison& comparison, const PageOptions& options);
 
-// The published list of fields of these templates (docs/compare.md), and a comparison in them.
+// The published list of fields of these templates (docs/reference/comparison_fields.md), and a
+// comparison in them.
 const reports::Field& comparison_fields();
 nlohmann::json make_view(const Comparison& comparison, const PageOptions& options);
 

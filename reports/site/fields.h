@@ -1,5 +1,5 @@
-// The fields that the site's templates may use (reports/fields.h): listed in docs/history.md, which
-// a test keeps equal.
+// The fields that the site's templates may use (reports/fields.h): listed in
+// docs/reference/site_fields.md, which a test keeps equal.
 #pragma once
 
 #include <string>

@@ -145,7 +145,7 @@ TEST(WriteReports, RendersAThousandCases) {
 }
 
 TEST(PublishedFields, AreThoseOfTheDocumentation) {
-  const fs::path page = fs::path(PEAKBENCH_DOCS) / "reports.md";
+  const fs::path page = fs::path(PEAKBENCH_DOCS) / "reference/report_fields.md";
   const std::string marker = "<!-- fields -->\n";
   std::string text = read_text(page);
   const auto at = text.find(marker);

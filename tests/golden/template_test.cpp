@@ -53,10 +53,10 @@ INSTANTIATE_TEST_SUITE_P(
     All, TemplateErrors,
     testing::Values(
         Wrong{"Unknown", "a\n{{titel}}",
-              "page.mustache:2: unknown field `titel`; did you mean `title`?; docs/reports.md "
+              "page.mustache:2: unknown field `titel`; did you mean `title`?; docs/reference "
               "lists the fields"},
         Wrong{"UnknownFar", "{{qqqqqqqqqq}}",
-              "page.mustache:1: unknown field `qqqqqqqqqq`; docs/reports.md"},
+              "page.mustache:1: unknown field `qqqqqqqqqq`; docs/reference"},
         Wrong{"UnknownInList", "{{#groups}}\n\n{{modell}}{{/groups}}",
               "page.mustache:3: unknown field `modell` in `groups`; did you mean `model`?"},
         Wrong{"UnknownMember", "{{#groups}}{{lowest.gig}}{{/groups}}",

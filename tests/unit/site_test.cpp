@@ -266,7 +266,7 @@ TEST_F(Publishing, SaysThatThereIsNothing) {
 }
 
 TEST(SiteFields, AreThoseOfTheDocumentation) {
-  const std::string page = PEAKBENCH_SOURCE_DIR "/docs/history.md";
+  const std::string page = PEAKBENCH_SOURCE_DIR "/docs/reference/site_fields.md";
   const std::string marker = "<!-- fields -->\n";
   auto text = read_text(page);
   const auto at = text.find(marker);
