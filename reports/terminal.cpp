@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "reports/report.h"
+#include "reports/table.h"
 #include "reports/text.h"
 #include "reports/view.h"
 
@@ -77,41 +78,6 @@ std::vector<Column> columns_of(const json& group, int width) {
   return columns;
 }
 
-int width_of(const Column& column, const json& rows) {
-  int width = display_width(column.heading);
-  for (const json& row : rows) width = std::max(width, display_width(column.cell(row)));
-  return width;
-}
-
-std::string left(const std::string& text, int width) {
-  const std::string fitted = fit(text, width);
-  return fitted +
-         std::string(static_cast<std::size_t>(std::max(0, width - display_width(fitted))), ' ');
-}
-
-std::string right(const std::string& text, int width) {
-  return std::string(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ') +
-         text;
-}
-
-// Drops the least important columns until names have at least 16 columns; then gives names what is
-// left.
-int fit_columns(std::vector<Column>& columns, const json& rows, int width) {
-  int widest_name = 8;
-  for (const json& row : rows)
-    widest_name = std::max(widest_name, display_width(text(row, "strategy")));
-  for (;;) {
-    int used = 0;
-    for (const Column& column : columns) used += 2 + width_of(column, rows);
-    if (width - used >= std::min(widest_name, 18) || columns.size() == 1) {
-      return std::clamp(width - used, std::min(8, width), widest_name);
-    }
-    columns.erase(std::max_element(
-        columns.begin(), columns.end(),
-        [](const Column& a, const Column& b) { return a.importance < b.importance; }));
-  }
-}
-
 // Failed: its outcome in place of figures.
 std::string outcome(const json& row) {
   std::string line = text(row, "status_label");
@@ -153,16 +119,12 @@ std::string wrapped(const std::string& words, int width) {
   return out + line + "\n";
 }
 
-bool shows(const std::vector<Column>& columns, const std::string& heading) {
-  return std::ranges::find(columns, heading, &Column::heading) != columns.end();
-}
-
 // What the table's signs mean, and a machine that was busy.
-std::string timing_notes(const json& group, const std::vector<Column>& columns, int width) {
+std::string timing_notes(const json& group, const Table& shown, int width) {
   std::string out;
-  if (group["has_noise"] && shows(columns, kTime))
+  if (group["has_noise"] && shown.shows(kTime))
     out += wrapped("~ not distinguishable from noise: the interval, ± so many %, holds 0.", width);
-  if (group["lacks_intervals"] && shows(columns, kTime))
+  if (group["lacks_intervals"] && shown.shows(kTime))
     out += wrapped("? no interval, so noise may be as large: --repetitions 3 or more gives one.",
                    width);
   if (const json& busy = group["busy"]; busy.is_object())
@@ -182,8 +144,8 @@ std::string those_that(const json& rows, const char* flag) {
 }
 
 // Where there was no room for the column, what nobody should choose a case without knowing.
-std::string training_notes(const json& group, const std::vector<Column>& columns, int width) {
-  if (!group["has_equivalence"] || shows(columns, kTraining)) return "";
+std::string training_notes(const json& group, const Table& shown, int width) {
+  if (!group["has_equivalence"] || shown.shows(kTraining)) return "";
   constexpr std::pair<const char*, const char*> kNotes[] = {
       {"broken", "Training is not what was promised: "},
       {"different", "Trains differently: "},
@@ -204,29 +166,28 @@ std::string loss_notes(const json& group, int width) {
   return out;
 }
 
-std::string table(const json& group, int width) {
-  const json& rows = group["rows"];
-  std::vector<Column> columns = columns_of(group, width);
-  const int name_width = fit_columns(columns, rows, width);
+Table table_of(const json& group, int width) {
+  const std::vector<Column> columns = columns_of(group, width);
+  std::vector<TableColumn> headings{{"strategy"}};
+  for (const Column& column : columns)
+    headings.push_back({column.heading, column.importance, /*right=*/true});
+  std::vector<TableRow> rows;
+  for (const json& row : group["rows"]) {
+    TableRow cells{{text(row, "strategy")}, row["failed"] ? outcome(row) : ""};
+    for (const Column& column : columns) cells.cells.push_back(column.cell(row));
+    rows.push_back(std::move(cells));
+  }
+  return {std::move(headings), std::move(rows), width};
+}
+
+std::string group_text(const json& group, int width) {
   std::string out = without_trailing_spaces(fit(heading(group), width));
   if (group["emulated"])
     out +=
         without_trailing_spaces(fit("Emulated card: the allocator's own bytes, no times.", width));
-  std::string line = left("strategy", name_width);
-  for (const Column& column : columns) line += "  " + right(column.heading, width_of(column, rows));
-  out += without_trailing_spaces(line);
-  for (const json& row : rows) {
-    line = left(text(row, "strategy"), name_width);
-    if (row["failed"]) {
-      line = fit(line + "  " + outcome(row), width);
-    } else {
-      for (const Column& column : columns)
-        line += "  " + right(column.cell(row), width_of(column, rows));
-    }
-    out += without_trailing_spaces(line);
-  }
-  return out + training_notes(group, columns, width) + loss_notes(group, width) +
-         timing_notes(group, columns, width);
+  const Table table = table_of(group, width);
+  return out + table.text() + training_notes(group, table, width) + loss_notes(group, width) +
+         timing_notes(group, table, width);
 }
 
 }  // namespace
@@ -235,7 +196,7 @@ std::string main_table(const result::Run& run, int width) {
   const json view = make_view({run});
   std::string out;
   for (const json& group : view["groups"])
-    out += (out.empty() ? "" : "\n") + table(group, std::max(width, 20));
+    out += (out.empty() ? "" : "\n") + group_text(group, std::max(width, 20));
   return out.empty() ? "No case has ended yet.\n" : out;
 }
 
