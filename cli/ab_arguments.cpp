@@ -7,34 +7,26 @@
 namespace peakbench::cli {
 namespace {
 
-using Texts = std::vector<std::string>;
-
-CLI::Option* add_repeated(CLI::App& command, const std::string& name, Texts& values,
-                          const std::string& words, const std::string& type) {
-  return command.add_option(name, values, words)->allow_extra_args(false)->type_name(type);
-}
+using result::Axis;
 
 void add_cases(CLI::App& command, AbArguments& arguments) {
   const std::string group = "Cases (they multiply; each has pairs of its own)";
-  add_repeated(command, "-m,--model", arguments.models, "Model, as for `peakbench run`",
-               "NAME[,key=value]")
-      ->required()
-      ->group(group);
-  add_repeated(command, "-s,--strategy", arguments.strategies, "Strategy or stack",
-               "NAME[,key=value][+NAME...]")
-      ->required()
-      ->group(group);
-  add_repeated(command, "--new-strategy", arguments.new_strategies,
-               "Other strategies for NEW, as many: compares strategies and not only builds",
-               "NAME[,key=value][+NAME...]")
-      ->group(group);
-  command.add_option("-d,--device", arguments.device, "Device (default cpu)")
-      ->type_name("NAME")
-      ->group(group);
-  add_repeated(command, "--dtype", arguments.dtypes, "fp32 (default), bf16", "TYPE")->group(group);
-  add_repeated(command, "-b,--batch", arguments.batches, "Samples in a batch (default 1)", "N")
-      ->group(group);
-  add_repeated(command, "--seq", arguments.sequences, "Tokens in a sample", "N")->group(group);
+  for (const auto* row : result::asked_axes()) {
+    if (row->axis == Axis::kDevice) {
+      command.add_option(row->asked->option, arguments.device, row->asked->help)
+          ->type_name(row->asked->type)
+          ->group(group);
+      continue;
+    }
+    auto* option = add_axis_option(command, *row, arguments.cases)->group(group);
+    option->required(row->asked->required);
+    if (row->axis != Axis::kStrategy) continue;
+    option->description("Strategy or stack");
+    add_repeated(command, "--new-strategy", arguments.new_strategies,
+                 "Other strategies for NEW, as many: compares strategies and not only builds",
+                 row->asked->type)
+        ->group(group);
+  }
 }
 
 void add_measuring(CLI::App& command, AbArguments& arguments) {
@@ -93,24 +85,17 @@ void add_ab_options(CLI::App& command, AbArguments& arguments) {
 plan::Request ab_request(const AbArguments& arguments, bool of_base) {
   plan::Request request;
   request.title = "ab";
-  request.models = split_values(arguments.models, true, "--model");
-  const auto strategies = split_values(arguments.strategies, true, "--strategy");
-  request.strategies = strategies;
+  take_typed(arguments.cases, request);
+  auto& strategies = request.lists[Axis::kStrategy];
   if (!of_base && !arguments.new_strategies.empty()) {
-    request.strategies = split_values(arguments.new_strategies, true, "--new-strategy");
-    if (request.strategies.size() != strategies.size())
+    auto others = split_values(arguments.new_strategies, true, "--new-strategy");
+    if (others.size() != strategies.size())
       throw ConfigError(
           "--new-strategy: expected as many as --strategy: each is compared with "
           "the one in its place");
+    strategies = std::move(others);
   }
-  request.devices = {arguments.device};
-  if (!arguments.dtypes.empty()) request.dtypes = split_values(arguments.dtypes, false, "--dtype");
-  if (!arguments.batches.empty())
-    request.batch_sizes =
-        positive_numbers(split_values(arguments.batches, false, "--batch"), "--batch");
-  if (!arguments.sequences.empty())
-    request.sequence_lengths =
-        positive_numbers(split_values(arguments.sequences, false, "--seq"), "--seq");
+  request.lists[Axis::kDevice] = {arguments.device};
   request.steps = arguments.steps;
   request.warmup = arguments.warmup;
   request.threads = arguments.threads;

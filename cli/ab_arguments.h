@@ -6,13 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "cli/axis_options.h"
 #include "plan/plan.h"
 
 namespace peakbench::cli {
 
 struct AbArguments {
   std::string base, now;  // builds: folders with bin/peakbench-worker
-  std::vector<std::string> models, strategies, new_strategies, dtypes, batches, sequences;
+  TypedLists cases;
+  std::vector<std::string> new_strategies;
   std::string device = "cpu";
   std::int64_t pairs = 20, steps = 10, warmup = 3, threads = 0, timeout_s = 3600;
   std::uint64_t seed = 0;

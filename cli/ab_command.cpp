@@ -20,6 +20,7 @@
 #include "launch/run_folder.h"
 #include "reports/compare/ab.h"
 #include "reports/format.h"
+#include "result/axes.h"
 #include "result/gate_policy.h"
 #include "text/printable.h"
 
@@ -63,6 +64,7 @@ class AbCommand {
   int go() {
     check_device();
     const auto base = open(arguments_.base, true), now = open(arguments_.now, false);
+    check_pairs(base.plan.cases, now.plan.cases);
     folder_ = arguments_.out.empty() ? utc_now("results/ab-{:%Y%m%dT%H%M%SZ}") : arguments_.out;
     make_folder();
     describe();
@@ -82,6 +84,23 @@ class AbCommand {
       throw ConfigError(fmt::format(
           "--device {}: an emulated card computes nothing and has no times; time on cpu or cuda:0",
           arguments_.device));
+  }
+
+  // Cases are paired by their places. A stack that is there twice is planned once, and the builds'
+  // models may have other defaults.
+  static void check_pairs(const std::vector<plan::PlannedCase>& base,
+                          const std::vector<plan::PlannedCase>& now) {
+    if (base.size() != now.size())
+      throw ConfigError(fmt::format(
+          "BASE has {} cases and NEW {}, so they cannot be compared one by one. Name each stack "
+          "once.",
+          base.size(), now.size()));
+    for (std::size_t i = 0; i < base.size(); ++i)
+      if (!same_but(base[i].spec, now[i].spec, result::Axis::kStrategy))
+        throw ConfigError(fmt::format(
+            "{} in BASE and {} in NEW differ in more than their strategies. Name what their "
+            "defaults differ in, like the sequence length (--seq).",
+            base[i].spec.id, now[i].spec.id));
   }
 
   void make_folder() const {

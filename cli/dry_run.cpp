@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/rows.h"
+#include "result/axes.h"
 #include "text/printable.h"
 
 namespace peakbench::cli {
@@ -13,23 +14,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json selection(const result::Selection& chosen) {
-  return {{"id", chosen.id}, {"options", chosen.options}};
-}
-
 Json case_as_json(const plan::PlannedCase& planned) {
   const auto& spec = planned.spec;
   Json json;
   json["id"] = spec.id;
   json["slug"] = spec.slug;
-  json["model"] = selection(spec.model);
-  json["strategies"] = Json::array();
-  for (const auto& one : spec.strategies) json["strategies"].push_back(selection(one));
-  json["device"] = spec.device;
-  json["dtype"] = spec.dtype;
-  json["batch_size"] = spec.batch_size;
-  json["sequence_length"] = spec.sequence_length ? Json(*spec.sequence_length) : Json();
-  json["seed"] = spec.seed;
+  result::append_json(json, spec);
   json["added_for"] = planned.added_for;
   json["decided"] = planned.decided ? Json(to_string(*planned.decided)) : Json();
   json["reason"] = planned.reason;

@@ -9,11 +9,7 @@
 namespace peakbench::cli {
 namespace {
 
-CLI::Option* add_repeated(CLI::App& command, const std::string& name,
-                          std::vector<std::string>& values, const std::string& words,
-                          const std::string& type) {
-  return command.add_option(name, values, words)->allow_extra_args(false)->type_name(type);
-}
+using result::Axis;
 
 template <class Number>
 void add_number(CLI::App& command, const std::string& name, std::optional<Number>& value,
@@ -26,24 +22,8 @@ void add_case_options(CLI::App& command, RunArguments& arguments) {
       .add_option("suite", arguments.suite, "A suite: what to run as a TOML file (docs/suites.md)")
       ->type_name("SUITE.toml");
   const std::string group = "Cases (each may be given several times; they multiply)";
-  add_repeated(command, "-m,--model", arguments.models,
-               "Model, with options: vit-l-16, qwen2.5-0.5b,layers=4", "NAME[,key=value]")
-      ->group(group);
-  add_repeated(command, "-s,--strategy", arguments.strategies,
-               "Strategy or stack of strategies; the first is the reference that differences are "
-               "shown against",
-               "NAME[,key=value][+NAME...]")
-      ->group(group);
-  add_repeated(command, "-d,--device", arguments.devices, "Device (default cpu)", "NAME")
-      ->group(group);
-  add_repeated(command, "--dtype", arguments.dtypes, "Type of the weights: fp32 (default), bf16",
-               "TYPE")
-      ->group(group);
-  add_repeated(command, "-b,--batch", arguments.batches, "Samples in a batch (default 1)", "N")
-      ->group(group);
-  add_repeated(command, "--seq", arguments.sequences,
-               "Tokens in a sample, language models only (default: the model's)", "N")
-      ->group(group);
+  for (const auto* row : result::asked_axes())
+    add_axis_option(command, *row, arguments.cases)->group(group);
 }
 
 void add_measuring_options(CLI::App& command, RunArguments& arguments) {
@@ -133,37 +113,14 @@ void replace(Value& value, const std::optional<Value>& typed) {
   if (typed) value = *typed;
 }
 
-// What is typed stands nowhere in the suite: messages must not point there.
-void forget_places(plan::Request& request, const std::string& section) {
-  std::erase_if(request.where,
-                [&](const auto& place) { return place.first.rfind(section + "/", 0) == 0; });
-}
-
-void replace(plan::Request& request, std::vector<std::string> plan::Request::*values,
-             const std::string& section, const std::vector<std::string>& typed, bool with_options,
-             const std::string& option) {
-  if (typed.empty()) return;
-  request.*values = split_values(typed, with_options, option);
-  forget_places(request, section);
-}
-
-void replace(plan::Request& request, std::vector<std::int64_t> plan::Request::*values,
-             const std::string& section, const std::vector<std::string>& typed,
-             const std::string& option) {
-  if (typed.empty()) return;
-  request.*values = positive_numbers(typed, option);
-  forget_places(request, section);
-}
-
 void require_names(const plan::Request& request) {
-  if (request.models.empty())
-    throw ConfigError(
-        "no model was named: give --model NAME (`peakbench list models` shows them) or a suite "
-        "file");
-  if (request.strategies.empty())
-    throw ConfigError(
-        "no strategy was named: give --strategy NAME (`peakbench list strategies` shows them) or "
-        "a suite file");
+  for (const auto& [axis, option, list] :
+       {std::tuple(Axis::kModel, "model", "models"), {Axis::kStrategy, "strategy", "strategies"}})
+    if (request.lists.at(axis).empty())
+      throw ConfigError(
+          fmt::format("no {0} was named: give --{0} NAME (`peakbench list {1}` shows them) or a "
+                      "suite file",
+                      option, list));
 }
 
 }  // namespace
@@ -196,13 +153,7 @@ void take_cuda_options(const RunArguments& arguments, plan::Request& request) {
 plan::Request make_request(const RunArguments& arguments) {
   plan::Request request;
   if (!arguments.suite.empty()) request = plan::read_suite(arguments.suite);
-  using plan::Request;
-  replace(request, &Request::models, "models", arguments.models, true, "--model");
-  replace(request, &Request::strategies, "strategies", arguments.strategies, true, "--strategy");
-  replace(request, &Request::devices, "devices", arguments.devices, true, "--device");
-  replace(request, &Request::dtypes, "dtypes", arguments.dtypes, false, "--dtype");
-  replace(request, &Request::batch_sizes, "batch_sizes", arguments.batches, "--batch");
-  replace(request, &Request::sequence_lengths, "sequence_lengths", arguments.sequences, "--seq");
+  take_typed(arguments.cases, request);
   replace(request.steps, arguments.steps);
   replace(request.warmup, arguments.warmup);
   replace(request.repetitions, arguments.repetitions);
@@ -214,9 +165,9 @@ plan::Request make_request(const RunArguments& arguments) {
   if (arguments.no_shares) request.shares = false;
   take_cuda_options(arguments, request);
   if (arguments.suite.empty()) require_names(request);
+  const auto& models = request.lists.at(Axis::kModel);
   if (request.title.empty())
-    request.title =
-        request.models.empty() ? "run" : fmt::format("{}", fmt::join(request.models, " and "));
+    request.title = models.empty() ? "run" : fmt::format("{}", fmt::join(models, " and "));
   return request;
 }
 

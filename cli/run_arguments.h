@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/axis_options.h"
 #include "plan/plan.h"
 
 namespace peakbench::cli {
 
 struct RunArguments {
   std::string suite;
-  std::vector<std::string> models, strategies, devices, dtypes, batches, sequences;
+  TypedLists cases;
   std::optional<std::int64_t> steps, warmup, repetitions, timeout_s, threads;
   std::optional<std::uint64_t> seed;
   std::string memory_limit;

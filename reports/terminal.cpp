@@ -88,10 +88,8 @@ std::string outcome(const json& row) {
 }
 
 std::string heading(const json& group) {
-  std::string line = text(group, "model") + "  " + text(group, "device") + " " +
-                     text(group, "dtype") + " batch " + text(group, "batch_size");
-  if (!text(group, "sequence_length").empty())
-    line += " sequence " + text(group, "sequence_length");
+  std::string line = text(group, "model") + "  " + text(group, "device");
+  for (const json& setting : group["settings"]) line += " " + text(setting, "short");
   if (!text(group, "cards").empty()) line += "  (" + text(group, "cards") + ")";
   if (!text(group, "run_title").empty()) line += "  (" + text(group, "run_title") + ")";
   return line;

@@ -160,7 +160,9 @@ std::string file_stem(const std::string& text) {
   return stem.empty() ? "x" : stem;
 }
 
-std::string stack_text(const result::CaseSpec& spec) { return result::stack_text(spec.strategies); }
+std::string stack_text(const result::Setting& setting) {
+  return result::stack_text(setting.strategies);
+}
 
 int display_width(const std::string& text) {
   int width = 0;

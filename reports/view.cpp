@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 
 #include "reports/fields.h"
 #include "reports/format.h"
+#include "reports/settings.h"
 #include "reports/text.h"
 #include "reports/words.h"
+#include "result/axes.h"
 
 namespace peakbench::reports {
 namespace {
@@ -23,9 +24,8 @@ bool any(const Members& members, Predicate predicate) {
   return std::any_of(members.begin(), members.end(), predicate);
 }
 
-auto group_key(const result::CaseSpec& spec) {
-  return std::make_tuple(selection_text(spec.model), spec.device, spec.device_options.dump(),
-                         spec.dtype, spec.batch_size, spec.sequence_length.value_or(-1));
+json group_key(const CaseResult& result) {
+  return result::all_but(result.spec, result::Axis::kStrategy);
 }
 
 json legend(const Group& group, const Anatomies& anatomies) {
@@ -192,6 +192,7 @@ json group_view(const Group& group, std::size_t index, bool several_runs,
   view["dtype"] = printable(spec.dtype);
   view["batch_size"] = grouped(spec.batch_size);
   if (spec.sequence_length) view["sequence_length"] = grouped(*spec.sequence_length);
+  view["settings"] = settings_view(result::plain_values(spec));
   if (several_runs) view["run_title"] = printable(group.run->title);
   view["reference"] = printable(group.run->reference);
   for (const CaseResult* result : group.cases) {
@@ -299,17 +300,17 @@ std::int64_t widest_bar(const Group& group) {
 std::vector<Group> group_cases(const std::vector<Run>& runs) {
   std::vector<Group> groups;
   for (const Run& run : runs) {
-    std::map<decltype(group_key(std::declval<result::CaseSpec>())), std::size_t> places;
+    std::map<json, std::size_t> places;
     for (const CaseResult& result : run.cases) {
       if (!result.added_for.empty()) continue;
-      const auto [found, is_new] = places.try_emplace(group_key(result.spec), groups.size());
+      const auto [found, is_new] = places.try_emplace(group_key(result), groups.size());
       if (is_new) groups.push_back({&run, {}, {}, nullptr});
       Group& group = groups[found->second];
       group.cases.push_back(&result);
       if (ran(result) && stack_text(result.spec) == run.reference) group.reference = &result;
     }
     for (const CaseResult& result : run.cases) {
-      const auto found = places.find(group_key(result.spec));
+      const auto found = places.find(group_key(result));
       if (!result.added_for.empty() && found != places.end())
         groups[found->second].added.push_back(&result);
     }

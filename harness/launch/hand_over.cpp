@@ -10,6 +10,7 @@
 #include "launch/device_environment.h"
 #include "launch/host.h"
 #include "plan/case_id.h"
+#include "result/axes.h"
 
 namespace peakbench::launch {
 namespace {
@@ -18,13 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kDiskMargin = std::int64_t{512} << 20;
 constexpr std::int64_t kBytesAParameter = 4;
-
-// Everything of a case but its stack.
-std::string group_of(const result::CaseSpec& spec) {
-  return fmt::format("{} {} {} {} {} {} {} {}", spec.model.id, spec.model.options.dump(),
-                     spec.device, spec.device_options.dump(), spec.dtype, spec.batch_size,
-                     spec.sequence_length.value_or(-1), spec.seed);
-}
 
 bool is_reference(const plan::PlannedCase& planned) {
   return result::stack_text(planned.spec.strategies) == result::stack_text(planned.reference);
@@ -42,11 +36,12 @@ double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); 
 }  // namespace
 
 std::vector<std::vector<std::size_t>> execution_groups(const plan::Plan& plan) {
-  std::map<std::string, std::size_t> place;  // of each group
-  std::map<std::string, std::size_t> first;  // case with each reference
+  std::map<nlohmann::json, std::size_t> place;  // of each group
+  std::map<std::string, std::size_t> first;     // case with each reference
   std::vector<std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
-    const auto [found, is_new] = place.emplace(group_of(plan.cases[i].spec), groups.size());
+    const auto [found, is_new] =
+        place.emplace(result::all_but(plan.cases[i].spec, result::Axis::kStrategy), groups.size());
     if (is_new) groups.emplace_back();
     groups[found->second].push_back(i);
     first.emplace(reference_id(plan.cases[i]), i);

@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "text/nearest.h"
-
 namespace peakbench::plan {
 namespace {
 
 using manifest::Kind;
+using result::Axis;
 
 const OptionTexts& table_of(const std::map<std::string, OptionTexts>& tables,
                             const std::string& id) {
@@ -46,27 +43,22 @@ Stack Resolver::stack(const std::string& section, const std::string& text) const
   });
 }
 
-std::vector<std::string> Resolver::devices(const std::string& section,
-                                           const std::string& text) const {
-  return at_place(request_.where, section + "/" + text, [&] {
-    const auto device = normal_device(text);
-    if (devices_) return devices_(device);
-    return std::vector<std::string>{device == "auto" ? "cpu" : device};
-  });
+Values Resolver::devices(const std::string& text) const {
+  const auto device = normal_device(text);
+  const auto names =
+      devices_ ? devices_(device) : std::vector<std::string>{device == "auto" ? "cpu" : device};
+  Values values(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) values[i].device = names[i];
+  return values;
 }
 
-std::string Resolver::dtype(const std::string& section, const std::string& text) const {
-  static const std::vector<std::string> kKnown{"fp32", "bf16"};
+Values Resolver::values(const result::AxisRow& row, const std::string& section,
+                        const std::string& text) const {
   return at_place(request_.where, section + "/" + text, [&] {
-    if (std::ranges::count(kKnown, text) != 0) return text;
-    throw ConfigError(fmt::format("unknown dtype \"{}\"{}", text, suggestion(text, kKnown)));
-  });
-}
-
-std::int64_t Resolver::positive(const std::string& section, std::int64_t value) const {
-  return at_place(request_.where, fmt::format("{}/{}", section, value), [&] {
-    check_integer(section, value, 1, kMostSamples);
-    return value;
+    if (row.axis == Axis::kDevice) return devices(text);
+    Values values(1);
+    row.parse(section.empty() ? row.name : section, text, row, values[0]);
+    return values;
   });
 }
 
@@ -88,16 +80,18 @@ void Resolver::check_tables() const {
 
 Axes Resolver::axes() const {
   Axes axes;
-  for (const auto& text : request_.models) axes.models.push_back(model("models", text));
-  for (const auto& text : request_.strategies) axes.stacks.push_back(stack("strategies", text));
-  for (const auto& text : request_.devices) {
-    for (auto& device : devices("devices", text)) axes.devices.push_back(std::move(device));
-  }
-  for (const auto& text : request_.dtypes) axes.dtypes.push_back(dtype("dtypes", text));
-  for (const auto size : request_.batch_sizes)
-    axes.batch_sizes.push_back(positive("batch_sizes", size));
-  for (const auto length : request_.sequence_lengths) {
-    axes.sequence_lengths.push_back(positive("sequence_lengths", length));
+  for (const auto* row : result::asked_axes()) {
+    const std::string section = row->asked->list;
+    for (const auto& text : request_.lists.at(row->axis)) {
+      if (row->axis == Axis::kModel) {
+        axes.models.push_back(model(section, text));
+      } else if (row->axis == Axis::kStrategy) {
+        axes.stacks.push_back(stack(section, text));
+      } else {
+        for (auto& value : values(*row, section, text))
+          axes.others[row->axis].push_back(std::move(value));
+      }
+    }
   }
   return axes;
 }

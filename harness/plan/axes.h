@@ -12,12 +12,14 @@
 
 namespace peakbench::plan {
 
-// The lists that multiply.
+// Values of one axis: of each setting that axis alone is meant.
+using Values = std::vector<result::Setting>;
+
+// The lists that multiply: models and stacks with what is known of them, the other axes as values.
 struct Axes {
   std::vector<Choice> models;
   std::vector<Stack> stacks;
-  std::vector<std::string> devices, dtypes;
-  std::vector<std::int64_t> batch_sizes, sequence_lengths;  // no length: each model's default
+  std::map<result::Axis, Values> others;  // no sequence length: each model's default
 };
 
 // Throws ConfigError, with the place in the suite where there is one.
@@ -31,14 +33,17 @@ class Resolver {
   // `section` and `text` find the place in Request::where ("models/vit-l-16").
   Choice model(const std::string& section, const std::string& text) const;
   Stack stack(const std::string& section, const std::string& text) const;
-  std::vector<std::string> devices(const std::string& section, const std::string& text) const;
-  std::string dtype(const std::string& section, const std::string& text) const;
-  std::int64_t positive(const std::string& section, std::int64_t value) const;
+  // Of another axis; several for the device `auto`. Messages about an integer name it by its
+  // section, or by the axis where there is none.
+  Values values(const result::AxisRow& row, const std::string& section,
+                const std::string& text) const;
 
   // Tables of options for ids that no plugin offers, or with options that they lack.
   void check_tables() const;
 
  private:
+  Values devices(const std::string& text) const;
+
   const Request& request_;
   const Catalogue& catalogue_;
   const DeviceHook& devices_;

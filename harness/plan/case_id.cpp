@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "result/axes.h"
+
 namespace peakbench::plan {
 namespace {
 
@@ -21,10 +23,11 @@ bool is_safe(char c) {
 
 }  // namespace
 
-std::string case_id(const result::CaseSpec& spec) {
-  auto id = fmt::format("{}/{}/{}/{}/b{}", selection_text(spec.model), stack_text(spec.strategies),
-                        spec.device, spec.dtype, spec.batch_size);
-  if (spec.sequence_length) id += fmt::format("/s{}", *spec.sequence_length);
+std::string case_id(const result::Setting& setting) {
+  std::string id;
+  for (const auto& row : result::axes())
+    if (const auto part = result::in_id(row, setting); !part.empty())
+      id += (id.empty() ? "" : "/") + part;
   return id;
 }
 

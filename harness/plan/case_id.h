@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "result/case.h"
 #include "result/selection_text.h"
 
 namespace peakbench::plan {
@@ -11,8 +10,8 @@ namespace peakbench::plan {
 using result::selection_text;
 using result::stack_text;
 
-// MODEL[,options]/STACK/DEVICE/DTYPE/bN[/sN], from the other fields of the spec.
-std::string case_id(const result::CaseSpec& spec);
+// MODEL[,options]/STACK/DEVICE/DTYPE/bN[/sN]: what the axes say, in their order.
+std::string case_id(const result::Setting& setting);
 
 // A safe file name of at most 100 characters: what can be read of the id, then eight hexadecimal
 // digits of its hash. The same for the same id on every machine, different for ids that read the

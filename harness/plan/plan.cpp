@@ -12,16 +12,14 @@
 namespace peakbench::plan {
 namespace {
 
+using result::Axis;
 using result::Status;
 
-// One point of the product.
+// One point of the product; the setting has every axis but the stack.
 struct Point {
   const Choice& model;
-  const std::string& device;
-  const std::string& dtype;
-  std::int64_t batch_size;
-  std::optional<std::int64_t> sequence_length;
   const Stack& stack;
+  const result::Setting& setting;
 };
 
 nlohmann::json typed_device_options(const std::map<std::string, std::string>& options) {
@@ -45,13 +43,9 @@ void decide(PlannedCase& planned, const manifest::Entry& model, const Stack& sta
 PlannedCase plan_case(const Point& point, const Request& request) {
   PlannedCase planned;
   auto& spec = planned.spec;
-  spec.model = point.model.use.selection;
+  static_cast<result::Setting&>(spec) = point.setting;
   spec.strategies = point.stack.selections;
-  spec.device = point.device;
   spec.device_options = typed_device_options(request.device_options);
-  spec.dtype = point.dtype;
-  spec.batch_size = point.batch_size;
-  spec.sequence_length = point.sequence_length;
   spec.seed = request.seed;
   spec.id = case_id(spec);
   spec.slug = slug(spec.id);
@@ -64,22 +58,44 @@ PlannedCase plan_case(const Point& point, const Request& request) {
 }
 
 // Only models with a sequence have lengths; without any asked for, the model's own.
-std::vector<std::optional<std::int64_t>> lengths_of(const Choice& model, const Axes& axes) {
+Values lengths_of(const Choice& model, const Values& asked) {
   const auto& entry = *model.offer.entry;
-  if (!entry.has_sequence) return {std::nullopt};
-  if (axes.sequence_lengths.empty()) return {entry.default_sequence_length};
-  return {axes.sequence_lengths.begin(), axes.sequence_lengths.end()};
+  if (entry.has_sequence && !asked.empty()) return asked;
+  Values own(1);
+  if (entry.has_sequence) own[0].sequence_length = entry.default_sequence_length;
+  return own;
+}
+
+Values values_for(const Choice& model, const result::AxisRow& row, const Axes& axes) {
+  static const Values kNone;
+  const auto found = axes.others.find(row.axis);
+  const auto& asked = found == axes.others.end() ? kNone : found->second;
+  return row.axis == Axis::kSequenceLength ? lengths_of(model, asked) : asked;
+}
+
+// Each of the settings with each of the values.
+Values product(const Values& settings, const result::AxisRow& row, const Values& values) {
+  Values all;
+  for (const auto& setting : settings)
+    for (const auto& value : values) row.copy(value, all.emplace_back(setting));
+  return all;
+}
+
+// What a model is run with, whatever the stack.
+Values settings_for(const Choice& model, const Axes& axes) {
+  Values settings(1);
+  settings[0].model = model.use.selection;
+  for (const auto* row : result::asked_axes())
+    if (row->axis != Axis::kModel && row->axis != Axis::kStrategy)
+      settings = product(settings, *row, values_for(model, *row, axes));
+  return settings;
 }
 
 template <class Visit>
 void each_point(const Axes& axes, const Visit& visit) {
   for (const auto& model : axes.models)
-    for (const auto& device : axes.devices)
-      for (const auto& dtype : axes.dtypes)
-        for (const auto batch_size : axes.batch_sizes)
-          for (const auto length : lengths_of(model, axes))
-            for (const auto& stack : axes.stacks)
-              visit(Point{model, device, dtype, batch_size, length, stack});
+    for (const auto& setting : settings_for(model, axes))
+      for (const auto& stack : axes.stacks) visit(Point{model, stack, setting});
 }
 
 class Planner {
@@ -130,11 +146,10 @@ class Planner {
   void add(const Axes& axes, const std::vector<Exclude>& excludes) {
     each_point(axes, [&](const Point& point) {
       const auto* planned = add(plan_case(point, request_), excludes);
-      if (!planned || planned->decided || !request_.shares || !is_emulated(point.device)) return;
+      if (!planned || planned->decided || !request_.shares || !is_emulated(point.setting.device))
+        return;
       for (const auto& stack : subsets_for_shares(point.stack)) {
-        auto subset = plan_case({point.model, point.device, point.dtype, point.batch_size,
-                                 point.sequence_length, stack},
-                                request_);
+        auto subset = plan_case({point.model, stack, point.setting}, request_);
         subset.added_for = result::kAddedForShares;
         shares_.push_back(std::move(subset));
       }
@@ -155,12 +170,10 @@ class Planner {
   }
 
   std::string why_empty() const {
-    if (request_.models.empty()) return "nothing to run: no model is named";
-    if (request_.strategies.empty()) return "nothing to run: no strategy is named";
-    for (const auto& [name, empty] : {std::pair("device", request_.devices.empty()),
-                                      std::pair("dtype", request_.dtypes.empty()),
-                                      std::pair("batch size", request_.batch_sizes.empty())}) {
-      if (empty) return fmt::format("nothing to run: no {} is named", name);
+    for (const auto* row : result::asked_axes()) {
+      const bool needed = row->asked->required || row->asked->otherwise != nullptr;
+      if (needed && request_.lists.at(row->axis).empty())
+        return fmt::format("nothing to run: no {} is named", row->label);
     }
     return "nothing to run: the excludes leave no case";
   }
@@ -174,7 +187,8 @@ class Planner {
     at_place(request_.where, place("model"),
              [&] { catalogue_.find(manifest::Kind::kModel, parse_selection(figure.model).id); });
     if (!figure.dtype.empty())
-      at_place(request_.where, place("dtype"), [&] { resolver_.dtype("published", figure.dtype); });
+      at_place(request_.where, place("dtype"),
+               [&] { resolver_.values(result::row_of(Axis::kDtype), "published", figure.dtype); });
     if (figure.strategy.empty()) return;
     at_place(request_.where, place("strategy"), [&] {
       figure.strategy =
@@ -191,6 +205,15 @@ class Planner {
 };
 
 }  // namespace
+
+Lists default_lists() {
+  Lists lists;
+  for (const auto* row : result::asked_axes()) {
+    auto& list = lists[row->axis];
+    if (row->asked->otherwise != nullptr) list = {row->asked->otherwise};
+  }
+  return lists;
+}
 
 Plan make_plan(const Request& request, const manifest::Found& plugins, const DeviceHook& devices) {
   return Planner(request, plugins, devices).make();

@@ -9,6 +9,7 @@
 
 #include "manifest/manifest.h"
 #include "plan/device.h"
+#include "result/axes.h"
 #include "result/gate_policy.h"
 #include "result/job.h"
 #include "result/run.h"
@@ -20,22 +21,23 @@ inline constexpr std::int64_t kMostSteps = 1'000'000;
 inline constexpr std::int64_t kMostRepetitions = 1000;
 inline constexpr std::int64_t kMostSeconds = 1'000'000;
 inline constexpr std::int64_t kMostThreads = 4096;
-inline constexpr std::int64_t kMostSamples = 1'000'000'000;  // of a batch; tokens of a sample
 inline constexpr std::int64_t kMostBytes = 1'000'000'000'000'000'000;
 
-// Cases to leave out or to add, as the suite's text: model, strategy, device, dtype, batch_size,
-// sequence_length.
+// Cases to leave out or to add, as the suite's text by the name of an axis (result/axes.h).
 struct Rule {
   std::map<std::string, std::string> fields;
   std::map<std::string, std::string> where;  // field -> FILE:LINE:COLUMN
 };
 
-// What was asked: lists that multiply. Texts are in the grammar NAME,key=value,...; stacks join
-// with '+'.
+// Of each axis that can be asked for. Texts are in the grammar NAME,key=value,...; stacks join with
+// '+'. No length of a sequence: each model's default.
+using Lists = std::map<result::Axis, std::vector<std::string>>;
+Lists default_lists();
+
+// What was asked.
 struct Request {
   std::string title, suite_file;
-  std::vector<std::string> models, strategies, devices{"cpu"}, dtypes{"fp32"};
-  std::vector<std::int64_t> batch_sizes{1}, sequence_lengths;  // empty: each model's default
+  Lists lists = default_lists();  // they multiply
   std::map<std::string, std::map<std::string, std::string>> model_options,
       strategy_options;  // suite tables: by id
   std::vector<Rule> excludes, includes;

@@ -1,29 +1,19 @@
 #include "plan/rules.h"
 
-#include <fmt/format.h>
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <charconv>
-
-#include "plan/case_id.h"
 
 namespace peakbench::plan {
 namespace {
 
+using result::Axis;
+using result::AxisRow;
+
 bool is_pattern(const std::string& text) { return text.find('*') != std::string::npos; }
 
-std::int64_t number_of(const std::string& name, const std::string& text) {
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc() && rest == end && value >= 1) {
-    check_integer(name, value, 1, kMostSamples);
-    return value;
-  }
-  throw ConfigError(fmt::format("{}: expected an integer of 1 or more, got {}", name, text));
-}
-
+// A rule's model or stack holds what its author wrote, not what the suite's tables add to every
+// case.
 bool agrees(const result::Selection& wanted, const result::Selection& actual) {
   if (wanted.id != actual.id) return false;
   return std::ranges::all_of(wanted.options.items(), [&](const auto& item) {
@@ -32,64 +22,55 @@ bool agrees(const result::Selection& wanted, const result::Selection& actual) {
   });
 }
 
-// A rule's model or stack holds what its author wrote, not what the suite's tables add to every
-// case.
-std::string field_text(const result::CaseSpec& spec, const std::string& name) {
-  if (name == "model") return selection_text(spec.model);
-  if (name == "strategy") return stack_text(spec.strategies);
-  return name == "device" ? spec.device : spec.dtype;
+// Calls `visit` with the axis and the text of each field; errors are told at its place.
+template <class Visit>
+void each_field(const Rule& rule, const Visit& visit) {
+  for (const auto& [name, text] : rule.fields)
+    at_place(rule.where, name,
+             [&, &name = name, &text = text] { visit(result::axis_named(name), text); });
 }
 
 }  // namespace
 
 Exclude::Exclude(const Rule& rule, const Resolver& resolver) {
-  for (const auto& [name, text] : rule.fields) {
-    at_place(rule.where, name, [&, &name = name, &text = text] { read(name, text, resolver); });
-  }
+  each_field(rule, [&](const AxisRow& row, const std::string& text) { read(row, text, resolver); });
 }
 
-void Exclude::read(const std::string& name, const std::string& text, const Resolver& resolver) {
-  if (name == "batch_size") {
-    batch_size_ = number_of(name, text);
-  } else if (name == "sequence_length") {
-    sequence_length_ = number_of(name, text);
-  } else if (is_pattern(text)) {
-    patterns_.emplace_back(name, text);
-  } else if (name == "model") {
+void Exclude::read(const AxisRow& row, const std::string& text, const Resolver& resolver) {
+  if (!row.is_integer && is_pattern(text))
+    patterns_[&row] = text;
+  else if (row.axis == Axis::kModel)
     model_ = resolver.model("", text).use.selection;
-  } else if (name == "strategy") {
+  else if (row.axis == Axis::kStrategy)
     stack_ = resolver.stack("", text).selections;
-  } else if (name == "device") {
-    devices_ = resolver.devices("", text);
-  } else {
-    dtype_ = resolver.dtype("", text);
-  }
+  else
+    values_[&row] = resolver.values(row, "", text);
 }
 
-bool Exclude::matches(const result::CaseSpec& spec) const {
-  if (model_ && !agrees(*model_, spec.model)) return false;
-  if (stack_ && !std::ranges::equal(*stack_, spec.strategies, agrees)) return false;
-  if (batch_size_ && *batch_size_ != spec.batch_size) return false;
-  if (sequence_length_ && sequence_length_ != spec.sequence_length) return false;
-  if (!devices_.empty() && std::ranges::count(devices_, spec.device) == 0) return false;
-  if (!dtype_.empty() && dtype_ != spec.dtype) return false;
-  return std::ranges::all_of(patterns_, [&](const auto& field) {
-    return fnmatch(field.second.c_str(), field_text(spec, field.first).c_str(), 0) == 0;
-  });
+bool Exclude::matches(const result::Setting& setting) const {
+  if (model_ && !agrees(*model_, setting.model)) return false;
+  if (stack_ && !std::ranges::equal(*stack_, setting.strategies, agrees)) return false;
+  const auto is_one_of = [&](const auto& field) {
+    return std::ranges::any_of(field.second, [&](const result::Setting& value) {
+      return same_in(*field.first, value, setting);
+    });
+  };
+  return std::ranges::all_of(values_, is_one_of) &&
+         std::ranges::all_of(patterns_, [&](const auto& field) {
+           return fnmatch(field.second.c_str(), field.first->text(setting).c_str(), 0) == 0;
+         });
 }
 
 Axes include_axes(const Rule& rule, const Resolver& resolver, const Axes& suite) {
   Axes axes = suite;
-  for (const auto& [name, text] : rule.fields) {
-    at_place(rule.where, name, [&, &name = name, &text = text] {
-      if (name == "model") axes.models = {resolver.model("", text)};
-      if (name == "strategy") axes.stacks = {resolver.stack("", text)};
-      if (name == "device") axes.devices = resolver.devices("", text);
-      if (name == "dtype") axes.dtypes = {resolver.dtype("", text)};
-      if (name == "batch_size") axes.batch_sizes = {number_of(name, text)};
-      if (name == "sequence_length") axes.sequence_lengths = {number_of(name, text)};
-    });
-  }
+  each_field(rule, [&](const AxisRow& row, const std::string& text) {
+    if (row.axis == Axis::kModel)
+      axes.models = {resolver.model("", text)};
+    else if (row.axis == Axis::kStrategy)
+      axes.stacks = {resolver.stack("", text)};
+    else
+      axes.others[row.axis] = resolver.values(row, "", text);
+  });
   return axes;
 }
 

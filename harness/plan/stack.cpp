@@ -9,6 +9,7 @@
 
 #include "errors/errors.h"
 #include "manifest/vocabulary.h"
+#include "result/selection_text.h"
 
 namespace peakbench::plan {
 namespace {
@@ -86,11 +87,8 @@ std::string conflict_of(const manifest::Entry& a, const manifest::Entry& b) {
 // From choices in canonical order.
 Stack with_selections(std::vector<Choice> choices) {
   Stack stack{std::move(choices), {}};
-  for (const auto& choice : stack.choices) {
-    const auto& selection = choice.use.selection;
-    const bool says_nothing = selection.id == kBaseline && selection.options.empty();
-    if (!says_nothing || stack.choices.size() == 1) stack.selections.push_back(selection);
-  }
+  for (const auto& choice : stack.choices) stack.selections.push_back(choice.use.selection);
+  stack.selections = result::without_plain_baseline(std::move(stack.selections));
   return stack;
 }
 

@@ -12,31 +12,25 @@
 namespace peakbench::plan {
 namespace {
 
-constexpr Range<std::int64_t> kSizes{1, kMostSamples};
+using result::asked_axes;
 
-const std::vector<std::string> kKeys{"title",
-                                     "models",
-                                     "strategies",
-                                     "devices",
-                                     "dtypes",
-                                     "batch_sizes",
-                                     "sequence_lengths",
-                                     "model_options",
-                                     "strategy_options",
-                                     "device_options",
-                                     "exclude",
-                                     "include",
-                                     "published",
-                                     "steps",
-                                     "warmup",
-                                     "repetitions",
-                                     "timeout_s",
-                                     "memory_limit",
-                                     "threads",
-                                     "seed",
-                                     "gate"};
-const std::vector<std::string> kRuleKeys{"model", "strategy",   "device",
-                                         "dtype", "batch_size", "sequence_length"};
+constexpr Range<std::int64_t> kSizes{1, result::kMostSamples};
+
+std::vector<std::string> make_keys() {
+  std::vector<std::string> keys{"title"};
+  for (const auto* row : asked_axes()) keys.emplace_back(row->asked->list);
+  for (const char* key :
+       {"model_options", "strategy_options", "device_options", "exclude", "include", "published",
+        "steps", "warmup", "repetitions", "timeout_s", "memory_limit", "threads", "seed", "gate"})
+    keys.emplace_back(key);
+  return keys;
+}
+
+std::vector<std::string> rule_keys() {
+  std::vector<std::string> keys;
+  for (const auto* row : asked_axes()) keys.emplace_back(row->name);
+  return keys;
+}
 
 // Fills a Request from the suite's tables, and Request::where on the way.
 class SuiteReader {
@@ -46,7 +40,7 @@ class SuiteReader {
   }
 
   Request read() {
-    suite_.only(kKeys);
+    suite_.only(suite_keys());
     request_.title =
         suite_.text("title").value_or(std::filesystem::path(request_.suite_file).stem().string());
     read_lists();
@@ -63,33 +57,19 @@ class SuiteReader {
   }
 
  private:
-  void read_texts(const std::string& key, std::vector<std::string>& target) {
+  void read_list(const std::string& key, bool integers, std::vector<std::string>& target) {
     if (!suite_.has(key)) return;
     target.clear();
-    for (const auto& [text, where] : suite_.texts(key)) {
+    for (const auto& [text, where] : integers ? suite_.integers(key) : suite_.texts(key)) {
       target.push_back(text);
       request_.where.emplace(key + "/" + text, where);
     }
     if (target.empty()) suite_.fail(key, "the list is empty");
   }
 
-  void read_integers(const std::string& key, std::vector<std::int64_t>& target) {
-    if (!suite_.has(key)) return;
-    target.clear();
-    for (const auto& [value, where] : suite_.integers(key)) {
-      target.push_back(value);
-      request_.where.emplace(fmt::format("{}/{}", key, value), where);
-    }
-    if (target.empty()) suite_.fail(key, "the list is empty");
-  }
-
   void read_lists() {
-    read_texts("models", request_.models);
-    read_texts("strategies", request_.strategies);
-    read_texts("devices", request_.devices);
-    read_texts("dtypes", request_.dtypes);
-    read_integers("batch_sizes", request_.batch_sizes);
-    read_integers("sequence_lengths", request_.sequence_lengths);
+    for (const auto* row : asked_axes())
+      read_list(row->asked->list, row->is_integer, request_.lists[row->axis]);
   }
 
   void read_number(const std::string& key, std::int64_t& target) {
@@ -148,13 +128,12 @@ class SuiteReader {
 
   void read_rules(const std::string& key, std::vector<Rule>& target) {
     suite_.each_in_list(key, [&](const SuiteTable& table) {
-      table.only(kRuleKeys);
+      table.only(rule_keys());
       Rule rule;
-      for (const char* name : {"model", "strategy", "device", "dtype"}) {
-        if (const auto text = table.text(name)) rule.fields[name] = *text;
-      }
-      for (const char* name : {"batch_size", "sequence_length"}) {
-        if (const auto number = table.integer(name)) rule.fields[name] = std::to_string(*number);
+      for (const auto* row : asked_axes()) {
+        if (!table.has(row->name)) continue;
+        rule.fields[row->name] =
+            row->is_integer ? std::to_string(*table.integer(row->name)) : *table.text(row->name);
       }
       for (const auto& [name, text] : rule.fields) rule.where[name] = table.where(name);
       if (rule.fields.empty())
@@ -197,11 +176,11 @@ class SuiteReader {
 
   void need_cases() const {
     if (!request_.includes.empty()) return;
-    for (const char* key : {"models", "strategies"}) {
-      if (!suite_.has(key)) {
+    for (const auto* row : asked_axes()) {
+      if (row->asked->required && !suite_.has(row->asked->list)) {
         throw ConfigError(
             fmt::format("{}: {}: missing; a suite names at least one, or has an include",
-                        request_.suite_file, key));
+                        request_.suite_file, row->asked->list));
       }
     }
   }
@@ -225,7 +204,10 @@ toml::table parse(const std::string& text, const std::string& path) {
 
 }  // namespace
 
-const std::vector<std::string>& suite_keys() { return kKeys; }
+const std::vector<std::string>& suite_keys() {
+  static const auto keys = make_keys();
+  return keys;
+}
 
 Request suite_from_text(const std::string& text, const std::string& path) {
   const toml::table table = parse(text, path);

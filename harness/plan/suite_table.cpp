@@ -116,14 +116,13 @@ std::vector<Placed> SuiteTable::texts(const std::string& key) const {
   return texts;
 }
 
-std::vector<std::pair<std::int64_t, std::string>> SuiteTable::integers(
-    const std::string& key) const {
-  std::vector<std::pair<std::int64_t, std::string>> integers;
+std::vector<Placed> SuiteTable::integers(const std::string& key) const {
+  std::vector<Placed> integers;
   const auto* items = list(key, "a list of integers");
   if (!items) return integers;
   for (const auto& item : *items) {
     if (!item.is_integer()) wrong_type(item, key, "an integer");
-    integers.emplace_back(item.as_integer()->get(), place(item));
+    integers.push_back({std::to_string(item.as_integer()->get()), place(item)});
   }
   return integers;
 }

@@ -37,7 +37,7 @@ class SuiteTable {
                                       const Range<std::int64_t>& range = {}) const;
   std::optional<double> number(const std::string& key, const Range<double>& range) const;
   std::vector<Placed> texts(const std::string& key) const;
-  std::vector<std::pair<std::int64_t, std::string>> integers(const std::string& key) const;
+  std::vector<Placed> integers(const std::string& key) const;
 
   std::optional<SuiteTable> table(const std::string& key) const;
 

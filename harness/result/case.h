@@ -1,9 +1,9 @@
 // What one case of a run is, and what came out of it: plain records, written to run.json.
 //
-// A case is model x strategy stack x device x dtype x batch (x sequence length). Its outcome is a
-// value: running out of memory, a timeout, a crash, an unsupported combination, a conflict and a
-// part of a stack that did nothing are results. What the machine did to a case is one too, that
-// says nothing of the case: it is run again.
+// A case is one setting of the axes (result/setting.h). Its outcome is a value: running out of
+// memory, a timeout, a crash, an unsupported combination, a conflict and a part of a stack that did
+// nothing are results. What the machine did to a case is one too, that says nothing of the case: it
+// is run again.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "result/setting.h"
+
 namespace peakbench::result {
 
-// A model or a strategy as chosen: its id and the options that differ from their defaults, typed as
-// the manifest says (integer, number, boolean, string). Text form: `lora,rank=16`.
-struct Selection {
-  std::string id;
-  nlohmann::json options = nlohmann::json::object();
-};
-
-// What identifies a case. `id` and `slug` are derived (plan/case_id.h); both are unique in a run.
-struct CaseSpec {
+// `id` and `slug` are derived (plan/case_id.h); both are unique in a run.
+struct CaseSpec : Setting {
   std::string id;    // MODEL[,options]/STACK/DEVICE/DTYPE/bN[/sN]
   std::string slug;  // a safe file name with a short hash
-  Selection model;
-  std::vector<Selection> strategies;  // canonical order; {"baseline"} alone for the baseline
-  std::string device;                 // cpu, cuda:0, emulated:h100-80gb,memory=60GiB
-  nlohmann::json device_options = nlohmann::json::object();  // allocator settings, cudnn, tf32, ...
-  std::string dtype;                                         // fp32 | bf16
-  std::int64_t batch_size = 1;
-  std::optional<std::int64_t> sequence_length;  // language models only
-  std::uint64_t seed = 0;
 };
 
 enum class Status {

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "result/axes.h"
 #include "result/run_paths.h"
 
 namespace peakbench::result {
@@ -44,32 +45,14 @@ CaseSpec read_spec(const Fields& fields) {
   CaseSpec spec;
   spec.id = fields.get<std::string>("id");
   spec.slug = read_slug(fields);
-  spec.model = read_selection(fields.child("model"));
-  fields.require("strategies");
-  fields.each("strategies",
-              [&](const Fields& item) { spec.strategies.push_back(read_selection(item)); });
-  spec.device = fields.get<std::string>("device");
-  spec.device_options = fields.get_or<json>("device_options", json::object());
-  spec.dtype = fields.get<std::string>("dtype");
-  spec.batch_size = fields.get("batch_size", kMeasured);
-  spec.sequence_length = fields.maybe("sequence_length", kMeasured);
-  spec.seed = fields.get_or<std::uint64_t>("seed", 0);
+  read_setting(fields, spec);
   return spec;
 }
 
 void append_spec(ordered_json& object, const CaseSpec& spec) {
-  auto strategies = ordered_json::array();
-  for (const auto& strategy : spec.strategies) strategies.push_back(to_json(strategy));
   object["id"] = spec.id;
   object["slug"] = spec.slug;
-  object["model"] = to_json(spec.model);
-  object["strategies"] = std::move(strategies);
-  object["device"] = spec.device;
-  object["device_options"] = spec.device_options;
-  object["dtype"] = spec.dtype;
-  object["batch_size"] = spec.batch_size;
-  object["sequence_length"] = optional_to_json(spec.sequence_length);
-  object["seed"] = spec.seed;
+  append_json(object, spec);
 }
 
 }  // namespace

@@ -28,16 +28,13 @@ struct PluginUse {
   std::string path;                                   // the shared library
 };
 
-struct Job {
+struct Job : Setting {
   JobMode mode = JobMode::kMemory;
   std::string case_id;
-  PluginUse model;
-  std::vector<PluginUse> strategies;  // `baseline` first, always; then the rest in canonical order
-  std::string device, dtype;
-  nlohmann::json device_options = nlohmann::json::object();
-  std::int64_t batch_size = 1;
-  std::optional<std::int64_t> sequence_length;
-  std::uint64_t seed = 0;
+  // What the setting's model and strategies are made with: `baseline` first, always; then the rest
+  // in canonical order.
+  PluginUse model_plugin;
+  std::vector<PluginUse> strategy_plugins;
   std::int64_t steps = 3, warmup = 1;
   std::int64_t memory_limit_bytes = 0;  // CPU budget; 0 = none
   std::int64_t threads = 0;             // 0 = LibTorch's default

@@ -1,7 +1,9 @@
 #include <stdexcept>
 
+#include "result/axes.h"
 #include "result/case_json.h"
 #include "result/job.h"
+#include "result/selection_text.h"
 
 namespace peakbench::result {
 
@@ -29,30 +31,39 @@ JobMode read_mode(const Fields& fields) {
   throw FieldError(fields.pointer("mode"), "expected memory or throughput, got \"" + mode + "\"");
 }
 
+// In the places of the setting's model and strategies, which are chosen with them.
+void read_plugins(const Fields& fields, Job& job) {
+  job.model_plugin = read_plugin_use(fields.child("model"));
+  fields.require("strategies");
+  fields.each("strategies", [&](const Fields& item) {
+    job.strategy_plugins.push_back(read_plugin_use(item));
+    job.strategies.push_back(job.strategy_plugins.back().selection);
+  });
+  job.model = job.model_plugin.selection;
+  job.strategies = without_plain_baseline(std::move(job.strategies));
+}
+
 }  // namespace
 
 json to_json(const Job& job) {
-  json strategies = json::array();
-  for (const auto& use : job.strategies) strategies.push_back(json(to_json(use)));
-  return {{"mode", job.mode == JobMode::kMemory ? "memory" : "throughput"},
-          {"case_id", job.case_id},
-          {"model", json(to_json(job.model))},
-          {"strategies", std::move(strategies)},
-          {"device", job.device},
-          {"dtype", job.dtype},
-          {"device_options", job.device_options},
-          {"batch_size", job.batch_size},
-          {"sequence_length", json(optional_to_json(job.sequence_length))},
-          {"seed", job.seed},
-          {"steps", job.steps},
-          {"warmup", job.warmup},
-          {"memory_limit_bytes", job.memory_limit_bytes},
-          {"threads", job.threads},
-          {"result_path", job.result_path},
-          {"trace_path", job.trace_path},
-          {"write_parameters_path", job.write_parameters_path},
-          {"read_parameters_path", job.read_parameters_path},
-          {"promise", json(to_json(job.promise))}};
+  ordered_json object;
+  append_json(object, job);
+  auto strategies = ordered_json::array();
+  for (const auto& use : job.strategy_plugins) strategies.push_back(to_json(use));
+  object["model"] = to_json(job.model_plugin);
+  object["strategies"] = std::move(strategies);
+  object["mode"] = job.mode == JobMode::kMemory ? "memory" : "throughput";
+  object["case_id"] = job.case_id;
+  object["steps"] = job.steps;
+  object["warmup"] = job.warmup;
+  object["memory_limit_bytes"] = job.memory_limit_bytes;
+  object["threads"] = job.threads;
+  object["result_path"] = job.result_path;
+  object["trace_path"] = job.trace_path;
+  object["write_parameters_path"] = job.write_parameters_path;
+  object["read_parameters_path"] = job.read_parameters_path;
+  object["promise"] = to_json(job.promise);
+  return object;
 }
 
 Job job_from_json(const json& object) {
@@ -60,16 +71,9 @@ Job job_from_json(const json& object) {
   Job job;
   job.mode = read_mode(fields);
   job.case_id = fields.get<std::string>("case_id");
-  job.model = read_plugin_use(fields.child("model"));
-  fields.require("strategies");
-  fields.each("strategies",
-              [&](const Fields& item) { job.strategies.push_back(read_plugin_use(item)); });
-  job.device = fields.get<std::string>("device");
-  job.dtype = fields.get<std::string>("dtype");
-  job.device_options = fields.get_or<json>("device_options", json::object());
-  job.batch_size = fields.get<std::int64_t>("batch_size");
-  job.sequence_length = fields.maybe<std::int64_t>("sequence_length");
-  job.seed = fields.get<std::uint64_t>("seed");
+  read_plugins(fields, job);
+  for (const auto& row : axes())
+    if (row.axis != Axis::kModel && row.axis != Axis::kStrategy) row.read(fields, row, job);
   job.steps = fields.get<std::int64_t>("steps");
   job.warmup = fields.get<std::int64_t>("warmup");
   job.memory_limit_bytes = fields.get_or<std::int64_t>("memory_limit_bytes", 0);

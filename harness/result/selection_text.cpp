@@ -31,4 +31,12 @@ std::string stack_text(const std::vector<Selection>& strategies) {
   return text;
 }
 
+std::vector<Selection> without_plain_baseline(std::vector<Selection> strategies) {
+  if (strategies.size() > 1)
+    std::erase_if(strategies, [](const Selection& strategy) {
+      return strategy.id == "baseline" && strategy.options.empty();
+    });
+  return strategies;
+}
+
 }  // namespace peakbench::result

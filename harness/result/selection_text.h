@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "result/case.h"
+#include "result/setting.h"
 
 namespace peakbench::result {
 
@@ -12,5 +12,8 @@ namespace peakbench::result {
 // blanks are quoted. Whatever the names hold, valid UTF-8 or not, nothing is thrown.
 std::string selection_text(const Selection& selection);
 std::string stack_text(const std::vector<Selection>& strategies);
+
+// A stack as a case id names it: `baseline` only alone or with options.
+std::vector<Selection> without_plain_baseline(std::vector<Selection> strategies);
 
 }  // namespace peakbench::result

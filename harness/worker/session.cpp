@@ -72,9 +72,9 @@ Session make_session(const result::Job& job, const device::Device& device,
   at::manual_seed(job.seed);
   const auto options =
       at::TensorOptions().device(device.torch_device()).dtype(dtype_from(job.dtype));
-  LoadedModel loaded = make_model(job.model, options);
+  LoadedModel loaded = make_model(job.model_plugin, options);
   session.model = std::move(loaded.model);
-  session.options.push_back({job.model, loaded.options});
+  session.options.push_back({job.model_plugin, loaded.options});
   for (const auto& item : session.model->module().named_parameters())
     item.value().set_requires_grad(true);
   // Strategies may replace them, and run out of memory over it.
@@ -82,9 +82,9 @@ Session make_session(const result::Job& job, const device::Device& device,
 
   session.parts = std::make_unique<RecipeParts>();
   Recipe recipe;
-  for (const result::PluginUse& use : job.strategies) apply_strategy(use, recipe, session);
+  for (const result::PluginUse& use : job.strategy_plugins) apply_strategy(use, recipe, session);
   if (recipe.micro_batches > 1) micro_batch_sizes(job.batch_size, recipe.micro_batches);
-  const Owner owner = owner_of(job.model);
+  const Owner owner = owner_of(job.model_plugin);
   session.training = std::make_unique<RecipeTraining>(
       *session.model, counted(std::move(recipe), *session.parts, owner), session.parts.get(),
       owner);

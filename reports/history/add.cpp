@@ -13,6 +13,7 @@
 #include "reports/history/guard.h"
 #include "reports/history/packed.h"
 #include "reports/history/seal.h"
+#include "reports/history/series_axes.h"
 #include "reports/text.h"
 #include "text/nearest.h"
 
@@ -158,8 +159,8 @@ class CaseRows {
               "device_options = ?"),
         insert_series_(database,
                        "INSERT INTO series (case_id, card, device_options, model, strategy, "
-                       "device, dtype, batch_size, sequence_length, emulated) "
-                       "VALUES (?,?,?,?,?,?,?,?,?,?)"),
+                       "device, dtype, batch_size, sequence_length, emulated, axes, axes_sum) "
+                       "VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"),
         insert_case_(database, "INSERT INTO cases VALUES (?,?,?,?,?,?,?,?,?,?,NULL)") {}
 
   void add(std::int64_t run, const CaseResult& result, const std::string& card) {
@@ -206,7 +207,10 @@ class CaseRows {
       insert_series_.bind(place++, *text);
     insert_series_.bind(place++, spec.batch_size);
     insert_series_.bind_or_null(place++, spec.sequence_length);
-    insert_series_.bind(place, static_cast<std::int64_t>(is_emulated(result)));
+    insert_series_.bind(place++, static_cast<std::int64_t>(is_emulated(result)));
+    const auto axes = axes_text(spec);
+    insert_series_.bind(place++, axes);
+    insert_series_.bind(place, axes_sum(spec.id, axes));
     insert_series_.run();
     return database_.last_row();
   }

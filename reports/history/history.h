@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,10 +59,11 @@ struct Filter {
 
 struct Series {
   std::int64_t id = 0;
-  std::string case_id, card, device_options, model, strategy, device, dtype;
-  std::int64_t batch_size = 0;
-  std::optional<std::int64_t> sequence_length;
+  std::string case_id, card, device_options;
+  nlohmann::json axes = nlohmann::json::object();  // what the case id says, by the axes' names
   bool emulated = false;
+
+  std::string text(const std::string& axis) const;  // empty where there is none
 };
 
 struct Point {

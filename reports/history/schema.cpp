@@ -7,6 +7,7 @@
 #include <string>
 
 #include "reports/history/seal.h"
+#include "reports/history/series_axes.h"
 
 namespace peakbench::history {
 namespace {
@@ -114,7 +115,16 @@ ALTER TABLE cases ADD COLUMN sum INTEGER;
 )sql";
 constexpr std::int64_t kSealed = 4;  // the version that has them
 
-constexpr std::array<const char*, kHistoryVersion> kMigrations{kFirst, kSecond, kThird, kFourth};
+// The axes of the series' cases (series_axes.h). The columns that some of them have of before stay:
+// the checksums of points are over them.
+constexpr const char* kFifth = R"sql(
+ALTER TABLE series ADD COLUMN axes TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE series ADD COLUMN axes_sum INTEGER NOT NULL DEFAULT -1;
+)sql";
+constexpr std::int64_t kWithAxes = 5;  // the version that has them
+
+constexpr std::array<const char*, kHistoryVersion> kMigrations{kFirst, kSecond, kThird, kFourth,
+                                                               kFifth};
 
 constexpr const char* kDropViews = "DROP VIEW IF EXISTS changes; DROP VIEW IF EXISTS results;";
 
@@ -125,6 +135,7 @@ CREATE VIEW results AS
 SELECT runs.id AS run, runs.created, runs.added, runs.branch, runs.commit_id, runs.suite,
   runs.verdict, series.case_id, series.card, series.model, series.strategy, series.device,
   series.device_options, series.dtype, series.batch_size, series.sequence_length, series.emulated,
+  series.axes,
   cases.status, cases.peak_allocated_bytes, cases.peak_requested_bytes, cases.peak_reserved_bytes,
   cases.peak_phase, cases.step_ns, cases.samples_per_second, cases.tokens_per_second,
   runs.libtorch, runs.libtorch_cuda, runs.driver, runs.peakbench, cases.series
@@ -172,12 +183,14 @@ const std::vector<std::string>& table_names() {
 void migrate(Database& database, std::int64_t version) {
   const auto before = version_of(database);
   bring_up(database, version);
+  if (before < kWithAxes && version >= kWithAxes) fill_axes(database);
   if (before < kSealed && version >= kSealed) seal_all(database, moment_now());
 }
 
 void migrate_copy(Database& database) {
   const auto before = version_of(database);
   bring_up(database, kHistoryVersion);
+  if (before < kWithAxes) fill_axes(database);
   if (before < kSealed) note_unsealed(database);
 }
 

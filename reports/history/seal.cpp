@@ -5,6 +5,7 @@
 
 #include "errors/errors.h"
 #include "reports/history/packed.h"
+#include "reports/history/series_axes.h"
 
 namespace peakbench::history {
 namespace {
@@ -37,7 +38,7 @@ std::int64_t sum_of(const Database& database, std::int64_t number, const char* q
 
 std::string figures_query() {
   return std::string("SELECT ") + kFigureColumns +
-         ", sum, series FROM cases JOIN series ON series.id = cases.series WHERE run = ?";
+         ", series FROM cases JOIN series ON series.id = cases.series WHERE run = ?";
 }
 
 // As many as the run's row says, each with its sum where `sealed`.
@@ -54,7 +55,7 @@ bool are_figures_sound(const Database& database, std::int64_t number, bool seale
 }
 
 void seal_figures(Database& database, std::int64_t number) {
-  constexpr int kSeries = kSum + 1;
+  constexpr int kSeries = kAfterFigures;
   std::vector<std::pair<std::int64_t, std::int64_t>> sums;
   {
     Statement rows(database, figures_query());
@@ -147,6 +148,7 @@ const char* name_of(Part part) {
 }
 
 bool is_point_sound(const Statement& row) {
+  if (axes_sum(row.text(kCaseId), row.text(kAxes)) != row.integer(kAxesSum)) return false;
   return row.is_null(kSum) || checksum(row.row_bytes(kSum)) == row.integer(kSum);
 }
 

@@ -18,14 +18,16 @@ enum class Part {
 };
 const char* name_of(Part part);
 
-// What is summed of a case's point: columns of `cases` and `series`, in a query that goes on with
-// `sum`.
+// What is summed of a case's point, columns of `cases` and `series`, before its `sum`; then the
+// axes of its series with theirs. What is summed never changes: files hold the sums. A new axis is
+// in the case id and in `axes`.
 inline constexpr const char* kFigureColumns =
     "case_id, card, device_options, model, strategy, device, dtype, batch_size, sequence_length, "
     "emulated, cases.status, peak_allocated_bytes, peak_requested_bytes, peak_reserved_bytes, "
     "peak_phase, "
-    "step_ns, samples_per_second, tokens_per_second";
+    "step_ns, samples_per_second, tokens_per_second, sum, axes, axes_sum";
 enum FigureColumn {
+  kCaseId = 0,
   kStatus = 10,
   kAllocated,
   kRequested,
@@ -34,9 +36,12 @@ enum FigureColumn {
   kStepTime,
   kSamples,
   kTokens,
-  kSum
+  kSum,
+  kAxes,
+  kAxesSum,
+  kAfterFigures
 };
-// Of a row with these columns and `sum`. One without a sum is as sound as it looks.
+// Of a row with these columns. One without a sum is as sound as it looks.
 bool is_point_sound(const sqlite::Statement& row);
 
 // Within the caller's transaction, after all of the run is written. `since`: when, where that is

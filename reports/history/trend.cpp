@@ -6,6 +6,7 @@
 
 #include "errors/errors.h"
 #include "reports/history/guard.h"
+#include "reports/history/series_axes.h"
 #include "text/nearest.h"
 
 namespace peakbench::history {
@@ -28,7 +29,7 @@ std::string pattern_of(const std::string& text) {
 }
 
 Point point_of(const Statement& row) {
-  constexpr int kRun = kSum + 1;
+  constexpr int kRun = kAfterFigures;
   Point point;
   point.run = row.integer(kRun);
   point.sound = is_point_sound(row);
@@ -57,20 +58,26 @@ std::string difference(const Conditions& before, const Conditions& now) {
   return text;
 }
 
+std::string Series::text(const std::string& axis) const {
+  const auto value = axes.find(axis);
+  if (value == axes.end()) return "";
+  return value->is_string() ? value->get<std::string>() : value->dump();
+}
+
 std::vector<Series> History::series(const std::string& text, const std::string& card) const {
   return guarded([&] {
     Statement rows(database_,
-                   "SELECT id, case_id, card, device_options, model, strategy, device, dtype, "
-                   "batch_size, sequence_length, emulated FROM series WHERE case_id GLOB ? "
-                   "AND instr(lower(card), lower(?)) > 0 ORDER BY case_id, card, device_options");
+                   "SELECT id, case_id, card, device_options, emulated, axes, axes_sum FROM series "
+                   "WHERE case_id GLOB ? AND instr(lower(card), lower(?)) > 0 ORDER BY case_id, "
+                   "card, device_options");
     const auto pattern = pattern_of(text);
     rows.bind(0, pattern);
     rows.bind(1, card);
     std::vector<Series> found;
     while (rows.next())
-      found.push_back({rows.integer(0), rows.text(1), rows.text(2), rows.text(3), rows.text(4),
-                       rows.text(5), rows.text(6), rows.text(7), rows.integer(8),
-                       rows.maybe_integer(9), rows.integer(10) != 0});
+      found.push_back({rows.integer(0), rows.text(1), rows.text(2), rows.text(3),
+                       axes_from(rows.text(1), rows.text(5), rows.integer(6)),
+                       rows.integer(4) != 0});
     return found;
   });
 }
@@ -79,7 +86,7 @@ std::vector<Point> History::points(std::int64_t series, const std::string& branc
                                    std::int64_t limit) const {
   return guarded([&] {
     Statement rows(database_, std::string("SELECT ") + kFigureColumns +
-                                  ", sum, run FROM cases JOIN runs ON runs.id = cases.run JOIN "
+                                  ", run FROM cases JOIN runs ON runs.id = cases.run JOIN "
                                   "series ON series.id = cases.series WHERE series = ? AND branch "
                                   "= ? ORDER BY run DESC LIMIT ?");
     rows.bind(0, series);

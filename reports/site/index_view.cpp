@@ -4,6 +4,7 @@
 #include <set>
 
 #include "reports/format.h"
+#include "reports/settings.h"
 #include "reports/site/names.h"
 #include "reports/site/views.h"
 #include "reports/text.h"
@@ -54,9 +55,9 @@ json row_view(const Series& series, const Trend& trend, const std::set<std::int6
   const auto& point = last.point;
   json row{{"case", printable(series.case_id)},
            {"href", trend_page(series)},
-           {"model", printable(series.model)},
-           {"strategy", printable(series.strategy)},
-           {"setting", printable(setting_text(series))},
+           {"model", printable(series.text("model"))},
+           {"strategy", printable(series.text("strategy"))},
+           {"setting", setting_text(series)},
            {"options", printable(series.device_options)},
            {"ok", point.status == "ok"},
            {"spark", spark_path(trend, Metric::kAllocated)},
@@ -90,8 +91,9 @@ json card_view(const std::string& card, json rows, bool emulated) {
 }  // namespace
 
 std::string setting_text(const Series& series) {
-  std::string text = series.dtype + ", batch " + reports::grouped(series.batch_size);
-  if (series.sequence_length) text += ", sequence " + reports::grouped(*series.sequence_length);
+  std::string text;
+  for (const auto& setting : reports::settings_view(series.axes))
+    text += (text.empty() ? "" : ", ") + setting["short"].get<std::string>();
   return text;
 }
 

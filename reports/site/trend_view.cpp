@@ -77,10 +77,10 @@ json trend_view(const Contents& contents, const history::Series& series, const T
   const auto link = run_link(contents, kRoot);
   json view{{"site", site_view(contents, kRoot)},
             {"case", printable(series.case_id)},
-            {"model", printable(series.model)},
-            {"strategy", printable(series.strategy)},
+            {"model", printable(series.text("model"))},
+            {"strategy", printable(series.text("strategy"))},
             {"card", printable(series.card)},
-            {"setting", printable(setting_text(series))},
+            {"setting", setting_text(series)},
             {"options", printable(series.device_options)},
             {"emulated", series.emulated},
             {"memory", chart_view(trend, Metric::kAllocated, link)},

@@ -39,6 +39,7 @@ nlohmann::json trend_view(const Contents& contents, const history::Series& serie
 nlohmann::json runs_view(const Contents& contents, std::size_t page);
 std::size_t runs_pages(const Contents& contents);
 
+// "fp32, batch 1", safe to show.
 std::string setting_text(const history::Series& series);
 
 }  // namespace peakbench::site

@@ -66,6 +66,8 @@ class Ab(ProgramTest):
         self.fails("ab", self.base, self.base, *TINY, "--margin", "2", says=["--margin: expected a part of the step"])
         self.fails("ab", self.base, self.base, *TINY, "--new-strategy", "slim", "--new-strategy", "rival",
                    says=["as many as --strategy"])
+        self.fails("ab", self.base, self.base, "--model", "tiny", "--strategy", "baseline", "--strategy", "rival", "--new-strategy",
+                   "slim", "--new-strategy", "slim", says=["BASE has 2 cases and NEW 1", "Name each stack once"])
         self.fails("ab", self.base, self.base, "--model", "tine", "--strategy", "baseline", says=["tiny"])
         self.fails("ab", self.base, self.base, "--model", "tiny", "--strategy", "slim+rival", says=["rival"])
         (self.folder / "file").write_text("in the way", encoding="utf-8")

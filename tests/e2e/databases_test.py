@@ -278,6 +278,9 @@ class Traces(Databases):
 
 
 HISTORY = "h.sqlite"
+BACK_TO_4 = """DROP VIEW changes; DROP VIEW results; ALTER TABLE series DROP COLUMN axes; ALTER TABLE series DROP COLUMN axes_sum;
+PRAGMA user_version = 4;"""
+BACK_TO_3 = BACK_TO_4 + "DROP TABLE seals; ALTER TABLE cases DROP COLUMN sum; PRAGMA user_version = 3;"
 
 
 class Histories(Databases):
@@ -293,6 +296,12 @@ class Histories(Databases):
         database.executescript(text)
         database.close()
 
+    def rows(self, question):
+        database = sqlite3.connect(self.file)
+        rows = database.execute(question).fetchall()
+        database.close()
+        return rows
+
     def is_refused(self, *says, commands=None):
         before = self.files()
         for command in commands or (["history", "list"], ["history", "check"], ["history", "export"], ["history", "add", "run1"],
@@ -302,7 +311,7 @@ class Histories(Databases):
         self.assertEqual(self.files(), before)
 
     def test_a_tree_without_an_end(self):
-        self.sql(f"INSERT INTO series {ENDLESS} SELECT i + 1000, 'case ' || i, 'a card', '', 'm', 's', 'd', 'fp32', 1, NULL, 0 FROM n "
+        self.sql(f"INSERT INTO series {ENDLESS} SELECT i + 1000, 'case ' || i, 'a card', '', 'm', 's', 'd', 'fp32', 1, NULL, 0, '{{}}', 0 FROM n "
                  "LIMIT 20000")
         multiply(self.file, "series")
         for command in (["check"], ["trend"]):
@@ -417,9 +426,7 @@ class Histories(Databases):
         database = sqlite3.connect(self.file)
         database.execute("UPDATE records SET run_json = ?, run_json_bytes = ? WHERE run = 6", (zlib.compress(text), len(text)))
         database.execute("UPDATE runs SET checksum = ? WHERE id = 6", (zlib.crc32(text),))
-        database.execute("DROP TABLE seals")
-        database.execute("ALTER TABLE cases DROP COLUMN sum")
-        database.execute("PRAGMA user_version = 3")
+        database.executescript(BACK_TO_3)
         database.commit()
         database.close()
         before = self.files()
@@ -431,7 +438,7 @@ class Histories(Databases):
 
     def test_an_older_version_is_read_and_left_as_it_is(self):
         whole = self.peakbench("history", "export", "--history", HISTORY).stdout
-        self.sql("DROP TABLE seals; ALTER TABLE cases DROP COLUMN sum; PRAGMA user_version = 3")
+        self.sql(BACK_TO_3)
         before = self.files()
         self.assertEqual(self.peakbench("history", "export", "--history", HISTORY).stdout, whole)
         done = self.peakbench("history", "check", "--history", HISTORY)
@@ -442,6 +449,22 @@ class Histories(Databases):
         self.peakbench("history", "add", "run7", "--history", HISTORY)
         self.sql("UPDATE runs SET title = 'other' WHERE id = 2")
         self.refused("history", "check", "--history", HISTORY, says=["run 2 (its labels)"])
+
+    def test_the_version_before_axes_were_data(self):
+        """Read as it is, then brought up: the axes are those of its columns, the checksums still hold."""
+        axes = "SELECT case_id, axes FROM series ORDER BY case_id"
+        before = self.rows(axes)
+        self.sql(BACK_TO_4)
+        old = self.files()
+        self.assertIn("sound, 6 runs", self.peakbench("history", "check", "--history", HISTORY).stdout)
+        self.peakbench("publish", "--history", HISTORY, "--out", "out/site")
+        self.assertEqual(self.files(), old)
+        self.make_run("run7", 7)
+        self.peakbench("history", "add", "run7", "--history", HISTORY)
+        self.assertIn("sound, 7 runs", self.peakbench("history", "check", "--history", HISTORY).stdout)
+        self.assertEqual(self.rows(axes), before)
+        self.sql("UPDATE series SET axes = replace(axes, 'cpu', 'gpu')")
+        self.refused("history", "check", "--history", HISTORY, says=["damaged", "its figures"])
 
     def test_accepted_and_pruned_runs_stay_sound(self):
         self.peakbench("history", "accept", "4", "--note", "wanted", "--history", HISTORY)

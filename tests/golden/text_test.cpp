@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "result/case.h"
+
 namespace peakbench::reports {
 namespace {
 

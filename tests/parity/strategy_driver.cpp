@@ -82,11 +82,12 @@ nlohmann::json run(const Arguments& arguments) {
   at::manual_seed(job.seed);
   ByteCounter& counter = ByteCounter::install();
   const auto loaded = worker::make_model(
-      job.model, at::TensorOptions(job.dtype == "bf16" ? at::kBFloat16 : at::kFloat));
+      job.model_plugin, at::TensorOptions(job.dtype == "bf16" ? at::kBFloat16 : at::kFloat));
   const auto& model = loaded.model;
   for (const auto& item : model->module().named_parameters()) item.value().set_requires_grad(true);
   Recipe recipe;
-  for (const auto& use : job.strategies) worker::make_strategy(use).strategy->apply(recipe, *model);
+  for (const auto& use : job.strategy_plugins)
+    worker::make_strategy(use).strategy->apply(recipe, *model);
   std::map<std::string, at::Tensor> numbers;
   if (!arguments.save.empty()) {
     recipe.schedule = std::make_shared<FirstGradients>(recipe.schedule, numbers);

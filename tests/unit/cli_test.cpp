@@ -414,9 +414,9 @@ TEST_F(ProgramTest, WhatTheWorkerIsTold) {
   ASSERT_EQ(runner.orders.size(), 2u);  // no repetition: memory only
   const auto& order = runner.orders[1];
   EXPECT_EQ(order.job.case_id, "tiny,layers=3/slim,rank=4/cpu/bf16/b2");
-  EXPECT_EQ(order.job.model.options.at("layers"), 3);
-  ASSERT_EQ(order.job.strategies.size(), 2u);
-  EXPECT_EQ(order.job.strategies[1].options.at("rank"), 4);
+  EXPECT_EQ(order.job.model_plugin.options.at("layers"), 3);
+  ASSERT_EQ(order.job.strategy_plugins.size(), 2u);
+  EXPECT_EQ(order.job.strategy_plugins[1].options.at("rank"), 4);
   EXPECT_EQ(order.job.seed, 5u);
   EXPECT_EQ(order.job.steps, 4);
   EXPECT_EQ(order.job.threads, 2);

@@ -15,6 +15,7 @@ namespace peakbench::plan {
 namespace {
 
 using nlohmann::json;
+using result::Axis;
 using result::Status;
 using testing::fake_plugins;
 using testing::message_of;
@@ -22,8 +23,8 @@ using Texts = std::vector<std::string>;
 
 Request request_of(const Texts& models, const Texts& strategies) {
   Request request;
-  request.models = models;
-  request.strategies = strategies;
+  request.lists[Axis::kModel] = models;
+  request.lists[Axis::kStrategy] = strategies;
   return request;
 }
 
@@ -152,7 +153,7 @@ TEST(Names, UnknownOnesGetTheNearest) {
   EXPECT_EQ(error_of(request_of({"zzz"}, {"baseline"})),
             "unknown model \"zzz\"; known: plain, qwen2.5-0.5b, vit-l-16");
   auto request = request_of({"vit-l-16"}, {"baseline"});
-  request.dtypes = {"fp16"};
+  request.lists[Axis::kDtype] = {"fp16"};
   EXPECT_EQ(error_of(request), "unknown dtype \"fp16\"; known: fp32, bf16");
 }
 
@@ -273,8 +274,8 @@ TEST(Stack, IsHeldAgainstItsPartsThatSolveADifferentProblem) {
 TEST(Product, AxesMultiplyInAFixedOrderAndOnce) {
   auto request =
       request_of({"vit-l-16", "qwen2.5-0.5b", "vit-l-16,layers=24"}, {"foreach-off", "baseline"});
-  request.dtypes = {"fp32", "bf16"};
-  request.sequence_lengths = {128, 256};
+  request.lists[Axis::kDtype] = {"fp32", "bf16"};
+  request.lists[Axis::kSequenceLength] = {"128", "256"};
   const auto ids = ids_of(plan_of(request));
   const Texts expected{
       "vit-l-16/foreach-off/cpu/fp32/b1",          "vit-l-16/baseline/cpu/fp32/b1",
@@ -295,7 +296,7 @@ TEST(Product, TheReferenceIsTheStackNamedFirst) {
 TEST(Product, SettingsReachEveryCase) {
   auto request = request_of({"vit-l-16"}, {"baseline"});
   request.seed = 7;
-  request.batch_sizes = {4};
+  request.lists[Axis::kBatchSize] = {"4"};
   request.device_options = {{"cudnn", "off"}};
   const auto spec = plan_of(request).cases[0].spec;
   EXPECT_EQ(spec.seed, 7u);
@@ -311,10 +312,10 @@ TEST(Product, NumbersOutOfRangeAreNamed) {
   request.steps = 0;
   EXPECT_EQ(error_of(request), "steps: expected an integer of 1 or more, got 0");
   request.steps = 3;
-  request.batch_sizes = {1, 0};
+  request.lists[Axis::kBatchSize] = {"1", "0"};
   EXPECT_EQ(error_of(request), "batch_sizes: expected an integer of 1 or more, got 0");
-  request.batch_sizes = {1};
-  request.sequence_lengths = {-1};
+  request.lists[Axis::kBatchSize] = {"1"};
+  request.lists[Axis::kSequenceLength] = {"-1"};
   EXPECT_EQ(error_of(request), "sequence_lengths: expected an integer of 1 or more, got -1");
 }
 
@@ -337,9 +338,9 @@ TEST(Product, NumbersThatNothingCanHoldAreNamed) {
           "repetitions: expected an integer of 1000 or less, got 1001");
   refused([](Request& request) { request.threads = 4'294'967'297; },
           "threads: expected an integer of 4096 or less, got 4294967297");
-  refused([](Request& request) { request.batch_sizes = {kHuge}; },
+  refused([](Request& request) { request.lists[Axis::kBatchSize] = {std::to_string(kHuge)}; },
           "batch_sizes: expected an integer of 1000000000 or less, got 9223372037");
-  refused([](Request& request) { request.sequence_lengths = {kHuge}; },
+  refused([](Request& request) { request.lists[Axis::kSequenceLength] = {std::to_string(kHuge)}; },
           "sequence_lengths: expected an integer of 1000000000 or less, got 9223372037");
   refused(
       [](Request& request) {
@@ -375,7 +376,7 @@ TEST(Rules, ExcludesTakeAwayWhatAgreesWithAllTheirFields) {
 
 TEST(Rules, IncludesAddCasesWithTheSuitesOtherValues) {
   auto request = request_of({"vit-l-16"}, {"baseline"});
-  request.dtypes = {"fp32", "bf16"};
+  request.lists[Axis::kDtype] = {"fp32", "bf16"};
   request.excludes = {{{{"dtype", "bf16"}}, {}}};
   request.includes = {
       {{{"model", "plain"}, {"dtype", "bf16"}, {"sequence_length", "32"}, {"batch_size", "2"}}, {}},
@@ -421,7 +422,7 @@ Texts added_by(const Request& request) {
 
 TEST(Shares, AnEmulatedCardRunsWhatTellsThePartsApart) {
   auto request = request_of({"vit-l-16"}, {"lora,rank=4+checkpointing+foreach-off", "lora,rank=4"});
-  request.devices = {"emulated:h100-80gb"};
+  request.lists[Axis::kDevice] = {"emulated:h100-80gb"};
   const std::string end = "/emulated:h100-80gb/fp32/b1";
   EXPECT_EQ(
       added_by(request),
@@ -434,22 +435,22 @@ TEST(Shares, AnEmulatedCardRunsWhatTellsThePartsApart) {
 
 TEST(Shares, TheBaselinesOptionsStay) {
   auto request = request_of({"vit-l-16"}, {"baseline,seed=7+lora+checkpointing"});
-  request.devices = {"emulated:h100-80gb"};
+  request.lists[Axis::kDevice] = {"emulated:h100-80gb"};
   EXPECT_EQ(added_by(request).at(1), "vit-l-16/baseline,seed=7+lora/emulated:h100-80gb/fp32/b1");
 }
 
 TEST(Shares, NothingIsAddedWhereItCostsOrMakesNoSense) {
   auto request = request_of({"vit-l-16"}, {"baseline", "lora+checkpointing"});
   EXPECT_EQ(added_by(request), Texts{}) << "a real device takes real time";
-  request.devices = {"emulated:h100-80gb"};
+  request.lists[Axis::kDevice] = {"emulated:h100-80gb"};
   request.shares = false;
   EXPECT_EQ(added_by(request), Texts{}) << "turned off";
   request.shares = true;
-  request.strategies = {"baseline", "lora"};
+  request.lists[Axis::kStrategy] = {"baseline", "lora"};
   EXPECT_EQ(added_by(request), Texts{}) << "no stack";
-  request.strategies = {"baseline", "lora+dora"};
+  request.lists[Axis::kStrategy] = {"baseline", "lora+dora"};
   EXPECT_EQ(added_by(request), Texts{}) << "a conflict";
-  request.strategies = {"baseline", "lora+checkpointing"};
+  request.lists[Axis::kStrategy] = {"baseline", "lora+checkpointing"};
   request.excludes = {{{{"strategy", "lora"}}, {}}, {{{"strategy", "checkpointing"}}, {}}};
   EXPECT_EQ(added_by(request), Texts{}) << "excluded";
 }
@@ -466,7 +467,7 @@ TEST(Tables, GiveOptionsUnlessTypedOnes) {
 
 TEST(Device, AHookSaysWhatAutoStandsFor) {
   auto request = request_of({"vit-l-16"}, {"baseline"});
-  request.devices = {"auto"};
+  request.lists[Axis::kDevice] = {"auto"};
   EXPECT_EQ(ids_of(plan_of(request)), (Texts{"vit-l-16/baseline/cpu/fp32/b1"}));
   const DeviceHook hook = [](const std::string& device) -> Texts {
     if (device == "auto") return {"emulated:h100-80gb", "cpu"};

@@ -297,9 +297,9 @@ TEST(JobJson, ComesBackAsItWent) {
   result::Job job;
   job.mode = result::JobMode::kThroughput;
   job.case_id = "m/lora/cpu/fp32/b2/s8";
-  job.model = {{"m", {{"layers", 2}}}, {{"layers", 2}, {"width", 64}}, "/lib/m.so"};
-  job.strategies = {{{"baseline", json::object()}, json::object(), "/lib/baseline.so"},
-                    {{"lora", json::object()}, {{"rank", 8}}, "/lib/lora.so"}};
+  job.model_plugin = {{"m", {{"layers", 2}}}, {{"layers", 2}, {"width", 64}}, "/lib/m.so"};
+  job.strategy_plugins = {{{"baseline", json::object()}, json::object(), "/lib/baseline.so"},
+                          {{"lora", json::object()}, {{"rank", 8}}, "/lib/lora.so"}};
   job.device = "cpu";
   job.dtype = "fp32";
   job.device_options = {{"tf32", true}};

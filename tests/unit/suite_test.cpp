@@ -12,6 +12,7 @@
 namespace peakbench::plan {
 namespace {
 
+using result::Axis;
 using testing::fake_plugins;
 using testing::message_of;
 using testing::ScratchFolder;
@@ -90,12 +91,12 @@ sequence_length = 512
 )");
   EXPECT_EQ(request.title, "All");
   EXPECT_EQ(request.suite_file, path_);
-  EXPECT_EQ(request.models, (Texts{"vit-l-16", "qwen2.5-0.5b,layers=4"}));
-  EXPECT_EQ(request.strategies, (Texts{"baseline", "lora,rank=4+checkpointing"}));
-  EXPECT_EQ(request.devices, (Texts{"cpu", "emulated:h100-80gb"}));
-  EXPECT_EQ(request.dtypes, (Texts{"fp32", "bf16"}));
-  EXPECT_EQ(request.batch_sizes, (std::vector<std::int64_t>{1, 2}));
-  EXPECT_EQ(request.sequence_lengths, (std::vector<std::int64_t>{128}));
+  EXPECT_EQ(request.lists.at(Axis::kModel), (Texts{"vit-l-16", "qwen2.5-0.5b,layers=4"}));
+  EXPECT_EQ(request.lists.at(Axis::kStrategy), (Texts{"baseline", "lora,rank=4+checkpointing"}));
+  EXPECT_EQ(request.lists.at(Axis::kDevice), (Texts{"cpu", "emulated:h100-80gb"}));
+  EXPECT_EQ(request.lists.at(Axis::kDtype), (Texts{"fp32", "bf16"}));
+  EXPECT_EQ(request.lists.at(Axis::kBatchSize), (Texts{"1", "2"}));
+  EXPECT_EQ(request.lists.at(Axis::kSequenceLength), Texts{"128"});
   EXPECT_EQ(request.steps, 5);
   EXPECT_EQ(request.warmup, 2);
   EXPECT_EQ(request.repetitions, 4);
@@ -122,10 +123,10 @@ sequence_length = 512
 TEST_F(Suite, LeavesTheDefaults) {
   const Request request = read(kLeast);
   EXPECT_EQ(request.title, "mine");
-  EXPECT_EQ(request.devices, Texts{"cpu"});
-  EXPECT_EQ(request.dtypes, Texts{"fp32"});
+  EXPECT_EQ(request.lists.at(Axis::kDevice), Texts{"cpu"});
+  EXPECT_EQ(request.lists.at(Axis::kDtype), Texts{"fp32"});
   EXPECT_EQ(request.steps, 3);
-  EXPECT_TRUE(request.sequence_lengths.empty());
+  EXPECT_TRUE(request.lists.at(Axis::kSequenceLength).empty());
 }
 
 TEST_F(Suite, SyntaxErrorsHaveLineAndColumn) {

@@ -20,7 +20,7 @@ class WorkerTest : public ::testing::Test {
   WorkerReport run(const std::string& behaviour) {
     WorkerOrder order;
     order.job.case_id = "m/s/cpu/fp32/b1";
-    order.job.model.selection = {"m", {{"behaviour", behaviour}}};
+    order.job.model_plugin.selection = {"m", {{"behaviour", behaviour}}};
     order.job.device = "cpu";
     order.job.dtype = "fp32";
     order.job.steps = 2;

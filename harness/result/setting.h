@@ -1,0 +1,30 @@
+// What identifies a case: a value of each axis (result/axes.h has the table of them).
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace peakbench::result {
+
+// A model or a strategy as chosen: its id and the options that differ from their defaults, typed as
+// the manifest says (integer, number, boolean, string). Text form: `lora,rank=16`.
+struct Selection {
+  std::string id;
+  nlohmann::json options = nlohmann::json::object();
+};
+
+struct Setting {
+  Selection model;
+  std::vector<Selection> strategies;  // canonical order; {"baseline"} alone for the baseline
+  std::string device;                 // cpu, cuda:0, emulated:h100-80gb,memory=60GiB
+  nlohmann::json device_options = nlohmann::json::object();  // allocator settings, cudnn, tf32, ...
+  std::string dtype;                                         // fp32 | bf16
+  std::int64_t batch_size = 1;
+  std::optional<std::int64_t> sequence_length;  // language models only
+  std::uint64_t seed = 0;
+};
+
+}  // namespace peakbench::result
