@@ -13,13 +13,13 @@
 #include "errors/errors.h"
 #include "files/file.h"
 #include "files/own_file.h"
-#include "launch/device_environment.h"
 #include "launch/host.h"
 #include "launch/interrupt.h"
 #include "launch/pairs.h"
 #include "launch/run_folder.h"
 #include "reports/compare/ab.h"
 #include "reports/format.h"
+#include "result/device.h"
 #include "result/gate_policy.h"
 #include "text/printable.h"
 
@@ -78,7 +78,7 @@ class AbCommand {
 
  private:
   void check_device() const {
-    if (launch::is_emulated(arguments_.device))
+    if (!result::recorded_device(arguments_.device).has_times)
       throw ConfigError(fmt::format(
           "--device {}: an emulated card computes nothing and has no times; time on cpu or cuda:0",
           arguments_.device));

@@ -10,9 +10,9 @@
 
 #include "errors/errors.h"
 #include "host/card.h"
-#include "launch/device_environment.h"
 #include "launch/host.h"
 #include "reports/format.h"
+#include "result/device.h"
 
 namespace peakbench::cli {
 namespace {
@@ -75,7 +75,7 @@ std::vector<DeviceFound> emulated_devices() {
                                reports::gib(static_cast<std::int64_t>(card.total_memory_bytes)),
                                card.compute_capability);
       if (!card.served) title += ": refused, " + card.reason;
-      found.push_back({"emulated:" + card.id, std::move(title)});
+      found.push_back({result::emulated_device(card.id), std::move(title), card.served});
     }
   } catch (const ConfigError&) {  // not installed: `doctor` says so
   }
@@ -104,8 +104,25 @@ DriverFound driver_of_this_machine(const std::string& libtorch_cuda) {
 
 namespace {
 
-std::string default_emulated(const std::string& card) {
-  return "emulated:" + (card.empty() ? "h100-80gb" : card);
+constexpr const char* kDefaultCard = "h100-80gb";
+
+std::vector<std::string> cards_of_this_machine() {
+  std::vector<std::string> ids;
+  for (const auto& device : devices_of_this_machine())
+    if (result::device_from(device.id).is_card) ids.push_back(device.id);
+  return ids;
+}
+
+// Memory on an emulated card, times on the CPU.
+std::vector<std::string> without_a_card(const std::string& card) {
+  const auto emulated = result::emulated_device(card.empty() ? kDefaultCard : card);
+  return {plan::normal_device(emulated), result::device_from("cpu").id};
+}
+
+// Throws ConfigError for an emulated card that is unknown (the nearest named), has no sensible
+// memory, or that this LibTorch has no code for.
+void check_emulated(const result::Device& device) {
+  emulator::parse_card(result::card_text(device), emulator::find_installation());
 }
 
 [[noreturn]] void refuse_card(const std::string& device, std::size_t count) {
@@ -121,18 +138,14 @@ std::string default_emulated(const std::string& card) {
 }  // namespace
 
 plan::DeviceHook device_hook(const std::string& card) {
-  return [card](const std::string& device) -> std::vector<std::string> {
-    std::vector<std::string> real;
-    for (std::size_t i = 0; i < cards().size(); ++i) real.push_back(fmt::format("cuda:{}", i));
-    std::vector<std::string> devices{device};
-    if (device == "auto") {
-      devices = real;
-      if (real.empty()) devices = {plan::normal_device(default_emulated(card)), "cpu"};
-    }
-    for (const auto& one : devices) {
-      if (launch::is_emulated(one)) launch::check_emulated(one);
-      if (one.rfind("cuda:", 0) == 0 && std::find(real.begin(), real.end(), one) == real.end())
-        refuse_card(one, real.size());
+  return [card](const std::string& asked) -> std::vector<std::string> {
+    const auto real = cards_of_this_machine();
+    std::vector<std::string> devices{asked};
+    if (asked == "auto") devices = real.empty() ? without_a_card(card) : real;
+    for (const auto& id : devices) {
+      const auto device = result::device_from(id);
+      if (device.kind == result::DeviceKind::kEmulated) check_emulated(device);
+      if (device.is_card && std::ranges::find(real, id) == real.end()) refuse_card(id, real.size());
     }
     return devices;
   };

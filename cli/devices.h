@@ -9,8 +9,9 @@
 namespace peakbench::cli {
 
 struct DeviceFound {
-  std::string id;     // cpu, cuda:0
-  std::string title;  // for people
+  std::string id;      // cpu, cuda:0
+  std::string title;   // for people
+  bool served = true;  // an emulated card: this LibTorch has code for it
 };
 
 std::vector<DeviceFound> devices_of_this_machine();

@@ -16,6 +16,7 @@
 #include "launch/host.h"
 #include "reports/format.h"
 #include "reports/report.h"
+#include "result/device.h"
 #include "text/printable.h"
 
 namespace peakbench::cli {
@@ -68,35 +69,31 @@ Finding check_worker(const Places& places) {
 
 // The worker makes a tensor on the device: its CUDA module, LibTorch's CUDA half and what is below
 // (a driver, or the stand-ins) are there and fit each other.
-Finding try_device(const Places& places, const std::string& device) {
+Finding try_device(const Places& places, const std::string& id) {
+  const auto device = result::device_from(id);
   const auto said =
-      ask_worker(places.worker, {"--try-device", device}, launch::environment_for(device));
-  const bool good = said.text.find(device + " works") != std::string::npos;
+      ask_worker(places.worker, {"--try-device", id}, launch::environment_for(device));
+  const bool good = said.text.find(id + " works") != std::string::npos;
   if (good)
-    return {"cuda", true,
-            fmt::format("{}: the worker makes a tensor there ({} ms)", device,
-                        said.wall_ns / 1'000'000),
-            ""};
-  return {"cuda", false, fmt::format("{}: the worker cannot use it: {}", device, said.end),
-          launch::is_emulated(device) ? kBuild
-                                      : "a driver and a torch with its vendor libraries are needed "
-                                        "(PEAKBENCH_TORCH_DIR); cases on other devices can run"};
+    return {
+        "cuda", true,
+        fmt::format("{}: the worker makes a tensor there ({} ms)", id, said.wall_ns / 1'000'000),
+        ""};
+  return {"cuda", false, fmt::format("{}: the worker cannot use it: {}", id, said.end),
+          device.is_card ? "a driver and a torch with its vendor libraries are needed "
+                           "(PEAKBENCH_TORCH_DIR); cases on other devices can run"
+                         : kBuild};
 }
 
 // The first card that is emulated, and the first real one.
-void check_cuda(const Places& places, std::vector<Finding>& findings) {
-  try {
-    for (const auto& card : emulator::list_cards(emulator::find_installation())) {
-      if (!card.served) continue;
-      findings.push_back(try_device(places, "emulated:" + card.id));
-      break;
-    }
-  } catch (const ConfigError&) {  // check_emulator says so
-  }
-  for (const auto& device : devices_of_this_machine()) {
-    if (device.id != "cuda:0") continue;
-    findings.push_back(try_device(places, device.id));
-  }
+void check_cards(const Places& places, std::vector<Finding>& findings) {
+  const auto try_first = [&](const std::vector<DeviceFound>& devices, auto is_wanted) {
+    const auto first = std::ranges::find_if(devices, is_wanted);
+    if (first != devices.end()) findings.push_back(try_device(places, first->id));
+  };
+  try_first(emulated_devices(), [](const DeviceFound& found) { return found.served; });
+  try_first(devices_of_this_machine(),
+            [](const DeviceFound& found) { return result::device_from(found.id).is_card; });
 }
 
 void check_plugins(const Places& places, const std::vector<std::string>& folders,
@@ -206,7 +203,7 @@ int examine(World& world, bool json, const std::vector<std::string>& folders) {
   for (const auto& finding :
        {check_templates(world.places), check_devices(), check_driver(), check_emulator()})
     findings.push_back(finding);
-  if (worker) check_cuda(world.places, findings);
+  if (worker) check_cards(world.places, findings);
   for (const auto& finding : {check_memory(), check_disk()}) findings.push_back(finding);
   bool good = true;
   for (const auto& finding : findings) good &= finding.good;

@@ -11,6 +11,7 @@
 #include "launch/device_environment.h"
 #include "launch/host.h"
 #include "launch/throughput.h"
+#include "result/device.h"
 
 namespace peakbench::launch {
 namespace {
@@ -139,10 +140,11 @@ void take_host_failure(const std::string& reason, CaseResult& result) {
 bool find_needed_bytes(const CaseOrder& order, Runner& runner, const Listener& listener,
                        CaseResult& result) {
   if (result.status != Status::kOutOfMemory || !result.out_of_memory) return true;
-  if (!is_emulated(order.planned->spec.device)) return true;
+  const auto device = result::device_from(order.planned->spec.device);
+  if (device.kind != result::DeviceKind::kEmulated) return true;
   const auto report =
       run_worker(order, JobMode::kMemory, runner, listener, [&](WorkerOrder& worker) {
-        worker.environment = unlimited_environment_for(order.planned->spec.device);
+        worker.environment = unlimited_environment_for(device);
         worker.job.trace_path.clear();  // the trace of the failure stays
       });
   if (report.interrupted) return false;
@@ -170,9 +172,14 @@ void take_failure(const WorkerReport& report, std::int64_t round, std::int64_t r
   if (found.out_of_memory) result.out_of_memory = found.out_of_memory;
 }
 
+// Of a run that is resumed, too: what its file says.
+bool has_times(const CaseResult& result) {
+  return result::recorded_device(result.spec.device).has_times;
+}
+
 std::string why_not_timed(const CaseResult& result, const plan::Request& request) {
   if (result.status != Status::kOk) return "the memory worker ended " + to_string(result.status);
-  if (is_emulated(result.spec.device)) return "an emulated card computes nothing: it has no times";
+  if (!has_times(result)) return "an emulated card computes nothing: it has no times";
   if (request.repetitions == 0) return "not asked for (--repetitions 0)";
   return kNotTimedYet;
 }
@@ -188,7 +195,7 @@ WorkerOrder make_order(const CaseOrder& order, JobMode mode) {
   worker.job = make_job(order, mode, folder, budget);
   worker.job_path = folder / (mode_name(mode) + ".job.json");
   worker.log_path = folder / "worker.log";
-  worker.environment = environment_for(order.planned->spec.device);
+  worker.environment = environment_for(result::device_from(order.planned->spec.device));
   worker.timeout = std::chrono::seconds(order.request->timeout_s);
   worker.rss_limit_bytes = resident_limit(budget, memory);
   return worker;
@@ -212,8 +219,7 @@ std::optional<CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
 }
 
 bool is_to_be_timed(const CaseResult& result, const plan::Request& request) {
-  return result.status == Status::kOk && !is_emulated(result.spec.device) &&
-         request.repetitions > 0;
+  return result.status == Status::kOk && has_times(result) && request.repetitions > 0;
 }
 
 RoundEnd measure_round(const CaseOrder& order, RoundAt at, Runner& runner, const Listener& listener,

@@ -7,9 +7,9 @@
 #include <map>
 
 #include "files/file.h"
-#include "launch/device_environment.h"
 #include "launch/host.h"
 #include "plan/case_id.h"
+#include "result/device.h"
 
 namespace peakbench::launch {
 namespace {
@@ -73,7 +73,8 @@ HandOverBook::HandOverBook(const plan::Plan& plan, std::string run_directory,
 
 bool HandOverBook::needs_reference(std::size_t index) const {
   const auto& planned = plan_.cases[index];
-  return !planned.decided && !is_reference(planned) && planned.spec.device == "cpu";
+  return !planned.decided && !is_reference(planned) &&
+         result::device_from(planned.spec.device).results_repeat;
 }
 
 bool HandOverBook::is_wanted(std::size_t reference,
@@ -121,9 +122,10 @@ HandOver HandOverBook::open(std::size_t index,
   HandOver result;
   if (reference_[index] >= 0 && !differs)
     result.reference_case = plan_.cases[static_cast<std::size_t>(reference_[index])].spec.id;
-  if (is_emulated(planned.spec.device)) {
+  const auto device = result::device_from(planned.spec.device);
+  if (!device.computes_values) {
     result.reason = "an emulated card computes no values";
-  } else if (planned.spec.device != "cpu") {
+  } else if (!device.results_repeat) {
     result.reason = "promises are checked on the CPU, where results repeat";
   } else if (is_reference(planned)) {
     result.reason = differs ? "the strategy changes what is trained" : "this case is the reference";

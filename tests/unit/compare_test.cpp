@@ -443,6 +443,27 @@ TEST(Compare, NeverMixesCards) {
   EXPECT_EQ(found.cases.at(0).reason, "another emulated card: h100-80gb in BASE, a100-80gb in NEW");
 }
 
+// A worker that ended without a word says nothing of its card; the case's device does.
+TEST(Compare, AnEmulatedCardIsKnownByTheCasesDeviceToo) {
+  const auto base =
+      testing::plain_source("base", {fake_case("a/x/emulated:t4-16gb/fp32/b1", 1000)});
+  auto now = testing::plain_source("new", {fake_case("a/x/emulated:t4-16gb/fp32/b1", 1001)});
+  now.run.cases[0].emulation.reset();
+  const auto found = compare::compare(base, now, {});
+  EXPECT_EQ(found.cases.at(0).state, CaseState::kCompared);
+  EXPECT_TRUE(found.cases[0].emulated);
+  EXPECT_EQ(found.cases[0].memory, Verdict::kWorse);
+}
+
+// Kinds of a later Peakbench are compared as they stand.
+TEST(Compare, DevicesThatNobodyKnowsAreCompared) {
+  const auto base = testing::plain_source("base", {fake_case("a/x/tpu:4/fp32/b1", 1000)});
+  const auto now = testing::plain_source("new", {fake_case("a/x/tpu:4/fp32/b1", 1001)});
+  const auto found = compare::compare(base, now, {});
+  EXPECT_EQ(found.cases.at(0).memory, Verdict::kWorse);
+  EXPECT_FALSE(found.cases[0].emulated);
+}
+
 // A run on two cards: each case says its own, and a run of schema 1.0 says one for all.
 TEST(Compare, ACardIsTheCasesOwn) {
   const auto on = [](const std::string& id, const char* card) {
