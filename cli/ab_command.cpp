@@ -9,7 +9,7 @@
 
 #include "cli/ab_arguments.h"
 #include "cli/commands.h"
-#include "cli/devices.h"
+#include "devices/hook.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "files/own_file.h"
@@ -115,7 +115,8 @@ class AbCommand {
     build.plugins = manifest::discover(folders);
     for (const auto& problem : build.plugins.problems)
       world_.err << "peakbench: a plugin is left out: " << printable(problem) << "\n";
-    build.plan = plan::make_plan(ab_request(arguments_, is_base), build.plugins, device_hook(""));
+    build.plan =
+        plan::make_plan(ab_request(arguments_, is_base), build.plugins, devices::device_hook(""));
     for (const auto& planned : build.plan.cases)
       if (planned.decided)
         throw ConfigError(fmt::format("{} in {}: {}", planned.spec.id, folder, planned.reason));

@@ -6,9 +6,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/ask_worker.h"
 #include "cli/commands.h"
-#include "cli/devices.h"
+#include "devices/ask_worker.h"
+#include "devices/driver.h"
+#include "devices/found.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "host/card.h"
@@ -24,6 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+using devices::DeviceFound;
 
 constexpr const char* kFooter = R"(Examples:
   peakbench doctor
@@ -56,7 +58,7 @@ Finding check_program() {
 // Without a job the worker says how it is used: enough to see that LibTorch is found and loads.
 Finding check_worker(const Places& places) {
   if (!files::is_there(places.worker)) return {"worker", false, "no " + places.worker, kBuild};
-  const auto said = ask_worker(places.worker, {}, {});
+  const auto said = devices::ask_worker(places.worker, {}, {});
   if (said.text.rfind("usage: peakbench-worker", 0) == 0)
     return {"worker", true,
             fmt::format("{} starts and finds LibTorch ({} ms)", places.worker,
@@ -72,7 +74,7 @@ Finding check_worker(const Places& places) {
 Finding try_device(const Places& places, const std::string& id) {
   const auto device = result::device_from(id);
   const auto said =
-      ask_worker(places.worker, {"--try-device", id}, launch::environment_for(device));
+      devices::ask_worker(places.worker, {"--try-device", id}, launch::environment_for(device));
   const bool good = said.text.find(id + " works") != std::string::npos;
   if (good)
     return {
@@ -87,13 +89,13 @@ Finding try_device(const Places& places, const std::string& id) {
 
 // The first card that is emulated, and the first real one.
 void check_cards(const Places& places, std::vector<Finding>& findings) {
-  const auto try_first = [&](const std::vector<DeviceFound>& devices, auto is_wanted) {
-    const auto first = std::ranges::find_if(devices, is_wanted);
-    if (first != devices.end()) findings.push_back(try_device(places, first->id));
+  const auto try_first = [&](const std::vector<DeviceFound>& found, auto is_wanted) {
+    const auto first = std::ranges::find_if(found, is_wanted);
+    if (first != found.end()) findings.push_back(try_device(places, first->id));
   };
-  try_first(emulated_devices(), [](const DeviceFound& found) { return found.served; });
-  try_first(devices_of_this_machine(),
-            [](const DeviceFound& found) { return result::device_from(found.id).is_card; });
+  try_first(devices::emulated_devices(), [](const DeviceFound& one) { return one.served; });
+  try_first(devices::devices_of_this_machine(),
+            [](const DeviceFound& one) { return result::device_from(one.id).is_card; });
 }
 
 void check_plugins(const Places& places, const std::vector<std::string>& folders,
@@ -155,15 +157,15 @@ Finding check_disk() {
 }
 
 Finding check_devices() {
-  std::vector<std::string> devices;
-  for (const auto& device : devices_of_this_machine())
-    devices.push_back(device.id + ": " + device.title);
-  return {"devices", true, fmt::format("{}", fmt::join(devices, "; ")), ""};
+  std::vector<std::string> texts;
+  for (const auto& device : devices::devices_of_this_machine())
+    texts.push_back(device.id + ": " + device.title);
+  return {"devices", true, fmt::format("{}", fmt::join(texts, "; ")), ""};
 }
 
 Finding check_driver() {
   const auto cuda = manifest::own_stamp().libtorch_cuda;
-  const auto driver = driver_of_this_machine(cuda);
+  const auto driver = devices::driver_of_this_machine(cuda);
   if (driver.version.empty())
     return {"driver", true, "none of NVIDIA's: devices are the CPU and emulated cards", ""};
   return {"driver", driver.problem.empty(), fmt::format("NVIDIA {}", driver.version),
