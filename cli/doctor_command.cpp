@@ -69,8 +69,8 @@ Finding check_worker(const Places& places) {
           "and build again"};
 }
 
-// The worker makes a tensor on the device: its CUDA module, LibTorch's CUDA half and what is below
-// (a driver, or the stand-ins) are there and fit each other.
+// The worker makes a tensor on the device: its module, LibTorch's half for it and what is below (a
+// driver, or the stand-ins) are there and fit each other.
 Finding try_device(const Places& places, const std::string& id) {
   const auto device = result::device_from(id);
   const auto said =
@@ -78,13 +78,12 @@ Finding try_device(const Places& places, const std::string& id) {
   const bool good = said.text.find(id + " works") != std::string::npos;
   if (good)
     return {
-        "cuda", true,
+        device.module, true,
         fmt::format("{}: the worker makes a tensor there ({} ms)", id, said.wall_ns / 1'000'000),
         ""};
-  return {"cuda", false, fmt::format("{}: the worker cannot use it: {}", id, said.end),
-          device.is_card ? "a driver and a torch with its vendor libraries are needed "
-                           "(PEAKBENCH_TORCH_DIR); cases on other devices can run"
-                         : kBuild};
+  return {
+      device.module, false, fmt::format("{}: the worker cannot use it: {}", id, said.end),
+      device.is_card ? fmt::format("{}; cases on other devices can run", device.needs) : kBuild};
 }
 
 // The first card that is emulated, and the first real one.

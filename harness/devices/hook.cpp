@@ -33,14 +33,19 @@ void check_emulated(const result::Device& device) {
   emulator::parse_card(result::card_text(device), emulator::find_installation());
 }
 
-[[noreturn]] void refuse_card(const std::string& device, std::size_t count) {
-  const std::string here = count == 0   ? "this machine has no CUDA card that its driver shows"
-                           : count == 1 ? "this machine has one CUDA card, cuda:0"
-                                        : fmt::format("this machine has {} CUDA cards", count);
+// `real`: the cards of this machine, of any kind.
+void check_card(const result::Device& device, const std::vector<std::string>& real) {
+  if (std::ranges::find(real, device.id) != real.end()) return;
+  const auto count = std::ranges::count_if(
+      real, [&](const std::string& id) { return result::device_from(id).kind == device.kind; });
+  const std::string here =
+      count == 0   ? fmt::format("this machine has no {} that its driver shows", device.title)
+      : count == 1 ? fmt::format("this machine has one {}, {}", device.title, device.example)
+                   : fmt::format("this machine has {} {}s", count, device.title);
   throw ConfigError(fmt::format(
-      "device \"{}\": {}. For memory without a card: --device emulated:h100-80gb. `peakbench "
-      "list devices` shows what there is, `peakbench doctor` what is missing.",
-      device, here));
+      "device \"{}\": {}. For memory without a card: --device {}. `peakbench list devices` shows "
+      "what there is, `peakbench doctor` what is missing.",
+      device.id, here, result::emulated_device(kDefaultCard)));
 }
 
 }  // namespace
@@ -53,7 +58,7 @@ plan::DeviceHook device_hook(const std::string& card) {
     for (const auto& id : devices) {
       const auto device = result::device_from(id);
       if (device.kind == result::DeviceKind::kEmulated) check_emulated(device);
-      if (device.is_card && std::ranges::find(real, id) == real.end()) refuse_card(id, real.size());
+      if (device.is_card) check_card(device, real);
     }
     return devices;
   };

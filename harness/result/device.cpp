@@ -21,6 +21,7 @@ constexpr std::array<DeviceFacts, 3> kKinds{
     {{.kind = DeviceKind::kCpu,
       .word = "cpu",
       .form = DeviceForm::kWord,
+      .title = "CPU",
       .example = "cpu",
       .module = "cpu",
       .model_fact = "cpu",
@@ -29,6 +30,7 @@ constexpr std::array<DeviceFacts, 3> kKinds{
      {.kind = DeviceKind::kCuda,
       .word = "cuda",
       .form = DeviceForm::kNumbered,
+      .title = "CUDA card",
       .example = "cuda:0",
       .module = "cuda",
       .needs = "A real card needs a driver and a torch installed with its vendor libraries (set "
@@ -38,6 +40,7 @@ constexpr std::array<DeviceFacts, 3> kKinds{
      {.kind = DeviceKind::kEmulated,
       .word = "emulated",
       .form = DeviceForm::kNamed,
+      .title = "emulated card",
       .example = "emulated:h100-80gb",
       .fixed_space = "cuda:0",
       .module = "cuda",

@@ -25,7 +25,8 @@ struct DeviceFacts {
   DeviceKind kind = DeviceKind::kUnknown;
   const char* word = "";  // what ids begin with
   DeviceForm form = DeviceForm::kWord;
-  const char* example = "";         // for messages: "cuda:0"
+  const char* title = "";           // for messages: "CUDA card"
+  const char* example = "";         // "cuda:0"
   const char* fixed_space = "";     // the name of its own space, where that is not its id
   const char* module = "";          // the worker's module for it (device/registry.h)
   const char* needs = "";           // for people, where the module cannot be opened
