@@ -52,10 +52,10 @@ result::Job make_job(const CaseOrder& order, JobMode mode, const fs::path& folde
   job.warmup = mode == JobMode::kMemory ? 0 : request.warmup;
   if (mode != JobMode::kMemory) return job;
   job.trace_path = fs::absolute(order.run_directory) / trace_path(planned.spec);
-  job.write_parameters_path = order.hand_over.write_path;
-  job.read_parameters_path = order.hand_over.read_path;
+  job.write_parameters_path = order.checkpoint.write_path;
+  job.read_parameters_path = order.checkpoint.read_path;
   job.promise = planned.promise;
-  job.promise.reference_case = order.hand_over.reference_case;
+  job.promise.reference_case = order.checkpoint.reference_case;
   return job;
 }
 
@@ -76,10 +76,10 @@ result::Equivalence equivalence(const CaseOrder& order,
   result.different_problem = promise.different_problem;
   if (!result.tolerance) result.tolerance = promise.tolerance;
   if (!result.relative_tolerance) result.relative_tolerance = promise.relative_tolerance;
-  if (result.reference_case.empty()) result.reference_case = order.hand_over.reference_case;
+  if (result.reference_case.empty()) result.reference_case = order.checkpoint.reference_case;
   if (result.verdict.empty()) result.verdict = "not_checked";
-  if (result.verdict == "not_checked" && !order.hand_over.reason.empty())
-    result.reason = order.hand_over.reason;
+  if (result.verdict == "not_checked" && !order.checkpoint.reason.empty())
+    result.reason = order.checkpoint.reason;
   return result;
 }
 
