@@ -7,9 +7,9 @@
 #include <chrono>
 #include <cstdio>
 
-#include "device/device.h"
 #include "device/operator_labels.h"
 #include "device/recorder.h"
+#include "device/registry.h"
 
 namespace {
 
@@ -33,7 +33,7 @@ int main() {
   at::set_num_threads(1);
   const at::Tensor a = at::ones({1}), b = at::ones({1});
   const double untraced = fastest_ns_per_operator(a, b);
-  auto device = peakbench::device::make_cpu_device(0);
+  auto device = peakbench::device::make_device({peakbench::result::device_from("cpu")});
   auto* recorder =
       new peakbench::device::Recorder("cpu", "cpu", false);  // lives as long as the process
   device->trace(*recorder);

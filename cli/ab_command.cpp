@@ -9,11 +9,10 @@
 
 #include "cli/ab_arguments.h"
 #include "cli/commands.h"
-#include "cli/devices.h"
+#include "devices/hook.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "files/own_file.h"
-#include "launch/device_environment.h"
 #include "launch/host.h"
 #include "launch/interrupt.h"
 #include "launch/pairs.h"
@@ -21,6 +20,7 @@
 #include "reports/compare/ab.h"
 #include "reports/format.h"
 #include "result/axes.h"
+#include "result/device.h"
 #include "result/gate_policy.h"
 #include "text/printable.h"
 
@@ -80,7 +80,7 @@ class AbCommand {
 
  private:
   void check_device() const {
-    if (launch::is_emulated(arguments_.device))
+    if (!result::recorded_device(arguments_.device).has_times)
       throw ConfigError(fmt::format(
           "--device {}: an emulated card computes nothing and has no times; time on cpu or cuda:0",
           arguments_.device));
@@ -134,7 +134,8 @@ class AbCommand {
     build.plugins = manifest::discover(folders);
     for (const auto& problem : build.plugins.problems)
       world_.err << "peakbench: a plugin is left out: " << printable(problem) << "\n";
-    build.plan = plan::make_plan(ab_request(arguments_, is_base), build.plugins, device_hook(""));
+    build.plan =
+        plan::make_plan(ab_request(arguments_, is_base), build.plugins, devices::device_hook(""));
     for (const auto& planned : build.plan.cases)
       if (planned.decided)
         throw ConfigError(fmt::format("{} in {}: {}", planned.spec.id, folder, planned.reason));

@@ -6,9 +6,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/ask_worker.h"
 #include "cli/commands.h"
-#include "cli/devices.h"
+#include "devices/ask_worker.h"
+#include "devices/driver.h"
+#include "devices/found.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "host/card.h"
@@ -16,6 +17,7 @@
 #include "launch/host.h"
 #include "reports/format.h"
 #include "reports/report.h"
+#include "result/device.h"
 #include "text/printable.h"
 
 namespace peakbench::cli {
@@ -23,6 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+using devices::DeviceFound;
 
 constexpr const char* kFooter = R"(Examples:
   peakbench doctor
@@ -55,7 +58,7 @@ Finding check_program() {
 // Without a job the worker says how it is used: enough to see that LibTorch is found and loads.
 Finding check_worker(const Places& places) {
   if (!files::is_there(places.worker)) return {"worker", false, "no " + places.worker, kBuild};
-  const auto said = ask_worker(places.worker, {}, {});
+  const auto said = devices::ask_worker(places.worker, {}, {});
   if (said.text.rfind("usage: peakbench-worker", 0) == 0)
     return {"worker", true,
             fmt::format("{} starts and finds LibTorch ({} ms)", places.worker,
@@ -66,37 +69,32 @@ Finding check_worker(const Places& places) {
           "and build again"};
 }
 
-// The worker makes a tensor on the device: its CUDA module, LibTorch's CUDA half and what is below
-// (a driver, or the stand-ins) are there and fit each other.
-Finding try_device(const Places& places, const std::string& device) {
+// The worker makes a tensor on the device: its module, LibTorch's half for it and what is below (a
+// driver, or the stand-ins) are there and fit each other.
+Finding try_device(const Places& places, const std::string& id) {
+  const auto device = result::device_from(id);
   const auto said =
-      ask_worker(places.worker, {"--try-device", device}, launch::environment_for(device));
-  const bool good = said.text.find(device + " works") != std::string::npos;
+      devices::ask_worker(places.worker, {"--try-device", id}, launch::environment_for(device));
+  const bool good = said.text.find(id + " works") != std::string::npos;
   if (good)
-    return {"cuda", true,
-            fmt::format("{}: the worker makes a tensor there ({} ms)", device,
-                        said.wall_ns / 1'000'000),
-            ""};
-  return {"cuda", false, fmt::format("{}: the worker cannot use it: {}", device, said.end),
-          launch::is_emulated(device) ? kBuild
-                                      : "a driver and a torch with its vendor libraries are needed "
-                                        "(PEAKBENCH_TORCH_DIR); cases on other devices can run"};
+    return {
+        device.module, true,
+        fmt::format("{}: the worker makes a tensor there ({} ms)", id, said.wall_ns / 1'000'000),
+        ""};
+  return {
+      device.module, false, fmt::format("{}: the worker cannot use it: {}", id, said.end),
+      device.is_card ? fmt::format("{}; cases on other devices can run", device.needs) : kBuild};
 }
 
 // The first card that is emulated, and the first real one.
-void check_cuda(const Places& places, std::vector<Finding>& findings) {
-  try {
-    for (const auto& card : emulator::list_cards(emulator::find_installation())) {
-      if (!card.served) continue;
-      findings.push_back(try_device(places, "emulated:" + card.id));
-      break;
-    }
-  } catch (const ConfigError&) {  // check_emulator says so
-  }
-  for (const auto& device : devices_of_this_machine()) {
-    if (device.id != "cuda:0") continue;
-    findings.push_back(try_device(places, device.id));
-  }
+void check_cards(const Places& places, std::vector<Finding>& findings) {
+  const auto try_first = [&](const std::vector<DeviceFound>& found, auto is_wanted) {
+    const auto first = std::ranges::find_if(found, is_wanted);
+    if (first != found.end()) findings.push_back(try_device(places, first->id));
+  };
+  try_first(devices::emulated_devices(), [](const DeviceFound& one) { return one.served; });
+  try_first(devices::devices_of_this_machine(),
+            [](const DeviceFound& one) { return result::device_from(one.id).is_card; });
 }
 
 void check_plugins(const Places& places, const std::vector<std::string>& folders,
@@ -158,15 +156,15 @@ Finding check_disk() {
 }
 
 Finding check_devices() {
-  std::vector<std::string> devices;
-  for (const auto& device : devices_of_this_machine())
-    devices.push_back(device.id + ": " + device.title);
-  return {"devices", true, fmt::format("{}", fmt::join(devices, "; ")), ""};
+  std::vector<std::string> texts;
+  for (const auto& device : devices::devices_of_this_machine())
+    texts.push_back(device.id + ": " + device.title);
+  return {"devices", true, fmt::format("{}", fmt::join(texts, "; ")), ""};
 }
 
 Finding check_driver() {
   const auto cuda = manifest::own_stamp().libtorch_cuda;
-  const auto driver = driver_of_this_machine(cuda);
+  const auto driver = devices::driver_of_this_machine(cuda);
   if (driver.version.empty())
     return {"driver", true, "none of NVIDIA's: devices are the CPU and emulated cards", ""};
   return {"driver", driver.problem.empty(), fmt::format("NVIDIA {}", driver.version),
@@ -206,7 +204,7 @@ int examine(World& world, bool json, const std::vector<std::string>& folders) {
   for (const auto& finding :
        {check_templates(world.places), check_devices(), check_driver(), check_emulator()})
     findings.push_back(finding);
-  if (worker) check_cuda(world.places, findings);
+  if (worker) check_cards(world.places, findings);
   for (const auto& finding : {check_memory(), check_disk()}) findings.push_back(finding);
   bool good = true;
   for (const auto& finding : findings) good &= finding.good;

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/devices.h"
+#include "devices/found.h"
 #include "reports/format.h"
 #include "text/printable.h"
 
@@ -14,6 +14,7 @@ namespace peakbench::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using devices::DeviceFound;
 using manifest::Entry;
 using manifest::Kind;
 using manifest::Option;
@@ -163,16 +164,16 @@ int list_entries(World& world, const ListArguments& arguments, Kind kind) {
 
 int list_devices(World& world, const ListArguments& arguments) {
   Json all = Json::array();
-  const auto add = [&](const std::vector<DeviceFound>& devices, bool emulated) {
-    for (const auto& device : devices) {
+  const auto add = [&](const std::vector<DeviceFound>& found, bool emulated) {
+    for (const auto& device : found) {
       if (arguments.json)
         all.push_back({{"id", device.id}, {"title", device.title}, {"emulated", emulated}});
       else
         world.out << fmt::format("{:<26} {}\n", printable(device.id), printable(device.title));
     }
   };
-  add(devices_of_this_machine(), false);
-  add(emulated_devices(), true);
+  add(devices::devices_of_this_machine(), false);
+  add(devices::emulated_devices(), true);
   if (arguments.json)
     world.out << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   return kDone;

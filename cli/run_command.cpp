@@ -9,10 +9,10 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/devices.h"
 #include "cli/dry_run.h"
 #include "cli/progress.h"
 #include "cli/run_arguments.h"
+#include "devices/hook.h"
 #include "errors/errors.h"
 #include "launch/interrupt.h"
 #include "launch/session.h"
@@ -77,7 +77,7 @@ class RunCommand {
   int go() {
     const auto plugins = find_plugins(world_, arguments_.plugins);
     const auto plan =
-        plan::make_plan(make_request(arguments_), plugins, device_hook(arguments_.card));
+        plan::make_plan(make_request(arguments_), plugins, devices::device_hook(arguments_.card));
     if (arguments_.dry_run) {
       world_.out << (arguments_.json ? plan_as_json(plan) : plan_as_text(plan));
       return kDone;

@@ -22,11 +22,10 @@ endif()
 
 # What peakbench_add_plugin checks manifests with.
 install(TARGETS peakbench-check-manifest EXPORT PeakbenchTargets RUNTIME DESTINATION bin)
-# The device module for CUDA, real and emulated, which the worker opens where a case needs it.
-if(TARGET peakbench_cuda)
-  install(TARGETS peakbench_cuda LIBRARY DESTINATION lib/peakbench)
-  set_target_properties(peakbench_cuda PROPERTIES INSTALL_RPATH "$ORIGIN/..;${_torch_lib}")
-endif()
+# The modules of devices, which the worker opens where a case needs one: CUDA's is for real and emulated cards.
+get_property(_device_modules GLOBAL PROPERTY PEAKBENCH_DEVICE_MODULES)
+install(TARGETS ${_device_modules} LIBRARY DESTINATION lib/peakbench)
+set_target_properties(${_device_modules} PROPERTIES INSTALL_RPATH "$ORIGIN/..;${_torch_lib}")
 
 install(TARGETS peakbench_sdk EXPORT PeakbenchTargets LIBRARY DESTINATION lib INCLUDES DESTINATION include)
 set_target_properties(peakbench_sdk PROPERTIES INSTALL_RPATH "${_torch_lib}")

@@ -50,6 +50,7 @@ endfunction()
 _peakbench_import(c10 libc10.so)
 _peakbench_import(cpu libtorch_cpu.so)
 _peakbench_import(c10_cuda libc10_cuda.so)
+_peakbench_import(cuda libtorch_cuda.so)
 target_link_libraries(libtorch::cpu INTERFACE libtorch::c10)
 # libtorch_cpu.so needs libcudart and libcupti, which only the loader finds (its RPATH).
 target_link_options(libtorch::cpu INTERFACE -Wl,--allow-shlib-undefined)

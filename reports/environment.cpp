@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "result/device.h"
+
 namespace peakbench::reports {
 
 using nlohmann::json;
@@ -27,19 +29,15 @@ std::string fact_of(const result::CaseResult& result, const result::Run& run,
 
 std::string real_card_of(const result::CaseResult& result, const result::Run& run) {
   // A run of schema 1.0 on real and emulated cards tells only the last one's.
-  if (is_emulated(result) || fact_of(result, run, "emulated") == "true") return "";
+  if (result::is_emulated(result) || fact_of(result, run, "emulated") == "true") return "";
   const auto name = fact_of(result, run, "card");
   const auto memory = fact_of(result, run, "card_memory_bytes");
   return memory.empty() ? name : fmt::format("{} ({} bytes)", name, memory);
 }
 
-bool is_emulated(const result::CaseResult& result) {
-  return result.emulation.has_value() || result.spec.device.starts_with("emulated:");
-}
-
 std::string own_space(const result::CaseResult& result) {
   if (result.memory && !result.memory->space.empty()) return result.memory->space;
-  return is_emulated(result) ? "cuda:0" : result.spec.device;
+  return result::recorded_device(result.spec.device).space;
 }
 
 }  // namespace peakbench::reports

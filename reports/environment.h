@@ -24,8 +24,6 @@ std::string fact_text(const nlohmann::json& object, const std::string& name);
 // another. Empty for other devices, and where it is not known.
 std::string real_card_of(const result::CaseResult& result, const result::Run& run);
 
-bool is_emulated(const result::CaseResult& result);
-
 // The space that the case's headline figures are of: as recorded, or in files of schema 1.0 the one
 // that its device has.
 std::string own_space(const result::CaseResult& result);

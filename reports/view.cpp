@@ -9,6 +9,7 @@
 #include "reports/text.h"
 #include "reports/words.h"
 #include "result/axes.h"
+#include "result/device.h"
 
 namespace peakbench::reports {
 namespace {
@@ -121,7 +122,7 @@ std::string cards_of(const Group& group) {
   std::set<std::string> seen;
   for (const CaseResult* result : group.cases) {
     const std::string name = fact_of(*result, *group.run, "card");
-    const bool real = result->spec.device.starts_with("cuda") &&
+    const bool real = result::recorded_device(result->spec.device).is_card &&
                       fact_of(*result, *group.run, "emulated") != "true";
     if (!real || name.empty() || !seen.insert(real_card_of(*result, *group.run)).second) continue;
     const auto& memory = device_facts(*result).value("card_memory_bytes", json());
@@ -154,28 +155,28 @@ json group_flags(const Group& group, const json& rows) {
     return any(rows,
                [field](const json& row) { return row.contains(field) && !row[field].empty(); });
   };
-  return {{"has_reference", group.reference != nullptr},
-          {"emulated", any(group.cases, [](const CaseResult* c) { return is_emulated(*c); })},
-          {"has_throughput",
-           any(group.cases, [](const CaseResult* c) { return c->throughput.has_value(); })},
-          {"has_tokens", any(group.cases,
-                             [](const CaseResult* c) {
-                               return c->throughput && c->throughput->tokens_per_second;
-                             })},
-          {"has_published", some("published_memory")},
-          {"has_published_throughput", some("published_throughput")},
-          {"has_reserved", some("reserved")},
-          {"has_equivalence", some("equivalence")},
-          {"has_bars", some("segments")},
-          {"has_timelines", any(rows,
-                                [](const json& row) {
-                                  return row.contains("timeline") && row["timeline"].is_object();
-                                })},
-          {"has_whys", some("why")},
-          {"has_data", some("data")},
-          {"has_spaces", any(group.cases, [](const CaseResult* c) {
-             return c->memory && c->memory->spaces.size() > 1;
-           })}};
+  return {
+      {"has_reference", group.reference != nullptr},
+      {"emulated", any(group.cases, [](const CaseResult* c) { return result::is_emulated(*c); })},
+      {"has_throughput",
+       any(group.cases, [](const CaseResult* c) { return c->throughput.has_value(); })},
+      {"has_tokens",
+       any(group.cases,
+           [](const CaseResult* c) { return c->throughput && c->throughput->tokens_per_second; })},
+      {"has_published", some("published_memory")},
+      {"has_published_throughput", some("published_throughput")},
+      {"has_reserved", some("reserved")},
+      {"has_equivalence", some("equivalence")},
+      {"has_bars", some("segments")},
+      {"has_timelines", any(rows,
+                            [](const json& row) {
+                              return row.contains("timeline") && row["timeline"].is_object();
+                            })},
+      {"has_whys", some("why")},
+      {"has_data", some("data")},
+      {"has_spaces", any(group.cases, [](const CaseResult* c) {
+         return c->memory && c->memory->spaces.size() > 1;
+       })}};
 }
 
 json group_view(const Group& group, std::size_t index, bool several_runs,
@@ -245,7 +246,7 @@ std::string unless_zero(std::size_t count) {
 void add_counts(const std::vector<Run>& runs, json& view) {
   const std::size_t all = count_cases(runs, [](const CaseResult&) { return true; });
   const std::size_t ok = count_cases(runs, ran);
-  const std::size_t emulated = count_cases(runs, is_emulated);
+  const std::size_t emulated = count_cases(runs, result::is_emulated);
   json pending = json::array();
   for (const Run& run : runs) {
     for (const std::string& id : run.pending) pending.push_back(printable(id));

@@ -6,6 +6,7 @@
 #include "reports/text.h"
 #include "reports/view.h"
 #include "reports/words.h"
+#include "result/run_paths.h"
 
 namespace peakbench::reports {
 namespace {
@@ -280,7 +281,7 @@ nlohmann::json row_view(const CaseResult& result, const Group& group, Sources& s
   json losses = json::array();
   for (const double loss : result.losses) losses.push_back(decimal(loss, 7));
   row["losses"] = std::move(losses);
-  if (!result.ranks.empty()) row["trace"] = printable(result.ranks.front().trace);
+  if (!result.ranks.empty()) row["trace"] = printable(result::first_rank(result).trace);
   add_published(result, group, sources, row);
   row["has_phases"] = result.memory && !result.memory->phases.empty();
   row["several_spaces"] = result.memory && result.memory->spaces.size() > 1;

@@ -6,6 +6,7 @@
 #include "reports/text.h"
 #include "reports/view.h"
 #include "reports/words.h"
+#include "result/device.h"
 
 namespace peakbench::reports {
 namespace {
@@ -99,7 +100,7 @@ void add_missing(const CaseResult& result, Missing& missing) {
     missing.add("The case", result.reason, id);
     return;
   }
-  if (is_emulated(result)) {
+  if (result::is_emulated(result)) {
     missing.add("Time", "an emulated card has no clock: its events are numbered", id);
   } else if (!result.throughput && result.status == result::Status::kOk) {
     missing.add("Throughput", result.throughput_reason, id);

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "device/device.h"
+#include "device/tracing.h"
 #include "peakbench/observer.h"
 #include "trace/trace.h"
 

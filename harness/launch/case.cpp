@@ -11,6 +11,7 @@
 #include "launch/device_environment.h"
 #include "launch/host.h"
 #include "launch/throughput.h"
+#include "result/device.h"
 
 namespace peakbench::launch {
 namespace {
@@ -46,10 +47,10 @@ result::Job make_job(const CaseOrder& order, JobMode mode, const fs::path& folde
   job.warmup = mode == JobMode::kMemory ? 0 : request.warmup;
   if (mode != JobMode::kMemory) return job;
   job.trace_path = fs::absolute(order.run_directory) / trace_path(planned.spec);
-  job.write_parameters_path = order.hand_over.write_path;
-  job.read_parameters_path = order.hand_over.read_path;
+  job.write_parameters_path = order.checkpoint.write_path;
+  job.read_parameters_path = order.checkpoint.read_path;
   job.promise = planned.promise;
-  job.promise.reference_case = order.hand_over.reference_case;
+  job.promise.reference_case = order.checkpoint.reference_case;
   return job;
 }
 
@@ -70,10 +71,10 @@ result::Equivalence equivalence(const CaseOrder& order,
   result.different_problem = promise.different_problem;
   if (!result.tolerance) result.tolerance = promise.tolerance;
   if (!result.relative_tolerance) result.relative_tolerance = promise.relative_tolerance;
-  if (result.reference_case.empty()) result.reference_case = order.hand_over.reference_case;
+  if (result.reference_case.empty()) result.reference_case = order.checkpoint.reference_case;
   if (result.verdict.empty()) result.verdict = "not_checked";
-  if (result.verdict == "not_checked" && !order.hand_over.reason.empty())
-    result.reason = order.hand_over.reason;
+  if (result.verdict == "not_checked" && !order.checkpoint.reason.empty())
+    result.reason = order.checkpoint.reason;
   return result;
 }
 
@@ -134,10 +135,11 @@ void take_host_failure(const std::string& reason, CaseResult& result) {
 bool find_needed_bytes(const CaseOrder& order, Runner& runner, const Listener& listener,
                        CaseResult& result) {
   if (result.status != Status::kOutOfMemory || !result.out_of_memory) return true;
-  if (!is_emulated(order.planned->spec.device)) return true;
+  const auto device = result::device_from(order.planned->spec.device);
+  if (device.kind != result::DeviceKind::kEmulated) return true;
   const auto report =
       run_worker(order, JobMode::kMemory, runner, listener, [&](WorkerOrder& worker) {
-        worker.environment = unlimited_environment_for(order.planned->spec.device);
+        worker.environment = unlimited_environment_for(device);
         worker.job.trace_path.clear();  // the trace of the failure stays
       });
   if (report.interrupted) return false;
@@ -165,9 +167,14 @@ void take_failure(const WorkerReport& report, std::int64_t round, std::int64_t r
   if (found.out_of_memory) result.out_of_memory = found.out_of_memory;
 }
 
+// Of a run that is resumed, too: what its file says.
+bool has_times(const CaseResult& result) {
+  return result::recorded_device(result.spec.device).has_times;
+}
+
 std::string why_not_timed(const CaseResult& result, const plan::Request& request) {
   if (result.status != Status::kOk) return "the memory worker ended " + to_string(result.status);
-  if (is_emulated(result.spec.device)) return "an emulated card computes nothing: it has no times";
+  if (!has_times(result)) return "an emulated card computes nothing: it has no times";
   if (request.repetitions == 0) return "not asked for (--repetitions 0)";
   return kNotTimedYet;
 }
@@ -183,7 +190,7 @@ WorkerOrder make_order(const CaseOrder& order, JobMode mode) {
   worker.job = make_job(order, mode, folder, budget);
   worker.job_path = folder / (mode_name(mode) + ".job.json");
   worker.log_path = folder / "worker.log";
-  worker.environment = environment_for(order.planned->spec.device);
+  worker.environment = environment_for(result::device_from(order.planned->spec.device));
   worker.timeout = std::chrono::seconds(order.request->timeout_s);
   worker.rss_limit_bytes = resident_limit(budget, memory);
   return worker;
@@ -207,8 +214,7 @@ std::optional<CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
 }
 
 bool is_to_be_timed(const CaseResult& result, const plan::Request& request) {
-  return result.status == Status::kOk && !is_emulated(result.spec.device) &&
-         request.repetitions > 0;
+  return result.status == Status::kOk && has_times(result) && request.repetitions > 0;
 }
 
 RoundEnd measure_round(const CaseOrder& order, RoundAt at, Runner& runner, const Listener& listener,

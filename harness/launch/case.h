@@ -13,7 +13,7 @@ namespace peakbench::launch {
 
 // Where the losses and parameters for the equivalence check come from or go to; paths empty: no
 // check.
-struct HandOver {
+struct ReferenceCheckpoint {
   std::string write_path, read_path;
   std::string reference_case;
   std::string reason;  // why there is no check, where there is none
@@ -23,7 +23,7 @@ struct CaseOrder {
   const plan::PlannedCase* planned = nullptr;
   const plan::Request* request = nullptr;
   std::string run_directory;
-  HandOver hand_over;
+  ReferenceCheckpoint checkpoint;
 };
 
 // One worker's job, its log and its limits; makes the case's folder. Memory: as it is now.

@@ -65,7 +65,7 @@ class Session {
         folder_(options.directory),
         run_(open_run(plan, options, folder_)),
         host_(host_environment()),
-        book_(plan, folder_.path(), options.parameters),
+        checkpoints_(plan, folder_.path(), options.parameters),
         results_(plan.cases.size()) {
     take_over();
   }
@@ -158,14 +158,14 @@ class Session {
       if (interrupted()) return false;
       observer_.worker_started(turn(index, result::JobMode::kMemory));
       auto order = order_for(index);
-      order.hand_over = book_.open(index, ended());
+      order.checkpoint = checkpoints_.open(index, ended());
       auto found = measure_memory(order, runner_, listener());
       observer_.worker_ended();
       if (!found) return false;
       results_[index] = std::move(found);
       keep_times(index);
     }
-    book_.close(index, ended());
+    checkpoints_.close(index, ended());
     const bool over = !is_to_be_timed(*results_[index], plan_.request) ||
                       missing_rounds(*results_[index], plan_.request.repetitions).empty();
     if (over) pending_.erase(index);
@@ -277,7 +277,7 @@ class Session {
   RunFolder folder_;
   result::Run run_;
   nlohmann::json host_;
-  HandOverBook book_;
+  ReferenceCheckpoints checkpoints_;
   std::vector<std::optional<result::CaseResult>> results_;
   std::map<std::size_t, result::CaseResult> to_check_;  // see waits_for()
   std::set<std::size_t> pending_;

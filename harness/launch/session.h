@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/hand_over.h"
+#include "launch/reference_checkpoint.h"
 #include "launch/runner.h"
 #include "plan/plan.h"
 #include "result/run.h"

@@ -15,6 +15,7 @@
 #include "launch/outcome.h"
 #include "launch/runner.h"
 #include "launch/worker_result.h"
+#include "result/device.h"
 #include "text/bounded_text.h"
 #include "text/printable.h"
 
@@ -57,7 +58,7 @@ WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listen
   Evidence evidence;
   evidence.timeout_s = order.timeout.count();
   evidence.rss_limit_bytes = order.rss_limit_bytes;
-  evidence.memory_is_device = order.job.device == "cpu";
+  evidence.memory_is_device = result::device_from(order.job.device).is_host_memory;
   const auto on_line = [&](const std::string& line) {
     try {
       const auto said = parse_json(line);

@@ -6,67 +6,46 @@
 
 #include "errors/errors.h"
 #include "plan/selection.h"
+#include "result/device.h"
 #include "text/nearest.h"
-#include "units/bytes.h"
 #include "units/number.h"
 
 namespace peakbench::plan {
 namespace {
 
-constexpr const char* kEmulated = "emulated:";
-const std::vector<std::string> kExamples{"cpu", "cuda:0", "emulated:h100-80gb", "auto"};
+// Typed, and in no case id: all cards of the machine, and its first one.
+constexpr const char* kAuto = "auto";
+constexpr const char* kFirstCard = "cuda";
 
 bool is_number(const std::string& text, std::size_t longest) {
   return !text.empty() && text.size() <= longest &&
          std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-[[noreturn]] void refuse_value(const TypedSelection& device, const std::string& name,
-                               const std::string& value, const char* expected) {
-  throw ConfigError(fmt::format("{},{}={}: expected {}", device.id, name, value, expected));
+void refuse_options(const TypedSelection& device) {
+  if (device.options.empty()) return;
+  throw ConfigError(
+      fmt::format("device \"{}\" has no option \"{}\"", device.id, device.options[0].first));
 }
 
-std::string normal_emulated(const TypedSelection& device) {
-  if (device.id == kEmulated) {
-    throw ConfigError(
-        "device \"emulated:\" names no card; expected emulated:CARD, like emulated:h100-80gb");
-  }
-  std::vector<std::string> options;
-  for (const auto& [name, value] : device.options) {
-    if (name == "memory" || name == "context") {
-      if (!bytes_from_text(value)) refuse_value(device, name, value, kExpectedBytes);
-    } else if (name == "count") {
-      const bool fits = is_number(value, 2) && std::stoi(value) >= 1;
-      if (!fits) refuse_value(device, name, value, "an integer from 1 to 99");
-      if (std::stoi(value) == 1) continue;  // the default
-    } else if (name != "driver") {          // the card itself says what a driver may be
-      throw ConfigError(fmt::format("unknown option \"{}\" of device {}{}", name, device.id,
-                                    suggestion(name, {"memory", "count", "context", "driver"})));
-    }
-    options.push_back(fmt::format(",{}={}", name, value));
-  }
-  std::ranges::sort(options);
-  std::string text = device.id;
-  for (const auto& option : options) text += option;
-  return text;
+[[noreturn]] void refuse_name(const std::string& id) {
+  auto known = result::device_examples();
+  known.emplace_back(kAuto);
+  throw ConfigError(fmt::format("unknown device \"{}\"{}", id, suggestion(id, known)));
 }
 
 }  // namespace
 
 std::string normal_device(const std::string& text) {
-  const TypedSelection device = parse_selection(text);
-  if (device.id.starts_with(kEmulated)) return normal_emulated(device);
-  const bool card = device.id.starts_with("cuda:") && is_number(device.id.substr(5), 3);
-  if (device.id != "cpu" && device.id != "auto" && device.id != "cuda" && !card) {
-    throw ConfigError(
-        fmt::format("unknown device \"{}\"{}", device.id, suggestion(device.id, kExamples)));
+  const TypedSelection typed = parse_selection(text);
+  if (typed.id == kAuto || typed.id == kFirstCard) {
+    refuse_options(typed);
+    return typed.id == kAuto ? typed.id : "cuda:0";
   }
-  if (!device.options.empty()) {
-    throw ConfigError(
-        fmt::format("device \"{}\" has no option \"{}\"", device.id, device.options[0].first));
-  }
-  if (device.id == "cuda") return "cuda:0";
-  return card ? fmt::format("cuda:{}", std::stoi(device.id.substr(5))) : device.id;
+  if (result::recorded_device(typed.id).kind == result::DeviceKind::kUnknown) refuse_name(typed.id);
+  std::string id = typed.id;  // without the quotes that may stand around values
+  for (const auto& [name, value] : typed.options) id += fmt::format(",{}={}", name, value);
+  return result::device_from(id).id;
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include "plan/axes.h"
 #include "plan/case_id.h"
 #include "plan/rules.h"
+#include "result/device.h"
 
 namespace peakbench::plan {
 namespace {
@@ -28,7 +29,8 @@ nlohmann::json typed_device_options(const std::map<std::string, std::string>& op
   return json;
 }
 
-bool is_emulated(const std::string& device) { return device.starts_with("emulated:"); }
+// Where nothing is computed a case takes a second: then more of them are no burden.
+bool is_quick(const std::string& device) { return !result::device_from(device).computes_values; }
 
 void decide(PlannedCase& planned, const manifest::Entry& model, const Stack& stack) {
   planned.reason = conflict_in(stack);
@@ -146,8 +148,7 @@ class Planner {
   void add(const Axes& axes, const std::vector<Exclude>& excludes) {
     each_point(axes, [&](const Point& point) {
       const auto* planned = add(plan_case(point, request_), excludes);
-      if (!planned || planned->decided || !request_.shares || !is_emulated(point.setting.device))
-        return;
+      if (!planned || planned->decided || !request_.shares || !is_quick(point.setting.device)) return;
       for (const auto& stack : subsets_for_shares(point.stack)) {
         auto subset = plan_case({point.model, stack, point.setting}, request_);
         subset.added_for = result::kAddedForShares;

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "result/axes.h"
+#include "result/device.h"
 #include "result/run_paths.h"
 
 namespace peakbench::result {
@@ -35,10 +36,6 @@ Rank read_rank(const Fields& fields) {
   return {.rank = fields.get_or<std::int64_t>("rank", 0, kMeasured),
           .memory = read_optional(fields, "memory", read_memory),
           .trace = read_trace_path(fields)};
-}
-
-bool is_emulated(const CaseResult& result) {
-  return result.emulation.has_value() || result.spec.device.starts_with("emulated:");
 }
 
 CaseSpec read_spec(const Fields& fields) {

@@ -48,13 +48,16 @@ std::string run_folder_of(const std::string& run) {
   return folder.empty() ? "." : folder.string();
 }
 
-bool has_trace(const CaseResult& result) {
-  return !result.ranks.empty() && !result.ranks.front().trace.empty();
+const Rank& first_rank(const CaseResult& result) {
+  static const Rank none;
+  return result.ranks.empty() ? none : result.ranks.front();
 }
+
+bool has_trace(const CaseResult& result) { return !first_rank(result).trace.empty(); }
 
 std::string trace_file(const CaseResult& result, const std::string& run_folder) {
   if (!has_trace(result) || run_folder.empty()) return "";
-  const auto& named = result.ranks.front().trace;
+  const auto& named = first_rank(result).trace;
   const auto path = (fs::path(run_folder) / named).string();
   const bool inside = is_path_inside(named);
   if (const auto what = inside ? files::why_no_file(path) : ""; !what.empty())

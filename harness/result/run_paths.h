@@ -18,6 +18,9 @@ bool is_path_inside(const std::string& text);
 // The folder of a run that is named by it or by its run.json.
 std::string run_folder_of(const std::string& run);
 
+// What is shown of a case is its first process's: trace and memory. Empty where it has none.
+const Rank& first_rank(const CaseResult& result);
+
 bool has_trace(const CaseResult& result);
 
 // The trace of a case's first rank, for every reader; empty where the case has none or the run has

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "errors/errors.h"
+#include "result/device.h"
 
 namespace peakbench::trace {
 namespace {
@@ -156,7 +157,8 @@ class Categories {
       if (event.kind == EventKind::kOutOfMemory) failure_ = i;
       if (event.kind == EventKind::kAlloc) failure_.reset();  // caught, and the step went on
     }
-    for (const auto& space : trace.spaces) is_cuda_.push_back(space.starts_with("cuda"));
+    for (const auto& space : trace.spaces)
+      keeps_workspaces_.push_back(result::recorded_device(space).keeps_workspaces);
   }
 
   Category decide(const Lifetime& lifetime) {
@@ -177,7 +179,7 @@ class Categories {
   // Library handles are made where products are: what the optimizer step makes and keeps is a
   // strategy's.
   bool is_workspace(const Lifetime& lifetime, const Event& event) const {
-    return is_cuda_[static_cast<std::size_t>(event.space)] && event.step != kNone &&
+    return keeps_workspaces_[static_cast<std::size_t>(event.space)] && event.step != kNone &&
            event.phase != Phase::kOptimizerStep && !event.in_update &&
            lifetime.last == trace_.events.size() &&
            !(failure_ && event.step == trace_.events[*failure_].step);
@@ -216,7 +218,7 @@ class Categories {
   std::map<std::int32_t, std::uint64_t> step_begins_;  // of each step
   std::optional<std::uint64_t> failure_;  // the event that ended the trace out of memory
   std::unordered_map<std::int32_t, std::uint64_t> recompute_end_;
-  std::vector<bool> is_cuda_;
+  std::vector<bool> keeps_workspaces_;  // by space
 };
 
 }  // namespace

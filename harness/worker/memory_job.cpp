@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "device/cpu_allocator.h"
 #include "device/operator_labels.h"
 #include "errors/errors.h"
 #include "peakbench/errors.h"

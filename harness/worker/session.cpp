@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "device/registry.h"
 #include "errors/errors.h"
 #include "peakbench/errors.h"
 #include "worker/counted_recipe.h"
@@ -62,8 +63,8 @@ void apply_strategy(const result::PluginUse& use, Recipe& recipe, Session& sessi
 
 std::unique_ptr<device::Device> make_device(const result::Job& job) {
   if (job.threads > 0) at::set_num_threads(static_cast<int>(job.threads));
-  if (job.device == "cpu") return device::make_cpu_device(job.memory_limit_bytes);
-  return device::make_cuda_device(job.device, job.device_options);
+  return device::make_device(
+      {result::device_from(job.device), job.device_options, job.memory_limit_bytes});
 }
 
 Session make_session(const result::Job& job, const device::Device& device,

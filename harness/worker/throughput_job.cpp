@@ -20,7 +20,7 @@ class SilentReporter final : public benchmark::BenchmarkReporter {
 };
 
 // `number` counts warm-up steps too.
-std::int64_t timed_step(const result::Job& job, const Session& session, device::Device& device,
+std::int64_t timed_step(const result::Job& job, const Session& session, device::Timing& device,
                         std::int64_t number) {
   const std::int64_t steps = job.warmup + job.steps;
   return device.time_ns([&] {
@@ -30,7 +30,7 @@ std::int64_t timed_step(const result::Job& job, const Session& session, device::
 }
 
 std::vector<std::int64_t> time_steps(const result::Job& job, const Session& session,
-                                     device::Device& device) {
+                                     device::Timing& device) {
   std::vector<std::int64_t> times;
   const auto loop = [&](benchmark::State& state) {
     for (auto _ : state) {

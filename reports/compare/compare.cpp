@@ -10,6 +10,7 @@
 #include "errors/errors.h"
 #include "reports/compare/environment.h"
 #include "reports/compare/memory.h"
+#include "result/device.h"
 
 namespace peakbench::compare {
 namespace {
@@ -123,7 +124,7 @@ CaseComparison describe(const CaseResult& result) {
   CaseComparison found;
   found.id = result.spec.id;
   found.slug = result.spec.slug;
-  found.emulated = result.emulation.has_value();
+  found.emulated = result::is_emulated(result);
   return found;
 }
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "reports/environment.h"
+#include "result/device.h"
 
 namespace peakbench::compare {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 using nlohmann::json;
 using reports::fact_of;
 using reports::fact_text;
+using result::is_emulated;
 using Keys = std::set<std::string>;
 
 // Differences in these say nothing about a figure.
@@ -47,7 +49,10 @@ Keys keys_of_devices(const result::Run& base, const result::Run& now) {
   return keys;
 }
 
-bool is_emulated(const result::CaseResult& result) { return result.emulation.has_value(); }
+// As the worker names it where it said something of the card, else as the case does.
+std::string emulated_card_of(const result::CaseResult& result) {
+  return result.emulation ? result.emulation->card : result.spec.device;
+}
 
 const result::CaseResult* find_case(const result::Run& run, const std::string& id) {
   for (const auto& result : run.cases)
@@ -93,11 +98,11 @@ std::string why_not_comparable(const result::Run& base, const result::CaseResult
     return fmt::format("{} has it from an emulated card, {} from a real one",
                        is_emulated(before) ? "BASE" : "NEW", is_emulated(before) ? "NEW" : "BASE");
   if (is_emulated(before)) {
-    if (before.emulation->card == after.emulation->card) return "";
-    return fmt::format("another emulated card: {} in BASE, {} in NEW", before.emulation->card,
-                       after.emulation->card);
+    const auto was = emulated_card_of(before), is = emulated_card_of(after);
+    if (was == is) return "";
+    return fmt::format("another emulated card: {} in BASE, {} in NEW", was, is);
   }
-  if (after.spec.device.rfind("cuda", 0) != 0) return "";
+  if (!result::recorded_device(after.spec.device).is_card) return "";
   const auto was = reports::real_card_of(before, base), is = reports::real_card_of(after, now);
   if (was == is) return "";
   const auto said = [](const std::string& card) { return card.empty() ? "one not named" : card; };

@@ -15,13 +15,14 @@
 #include "reports/history/seal.h"
 #include "reports/history/series_axes.h"
 #include "reports/text.h"
+#include "result/device.h"
 #include "text/nearest.h"
 
 namespace peakbench::history {
 namespace {
 
-using reports::is_emulated;
 using result::CaseResult;
+using result::is_emulated;
 using result::Run;
 using sqlite::Database;
 using sqlite::Statement;
@@ -282,7 +283,7 @@ std::string labels_note(const Database& database, std::int64_t number, const Lab
 std::string card_of(const CaseResult& result, const Run& run) {
   const auto& device = result.spec.device;
   if (is_emulated(result)) return device;
-  const auto named = reports::fact_of(result, run, device == "cpu" ? "cpu" : "card");
+  const auto named = reports::fact_of(result, run, result::recorded_device(device).model_fact);
   return named.empty() ? device : named;
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "device/cpu_allocator.h"
 #include "device/operator_labels.h"
 #include "device/recorder.h"
 #include "peakbench/nn.h"

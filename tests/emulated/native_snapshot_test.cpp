@@ -13,8 +13,8 @@
 #include <map>
 #include <random>
 
-#include "device/device.h"
 #include "device/recorder.h"
+#include "device/registry.h"
 #include "trace/lifetimes.h"
 #include "trace/summary.h"
 
@@ -69,7 +69,8 @@ const Recorded& recorded() {
   static const Recorded result = [] {
     nlohmann::json options = nlohmann::json::object();
     if (expandable_segments) options["expandable_segments"] = true;
-    auto device = peakbench::device::make_cuda_device(device_name, options);
+    auto device =
+        peakbench::device::make_device({peakbench::result::device_from(device_name), options});
     // Allocators point at it until the process ends.
     auto* recorder = new peakbench::device::Recorder(device_name, device->torch_device().str(),
                                                      device->emulated());

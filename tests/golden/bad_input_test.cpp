@@ -136,6 +136,22 @@ TEST(BadInput, AModuleOfAHundredThousandLevelsHasAReport) {
   EXPECT_EQ(count(files.at("index.html"), "No timeline"), 0U);
 }
 
+// A run of a later Peakbench, or of nobody.
+TEST(BadInput, DevicesThatNobodyKnowsAreShownAsTheyStand) {
+  for (const std::string device : {"tpu:4", "", "<b>", "emulated:x,memory=none", "cuda:all"}) {
+    const TemporaryFolder folder;
+    result::Run run = tutorial_run();
+    for (auto& result : run.cases) result.spec.device = device;
+    result::write_run(run, folder.string());
+    const auto files = reports::render({result::read_run(folder.string())}, {folder.string()},
+                                       options_for(folder));
+    EXPECT_GT(count(files.at("report.md"), "vit-l-16"), 0U);
+    const bool shown = count(files.at("index.html"), "tpu:4") > 0;
+    EXPECT_EQ(shown, device == "tpu:4");
+    EXPECT_EQ(count(files.at("index.html"), "<b>"), 0U);
+  }
+}
+
 TEST(BadInput, AFileCannotBeReplaced) {
   const TemporaryFolder folder;
   fs::create_directories(folder / "report/index.html/a folder in the way");

@@ -23,7 +23,7 @@ _WORKER = Stage(("worker_test", "peakbench-worker", "planted_strategies"), selec
 # What the tests of a whole case need is most of what there is.
 _WHOLE = ("all",)
 # What is recorded under LibTorch's own operators.
-_TESTS_OF_DEVICE = Stage(("recorder_test", "training_trace_test"), select=("-L", "^device$"))
+_TESTS_OF_DEVICE = Stage(("recorder_test", "registry_test", "training_trace_test"), select=("-L", "^device$"))
 _E2E = ("peakbench", "fake_models", "fake_strategies")
 
 

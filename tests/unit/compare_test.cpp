@@ -10,6 +10,7 @@
 
 #include "errors/errors.h"
 #include "reports/gate/gate.h"
+#include "result/run_paths.h"
 #include "support/fake_runs.h"
 
 namespace peakbench {
@@ -163,11 +164,11 @@ TEST(Compare, PartsFromAHistoryNameItToo) {
 
 TEST(Compare, MissingBrokenAndForeignTracesAreSaid) {
   const FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(true));
-  const auto path =
-      std::filesystem::path(now.source().folder) / now.source().run.cases[0].ranks[0].trace;
-  std::filesystem::copy_file(
-      std::filesystem::path(base.source().folder) / base.source().run.cases[0].ranks[0].trace, path,
-      std::filesystem::copy_options::overwrite_existing);
+  const auto path = std::filesystem::path(now.source().folder) /
+                    result::first_rank(now.source().run.cases[0]).trace;
+  std::filesystem::copy_file(std::filesystem::path(base.source().folder) /
+                                 result::first_rank(base.source().run.cases[0]).trace,
+                             path, std::filesystem::copy_options::overwrite_existing);
   auto one = compared(base, now).cases.at(0);
   EXPECT_THAT(one.growth_note, HasSubstr("it is of another run"));
   EXPECT_TRUE(one.growth.empty());
@@ -441,6 +442,27 @@ TEST(Compare, NeverMixesCards) {
   base.run.cases[0].emulation = result::Emulation{"h100-80gb", {}, {}, {}};
   found = compare::compare(base, now, {});
   EXPECT_EQ(found.cases.at(0).reason, "another emulated card: h100-80gb in BASE, a100-80gb in NEW");
+}
+
+// A worker that ended without a word says nothing of its card; the case's device does.
+TEST(Compare, AnEmulatedCardIsKnownByTheCasesDeviceToo) {
+  const auto base =
+      testing::plain_source("base", {fake_case("a/x/emulated:t4-16gb/fp32/b1", 1000)});
+  auto now = testing::plain_source("new", {fake_case("a/x/emulated:t4-16gb/fp32/b1", 1001)});
+  now.run.cases[0].emulation.reset();
+  const auto found = compare::compare(base, now, {});
+  EXPECT_EQ(found.cases.at(0).state, CaseState::kCompared);
+  EXPECT_TRUE(found.cases[0].emulated);
+  EXPECT_EQ(found.cases[0].memory, Verdict::kWorse);
+}
+
+// Kinds of a later Peakbench are compared as they stand.
+TEST(Compare, DevicesThatNobodyKnowsAreCompared) {
+  const auto base = testing::plain_source("base", {fake_case("a/x/tpu:4/fp32/b1", 1000)});
+  const auto now = testing::plain_source("new", {fake_case("a/x/tpu:4/fp32/b1", 1001)});
+  const auto found = compare::compare(base, now, {});
+  EXPECT_EQ(found.cases.at(0).memory, Verdict::kWorse);
+  EXPECT_FALSE(found.cases[0].emulated);
 }
 
 // A run on two cards: each case says its own, and a run of schema 1.0 says one for all.

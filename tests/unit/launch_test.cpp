@@ -10,9 +10,9 @@
 #include "launch/case.h"
 #include "launch/device_environment.h"
 #include "launch/environment.h"
-#include "launch/hand_over.h"
 #include "launch/host.h"
 #include "launch/machine_load.h"
+#include "launch/reference_checkpoint.h"
 #include "launch/rounds.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
@@ -285,7 +285,7 @@ TEST_F(SessionTest, RepetitionsAreCombined) {
   EXPECT_EQ(run.cases[0].throughput->step_ns.p90, 4);
 }
 
-TEST_F(SessionTest, TheReferenceRunsFirstAndHandsOverItsParameters) {
+TEST_F(SessionTest, TheReferenceRunsFirstAndLeavesItsCheckpoint) {
   // In plan order the baseline comes last; a second model's cases stand between.
   const auto plan = plan_of({planned_case("m", "lora"), planned_case("other", "baseline"),
                              planned_case("m", "checkpointing"), planned_case("m", "baseline")});
@@ -309,7 +309,7 @@ TEST_F(SessionTest, TheReferenceRunsFirstAndHandsOverItsParameters) {
   EXPECT_TRUE(runner.orders[6].job.write_parameters_path.empty());  // `other` has nobody to compare
 }
 
-TEST_F(SessionTest, EachReferenceHandsOverToThoseHeldAgainstIt) {
+TEST_F(SessionTest, EachReferenceLeavesItsCheckpointToThoseHeldAgainstIt) {
   auto lora = planned_case("m", "lora", "cpu", "lora");
   lora.promise.promise = "different_problem";
   auto left_out = planned_case("m", "dora+checkpointing", "cpu", "dora");
@@ -725,10 +725,8 @@ TEST(Host, TheBudgetIsWhatWasAskedOrWhatIsLeft) {
 }
 
 TEST(DeviceEnvironment, OnlyEmulatedDevicesNeedOne) {
-  EXPECT_TRUE(environment_for("cpu").empty());
-  EXPECT_TRUE(environment_for("cuda:0").empty());
-  EXPECT_TRUE(is_emulated("emulated:h100-80gb,memory=60GiB"));
-  EXPECT_FALSE(is_emulated("cpu"));
+  EXPECT_TRUE(environment_for(result::device_from("cpu")).empty());
+  EXPECT_TRUE(environment_for(result::device_from("cuda:0")).empty());
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "device/device.h"
+#include "device/tracing.h"
 
 namespace peakbench::device {
 

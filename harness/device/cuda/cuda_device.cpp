@@ -13,7 +13,7 @@
 #include "device/cuda/cuda_settings.h"
 #include "device/cuda/emulation.h"
 #include "device/cuda/pinned_tracer.h"
-#include "device/device.h"
+#include "device/module.h"
 #include "errors/errors.h"
 
 namespace peakbench::device {
@@ -23,13 +23,12 @@ namespace allocator = c10::cuda::CUDACachingAllocator;
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(std::string name, const nlohmann::json& options) : name_(std::move(name)) {
-    apply_cuda_settings(options);
+  explicit CudaDevice(const DeviceRequest& request)
+      : name_(request.device.id), index_(static_cast<c10::DeviceIndex>(request.device.index)) {
+    apply_cuda_settings(request.options);
     const int count = c10::cuda::device_count();
     if (count == 0)
       throw ConfigError("device '" + name_ + "': no CUDA card can be used here. " + why_none());
-    if (name_.starts_with("cuda:"))
-      index_ = static_cast<c10::DeviceIndex>(std::stoi(name_.substr(5)));
     if (index_ >= count) {
       throw ConfigError("device '" + name_ + "': this machine has " + std::to_string(count) +
                         " card(s), cuda:0 to cuda:" + std::to_string(count - 1));
@@ -39,7 +38,7 @@ class CudaDevice final : public Device {
   }
 
   c10::Device torch_device() const override { return {c10::kCUDA, index_}; }
-  bool emulated() const override { return is_emulated(); }
+  bool emulated() const override { return runs_on_stand_ins(); }
   std::string why_not_timed() const override {
     return emulated() ? "an emulated card has no time: its kernels do nothing" : "";
   }
@@ -154,14 +153,15 @@ class CudaDevice final : public Device {
   }
 
   std::string name_;
-  c10::DeviceIndex index_ = 0;
+  c10::DeviceIndex index_;  // an emulated case's card is the first
   std::unique_ptr<AllocationTracer> tracer_;
 };
+
+std::unique_ptr<Device> make_cuda_device(const DeviceRequest& request) {
+  return std::make_unique<CudaDevice>(request);
+}
 
 }  // namespace
 }  // namespace peakbench::device
 
-extern "C" __attribute__((visibility("default"))) peakbench::device::Device*
-peakbench_make_cuda_device(const std::string& name, const nlohmann::json& options) {
-  return new peakbench::device::CudaDevice(name, options);
-}
+PEAKBENCH_DEVICE_MODULE("cuda", peakbench::device::make_cuda_device)

@@ -26,7 +26,7 @@ nlohmann::json unknown_read_back(const nlohmann::json& row, std::int64_t uncerta
 
 }  // namespace
 
-bool is_emulated() { return report_function() != nullptr; }
+bool runs_on_stand_ins() { return report_function() != nullptr; }
 
 std::optional<result::Emulation> emulation_report() {
   const ReportFunction report = report_function();

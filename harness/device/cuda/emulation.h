@@ -8,7 +8,9 @@
 
 namespace peakbench::device {
 
-bool is_emulated();                                   // this process runs on the stand-ins
+// Asked of the process, not of the device's name: `peakbench emulate` runs any program on the
+// stand-ins, and that takes them for cuda:0.
+bool runs_on_stand_ins();
 std::optional<result::Emulation> emulation_report();  // absent on a real card
 // That this machine had no memory or addresses for what the card had room for; empty where it had.
 std::string emulation_host_refusal();

@@ -2,7 +2,7 @@
 // allocator.
 #pragma once
 
-#include "device/device.h"
+#include "device/tracing.h"
 
 namespace peakbench::device {
 

@@ -1,10 +1,10 @@
-#include "device/device.h"
+#include "device/timing.h"
 
 #include <chrono>
 
 namespace peakbench::device {
 
-std::int64_t Device::time_ns(const std::function<void()>& step) {
+std::int64_t Timing::time_ns(const std::function<void()>& step) {
   synchronise();
   const auto start = std::chrono::steady_clock::now();
   step();

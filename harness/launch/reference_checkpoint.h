@@ -1,6 +1,6 @@
-// The equivalence check's hand-over: a case that others are held against (PlannedCase::reference)
-// leaves its losses and parameters in a file that these read, and that is deleted once none of them
-// is left to run.
+// The equivalence check's reference checkpoints: a case that others are held against
+// (PlannedCase::reference) leaves its losses and parameters in a file that these read, and that is
+// deleted once none of them is left to run.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,15 @@ using ParameterCount = std::function<std::int64_t(const std::string& model_id)>;
 // reference's parameters lie on the disk. The cases of a group are timed in turn.
 std::vector<std::vector<std::size_t>> execution_groups(const plan::Plan& plan);
 
-class HandOverBook {
+class ReferenceCheckpoints {
  public:
-  HandOverBook(const plan::Plan& plan, std::string run_directory, ParameterCount parameters);
+  ReferenceCheckpoints(const plan::Plan& plan, std::string run_directory,
+                       ParameterCount parameters);
 
   // For a memory worker about to run. `ended`: what is known of cases whose memory worker has
   // ended, by plan index; null: not yet.
-  HandOver open(std::size_t index, const std::vector<const result::CaseResult*>& ended) const;
+  ReferenceCheckpoint open(std::size_t index,
+                           const std::vector<const result::CaseResult*>& ended) const;
 
   // After each memory worker: deletes its reference's file if no case without a result needs it.
   void close(std::size_t index, const std::vector<const result::CaseResult*>& ended) const;
@@ -35,7 +37,8 @@ class HandOverBook {
  private:
   bool needs_reference(std::size_t index) const;
   bool is_wanted(std::size_t reference, const std::vector<const result::CaseResult*>& ended) const;
-  void find_file(std::size_t reference, const result::CaseResult* ended, HandOver& result) const;
+  void find_file(std::size_t reference, const result::CaseResult* ended,
+                 ReferenceCheckpoint& result) const;
   std::string file_of(std::size_t reference) const;
   std::string shortage(std::size_t reference) const;
 

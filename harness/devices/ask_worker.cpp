@@ -1,11 +1,11 @@
-#include "cli/ask_worker.h"
+#include "devices/ask_worker.h"
 
 #include <chrono>
 
 #include "launch/outcome.h"
 #include "text/printable.h"
 
-namespace peakbench::cli {
+namespace peakbench::devices {
 
 WorkerSaid ask_worker(const std::string& worker, const std::vector<std::string>& arguments,
                       const launch::Environment& environment) {
@@ -24,4 +24,4 @@ WorkerSaid ask_worker(const std::string& worker, const std::vector<std::string>&
   return said;
 }
 
-}  // namespace peakbench::cli
+}  // namespace peakbench::devices

@@ -1,4 +1,4 @@
-#include "launch/hand_over.h"
+#include "launch/reference_checkpoint.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <map>
 
 #include "files/file.h"
-#include "launch/device_environment.h"
 #include "launch/host.h"
 #include "plan/case_id.h"
 #include "result/axes.h"
+#include "result/device.h"
 
 namespace peakbench::launch {
 namespace {
@@ -53,8 +53,8 @@ std::vector<std::vector<std::size_t>> execution_groups(const plan::Plan& plan) {
   return groups;
 }
 
-HandOverBook::HandOverBook(const plan::Plan& plan, std::string run_directory,
-                           ParameterCount parameters)
+ReferenceCheckpoints::ReferenceCheckpoints(const plan::Plan& plan, std::string run_directory,
+                                           ParameterCount parameters)
     : plan_(plan),
       run_directory_(std::move(run_directory)),
       parameters_(std::move(parameters)),
@@ -66,13 +66,14 @@ HandOverBook::HandOverBook(const plan::Plan& plan, std::string run_directory,
       reference_[i] = static_cast<std::ptrdiff_t>(found->second);
 }
 
-bool HandOverBook::needs_reference(std::size_t index) const {
+bool ReferenceCheckpoints::needs_reference(std::size_t index) const {
   const auto& planned = plan_.cases[index];
-  return !planned.decided && !is_reference(planned) && planned.spec.device == "cpu";
+  return !planned.decided && !is_reference(planned) &&
+         result::device_from(planned.spec.device).results_repeat;
 }
 
-bool HandOverBook::is_wanted(std::size_t reference,
-                             const std::vector<const result::CaseResult*>& ended) const {
+bool ReferenceCheckpoints::is_wanted(std::size_t reference,
+                                     const std::vector<const result::CaseResult*>& ended) const {
   for (std::size_t i = 0; i < plan_.cases.size(); ++i)
     if (reference_[i] == static_cast<std::ptrdiff_t>(reference) && needs_reference(i) &&
         ended[i] == nullptr)
@@ -80,12 +81,12 @@ bool HandOverBook::is_wanted(std::size_t reference,
   return false;
 }
 
-std::string HandOverBook::file_of(std::size_t reference) const {
+std::string ReferenceCheckpoints::file_of(std::size_t reference) const {
   return fs::absolute(run_directory_) / "cases" / plan_.cases[reference].spec.slug /
          "parameters.tmp";
 }
 
-std::string HandOverBook::shortage(std::size_t reference) const {
+std::string ReferenceCheckpoints::shortage(std::size_t reference) const {
   const auto count = parameters_(plan_.cases[reference].spec.model.id);
   const auto needed = count * kBytesAParameter + kDiskMargin;
   const auto free = free_disk_bytes(run_directory_);
@@ -95,8 +96,8 @@ std::string HandOverBook::shortage(std::size_t reference) const {
 }
 
 // Where the file is, or why there is none.
-void HandOverBook::find_file(std::size_t reference, const result::CaseResult* ended,
-                             HandOver& result) const {
+void ReferenceCheckpoints::find_file(std::size_t reference, const result::CaseResult* ended,
+                                     ReferenceCheckpoint& result) const {
   if (files::is_there(file_of(reference)))
     result.read_path = file_of(reference);
   else if (ended == nullptr)
@@ -109,16 +110,17 @@ void HandOverBook::find_file(std::size_t reference, const result::CaseResult* en
     result.reason = "the reference case left no parameters";
 }
 
-HandOver HandOverBook::open(std::size_t index,
-                            const std::vector<const result::CaseResult*>& ended) const {
+ReferenceCheckpoint ReferenceCheckpoints::open(
+    std::size_t index, const std::vector<const result::CaseResult*>& ended) const {
   const auto& planned = plan_.cases[index];
   const bool differs = planned.promise.promise == "different_problem";
-  HandOver result;
+  ReferenceCheckpoint result;
   if (reference_[index] >= 0 && !differs)
     result.reference_case = plan_.cases[static_cast<std::size_t>(reference_[index])].spec.id;
-  if (is_emulated(planned.spec.device)) {
+  const auto device = result::device_from(planned.spec.device);
+  if (!device.computes_values) {
     result.reason = "an emulated card computes no values";
-  } else if (planned.spec.device != "cpu") {
+  } else if (!device.results_repeat) {
     result.reason = "promises are checked on the CPU, where results repeat";
   } else if (is_reference(planned)) {
     result.reason = differs ? "the strategy changes what is trained" : "this case is the reference";
@@ -133,8 +135,8 @@ HandOver HandOverBook::open(std::size_t index,
   return result;
 }
 
-void HandOverBook::close(std::size_t index,
-                         const std::vector<const result::CaseResult*>& ended) const {
+void ReferenceCheckpoints::close(std::size_t index,
+                                 const std::vector<const result::CaseResult*>& ended) const {
   const auto reference = reference_[index];
   if (reference < 0) return;
   for (std::size_t i = 0; i < ended.size(); ++i)

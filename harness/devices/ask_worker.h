@@ -7,7 +7,7 @@
 
 #include "launch/process.h"
 
-namespace peakbench::cli {
+namespace peakbench::devices {
 
 struct WorkerSaid {
   std::string text;  // all that it printed
@@ -19,4 +19,4 @@ struct WorkerSaid {
 WorkerSaid ask_worker(const std::string& worker, const std::vector<std::string>& arguments,
                       const launch::Environment& environment);
 
-}  // namespace peakbench::cli
+}  // namespace peakbench::devices

@@ -1,0 +1,14 @@
+// A device module that the registry must refuse, for the reason that its build plants.
+#include "device/module.h"
+
+namespace {
+
+using namespace peakbench::device;
+
+std::unique_ptr<Device> make(const DeviceRequest&) { return nullptr; }
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const DeviceModule peakbench_device_module;
+const DeviceModule peakbench_device_module = {PEAKBENCH_PLANTED_REVISION, PEAKBENCH_PLANTED_BUILD,
+                                              PEAKBENCH_PLANTED_NAME, make};
