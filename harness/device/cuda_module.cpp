@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "device/device.h"
+#include "device/preload.h"
 #include "errors/errors.h"
 #include "errors/host_limits.h"
 
@@ -24,15 +25,33 @@ void* open_or_explain(const std::string& library, const std::string& device) {
                     "(set PEAKBENCH_TORCH_DIR); `peakbench doctor` says what is missing.");
 }
 
+constexpr const char* kLibrary = "libtorch_cuda.so";
+
+std::string module_path() {
+  return program_folder() / ".." / "lib" / "peakbench" / "libpeakbench_cuda.so";
+}
+
 }  // namespace
 
+void load_cuda() {
+  for (const auto& library : {std::string(kLibrary), module_path()})
+    ::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL);
+}
+
+std::string why_not_forked() {
+  // Exported by the emulated card's stand-ins; a real driver says nothing.
+  const auto in_use =
+      reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "peakbench_emulator_in_use"));
+  if (in_use == nullptr) return "its CUDA is not the emulated card's";
+  return in_use() == 0 ? "" : "CUDA is in use already";
+}
+
 std::unique_ptr<Device> make_cuda_device(const std::string& name, const nlohmann::json& options) {
-  open_or_explain("libtorch_cuda.so", name);
-  const auto module = program_folder() / ".." / "lib" / "peakbench" / "libpeakbench_cuda.so";
-  void* handle = open_or_explain(module.string(), name);
+  open_or_explain(kLibrary, name);
+  const auto module = module_path();
+  void* handle = open_or_explain(module, name);
   const auto make = reinterpret_cast<MakeCudaDevice>(::dlsym(handle, "peakbench_make_cuda_device"));
-  if (make == nullptr)
-    throw ConfigError(module.string() + ": has no entry peakbench_make_cuda_device");
+  if (make == nullptr) throw ConfigError(module + ": has no entry peakbench_make_cuda_device");
   return std::unique_ptr<Device>(make(name, options));
 }
 

@@ -189,6 +189,7 @@ WorkerOrder make_order(const CaseOrder& order, JobMode mode) {
   worker.job_path = folder / (mode_name(mode) + ".job.json");
   worker.log_path = folder / "worker.log";
   worker.environment = environment_for(order.planned->spec.device);
+  worker.forked = mode == JobMode::kMemory && is_emulated(order.planned->spec.device);
   worker.timeout = std::chrono::seconds(order.request->timeout_s);
   worker.rss_limit_bytes = resident_limit(budget, memory);
   return worker;

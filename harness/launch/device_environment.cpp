@@ -17,14 +17,14 @@ void check_emulated(const std::string& device) {
   emulator::parse_card(device.substr(kEmulated.size()), emulator::find_installation());
 }
 
-Environment environment_for(const std::string& device) {
+process::Environment environment_for(const std::string& device) {
   if (!is_emulated(device)) return {};
   const auto installation = emulator::find_installation();
   const auto card = emulator::parse_card(device.substr(kEmulated.size()), installation);
   return emulator::emulation_environment(card, installation, "");
 }
 
-Environment unlimited_environment_for(const std::string& device) {
+process::Environment unlimited_environment_for(const std::string& device) {
   auto installation = emulator::find_installation();
   auto card = emulator::parse_card(device.substr(kEmulated.size()), installation);
   constexpr std::uint64_t kMoreThanAnyCard = 8ULL << 40;

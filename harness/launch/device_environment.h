@@ -3,16 +3,16 @@
 
 #include <string>
 
-#include "launch/process.h"
+#include "process/process.h"
 
 namespace peakbench::launch {
 
 // Variables to add for a device as a case names it: none for `cpu` and real cards. An emulated
 // card's stand-in libraries must be there before LibTorch is loaded, so they come from here.
-Environment environment_for(const std::string& device);
+process::Environment environment_for(const std::string& device);
 
 // The same emulated card with more memory than any case takes: what would this one have needed?
-Environment unlimited_environment_for(const std::string& device);
+process::Environment unlimited_environment_for(const std::string& device);
 
 // Throws ConfigError for an emulated card that is unknown (the nearest named), has no sensible
 // memory, or that this LibTorch has no code for.
