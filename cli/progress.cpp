@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <list>
 #include <vector>
 
 #include "cli/rows.h"
@@ -56,6 +57,7 @@ std::vector<Part> parts_of(const Activity& activity) {
   std::vector<Part> parts;
   parts.push_back({timing ? 5 : 1, worker_words(activity.turn)});
   parts.push_back({6, phase_words(activity)});
+  if (activity.workers > 1) parts.push_back({7, fmt::format("{} at work", activity.workers)});
   parts.push_back({4, duration(activity.elapsed_s)});
   if (activity.remaining_s >= 0)
     parts.push_back({3, fmt::format("about {} left", duration(activity.remaining_s))});
@@ -101,14 +103,21 @@ class Progress : public launch::Observer {
     if (kept > 0) err_ << fmt::format("{} cases are kept, {} to run\n", kept, to_run) << std::flush;
   }
   void worker_started(const launch::Turn& turn) override {
-    activity_.turn = turn;
-    activity_.progress = {};
-    worker_start_ = clock_();
+    forget(turn.place);
+    workers_.push_back({turn, {}, clock_()});
   }
-  void worker_progress(const result::Progress& progress) override { activity_.progress = progress; }
-  void worker_ended() override {
-    const bool memory = activity_.turn.mode == result::JobMode::kMemory;
-    (memory ? memory_ : throughput_).add(worker_start_, clock_());
+  void worker_progress(std::size_t place, const result::Progress& progress) override {
+    for (auto& worker : workers_)
+      if (worker.turn.place == place) worker.progress = progress;
+  }
+  void worker_ended(std::size_t place) override {
+    for (const auto& worker : workers_) {
+      if (worker.turn.place != place) continue;
+      const bool memory = worker.turn.mode == result::JobMode::kMemory;
+      (memory ? memory_ : throughput_).add(worker.start, clock_());
+    }
+    if (workers_.size() == 1) before_ = workers_.front();
+    forget(place);
   }
   void warning(const std::string& text) override {
     err_ << "warning: " << text << "\n" << std::flush;
@@ -120,29 +129,45 @@ class Progress : public launch::Observer {
  protected:
   const Activity& activity() {
     const auto now = clock_();
-    activity_.elapsed_s = seconds(worker_start_, now);
-    activity_.remaining_s = remaining(now);
+    // Between two workers, the one before.
+    const auto& shown = workers_.empty() ? before_ : workers_.front();
+    activity_.turn = shown.turn;
+    activity_.progress = shown.progress;
+    activity_.workers = std::max<std::size_t>(workers_.size(), 1);
+    activity_.elapsed_s = seconds(shown.start, now);
+    activity_.remaining_s = remaining(activity_.elapsed_s);
     return activity_;
   }
   Time now() const { return clock_(); }
   std::ostream& err() { return err_; }
 
  private:
+  void forget(std::size_t place) {
+    workers_.remove_if([&](const Worker& worker) { return worker.turn.place == place; });
+  }
+
   // Workers of a kind that has not run yet are taken to be as quick as the other.
-  std::int64_t remaining(Time now) const {
+  std::int64_t remaining(std::int64_t elapsed_s) const {
     if (!memory_.known() && !throughput_.known()) return -1;
     const auto& memory = memory_.known() ? memory_ : throughput_;
     const auto& throughput = throughput_.known() ? throughput_ : memory_;
     const auto& turn = activity_.turn;
-    const double left = memory.of(turn.memory_workers) + throughput.of(turn.throughput_workers);
-    return std::max<std::int64_t>(std::llround(left) - seconds(worker_start_, now), 0);
+    const double left = memory.of(turn.memory_workers) / static_cast<double>(activity_.workers) +
+                        throughput.of(turn.throughput_workers);
+    return std::max<std::int64_t>(std::llround(left) - elapsed_s, 0);
   }
 
   std::ostream& out_;
   std::ostream& err_;
   Clock clock_;
+  struct Worker {
+    launch::Turn turn;
+    result::Progress progress;
+    Time start;
+  };
   Activity activity_;
-  Time worker_start_;
+  std::list<Worker> workers_;  // at work, in the order in which they began
+  Worker before_;
   MeanTime memory_, throughput_;
 };
 
@@ -203,25 +228,26 @@ class PlainProgress : public Progress {
   void worker_started(const launch::Turn& turn) override {
     Progress::worker_started(turn);
     if (turn.mode == result::JobMode::kMemory)
-      say(named());
+      say(named(turn));
     else if (turn.round != round_)
       say(fmt::format("timing, round {} of {}: {} in turn, {}", turn.round + 1, turn.rounds,
                       turn.group_size == 1 ? "1 case" : fmt::format("{} cases", turn.group_size),
                       workers_left(turn)));
     round_ = turn.mode == result::JobMode::kMemory ? -1 : turn.round;
   }
-  void worker_progress(const result::Progress& progress) override {
-    Progress::worker_progress(progress);
+  void worker_progress(std::size_t place, const result::Progress& progress) override {
+    Progress::worker_progress(place, progress);
     tick();
   }
   void tick() override {
-    if (now() - said_at_ >= kHeartbeat) say(named() + ", " + joined(parts_of(activity())));
+    if (now() - said_at_ < kHeartbeat) return;
+    const auto& at = activity();
+    say(named(at.turn) + ", " + joined(parts_of(at)));
   }
 
  private:
-  std::string named() {
-    const auto& at = activity();
-    return counter(at.turn.place, at.count) + " " + printable(at.turn.case_id);
+  std::string named(const launch::Turn& turn) {
+    return counter(turn.place, activity().count) + " " + printable(turn.case_id);
   }
   void say(const std::string& line) {
     err() << line << "\n" << std::flush;
@@ -237,7 +263,7 @@ class NoProgress : public launch::Observer {
   explicit NoProgress(std::ostream& err) : err_(err) {}
   void run_started(std::size_t, std::size_t) override {}
   void worker_started(const launch::Turn&) override {}
-  void worker_progress(const result::Progress&) override {}
+  void worker_progress(std::size_t, const result::Progress&) override {}
   void case_ended(std::size_t, const result::CaseResult&) override {}
   void warning(const std::string& text) override { err_ << "warning: " << text << std::endl; }
 

@@ -19,10 +19,11 @@ std::unique_ptr<launch::Observer> make_progress(std::ostream& out, std::ostream&
                                                 const Screen& screen, bool quiet,
                                                 Clock clock = std::chrono::steady_clock::now);
 
-// What is known of the worker at work.
+// What is known of the worker at work, of several of the one that began first.
 struct Activity {
   launch::Turn turn;
-  std::size_t count = 0;  // cases that run
+  std::size_t count = 0;    // cases that run
+  std::size_t workers = 1;  // at work
   result::Progress progress;
   std::int64_t elapsed_s = 0;     // of the worker
   std::int64_t remaining_s = -1;  // of the run, estimated; -1: not known yet

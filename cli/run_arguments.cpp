@@ -10,6 +10,13 @@ namespace peakbench::cli {
 namespace {
 
 using result::Axis;
+constexpr std::int64_t kMostJobs = 1024;
+
+CLI::Option* add_repeated(CLI::App& command, const std::string& name,
+                          std::vector<std::string>& values, const std::string& words,
+                          const std::string& type) {
+  return command.add_option(name, values, words)->allow_extra_args(false)->type_name(type);
+}
 
 template <class Number>
 void add_number(CLI::App& command, const std::string& name, std::optional<Number>& value,
@@ -44,6 +51,10 @@ void add_measuring_options(CLI::App& command, RunArguments& arguments) {
                   "Budget of a worker's CPU tensors: 12GiB, 800MiB, bytes (default: what is "
                   "available less a margin)")
       ->type_name("SIZE");
+  add_number<std::int64_t>(command, "--jobs", arguments.jobs,
+                           "Cases on emulated cards at a time (default: the processors); all "
+                           "others run one by one",
+                           1, kMostJobs);
   add_number<std::int64_t>(command, "--threads", arguments.threads,
                            "Threads of a worker (default: LibTorch's)", 1, plan::kMostThreads);
   command.add_option("--seed", arguments.seed, "Seed of weights and batch (default 0)")

@@ -18,6 +18,7 @@ struct RunArguments {
   std::optional<std::int64_t> steps, warmup, repetitions, timeout_s, threads;
   std::optional<std::uint64_t> seed;
   std::string memory_limit;
+  std::optional<std::int64_t> jobs;
   std::string card, cudnn, tf32, deterministic;
   std::vector<std::string> allocator;
   std::vector<std::string> plugins;

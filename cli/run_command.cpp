@@ -16,6 +16,7 @@
 #include "errors/errors.h"
 #include "launch/interrupt.h"
 #include "launch/session.h"
+#include "launch/together.h"
 #include "reports/report.h"
 
 namespace peakbench::cli {
@@ -99,6 +100,8 @@ class RunCommand {
     options.overwrite = arguments_.overwrite;
     options.command = typed_;
     options.parameters = parameter_count(plugins);
+    options.jobs =
+        arguments_.jobs ? static_cast<std::size_t>(*arguments_.jobs) : launch::usable_cores();
 
     // Before the work, not after it.
     if (!arguments_.no_report) reports::check_report(report_options(options.directory));

@@ -162,4 +162,6 @@ PEAKBENCH_EMULATOR_API void peakbench_emulator_refuse(const char* name);
 PEAKBENCH_EMULATOR_API void peakbench_emulator_work(void);
 // For the process itself (dlsym): the ledger as JSON; valid until the calling thread asks again.
 PEAKBENCH_EMULATOR_API const char* peakbench_emulator_report(void);
+// 1 where this process has used CUDA, which its forks then cannot.
+PEAKBENCH_EMULATOR_API int peakbench_emulator_in_use(void);
 }

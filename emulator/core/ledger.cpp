@@ -178,3 +178,7 @@ extern "C" const char* peakbench_emulator_report(void) {
   text = to_json(ledger()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return text.c_str();
 }
+
+extern "C" int peakbench_emulator_in_use(void) {
+  return peakbench::emulator::machine_state_made() ? 1 : 0;
+}

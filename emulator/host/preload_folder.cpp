@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -76,7 +77,9 @@ class Link {
 fs::path preload_folder(const fs::path& folder) {
   if (can_be_preloaded(folder)) return folder;
   // For as long as this process lives: what it started may start others.
+  static std::mutex mutex;
   static std::map<fs::path, std::unique_ptr<Link>> links;
+  const std::lock_guard lock(mutex);
   auto& link = links[folder];
   if (!link) link = std::make_unique<Link>(folder);
   return link->path();

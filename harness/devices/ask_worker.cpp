@@ -8,14 +8,14 @@
 namespace peakbench::devices {
 
 WorkerSaid ask_worker(const std::string& worker, const std::vector<std::string>& arguments,
-                      const launch::Environment& environment) {
-  launch::ProcessSpec spec;
+                      const process::Environment& environment) {
+  process::ProcessSpec spec;
   spec.arguments = {worker};
   spec.arguments.insert(spec.arguments.end(), arguments.begin(), arguments.end());
   spec.environment = environment;
   spec.log_path = "/dev/null";  // its last words are enough, and there may be no other place
   spec.timeout = std::chrono::seconds(60);
-  const auto end = launch::run_process(
+  const auto end = process::run_process(
       spec, [](const std::string&) {}, [] { return false; });
   WorkerSaid said;
   said.text = end.last_words;

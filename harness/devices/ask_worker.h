@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/process.h"
+#include "process/process.h"
 
 namespace peakbench::devices {
 
@@ -17,6 +17,6 @@ struct WorkerSaid {
 
 // Within a minute.
 WorkerSaid ask_worker(const std::string& worker, const std::vector<std::string>& arguments,
-                      const launch::Environment& environment);
+                      const process::Environment& environment);
 
 }  // namespace peakbench::devices

@@ -190,7 +190,9 @@ WorkerOrder make_order(const CaseOrder& order, JobMode mode) {
   worker.job = make_job(order, mode, folder, budget);
   worker.job_path = folder / (mode_name(mode) + ".job.json");
   worker.log_path = folder / "worker.log";
-  worker.environment = environment_for(result::device_from(order.planned->spec.device));
+  const auto device = result::device_from(order.planned->spec.device);
+  worker.environment = environment_for(device);
+  worker.forked = mode == JobMode::kMemory && device.kind == result::DeviceKind::kEmulated;
   worker.timeout = std::chrono::seconds(order.request->timeout_s);
   worker.rss_limit_bytes = resident_limit(budget, memory);
   return worker;

@@ -6,14 +6,14 @@
 
 namespace peakbench::launch {
 
-Environment environment_for(const result::Device& device) {
+process::Environment environment_for(const result::Device& device) {
   if (device.kind != result::DeviceKind::kEmulated) return {};
   const auto installation = emulator::find_installation();
   const auto card = emulator::parse_card(result::card_text(device), installation);
   return emulator::emulation_environment(card, installation, "");
 }
 
-Environment unlimited_environment_for(const result::Device& device) {
+process::Environment unlimited_environment_for(const result::Device& device) {
   const auto installation = emulator::find_installation();
   auto card = emulator::parse_card(result::card_text(device), installation);
   constexpr std::uint64_t kMoreThanAnyCard = 8ULL << 40;

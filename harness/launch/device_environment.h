@@ -1,7 +1,7 @@
 // What the environment of a worker must hold for its device, decided before the process starts.
 #pragma once
 
-#include "launch/process.h"
+#include "process/process.h"
 #include "result/device.h"
 
 namespace peakbench::launch {
@@ -10,10 +10,10 @@ namespace peakbench::launch {
 // there before LibTorch is loaded, so they come from here. Throws ConfigError for an emulated card
 // that is unknown (the nearest named), has no sensible memory, or that this LibTorch has no code
 // for.
-Environment environment_for(const result::Device& device);
+process::Environment environment_for(const result::Device& device);
 
 // For an emulated card: the same one with more memory than any case takes. What would it have
 // needed?
-Environment unlimited_environment_for(const result::Device& device);
+process::Environment unlimited_environment_for(const result::Device& device);
 
 }  // namespace peakbench::launch

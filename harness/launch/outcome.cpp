@@ -90,7 +90,7 @@ std::string machine_did(const Evidence& evidence) {
       end.exit_code == result::kHostFailureExit)
     return evidence.host_failure;
   if (!evidence.read_error.empty()) return evidence.read_error;
-  if (end.stopped == Stop::kMemory && !evidence.memory_is_device)
+  if (end.stopped == process::Stop::kMemory && !evidence.memory_is_device)
     return fmt::format(
         "the worker was stopped when it took {:.2f} GiB of this machine's memory{}; free memory, "
         "or "
@@ -125,10 +125,10 @@ std::string crash(const Evidence& evidence) {
 
 WorkerResult outcome(const Evidence& evidence) {
   const auto& end = evidence.end;
-  if (end.stopped == Stop::kTimeout)
+  if (end.stopped == process::Stop::kTimeout)
     return failed(Status::kTimeout, fmt::format("stopped after {} s (--timeout){}",
                                                 evidence.timeout_s, where(evidence.last)));
-  if (end.stopped == Stop::kMemory && evidence.memory_is_device) return over_memory(evidence);
+  if (end.stopped == process::Stop::kMemory && evidence.memory_is_device) return over_memory(evidence);
   if (evidence.written && end.signal == 0 && end.exit_code == 0) return *evidence.written;
   if (end.signal == SIGKILL && evidence.kernel_ran_out && evidence.memory_is_device)
     return failed(Status::kOutOfMemory,

@@ -5,14 +5,14 @@
 #include <optional>
 #include <string>
 
-#include "launch/process.h"
+#include "process/process.h"
 #include "result/job.h"
 
 namespace peakbench::launch {
 
 // Everything that is known after a worker has ended.
 struct Evidence {
-  ProcessEnd end;
+  process::ProcessEnd end;
   std::optional<result::WorkerResult> written;  // the result file, where it could be read
   std::string read_problem;                     // why not, where there was a file
   std::string read_error;                       // the same, where the system could not read it

@@ -5,10 +5,14 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
-#include "launch/process.h"
+#include "process/fork_server.h"
+#include "process/process.h"
 #include "result/job.h"
 
 namespace peakbench::launch {
@@ -17,7 +21,10 @@ struct WorkerOrder {
   result::Job job;
   std::string job_path;  // where the job is written for the worker to read
   std::string log_path;
-  Environment environment;
+  process::Environment environment;
+  // From a process that has the libraries loaded: quicker, and the same figures. Not for what is
+  // timed: that shares nothing with anybody.
+  bool forked = false;
   std::chrono::seconds timeout{0};   // 0: none
   std::int64_t rss_limit_bytes = 0;  // 0: none
 };
@@ -38,13 +45,17 @@ struct Listener {
   std::function<void(const std::string&)> warn = [](const std::string&) {};
 };
 
+// From several threads at once, where several workers are to run at once.
 class Runner {
  public:
   virtual ~Runner() = default;
   virtual WorkerReport run(const WorkerOrder& order, const Listener& listener) = 0;
 };
 
-// Starts `peakbench-worker JOB.json`.
+// Off: every worker is started afresh, for whoever looks for a fault there.
+inline constexpr const char* kForkServerVariable = "PEAKBENCH_FORK_SERVER";
+
+// Starts `peakbench-worker JOB.json`, or has `peakbench-worker --serve` fork it.
 class ProcessRunner : public Runner {
  public:
   // Throws ConfigError where there is no such program.
@@ -52,7 +63,12 @@ class ProcessRunner : public Runner {
   WorkerReport run(const WorkerOrder& order, const Listener& listener) override;
 
  private:
+  process::ForkServer* server_for(const WorkerOrder& order);
+
   std::string worker_path_;
+  std::mutex mutex_;
+  // By what must be in their environment before libraries are loaded.
+  std::map<process::Environment, std::unique_ptr<process::ForkServer>> servers_;
 };
 
 }  // namespace peakbench::launch

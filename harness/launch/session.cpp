@@ -9,14 +9,19 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "errors/errors.h"
 #include "launch/case.h"
+#include "launch/device_environment.h"
 #include "launch/environment.h"
 #include "launch/host.h"
 #include "launch/interrupt.h"
 #include "launch/rounds.h"
 #include "launch/run_folder.h"
+#include "launch/together.h"
+#include "launch/write_pace.h"
+#include "result/device.h"
 
 namespace peakbench::launch {
 namespace {
@@ -60,6 +65,7 @@ class Session {
  public:
   Session(const plan::Plan& plan, const SessionOptions& options, Runner& runner, Observer& observer)
       : plan_(plan),
+        jobs_(options.jobs),
         runner_(runner),
         observer_(observer),
         folder_(options.directory),
@@ -74,8 +80,14 @@ class Session {
     const auto groups = pending_groups();
     observer_.run_started(place_of_.size(), plan_.cases.size() - place_of_.size());
     write("running");
-    for (const auto& group : groups)
-      if (!run_group(group)) break;
+    bool whole = true;
+    for (auto at = groups.begin(); whole && at != groups.end();) {
+      const auto untimed = [this](const Group& group) { return is_untimed(group); };
+      const auto end = jobs_ > 1 ? std::find_if_not(at, groups.end(), untimed) : at;
+      whole = at == end ? run_group(*at) : run_together({at, end});
+      at = std::max(at + 1, end);
+    }
+    save_now();
     write(pending_.empty() ? "complete" : "interrupted");
     return run_;
   }
@@ -139,7 +151,8 @@ class Session {
     for (std::int64_t round = 0; whole && round < plan_.request.repetitions; ++round)
       whole = run_round(timed, round);
     for (const auto index : timed)
-      if (results_[index]->status == result::Status::kOk) end(index);
+      if (results_[index]->status == result::Status::kOk) to_show_.push_back(index);
+    if (!timed.empty()) save_now();
     return whole;
   }
 
@@ -159,8 +172,8 @@ class Session {
       observer_.worker_started(turn(index, result::JobMode::kMemory));
       auto order = order_for(index);
       order.checkpoint = checkpoints_.open(index, ended());
-      auto found = measure_memory(order, runner_, listener());
-      observer_.worker_ended();
+      auto found = measure_memory(order, runner_, listener(index));
+      observer_.worker_ended(place_of_.at(index));
       if (!found) return false;
       results_[index] = std::move(found);
       keep_times(index);
@@ -168,9 +181,11 @@ class Session {
     checkpoints_.close(index, ended());
     const bool over = !is_to_be_timed(*results_[index], plan_.request) ||
                       missing_rounds(*results_[index], plan_.request.repetitions).empty();
-    if (over) pending_.erase(index);
-    write("running");
-    if (over) end(index);
+    if (over) {
+      pending_.erase(index);
+      to_show_.push_back(index);
+    }
+    save();
     return true;
   }
 
@@ -199,22 +214,106 @@ class Session {
       at.group_size = timed.size();
       observer_.worker_started(at);
       const auto end = measure_round(order_for(index), {round, static_cast<std::int64_t>(place)},
-                                     runner_, listener(), *results_[index]);
-      observer_.worker_ended();
+                                     runner_, listener(index), *results_[index]);
+      observer_.worker_ended(place_of_.at(index));
       if (end == RoundEnd::kInterrupted) return false;
       if (end == RoundEnd::kOver || missing.size() == 1) pending_.erase(index);
-      write("running");
-      if (results_[index]->status != result::Status::kOk) this->end(index);
+      if (results_[index]->status != result::Status::kOk) to_show_.push_back(index);
+      save();
     }
     return true;
   }
 
-  void end(std::size_t index) { observer_.case_ended(place_of_.at(index), *results_[index]); }
+  // Emulated cards have no times, and their workers nothing to do with each other.
+  bool is_untimed(const Group& group) const {
+    return std::ranges::all_of(
+        group, [this](std::size_t index) { return !result::device_from(plan_.cases[index].spec.device).has_times;
+        });
+  }
 
-  Listener listener() {
-    return {[this](const result::Progress& at) { observer_.worker_progress(at); },
-            [this] { observer_.tick(); },
-            [this](const std::string& text) { observer_.warning(text); }};
+  // False: interrupted.
+  bool run_together(const std::vector<Group>& groups) {
+    Group all, to_run;
+    for (const auto& group : groups)
+      for (const auto index : group)
+        if (!results_[index]) all.push_back(index);
+    for (const auto index : all)
+      if (plan_.cases[index].decided)
+        take_ended(index, decided_case(plan_.cases[index]));
+      else
+        to_run.push_back(index);
+    std::size_t shown = 0;
+    const auto show_in_order = [&] {
+      for (; shown < all.size() && results_[all[shown]]; ++shown) to_show_.push_back(all[shown]);
+      save();
+    };
+    show_in_order();
+    const auto place = [&](std::size_t i) { return place_of_.at(to_run[i]); };
+    const auto orders = memory_orders(to_run);
+    const Measure measure = [&](std::size_t i, const Listener& listener) {
+      return measure_memory(orders[i], runner_, listener);
+    };
+    const Hearing hearing{
+        [&](std::size_t i) { observer_.worker_started(turn(to_run[i], result::JobMode::kMemory)); },
+        [&](std::size_t i, const result::Progress& at) { observer_.worker_progress(place(i), at); },
+        [&](const std::string& text) { observer_.warning(text); },
+        [&](std::size_t i, std::optional<result::CaseResult> found) {
+          observer_.worker_ended(place(i));
+          if (!found) return;
+          take_ended(to_run[i], std::move(*found));
+          show_in_order();
+        },
+        [&] { tick(); }};
+    measure_together(to_run.size(), jobs_, measure, hearing);
+    // Of an interrupted run: those that others before them kept from being shown.
+    for (; shown < all.size(); ++shown)
+      if (results_[all[shown]]) to_show_.push_back(all[shown]);
+    save_now();
+    return std::ranges::all_of(all,
+                               [this](std::size_t index) { return results_[index].has_value(); });
+  }
+
+  std::vector<CaseOrder> memory_orders(const Group& cases) const {
+    std::vector<CaseOrder> orders;
+    const auto known = ended();
+    for (const auto index : cases) {
+      orders.push_back(order_for(index));
+      orders.back().checkpoint = checkpoints_.open(index, known);
+    }
+    return orders;
+  }
+
+  void take_ended(std::size_t index, result::CaseResult found) {
+    results_[index] = std::move(found);
+    keep_times(index);
+    checkpoints_.close(index, ended());
+    pending_.erase(index);
+  }
+
+  // What is shown is kept: nobody sees a row that a kill could still take from run.json.
+  void save() {
+    unsaved_ = true;
+    if (pace_.due(results_.size() - pending_.size(), WritePace::Clock::now())) save_now();
+  }
+  void save_now() {
+    if (!unsaved_ && to_show_.empty()) return;
+    write("running");
+    unsaved_ = false;
+    for (const auto index : std::exchange(to_show_, {}))
+      observer_.case_ended(place_of_.at(index), *results_[index]);
+  }
+  void tick() {
+    observer_.tick();
+    try {
+      if (unsaved_) save();
+    } catch (const HostError&) {  // no fault of the worker's at work: said when it has ended
+    }
+  }
+
+  Listener listener(std::size_t index) {
+    const auto place = place_of_.at(index);
+    return {[this, place](const result::Progress& at) { observer_.worker_progress(place, at); },
+            [this] { tick(); }, [this](const std::string& text) { observer_.warning(text); }};
   }
 
   CaseOrder order_for(std::size_t index) const {
@@ -241,17 +340,17 @@ class Session {
     for (const auto i : pending_) {
       const auto& planned = plan_.cases[i];
       if (planned.decided) continue;
-      result::CaseResult unknown;
-      unknown.spec = planned.spec;
-      const auto& known = results_[i] ? *results_[i] : unknown;
       if (!results_[i]) ++turn.memory_workers;
-      if (is_to_be_timed(known, plan_.request))
-        turn.throughput_workers += missing_rounds(known, turn.rounds).size();
+      if (!results_[i] && !is_emulated(planned.spec.device))
+        turn.throughput_workers += static_cast<std::size_t>(turn.rounds);
+      if (results_[i] && is_to_be_timed(*results_[i], plan_.request))
+        turn.throughput_workers += missing_rounds(*results_[i], turn.rounds).size();
     }
     return turn;
   }
 
   void write(const std::string& status) {
+    const auto from = WritePace::Clock::now();
     run_.status = status;
     run_.cases.clear();
     run_.pending.clear();
@@ -269,9 +368,11 @@ class Session {
                       "--out {} --resume continues.",
                       error.what(), folder_.path()));
     }
+    pace_.wrote(from, WritePace::Clock::now());
   }
 
   const plan::Plan& plan_;
+  const std::size_t jobs_;
   Runner& runner_;
   Observer& observer_;
   RunFolder folder_;
@@ -282,6 +383,9 @@ class Session {
   std::map<std::size_t, result::CaseResult> to_check_;  // see waits_for()
   std::set<std::size_t> pending_;
   std::map<std::size_t, std::size_t> place_of_;  // of those to run
+  WritePace pace_;
+  bool unsaved_ = false;
+  Group to_show_;  // ended, and not in run.json yet
 };
 
 }  // namespace

@@ -2,7 +2,8 @@
 // after each worker.
 //
 // Cases that are compared (a group: equal but for the stack) have their memory workers first, then
-// take turns at being timed, round after round (rounds.h). One worker at a time.
+// take turns at being timed, round after round (rounds.h). One worker at a time, but for memory
+// workers on emulated cards, which nothing of is timed: of these several, where that is asked for.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,7 @@ struct SessionOptions {
   std::string directory;
   bool resume = false;     // keep the cases that the folder's run has ended
   bool overwrite = false;  // delete the folder's run first
+  std::size_t jobs = 1;    // memory workers at a time, on emulated cards
   std::vector<std::string> command;
   ParameterCount parameters = [](const std::string&) { return std::int64_t{0}; };
 };
@@ -42,12 +44,13 @@ class Observer {
   virtual ~Observer() = default;
   virtual void run_started(std::size_t to_run, std::size_t kept) = 0;
   virtual void worker_started(const Turn& turn) = 0;
-  virtual void worker_progress(const result::Progress& progress) = 0;
+  // `place`: which case's.
+  virtual void worker_progress(std::size_t place, const result::Progress& progress) = 0;
   virtual void tick() {}  // every few milliseconds
-  virtual void worker_ended() {}
+  virtual void worker_ended(std::size_t /*place*/) {}
   virtual void warning(const std::string&) {}  // see Listener::warn
-  // A case that failed or is not to be timed: at once. The others of a group: after its rounds, in
-  // the order of their places.
+  // In the order of their places, and when run.json holds it. A case that failed or is not to be
+  // timed: at once, or when those before it have ended. The others of a group: after its rounds.
   virtual void case_ended(std::size_t place, const result::CaseResult& result) = 0;
 };
 

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -30,12 +31,27 @@ void write_text(const std::string& path, const std::string& text) {
   if (!file.flush()) files::cannot_write(path, errno);
 }
 
-void warn_of(const ProcessEnd& end, const Listener& listener) {
+void warn_of(const process::ProcessEnd& end, const Listener& listener) {
+  if (!end.server_problem.empty()) listener.warn(end.server_problem);
   if (!end.log_error.empty()) listener.warn(end.log_error);
   if (end.left_running > 0)
     listener.warn(fmt::format(
         "{} that a worker started could not be ended",
         end.left_running == 1 ? "a process" : fmt::format("{} processes", end.left_running)));
+}
+
+// Variables that the dynamic loader reads; the others are read where they are first needed, and a
+// fork has its own.
+process::Environment of_loader(const process::Environment& environment) {
+  process::Environment found;
+  for (const auto& variable : environment)
+    if (variable.first.starts_with("LD_")) found.push_back(variable);
+  return found;
+}
+
+bool servers_are_off() {
+  const char* value = std::getenv(kForkServerVariable);
+  return value != nullptr && std::string_view(value) == "off";
 }
 
 }  // namespace
@@ -74,7 +90,7 @@ WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listen
     }
     listener.progress(*evidence.last);
   };
-  ProcessSpec spec;
+  process::ProcessSpec spec;
   spec.arguments = {worker_path_, order.job_path};
   spec.environment = order.environment;
   spec.log_path = order.log_path;
@@ -82,10 +98,13 @@ WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listen
   spec.rss_limit_bytes = order.rss_limit_bytes;
   const auto kills_before = kernel_memory_kills();
   const LoadWatch load;
-  evidence.end = run_process(spec, on_line, [&] {
-    listener.tick();
-    return interrupted();
-  });
+  evidence.end = process::run_process(
+      spec, on_line,
+      [&] {
+        listener.tick();
+        return interrupted();
+      },
+      server_for(order));
   evidence.kernel_ran_out = kernel_memory_kills() > kills_before;
   read_result(order.job.result_path, evidence);
   evidence.log_tail = log_tail(evidence.end.last_words);
@@ -97,8 +116,20 @@ WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listen
   report.peak_rss_bytes = evidence.end.peak_rss_bytes;
   report.wall_ns = evidence.end.wall_ns;
   report.other_busy_cores = load.other_busy_cores(evidence.end.cpu_ns, evidence.end.wall_ns);
-  report.interrupted = evidence.end.stopped == Stop::kInterrupt;
+  report.interrupted = evidence.end.stopped == process::Stop::kInterrupt;
   return report;
+}
+
+// Null: it is started afresh.
+process::ForkServer* ProcessRunner::server_for(const WorkerOrder& order) {
+  if (!order.forked || servers_are_off()) return nullptr;
+  const auto environment = of_loader(order.environment);
+  const std::lock_guard lock(mutex_);
+  auto& server = servers_[environment];
+  if (!server)
+    server = std::make_unique<process::ForkServer>(
+        std::vector<std::string>{worker_path_, "--serve"}, environment);
+  return server.get();
 }
 
 }  // namespace peakbench::launch

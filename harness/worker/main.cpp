@@ -1,15 +1,19 @@
 // peakbench-worker JOB.json: runs one job of a case and writes its result. Started by `peakbench`.
+// peakbench-worker --serve: forks a worker for each job that it is asked for (process/serve.h).
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <string_view>
+#include <string>
+#include <vector>
 
+#include "device/preload.h"
 #include "errors/errors.h"
-#include "files/file.h"
+#include "files/atomic_file.h"
 #include "peakbench/errors.h"
+#include "process/serve.h"
 #include "text/bounded_text.h"
 #include "worker/host_failure.h"
 #include "worker/jobs.h"
@@ -102,37 +106,61 @@ int try_device(const std::string& name) {
   return 1;
 }
 
+// Who started this process reads it at once and takes it away: it need not reach the disk.
+void write_result(const std::string& path, const result::WorkerResult& outcome) {
+  files::AtomicFile file(path);
+  file.write(
+      result::to_json(outcome).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  constexpr bool kDurable = false;
+  file.finish(kDurable);
+}
+
+// The exit code.
+int run_job(const std::string& path) {
+  worker::prepare_for_host_failures();
+  try {
+    std::ifstream file(path);
+    const result::Job job = result::job_from_json(nlohmann::json::parse(file));
+    result::WorkerResult outcome = run(job);
+    outcome.reason = bounded(outcome.reason);  // what a plugin throws may have any length
+    if (!outcome.reason.empty()) std::fprintf(stderr, "%s\n", outcome.reason.c_str());
+    write_result(job.result_path, outcome);
+    return 0;
+  } catch (const std::exception& error) {
+    if (const auto reason = worker::host_failure(error); !reason.empty())
+      worker::end_as_host_failure(reason);
+    std::fprintf(stderr, "peakbench-worker: %s\n", error.what());
+    return 1;
+  }
+}
+
+// Static destruction would run LibTorch's and the plugins' in an order nobody chose; the result is
+// on disk.
+[[noreturn]] void end(int code) {
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
+
+// Loads what each job on a card takes longest over, and uses nothing of it: a context, autograd's
+// engine and ATen's pool have threads or a process's identity, which a fork takes from them.
+[[noreturn]] void serve_jobs() {
+  device::load_cuda();
+  process::serve({device::why_not_forked, [](const std::vector<std::string>& arguments) {
+                    return run_job(arguments.at(0));
+                  }});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::string_view(argv[1]) == "--try-device") {
-    const int code = try_device(argv[2]);
-    std::fflush(nullptr);
-    std::_Exit(code);
-  }
-  if (argc != 2) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.size() == 2 && arguments[0] == "--try-device") end(try_device(arguments[1]));
+  if (arguments.size() != 1) {
     std::fprintf(
         stderr,
         "usage: peakbench-worker JOB.json\nStarted by `peakbench run`, which writes the job.\n");
     return 2;
   }
-  worker::prepare_for_host_failures();
-  try {
-    std::ifstream file(argv[1]);
-    const result::Job job = result::job_from_json(nlohmann::json::parse(file));
-    result::WorkerResult outcome = run(job);
-    outcome.reason = bounded(outcome.reason);  // what a plugin throws may have any length
-    if (!outcome.reason.empty()) std::fprintf(stderr, "%s\n", outcome.reason.c_str());
-    files::write_json_file(job.result_path, result::to_json(outcome));
-  } catch (const std::exception& error) {
-    if (const auto reason = worker::host_failure(error); !reason.empty())
-      worker::end_as_host_failure(reason);
-    std::fprintf(stderr, "peakbench-worker: %s\n", error.what());
-    std::fflush(nullptr);
-    std::_Exit(1);
-  }
-  // Static destruction would run LibTorch's and the plugins' in an order nobody chose; the result
-  // is on disk.
-  std::fflush(nullptr);
-  std::_Exit(0);
+  if (arguments[0] == "--serve") serve_jobs();
+  end(run_job(arguments[0]));
 }

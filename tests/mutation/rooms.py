@@ -55,6 +55,13 @@ ROOMS = (
         ),
     ),
     Room(
+        "harness/process",
+        (
+            _tests_of("launch_test"),
+            Stage(_E2E, select=("-R", r"^e2e\.(interrupt|outcomes)$")),
+        ),
+    ),
+    Room(
         "harness/launch",
         (
             _tests_of("launch_test"),

@@ -283,7 +283,7 @@ def main():
     if len(sys.argv) == 3 and sys.argv[1] == "--try-device":
         print(sys.argv[2], "works")
         return 0
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or sys.argv[1] == "--serve":  # it forks no others
         print("usage: peakbench-worker JOB.json", file=sys.stderr)
         return 2
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

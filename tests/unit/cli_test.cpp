@@ -234,7 +234,7 @@ TEST_F(ProgressTest, PlainLinesComeAtStartsAndEveryHalfMinute) {
   now += seconds(29);
   observer->tick();
   now += seconds(1);
-  observer->worker_progress({.phase = "build"});
+  observer->worker_progress(0, {.phase = "build"});
   observer->case_ended(0, done());
   EXPECT_EQ(err.str(),
             "1 cases are kept, 2 to run\n[1/2] m/a/cpu/fp32/b1\n"
@@ -249,7 +249,7 @@ TEST_F(ProgressTest, ARoundIsOnePlainLine) {
     for (const std::size_t place : {0u, 1u}) {
       observer->worker_started(
           timing(place, round, 4 - 2 * static_cast<std::size_t>(round) - place));
-      observer->worker_ended();
+      observer->worker_ended(place);
     }
   EXPECT_EQ(err.str(),
             "timing, round 1 of 2: 2 cases in turn, 4 workers left\n"
@@ -262,18 +262,44 @@ TEST_F(ProgressTest, WhatRemainsIsEstimatedFromWhatRan) {
   observer->run_started(3, 0);
   observer->worker_started(memory("a", 0, 1, 1));
   now += seconds(40);
-  observer->worker_ended();
+  observer->worker_ended(0);
   observer->worker_started(memory("b", 1, 2, 3));
   now += seconds(5);
   observer->tick();
   EXPECT_NE(err.str().find("5 s, about 3 min 15 s left"), std::string::npos) << err.str();
   observer->worker_started(timing(0, 0, 3));
   now += seconds(10);
-  observer->worker_ended();
+  observer->worker_ended(0);
   observer->worker_started(memory("b", 1, 2, 3));
   now += seconds(10);
   observer->tick();
   EXPECT_NE(err.str().find("10 s, about 1 min 40 s left"), std::string::npos) << err.str();
+}
+
+// Of four left, 20 s each, two run at once; the first of them has run for 10 s.
+TEST_F(ProgressTest, OfSeveralAtWorkTheFirstIsShown) {
+  const auto observer = this->observer(true);
+  observer->run_started(5, 0);
+  observer->worker_started(memory("a", 0, 5, 0));
+  now += seconds(20);
+  observer->worker_ended(0);
+  observer->worker_started(memory("b", 1, 4, 0));
+  observer->worker_started(memory("c", 2, 4, 0));
+  observer->worker_progress(2, {.phase = "forward"});
+  observer->worker_progress(1, {.phase = "build"});
+  now += seconds(10);
+  err.str("");
+  observer->tick();
+  EXPECT_NE(err.str().find("[2/5] m/b/cpu/fp32/b1\nmemory worker, build, 2 at work, 10 s, about 30 "
+                           "s left, 4 workers left"),
+            std::string::npos)
+      << err.str();
+  observer->worker_ended(1);
+  now += seconds(1);
+  observer->tick();
+  EXPECT_NE(err.str().find("[3/5] m/c/cpu/fp32/b1\nmemory worker, forward, 11 s"),
+            std::string::npos)
+      << err.str();
 }
 
 TEST_F(ProgressTest, LinesOnATerminalAreTakenBack) {
@@ -291,7 +317,7 @@ TEST_F(ProgressTest, QuietSaysNothing) {
   const auto observer = this->observer(true, true);
   observer->run_started(1, 1);
   observer->worker_started(memory("a", 0, 1, 0));
-  observer->worker_ended();
+  observer->worker_ended(0);
   observer->case_ended(0, done());
   EXPECT_EQ(out.str() + err.str(), "");
 }

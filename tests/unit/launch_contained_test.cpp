@@ -51,12 +51,12 @@ class ContainedTest : public WorkerTest {
 
 // ---- the progress pipe ----
 
-TEST_F(ContainedTest, AFloodOfProgressDoesNotStopTheClock) {
+TEST_P(ContainedTest, AFloodOfProgressDoesNotStopTheClock) {
   for (const std::string how : {"flood_lines", "flood_without_newline"}) expect_timeout(how);
   EXPECT_LT(progress.size(), 20'000u) << "what is handed on is bounded by time, not by the plugin";
 }
 
-TEST_F(ContainedTest, AFloodOfProgressDoesNotStopTheFirstInterrupt) {
+TEST_P(ContainedTest, AFloodOfProgressDoesNotStopTheFirstInterrupt) {
   timeout = std::chrono::seconds(60);
   const InterruptScope scope;
   std::thread later([] {
@@ -69,14 +69,14 @@ TEST_F(ContainedTest, AFloodOfProgressDoesNotStopTheFirstInterrupt) {
   later.join();
 }
 
-TEST_F(ContainedTest, AListenerThatTakesLongDoesNotStopTheClock) {
+TEST_P(ContainedTest, AListenerThatTakesLongDoesNotStopTheClock) {
   const auto start = steady_clock::now();
   slow_listener = milliseconds(30);
   EXPECT_EQ(run("flood_lines").result.status, Status::kTimeout);
   EXPECT_LT(steady_clock::now() - start, kSoon);
 }
 
-TEST_F(ContainedTest, JunkOnTheProgressPipeCostsNothing) {
+TEST_P(ContainedTest, JunkOnTheProgressPipeCostsNothing) {
   timeout = std::chrono::seconds(60);
   EXPECT_EQ(run("long_line").result.status, Status::kOk);
   ASSERT_FALSE(progress.empty()) << "what comes after the junk is read";
@@ -85,7 +85,7 @@ TEST_F(ContainedTest, JunkOnTheProgressPipeCostsNothing) {
   EXPECT_EQ(run("close_output").result.status, Status::kOk);
 }
 
-TEST_F(ContainedTest, WhatProgressSaysIsNoCommandToATerminal) {
+TEST_P(ContainedTest, WhatProgressSaysIsNoCommandToATerminal) {
   timeout = std::chrono::seconds(60);
   EXPECT_EQ(run("odd_progress").result.status, Status::kOk);
   ASSERT_FALSE(progress.empty());
@@ -94,29 +94,29 @@ TEST_F(ContainedTest, WhatProgressSaysIsNoCommandToATerminal) {
 
 // ---- how it ends ----
 
-TEST_F(ContainedTest, AStoppedWorkerTimesOut) { expect_timeout("stop"); }
+TEST_P(ContainedTest, AStoppedWorkerTimesOut) { expect_timeout("stop"); }
 
-TEST_F(ContainedTest, AWorkerInAnotherGroupTimesOut) { expect_timeout("other_group"); }
+TEST_P(ContainedTest, AWorkerInAnotherGroupTimesOut) { expect_timeout("other_group"); }
 
-TEST_F(ContainedTest, WhoLeavesTheSessionIsEndedToo) {
+TEST_P(ContainedTest, WhoLeavesTheSessionIsEndedToo) {
   timeout = std::chrono::seconds(60);
   ASSERT_EQ(run("daemon").result.status, Status::kOk);
   EXPECT_FALSE(child_runs());
 }
 
-TEST_F(ContainedTest, WhoLeavesTheSessionIsEndedAfterATimeout) {
+TEST_P(ContainedTest, WhoLeavesTheSessionIsEndedAfterATimeout) {
   expect_timeout("daemon_and_hang");
   EXPECT_FALSE(child_runs());
 }
 
-TEST_F(ContainedTest, NoZombieOfOursStays) {
+TEST_P(ContainedTest, NoZombieOfOursStays) {
   timeout = std::chrono::seconds(60);
   run("daemon");
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
 }
 
-TEST_F(ContainedTest, AWorkerThatKillsItsParent) {
+TEST_P(ContainedTest, AWorkerThatKillsItsParent) {
   timeout = std::chrono::seconds(60);
   const auto start = steady_clock::now();
   const auto report = run("kill_parent");
@@ -124,7 +124,7 @@ TEST_F(ContainedTest, AWorkerThatKillsItsParent) {
   EXPECT_LT(steady_clock::now() - start, kSoon);
 }
 
-TEST_F(ContainedTest, WhatItsChildrenHoldCounts) {
+TEST_P(ContainedTest, WhatItsChildrenHoldCounts) {
   timeout = std::chrono::seconds(60);
   rss_limit = 400 << 20;
   const auto report = run("child_eats_memory");
@@ -132,9 +132,42 @@ TEST_F(ContainedTest, WhatItsChildrenHoldCounts) {
   EXPECT_TRUE(contains(report.result.reason, "resident memory passed 0.39 GiB"));
 }
 
+// ---- a server that is gone ----
+
+class ServerGoneTest : public WorkerTest {};
+
+// What it forked goes on without it, and what it forks is held by nobody else.
+TEST_P(ServerGoneTest, AWorkerOutlivesTheServerThatForkedIt) {
+  process::ForkServer server({PEAKBENCH_FORKING_WORKER, "--serve"}, {});
+  write_text(
+      scratch / "job.json",
+      R"({"mode": "memory", "model": {"selection": {"options": {"behaviour": "slow"}}, "options": {}},
+             "strategies": [], "steps": 1, "warmup": 0, "device": "cpu", "batch_size": 1,
+             "case_id": "m", "promise": {}, "write_parameters_path": "", "read_parameters_path": "",
+             "result_path": ")" +
+          (scratch / "result.json") + "\"}");
+  process::ProcessSpec spec;
+  spec.arguments = {PEAKBENCH_FORKING_WORKER, scratch / "job.json"};
+  spec.log_path = log_path;
+  int lines = 0;
+  const auto end = process::run_process(
+      spec,
+      [&](const std::string&) {
+        if (++lines == 1) kill(server.pid(), SIGKILL);
+      },
+      [] { return false; }, &server);
+  EXPECT_EQ(end.exit_code, 0) << end.last_words;
+  EXPECT_EQ(end.signal, 0);
+  EXPECT_GT(lines, 3);
+  EXPECT_TRUE(fs::exists(scratch / "result.json"));
+  EXPECT_EQ(end.server_problem, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Way, ServerGoneTest, ::testing::Values(Way::kForked), name_of);
+
 // ---- what it prints and writes ----
 
-TEST_F(ContainedTest, AFloodOfOutputIsCutInTheMiddle) {
+TEST_P(ContainedTest, AFloodOfOutputIsCutInTheMiddle) {
   timeout = std::chrono::seconds(60);
   const auto report = run("flood_log");
   EXPECT_TRUE(contains(report.result.reason, "SIGABRT"));
@@ -148,14 +181,14 @@ TEST_F(ContainedTest, AFloodOfOutputIsCutInTheMiddle) {
   EXPECT_GT(std::stoll(log.substr(log.rfind('[', at) + 1)), 40 << 20);
 }
 
-TEST_F(ContainedTest, ManyWorkersOfACaseShareTheLog) {
+TEST_P(ContainedTest, ManyWorkersOfACaseShareTheLog) {
   timeout = std::chrono::seconds(60);
   for (int i = 0; i < 3; ++i) run("flood_log");
   EXPECT_LT(fs::file_size(scratch / "worker.log"), 17u << 20);
   EXPECT_TRUE(contains(run("segfault").result.reason, "[worker.log: about to segfault]"));
 }
 
-TEST_F(ContainedTest, ALogThatCannotBeWrittenIsSaidAndEndsNothing) {
+TEST_P(ContainedTest, ALogThatCannotBeWrittenIsSaidAndEndsNothing) {
   timeout = std::chrono::seconds(60);
   log_path = "/dev/full";
   const auto good = run("close_progress");
@@ -165,7 +198,7 @@ TEST_F(ContainedTest, ALogThatCannotBeWrittenIsSaidAndEndsNothing) {
   EXPECT_TRUE(contains(run("segfault").result.reason, "about to segfault"));
 }
 
-TEST_F(ContainedTest, TextsAreCutAndStayUtf8) {
+TEST_P(ContainedTest, TextsAreCutAndStayUtf8) {
   timeout = std::chrono::seconds(60);
   const auto result = run("wordy_result").result;
   EXPECT_EQ(result.status, Status::kUnsupported);
@@ -176,7 +209,7 @@ TEST_F(ContainedTest, TextsAreCutAndStayUtf8) {
   EXPECT_LT(result.environment.at("card").get<std::string>().size(), 5000u);
 }
 
-TEST_F(ContainedTest, ResultFilesThatAreNone) {
+TEST_P(ContainedTest, ResultFilesThatAreNone) {
   timeout = std::chrono::seconds(20);
   const auto start = steady_clock::now();
   const auto reason = [&](const std::string& how) {
@@ -194,7 +227,7 @@ TEST_F(ContainedTest, ResultFilesThatAreNone) {
   EXPECT_LT(steady_clock::now() - start, kSoon);
 }
 
-TEST_F(ContainedTest, AResultThatCannotBeRemovedIsNoBugOfOurs) {
+TEST_P(ContainedTest, AResultThatCannotBeRemovedIsNoBugOfOurs) {
   fs::create_directories(scratch / "memory.result.json/more");
   const auto report = run("ok");
   EXPECT_EQ(report.result.status, Status::kCrashed);
@@ -202,17 +235,19 @@ TEST_F(ContainedTest, AResultThatCannotBeRemovedIsNoBugOfOurs) {
   EXPECT_TRUE(fs::exists(scratch / "memory.result.json/more"));
 }
 
-TEST_F(ContainedTest, APipeInPlaceOfTheJobIsReplaced) {
+TEST_P(ContainedTest, APipeInPlaceOfTheJobIsReplaced) {
   mkfifo((scratch / "memory.job.json").c_str(), 0644);
   EXPECT_EQ(run("ok").result.status, Status::kOk);
 }
 
-TEST_F(ContainedTest, AWorkerThatDeletesItsFolder) {
+TEST_P(ContainedTest, AWorkerThatDeletesItsFolder) {
   timeout = std::chrono::seconds(60);
   const auto report = run("delete_folder");
   EXPECT_EQ(report.result.status, Status::kCrashed);
   EXPECT_TRUE(contains(report.result.reason, "without a result"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Way, ContainedTest, ::testing::Values(Way::kFresh, Way::kForked), name_of);
 
 }  // namespace
 }  // namespace peakbench::launch

@@ -28,7 +28,7 @@ Evidence with_result() {
 
 TEST(Outcome, ATimeoutSaysWhereItWas) {
   auto evidence = seen_in("forward", 1, 3);
-  evidence.end.stopped = Stop::kTimeout;
+  evidence.end.stopped = process::Stop::kTimeout;
   evidence.timeout_s = 60;
   EXPECT_EQ(outcome(evidence).status, Status::kTimeout);
   EXPECT_EQ(outcome(evidence).reason,
@@ -43,7 +43,7 @@ TEST(Outcome, ATimeoutSaysWhereItWas) {
 
 TEST(Outcome, TooMuchResidentMemoryKeepsWhatWasSeen) {
   auto evidence = seen_in("backward", 2, 3);
-  evidence.end.stopped = Stop::kMemory;
+  evidence.end.stopped = process::Stop::kMemory;
   evidence.rss_limit_bytes = 3 << 29;
   const auto found = outcome(evidence);
   EXPECT_EQ(found.status, Status::kOutOfMemory);
@@ -89,7 +89,7 @@ TEST(Outcome, TheMachinesMemoryIsNotACards) {
   EXPECT_EQ(outcome(evidence).reason,
             "the kernel ended the worker because the machine's memory ran out; it was last seen in "
             "build; free memory");
-  evidence.end.stopped = Stop::kMemory;
+  evidence.end.stopped = process::Stop::kMemory;
   evidence.rss_limit_bytes = 3 << 29;
   EXPECT_EQ(outcome(evidence).status, Status::kHostFailure);
   EXPECT_EQ(outcome(evidence).reason,

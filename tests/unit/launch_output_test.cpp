@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "launch/kept_output.h"
-#include "launch/progress_lines.h"
+#include "process/kept_output.h"
+#include "process/progress_lines.h"
 #include "support/scratch.h"
 
-namespace peakbench::launch {
+namespace peakbench::process {
 namespace {
 
 using namespace peakbench::testing;
@@ -136,4 +136,4 @@ TEST_F(ProgressLinesTest, TheEndIsTold) {
 }
 
 }  // namespace
-}  // namespace peakbench::launch
+}  // namespace peakbench::process

@@ -22,7 +22,7 @@ using result::Status;
 using namespace peakbench::testing;
 using std::chrono::steady_clock;
 
-TEST_F(WorkerTest, AGoodWorkersResultIsTaken) {
+TEST_P(WorkerTest, AGoodWorkersResultIsTaken) {
   const auto report = run("ok");
   EXPECT_EQ(report.result.status, Status::kOk);
   EXPECT_EQ(report.result.memory->peak_allocated_bytes, 110 << 20);
@@ -35,7 +35,7 @@ TEST_F(WorkerTest, AGoodWorkersResultIsTaken) {
   EXPECT_FALSE(fs::exists(scratch / "memory.result.json"));
 }
 
-TEST_F(WorkerTest, ASignalIsNamedAndTheLogQuoted) {
+TEST_P(WorkerTest, ASignalIsNamedAndTheLogQuoted) {
   const auto report = run("segfault");
   EXPECT_EQ(report.result.status, Status::kCrashed);
   EXPECT_TRUE(contains(report.result.reason, "killed by SIGSEGV (segmentation fault)"));
@@ -44,14 +44,14 @@ TEST_F(WorkerTest, ASignalIsNamedAndTheLogQuoted) {
   EXPECT_TRUE(contains(run("abort").result.reason, "SIGABRT"));
 }
 
-TEST_F(WorkerTest, KilledFromOutside) {
+TEST_P(WorkerTest, KilledFromOutside) {
   const auto report = run("kill");
   EXPECT_EQ(report.result.status, Status::kHostFailure);
   EXPECT_TRUE(contains(report.result.reason, "killed by SIGKILL (killed)"));
   EXPECT_TRUE(contains(report.result.reason, "when memory runs out"));
 }
 
-TEST_F(WorkerTest, AHangEndsInATimeout) {
+TEST_P(WorkerTest, AHangEndsInATimeout) {
   timeout = std::chrono::seconds(1);
   const auto start = steady_clock::now();
   const auto report = run("hang");
@@ -60,12 +60,12 @@ TEST_F(WorkerTest, AHangEndsInATimeout) {
   EXPECT_LT(steady_clock::now() - start, std::chrono::seconds(3));
 }
 
-TEST_F(WorkerTest, AHangThatIgnoresTheTermIsKilled) {
+TEST_P(WorkerTest, AHangThatIgnoresTheTermIsKilled) {
   timeout = std::chrono::seconds(1);
   EXPECT_EQ(run("hang_hard").result.status, Status::kTimeout);
 }
 
-TEST_F(WorkerTest, ResultsThatCannotBeRead) {
+TEST_P(WorkerTest, ResultsThatCannotBeRead) {
   for (const std::string how : {"garbage", "truncated"}) {
     const auto report = run(how);
     EXPECT_EQ(report.result.status, Status::kCrashed) << how;
@@ -74,25 +74,25 @@ TEST_F(WorkerTest, ResultsThatCannotBeRead) {
   }
 }
 
-TEST_F(WorkerTest, NoResult) {
+TEST_P(WorkerTest, NoResult) {
   EXPECT_TRUE(contains(run("no_result").result.reason, "exited with code 0 without a result"));
   EXPECT_TRUE(contains(run("exit").result.reason, "exited with code 3 without a result"));
 }
 
-TEST_F(WorkerTest, ACrashAfterTheResultKeepsTheFigures) {
+TEST_P(WorkerTest, ACrashAfterTheResultKeepsTheFigures) {
   const auto report = run("crash_after_result");
   EXPECT_EQ(report.result.status, Status::kCrashed);
   EXPECT_TRUE(report.result.memory.has_value());
   EXPECT_TRUE(contains(report.result.reason, "exited with code 5 after it had written"));
 }
 
-TEST_F(WorkerTest, OutOfMemoryIsAnOutcome) {
+TEST_P(WorkerTest, OutOfMemoryIsAnOutcome) {
   const auto report = run("out_of_memory");
   EXPECT_EQ(report.result.status, Status::kOutOfMemory);
   EXPECT_EQ(report.result.out_of_memory->limit_bytes, std::int64_t{8} << 30);
 }
 
-TEST_F(WorkerTest, TooMuchResidentMemoryEndsIt) {
+TEST_P(WorkerTest, TooMuchResidentMemoryEndsIt) {
   rss_limit = 300 << 20;
   const auto report = run("eat_memory");
   EXPECT_EQ(report.result.status, Status::kOutOfMemory);
@@ -101,13 +101,13 @@ TEST_F(WorkerTest, TooMuchResidentMemoryEndsIt) {
   EXPECT_LT(report.peak_rss_bytes, std::int64_t{1} << 30);
 }
 
-TEST_F(WorkerTest, WhatALogHoldsDoesNotSpoilTheResult) {
+TEST_P(WorkerTest, WhatALogHoldsDoesNotSpoilTheResult) {
   const auto reason = run("bad_bytes").result.reason;
   EXPECT_EQ(reason.find('\x1b'), std::string::npos);
   EXPECT_NO_THROW(nlohmann::json(reason).dump());
 }
 
-TEST_F(WorkerTest, WhatAWorkerLeavesBehindIsEnded) {
+TEST_P(WorkerTest, WhatAWorkerLeavesBehindIsEnded) {
   ASSERT_EQ(run("leave_child").result.status, Status::kOk);
   const auto log = read_text(scratch / "worker.log");
   const pid_t child = std::stoi(log.substr(log.find("child ") + 6));
@@ -121,7 +121,7 @@ TEST_F(WorkerTest, WhatAWorkerLeavesBehindIsEnded) {
   EXPECT_FALSE(running());
 }
 
-TEST_F(WorkerTest, CtrlCStopsTheWorker) {
+TEST_P(WorkerTest, CtrlCStopsTheWorker) {
   const InterruptScope scope;
   EXPECT_FALSE(interrupted());
   raise(SIGINT);
@@ -129,7 +129,7 @@ TEST_F(WorkerTest, CtrlCStopsTheWorker) {
   EXPECT_TRUE(run("hang").interrupted);
 }
 
-TEST_F(WorkerTest, ASecondCtrlCEndsAtOnce) {
+TEST_P(WorkerTest, ASecondCtrlCEndsAtOnce) {
   EXPECT_EXIT(
       {
         const InterruptScope scope;
@@ -138,6 +138,8 @@ TEST_F(WorkerTest, ASecondCtrlCEndsAtOnce) {
       },
       ::testing::ExitedWithCode(130), "");
 }
+
+INSTANTIATE_TEST_SUITE_P(Way, WorkerTest, ::testing::Values(Way::kFresh, Way::kForked), name_of);
 
 TEST(Worker, AMissingProgramIsTheUsersMatter) {
   const auto message = message_of<ConfigError>([] { ProcessRunner("/nowhere/peakbench-worker"); });
@@ -148,10 +150,10 @@ TEST(Worker, AProgramThatIsNoneCannotBeStarted) {
   const ScratchFolder scratch;
   write_text(scratch / "worker", "");
   fs::permissions(scratch / "worker", fs::perms::owner_all);
-  ProcessSpec spec;
+  process::ProcessSpec spec;
   spec.arguments = {scratch / "worker"};
   spec.log_path = scratch / "log";
-  const auto end = run_process(
+  const auto end = process::run_process(
       spec, [](const std::string&) {}, [] { return false; });
   EXPECT_TRUE(contains(end.start_error, "cannot start"));
 }

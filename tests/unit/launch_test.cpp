@@ -35,7 +35,7 @@ class Silent : public Observer {
     kept = kept_cases;
   }
   void worker_started(const Turn& turn) override { turns.push_back(turn); }
-  void worker_progress(const result::Progress&) override { ++progress; }
+  void worker_progress(std::size_t, const result::Progress&) override { ++progress; }
   void case_ended(std::size_t place, const result::CaseResult&) override { ended.push_back(place); }
   std::size_t started = 0, kept = 0, progress = 0;
   std::vector<Turn> turns;

@@ -15,7 +15,10 @@ namespace peakbench::launch {
 
 using testing::ScratchFolder;
 
-class WorkerTest : public ::testing::Test {
+// Both ways of starting a worker hold what it does.
+enum class Way { kFresh, kForked };
+
+class WorkerTest : public ::testing::TestWithParam<Way> {
  protected:
   WorkerReport run(const std::string& behaviour) {
     WorkerOrder order;
@@ -37,7 +40,9 @@ class WorkerTest : public ::testing::Test {
     };
     listener.tick = [&] { ++ticks; };
     listener.warn = [&](const std::string& warning) { warnings.push_back(warning); };
-    return ProcessRunner(PEAKBENCH_FAKE_WORKER).run(order, listener);
+    order.forked = GetParam() == Way::kForked;
+    return ProcessRunner(order.forked ? PEAKBENCH_FORKING_WORKER : PEAKBENCH_FAKE_WORKER)
+        .run(order, listener);
   }
 
   ScratchFolder scratch;
@@ -49,6 +54,10 @@ class WorkerTest : public ::testing::Test {
   std::chrono::milliseconds slow_listener{0};  // a line of progress keeps the listener so long
   int ticks = 0;
 };
+
+inline std::string name_of(const ::testing::TestParamInfo<Way>& way) {
+  return way.param == Way::kForked ? "Forked" : "Fresh";
+}
 
 inline ::testing::AssertionResult contains(const std::string& text, const std::string& part) {
   if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();

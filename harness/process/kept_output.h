@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace peakbench::launch {
+namespace peakbench::process {
 
 inline constexpr std::size_t kKeptHead = std::size_t{8} << 20;  // bytes, of a whole log file
 inline constexpr std::size_t kKeptTail = std::size_t{8} << 20;  // bytes, of one worker at most
@@ -46,4 +46,4 @@ class KeptOutput {
   int error_ = 0;
 };
 
-}  // namespace peakbench::launch
+}  // namespace peakbench::process

@@ -5,11 +5,12 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <string>
+#include <functional>
+#include <vector>
 
-#include "launch/process.h"
+#include "process/process.h"
 
-namespace peakbench::launch {
+namespace peakbench::process {
 
 // The ends of pipes and the open file that it works with.
 struct SupervisorEnds {
@@ -32,9 +33,19 @@ struct SupervisorReport {
   std::int32_t left_running = 0;
 };
 
-// A fork of this process, in a session of its own; -1 with errno. `arguments` and `environment` as
-// execve takes them. The ends stay open here.
-pid_t start_supervisor(const ProcessSpec& spec, char** arguments, char** environment,
-                       const SupervisorEnds& ends);
+// What the new process does once it is held: becomes the program, or is it. Returns only where it
+// cannot, an errno.
+using Body = std::function<int()>;
 
-}  // namespace peakbench::launch
+inline constexpr pid_t kNobody = 0;
+
+// A fork of this process, in a session of its own; -1 with errno. The program ends with whoever
+// writes to the control pipe, and with `parent`, where that is a process. `first`: what the
+// supervisor does before anything else. The ends stay open here.
+pid_t start_supervisor(const ProcessSpec& spec, const SupervisorEnds& ends, pid_t parent,
+                       const Body& body, const std::function<void()>& first = {});
+
+// Of this process.
+void close_all_but(const std::vector<int>& descriptors);
+
+}  // namespace peakbench::process

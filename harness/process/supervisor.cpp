@@ -1,4 +1,4 @@
-#include "launch/supervisor.h"
+#include "process/supervisor.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,10 +17,10 @@
 #include <string_view>
 #include <vector>
 
-#include "launch/kept_output.h"
-#include "launch/process_tree.h"
+#include "process/kept_output.h"
+#include "process/process_tree.h"
 
-namespace peakbench::launch {
+namespace peakbench::process {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -41,9 +41,8 @@ void forget_signals() {
   for (const int number : kIgnored) signal(number, SIG_DFL);
 }
 
-// What the child does between fork and exec.
-[[noreturn]] void become(char** arguments, char** environment, const SupervisorEnds& ends,
-                         int error, pid_t parent) {
+// What the child does after fork.
+[[noreturn]] void become(const Body& body, const SupervisorEnds& ends, int error, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // it died before we asked to die with it
@@ -57,14 +56,13 @@ void forget_signals() {
   dup2(ends.output_write, 2);
   dup2(ends.progress_write, kProgressDescriptor);
   forget_signals();
-  execve(arguments[0], arguments, environment);
-  const int problem = errno;
+  const int problem = body();
   [[maybe_unused]] const auto written = write(error, &problem, sizeof problem);
   _exit(127);
 }
 
-// 0, or the errno of an exec that failed.
-int exec_error(int pipe) {
+// 0, or the errno of a body that could not become the program: one that can closes the pipe.
+int body_error(int pipe) {
   int problem = 0;
   ssize_t count = 0;
   do {
@@ -160,7 +158,7 @@ class Control {
     char byte = 0;
     const ssize_t count = read(pipe_, &byte, 1);
     cancelled_ = cancelled_ || count > 0;
-    orphaned_ = orphaned_ || count == 0 || getppid() != parent_;
+    orphaned_ = orphaned_ || count == 0 || (parent_ != kNobody && getppid() != parent_);
   }
   bool cancelled() const { return cancelled_ || orphaned_; }
   bool orphaned() const { return orphaned_; }
@@ -183,17 +181,17 @@ class Supervisor {
   Supervisor(const ProcessSpec& spec, const SupervisorEnds& ends, pid_t parent)
       : spec_(spec), ends_(ends), kept_(ends.log), control_(ends.control_read, parent) {}
 
-  SupervisorReport run(char** arguments, char** environment) {
+  SupervisorReport run(const Body& body) {
     int error[2];
     if (pipe2(error, O_CLOEXEC) != 0) return not_started(SupervisorReport::NotStarted::kNoProcess);
     const pid_t self = getpid();
     const pid_t pid = fork();
     if (pid < 0) return not_started(SupervisorReport::NotStarted::kNoProcess);
-    if (pid == 0) become(arguments, environment, ends_, error[1], self);
+    if (pid == 0) become(body, ends_, error[1], self);
     setpgid(pid, pid);  // in both, so that neither has to wait for the other
     for (const int end : {error[1], ends_.progress_write, ends_.output_write}) close(end);
     Watch watch(spec_, pid);
-    errno = exec_error(error[0]);
+    errno = body_error(error[0]);
     if (errno != 0) not_started(SupervisorReport::NotStarted::kNoProgram);
     wait_for_end(pid, watch);
     report_.stopped = watch.stopped();
@@ -268,21 +266,16 @@ SupervisorEnds alone_with(SupervisorEnds ends) {
                                  &ends.output_write,   &ends.log,
                                  &ends.control_read,   &ends.report_write};
   for (int* end : kept) *end = fcntl(*end, F_DUPFD_CLOEXEC, kFirstFree);
-  std::vector<int> open_now;
-  if (DIR* folder = opendir("/proc/self/fd")) {
-    while (const dirent* entry = readdir(folder))
-      if (entry->d_name[0] != '.') open_now.push_back(std::atoi(entry->d_name));
-    closedir(folder);
-  }
-  for (const int fd : open_now)
-    if (std::ranges::none_of(kept, [fd](const int* end) { return *end == fd; })) close(fd);
+  std::vector<int> numbers;
+  for (const int* end : kept) numbers.push_back(*end);
+  close_all_but(numbers);
   const int null = open("/dev/null", O_RDWR);  // the lowest number that is free: 0
   for (const int number : {0, 1, 2}) dup2(null, number);
   return ends;
 }
 
-[[noreturn]] void supervise(const ProcessSpec& spec, char** arguments, char** environment,
-                            const SupervisorEnds& given, pid_t parent) {
+[[noreturn]] void supervise(const ProcessSpec& spec, const SupervisorEnds& given, pid_t parent,
+                            const Body& body) {
   setsid();  // a Ctrl-C or Ctrl-Z is for our parent, and /dev/tty not for plugins
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   prctl(PR_SET_NAME, "peakbench-watch");
@@ -290,7 +283,7 @@ SupervisorEnds alone_with(SupervisorEnds ends) {
   signal(SIGCHLD, SIG_DFL);
   const auto ends = alone_with(given);
   Supervisor supervisor(spec, ends, parent);
-  const auto report = supervisor.run(arguments, environment);
+  const auto report = supervisor.run(body);
   write_whole(ends.report_write, &report, sizeof report);
   write_whole(ends.report_write, supervisor.last_words().data(), supervisor.last_words().size());
   _exit(0);
@@ -298,12 +291,23 @@ SupervisorEnds alone_with(SupervisorEnds ends) {
 
 }  // namespace
 
-pid_t start_supervisor(const ProcessSpec& spec, char** arguments, char** environment,
-                       const SupervisorEnds& ends) {
-  const pid_t parent = getpid();
+pid_t start_supervisor(const ProcessSpec& spec, const SupervisorEnds& ends, pid_t parent,
+                       const Body& body, const std::function<void()>& first) {
   const pid_t pid = fork();
-  if (pid == 0) supervise(spec, arguments, environment, ends, parent);
-  return pid;
+  if (pid != 0) return pid;
+  if (first) first();
+  supervise(spec, ends, parent, body);
 }
 
-}  // namespace peakbench::launch
+void close_all_but(const std::vector<int>& descriptors) {
+  std::vector<int> open_now;
+  if (DIR* folder = opendir("/proc/self/fd")) {
+    while (const dirent* entry = readdir(folder))
+      if (entry->d_name[0] != '.') open_now.push_back(std::atoi(entry->d_name));
+    closedir(folder);
+  }
+  for (const int fd : open_now)
+    if (std::ranges::find(descriptors, fd) == descriptors.end()) close(fd);
+}
+
+}  // namespace peakbench::process

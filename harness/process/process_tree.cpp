@@ -1,4 +1,4 @@
-#include "launch/process_tree.h"
+#include "process/process_tree.h"
 
 #include <dirent.h>
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-namespace peakbench::launch {
+namespace peakbench::process {
 namespace {
 
 using Clock = TreeMemory::Clock;
@@ -131,4 +131,4 @@ int end_descendants(std::chrono::milliseconds patience) {
   return 0;
 }
 
-}  // namespace peakbench::launch
+}  // namespace peakbench::process

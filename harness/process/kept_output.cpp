@@ -1,4 +1,4 @@
-#include "launch/kept_output.h"
+#include "process/kept_output.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace peakbench::launch {
+namespace peakbench::process {
 namespace {
 
 constexpr std::size_t kLastWords = 16384;
@@ -74,4 +74,4 @@ void KeptOutput::write_out(std::string_view bytes) {
   }
 }
 
-}  // namespace peakbench::launch
+}  // namespace peakbench::process

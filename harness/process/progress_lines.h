@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace peakbench::launch {
+namespace peakbench::process {
 
 class ProgressLines {
  public:
@@ -25,4 +25,4 @@ class ProgressLines {
   bool too_long_ = false;  // that line
 };
 
-}  // namespace peakbench::launch
+}  // namespace peakbench::process

@@ -1,4 +1,4 @@
-#include "launch/progress_lines.h"
+#include "process/progress_lines.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstddef>
 
-namespace peakbench::launch {
+namespace peakbench::process {
 namespace {
 
 constexpr std::size_t kAtOnce = 65536;      // what a pipe holds
@@ -50,4 +50,4 @@ void ProgressLines::take(std::string_view bytes, std::vector<std::string>& lines
   }
 }
 
-}  // namespace peakbench::launch
+}  // namespace peakbench::process

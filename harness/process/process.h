@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
-namespace peakbench::launch {
+namespace peakbench::process {
+
+class ForkServer;
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
@@ -34,21 +36,28 @@ struct ProcessEnd {
   std::string last_words;  // the end of what it printed, whatever became of the log
   std::string log_error;   // why the log is not whole; empty: it is, as far as kept_output.h says
   int left_running = 0;    // processes that it started and that could not be killed
+  std::string server_problem;  // what was wrong with the fork server, where there was one
 };
 
 // The descriptor of the program's that PEAKBENCH_PROGRESS_FD names. Writing to it never blocks:
 // what does not fit is refused (EAGAIN).
 inline constexpr int kProgressDescriptor = 3;
 
+// Our own, with those added and PEAKBENCH_PROGRESS_FD: NAME=VALUE.
+std::vector<std::string> merged_environment(const Environment& added);
+
 // Blocks until the program has ended; what it started ends with it, sessions of their own or not.
 // A process between us and the program (supervisor.h) sees to this even if we are killed.
 // `on_line` gets the lines that the program writes on the descriptor named by
 // PEAKBENCH_PROGRESS_FD, in portions: of more than a hundred or so a second only some, and the
 // newest. `cancelled` is asked every few milliseconds. The program is the first that the kernel
-// ends when memory runs out. Call from one thread at a time. Throws std::runtime_error where no
-// pipe can be made.
+// ends when memory runs out.
+//
+// `server`: forks the program, where it can; else, and where there is none, the program is
+// executed. From several threads at once: what a child does between fork and exec takes locks of
+// nothing but glibc's allocator, which glibc has ready for it.
 ProcessEnd run_process(const ProcessSpec& spec,
                        const std::function<void(const std::string&)>& on_line,
-                       const std::function<bool()>& cancelled);
+                       const std::function<bool()>& cancelled, ForkServer* server = nullptr);
 
-}  // namespace peakbench::launch
+}  // namespace peakbench::process

@@ -1,4 +1,4 @@
-#include "launch/process.h"
+#include "process/process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,10 +16,11 @@
 #include <optional>
 
 #include "errors/host_limits.h"
-#include "launch/progress_lines.h"
-#include "launch/supervisor.h"
+#include "process/fork_server.h"
+#include "process/progress_lines.h"
+#include "process/supervisor.h"
 
-namespace peakbench::launch {
+namespace peakbench::process {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -51,20 +52,6 @@ bool open_pipe(Fd& read_end, Fd& write_end) {
   read_end.reset(ends[0]);
   write_end.reset(ends[1]);
   return true;
-}
-
-std::vector<std::string> merged_environment(const Environment& added) {
-  std::map<std::string, std::string> all;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const auto equals = text.find('=');
-    if (equals != std::string::npos) all[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  for (const auto& [name, value] : added) all[name] = value;
-  all["PEAKBENCH_PROGRESS_FD"] = std::to_string(kProgressDescriptor);
-  std::vector<std::string> lines;
-  for (const auto& [name, value] : all) lines.push_back(name + "=" + value);
-  return lines;
 }
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
@@ -193,6 +180,34 @@ ProcessEnd end_of(const SupervisorReport& report, const ProcessSpec& spec) {
   return end;
 }
 
+// Who is between us and the program; pid -1: nobody, with errno.
+struct Supervising {
+  pid_t pid = -1;
+  bool is_child = false;
+  std::string server_problem;
+};
+
+Supervising start_by_exec(const ProcessSpec& spec, const SupervisorEnds& ends) {
+  auto arguments = spec.arguments;
+  auto environment = merged_environment(spec.environment);
+  const auto argv = pointers(arguments), envp = pointers(environment);
+  const auto body = [&] {
+    execve(argv[0], argv.data(), envp.data());
+    return errno;
+  };
+  return {start_supervisor(spec, ends, getpid(), body), true, ""};
+}
+
+Supervising start(const ProcessSpec& spec, const SupervisorEnds& ends, ForkServer* server,
+                  const std::function<bool()>& cancelled) {
+  if (server == nullptr) return start_by_exec(spec, ends);
+  auto started = server->start(spec, ends, cancelled);
+  if (started.supervisor > 0) return {started.supervisor, false, std::move(started.problem)};
+  auto supervising = start_by_exec(spec, ends);
+  supervising.server_problem = std::move(started.problem);
+  return supervising;
+}
+
 void wait_for(pid_t pid) {
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
@@ -200,9 +215,23 @@ void wait_for(pid_t pid) {
 
 }  // namespace
 
+std::vector<std::string> merged_environment(const Environment& added) {
+  std::map<std::string, std::string> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const auto equals = text.find('=');
+    if (equals != std::string::npos) all[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  for (const auto& [name, value] : added) all[name] = value;
+  all["PEAKBENCH_PROGRESS_FD"] = std::to_string(kProgressDescriptor);
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : all) lines.push_back(name + "=" + value);
+  return lines;
+}
+
 ProcessEnd run_process(const ProcessSpec& spec,
                        const std::function<void(const std::string&)>& on_line,
-                       const std::function<bool()>& cancelled) {
+                       const std::function<bool()>& cancelled, ForkServer* server) {
   ProcessEnd end;
   Fd log(open_log(spec.log_path));
   if (log.get() < 0) {
@@ -217,19 +246,17 @@ ProcessEnd run_process(const ProcessSpec& spec,
     }
   fcntl(progress.write.get(), F_SETFL, O_NONBLOCK);  // no worker waits for whoever reads it
   fcntl(output.write.get(), F_SETPIPE_SZ, kOutputPipeBytes);
-  auto arguments = spec.arguments;
-  auto environment = merged_environment(spec.environment);
 
-  const auto start = Clock::now();
-  const pid_t supervisor =
-      start_supervisor(spec, pointers(arguments).data(), pointers(environment).data(),
-                       {.progress_write = progress.write.get(),
-                        .output_read = output.read.get(),
-                        .output_write = output.write.get(),
-                        .log = log.get(),
-                        .control_read = control.read.get(),
-                        .report_write = report.write.get()});
-  if (supervisor < 0) {
+  const auto started_at = Clock::now();
+  const auto supervisor = start(spec,
+                                {.progress_write = progress.write.get(),
+                                 .output_read = output.read.get(),
+                                 .output_write = output.write.get(),
+                                 .log = log.get(),
+                                 .control_read = control.read.get(),
+                                 .report_write = report.write.get()},
+                                server, cancelled);
+  if (supervisor.pid < 0) {
     end.start_error = fmt::format("cannot start a process: {}", host_error_text(errno));
     return end;
   }
@@ -239,18 +266,19 @@ ProcessEnd run_process(const ProcessSpec& spec,
 
   ReportReader reader(report.read.get());
   ProgressLines lines(progress.read.get());
-  Orders orders(spec, supervisor, control.write.get());
+  Orders orders(spec, supervisor.pid, control.write.get());
   listen(reader, report.read.get(), lines, progress.read.get(), orders, on_line, cancelled);
-  wait_for(supervisor);
+  if (supervisor.is_child) wait_for(supervisor.pid);
 
   if (const auto found = reader.report()) {
     end = end_of(*found, spec);
   } else {  // something killed it, and the program died with it
     end.signal = SIGKILL;
-    end.wall_ns = (Clock::now() - start) / std::chrono::nanoseconds(1);
+    end.wall_ns = (Clock::now() - started_at) / std::chrono::nanoseconds(1);
   }
+  end.server_problem = supervisor.server_problem;
   end.last_words = reader.last_words();
   return end;
 }
 
-}  // namespace peakbench::launch
+}  // namespace peakbench::process

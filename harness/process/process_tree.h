@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace peakbench::launch {
+namespace peakbench::process {
 
 // Those that /proc shows at the moment, in no order, without the ancestor itself.
 std::vector<pid_t> descendants_of(pid_t ancestor);
@@ -37,4 +37,4 @@ class TreeMemory {
 // parent becomes its child. The number of those that could not be ended within `patience`.
 int end_descendants(std::chrono::milliseconds patience);
 
-}  // namespace peakbench::launch
+}  // namespace peakbench::process

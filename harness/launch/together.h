@@ -1,0 +1,35 @@
+// Several cases' memory workers at a time, each on a thread of its own. What they tell is told on
+// the caller's thread, one thing after another.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "launch/runner.h"
+#include "result/case.h"
+
+namespace peakbench::launch {
+
+// Measures the case with this number, from any thread; nullopt: interrupted.
+using Measure = std::function<std::optional<result::CaseResult>(std::size_t, const Listener&)>;
+
+struct Hearing {
+  std::function<void(std::size_t)> started;
+  std::function<void(std::size_t, const result::Progress&)> progress;
+  std::function<void(const std::string&)> warning;
+  std::function<void(std::size_t, std::optional<result::CaseResult>)> ended;
+  std::function<void()> tick;  // every few milliseconds
+};
+
+// Cases 0 to `count`, begun in this order, at most `jobs` at a time. After a Ctrl-C, and where one
+// of the functions throws, none is begun any more; those at work end, and what was thrown is thrown
+// again.
+void measure_together(std::size_t count, std::size_t jobs, const Measure& measure,
+                      const Hearing& hearing);
+
+// Processors that this process may run on.
+std::size_t usable_cores();
+
+}  // namespace peakbench::launch

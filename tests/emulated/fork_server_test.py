@@ -1,0 +1,147 @@
+"""Cases whose workers are forked from one that has the libraries loaded: the same records and files as those of workers started
+afresh, one or several at a time, and whatever becomes of the server.
+
+usage: fork_server_test.py PEAKBENCH
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+# Two cards; one where the larger batch does not fit, so that a second worker looks for what it needs; settings of CUDA.
+CASES = ["--model", "vit-b-16", "--device", "emulated:h100-80gb", "--device", "emulated:t4-16gb,memory=3GiB", "--batch", "1,16",
+         "--strategy", "baseline", "--strategy", "fused-in-backward", "--strategy", "lora", "--cudnn", "off",
+         "--allocator", "max_split_size_mb=64", "--no-report", "--no-shares"]
+VOLATILE = ("wall_ns", "worker_peak_rss_bytes", "created", "command")
+
+
+def without_volatile(value):
+    if isinstance(value, dict):
+        return {key: without_volatile(item) for key, item in value.items() if key not in VOLATILE}
+    if isinstance(value, list):
+        return [without_volatile(item) for item in value]
+    return value
+
+
+def parents():
+    """{id: (name, parent)} of every process."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            name, rest = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)
+        except OSError:
+            continue
+        found[int(pid)] = (name.split("(", 1)[1], int(rest.split()[1]))
+    return found
+
+
+def below(ancestor):
+    """{id: name} of the process's descendants."""
+    tree, found = parents(), {}
+    for pid, (name, _) in tree.items():
+        at = pid
+        while at in tree and at != ancestor:
+            at = tree[at][1]
+        if at == ancestor and pid != ancestor:
+            found[pid] = name
+    return found
+
+
+class ForkServerTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="peakbench-emulated-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def start(self, out, *options, server="on"):
+        command = [PEAKBENCH, "run", *CASES, "--out", self.folder / out, *options]
+        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "PEAKBENCH_FORK_SERVER": server})
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def finish(self, process, out):
+        said, told = process.communicate(timeout=240)
+        self.assertEqual(process.returncode, 0, said + told)
+        record = json.loads((self.folder / out / "run.json").read_text(encoding="utf-8"))
+        return without_volatile(record), [row for row in said.splitlines() if row.startswith("[")], told
+
+    def files(self, out):
+        return {path.relative_to(self.folder / out).as_posix(): path.read_bytes()
+                for name in ("trace.sqlite", "snapshot.pickle") for path in sorted((self.folder / out).rglob(name))}
+
+    def wait_for(self, process, name):
+        """The first descendant with this name."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and process.poll() is None:
+            for pid, found in below(process.pid).items():
+                if found == name:
+                    return pid
+            time.sleep(0.005)
+        self.fail(f"no {name} came")
+
+    def test_the_same_records_and_files_each_way(self):
+        plain, rows, told = self.finish(self.start("plain", "--jobs", "1", server="off"), "plain")
+        self.assertNotIn("warning", told)
+        statuses = [case["status"] for case in plain["cases"]]
+        self.assertEqual(len(statuses), 12)
+        self.assertIn("out_of_memory", statuses)
+        self.assertGreater(statuses.count("ok"), 8)
+        for case in plain["cases"]:
+            if case["status"] == "out_of_memory":
+                self.assertGreater(case["out_of_memory"]["needed_bytes"], 3 << 30)
+        for jobs in ("1", "2", "5"):
+            record, same_rows, told = self.finish(self.start(jobs, "--jobs", jobs), jobs)
+            self.assertNotIn("warning", told)
+            self.assertEqual(record, plain)
+            self.assertEqual(same_rows, rows)
+            self.assertEqual(self.files(jobs), self.files("plain"))
+
+    def test_a_server_that_is_killed_is_told_and_replaced(self):
+        plain, rows, _ = self.finish(self.start("plain", "--jobs", "2"), "plain")
+        process = self.start("killed", "--jobs", "2")
+        self.wait_for(process, "peakbench-worke")
+        server = self.wait_for(process, "peakbench-serve")
+        os.kill(server, signal.SIGKILL)
+        record, same_rows, told = self.finish(process, "killed")
+        self.assertEqual(record, plain)
+        self.assertEqual(same_rows, rows)
+        self.assertEqual(told.count("the process that workers are forked from was ended by SIGKILL"), 1, told)
+
+    def test_nothing_stays_when_the_program_is_killed(self):
+        process = self.start("cut", "--jobs", "2")
+        self.wait_for(process, "peakbench-worke")
+        left = below(process.pid)
+        self.assertIn("peakbench-serve", left.values())
+        process.kill()
+        process.communicate()
+        deadline = time.monotonic() + 10
+        while any(pid in parents() for pid in left) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertEqual([name for pid, name in left.items() if pid in parents()], [])
+
+    def test_an_interrupt_ends_all_and_keeps_what_is_done(self):
+        process = self.start("cut", "--jobs", "2")
+        process.stdout.readline()
+        left = below(process.pid)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual([name for pid, name in left.items() if pid in parents()], [])
+        record = json.loads((self.folder / "cut/run.json").read_text(encoding="utf-8"))
+        self.assertGreater(len(record["cases"]), 0)
+        whole, _, _ = self.finish(self.start("cut", "--jobs", "2", "--resume"), "cut")
+        plain, _, _ = self.finish(self.start("plain", "--jobs", "1"), "plain")
+        self.assertEqual(whole["cases"], plain["cases"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,299 @@
+// Several cases at a time: what is heard, on which thread, and how it ends.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "launch/interrupt.h"
+#include "launch/session.h"
+#include "launch/together.h"
+#include "launch/write_pace.h"
+#include "support/fake_plan.h"
+#include "support/scratch.h"
+
+namespace peakbench::launch {
+namespace {
+
+using namespace peakbench::testing;
+using result::Status;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr const char* kCard = "emulated:h100-80gb";
+
+// Notes what it hears, and that it hears it where it was called.
+struct Heard {
+  std::vector<std::size_t> started, ended;
+  std::vector<std::string> warnings;
+  std::size_t progress = 0, ticks = 0;
+  std::thread::id thread = std::this_thread::get_id();
+
+  Hearing hearing() {
+    const auto here = [this] { EXPECT_EQ(std::this_thread::get_id(), thread); };
+    return {[=, this](std::size_t index) { here(), started.push_back(index); },
+            [=, this](std::size_t, const result::Progress&) { here(), ++progress; },
+            [=, this](const std::string& text) { here(), warnings.push_back(text); },
+            [=, this](std::size_t index, const std::optional<result::CaseResult>&) {
+              here(), ended.push_back(index);
+            },
+            [=, this] { here(), ++ticks; }};
+  }
+};
+
+TEST(Together, AsManyAtATimeAsAskedForAndInOrder) {
+  std::atomic<int> at_work{0}, most{0};
+  Heard heard;
+  measure_together(
+      20, 3,
+      [&](std::size_t, const Listener& listener) {
+        most = std::max(most.load(), ++at_work);
+        listener.progress({});
+        listener.warn("w");
+        std::this_thread::sleep_for(milliseconds(5));
+        --at_work;
+        return result::CaseResult{};
+      },
+      heard.hearing());
+  EXPECT_LE(most, 3);
+  EXPECT_GT(most, 1);
+  EXPECT_TRUE(std::ranges::is_sorted(heard.started));
+  EXPECT_EQ(std::set(heard.ended.begin(), heard.ended.end()).size(), 20u);
+  EXPECT_EQ(heard.progress, 20u);
+  EXPECT_EQ(heard.warnings.size(), 20u);
+  EXPECT_GT(heard.ticks, 0u);
+}
+
+TEST(Together, WhatIsThrownEndsItAndIsThrownAgain) {
+  for (const bool in_worker : {true, false}) {
+    std::atomic<int> begun{0};
+    Heard heard;
+    auto hearing = heard.hearing();
+    if (!in_worker)
+      hearing.ended = [](std::size_t, const std::optional<result::CaseResult>&) {
+        throw std::runtime_error("bad");
+      };
+    const auto measure = [&](std::size_t, const Listener&) -> std::optional<result::CaseResult> {
+      ++begun;
+      std::this_thread::sleep_for(milliseconds(20));
+      if (in_worker) throw std::runtime_error("bad");
+      return result::CaseResult{};
+    };
+    EXPECT_THROW(measure_together(100, 2, measure, hearing), std::runtime_error);
+    EXPECT_LT(begun, 10);
+  }
+}
+
+TEST(Together, NoneIsBegunAfterAnInterrupt) {
+  const InterruptScope scope;
+  Heard heard;
+  measure_together(
+      100, 2,
+      [](std::size_t index, const Listener&) -> std::optional<result::CaseResult> {
+        if (index == 3) kill(getpid(), SIGINT);
+        std::this_thread::sleep_for(milliseconds(20));
+        return interrupted() ? std::nullopt : std::optional(result::CaseResult{});
+      },
+      heard.hearing());
+  EXPECT_LT(heard.started.size(), 10u);
+  EXPECT_EQ(heard.started.size(), heard.ended.size());
+}
+
+TEST(Together, NothingToDo) { measure_together(0, 4, {}, Heard{}.hearing()); }
+
+TEST(Together, ThereIsAProcessor) { EXPECT_GE(usable_cores(), 1u); }
+
+TEST(WritePace, ALargeRunIsWrittenForATenthOfTheTime) {
+  using Clock = WritePace::Clock;
+  WritePace pace;
+  const Clock::time_point begin{seconds(1000)};
+  EXPECT_TRUE(pace.due(1000, begin));
+  pace.wrote(begin, begin + milliseconds(10));
+  EXPECT_TRUE(pace.due(100, begin + milliseconds(10))) << "a small run: after every worker";
+  EXPECT_FALSE(pace.due(101, begin + milliseconds(10)));
+  EXPECT_FALSE(pace.due(101, begin + milliseconds(99)));
+  EXPECT_TRUE(pace.due(101, begin + milliseconds(100)));
+}
+
+// ---- a session ----
+
+// A runner that several threads may use. The first case takes longest.
+class SlowRunner : public Runner {
+ public:
+  WorkerReport run(const WorkerOrder& order, const Listener& listener) override {
+    listener.progress({.phase = "forward", .step = 0, .steps = 3});
+    const auto now = ++at_work;
+    {
+      const std::lock_guard lock(mutex);
+      most = std::max(most, now);
+      if (order.job.device == "cpu") beside_cpu = std::max(beside_cpu, now);
+      orders.push_back(order.job.case_id);
+    }
+    const bool first = order.job.case_id.starts_with("m0/");
+    std::this_thread::sleep_for(milliseconds(first ? 150 : 10));
+    --at_work;
+    auto report = FakeRunner::good(order);
+    if (answer) answer(order, report);
+    return report;
+  }
+
+  std::mutex mutex;
+  std::atomic<int> at_work{0};
+  int most = 0, beside_cpu = 0;
+  std::vector<std::string> orders;
+  std::function<void(const WorkerOrder&, WorkerReport&)> answer;
+};
+
+class Rows : public Observer {
+ public:
+  void run_started(std::size_t to_run, std::size_t) override { started = to_run; }
+  void worker_started(const Turn& turn) override { turns.push_back(turn); }
+  void worker_progress(std::size_t place, const result::Progress&) override {
+    progress.insert(place);
+  }
+  void case_ended(std::size_t place, const result::CaseResult& result) override {
+    rows.push_back(place);
+    ids.push_back(result.spec.id);
+    if (!folder.empty()) {
+      const auto written = result::read_run(folder);
+      EXPECT_TRUE(std::ranges::any_of(written.cases, [&](const auto& one) {
+        return one.spec.id == result.spec.id;
+      })) << "a row is shown when its case is on the disk";
+    }
+  }
+  std::size_t started = 0;
+  std::vector<Turn> turns;
+  std::set<std::size_t> progress;
+  std::vector<std::size_t> rows;
+  std::vector<std::string> ids;
+  std::string folder;
+};
+
+class TogetherSession : public ::testing::Test {
+ protected:
+  result::Run run(const plan::Plan& plan, std::size_t jobs, const std::string& name,
+                  bool resume = false) {
+    SessionOptions options;
+    options.directory = scratch / name;
+    options.jobs = jobs;
+    options.resume = resume;
+    rows = {};
+    rows.folder = options.directory;
+    return run_plan(plan, options, runner, rows);
+  }
+  static plan::Plan cards(std::size_t count, const std::string& cpu_at = "") {
+    std::vector<plan::PlannedCase> cases;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto model = "m" + std::to_string(i);
+      const auto device = model == cpu_at ? "cpu" : kCard;
+      auto one = planned_case(model, "baseline", device);
+      one.spec.slug = model;
+      cases.push_back(one);
+    }
+    return plan_of(std::move(cases));
+  }
+  static std::string without_times(result::Run run) {
+    run.created.clear();
+    return to_json(run).dump();
+  }
+
+  ScratchFolder scratch;
+  SlowRunner runner;
+  Rows rows;
+};
+
+TEST_F(TogetherSession, RowsAndRunAreThoseOfOneByOne) {
+  auto plan = cards(12);
+  plan.cases[5].decided = Status::kConflict;
+  plan.cases[5].reason = "both fill the slot";
+  const auto one_by_one = without_times(run(plan, 1, "one"));
+  EXPECT_EQ(runner.most, 1);
+  const auto ids = rows.ids;
+  const auto together = without_times(run(plan, 4, "four"));
+  EXPECT_EQ(runner.most, 4);
+  EXPECT_EQ(together, one_by_one);
+  EXPECT_EQ(rows.ids, ids);
+  EXPECT_TRUE(std::ranges::is_sorted(rows.rows));
+  EXPECT_EQ(rows.rows.size(), 12u);
+  EXPECT_EQ(rows.turns.size(), 11u);
+  EXPECT_EQ(rows.progress.size(), 11u);
+  EXPECT_EQ(result::read_run(scratch / "four").status, "complete");
+}
+
+TEST_F(TogetherSession, NothingRunsBesideAWorkerOfAnotherDevice) {
+  const auto found = run(cards(9, "m4"), 3, "run");
+  EXPECT_EQ(runner.beside_cpu, 1);
+  EXPECT_EQ(runner.most, 3);
+  EXPECT_EQ(found.status, "complete");
+  EXPECT_TRUE(found.cases[4].throughput.has_value());
+  EXPECT_TRUE(std::ranges::is_sorted(rows.rows));
+}
+
+TEST_F(TogetherSession, CasesThatFailAreRowsLikeOthers) {
+  runner.answer = [](const WorkerOrder& order, WorkerReport& report) {
+    if (!order.job.case_id.starts_with("m3/")) return;
+    report.result = {};
+    report.result.status = Status::kCrashed;
+    report.result.reason = "killed by SIGSEGV";
+  };
+  const auto found = run(cards(8), 4, "run");
+  for (std::size_t i = 0; i < 8; ++i)
+    EXPECT_EQ(found.cases[i].status, i == 3 ? Status::kCrashed : Status::kOk);
+}
+
+// The worker that tells how much memory was needed is its case's second, on the same thread.
+TEST_F(TogetherSession, WhatACaseWouldHaveNeededIsFoundForEach) {
+  runner.answer = [](const WorkerOrder& order, WorkerReport& report) {
+    if (order.job.trace_path.empty()) return;
+    report.result = {};
+    report.result.status = Status::kOutOfMemory;
+    report.result.out_of_memory = result::OutOfMemory{};
+  };
+  const auto found = run(cards(6), 3, "run");
+  for (const auto& one : found.cases)
+    EXPECT_EQ(one.out_of_memory->needed_bytes, std::int64_t{1} << 30);
+}
+
+TEST_F(TogetherSession, AnInterruptKeepsWhatEndedAndResumeDoesTheRest) {
+  const auto plan = cards(12);
+  {
+    const InterruptScope scope;
+    runner.answer = [](const WorkerOrder& order, WorkerReport& report) {
+      if (order.job.case_id.starts_with("m6/")) kill(getpid(), SIGINT);
+      report.interrupted = interrupted();
+    };
+    const auto cut = run(plan, 2, "run");
+    EXPECT_EQ(cut.status, "interrupted");
+    EXPECT_GE(cut.cases.size(), 5u) << "those that ended while the first was at work";
+    EXPECT_EQ(cut.cases.size() + cut.pending.size(), 12u);
+    EXPECT_EQ(rows.rows.size(), cut.cases.size());
+    EXPECT_TRUE(std::ranges::is_sorted(rows.rows));
+  }
+  runner.answer = {};
+  const auto before = runner.orders.size();
+  const auto kept = result::read_run(scratch / "run").cases.size();
+  const auto whole = run(plan, 2, "run", true);
+  EXPECT_EQ(whole.status, "complete");
+  EXPECT_EQ(whole.cases.size(), 12u);
+  EXPECT_EQ(runner.orders.size() - before, 12u - kept);
+}
+
+// More cases than are written one after another.
+TEST_F(TogetherSession, ALargeRunIsWholeInTheEnd) {
+  const auto found = run(cards(150), 8, "run");
+  EXPECT_EQ(found.cases.size(), 150u);
+  EXPECT_EQ(result::read_run(scratch / "run").cases.size(), 150u);
+  EXPECT_EQ(rows.rows.size(), 150u);
+  EXPECT_TRUE(std::ranges::is_sorted(rows.rows));
+}
+
+}  // namespace
+}  // namespace peakbench::launch
