@@ -1,8 +1,11 @@
 #include "reports/history/history.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 
 #include "reports/history/guard.h"
@@ -107,6 +110,18 @@ void check_file(const std::string& path, bool may_be_missing) {
   }
 }
 
+// The system's reason why the file, or the folder where its journal goes, may not be written; 0:
+// none. SQLite forgets it: it tries to open for reading what it could not open for writing.
+int refused_with(const std::string& path) {
+  const auto refusal = [](const fs::path& place) {
+    return faccessat(AT_FDCWD, place.c_str(), W_OK, AT_EACCESS) == 0 ? 0 : errno;
+  };
+  std::error_code ignored;
+  const auto file = fs::weakly_canonical(path, ignored);
+  if (const int error = refusal(file); error != 0 && error != ENOENT) return error;
+  return refusal(file.parent_path());
+}
+
 // True where the file is of this version, false where it is empty or older.
 bool is_current(const std::string& path, Database& database) {
   database.execute("BEGIN");
@@ -165,6 +180,12 @@ Database read_copy(const std::string& path, const Database& database) {
   const auto say = [&](const std::string& what) {
     throw ConfigError(fmt::format("{}: {}", path, what));
   };
+  const auto say_refused = [&] {
+    const int reason = result::is_host_error(error.system) ? error.system : refused_with(path);
+    if (reason != 0)
+      say(fmt::format("cannot be written: {}. Nothing was changed",
+                      result::host_error_text(reason)));
+  };
   switch (error.code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -172,18 +193,15 @@ Database read_copy(const std::string& path, const Database& database) {
           "again, or wait longer (--wait SECONDS)");
       break;
     case SQLITE_READONLY:
+      say_refused();
       say("cannot be written: the file, its folder or its file system is read-only. Nothing was "
           "changed; copy it to a place that you may write to, or name another with --history");
       break;
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
-      if (result::is_host_error(error.system))
-        say(fmt::format("cannot be written: {}. Nothing was changed",
-                        result::host_error_text(error.system)));
-      say("cannot be opened: no permission, its folder cannot be written, or the disk is full (no "
-          "room "
-          "for its journal). Nothing was changed; "
-          "name another with --history");
+      say_refused();
+      say("cannot be opened: its path is too long, or the disk is full (no room for its journal). "
+          "Nothing was changed; name another with --history");
       break;
     case SQLITE_NOTADB:
       say("not an SQLite file. Nothing was changed; name a history with --history");
