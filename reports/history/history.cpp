@@ -110,16 +110,24 @@ void check_file(const std::string& path, bool may_be_missing) {
   }
 }
 
-// The system's reason why the file, or the folder where its journal goes, may not be written; 0:
-// none. SQLite forgets it: it tries to open for reading what it could not open for writing.
+int refusal(const fs::path& place, int flags) {
+  const int descriptor = open(place.c_str(), flags | O_WRONLY | O_CLOEXEC | O_NONBLOCK, 0600);
+  if (descriptor < 0) return errno;
+  close(descriptor);
+  return 0;
+}
+
+// The system's reason why the file, or one beside it, cannot be written; 0: none. SQLite forgets
+// it: what it cannot open for writing it tries to open for reading.
 int refused_with(const std::string& path) {
-  const auto refusal = [](const fs::path& place) {
-    return faccessat(AT_FDCWD, place.c_str(), W_OK, AT_EACCESS) == 0 ? 0 : errno;
-  };
   std::error_code ignored;
   const auto file = fs::weakly_canonical(path, ignored);
-  if (const int error = refusal(file); error != 0 && error != ENOENT) return error;
-  return refusal(file.parent_path());
+  if (const int error = refusal(file, 0); error != 0 && error != ENOENT) return error;
+  const auto folder = file.parent_path();
+  const int error = refusal(folder, O_TMPFILE);
+  const bool has_nameless = error != EOPNOTSUPP && error != EISDIR;
+  if (has_nameless) return error;
+  return faccessat(AT_FDCWD, folder.c_str(), W_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
 // True where the file is of this version, false where it is empty or older.
@@ -185,6 +193,9 @@ Database read_copy(const std::string& path, const Database& database) {
     if (reason != 0)
       say(fmt::format("cannot be written: {}. Nothing was changed",
                       result::host_error_text(reason)));
+    say("cannot be written: the disk refused it for a moment (full, a quota, or failing), or its "
+        "path is too long for SQLite. Nothing was changed; do the same again, or name another with "
+        "--history");
   };
   switch (error.code) {
     case SQLITE_BUSY:
@@ -193,15 +204,9 @@ Database read_copy(const std::string& path, const Database& database) {
           "again, or wait longer (--wait SECONDS)");
       break;
     case SQLITE_READONLY:
-      say_refused();
-      say("cannot be written: the file, its folder or its file system is read-only. Nothing was "
-          "changed; copy it to a place that you may write to, or name another with --history");
-      break;
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
       say_refused();
-      say("cannot be opened: its path is too long, or the disk is full (no room for its journal). "
-          "Nothing was changed; name another with --history");
       break;
     case SQLITE_NOTADB:
       say("not an SQLite file. Nothing was changed; name a history with --history");

@@ -49,7 +49,7 @@ def _limited(limits):
     def limit():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         for what, most in limits.items():
-            resource.setrlimit(what, (most, most))
+            resource.setrlimit(what, most if isinstance(most, tuple) else (most, most))
 
     return limit
 

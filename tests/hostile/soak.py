@@ -90,7 +90,7 @@ def run_part(kind, options, reader=None):
     if options.resume and path.exists() and json.loads(path.read_text())["seed"] == options.seed:
         return say(f"{path.stem}: done already ({path})")
     say(f"{path.stem} ...")
-    counts = counting.Counts(kind, options.seed)
+    counts = counting.Counts(kind, options.seed, say)
     attack = Attack(options, kind)
     began = time.monotonic()
     if kind == FUZZ:
