@@ -58,11 +58,12 @@ using Group = std::vector<std::size_t>;  // plan indices
 // The state of a run in memory, by plan index; run.json is made from it after every worker.
 class Session {
  public:
-  Session(const plan::Plan& plan, const SessionOptions& options, Runner& runner, Observer& observer)
+  Session(const plan::Plan& plan, const RunFolder& folder, const SessionOptions& options,
+          Runner& runner, Observer& observer)
       : plan_(plan),
         runner_(runner),
         observer_(observer),
-        folder_(options.directory),
+        folder_(folder),
         run_(open_run(plan, options, folder_)),
         host_(host_environment()),
         book_(plan, folder_.path(), options.parameters),
@@ -72,6 +73,8 @@ class Session {
 
   result::Run go() {
     const auto groups = pending_groups();
+    // Killed between the two, the run before left what nobody needs any more.
+    for (std::size_t i = 0; i < plan_.cases.size(); ++i) book_.close(i, ended());
     observer_.run_started(place_of_.size(), plan_.cases.size() - place_of_.size());
     write("running");
     for (const auto& group : groups)
@@ -165,11 +168,12 @@ class Session {
       results_[index] = std::move(found);
       keep_times(index);
     }
-    book_.close(index, ended());
     const bool over = !is_to_be_timed(*results_[index], plan_.request) ||
                       missing_rounds(*results_[index], plan_.request.repetitions).empty();
     if (over) pending_.erase(index);
     write("running");
+    // Not before the result is written: without it the case is run again, and needs the file.
+    book_.close(index, ended());
     if (over) end(index);
     return true;
   }
@@ -274,7 +278,7 @@ class Session {
   const plan::Plan& plan_;
   Runner& runner_;
   Observer& observer_;
-  RunFolder folder_;
+  const RunFolder& folder_;
   result::Run run_;
   nlohmann::json host_;
   HandOverBook book_;
@@ -291,9 +295,9 @@ bool nothing_to_run(const plan::Plan& plan) {
                      [](const plan::PlannedCase& planned) { return planned.decided.has_value(); });
 }
 
-result::Run run_plan(const plan::Plan& plan, const SessionOptions& options, Runner& runner,
-                     Observer& observer) {
-  return Session(plan, options, runner, observer).go();
+result::Run run_plan(const plan::Plan& plan, const RunFolder& folder, const SessionOptions& options,
+                     Runner& runner, Observer& observer) {
+  return Session(plan, folder, options, runner, observer).go();
 }
 
 }  // namespace peakbench::launch

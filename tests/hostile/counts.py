@@ -53,6 +53,8 @@ class Counts:
     def found(self, row, what, again="", kept=""):
         with self._lock:
             self.findings.append(Finding(row, what, again, str(kept)))
+        if self.say is not None:
+            self.say(f"{self.kind}: finding: {row}: {what} ({again})")
 
     def skip(self, row, why):
         with self._lock:
