@@ -1,9 +1,10 @@
 // `peakbench gate`: a comparison judged, for continuous integration.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 
 #include "cli/commands.h"
@@ -34,11 +35,26 @@ struct GateArguments {
   bool allow_nothing = false;
 };
 
-// Others write to a job's summary, too: it is added to.
+// Others write to a job's summary, too: it is added to. A failure leaves it as it was.
 void append(const std::string& path, const std::string& bytes) {
-  std::ofstream file(path, std::ios::binary | std::ios::app);
-  file << bytes;
-  if (!file.flush()) files::cannot_write(path, errno);
+  const bool was_there = files::is_there(path);
+  const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+  if (file < 0) files::cannot_write(path, errno);
+  const auto size = lseek(file, 0, SEEK_END);
+  const auto take_back = [&] {
+    if (!was_there)
+      unlink(path.c_str());
+    else if (size >= 0 && ftruncate(file, size) != 0)
+      return;  // no more can be done: what failed is said
+  };
+  try {
+    files::write_all(file, bytes, path);
+  } catch (const ConfigError&) {
+    take_back();
+    close(file);
+    throw;
+  }
+  close(file);
 }
 
 compare::GateNote note_of(const gate::Decision& decision) {

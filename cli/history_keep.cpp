@@ -81,6 +81,8 @@ int prune(World& world, const PruneArguments& arguments) {
     numbers.push_back(run.number);
     bytes += run.stored_bytes;
   }
+  // Counted before: what is removed is removed, even where the disk then refuses to be read.
+  const auto all = history.numbers().size();
   if (!arguments.dry_run && !numbers.empty()) history.remove(numbers);
   if (arguments.json) {
     world.out << Json{{"dry_run", arguments.dry_run}, {"runs", numbers}}.dump(2) << "\n";
@@ -88,8 +90,7 @@ int prune(World& world, const PruneArguments& arguments) {
   }
   if (!going.empty() && arguments.dry_run) world.out << runs_table(going, world.out_width);
   world.out << fmt::format(
-      "{} of {} runs {}\n", numbers.size(),
-      history.runs({}).size() + (arguments.dry_run ? 0 : numbers.size()),
+      "{} of {} runs {}\n", numbers.size(), all,
       arguments.dry_run ? fmt::format("would go ({} bytes)", reports::grouped(bytes)) : "removed");
   return kDone;
 }

@@ -15,6 +15,7 @@
 #include "devices/hook.h"
 #include "errors/errors.h"
 #include "launch/interrupt.h"
+#include "launch/run_folder.h"
 #include "launch/session.h"
 #include "launch/together.h"
 #include "reports/report.h"
@@ -93,9 +94,8 @@ class RunCommand {
 
  private:
   int run(const plan::Plan& plan, const manifest::Found& plugins) {
+    const auto place = arguments_.out.empty() ? default_folder(plan.request.title) : arguments_.out;
     launch::SessionOptions options;
-    options.directory =
-        arguments_.out.empty() ? default_folder(plan.request.title) : arguments_.out;
     options.resume = arguments_.resume;
     options.overwrite = arguments_.overwrite;
     options.command = typed_;
@@ -104,18 +104,20 @@ class RunCommand {
         arguments_.jobs ? static_cast<std::size_t>(*arguments_.jobs) : launch::usable_cores();
 
     // Before the work, not after it.
-    if (!arguments_.no_report) reports::check_report(report_options(options.directory));
+    if (!arguments_.no_report) reports::check_report(report_options(place));
+    // Until the report is written: of a run that another overwrites there is none to be made.
+    const launch::RunFolder folder(place);
     const auto runner = world_.make_runner();
     const launch::InterruptScope interrupts;
     result::Run run;
     {
       // Its end takes the status lines off the screen.
       const auto progress = make_progress(world_.out, world_.err, world_.screen, arguments_.quiet);
-      run = launch::run_plan(plan, options, *runner, *progress);
+      run = launch::run_plan(plan, folder, options, *runner, *progress);
     }
-    if (run.status == "interrupted") say_interrupted(run, options.directory);
-    say_not_measured(run, options.directory);
-    if (!arguments_.no_report) report(run, options.directory);
+    if (run.status == "interrupted") say_interrupted(run, place);
+    say_not_measured(run, place);
+    if (!arguments_.no_report) report(run, place);
     return exit_code(run);
   }
 

@@ -63,12 +63,13 @@ using Group = std::vector<std::size_t>;  // plan indices
 // The state of a run in memory, by plan index; run.json is made from it after every worker.
 class Session {
  public:
-  Session(const plan::Plan& plan, const SessionOptions& options, Runner& runner, Observer& observer)
+  Session(const plan::Plan& plan, const RunFolder& folder, const SessionOptions& options,
+          Runner& runner, Observer& observer)
       : plan_(plan),
         jobs_(options.jobs),
         runner_(runner),
         observer_(observer),
-        folder_(options.directory),
+        folder_(folder),
         run_(open_run(plan, options, folder_)),
         host_(host_environment()),
         checkpoints_(plan, folder_.path(), options.parameters),
@@ -78,6 +79,8 @@ class Session {
 
   result::Run go() {
     const auto groups = pending_groups();
+    // Killed between the two, the run before left what nobody needs any more.
+    for (std::size_t i = 0; i < plan_.cases.size(); ++i) checkpoints_.close(i, ended());
     observer_.run_started(place_of_.size(), plan_.cases.size() - place_of_.size());
     write("running");
     bool whole = true;
@@ -178,7 +181,7 @@ class Session {
       results_[index] = std::move(found);
       keep_times(index);
     }
-    checkpoints_.close(index, ended());
+    to_close_.push_back(index);
     const bool over = !is_to_be_timed(*results_[index], plan_.request) ||
                       missing_rounds(*results_[index], plan_.request.repetitions).empty();
     if (over) {
@@ -286,7 +289,7 @@ class Session {
   void take_ended(std::size_t index, result::CaseResult found) {
     results_[index] = std::move(found);
     keep_times(index);
-    checkpoints_.close(index, ended());
+    to_close_.push_back(index);
     pending_.erase(index);
   }
 
@@ -299,6 +302,8 @@ class Session {
     if (!unsaved_ && to_show_.empty()) return;
     write("running");
     unsaved_ = false;
+    // Not before the result is written: without it the case is run again, and needs the file.
+    for (const auto index : std::exchange(to_close_, {})) checkpoints_.close(index, ended());
     for (const auto index : std::exchange(to_show_, {}))
       observer_.case_ended(place_of_.at(index), *results_[index]);
   }
@@ -375,7 +380,7 @@ class Session {
   const std::size_t jobs_;
   Runner& runner_;
   Observer& observer_;
-  RunFolder folder_;
+  const RunFolder& folder_;
   result::Run run_;
   nlohmann::json host_;
   ReferenceCheckpoints checkpoints_;
@@ -385,7 +390,8 @@ class Session {
   std::map<std::size_t, std::size_t> place_of_;  // of those to run
   WritePace pace_;
   bool unsaved_ = false;
-  Group to_show_;  // ended, and not in run.json yet
+  Group to_show_;   // ended, and not in run.json yet
+  Group to_close_;  // measured, and not in run.json yet
 };
 
 }  // namespace
@@ -395,9 +401,9 @@ bool nothing_to_run(const plan::Plan& plan) {
                      [](const plan::PlannedCase& planned) { return planned.decided.has_value(); });
 }
 
-result::Run run_plan(const plan::Plan& plan, const SessionOptions& options, Runner& runner,
-                     Observer& observer) {
-  return Session(plan, options, runner, observer).go();
+result::Run run_plan(const plan::Plan& plan, const RunFolder& folder, const SessionOptions& options,
+                     Runner& runner, Observer& observer) {
+  return Session(plan, folder, options, runner, observer).go();
 }
 
 }  // namespace peakbench::launch

@@ -17,8 +17,9 @@
 
 namespace peakbench::launch {
 
+class RunFolder;
+
 struct SessionOptions {
-  std::string directory;
   bool resume = false;     // keep the cases that the folder's run has ended
   bool overwrite = false;  // delete the folder's run first
   std::size_t jobs = 1;    // memory workers at a time, on emulated cards
@@ -60,7 +61,7 @@ bool nothing_to_run(const plan::Plan& plan);
 // Throws ConfigError when the folder cannot be written, holds a run (without resume and overwrite),
 // or holds another run than this plan's (with resume); RunFileError when its run.json cannot be
 // read.
-result::Run run_plan(const plan::Plan& plan, const SessionOptions& options, Runner& runner,
-                     Observer& observer);
+result::Run run_plan(const plan::Plan& plan, const RunFolder& folder, const SessionOptions& options,
+                     Runner& runner, Observer& observer);
 
 }  // namespace peakbench::launch

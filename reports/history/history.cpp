@@ -1,8 +1,11 @@
 #include "reports/history/history.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 
 #include "errors/errors.h"
@@ -107,6 +110,26 @@ void check_file(const std::string& path, bool may_be_missing) {
   }
 }
 
+int refusal(const fs::path& place, int flags) {
+  const int descriptor = open(place.c_str(), flags | O_WRONLY | O_CLOEXEC | O_NONBLOCK, 0600);
+  if (descriptor < 0) return errno;
+  close(descriptor);
+  return 0;
+}
+
+// The system's reason why the file, or one beside it, cannot be written; 0: none. SQLite forgets
+// it: what it cannot open for writing it tries to open for reading.
+int refused_with(const std::string& path) {
+  std::error_code ignored;
+  const auto file = fs::weakly_canonical(path, ignored);
+  if (const int error = refusal(file, 0); error != 0 && error != ENOENT) return error;
+  const auto folder = file.parent_path();
+  const int error = refusal(folder, O_TMPFILE);
+  const bool has_nameless = error != EOPNOTSUPP && error != EISDIR;
+  if (has_nameless) return error;
+  return faccessat(AT_FDCWD, folder.c_str(), W_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
 // True where the file is of this version, false where it is empty or older.
 bool is_current(const std::string& path, Database& database) {
   database.execute("BEGIN");
@@ -165,6 +188,15 @@ Database read_copy(const std::string& path, const Database& database) {
   const auto say = [&](const std::string& what) {
     throw ConfigError(fmt::format("{}: {}", path, what));
   };
+  const auto say_refused = [&] {
+    const int reason = is_host_error(error.system) ? error.system : refused_with(path);
+    if (reason != 0)
+      say(fmt::format("cannot be written: {}. Nothing was changed",
+                      host_error_text(reason)));
+    say("cannot be written: the disk refused it for a moment (full, a quota, or failing), or its "
+        "path is too long for SQLite. Nothing was changed; do the same again, or name another with "
+        "--history");
+  };
   switch (error.code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -172,18 +204,9 @@ Database read_copy(const std::string& path, const Database& database) {
           "again, or wait longer (--wait SECONDS)");
       break;
     case SQLITE_READONLY:
-      say("cannot be written: the file, its folder or its file system is read-only. Nothing was "
-          "changed; copy it to a place that you may write to, or name another with --history");
-      break;
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
-      if (is_host_error(error.system))
-        say(fmt::format("cannot be written: {}. Nothing was changed",
-                        host_error_text(error.system)));
-      say("cannot be opened: no permission, its folder cannot be written, or the disk is full (no "
-          "room "
-          "for its journal). Nothing was changed; "
-          "name another with --history");
+      say_refused();
       break;
     case SQLITE_NOTADB:
       say("not an SQLite file. Nothing was changed; name a history with --history");

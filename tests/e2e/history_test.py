@@ -296,8 +296,9 @@ class Files(HistoryTest):
             self.folder.chmod(0o755)
         self.assertIn("c0ffee", self.peakbench("history", "list", "--history", where / HISTORY, **user).stdout)
         done = self.peakbench("history", "add", "run2", "--history", where / HISTORY, exit_code=2, **user)
-        self.assertIn("read-only", done.stderr)
-        self.assertIn("Nothing was changed", done.stderr)
+        self.assertIn("cannot be written: Permission denied; choose a folder that you may write to. Nothing was changed", done.stderr)
+        done = self.peakbench("history", "add", "run2", "--history", where / "new.sqlite", exit_code=2, **user)
+        self.assertIn("cannot be written: Permission denied; choose a folder that you may write to. Nothing was changed", done.stderr)
         where.chmod(0o755)
         self.assertEqual(len(json.loads(self.peakbench("history", "list", "--json", "--history", where / HISTORY).stdout)), 1)
 

@@ -5,6 +5,9 @@ import dataclasses
 import json
 import re
 import threading
+import time
+
+TELL_EVERY_S = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,10 +29,12 @@ class Row:
 class Counts:
     """Rows by name, of one kind of attack. May be written from several threads."""
 
-    def __init__(self, kind, seed):
-        self.kind, self.seed = kind, seed
+    def __init__(self, kind, seed, say=None):
+        """`say` hears now and then how far it is."""
+        self.kind, self.seed, self.say = kind, seed, say
         self.rows, self.findings, self.skipped = {}, [], []
-        self._lock = threading.Lock()
+        self.expected = 0  # how many there will be, where that is known
+        self._lock, self._told = threading.Lock(), time.monotonic()
 
     def tried(self, row, outcome, seconds=0.0, times=1):
         with self._lock:
@@ -37,10 +42,19 @@ class Counts:
             one.tried += times
             one.outcomes[outcome] += times
             one.slowest = max(one.slowest, seconds)
+            self._tell(row)
+
+    def _tell(self, row):
+        if self.say is None or time.monotonic() < self._told + TELL_EVERY_S:
+            return
+        self._told = time.monotonic()
+        self.say(f"{self.kind}: {self.total():,}{f' of {self.expected:,}' if self.expected else ''} tried, {len(self.findings)} findings ({row})")
 
     def found(self, row, what, again="", kept=""):
         with self._lock:
             self.findings.append(Finding(row, what, again, str(kept)))
+        if self.say is not None:
+            self.say(f"{self.kind}: finding: {row}: {what} ({again})")
 
     def skip(self, row, why):
         with self._lock:

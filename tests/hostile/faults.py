@@ -10,12 +10,13 @@ import os
 import shutil
 
 import judge
-from kills import contents
+from kills import contents, to_another_day
 from readers import rng_of
-from workplace import CARD, MODEL, asked, is_sound_sqlite
+from workplace import CARD, FILED, MODEL, asked, is_sound_sqlite
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
-# Calls of which nothing depends: a folder that is flushed after the rename, a probe that is removed, a file that was only read.
+# Calls of which nothing depends: a folder that is flushed after the rename (of a file it is another matter), a probe that is removed, a
+# file that was only read.
 FORGIVEN = ("unlink", "rmdir", "close", "fsync")
 QUICK = 6
 
@@ -37,12 +38,20 @@ COMMANDS = {
     "history export": ["history", "export", "--out", "OUT/h.jsonl", "--history", "HISTORY"],
     "history export, folders": ["history", "export", "--format", "folders", "--out", "OUT/folders", "--history", "HISTORY"],
     "publish": ["publish", "--history", "HISTORY", "--out", "OUT/site"],
+    "report, again": ["report", "RUN", "--out", "OUT/again"],
+    "publish, again": ["publish", "--history", "HISTORY", "--out", "OUT/again"],
     "worker": ["run", "--model", MODEL, "--strategy", "baseline", "--strategy", "foreach-off", "--steps", "1", "--repetitions", "1",
                "--out", "OUT/real", "--quiet"],
     "worker on the card": ["run", "--model", MODEL, "--strategy", "baseline", "--device", CARD, "--steps", "1", "--out", "OUT/real",
                            "--quiet"],
 }
 EXPECTED = {"gate": (0, 4)}
+# What went wrong once, tried in the short form too: the last such call, how it fails.
+REMEMBERED = {
+    "gate": ("write", "summary.md", errno.ENOSPC, "once"),  # the half of a page stayed in a job's summary
+    "history add": ("open", "h.sqlite", errno.ENOSPC, "from"),  # "read-only", which it was not
+    "history prune": ("fdatasync", "h.sqlite-journal", errno.ENOSPC, "from"),  # "nothing was changed", and the runs were gone
+}
 
 
 def attack(workplace, counts, options):
@@ -58,6 +67,8 @@ def attack(workplace, counts, options):
         works += [(command, number, errno.ENOSPC, "from") for number, _ in chosen(options, name + " full", calls, 2)]
         works += [(command, number, 0, "short") for number, _ in chosen(options, name + " short", calls, 1)
                   if calls[number - 1][0] in ("write", "pwrite")]
+        works += [work for work in command.remembered() if work not in works]
+    counts.expected = len(works)
 
     def one(work):
         command, number, error, mode = work
@@ -70,6 +81,10 @@ def attack(workplace, counts, options):
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(one, works))
+
+
+def is_folder(path):
+    return "." not in os.path.basename(path) and "#" not in path  # files have an ending, or no name (O_TMPFILE)
 
 
 def is_json(data):
@@ -99,10 +114,21 @@ class Command:
                   "FRESH": workplace.fresh(),
                   "BUILD": workplace.root / "installed"}
         self.words = [str(places.get(word, word)) for word in COMMANDS[name]]
-        self._half = self._half_run() if "resume" in name else None
-        self._tiny = None
-        if "overwrite" in name:
-            self._tiny = workplace._made("faults-tiny", lambda path: workplace.must(workplace.program, "run", *SCRIPT, "--out", path))
+        # What the command finds there, by name.
+        self._earlier = {}
+        if "resume" in name:
+            self._earlier["half"] = self._half_run()
+        elif "overwrite" in name:
+            self._earlier["tiny"] = workplace._made("faults-tiny", lambda path: workplace.must(workplace.program, "run", *SCRIPT, "--out", path))
+        elif "again" in name:
+            self._earlier["again"] = self._output_of_another_day()
+
+    def _output_of_another_day(self):
+        def make(path):
+            self.workplace.must(self.workplace.program, *(str(path) if word == "OUT/again" else word for word in self.words))
+            to_another_day(path)
+
+        return self.workplace._made(f"faults-{self.words[0]}", make)
 
     def _half_run(self):
         """A run that has its first case."""
@@ -128,9 +154,8 @@ class Command:
         out.mkdir()
         shutil.copy(self.workplace.history(), out / "h.sqlite")
         (out / "notes.txt").write_text("years of work\n")
-        for run, name in ((self._half, "half"), (self._tiny, "tiny")):
-            if run:
-                shutil.copytree(run, out / name)
+        for name, folder in self._earlier.items():
+            shutil.copytree(folder, out / name)
         return out
 
     def _run(self, out, env):
@@ -153,22 +178,34 @@ class Command:
         shutil.rmtree(folder.parent)
         return self.calls
 
+    def remembered(self):
+        if self.name not in REMEMBERED:
+            return []
+        call, file, error, mode = REMEMBERED[self.name]
+        number = max(index for index, (name, path) in enumerate(self.calls, 1) if name == call and os.path.basename(path) == file)
+        return [(self, number, error, mode)]
+
     def fail(self, number, error, mode):
         folder = self.workplace.trial(f"{abs(hash(self.name))}-{number}-{error}-{mode}")
         out = self._lay(folder)
         before = contents(out)
         others = judge.state(folder.parent, besides=(str(out),))
         ended = self._run(out, self._environment(out, number, error, mode))
-        call = self.calls[number - 1][0]
-        codes = {2, *EXPECTED.get(self.name, (0,))} | ({3} if self.in_worker else set())
+        call, path = self.calls[number - 1]
+        codes = {2, *EXPECTED.get(self.name, (0,))} | ({3} if self.in_worker or self.name == "ab" else set())
         faults = judge.faults_of(ended, codes)
         if mode == "short" and ended.code != self.code:
             faults.append(f"a short write was taken for a failure: {ended.outcome}: {judge.text(ended.err)[-200:]}")
-        if ended.code == 2 and mode != "short" and not judge.gives_reason(ended, error):
+        # SQLite tries to open for reading what it could not open for writing, and with that forgets why; asked again, the system has no
+        # objection, as the call failed only once.
+        forgotten = mode == "once" and call == "open" and ".sqlite" in path and "the disk refused it for a moment" in judge.text(ended.err)
+        if ended.code == 2 and mode != "short" and not forgotten and not judge.gives_reason(ended, error):
             faults.append(f"no reason given: {judge.text(ended.err)[-300:]}")
         said = "Not measured, as the machine failed" in judge.text(ended.err)
         if ended.code == self.code and mode == "once" and call not in FORGIVEN and not self.in_worker and not said:
             faults.append(f"went unnoticed: exit code {ended.code}, and a {call} had failed") if self._differs(out) else None
+        if ended.code == self.code and mode == "once" and call == "fsync" and not is_folder(path) and not self.in_worker and not said:
+            faults.append(f"went unnoticed: exit code {ended.code}, and a file was not flushed")
         faults += judge.changed(others, judge.state(folder.parent, besides=(str(out),)))
         if call not in ("unlink", "rmdir"):
             # A journal that could not be played back, for want of room, is kept for whoever opens the history next.
@@ -200,7 +237,7 @@ class Command:
             elif name.endswith(("run.json", "ab.json", "gate.xml", ".svg", ".html", ".md", ".pickle", ".jsonl", "x.json")):
                 faults += self._half_file(name, data, before)
         if self.name.startswith("history") and ended.code == 2 and "h.sqlite" in before:
-            if sorted(self._filed(out / "h.sqlite")) != sorted(self._filed(self.workplace.history())):
+            if asked(out / "h.sqlite", FILED) != asked(self.workplace.history(), FILED):
                 faults.append("changed: the call failed, and the history is another")
         return faults
 
@@ -215,9 +252,6 @@ class Command:
         whole = self.whole.get(name, b"")
         same_end = data.rstrip().endswith((b"}", b"</html>", b"</svg>", b"</testsuites>", b" -->")) or whole[-20:] == data[-20:]
         return [] if same_end and len(data) > len(whole) // 2 else [f"half a file: {name} has {len(data)} bytes, whole {len(whole)}"]
-
-    def _filed(self, history):
-        return asked(history, "SELECT id, created, verdict, note FROM runs")
 
     def _blamed_on_case(self, path, error):
         """What the machine did is the machine's: host_failure, not the case's own outcome."""

@@ -1,6 +1,5 @@
 """Coverage-guided fuzzing of the readers: libFuzzer's programs (preset `fuzz`), each for some minutes, from the seeds in fuzz/seeds."""
 
-import concurrent.futures
 import os
 import pathlib
 import re
@@ -14,21 +13,15 @@ TIMEOUT_S = 5
 RSS_MB = 2048
 # SQLite and ELF are larger than text.
 LONGEST = {"trace": 65536, "history": 65536, "manifest": 16384}
-_FINDING = re.compile(r"(?:ERROR: (?:AddressSanitizer|libFuzzer): (.*)|runtime error: (.*)|terminate called after throwing an instance of '(.*)')")
+_FINDING = re.compile(r"(?:ERROR: (?:AddressSanitizer|LeakSanitizer|libFuzzer): (.*)|runtime error: (.*)|terminate called after throwing an instance of '(.*)')")
 
 
 def names():
     return sorted(path.name for path in SEEDS.iterdir())
 
 
-def fuzz(build, counts, options, folder, say):
-    """`options.minutes` of each fuzzer; what ends one is kept in `folder`/NAME, and it goes on for what is left of its time."""
-    wanted = [name for name in names() if not options.readers or name in options.readers]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(lambda name: one(build, name, counts, options, folder / name, say), wanted))
-
-
-def one(build, name, counts, options, folder, say):
+def fuzz(build, name, counts, options, folder, say):
+    """`options.minutes` of one fuzzer; what ends it is kept in `folder`, and it goes on for what is left of its time."""
     program = build / f"bin/fuzz-{name}"
     if not program.exists():
         return counts.skip(name, f"{program} is not built")
@@ -38,18 +31,17 @@ def one(build, name, counts, options, folder, say):
     turn = 0
     while (left := int(deadline - time.monotonic())) > 0 or turn == 0:
         turn += 1
-        output = run_fuzzer(program, name, corpus, folder, max(left, 1), options.seed + turn)
+        code, output = run_fuzzer(program, name, corpus, folder, max(left, 1), options.seed + turn)
         executions = int((re.findall(r"stat::number_of_executed_units: +(\d+)", output) or re.findall(r"#(\d+)\t", output) or ["0"])[-1])
         coverage = (re.findall(r" cov: (\d+)", output) or ["?"])[-1]
         counts.tried(name, f"edges {coverage}" if turn == 1 else "after a finding", times=executions)
-        found = _FINDING.search(output)
-        if found is None:
+        if code == 0:
             break
-        what = next(filter(None, found.groups()))
-        kept = re.findall(r"Test unit written to (\S+)", output)
-        if "out-of-memory" in what or "timeout" in what or kept:
-            say(f"fuzz-{name}: {what[:150]}")
-            counts.found(name, what[:300], f"{program} {kept[0] if kept else ''}", kept[0] if kept else "")
+        found = _FINDING.search(output)
+        what = next(filter(None, found.groups())) if found else f"exit code {code}: {output[-200:]}"
+        kept = (re.findall(r"Test unit written to (\S+)", output) or [""])[0]
+        say(f"fuzz-{name}: {what[:150]}")
+        counts.found(name, what[:300], f"{program} {kept}", kept)
         if turn >= 20:
             break
     shutil.rmtree(folder / "scratch", ignore_errors=True)
@@ -68,4 +60,4 @@ def run_fuzzer(program, name, corpus, folder, seconds, seed):
                           cwd=folder, timeout=seconds + 120)
     output = done.stdout + done.stderr
     (folder / "log.txt").write_text(output[-200_000:])
-    return output
+    return done.returncode, output

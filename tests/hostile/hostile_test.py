@@ -40,14 +40,14 @@ class Judge(unittest.TestCase):
     def test_left_over_and_touched(self):
         (self.folder / "thesis.txt").write_text("years")
         before = judge.state(self.folder)
-        for name in ("run.json.tmp-123", "a.partial", "h.sqlite-journal", "parameters.tmp", "fine.json"):
+        for name in ("run.json.tmp-123", "run.json.tmp-123-0", "a.partial", "h.sqlite-journal", "parameters.tmp", "fine.json"):
             (self.folder / name).touch()
         (self.folder / "thesis.txt").write_text("ruins")
         left = sorted(pathlib.Path(path).name for path in judge.left_over(self.folder))
-        self.assertEqual(left, ["a.partial", "h.sqlite-journal", "run.json.tmp-123"])
+        self.assertEqual(left, ["a.partial", "h.sqlite-journal", "run.json.tmp-123", "run.json.tmp-123-0"])
         said = judge.changed(before, judge.state(self.folder))
         self.assertEqual(sum("thesis.txt is another" in one for one in said), 1)
-        self.assertEqual(sum("appeared" in one for one in said), 5)
+        self.assertEqual(sum("appeared" in one for one in said), 6)
 
     def test_what_is_written_is_well_formed(self):
         (self.folder / "a.json").write_text('{"a": NaN}')
@@ -78,14 +78,14 @@ class Mutations(unittest.TestCase):
 class Shim(unittest.TestCase):
     """The library that makes the n-th call fail, under a program of the shell."""
 
-    def run_copy(self, **variables):
+    def run_copy(self, program="cp", **variables):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "from").write_text("text")
             (folder / "out").mkdir()
-            env = {"LD_PRELOAD": SHIM, "PEAKBENCH_FAULT_PROGRAM": "cp", "PEAKBENCH_FAULT_BELOW": str(folder / "out"),
+            env = {"LD_PRELOAD": SHIM, "PEAKBENCH_FAULT_PROGRAM": program, "PEAKBENCH_FAULT_BELOW": str(folder / "out"),
                    "PEAKBENCH_FAULT_LOG": str(folder / "log"), "PATH": "/usr/bin:/bin", "LC_ALL": "C", **variables}
-            done = subprocess.run(["cp", "from", "out/to"], cwd=folder, env=env, capture_output=True, text=True, check=False)
+            done = subprocess.run([program, "from", "out/to"], cwd=folder, env=env, capture_output=True, text=True, check=False)
             log = (folder / "log").read_text().splitlines() if (folder / "log").exists() else []
             return done.returncode, done.stderr, [line.split(" ")[1] for line in log]
 
@@ -96,6 +96,14 @@ class Shim(unittest.TestCase):
         code, said, _ = self.run_copy(PEAKBENCH_FAULT_AT=str(1 + calls.index("open")), PEAKBENCH_FAULT_ERROR="28")
         self.assertEqual(code, 1)
         self.assertIn("No space left on device", said)
+
+    def test_a_name_that_is_given(self):
+        """linkat, as of a file that was written without a name, by its new path: the old one is elsewhere."""
+        self.assertEqual(self.run_copy("ln")[2], ["linkat"])
+        for mode in ("once", "from"):
+            code, said, _ = self.run_copy("ln", PEAKBENCH_FAULT_AT="1", PEAKBENCH_FAULT_ERROR="28", PEAKBENCH_FAULT_MODE=mode)
+            self.assertEqual(code, 1, mode)
+            self.assertIn("No space left on device", said)
 
     def test_only_that_program_and_that_folder(self):
         self.assertEqual(self.run_copy(PEAKBENCH_FAULT_PROGRAM="mv")[2], [])

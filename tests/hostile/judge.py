@@ -15,7 +15,7 @@ HANG_S = 5.0
 USUAL_CODES = frozenset((0, 2, 3, 4, 5))
 ADDRESS_SPACE = 4 << 30
 # Half-written files of ours; what a run keeps for cases to come is called parameters.tmp.
-LEFT_OVER = re.compile(r"\.tmp-\d+$|\.tmp$|\.partial$|/\.write_test_|-journal$|-wal$|-shm$")
+LEFT_OVER = re.compile(r"\.tmp-\d+(-\d+)?$|\.tmp$|\.partial$|/\.write_test_|-journal$|-wal$|-shm$")
 # Escape sequences and other control characters, also those of Unicode (U+0080 to U+009F).
 CONTROLS = re.compile(rb"[\x00-\x08\x0b-\x0d\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
 
@@ -49,7 +49,7 @@ def _limited(limits):
     def limit():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         for what, most in limits.items():
-            resource.setrlimit(what, (most, most))
+            resource.setrlimit(what, most if isinstance(most, tuple) else (most, most))
 
     return limit
 

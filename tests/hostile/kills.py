@@ -302,6 +302,12 @@ def of_another_day(data):
     return text + mark + b"%016x" % value + rest[16:]
 
 
+def to_another_day(folder):
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.name.startswith("."):
+            path.write_bytes(of_another_day(path.read_bytes()))
+
+
 class Writer:
     """Writes over an earlier output: each file is the old one or the new one, and a second time all are new."""
 
@@ -337,9 +343,7 @@ class Writer:
     def earlier(self, out):
         """The same output, of another day."""
         shutil.copytree(self.whole, out)
-        for path in out.rglob("*"):
-            if path.is_file() and path.name != ".peakbench-site.json" and not path.name.startswith("."):
-                path.write_bytes(of_another_day(path.read_bytes()))
+        to_another_day(out)
         (out / "notes.txt").write_text(STRANGERS)
         return contents(out)
 

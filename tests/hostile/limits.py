@@ -1,6 +1,7 @@
 """Machines that give less than they should: full disks, read-only folders, small limits, no HOME, closed streams."""
 
 import errno
+import json
 import os
 import pathlib
 import resource
@@ -11,7 +12,7 @@ import sys
 
 import judge
 from readers import rng_of
-from workplace import is_sound_sqlite
+from workplace import FILED, asked, is_sound_sqlite
 
 SCRIPT = ["--model", "tiny", "--strategy", "baseline", "--repetitions", "0"]
 # What prints, what writes, what starts others.
@@ -85,12 +86,22 @@ class Stage:
             faults = [fault for fault in faults if not fault.startswith("silent")]
         faults += also(ended)
         faults += judge.changed(before, judge.state(folder.parent, besides=(str(out),)))
-        faults += [f"left behind: {path}" for path in judge.left_over(out)]
-        if (out / "h.sqlite").exists() and not is_sound_sqlite(out / "h.sqlite"):
-            faults.append("the history is not sound")
+        # Under a limit on files nothing can be put back beyond it either: the journal stays for whoever opens the history next.
+        limited = resource.RLIMIT_FSIZE in (options.get("limits") or {})
+        faults += [f"left behind: {path}" for path in judge.left_over(out) if not (limited and path.endswith("h.sqlite-journal"))]
+        if (out / "h.sqlite").exists():
+            faults += self.history_faults(out / "h.sqlite", limited and ended.code == 2)
         for fault in faults:
             self.counts.found(row, f"{fault} [{name}]", ended.words)
         return ended
+
+
+    def history_faults(self, path, failed):
+        """Opened, which plays a journal back, it is sound, and as it was where filing failed."""
+        faults = [] if is_sound_sqlite(path) else ["the history is not sound"]
+        if failed and asked(path, FILED) != asked(self.workplace.history(), FILED):
+            faults.append("changed: the command failed, and the history is another")
+        return faults + [f"left behind: {left}" for left in judge.left_over(path.parent) if "h.sqlite-" in left]
 
 
 def says(number):
@@ -152,12 +163,32 @@ def small_limits(stage):
         ("little memory (ulimit -v)", resource.RLIMIT_AS, (24 * MiB, 32 * MiB, 48 * MiB, 64 * MiB, 96 * MiB, 200 * MiB), COMMANDS),
         ("few descriptors (ulimit -n)", resource.RLIMIT_NOFILE, (3, 4, 5, 6, 8, 10, 16), COMMANDS),
         ("small stack (ulimit -s)", resource.RLIMIT_STACK, (128 << 10, 256 << 10, 512 << 10), COMMANDS),
+        ("little processor time (ulimit -t)", resource.RLIMIT_CPU, (1, 2), COMMANDS),
         ("no core files (ulimit -c)", resource.RLIMIT_CORE, (0,), ("run",)),
     ):
         for name in stage.sample(row, names, 7):
             for value in stage.sample(row + name, values, 2):
                 stage.try_one(row, name, codes=codes_under(what, name), limits={what: value})
+    no_more_time(stage)
     few_processes(stage)
+
+
+def no_more_time(stage):
+    """A worker that uses its processor time up: by a signal that says so where there is room for one, else by SIGKILL."""
+    row = "processor time used up (ulimit -t)"
+    words = ["run", "--model", "tiny", "--strategy", "baseline", "--strategy", "misbehave,behaviour=spin", "--repetitions", "0", "--quiet"]
+    for limit in stage.sample(row, ((1, 2), (1, 1)), 1):
+        folder = stage.workplace.trial("limits")
+        ended = judge.run([stage.workplace.program, *words, "--out", folder / "out"], folder, stage.workplace.environment(),
+                          limits={resource.RLIMIT_CPU: limit}, allowed_s=2 * judge.patience())
+        stage.counts.tried(row, ended.outcome, ended.seconds)
+        faults = judge.faults_of(ended, {0, 3})
+        cases = json.loads((folder / "out/run.json").read_text())["cases"]
+        expected = "ulimit -t" if limit[0] < limit[1] else "SIGKILL"
+        if [case["status"] for case in cases] != ["ok", "host_failure"] or expected not in cases[1]["reason"]:
+            faults.append(f"blamed on the case: {[(case['status'], case['reason'][:200]) for case in cases]}")
+        for fault in faults:
+            stage.counts.found(row, f"{fault} [limit {limit}]", ended.words)
 
 
 def codes_under(what, name):
@@ -190,7 +221,6 @@ def few_processes(stage):
         stage.counts.tried(row, ended.outcome, ended.seconds)
         faults = judge.faults_of(ended, {0, 2, 3}, speaks=name == "doctor")
         if (out / "run/run.json").exists():
-            import json
             statuses = [case["status"] for case in json.loads((out / "run/run.json").read_text())["cases"]]
             if any(status not in ("ok", "host_failure") for status in statuses):
                 faults.append(f"blamed on the case: {statuses}")

@@ -8,9 +8,10 @@ import judge
 from kills import processes_below
 from workplace import MODEL
 
-# What the script can do (tests/support/fake_worker.py), and the statuses that are right for it.
+# What the script can do (tests/support/fake_worker.py), and the statuses that are right for it. A worker that ends itself with SIGKILL or
+# SIGTERM looks as one that another process or the machine has ended: that is host_failure, which blames nobody's strategy.
 SCRIPTED = {
-    "segfault": {"crashed"}, "abort": {"crashed"}, "kill": {"host_failure", "out_of_memory"}, "terminate": {"host_failure"},
+    "segfault": {"crashed"}, "abort": {"crashed"}, "kill": {"host_failure"}, "terminate": {"host_failure"},
     "hang": {"timeout"}, "hang_hard": {"timeout"}, "exit": {"crashed"}, "no_result": {"crashed"}, "garbage": {"crashed"},
     "truncated": {"crashed"}, "out_of_memory": {"out_of_memory"}, "crash_after_result": {"crashed"}, "leave_child": {"ok"},
     "bad_bytes": {"crashed"}, "no_effect": {"no_effect"}, "unsupported": {"unsupported"},

@@ -220,7 +220,7 @@ def all_readers():
         Reader("safetensors", weights, spoilt_weights, "w.safetensors",
                [["run", "--model", MODEL + ",weights=IN/w.safetensors", "--strategy", "baseline", "--steps", "1", "--repetitions", "0",
                  "--quiet", "--no-report", "--out", "OUT/run"]], real=True, judge_folder=lambda folder: crashed_cases(folder / "run"),
-               quick=2),
+               in_bulk="safetensors", quick=2),
     ]
 
 

@@ -1,6 +1,7 @@
 """All attacks in their long form, one after the other, each with its counts in a file of its own; ci/soak is the way to call it."""
 
 import argparse
+import concurrent.futures
 import importlib
 import json
 import os
@@ -26,8 +27,9 @@ QUICK = {"mutations": 300, "commands": 20, "kills": 10, "faults": 20, "together"
 def arguments():
     parser = argparse.ArgumentParser(prog="ci/soak", description="Tries to break the program, for about 90 minutes on two cores.",
                                      epilog="Kinds: " + "; ".join(f"{kind}: {what}" for kind, what in KINDS.items()) + "; fuzz: "
-                                     "coverage-guided fuzzing of the readers (clang). What a kind has counted is kept in DIR/KIND.json, so "
-                                     "kinds may be run one by one, or beside each other; --resume leaves out those that are there.")
+                                     "coverage-guided fuzzing of the readers (clang). What a kind has counted is kept in DIR/KIND.json "
+                                     "(DIR/fuzz-READER.json), so kinds may be run one by one, or beside each other; --resume leaves out "
+                                     "those that are there.")
     parser.add_argument("--quick", action="store_true", help="minutes in place of an hour: a sample of each kind")
     parser.add_argument("--only", action="append", choices=ALL, metavar="KIND", help="one of " + ", ".join(ALL) + "; may be repeated")
     parser.add_argument("--resume", action="store_true", help="leave out the kinds whose counts are in DIR, with the same seed")
@@ -74,20 +76,38 @@ class Attack:
 
 
 def run_kind(kind, options):
-    counts = counting.Counts(kind, options.seed)
+    if kind == FUZZ:
+        wanted = [name for name in fuzzing.names() if not options.readers or name in options.readers]
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(lambda name: run_part(FUZZ, options, name), wanted))
+    else:
+        run_part(kind, options)
+
+
+def run_part(kind, options, reader=None):
+    """A kind, or one fuzzer: ten minutes each, which a kill of the others must not cost."""
+    path = place_of(kind, options, reader)
+    if options.resume and path.exists() and json.loads(path.read_text())["seed"] == options.seed:
+        return say(f"{path.stem}: done already ({path})")
+    say(f"{path.stem} ...")
+    counts = counting.Counts(kind, options.seed, say)
     attack = Attack(options, kind)
     began = time.monotonic()
     if kind == FUZZ:
-        fuzzing.fuzz(options.fuzz_build, counts, attack, options.out / FUZZ, say)
+        fuzzing.fuzz(options.fuzz_build, reader, counts, attack, options.out / FUZZ / reader, say)
     else:
         with Workplace(options.build / "bin/peakbench", options.build / "tests/e2e/plugins") as workplace:
             importlib.import_module(kind).attack(workplace, counts, attack)
-    record = {**counts.as_json(), "seconds": round(time.monotonic() - began), "date": time.strftime("%Y-%m-%d"), "commit": commit()}
-    (options.out / f"{kind}.json").write_text(json.dumps(record, indent=1) + "\n")
-    print(counting.table(counts))
+    record = {**counts.as_json(), "seconds": round(time.monotonic() - began), "date": time.strftime("%Y-%m-%d"), "commit": options.commit}
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    print(counting.table(counts), flush=True)
     if counts.findings:
-        print(f"{len(counts.findings)} findings\n{counting.listed(counts.findings)}")
-    say(f"{kind}: {counts.total():,} tried, {len(counts.findings)} findings, {record['seconds'] / 60:.1f} min")
+        print(f"{len(counts.findings)} findings\n{counting.listed(counts.findings)}", flush=True)
+    return say(f"{path.stem}: {counts.total():,} tried, {len(counts.findings)} findings, {record['seconds'] / 60:.1f} min")
+
+
+def place_of(kind, options, reader=None):
+    return options.out / (f"{kind}-{reader}.json" if reader else f"{kind}.json")
 
 
 def commit():
@@ -98,7 +118,7 @@ def commit():
 
 def records(options):
     """What was counted, in the order of the kinds."""
-    paths = [options.out / f"{kind}.json" for kind in ALL]
+    paths = [place_of(kind, options) for kind in KINDS] + [place_of(FUZZ, options, name) for name in fuzzing.names()]
     return [json.loads(path.read_text()) for path in paths if path.exists()]
 
 
@@ -133,22 +153,14 @@ def write_document(found):
     say(f"The table is in {DOCUMENT.relative_to(SOURCE)}")
 
 
-def is_done(kind, options):
-    path = options.out / f"{kind}.json"
-    return options.resume and path.exists() and json.loads(path.read_text())["seed"] == options.seed
-
-
 def main():
     options = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     options.out = options.out.resolve()
+    options.commit = commit()  # of what is attacked: an hour later the files may be others
     options.out.mkdir(parents=True, exist_ok=True)
     if not options.table:
         for kind in options.only or ALL:
-            if is_done(kind, options):
-                say(f"{kind}: done already ({options.out / kind}.json)")
-                continue
-            say(f"{kind} ...")
             run_kind(kind, options)
     found = records(options)
     if not found:

@@ -175,6 +175,10 @@ class Workplace:
         return folder / "work"
 
 
+# What `history add` files and others change.
+FILED = "SELECT id, created, verdict, note FROM runs ORDER BY id"
+
+
 def is_sound_sqlite(path):
     """After what a journal left beside it undoes, as whoever opens it next does."""
     return asked(path, "PRAGMA integrity_check")[0][0] == "ok"

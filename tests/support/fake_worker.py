@@ -149,6 +149,11 @@ def other_group(job):
     time.sleep(600)
 
 
+def spin(job):
+    while True:
+        pass
+
+
 def child_eats_memory(job):
     if os.fork() == 0:
         os.setsid()
@@ -196,6 +201,7 @@ HOSTILE = {
     "daemon_and_hang": lambda job: leave_daemon(job, wait=True),
     "flood_log": flood_log,
     "other_group": other_group,
+    "spin": spin,
     "child_eats_memory": child_eats_memory,
     "deep_result": deep_result,
     "sparse_result": sparse_result,

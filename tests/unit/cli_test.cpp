@@ -13,6 +13,7 @@
 #include "devices/driver.h"
 #include "errors/errors.h"
 #include "reports/table.h"
+#include "launch/run_folder.h"
 #include "result/run.h"
 #include "support/fake_plan.h"
 #include "support/scratch.h"
@@ -337,8 +338,9 @@ class ProgramTest : public ::testing::Test {
     launch::Runner& own_;
   };
 
-  int run(std::vector<std::string> arguments) {
-    World world{out,
+  int run(std::vector<std::string> arguments) { return run(std::move(arguments), out); }
+  int run(std::vector<std::string> arguments, std::ostream& to) {
+    World world{to,
                 err,
                 Screen{},
                 100,
@@ -396,6 +398,32 @@ TEST_F(ProgramTest, InterruptedIsOneHundredAndThirtyWithAReport) {
   EXPECT_NE(err.str().find("Interrupted: 0 of 2 cases are done"), std::string::npos);
   EXPECT_NE(out.str().find("[1/2] ok"), std::string::npos);  // its memory
   EXPECT_TRUE(std::filesystem::exists(scratch / "out/report/index.html"));
+}
+
+TEST_F(ProgramTest, TheFolderIsHeldUntilTheReportIsWritten) {
+  // Told of every flush: the table goes out before the report is written.
+  struct Watched : std::stringbuf {
+    std::function<void()> flushed;
+    int sync() override {
+      flushed();
+      return 0;
+    }
+  } buffer;
+  std::size_t refused = 0, taken = 0;
+  buffer.flushed = [&] {
+    try {
+      const launch::RunFolder other(scratch / "out");
+      ++taken;
+    } catch (const ConfigError&) {
+      ++refused;
+    }
+  };
+  std::ostream watched(&buffer);
+  EXPECT_EQ(
+      run({"run", "--model", "tiny", "--strategy", "baseline", "--out", scratch / "out"}, watched),
+      kDone);
+  EXPECT_GT(refused, 0u);
+  EXPECT_EQ(taken, 1u);  // the last words
 }
 
 TEST_F(ProgramTest, AnInternalErrorIsOne) {

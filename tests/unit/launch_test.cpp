@@ -44,7 +44,11 @@ class Silent : public Observer {
 
 class SessionTest : public ::testing::Test {
  protected:
-  result::Run run(const plan::Plan& plan) { return run_plan(plan, options(), runner, observer); }
+  result::Run run(const plan::Plan& plan) { return run(plan, options()); }
+  result::Run run(const plan::Plan& plan, const SessionOptions& options) {
+    const RunFolder folder(scratch / "run");
+    return run_plan(plan, folder, options, runner, observer);
+  }
   using Workers = std::vector<std::string>;
   // "m lora": a memory worker of the stack; "t lora": a throughput worker.
   Workers workers() const {
@@ -58,7 +62,6 @@ class SessionTest : public ::testing::Test {
   }
   SessionOptions options() const {
     SessionOptions options;
-    options.directory = scratch / "run";
     options.resume = resume;
     options.overwrite = overwrite;
     options.command = {"peakbench", "run"};
@@ -369,6 +372,36 @@ TEST_F(SessionTest, EachReferenceLeavesItsCheckpointToThoseHeldAgainstIt) {
   EXPECT_EQ(equivalence(5).reason, "this case is the reference");
 }
 
+// Killed in between, the run would check the case again, and find nothing to hold it against.
+TEST_F(SessionTest, TheParametersStayUntilTheResultIsWritten) {
+  const auto plan = plan_of({planned_case("m", "baseline"), planned_case("m", "lora")});
+  const auto record = scratch / "run/run.json", aside = scratch / "aside.json";
+  std::string file;
+  runner.answer = [&](const WorkerOrder& order) {
+    if (const auto& path = order.job.write_parameters_path; !path.empty()) {
+      file = path;
+      write_text(file, "parameters");
+    } else if (!resume) {
+      fs::rename(record, aside);  // run.json cannot be written any more
+      fs::create_directory(record);
+    }
+    return FakeRunner::good(order);
+  };
+  EXPECT_THROW(run(plan), HostError);
+  EXPECT_TRUE(fs::exists(file));
+  fs::remove(record);
+  fs::rename(aside, record);
+  runner.orders.clear();
+  resume = true;
+  run(plan);
+  EXPECT_EQ(runner.orders[0].job.read_parameters_path, file);
+  EXPECT_FALSE(fs::exists(file));
+
+  write_text(file, "parameters");  // killed just before it was removed
+  run(plan);
+  EXPECT_FALSE(fs::exists(file));
+}
+
 TEST_F(SessionTest, AFailedReferenceIsNotComparedWith) {
   runner.answer = [](const WorkerOrder& order) {
     return order.job.case_id.find("baseline") != std::string::npos
@@ -384,7 +417,7 @@ TEST_F(SessionTest, WithoutDiskTheCheckIsSkippedWithItsReason) {
   auto options = this->options();
   options.parameters = [](const std::string&) { return std::int64_t{1} << 60; };
   const auto plan = plan_of({planned_case("m", "baseline"), planned_case("m", "x")});
-  const auto run = run_plan(plan, options, runner, observer);
+  const auto run = this->run(plan, options);
   EXPECT_TRUE(runner.orders[0].job.write_parameters_path.empty());
   EXPECT_NE(run.cases[1].equivalence->reason.find("GiB of disk"), std::string::npos);
 }

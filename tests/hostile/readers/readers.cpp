@@ -13,10 +13,15 @@
 namespace peakbench::hostile {
 
 const std::vector<Reader>& readers() {
-  static const std::vector<Reader> all{
-      {"suite", read_suite_file},     {"run", read_run_file},           {"trace", read_trace_file},
-      {"history", read_history_file}, {"manifest", read_manifest_file}, {"card", read_card},
-      {"template", read_template},    {"policy", read_policy}};
+  static const std::vector<Reader> all{{"suite", read_suite_file},
+                                       {"run", read_run_file},
+                                       {"trace", read_trace_file},
+                                       {"history", read_history_file},
+                                       {"manifest", read_manifest_file},
+                                       {"safetensors", read_safetensors_file},
+                                       {"card", read_card},
+                                       {"template", read_template},
+                                       {"policy", read_policy}};
   return all;
 }
 

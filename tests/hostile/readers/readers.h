@@ -23,6 +23,7 @@ void read_run_file(const std::string& path);
 void read_trace_file(const std::string& path);
 void read_history_file(const std::string& path);
 void read_manifest_file(const std::string& path);
+void read_safetensors_file(const std::string& path);
 void read_card(const std::string& path);
 void read_template(const std::string& path);
 void read_policy(const std::string& path);

@@ -70,7 +70,8 @@ static void note(int number, const char* name, const char* path) {
 static int needs_room(const char* name) {
   return strstr(name, "write") != NULL || strstr(name, "open") != NULL ||
          strstr(name, "mkdir") != NULL || strcmp(name, "link") == 0 ||
-         strcmp(name, "symlink") == 0 || strcmp(name, "fflush") == 0 || strcmp(name, "fclose") == 0;
+         strcmp(name, "linkat") == 0 || strcmp(name, "symlink") == 0 ||
+         strcmp(name, "fflush") == 0 || strcmp(name, "fclose") == 0;
 }
 
 // Counts the call; true where it is to fail.
@@ -300,6 +301,11 @@ int remove(const char* path) {
 int link(const char* from, const char* to) {
   NEXT(link);
   return fails_at("link", AT_FDCWD, to) ? -1 : next(from, to);
+}
+
+int linkat(int in, const char* from, int folder, const char* to, int flags) {
+  NEXT(linkat);
+  return fails_at("linkat", folder, to) ? -1 : next(in, from, folder, to, flags);
 }
 
 int symlink(const char* text, const char* path) {
