@@ -147,12 +147,12 @@ result::Run run_of(std::int64_t run, std::int64_t runs, std::int64_t cases) {
   return made;
 }
 
-std::vector<compare::CaseParts> parts_of(const result::Run& run, std::int64_t count) {
+std::vector<analysis::CaseParts> parts_of(const result::Run& run, std::int64_t count) {
   static constexpr const char* kPhases[] = {"build", "forward", "backward", "optimizer_step"};
-  std::vector<compare::CaseParts> all;
+  std::vector<analysis::CaseParts> all;
   for (const auto& result : run.cases) {
     if (!result.memory) continue;
-    compare::CaseParts parts{result.spec.id, {}};
+    analysis::CaseParts parts{result.spec.id, {}};
     for (std::int64_t i = 0; i < count; ++i)
       parts.parts.push_back({kPhases[i % 4], kPhases[i % 3], "parameter",
                              "encoder.layers." + std::to_string(i / 4), "aten::empty",

@@ -18,7 +18,7 @@
 #include "launch/pairs.h"
 #include "launch/run_folder.h"
 #include "reports/compare/ab.h"
-#include "reports/format.h"
+#include "reports/render/format.h"
 #include "result/axes.h"
 #include "result/device.h"
 #include "result/gate_policy.h"

@@ -15,8 +15,8 @@
 #include "host/card.h"
 #include "launch/device_environment.h"
 #include "launch/host.h"
-#include "reports/format.h"
-#include "reports/report.h"
+#include "reports/render/format.h"
+#include "reports/report/report.h"
 #include "result/device.h"
 #include "text/printable.h"
 

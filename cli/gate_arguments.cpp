@@ -32,8 +32,8 @@ void add_policy(CLI::App& command, ComparisonArguments& arguments) {
   add("--missing", "missing", "A case of BASE that NEW lacks: fail (default) or pass", "fail|pass");
 }
 
-compare::Policy policy_for(const ComparisonArguments& arguments, const compare::Source& base,
-                           const compare::Source& now) {
+compare::Policy policy_for(const ComparisonArguments& arguments, const analysis::Source& base,
+                           const analysis::Source& now) {
   auto policy = compare::policy_of(base, now);
   for (const auto& [key, text] : arguments.policy) {
     auto option = "--" + key;

@@ -22,7 +22,7 @@ struct ComparisonArguments {
 void add_comparison_options(CLI::App& command, ComparisonArguments& arguments);
 
 struct Compared {
-  compare::Source base, now;
+  analysis::Source base, now;
   compare::Comparison comparison;
 };
 

@@ -14,7 +14,7 @@
 #include "files/file.h"
 #include "reports/compare/render.h"
 #include "reports/gate/gate.h"
-#include "reports/words.h"
+#include "reports/render/words.h"
 
 namespace peakbench::cli {
 namespace {

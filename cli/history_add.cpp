@@ -59,7 +59,7 @@ Added add_run_folder(World& world, History& history, const std::string& path, La
   if (labels.commit.empty()) labels.commit = revision.commit;
   if (labels.branch.empty()) labels.branch = revision.branch;
   std::vector<std::string> notes;
-  const auto parts = compare::parts_of_run(run, result::run_folder_of(path), &notes);
+  const auto parts = analysis::parts_of_run(run, result::run_folder_of(path), &notes);
   for (const auto& note : notes) world.err << "note: " << note << "\n";
   return history.add(run, parts, labels);
 }

@@ -15,10 +15,10 @@
 #include "errors/errors.h"
 #include "files/file.h"
 #include "json/fields.h"
-#include "reports/format.h"
 #include "reports/history/export.h"
 #include "reports/history/prune.h"
-#include "reports/text.h"
+#include "reports/render/format.h"
+#include "reports/render/text.h"
 
 namespace peakbench::cli {
 namespace {

@@ -7,9 +7,9 @@
 #include "cli/history_text.h"
 #include "cli/whole_number.h"
 #include "errors/errors.h"
-#include "reports/format.h"
 #include "reports/history/export.h"
-#include "reports/report.h"
+#include "reports/render/format.h"
+#include "reports/report/report.h"
 #include "text/printable.h"
 
 namespace peakbench::cli {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "reports/format.h"
-#include "reports/table.h"
+#include "reports/render/format.h"
+#include "reports/render/table.h"
 #include "text/printable.h"
 
 namespace peakbench::cli {

@@ -7,7 +7,7 @@
 
 #include "cli/commands.h"
 #include "devices/found.h"
-#include "reports/format.h"
+#include "reports/render/format.h"
 #include "text/printable.h"
 
 namespace peakbench::cli {

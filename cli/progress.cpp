@@ -9,7 +9,7 @@
 
 #include "cli/rows.h"
 #include "cli/safe_stream.h"
-#include "reports/format.h"
+#include "reports/render/format.h"
 #include "text/printable.h"
 
 namespace peakbench::cli {

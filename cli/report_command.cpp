@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/quantities.h"
 #include "files/file.h"
-#include "reports/report.h"
+#include "reports/report/report.h"
 #include "result/run_paths.h"
 
 namespace peakbench::cli {

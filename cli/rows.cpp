@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "reports/format.h"
-#include "reports/view.h"
+#include "reports/render/format.h"
+#include "reports/report/view.h"
 #include "text/printable.h"
 
 namespace peakbench::cli {

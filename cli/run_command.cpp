@@ -18,7 +18,7 @@
 #include "launch/run_folder.h"
 #include "launch/session.h"
 #include "launch/together.h"
-#include "reports/report.h"
+#include "reports/report/report.h"
 
 namespace peakbench::cli {
 namespace {

@@ -2,7 +2,7 @@
 //
 // A round times every case of a group once, each in a process of its own. What the machine does
 // over the minutes meets all cases of a round alike, so what is compared is the ratio within a
-// round (reports/timing.h).
+// round (reports/analysis/timing.h).
 #pragma once
 
 #include <cstddef>

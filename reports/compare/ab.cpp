@@ -7,8 +7,8 @@
 #include "reports/compare/json.h"
 #include "reports/compare/page.h"
 #include "reports/compare/words.h"
-#include "reports/format.h"
-#include "reports/text.h"
+#include "reports/render/format.h"
+#include "reports/render/text.h"
 
 namespace peakbench::compare {
 namespace {

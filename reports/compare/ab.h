@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/statistics.h"
+#include "reports/analysis/statistics.h"
 
 namespace peakbench::compare {
 

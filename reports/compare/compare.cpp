@@ -15,6 +15,8 @@
 namespace peakbench::compare {
 namespace {
 
+using analysis::Source;
+
 namespace fs = std::filesystem;
 using result::CaseResult;
 using result::Status;

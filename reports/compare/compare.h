@@ -12,11 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "reports/compare/source.h"
-#include "reports/statistics.h"
+#include "reports/analysis/source.h"
+#include "reports/analysis/statistics.h"
 #include "result/gate_policy.h"
 
 namespace peakbench::compare {
+
+using analysis::Source;
 
 using statistics::SpeedVerdict;
 using statistics::Verdict;
@@ -43,7 +45,7 @@ struct CategoryChange {  // at the peak; all categories of either, in the order 
   std::int64_t base = 0, now = 0;
 };
 
-// A part (reports/compare/parts.h) that is not as large as it was.
+// A part (reports/analysis/parts.h) that is not as large as it was.
 struct Growth {
   std::string allocated_in, category, module, op;
   std::int64_t requested_bytes = 0, block_bytes = 0;  // differences

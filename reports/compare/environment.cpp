@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "reports/environment.h"
+#include "reports/analysis/environment.h"
 #include "result/device.h"
 
 namespace peakbench::compare {

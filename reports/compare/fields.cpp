@@ -1,7 +1,7 @@
 // The fields that templates of comparisons may use. Adding one: here and in view.cpp;
 // docs/reference/comparison_fields.md holds the same list, and a test keeps both equal.
 #include "reports/compare/render.h"
-#include "reports/make_field.h"
+#include "reports/render/make_field.h"
 
 namespace peakbench::compare {
 namespace {

@@ -6,13 +6,19 @@
 #include <tuple>
 
 #include "files/file.h"
-#include "reports/environment.h"
-#include "reports/words.h"
+#include "reports/analysis/environment.h"
+#include "reports/render/words.h"
 #include "result/run_paths.h"
 #include "trace/trace_file.h"
 
 namespace peakbench::compare {
 namespace {
+
+using analysis::alive_at_maxima;
+using analysis::CaseParts;
+using analysis::Part;
+using analysis::parts_of;
+using analysis::Source;
 
 using result::Memory;
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "reports/format.h"
-#include "reports/words.h"
+#include "reports/render/format.h"
+#include "reports/render/words.h"
 
 namespace peakbench::compare {
 namespace {

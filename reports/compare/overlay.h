@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reports/trace_view.h"
+#include "reports/report/trace_view.h"
 
 namespace peakbench::compare {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "reports/text.h"
+#include "reports/render/text.h"
 
 namespace peakbench::compare {
 namespace {

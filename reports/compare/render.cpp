@@ -10,14 +10,16 @@
 #include "files/file.h"
 #include "files/own_file.h"
 #include "reports/compare/overlay.h"
-#include "reports/report.h"
-#include "reports/template.h"
-#include "reports/text.h"
+#include "reports/render/template.h"
+#include "reports/render/text.h"
+#include "reports/report/report.h"
 #include "result/run_paths.h"
 #include "trace/trace_file.h"
 
 namespace peakbench::compare {
 namespace {
+
+using analysis::Source;
 
 namespace fs = std::filesystem;
 using nlohmann::json;

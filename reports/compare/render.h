@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "reports/compare/compare.h"
-#include "reports/fields.h"
+#include "reports/render/fields.h"
 
 namespace peakbench::compare {
+
+using analysis::Source;
 
 // What a gate says of the comparison, for the head of its pages.
 struct GateNote {

@@ -1,5 +1,5 @@
 // A comparison for a terminal: what became of each case, then what grew.
-#include "reports/text.h"
+#include "reports/render/text.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include "reports/compare/compare.h"
 #include "reports/compare/page.h"
 #include "reports/compare/words.h"
-#include "reports/format.h"
-#include "reports/words.h"
+#include "reports/render/format.h"
+#include "reports/render/words.h"
 
 namespace peakbench::compare {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "reports/compare/render.h"
 #include "reports/compare/words.h"
-#include "reports/format.h"
-#include "reports/text.h"
-#include "reports/words.h"
+#include "reports/render/format.h"
+#include "reports/render/text.h"
+#include "reports/render/words.h"
 
 namespace peakbench::compare {
 namespace {

@@ -8,9 +8,9 @@
 #include <functional>
 #include <utility>
 
-#include "reports/format.h"
-#include "reports/text.h"
-#include "reports/words.h"
+#include "reports/render/format.h"
+#include "reports/render/text.h"
+#include "reports/render/words.h"
 
 namespace peakbench::compare {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "reports/compare/page.h"
 #include "reports/compare/words.h"
-#include "reports/text.h"
-#include "reports/words.h"
+#include "reports/render/text.h"
+#include "reports/render/words.h"
 
 namespace peakbench::gate {
 namespace {

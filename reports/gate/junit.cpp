@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "reports/gate/gate.h"
-#include "reports/template.h"
-#include "reports/text.h"
-#include "reports/words.h"
+#include "reports/render/template.h"
+#include "reports/render/text.h"
+#include "reports/render/words.h"
 
 namespace peakbench::gate {
 namespace {

@@ -9,12 +9,12 @@
 #include <set>
 
 #include "errors/errors.h"
-#include "reports/environment.h"
+#include "reports/analysis/environment.h"
 #include "reports/history/guard.h"
 #include "reports/history/packed.h"
 #include "reports/history/seal.h"
 #include "reports/history/series_axes.h"
-#include "reports/text.h"
+#include "reports/render/text.h"
 #include "result/device.h"
 #include "text/nearest.h"
 
@@ -222,9 +222,9 @@ class CaseRows {
 
 // Where these parts are: equal ones are kept once. nullopt where there are none.
 std::optional<std::int64_t> parts_row(Database& database,
-                                      const std::vector<compare::CaseParts>& parts) {
+                                      const std::vector<analysis::CaseParts>& parts) {
   if (parts.empty()) return std::nullopt;
-  const auto text = compare::to_json(parts).dump();
+  const auto text = analysis::to_json(parts).dump();
   const auto packed = pack(text);
   const auto sum = checksum(text);
   Statement candidates(database, "SELECT id, packed FROM parts WHERE checksum = ?");
@@ -240,7 +240,7 @@ std::optional<std::int64_t> parts_row(Database& database,
 }
 
 void insert_record(Database& database, std::int64_t run, const std::string& text,
-                   const std::vector<compare::CaseParts>& parts) {
+                   const std::vector<analysis::CaseParts>& parts) {
   const auto record = pack(text);
   Statement insert(database,
                    "INSERT INTO records (run, run_json, run_json_bytes, parts_id) "
@@ -287,7 +287,7 @@ std::string card_of(const CaseResult& result, const Run& run) {
   return named.empty() ? device : named;
 }
 
-Added History::add(const Run& run, const std::vector<compare::CaseParts>& parts,
+Added History::add(const Run& run, const std::vector<analysis::CaseParts>& parts,
                    const Labels& labels) {
   check(run, labels);
   const auto text =

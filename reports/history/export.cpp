@@ -46,7 +46,7 @@ std::string line_of(const History& history, const RunRow& run) {
                     {"commit", run.labels.commit},  {"verdict", run.labels.verdict},
                     {"note", run.labels.note}};
   line["run"] = to_json(history.record(run.number));
-  line["parts"] = compare::to_json(history.parts(run.number));
+  line["parts"] = analysis::to_json(history.parts(run.number));
   return dumped(line);
 }
 
@@ -61,7 +61,7 @@ Line read_line(const std::string& text) {
   line.labels = {fields.get_or<std::string>("branch", ""), fields.get_or<std::string>("commit", ""),
                  fields.get_or<std::string>("verdict", ""), fields.get_or<std::string>("note", "")};
   line.run = result::run_from_json(fields.require("run"));
-  if (const auto* parts = fields.find("parts")) line.parts = compare::parts_from_json(*parts);
+  if (const auto* parts = fields.find("parts")) line.parts = analysis::parts_from_json(*parts);
   return line;
 }
 

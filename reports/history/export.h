@@ -16,7 +16,7 @@ std::string line_of(const History& history, const RunRow& run);
 struct Line {
   Labels labels;
   result::Run run;
-  std::vector<compare::CaseParts> parts;
+  std::vector<analysis::CaseParts> parts;
 };
 // Throws ConfigError: what is wrong with the line.
 Line read_line(const std::string& text);

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/compare/parts.h"
+#include "reports/analysis/parts.h"
 #include "reports/history/seal.h"
 #include "result/run.h"
 #include "sqlite/database.h"
@@ -94,7 +94,7 @@ class History {
 
   // In one transaction. A run that is there already (the same record, to the byte) stays one row.
   // Throws ConfigError for a run that has not ended, and for a case named twice.
-  Added add(const result::Run& run, const std::vector<compare::CaseParts>& parts,
+  Added add(const result::Run& run, const std::vector<analysis::CaseParts>& parts,
             const Labels& labels);
   // Throws ConfigError where the run's labels are damaged.
   void judge(std::int64_t number, const std::string& verdict, const std::string& note);
@@ -108,7 +108,7 @@ class History {
   // These throw ConfigError where the run is not as it was filed: its checksums (seal.h) differ.
   result::Run record(std::int64_t number) const;
   std::string record_json(std::int64_t number) const;  // run.json, compact
-  std::vector<compare::CaseParts> parts(std::int64_t number) const;
+  std::vector<analysis::CaseParts> parts(std::int64_t number) const;
   std::vector<std::string> branches() const;
   // `main` where there is one, else the branch of the newest run.
   std::string default_branch() const;

@@ -144,14 +144,14 @@ result::Run History::record(std::int64_t number) const {
   }
 }
 
-std::vector<compare::CaseParts> History::parts(std::int64_t number) const {
+std::vector<analysis::CaseParts> History::parts(std::int64_t number) const {
   database_.begin_work();
   run(number);
   expect_sound(number, Part::kParts);
   const auto text = guarded([&] { return stored_text(path_, database_, number, kParts); });
   if (text.empty()) return {};
   try {
-    return compare::parts_from_json(parsed(path_, number, text));
+    return analysis::parts_from_json(parsed(path_, number, text));
   } catch (const RunFileError& error) {
     throw ConfigError(fmt::format("{}: run {}: {}", path_, number, error.what()));
   }

@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "reports/compare/source.h"
+#include "reports/analysis/source.h"
 
 namespace peakbench::history {
 
-using compare::Source;
+using analysis::Source;
 
 inline constexpr const char* kHistoryVariable = "PEAKBENCH_HISTORY";
 inline constexpr const char* kDefaultHistoryFile = "peakbench-history.sqlite";

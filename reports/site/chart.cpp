@@ -7,9 +7,9 @@
 #include <cmath>
 #include <set>
 
-#include "reports/format.h"
-#include "reports/text.h"
-#include "reports/view.h"
+#include "reports/render/format.h"
+#include "reports/render/text.h"
+#include "reports/report/view.h"
 
 namespace peakbench::site {
 namespace {

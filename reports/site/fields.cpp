@@ -1,6 +1,6 @@
 #include "reports/site/fields.h"
 
-#include "reports/make_field.h"
+#include "reports/render/make_field.h"
 
 namespace peakbench::site {
 namespace {

@@ -1,11 +1,11 @@
-// The fields that the site's templates may use (reports/fields.h): listed in
+// The fields that the site's templates may use (reports/render/fields.h): listed in
 // docs/reference/site_fields.md, which a test keeps equal.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "reports/fields.h"
+#include "reports/render/fields.h"
 
 namespace peakbench::site {
 

@@ -3,12 +3,12 @@
 #include <map>
 #include <set>
 
-#include "reports/format.h"
-#include "reports/settings.h"
+#include "reports/render/format.h"
+#include "reports/render/text.h"
+#include "reports/render/words.h"
+#include "reports/report/settings.h"
 #include "reports/site/names.h"
 #include "reports/site/views.h"
-#include "reports/text.h"
-#include "reports/words.h"
 
 namespace peakbench::site {
 namespace {

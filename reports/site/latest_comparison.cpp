@@ -17,7 +17,7 @@ bool is_good(const RunRow& run) {
 }
 
 // Without them the comparison says that what grew is not known.
-std::vector<compare::CaseParts> parts_or_none(const history::History& history, const RunRow& run) {
+std::vector<analysis::CaseParts> parts_or_none(const history::History& history, const RunRow& run) {
   try {
     return history.parts(run.number);
   } catch (const ConfigError&) {

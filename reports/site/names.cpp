@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
-#include "reports/text.h"
+#include "reports/render/text.h"
 
 namespace peakbench::site {
 

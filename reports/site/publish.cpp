@@ -4,13 +4,13 @@
 #include <optional>
 
 #include "errors/errors.h"
-#include "reports/report.h"
+#include "reports/render/template.h"
+#include "reports/report/report.h"
 #include "reports/site/fields.h"
 #include "reports/site/folder.h"
 #include "reports/site/latest_comparison.h"
 #include "reports/site/names.h"
 #include "reports/site/views.h"
-#include "reports/template.h"
 
 namespace peakbench::site {
 namespace {

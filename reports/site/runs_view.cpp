@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "reports/format.h"
+#include "reports/render/format.h"
+#include "reports/render/text.h"
 #include "reports/site/names.h"
 #include "reports/site/views.h"
-#include "reports/text.h"
 
 namespace peakbench::site {
 namespace {

@@ -1,11 +1,11 @@
 // One case on one card over time.
 #include <algorithm>
 
-#include "reports/format.h"
+#include "reports/render/format.h"
+#include "reports/render/text.h"
+#include "reports/render/words.h"
 #include "reports/site/names.h"
 #include "reports/site/views.h"
-#include "reports/text.h"
-#include "reports/words.h"
 
 namespace peakbench::site {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "fake_trace.h"
 #include "records.h"
-#include "reports/report.h"
+#include "reports/report/report.h"
 #include "trace/lifetimes.h"
 #include "trace/snapshot_export.h"
 #include "trace/summary.h"

@@ -6,7 +6,7 @@
 #include "fake_trace.h"
 #include "files.h"
 #include "records.h"
-#include "reports/report.h"
+#include "reports/report/report.h"
 #include "trace/lifetimes.h"
 #include "trace/summary.h"
 #include "trace/trace_file.h"

@@ -12,7 +12,7 @@ namespace peakbench::golden {
 namespace {
 
 namespace fs = std::filesystem;
-using compare::Source;
+using analysis::Source;
 using testing::fake_case;
 using testing::FakeRun;
 
@@ -142,7 +142,7 @@ TEST(ComparisonPages, HostileNamesStayText) {
   now.run.cases[0].memory->phases[hostile] = {2, 2};
   now.run.environment[hostile] = hostile;
   now.run.title = hostile;
-  compare::Part part{"forward", hostile, hostile, hostile, hostile, 10, 10};
+  analysis::Part part{"forward", hostile, hostile, hostile, hostile, 10, 10};
   base.parts = {{base.run.cases[0].spec.id, {part}}};
   part.block_bytes = part.requested_bytes = 20;
   now.parts = {{base.run.cases[0].spec.id, {part}}};
@@ -167,7 +167,7 @@ TEST(ComparisonPages, TheLargestDifferenceIsFirst) {
   auto base = testing::plain_source("results/main", {fake_case(id, 2 * kLarge)});
   auto now = testing::plain_source("new", {fake_case(id, kLarge)});
   const auto part = [](const std::string& module, std::int64_t bytes) {
-    return compare::Part{"forward", "forward", "activation", module, "op", bytes, bytes};
+    return analysis::Part{"forward", "forward", "activation", module, "op", bytes, bytes};
   };
   base.parts = {{id, {part("large", kLarge)}}};
   now.parts = {{id, {part("grown", 4096)}}};

@@ -1,5 +1,5 @@
 // The sentences of fake traces with known answers.
-#include "reports/explain.h"
+#include "reports/report/explain.h"
 
 #include <gtest/gtest.h>
 

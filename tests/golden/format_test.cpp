@@ -1,11 +1,11 @@
-#include "reports/format.h"
+#include "reports/render/format.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <stdexcept>
 
-#include "reports/expression.h"
+#include "reports/render/expression.h"
 
 namespace peakbench::reports {
 namespace {

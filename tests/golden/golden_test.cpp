@@ -6,8 +6,8 @@
 #include "errors/errors.h"
 #include "files.h"
 #include "records.h"
-#include "reports/fields.h"
-#include "reports/report.h"
+#include "reports/render/fields.h"
+#include "reports/report/report.h"
 
 namespace peakbench::golden {
 namespace {

@@ -1,11 +1,11 @@
 // Every template error: what it says and where. Mustache itself would leave a blank.
-#include "reports/template.h"
+#include "reports/render/template.h"
 
 #include <gtest/gtest.h>
 
 #include "errors/errors.h"
 #include "files.h"
-#include "reports/template_check.h"
+#include "reports/render/template_check.h"
 
 namespace peakbench::reports {
 namespace {

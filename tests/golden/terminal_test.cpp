@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "records.h"
-#include "reports/report.h"
-#include "reports/text.h"
+#include "reports/render/text.h"
+#include "reports/report/report.h"
 
 namespace peakbench::golden {
 namespace {

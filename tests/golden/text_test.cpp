@@ -1,4 +1,4 @@
-#include "reports/text.h"
+#include "reports/render/text.h"
 
 #include <gtest/gtest.h>
 

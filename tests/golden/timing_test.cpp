@@ -1,13 +1,14 @@
 // What rounds say of a difference in time: closed forms, and the words of tables.
-#include "reports/timing.h"
+#include "reports/analysis/timing.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "records.h"
-#include "reports/report.h"
-#include "reports/view.h"
+#include "reports/render/time_text.h"
+#include "reports/report/report.h"
+#include "reports/report/view.h"
 
 namespace peakbench::reports {
 namespace {

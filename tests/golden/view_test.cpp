@@ -1,4 +1,4 @@
-#include "reports/view.h"
+#include "reports/report/view.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "records.h"
-#include "reports/words.h"
+#include "reports/render/words.h"
 #include "result/selection_text.h"
 
 namespace peakbench::reports {

@@ -44,9 +44,9 @@ inline result::CaseResult timed_case(std::vector<std::int64_t> step_times_ns) {
   return result;
 }
 
-inline compare::Source plain_source(const std::string& label,
-                                    std::vector<result::CaseResult> cases) {
-  compare::Source source;
+inline analysis::Source plain_source(const std::string& label,
+                                     std::vector<result::CaseResult> cases) {
+  analysis::Source source;
   source.label = label;
   source.run.title = "A suite";
   source.run.created = "2026-01-02T03:04:05Z";
@@ -97,12 +97,12 @@ class FakeRun {
     trace::write_trace(trace, path.string());
   }
 
-  const compare::Source& source() const { return source_; }
-  compare::Source& source() { return source_; }
+  const analysis::Source& source() const { return source_; }
+  analysis::Source& source() { return source_; }
 
  private:
   ScratchFolder folder_;
-  compare::Source source_;
+  analysis::Source source_;
 };
 
 }  // namespace peakbench::testing

@@ -16,8 +16,8 @@
 namespace peakbench {
 namespace {
 
+using analysis::Source;
 using compare::CaseState;
-using compare::Source;
 using compare::Verdict;
 using testing::fake_case;
 using testing::FakeRun;
@@ -53,18 +53,18 @@ TEST(Parts, SumToEachPhasesPeak) {
   const auto trace = testing::tiny_trace(true);
   const auto memory = trace::summarise(trace);
   std::map<std::string, std::int64_t> sums;
-  for (const auto& part : compare::parts_of(trace)) sums[part.phase] += part.block_bytes;
+  for (const auto& part : analysis::parts_of(trace)) sums[part.phase] += part.block_bytes;
   ASSERT_EQ(sums.size(), memory.phases.size());
   for (const auto& [phase, peak] : memory.phases)
     EXPECT_EQ(sums[phase], peak.peak_allocated_bytes) << phase;
 }
 
 TEST(Parts, KnowWhereTheBytesCameFrom) {
-  std::vector<compare::Part> of_forward;
-  for (const auto& part : compare::parts_of(testing::tiny_trace(true)))
+  std::vector<analysis::Part> of_forward;
+  for (const auto& part : analysis::parts_of(testing::tiny_trace(true)))
     if (part.phase == "forward") of_forward.push_back(part);
-  const compare::Part kept{"forward",     "forward", "activation", "encoder.layers.0",
-                           "aten::empty", 1,         512};
+  const analysis::Part kept{"forward",     "forward", "activation", "encoder.layers.0",
+                            "aten::empty", 1,         512};
   EXPECT_THAT(of_forward, ::testing::Contains(kept));
 }
 
@@ -72,28 +72,28 @@ TEST(Parts, AreOfTheOwnSpace) {
   trace::FakeTrace fake("cuda:0");
   fake.forward(0).alloc(9000, 9216);
   fake.own("cuda:1").in("cuda:1").alloc(100, 512);
-  const auto parts = compare::parts_of(fake.trace());
+  const auto parts = analysis::parts_of(fake.trace());
   ASSERT_EQ(parts.size(), 1U);
   EXPECT_EQ(parts[0].block_bytes, 512);
-  EXPECT_EQ(compare::alive_at_maxima(fake.trace()).at("forward").allocated_bytes, 512);
+  EXPECT_EQ(analysis::alive_at_maxima(fake.trace()).at("forward").allocated_bytes, 512);
 }
 
 TEST(Parts, ComeBackFromJson) {
-  const std::vector<compare::CaseParts> cases{{kId, compare::parts_of(testing::tiny_trace(true))},
-                                              {"other", {}}};
-  EXPECT_EQ(compare::parts_from_json(compare::to_json(cases)), cases);
-  auto wrong = compare::to_json(cases);
+  const std::vector<analysis::CaseParts> cases{{kId, analysis::parts_of(testing::tiny_trace(true))},
+                                               {"other", {}}};
+  EXPECT_EQ(analysis::parts_from_json(analysis::to_json(cases)), cases);
+  auto wrong = analysis::to_json(cases);
   wrong["cases"][0]["parts"][0][2] = 999;
-  EXPECT_THAT(error_of([&] { compare::parts_from_json(wrong); }),
+  EXPECT_THAT(error_of([&] { analysis::parts_from_json(wrong); }),
               HasSubstr("/cases/0/parts/0/2: expected an index in words, got 999"));
   wrong["cases"][0]["parts"][0] = {1, 2};
-  EXPECT_THAT(error_of([&] { compare::parts_from_json(wrong); }), HasSubstr("seven numbers"));
+  EXPECT_THAT(error_of([&] { analysis::parts_from_json(wrong); }), HasSubstr("seven numbers"));
 }
 
 TEST(Parts, TraceWithoutStepsHasOnlyItsBuild) {
   trace::FakeTrace fake("cuda:0");
   fake.named(trace::Role::kParameter, "weight").alloc(100, 512);
-  const auto parts = compare::parts_of(fake.trace());
+  const auto parts = analysis::parts_of(fake.trace());
   ASSERT_EQ(parts.size(), 1U);
   EXPECT_EQ(parts[0].phase, "build");
   EXPECT_EQ(parts[0].module, "(root)");
@@ -153,7 +153,7 @@ TEST(Compare, OneByteKeptAliveIsNamed) {
 TEST(Compare, PartsFromAHistoryNameItToo) {
   const FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(true));
   auto old = base.source();
-  old.parts = {{kId, compare::parts_of(testing::tiny_trace(false))}};
+  old.parts = {{kId, analysis::parts_of(testing::tiny_trace(false))}};
   old.folder.clear();
   old.label = "history:main@latest";
   const auto found = compare::compare(old, now.source(), {});

@@ -30,7 +30,7 @@ inline result::Run run_of(int day, std::int64_t bytes, const std::string& libtor
   return run;
 }
 
-inline std::vector<compare::CaseParts> some_parts() {
+inline std::vector<analysis::CaseParts> some_parts() {
   return {
       {"a case", {{"backward", "forward", "activation", "blocks.0.mlp", "aten::mm", 100, 512}}}};
 }

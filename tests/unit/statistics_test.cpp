@@ -1,6 +1,6 @@
 // The verdict on step times: Student's quantiles against others' tables, what the method does to
 // simulated times, and how it counts what is missing.
-#include "reports/statistics.h"
+#include "reports/analysis/statistics.h"
 
 #include <gtest/gtest.h>
 

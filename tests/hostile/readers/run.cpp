@@ -2,8 +2,8 @@
 #include "result/run.h"
 
 #include "readers/readers.h"
-#include "reports/report.h"
-#include "reports/view.h"
+#include "reports/report/report.h"
+#include "reports/report/view.h"
 
 namespace peakbench::hostile {
 

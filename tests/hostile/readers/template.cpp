@@ -1,11 +1,11 @@
 // A template of a user, shown with a run's view.
-#include "reports/template.h"
+#include "reports/render/template.h"
 
 #include <filesystem>
 
 #include "readers/readers.h"
-#include "reports/fields.h"
-#include "reports/view.h"
+#include "reports/render/fields.h"
+#include "reports/report/view.h"
 #include "result/run.h"
 
 namespace peakbench::hostile {

@@ -1,0 +1,113 @@
+#include "reports/render/template.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <mustache.hpp>
+#include <stdexcept>
+
+#include "errors/errors.h"
+#include "files/file.h"
+#include "files/read_file.h"
+#include "reports/render/expression.h"
+#include "reports/render/format.h"
+#include "reports/render/template_check.h"
+#include "reports/render/text.h"
+
+namespace peakbench::reports {
+namespace {
+
+namespace mustache = kainjow::mustache;
+using nlohmann::json;
+
+// Mustache's own idea of false is `false` and the empty list; for templates an empty text is
+// nothing, too.
+mustache::data as_data(const json& value) {
+  if (value.is_boolean()) return mustache::data(value.get<bool>());
+  if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    return text.empty() ? mustache::data(false) : mustache::data(text);
+  }
+  if (value.is_array()) {
+    mustache::data list{mustache::data::type::list};
+    for (const json& item : value) list.push_back(as_data(item));
+    return list;
+  }
+  mustache::data object{mustache::data::type::object};
+  for (const auto& [name, member] : value.items()) object.set(name, as_data(member));
+  return object;
+}
+
+std::optional<TemplateFile> read(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (!std::filesystem::exists(status) || std::filesystem::is_directory(status)) return {};
+  return TemplateFile{path.string(),
+                      files::read_regular_file(path.string(), files::kMostSmallText)};
+}
+
+// The engine drops lines by rules of its own; the checker has already taken out the lines of lone
+// tags, as the specification says. So the engine sees one line: this character stands for each
+// line's end. No field holds it (printable).
+constexpr char kLineEnd = '\x1e';
+
+std::string replaced(std::string text, char from, char to) {
+  std::replace(text.begin(), text.end(), from, to);
+  return text;
+}
+
+mustache::lambda2 calculator() {
+  return [](const std::string& text, const mustache::renderer& render) {
+    return fraction(evaluate(replaced(render(text, false), kLineEnd, ' ')));
+  };
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string all;
+  for (const std::string& line : lines) all += (all.empty() ? "" : "\n") + line;
+  return all;
+}
+
+}  // namespace
+
+Templates::Templates(std::string user_directory, std::string builtin_directory)
+    : user_(std::move(user_directory)), builtin_(std::move(builtin_directory)) {
+  if (!user_.empty() && !files::is_folder(user_)) {
+    throw ConfigError("Template folder " + user_ +
+                      ": there is no such folder. It should hold html/ or markdown/ with the "
+                      "templates that replace ours (docs/reports.md).");
+  }
+}
+
+std::string Templates::render(const std::string& name, const json& view, const Field& scope,
+                              Escape escape) const {
+  const LoadTemplate load = [this](const std::string& wanted) {
+    std::optional<TemplateFile> file;
+    if (!user_.empty()) file = read(std::filesystem::path(user_) / wanted);
+    if (!file) file = read(std::filesystem::path(builtin_) / wanted);
+    if (!file) throw std::out_of_range(wanted);
+    return *file;
+  };
+  CheckedTemplate checked;
+  try {
+    checked = check_template(name, scope, load);
+  } catch (const std::out_of_range&) {
+    throw ConfigError("No template " + name + " in " + builtin_ +
+                      ". Is the installation complete?");
+  }
+  if (!checked.errors.empty()) throw ConfigError(joined(checked.errors));
+  mustache::mustache engine(replaced(checked.text, '\n', kLineEnd));
+  engine.set_custom_escape(escape == Escape::kHtml ? escape_html : escape_markdown);
+  mustache::data data = as_data(view);
+  data.set("calc", mustache::data(calculator()));
+  try {
+    std::string text = engine.render(data);
+    if (!engine.is_valid()) throw ConfigError("Template " + name + ": " + engine.error_message());
+    return replaced(std::move(text), kLineEnd, '\n');
+  } catch (const std::invalid_argument& wrong) {
+    throw ConfigError("Template " + name + ": {{#calc}}: " + wrong.what());
+  }
+}
+
+}  // namespace peakbench::reports

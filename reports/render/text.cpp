@@ -1,0 +1,190 @@
+#include "reports/render/text.h"
+
+#include <cctype>
+#include <string_view>
+
+namespace peakbench::reports {
+namespace {
+
+// As it is shown: U+FFFD for a byte that is no character.
+template <typename Visit>
+void for_each_shown(std::string_view text, Visit visit) {
+  for_each_character(text, [&](std::string_view character, bool valid) {
+    visit(valid ? character : kReplacement);
+  });
+}
+
+int columns_of(char32_t c) {
+  const auto in = [c](char32_t from, char32_t to) { return c >= from && c <= to; };
+  if (in(0x300, 0x36F) || in(0x200B, 0x200F) || in(0xFE00, 0xFE0F)) return 0;
+  const bool wide = in(0x1100, 0x115F) || in(0x2E80, 0xA4CF) || in(0xAC00, 0xD7A3) ||
+                    in(0xF900, 0xFAFF) || in(0xFE30, 0xFE6F) || in(0xFF00, 0xFF60) ||
+                    in(0x1F300, 0x1FAFF) || in(0x20000, 0x3FFFD);
+  return wide ? 2 : 1;
+}
+
+std::string quoted(const std::string& argument) {
+  static constexpr std::string_view kSafe = "_-./=+,:@%";
+  bool safe = !argument.empty(), plain = true;
+  for (const unsigned char c : argument) {
+    safe = safe && (std::isalnum(c) || kSafe.find(static_cast<char>(c)) != std::string_view::npos);
+    plain = plain && c >= 0x20 && c != 0x7F;
+  }
+  if (safe) return argument;
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string result = plain ? "'" : "$'";
+  for (const unsigned char c : argument) {
+    if (plain) {
+      result += c == '\'' ? std::string("'\\''") : std::string(1, static_cast<char>(c));
+    } else if (c < 0x20 || c == 0x7F) {
+      result += {'\\', 'x', kHex[c >> 4U], kHex[c & 15U]};
+    } else {
+      if (c == '\'' || c == '\\') result += '\\';
+      result += static_cast<char>(c);
+    }
+  }
+  return result + "'";
+}
+
+// `:tada:`; the colons of `aten::add` and of `emulated:h100-80gb` begin none.
+bool begins_emoji_code(const std::string& text, std::size_t colon) {
+  static constexpr std::string_view kInCode = "_+-";
+  auto at = colon + 1;
+  while (at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) ||
+                              kInCode.find(text[at]) != std::string_view::npos))
+    ++at;
+  return at > colon + 1 && at < text.size() && text[at] == ':';
+}
+
+// Not even as &#...; (XML 1.0, 2.2).
+bool is_forbidden_in_xml(char32_t c) {
+  return (c < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0xFFFE || c == 0xFFFF;
+}
+
+}  // namespace
+
+std::string escape_html(const std::string& text) {
+  std::string result;
+  for_each_shown(text, [&](std::string_view character) {
+    if (is_forbidden_in_xml(code_point(character))) character = kReplacement;
+    switch (character[0]) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      case '\'':
+        result += "&#39;";
+        break;
+      default:
+        result += character;
+    }
+  });
+  return result;
+}
+
+// Marks are escaped where they could mean something, so that the file reads well as it is, too.
+std::string escape_markdown(const std::string& text) {
+  static constexpr std::string_view kMarks = "\\`*[]|~$", kAtStart = "#+-=";
+  const auto at = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+  };
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool in_word = i > 0 && std::isalnum(at(i - 1)) && std::isalnum(at(i + 1));
+    const bool starts_block = i == 0 && kAtStart.find(c) != std::string_view::npos &&
+                              (at(1) == ' ' || at(1) == 0 || at(1) == at(0));
+    const bool escaped = kMarks.find(c) != std::string_view::npos || (c == '_' && !in_word) ||
+                         starts_block || (c == '#' && std::isdigit(at(i + 1)));
+    if (c == '<') {
+      result += "&lt;";
+    } else if (c == '>') {
+      result += "&gt;";
+    } else if (c == '&') {
+      result += "&amp;";
+    } else if (c == '@') {
+      result += "&#64;";  // never a mention of a user
+    } else if (c == ':' && (text.compare(i, 3, "://") == 0 || begins_emoji_code(text, i))) {
+      result += "&#58;";  // never an emoji code, never an address that links itself
+    } else {
+      if (escaped) result += '\\';
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string as_script_json(const std::string& json) {
+  std::string result;
+  for (const char c : json) result += c == '<' ? std::string("\\u003c") : std::string(1, c);
+  return result;
+}
+
+std::string shell_quoted(const std::vector<std::string>& arguments) {
+  std::string line;
+  for (const std::string& argument : arguments)
+    line += (line.empty() ? "" : " ") + quoted(argument);
+  return line;
+}
+
+std::string web_address(const std::string& url) {
+  const bool web = url.rfind("https://", 0) == 0 || url.rfind("http://", 0) == 0;
+  if (!web) return "";
+  static constexpr std::string_view kAllowed = "-._~:/?#@!$&*+,;=%";
+  for (const unsigned char c : url) {
+    if (!std::isalnum(c) && kAllowed.find(static_cast<char>(c)) == std::string_view::npos)
+      return "";
+  }
+  return url;
+}
+
+std::string file_stem(const std::string& text) {
+  std::string stem;
+  for (const unsigned char c : text) {
+    if (std::isalnum(c)) {
+      stem += static_cast<char>(std::tolower(c));
+    } else if (!stem.empty() && stem.back() != '-') {
+      stem += '-';
+    }
+    if (stem.size() == 60) break;
+  }
+  while (!stem.empty() && stem.back() == '-') stem.pop_back();
+  return stem.empty() ? "x" : stem;
+}
+
+std::string stack_text(const result::Setting& setting) {
+  return result::stack_text(setting.strategies);
+}
+
+int display_width(const std::string& text) {
+  int width = 0;
+  for_each_shown(text,
+                 [&](std::string_view character) { width += columns_of(code_point(character)); });
+  return width;
+}
+
+std::string fit(const std::string& text, int columns) {
+  if (display_width(text) <= columns) return text;
+  std::string result;
+  int width = 0;
+  for_each_shown(text, [&](std::string_view character) {
+    const int wide = columns_of(code_point(character));
+    if (width >= 0 && width + wide <= columns - 1) {
+      result += character;
+      width += wide;
+    } else {
+      width = -1;  // full: nothing after the first character that does not fit
+    }
+  });
+  return columns > 0 ? result + "\u2026" : result;
+}
+
+}  // namespace peakbench::reports

@@ -1,0 +1,209 @@
+// Words made of moments.
+#include "reports/report/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace peakbench::reports {
+namespace {
+
+using trace::Anatomy;
+using trace::Category;
+using trace::kCategoryCount;
+using trace::Moment;
+using trace::Parts;
+using trace::Phase;
+
+constexpr const char* kMinus = "\u2212";
+
+// As in the tables: GiB with three decimals; bytes below one MiB.
+std::string size(std::int64_t bytes) {
+  constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
+  const auto magnitude = std::llabs(bytes);
+  if (magnitude < 1 << 20) return fmt::format("{} bytes", magnitude);
+  return fmt::format("{:.3f} GiB", static_cast<double>(magnitude) / kBytesPerGib);
+}
+
+double percent(std::int64_t from, std::int64_t to) {
+  return from == 0 ? 0.0 : 100.0 * static_cast<double>(to - from) / static_cast<double>(from);
+}
+
+std::string signed_percent(std::int64_t from, std::int64_t to) {
+  const auto change = percent(from, to);
+  return fmt::format("{}{:.1f} %", change < 0 ? kMinus : "+", std::fabs(change));
+}
+
+const char* spoken(Phase phase) {
+  return phase == Phase::kOptimizerStep ? "the optimizer step"
+         : phase == Phase::kBuild       ? "the build"
+                                        : to_string(phase);
+}
+
+// As it follows "1.000 GiB less".
+const char* spoken(Category category) {
+  switch (category) {
+    case Category::kParameter:
+      return "parameter memory";
+    case Category::kBuffer:
+      return "buffer memory";
+    case Category::kGradient:
+      return "gradient memory";
+    case Category::kOptimizerState:
+      return "optimizer state";
+    case Category::kInput:
+      return "input memory";
+    case Category::kActivation:
+      return "activation memory";
+    case Category::kRecomputedActivation:
+      return "recomputed activations";
+    case Category::kTemporary:
+      return "temporary memory";
+    case Category::kWorkspace:
+      return "library workspace";
+    case Category::kKept:
+      return "memory kept since the build";
+    case Category::kAllocatorSlack:
+      return "allocator slack";
+  }
+  return "";
+}
+
+std::string where(const Moment& moment) {
+  std::string text = spoken(moment.phase);
+  if (moment.in_update && moment.phase != Phase::kOptimizerStep)
+    text += ", inside a parameter update";
+  if (!moment.op.empty()) text += fmt::format(" ({})", moment.op);
+  return text;
+}
+
+// ---- what changed ----
+
+std::int64_t of_category(const Parts& parts, std::size_t category) {
+  std::int64_t bytes = 0;
+  for (const auto of_phase : parts[category]) bytes += of_phase;
+  return bytes;
+}
+
+struct Change {
+  Category category;
+  std::int64_t bytes;
+};
+
+// What matters of the difference: one percent of the larger side, at most four categories.
+std::vector<Change> changes(const Moment& from, const Moment& to) {
+  std::vector<Change> found;
+  const auto least = std::max(from.allocated_bytes, to.allocated_bytes) / 100;
+  for (std::size_t i = 0; i < kCategoryCount; ++i) {
+    const auto bytes = of_category(to.parts, i) - of_category(from.parts, i);
+    if (bytes != 0 && std::llabs(bytes) >= least)
+      found.push_back({static_cast<Category>(i), bytes});
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Change& a, const Change& b) {
+    return std::llabs(a.bytes) > std::llabs(b.bytes);
+  });
+  constexpr std::size_t kMost = 4;
+  if (found.size() > kMost) found.resize(kMost);
+  return found;
+}
+
+// "1.103 GiB less gradient memory and 0.272 GiB more activation memory".
+std::string list(const std::vector<Change>& changes) {
+  std::string text;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (i > 0) text += i + 1 == changes.size() ? " and " : ", ";
+    text += fmt::format("{} {} {}", size(changes[i].bytes), changes[i].bytes < 0 ? "less" : "more",
+                        spoken(changes[i].category));
+  }
+  return text;
+}
+
+const Moment* in_phase(const Anatomy& anatomy, Phase phase) {
+  const auto& found = anatomy.phases[static_cast<std::size_t>(phase)];
+  if (found) return &*found;
+  return anatomy.peak.phase == phase ? &anatomy.peak : nullptr;
+}
+
+// A tenth of a percent is not a saving that anyone would use a strategy for.
+bool same(std::int64_t from, std::int64_t to) { return std::fabs(percent(from, to)) < 0.1; }
+
+// ---- sentences ----
+
+// The strategy in the phase of the reference's peak, without a full stop.
+std::string change_there(const Anatomy& reference, const Anatomy& strategy,
+                         const std::string& reference_name, const std::string& name) {
+  const auto* there = in_phase(strategy, reference.peak.phase);
+  const auto found = there ? changes(reference.peak, *there) : std::vector<Change>{};
+  const auto what = !there          ? "allocates nothing"
+                    : found.empty() ? "uses about the same memory"
+                                    : "uses " + list(found);
+  return fmt::format("In {}, where {} peaks, {} {}", spoken(reference.peak.phase), reference_name,
+                     name, what);
+}
+
+// The other phase whose peak falls most, in words; empty where none falls.
+std::string saved_elsewhere(const Anatomy& reference, const Anatomy& strategy) {
+  const Moment* before = nullptr;
+  const Moment* after = nullptr;
+  for (const auto phase : {Phase::kForward, Phase::kBackward, Phase::kOptimizerStep}) {
+    const auto* from = in_phase(reference, phase);
+    const auto* to = in_phase(strategy, phase);
+    if (!from || !to || phase == reference.peak.phase) continue;
+    if (same(from->allocated_bytes, to->allocated_bytes)) continue;
+    const auto saved = from->allocated_bytes - to->allocated_bytes;
+    if (saved > 0 && (!before || saved > before->allocated_bytes - after->allocated_bytes)) {
+      before = from;
+      after = to;
+    }
+  }
+  if (!before) return {};
+  const auto what = list(changes(*before, *after));
+  return fmt::format(" It saves memory in {}, whose own peak falls from {} to {}{}.",
+                     spoken(before->phase), size(before->allocated_bytes),
+                     size(after->allocated_bytes), what.empty() ? "" : fmt::format(" ({})", what));
+}
+
+// How the reference stands where the strategy has its peak.
+std::string beside(const Anatomy& reference, const Anatomy& strategy,
+                   const std::string& reference_name) {
+  const auto* before = in_phase(reference, strategy.peak.phase);
+  if (!before) return {};
+  if (same(before->allocated_bytes, strategy.peak.allocated_bytes))
+    return fmt::format(", where {} uses as much", reference_name);
+  return fmt::format(", where {} reaches {}", reference_name, size(before->allocated_bytes));
+}
+
+std::string outcome(const Anatomy& reference, const Anatomy& strategy,
+                    const std::string& reference_name) {
+  const auto from = reference.peak.allocated_bytes, to = strategy.peak.allocated_bytes;
+  const bool moved = reference.peak.phase != strategy.peak.phase;
+  if (same(from, to))
+    return fmt::format(", so the peak stays at {}{}.", size(to),
+                       moved ? ", now in " + where(strategy.peak) : "") +
+           saved_elsewhere(reference, strategy);
+  auto text =
+      fmt::format(". The peak {} {} ({}), {} {}", to < from ? "is now" : "rises to", size(to),
+                  signed_percent(from, to), moved ? "in" : "still in", where(strategy.peak));
+  if (moved) text += beside(reference, strategy, reference_name);
+  text += ".";
+  constexpr double kLittle = -1.0;  // percent
+  const bool little = to < from && percent(from, to) > kLittle;
+  return little ? text + saved_elsewhere(reference, strategy) : text;
+}
+
+}  // namespace
+
+std::string tell_peak(const Anatomy& anatomy) {
+  return fmt::format("The peak is {}, in {}.", size(anatomy.peak.allocated_bytes),
+                     where(anatomy.peak));
+}
+
+std::string explain(const Anatomy& reference, const Anatomy& strategy,
+                    const std::string& reference_name, const std::string& strategy_name) {
+  return change_there(reference, strategy, reference_name, strategy_name) +
+         outcome(reference, strategy, reference_name);
+}
+
+}  // namespace peakbench::reports

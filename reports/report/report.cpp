@@ -1,0 +1,115 @@
+#include "reports/report/report.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "errors/errors.h"
+#include "files/atomic_file.h"
+#include "files/file.h"
+#include "files/own_file.h"
+#include "reports/render/fields.h"
+#include "reports/render/template.h"
+#include "reports/report/view.h"
+#include "result/run_paths.h"
+
+namespace peakbench::reports {
+namespace {
+
+namespace fs = std::filesystem;
+using Files = std::map<std::string, std::string>;
+
+constexpr const char *kHtmlFile = "index.html", *kMarkdownFile = "report.md";
+
+void render_pictures(const Templates& templates, const nlohmann::json& view, Files& files) {
+  const Field& scope = *published_fields().find("groups");
+  for (const nlohmann::json& group : view["groups"]) {
+    for (const char* kind : {"peak", "timeline", "pareto"}) {
+      const auto name = group[std::string(kind) + "_picture"].get<std::string>();
+      if (name.empty()) continue;
+      files[name] = templates.render(std::string("markdown/") + kind + ".svg.mustache", group,
+                                     scope, Escape::kHtml);
+    }
+  }
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool wants(const ReportOptions& options, const char* format) {
+  return std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end();
+}
+
+std::vector<std::string> names_of(const Files& files) {
+  std::vector<std::string> names;
+  for (const auto& [name, bytes] : files) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+// reports/CMakeLists.txt puts it there.
+nlohmann::json charts_view(const std::string& builtin_template_directory) {
+  const fs::path folder = fs::path(builtin_template_directory).parent_path() / "charts";
+  const std::string script = text_of(folder / "d3.js");
+  if (script.empty() || script.find("</script") != std::string::npos) return false;
+  return {{"script", script}, {"licence", text_of(folder / "licence.txt")}};
+}
+
+std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
+                                          const std::vector<std::string>& folders,
+                                          const ReportOptions& options) {
+  const Templates templates(options.template_directory, options.builtin_template_directory);
+  const bool interactive = options.charts && wants(options, "html");
+  const nlohmann::json charts =
+      interactive ? charts_view(options.builtin_template_directory) : nlohmann::json(false);
+  const Anatomies anatomies = read_anatomies(runs, folders, charts.is_object());
+  nlohmann::json view = make_view(runs, anatomies);
+  view["charts"] = charts;
+  const Field& scope = published_fields();
+  Files files;
+  for (const std::string& format : options.formats) {
+    if (format == "html") {
+      files[kHtmlFile] = templates.render("html/index.html.mustache", view, scope, Escape::kHtml);
+    } else if (format == "markdown") {
+      files[kMarkdownFile] =
+          templates.render("markdown/report.md.mustache", view, scope, Escape::kMarkdown);
+      render_pictures(templates, view, files);
+    } else {
+      throw ConfigError("Unknown report format `" + format + "`; there are html and markdown.");
+    }
+  }
+  return files;
+}
+
+void check_report(const ReportOptions& options) {
+  const Templates templates(options.template_directory, options.builtin_template_directory);
+  files::refuse_strangers(options.output_directory, {kHtmlFile, kMarkdownFile});
+}
+
+std::vector<std::string> write_reports(const std::vector<std::string>& run_paths,
+                                       const ReportOptions& options) {
+  std::vector<result::Run> runs;
+  std::vector<std::string> folders;
+  for (const std::string& path : run_paths) {
+    runs.push_back(result::read_run(path));
+    folders.push_back(result::run_folder_of(path));
+  }
+  const Files files = render(runs, folders, options);
+  const fs::path target(options.output_directory);
+  files::refuse_strangers(target.string(), names_of(files));
+  files::make_folder(target.string());
+  files::remove_unfinished(target.string(), names_of(files));
+  std::vector<std::string> written;
+  for (const auto& [name, bytes] : files) {
+    files::write_file_atomically((target / name).string(), files::marked(name, bytes));
+    const bool first = name == kHtmlFile || (name == kMarkdownFile && files.count(kHtmlFile) == 0);
+    written.insert(first ? written.begin() : written.end(), (target / name).string());
+  }
+  return written;
+}
+
+}  // namespace peakbench::reports

@@ -1,0 +1,287 @@
+#include "reports/report/trace_view.h"
+
+#include <algorithm>
+#include <functional>
+#include <future>
+
+#include "errors/errors.h"
+#include "files/file.h"
+#include "reports/render/format.h"
+#include "reports/render/text.h"
+#include "reports/render/words.h"
+#include "reports/report/trace_data.h"
+#include "reports/report/view.h"
+#include "result/run_paths.h"
+#include "trace/alive.h"
+#include "trace/trace_file.h"
+#include "trace/waterfall.h"
+
+namespace peakbench::reports {
+namespace {
+
+using nlohmann::json;
+using trace::Category;
+
+constexpr std::size_t kPictureSamples = 360;
+constexpr double kBox = 1000;  // pictures are drawn in a box of this size
+// A page stays below a few megabytes a case, some tens in all: later traces come coarser, then not
+// at all.
+constexpr std::size_t kWholeTraces = 8'000'000, kAnyTraces = 24'000'000;
+constexpr std::size_t kTreeRows = 60, kChildren = 8, kLargest = 12;
+constexpr double kLeastShare = 0.01;
+
+std::string labelled(Category category) { return category_label(to_string(category)); }
+
+// The categories of the timeline, in the order of the bars.
+std::vector<std::size_t> stacked(const trace::Timeline& timeline) {
+  std::vector<std::string> present;
+  for (std::size_t i = 0; i < trace::kCategoryCount; ++i) {
+    const bool some = std::any_of(timeline.samples.begin(), timeline.samples.end(),
+                                  [i](const auto& sample) { return sample.by_category[i] != 0; });
+    if (some) present.push_back(to_string(static_cast<Category>(i)));
+  }
+  std::vector<std::size_t> order;
+  for (const std::string& name : in_stacking_order(present)) {
+    for (std::size_t i = 0; i < trace::kCategoryCount; ++i) {
+      if (name == to_string(static_cast<Category>(i))) order.push_back(i);
+    }
+  }
+  return order;
+}
+
+class Box {
+ public:
+  Box(std::uint64_t events, std::int64_t highest)
+      : events_(static_cast<double>(std::max<std::uint64_t>(events, 1))),
+        highest_(static_cast<double>(std::max<std::int64_t>(highest, 1))) {}
+  std::string x(std::uint64_t event) const {
+    return decimals(static_cast<double>(event) / events_ * kBox);
+  }
+  std::string y(std::int64_t bytes) const {
+    return decimals(kBox - static_cast<double>(bytes) / highest_ * kBox);
+  }
+
+ private:
+  static std::string decimals(double value) {
+    return fraction(static_cast<double>(static_cast<std::int64_t>(value * 10 + 0.5)) / 10);
+  }
+  double events_, highest_;
+};
+
+// All below the sum of the first `count` categories; what lies under it is drawn over it.
+std::string area_path(const trace::Timeline& timeline, const std::vector<std::size_t>& order,
+                      std::size_t count, const Box& box) {
+  std::string path = "M0," + box.y(0), last;
+  for (const trace::TimelineSample& sample : timeline.samples) {
+    std::int64_t height = 0;
+    for (std::size_t i = 0; i < count; ++i) height += sample.by_category[order[i]];
+    const std::string y = box.y(height);
+    path += "H" + box.x(sample.first);
+    if (y != last) path += "V" + y;
+    last = y;
+  }
+  return path + "H" + box.x(timeline.last) + "V" + box.y(0) + "Z";
+}
+
+json areas_view(const CaseAnatomy& anatomy, const Box& box) {
+  const std::vector<std::size_t> order = stacked(anatomy.timeline);
+  json areas = json::array();
+  for (std::size_t count = order.size(); count > 0; --count) {
+    const auto category = static_cast<Category>(order[count - 1]);
+    areas.push_back({{"label", labelled(category)},
+                     {"colour", category_colour(to_string(category))},
+                     {"path", area_path(anatomy.timeline, order, count, box)}});
+  }
+  return areas;
+}
+
+json bands_view(const CaseAnatomy& anatomy, const Box& box) {
+  json bands = json::array();
+  for (const trace::PhaseSpan& span : anatomy.spans) {
+    bands.push_back({{"phase", to_string(span.phase)},
+                     {"label", phase_label(to_string(span.phase))},
+                     {"step", span.step == trace::kNone ? "" : std::to_string(span.step + 1)},
+                     {"starts_step", span.phase == trace::Phase::kForward},
+                     {"x", box.x(span.first)},
+                     {"width", box.x(span.last - span.first)}});
+  }
+  return bands;
+}
+
+void flatten(const trace::AliveNode& node, const trace::Alive& alive, int depth, json& rows) {
+  std::size_t shown = 0, hidden = 0;
+  std::int64_t hidden_bytes = 0;
+  for (const trace::AliveNode& child : node.children) {
+    if (child.share < kLeastShare || rows.size() >= kTreeRows || shown == kChildren) {
+      ++hidden;
+      hidden_bytes += child.bytes;
+      continue;
+    }
+    const bool leaf = child.kind == trace::AliveNode::Kind::kAllocation;
+    const char* kind = leaf                                            ? "allocation"
+                       : child.kind == trace::AliveNode::Kind::kModule ? "module"
+                                                                       : "operator";
+    json row{{"depth", std::to_string(depth)},      {"kind", kind},
+             {"label", printable(child.label)},     {"gib", gib(child.bytes)},
+             {"bytes", grouped(child.bytes)},       {"percent", percent(child.share)},
+             {"count", grouped(child.allocations)}, {"several", child.allocations > 1}};
+    if (leaf)
+      row["colour"] = category_colour(to_string(alive.allocations[child.allocation].category));
+    ++shown;
+    rows.push_back(std::move(row));
+    flatten(child, alive, depth + 1, rows);
+  }
+  if (hidden > 0 && hidden < node.children.size()) {
+    rows.push_back(
+        {{"depth", std::to_string(depth)},
+         {"kind", "rest"},
+         {"label", grouped(static_cast<std::int64_t>(hidden)) + " more"},
+         {"gib", gib(hidden_bytes)},
+         {"bytes", grouped(hidden_bytes)},
+         {"percent", percent(alive.allocated_bytes ? static_cast<double>(hidden_bytes) /
+                                                         static_cast<double>(alive.allocated_bytes)
+                                                   : 0)}});
+  }
+}
+
+json largest_view(const trace::Alive& alive) {
+  json list = json::array();
+  for (const trace::AliveAllocation& allocation : alive.allocations) {
+    if (list.size() == kLargest) break;
+    list.push_back({{"name", printable(allocation.name)},
+                    {"module", printable(allocation.module)},
+                    {"op", printable(allocation.op)},
+                    {"category", labelled(allocation.category)},
+                    {"colour", category_colour(to_string(allocation.category))},
+                    {"phase", phase_label(to_string(allocation.phase))},
+                    {"shape", printable(allocation.shape)},
+                    {"dtype", printable(allocation.dtype)},
+                    {"gib", gib(allocation.block_bytes)},
+                    {"bytes", grouped(allocation.block_bytes)},
+                    {"percent", percent(allocation.share)}});
+  }
+  return list;
+}
+
+CaseAnatomy without(const std::string& why, const std::string& cause = "") {
+  CaseAnatomy anatomy;
+  anatomy.note = why;
+  anatomy.cause = cause.empty() ? why : cause;
+  return anatomy;
+}
+
+CaseAnatomy read_case(const result::CaseResult& result, const std::string& folder, bool with_data,
+                      bool whole) {
+  try {
+    const std::string path = result::trace_file(result, folder);
+    if (!files::is_there(path))
+      return without("its trace is not there: " + path, "the trace is not in the run folder");
+    CaseAnatomy anatomy = analyse(trace::read_trace(path), with_data, whole);
+    const std::int64_t peak = anatomy.anatomy.peak.allocated_bytes;
+    if (result.memory && peak != result.memory->peak_allocated_bytes) {
+      return without("its trace has a peak of " + grouped(peak) + " bytes, run.json one of " +
+                         grouped(result.memory->peak_allocated_bytes) +
+                         ": they are not of the same run, so only run.json's figures are shown",
+                     "the trace has another peak than run.json: only run.json's figures are shown");
+    }
+    return anatomy;
+  } catch (const std::runtime_error& error) {
+    return without(error.what());
+  }
+}
+
+}  // namespace
+
+CaseAnatomy analyse(const trace::Trace& trace, bool with_data, bool whole) {
+  const std::vector<trace::Lifetime> lifetimes = trace::lifetimes(trace);
+  CaseAnatomy anatomy;
+  anatomy.anatomy = trace::anatomy(trace, lifetimes);
+  std::future<std::string> data;  // half of the work, and needed last
+  if (with_data)
+    data = std::async(std::launch::async, pack_trace, std::cref(trace), std::cref(lifetimes),
+                      anatomy.anatomy.peak.event, whole);
+  anatomy.timeline = trace::timeline(trace, lifetimes, kPictureSamples);
+  anatomy.spans = trace::phase_spans(trace);
+  anatomy.events = trace.events.size();
+  if (!trace.events.empty())
+    anatomy.alive = alive_view(trace, lifetimes, anatomy.anatomy.peak.event);
+  if (with_data) anatomy.data = data.get();
+  return anatomy;
+}
+
+Anatomies read_anatomies(const std::vector<result::Run>& runs,
+                         const std::vector<std::string>& folders, bool with_data) {
+  Anatomies anatomies;
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (folders[i].empty()) continue;
+    for (const result::CaseResult& result : runs[i].cases) {
+      if (!result.added_for.empty() || !result::has_trace(result)) continue;
+      CaseAnatomy anatomy =
+          read_case(result, folders[i], with_data && used < kAnyTraces, used < kWholeTraces);
+      used += anatomy.data.size();
+      anatomies.emplace(&result, std::move(anatomy));
+    }
+  }
+  return anatomies;
+}
+
+std::vector<std::string> categories_of(const CaseAnatomy& anatomy) {
+  std::vector<std::string> names;
+  for (const std::size_t category : stacked(anatomy.timeline))
+    names.push_back(to_string(static_cast<Category>(category)));
+  return names;
+}
+
+nlohmann::json timeline_view(const CaseAnatomy& anatomy, std::int64_t highest) {
+  if (!anatomy.known() || anatomy.timeline.samples.empty()) return false;
+  const Box box(anatomy.events, highest);
+  return {{"areas", areas_view(anatomy, box)},
+          {"bands", bands_view(anatomy, box)},
+          {"events", grouped(static_cast<std::int64_t>(anatomy.events))},
+          {"peak_event", grouped(static_cast<std::int64_t>(anatomy.anatomy.peak.event))},
+          {"peak_x", box.x(anatomy.anatomy.peak.event)},
+          {"peak_y", box.y(anatomy.anatomy.peak.allocated_bytes)}};
+}
+
+nlohmann::json waterfall_view(const CaseAnatomy& reference, const CaseAnatomy& strategy) {
+  const trace::Waterfall waterfall =
+      trace::waterfall(reference.anatomy.peak.parts, strategy.anatomy.peak.parts);
+  std::int64_t highest = std::max<std::int64_t>({waterfall.from_bytes, waterfall.to_bytes, 1});
+  for (const trace::WaterfallStep& step : waterfall.steps)
+    highest = std::max(highest, step.level_bytes);
+  const auto of = [highest](std::int64_t bytes) {
+    return fraction(static_cast<double>(bytes) / static_cast<double>(highest));
+  };
+  json steps = json::array();
+  for (const trace::WaterfallStep& step : waterfall.steps) {
+    const std::int64_t low = std::min(step.level_bytes, step.level_bytes - step.difference_bytes);
+    steps.push_back(
+        {{"category", labelled(step.category)},
+         {"colour", category_colour(to_string(step.category))},
+         {"phase", phase_label(to_string(step.phase))},
+         {"gib", signed_gib(step.difference_bytes)},
+         {"bytes", (step.difference_bytes > 0 ? "+" : "") + grouped(step.difference_bytes)},
+         {"less", step.difference_bytes < 0},
+         {"start", of(low)},
+         {"width", of(std::abs(step.difference_bytes))}});
+  }
+  return {{"steps", std::move(steps)},
+          {"from_gib", gib(waterfall.from_bytes)},
+          {"to_gib", gib(waterfall.to_bytes)},
+          {"from_width", of(waterfall.from_bytes)},
+          {"to_width", of(waterfall.to_bytes)}};
+}
+
+nlohmann::json alive_view(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
+                          std::uint64_t event) {
+  const trace::Alive alive = trace::alive_at(trace, lifetimes, event);
+  json rows = json::array();
+  flatten(alive.root, alive, 0, rows);
+  return {{"event", grouped(static_cast<std::int64_t>(event))},
+          {"count", grouped(static_cast<std::int64_t>(alive.allocations.size()))},
+          {"tree", std::move(rows)},
+          {"largest", largest_view(alive)}};
+}
+
+}  // namespace peakbench::reports

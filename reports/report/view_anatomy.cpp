@@ -1,0 +1,46 @@
+// What a row says from traces: its timeline, what was alive, and against the reference why and by
+// what the peak moved.
+#include <algorithm>
+
+#include "reports/render/text.h"
+#include "reports/report/explain.h"
+#include "reports/report/view.h"
+
+namespace peakbench::reports {
+namespace {
+
+const CaseAnatomy* find(const Anatomies& anatomies, const result::CaseResult* result) {
+  const auto found = anatomies.find(result);
+  return found != anatomies.end() && found->second.known() ? &found->second : nullptr;
+}
+
+// The top of the table's small pictures: a case that ran out of memory has no bar, and may have
+// climbed above all of them.
+std::int64_t highest_of(const Group& group, const Anatomies& anatomies) {
+  std::int64_t highest = widest_bar(group);
+  for (const result::CaseResult* result : group.cases)
+    if (const CaseAnatomy* known = find(anatomies, result))
+      highest = std::max(highest, known->anatomy.peak.allocated_bytes);
+  return highest;
+}
+
+}  // namespace
+
+void add_anatomy(const result::CaseResult& result, const Group& group, const Anatomies& anatomies,
+                 nlohmann::json& row) {
+  const auto entry = anatomies.find(&result);
+  if (entry != anatomies.end()) row["trace_note"] = printable(entry->second.note);
+  const CaseAnatomy* own = find(anatomies, &result);
+  if (!own) return;
+  row["timeline"] = timeline_view(*own, highest_of(group, anatomies));
+  if (!own->alive.is_null()) row["alive"] = own->alive;
+  if (!own->data.empty()) row["data"] = own->data;
+  const CaseAnatomy* reference = find(anatomies, group.reference);
+  if (reference == own) row["why"] = printable(tell_peak(own->anatomy));
+  if (!reference || reference == own || result.status != result::Status::kOk) return;
+  row["waterfall"] = waterfall_view(*reference, *own);
+  row["why"] = printable(explain(reference->anatomy, own->anatomy,
+                                 stack_text(group.reference->spec), stack_text(result.spec)));
+}
+
+}  // namespace peakbench::reports
