@@ -78,7 +78,7 @@ def without_volatile(value):
 
 def run(options, folder, jobs, server):
     batches = ",".join(map(str, range(1, -(-options.cases // len(STRATEGIES)) + 1)))
-    command = [options.program, "run", "--model", options.model, "--device", DEVICE, "--batch", batches, "--no-shares"]
+    command = [options.program, "run", "--model", options.model, "--device", DEVICE, "--batch", batches, "--no-ablation"]
     for strategy in STRATEGIES:
         command += ["--strategy", strategy]
     command += ["--jobs", str(jobs), "--out", folder, "--quiet", "--no-report"]

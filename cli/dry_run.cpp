@@ -35,7 +35,7 @@ std::string plan_as_text(const plan::Plan& plan) {
     const auto& planned = plan.cases[i];
     text += fmt::format(
         "{} {}{}\n", counter(i, count), printable(planned.spec.id),
-        planned.added_for.empty() ? "" : "  (added for shares; --no-shares leaves it out)");
+        planned.added_for.empty() ? "" : "  (added for the ablation; --no-ablation leaves it out)");
     if (planned.decided)
       text += fmt::format("    {}: {}\n", to_string(*planned.decided), printable(planned.reason));
   }

@@ -93,7 +93,7 @@ class MeanTime {
 };
 
 // What both ways of showing share: counting, timing, estimating.
-class Progress : public launch::Observer {
+class Progress : public launch::RunListener {
  public:
   Progress(std::ostream& out, std::ostream& err, Clock clock)
       : out_(out), err_(err), clock_(std::move(clock)) {}
@@ -258,7 +258,7 @@ class PlainProgress : public Progress {
   std::int64_t round_ = -1;  // of the worker before
 };
 
-class NoProgress : public launch::Observer {
+class NoProgress : public launch::RunListener {
  public:
   explicit NoProgress(std::ostream& err) : err_(err) {}
   void run_started(std::size_t, std::size_t) override {}
@@ -285,8 +285,8 @@ std::vector<std::string> status_lines(const Activity& activity, int width) {
           elided(joined(parts), room)};
 }
 
-std::unique_ptr<launch::Observer> make_progress(std::ostream& out, std::ostream& err,
-                                                const Screen& screen, bool quiet, Clock clock) {
+std::unique_ptr<launch::RunListener> make_progress(std::ostream& out, std::ostream& err,
+                                                   const Screen& screen, bool quiet, Clock clock) {
   if (quiet) return std::make_unique<NoProgress>(err);
   if (screen.live) return std::make_unique<LiveProgress>(out, err, screen, std::move(clock));
   return std::make_unique<PlainProgress>(out, err, std::move(clock));

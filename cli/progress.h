@@ -15,9 +15,9 @@ namespace peakbench::cli {
 
 using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
-std::unique_ptr<launch::Observer> make_progress(std::ostream& out, std::ostream& err,
-                                                const Screen& screen, bool quiet,
-                                                Clock clock = std::chrono::steady_clock::now);
+std::unique_ptr<launch::RunListener> make_progress(std::ostream& out, std::ostream& err,
+                                                   const Screen& screen, bool quiet,
+                                                   Clock clock = std::chrono::steady_clock::now);
 
 // What is known of the worker at work, of several of the one that began first.
 struct Activity {

@@ -60,9 +60,10 @@ void add_measuring_options(CLI::App& command, RunArguments& arguments) {
   command.add_option("--seed", arguments.seed, "Seed of weights and batch (default 0)")
       ->check(whole_number(0))
       ->type_name("N");
-  command.add_flag("--no-shares", arguments.no_shares,
+  command.add_flag("--no-ablation", arguments.no_ablation,
                    "On an emulated card: do not add the cases that tell what each part of a stack "
                    "saves");
+  command.add_flag("--no-shares", arguments.no_ablation)->group("");  // its name of before
 }
 
 void add_cuda_options(CLI::App& command, RunArguments& arguments) {
@@ -173,7 +174,7 @@ plan::Request make_request(const RunArguments& arguments) {
   replace(request.seed, arguments.seed);
   if (!arguments.memory_limit.empty())
     request.memory_limit_bytes = bytes_from(arguments.memory_limit, "--memory-limit");
-  if (arguments.no_shares) request.shares = false;
+  if (arguments.no_ablation) request.ablation = false;
   take_cuda_options(arguments, request);
   if (arguments.suite.empty()) require_names(request);
   const auto& models = request.lists.at(Axis::kModel);

@@ -24,7 +24,7 @@ struct RunArguments {
   std::vector<std::string> plugins;
   std::string out;
   bool resume = false, overwrite = false, dry_run = false, json = false, no_report = false,
-       quiet = false, no_shares = false;
+       quiet = false, no_ablation = false;
   std::string templates;
 };
 

@@ -64,11 +64,11 @@ using Group = std::vector<std::size_t>;  // plan indices
 class Session {
  public:
   Session(const plan::Plan& plan, const RunFolder& folder, const SessionOptions& options,
-          Runner& runner, Observer& observer)
+          Runner& runner, RunListener& listener)
       : plan_(plan),
         jobs_(options.jobs),
         runner_(runner),
-        observer_(observer),
+        listener_(listener),
         folder_(folder),
         run_(open_run(plan, options, folder_)),
         host_(host_environment()),
@@ -81,7 +81,7 @@ class Session {
     const auto groups = pending_groups();
     // Killed between the two, the run before left what nobody needs any more.
     for (std::size_t i = 0; i < plan_.cases.size(); ++i) checkpoints_.close(i, ended());
-    observer_.run_started(place_of_.size(), plan_.cases.size() - place_of_.size());
+    listener_.run_started(place_of_.size(), plan_.cases.size() - place_of_.size());
     write("running");
     bool whole = true;
     for (auto at = groups.begin(); whole && at != groups.end();) {
@@ -172,11 +172,11 @@ class Session {
       results_[index] = decided_case(planned);
     } else {
       if (interrupted()) return false;
-      observer_.worker_started(turn(index, result::JobMode::kMemory));
+      listener_.worker_started(turn(index, result::JobMode::kMemory));
       auto order = order_for(index);
       order.checkpoint = checkpoints_.open(index, ended());
       auto found = measure_memory(order, runner_, listener(index));
-      observer_.worker_ended(place_of_.at(index));
+      listener_.worker_ended(place_of_.at(index));
       if (!found) return false;
       results_[index] = std::move(found);
       keep_times(index);
@@ -215,10 +215,10 @@ class Session {
       auto at = turn(index, result::JobMode::kThroughput);
       at.round = round;
       at.group_size = timed.size();
-      observer_.worker_started(at);
+      listener_.worker_started(at);
       const auto end = measure_round(order_for(index), {round, static_cast<std::int64_t>(place)},
                                      runner_, listener(index), *results_[index]);
-      observer_.worker_ended(place_of_.at(index));
+      listener_.worker_ended(place_of_.at(index));
       if (end == RoundEnd::kInterrupted) return false;
       if (end == RoundEnd::kOver || missing.size() == 1) pending_.erase(index);
       if (results_[index]->status != result::Status::kOk) to_show_.push_back(index);
@@ -229,9 +229,9 @@ class Session {
 
   // Emulated cards have no times, and their workers nothing to do with each other.
   bool is_untimed(const Group& group) const {
-    return std::ranges::all_of(
-        group, [this](std::size_t index) { return !result::device_from(plan_.cases[index].spec.device).has_times;
-        });
+    return std::ranges::all_of(group, [this](std::size_t index) {
+      return !result::device_from(plan_.cases[index].spec.device).has_times;
+    });
   }
 
   // False: interrupted.
@@ -257,11 +257,11 @@ class Session {
       return measure_memory(orders[i], runner_, listener);
     };
     const Hearing hearing{
-        [&](std::size_t i) { observer_.worker_started(turn(to_run[i], result::JobMode::kMemory)); },
-        [&](std::size_t i, const result::Progress& at) { observer_.worker_progress(place(i), at); },
-        [&](const std::string& text) { observer_.warning(text); },
+        [&](std::size_t i) { listener_.worker_started(turn(to_run[i], result::JobMode::kMemory)); },
+        [&](std::size_t i, const result::Progress& at) { listener_.worker_progress(place(i), at); },
+        [&](const std::string& text) { listener_.warning(text); },
         [&](std::size_t i, std::optional<result::CaseResult> found) {
-          observer_.worker_ended(place(i));
+          listener_.worker_ended(place(i));
           if (!found) return;
           take_ended(to_run[i], std::move(*found));
           show_in_order();
@@ -305,10 +305,10 @@ class Session {
     // Not before the result is written: without it the case is run again, and needs the file.
     for (const auto index : std::exchange(to_close_, {})) checkpoints_.close(index, ended());
     for (const auto index : std::exchange(to_show_, {}))
-      observer_.case_ended(place_of_.at(index), *results_[index]);
+      listener_.case_ended(place_of_.at(index), *results_[index]);
   }
   void tick() {
-    observer_.tick();
+    listener_.tick();
     try {
       if (unsaved_) save();
     } catch (const HostError&) {  // no fault of the worker's at work: said when it has ended
@@ -317,8 +317,8 @@ class Session {
 
   Listener listener(std::size_t index) {
     const auto place = place_of_.at(index);
-    return {[this, place](const result::Progress& at) { observer_.worker_progress(place, at); },
-            [this] { tick(); }, [this](const std::string& text) { observer_.warning(text); }};
+    return {[this, place](const result::Progress& at) { listener_.worker_progress(place, at); },
+            [this] { tick(); }, [this](const std::string& text) { listener_.warning(text); }};
   }
 
   CaseOrder order_for(std::size_t index) const {
@@ -379,7 +379,7 @@ class Session {
   const plan::Plan& plan_;
   const std::size_t jobs_;
   Runner& runner_;
-  Observer& observer_;
+  RunListener& listener_;
   const RunFolder& folder_;
   result::Run run_;
   nlohmann::json host_;
@@ -402,8 +402,8 @@ bool nothing_to_run(const plan::Plan& plan) {
 }
 
 result::Run run_plan(const plan::Plan& plan, const RunFolder& folder, const SessionOptions& options,
-                     Runner& runner, Observer& observer) {
-  return Session(plan, folder, options, runner, observer).go();
+                     Runner& runner, RunListener& listener) {
+  return Session(plan, folder, options, runner, listener).go();
 }
 
 }  // namespace peakbench::launch

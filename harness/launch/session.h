@@ -40,9 +40,9 @@ struct Turn {
 };
 
 // What is told while a run goes on.
-class Observer {
+class RunListener {
  public:
-  virtual ~Observer() = default;
+  virtual ~RunListener() = default;
   virtual void run_started(std::size_t to_run, std::size_t kept) = 0;
   virtual void worker_started(const Turn& turn) = 0;
   // `place`: which case's.
@@ -62,6 +62,6 @@ bool nothing_to_run(const plan::Plan& plan);
 // or holds another run than this plan's (with resume); RunFileError when its run.json cannot be
 // read.
 result::Run run_plan(const plan::Plan& plan, const RunFolder& folder, const SessionOptions& options,
-                     Runner& runner, Observer& observer);
+                     Runner& runner, RunListener& listener);
 
 }  // namespace peakbench::launch

@@ -113,7 +113,7 @@ class Planner {
     add(axes, excludes);
     for (const auto& rule : request_.includes) add(include_axes(rule, resolver_, axes), {});
     if (plan_.cases.empty()) throw ConfigError(why_empty());
-    add_shares(excludes);
+    add_ablation(excludes);
     plan_.reference = stack_text(axes.stacks.empty() ? plan_.cases.front().spec.strategies
                                                      : axes.stacks.front().selections);
     plan_.request = request_;
@@ -148,11 +148,12 @@ class Planner {
   void add(const Axes& axes, const std::vector<Exclude>& excludes) {
     each_point(axes, [&](const Point& point) {
       const auto* planned = add(plan_case(point, request_), excludes);
-      if (!planned || planned->decided || !request_.shares || !is_quick(point.setting.device)) return;
-      for (const auto& stack : subsets_for_shares(point.stack)) {
+      if (!planned || planned->decided || !request_.ablation || !is_quick(point.setting.device))
+        return;
+      for (const auto& stack : subsets_for_ablation(point.stack)) {
         auto subset = plan_case({point.model, stack, point.setting}, request_);
-        subset.added_for = result::kAddedForShares;
-        shares_.push_back(std::move(subset));
+        subset.added_for = result::kAddedForAblation;
+        ablation_.push_back(std::move(subset));
       }
     });
   }
@@ -166,8 +167,8 @@ class Planner {
   }
 
   // Once all that was asked for is known.
-  void add_shares(const std::vector<Exclude>& excludes) {
-    for (auto& subset : shares_) add(std::move(subset), excludes);
+  void add_ablation(const std::vector<Exclude>& excludes) {
+    for (auto& subset : ablation_) add(std::move(subset), excludes);
   }
 
   std::string why_empty() const {
@@ -201,7 +202,7 @@ class Planner {
   Catalogue catalogue_;
   Resolver resolver_;
   Plan plan_;
-  std::vector<PlannedCase> shares_;
+  std::vector<PlannedCase> ablation_;
   std::set<std::string> ids_;
 };
 

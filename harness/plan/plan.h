@@ -51,7 +51,7 @@ struct Request {
   std::uint64_t seed = 0;
   // On an emulated card, add the cases that tell the parts of a stack apart
   // (PlannedCase::added_for).
-  bool shares = true;
+  bool ablation = true;
   // Where a text stands in the suite, for messages: "models/vit-l-16" -> "FILE:LINE:COLUMN". Typed
   // ones have none.
   std::map<std::string, std::string> where;

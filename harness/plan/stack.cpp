@@ -113,7 +113,7 @@ Stack make_stack(const Catalogue& catalogue, const std::vector<TypedSelection>& 
   return with_selections(std::move(stack.choices));
 }
 
-std::vector<Stack> subsets_for_shares(const Stack& stack) {
+std::vector<Stack> subsets_for_ablation(const Stack& stack) {
   const auto& all = stack.choices;  // the baseline first
   if (all.size() < 3) return {};
   std::vector<Stack> subsets{with_selections({all.front()})};

@@ -23,7 +23,7 @@ Stack make_stack(const Catalogue& catalogue, const std::vector<TypedSelection>& 
 
 // What tells the parts of a stack apart: none of them, each alone, all but each. Nothing for a
 // stack of fewer than two parts.
-std::vector<Stack> subsets_for_shares(const Stack& stack);
+std::vector<Stack> subsets_for_ablation(const Stack& stack);
 
 // Why the strategies cannot be stacked, every pair named; empty where they can.
 std::string conflict_in(const Stack& stack);

@@ -137,11 +137,11 @@ struct Emulation {
 };
 
 // Why a run has a case that nobody asked for.
-inline constexpr const char* kAddedForShares = "shares";  // to tell the parts of a stack apart
+inline constexpr const char* kAddedForAblation = "ablation";  // to tell the parts of a stack apart
 
 struct CaseResult {
   CaseSpec spec;
-  std::string added_for;  // empty: asked for; else why the plan added it, like kAddedForShares
+  std::string added_for;  // empty: asked for; else why the plan added it, like kAddedForAblation
   Status status = Status::kOk;
   std::string reason;  // one sentence for people; empty when ok
   std::optional<Memory> memory;

@@ -20,7 +20,7 @@
 #include "worker/no_effect.h"
 #include "worker/place.h"
 #include "worker/plugin_call.h"
-#include "worker/session.h"
+#include "worker/setup.h"
 
 namespace {
 

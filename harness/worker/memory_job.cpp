@@ -16,7 +16,7 @@
 #include "worker/jobs.h"
 #include "worker/place.h"
 #include "worker/progress.h"
-#include "worker/session.h"
+#include "worker/setup.h"
 
 namespace peakbench::worker {
 namespace {
@@ -92,19 +92,19 @@ class TracedRun {
 
   void steps() {
     enter(trace::Phase::kBuild, trace::kNone);
-    session_ = make_session(job_, *device_, &recorder_);
+    setup_ = make_setup(job_, *device_, &recorder_);
     device_->reset_peaks();
     for (std::int64_t step = 0; step < job_.steps; ++step) one_step(step);
-    need_effects(session_, job_.steps);
+    need_effects(setup_, job_.steps);
     judge();
   }
 
   void one_step(std::int64_t step) {
     device::forget_sequence_numbers();
-    const at::Tensor loss = session_.training->step(
-        session_.batch, [&](trace::Phase phase) { enter(phase, static_cast<std::int32_t>(step)); });
-    session_.training->name_state();  // where the schedule left it
-    session_.training->check_frozen();
+    const at::Tensor loss = setup_.training->step(
+        setup_.batch, [&](trace::Phase phase) { enter(phase, static_cast<std::int32_t>(step)); });
+    setup_.training->name_state();  // where the schedule left it
+    setup_.training->check_frozen();
     device_->synchronise();
     device_->check(recorder_.allocated_bytes(), "the end of step " + std::to_string(step));
     // A loss on an emulated card is undefined, and reading it would be a read-back.
@@ -132,9 +132,9 @@ class TracedRun {
   // The step that failed may have made state; it is still alive. A rule that was interrupted may
   // be unable to show it: the outcome stays what it is.
   void name_what_is_left() const {
-    if (!session_.training) return;
+    if (!setup_.training) return;
     try {
-      session_.training->name_state();
+      setup_.training->name_state();
     } catch (const std::exception& error) {
       std::fprintf(stderr, "optimizer state goes unnamed: %s\n", error.what());
     }
@@ -155,7 +155,7 @@ class TracedRun {
     if (job_.promise.promise.empty()) return;
     result::Equivalence verdict = job_.promise;
     verdict.verdict = "not_checked";
-    const auto& parameters = session_.training->parameters();
+    const auto& parameters = setup_.training->parameters();
     if (device_->emulated()) {
       verdict.reason = "values are undefined on an emulated card";
     } else if (!device_->torch_device().is_cpu()) {
@@ -220,7 +220,7 @@ class TracedRun {
   result::WorkerResult& result_;
   std::unique_ptr<device::Device> device_;
   device::Recorder recorder_;
-  Session session_;
+  Setup setup_;
 };
 
 }  // namespace

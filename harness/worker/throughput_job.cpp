@@ -7,7 +7,7 @@
 #include "worker/jobs.h"
 #include "worker/place.h"
 #include "worker/progress.h"
-#include "worker/session.h"
+#include "worker/setup.h"
 
 namespace peakbench::worker {
 namespace {
@@ -20,23 +20,22 @@ class SilentReporter final : public benchmark::BenchmarkReporter {
 };
 
 // `number` counts warm-up steps too.
-std::int64_t timed_step(const result::Job& job, const Session& session, device::Timing& device,
+std::int64_t timed_step(const result::Job& job, const Setup& setup, device::Timing& device,
                         std::int64_t number) {
   const std::int64_t steps = job.warmup + job.steps;
   return device.time_ns([&] {
-    session.training->step(session.batch,
-                           [&](trace::Phase phase) { set_place(phase, number, steps); });
+    setup.training->step(setup.batch, [&](trace::Phase phase) { set_place(phase, number, steps); });
   });
 }
 
-std::vector<std::int64_t> time_steps(const result::Job& job, const Session& session,
+std::vector<std::int64_t> time_steps(const result::Job& job, const Setup& setup,
                                      device::Timing& device) {
   std::vector<std::int64_t> times;
   const auto loop = [&](benchmark::State& state) {
     for (auto _ : state) {
       const std::int64_t number = job.warmup + static_cast<std::int64_t>(times.size());
       report({"step", number, job.warmup + job.steps, 0, 0});
-      times.push_back(timed_step(job, session, device, number));
+      times.push_back(timed_step(job, setup, device, number));
       constexpr double kNanosecond = 1e-9;
       state.SetIterationTime(static_cast<double>(times.back()) * kNanosecond);
     }
@@ -56,15 +55,15 @@ result::WorkerResult run_throughput_job(const result::Job& job) {
     throw ConfigError("no step is timed here: " + device->why_not_timed());
 
   report({"build", 0, job.warmup + job.steps, 0, 0});
-  const Session session = make_session(job, *device, nullptr);
+  const Setup setup = make_setup(job, *device, nullptr);
   for (std::int64_t i = 0; i < job.warmup; ++i) {
     report({"warmup", i, job.warmup + job.steps, 0, 0});
-    timed_step(job, session, *device, i);
+    timed_step(job, setup, *device, i);
   }
 
   result::Throughput throughput;
-  throughput.step_times_ns = time_steps(job, session, *device);
-  need_effects(session, job.warmup + job.steps);
+  throughput.step_times_ns = time_steps(job, setup, *device);
+  need_effects(setup, job.warmup + job.steps);
   throughput.step_ns = result::step_times_of(throughput.step_times_ns);
   throughput.clock = device->clock();
   throughput.threads = at::get_num_threads();

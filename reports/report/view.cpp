@@ -223,8 +223,8 @@ json group_view(const Group& group, std::size_t index, bool several_runs,
   if (view["has_timelines"].get<bool>()) view["timeline_picture"] = "timeline-" + stem + ".svg";
   if (view["pareto"].is_object()) view["pareto_picture"] = "pareto-" + stem + ".svg";
   view.update(timing_view(group, rows));
-  view["shares"] = shares_view(group);
-  view["has_shares"] = !view["shares"].empty();
+  view["ablation"] = ablation_view(group);
+  view["has_ablation"] = !view["ablation"].empty();
   view["rows"] = std::move(rows);
   return view;
 }

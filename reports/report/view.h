@@ -23,7 +23,7 @@ nlohmann::json make_view(const std::vector<result::Run>& runs, const Anatomies& 
 struct Group {
   const result::Run* run = nullptr;
   std::vector<const result::CaseResult*> cases;   // plan order, at least one
-  std::vector<const result::CaseResult*> added;   // for `shares` alone: no rows of the table
+  std::vector<const result::CaseResult*> added;   // for `ablation` alone: no rows of the table
   const result::CaseResult* reference = nullptr;  // ran to its end, or nullptr
 };
 
@@ -43,7 +43,7 @@ nlohmann::json row_view(const result::CaseResult& result, const Group& group, So
 nlohmann::json bytes_view(std::int64_t bytes);
 nlohmann::json delta_view(std::int64_t ours, std::int64_t reference);
 // What each part of the group's stacks saves alone, and what the stack loses without it.
-nlohmann::json shares_view(const Group& group);
+nlohmann::json ablation_view(const Group& group);
 // The step time against the reference's; false where there is nothing to compare.
 nlohmann::json time_view(const result::CaseResult& result, const Group& group);
 void add_throughput(const result::CaseResult& result, const Group& group, nlohmann::json& row);

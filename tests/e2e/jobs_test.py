@@ -10,7 +10,7 @@ from installation import ProgramTest, wait_for, workers_of
 CARD = ("--device", "emulated:h100-80gb")
 # The first is the slowest, so that others end before it.
 SLOWEST_FIRST = ("run", "--model", "tiny,behaviour=slow", "--model", "tiny", "--strategy", "baseline", "--strategy", "slim",
-                 "--batch", "1,2,3", *CARD, "--no-shares")
+                 "--batch", "1,2,3", *CARD, "--no-ablation")
 VOLATILE = ("wall_ns", "worker_peak_rss_bytes", "created", "command")
 
 

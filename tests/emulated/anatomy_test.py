@@ -97,7 +97,7 @@ class AnatomyTest(unittest.TestCase):
 
     def test_the_parts_of_a_stack_are_told_apart(self):
         cases = self.run_cases("vit-l-16,layers=2", "baseline", "fused-in-backward+checkpointing", options=())
-        added = {stack for (stack, _), case in cases.items() if case["added_for"] == "shares"}
+        added = {stack for (stack, _), case in cases.items() if case["added_for"] == "ablation"}
         self.assertEqual(added, {"checkpointing", "fused-in-backward"})
         report = (self.folder / "run/report/report.md").read_text(encoding="utf-8")
         self.assertIn("**What each part of a stack saves**", report)
@@ -106,7 +106,7 @@ class AnatomyTest(unittest.TestCase):
         self.assertIn("the parts alone, added up", page)
         shutil.rmtree(self.folder / "run")
         cases = self.run_cases("vit-l-16,layers=2", "baseline", "fused-in-backward+checkpointing",
-                               options=("--no-report", "--no-shares"))
+                               options=("--no-report", "--no-ablation"))
         self.assertEqual(len(cases), 2)
 
     def test_a_step_that_ran_out_of_memory_names_what_filled_it(self):

@@ -135,7 +135,7 @@ TEST(View, FailedCasesAreRowsWithTheirReason) {
 }
 
 // baseline, lora, checkpointing and both of them; the middle two were added.
-result::Run run_with_shares() {
+result::Run run_with_ablation() {
   result::Run run = golden::tutorial_run();
   const auto peaks = std::vector<std::int64_t>{1000, 400, 990, 300};
   const std::vector<std::vector<result::Selection>> stacks{
@@ -145,16 +145,16 @@ result::Run run_with_shares() {
     cases.push_back(run.cases[0]);
     cases.back().spec.strategies = stacks[i];
     cases.back().memory->peak_allocated_bytes = peaks[i];
-    if (i == 1 || i == 2) cases.back().added_for = result::kAddedForShares;
+    if (i == 1 || i == 2) cases.back().added_for = result::kAddedForAblation;
   }
   run.cases = cases;
   return run;
 }
 
-TEST(Shares, OfEachPartAloneAndOfTheStackWithoutIt) {
-  const json group = view_of(run_with_shares())["groups"][0];
-  ASSERT_EQ(group["shares"].size(), 1U);
-  const json stack = group["shares"][0];
+TEST(Ablation, OfEachPartAloneAndOfTheStackWithoutIt) {
+  const json group = view_of(run_with_ablation())["groups"][0];
+  ASSERT_EQ(group["ablation"].size(), 1U);
+  const json stack = group["ablation"][0];
   EXPECT_EQ(stack["strategy"], "lora+checkpointing");
   EXPECT_EQ(stack["together"]["bytes"], "−700");
   EXPECT_EQ(stack["sum"]["bytes"], "−610");
@@ -165,22 +165,22 @@ TEST(Shares, OfEachPartAloneAndOfTheStackWithoutIt) {
   EXPECT_EQ(stack["parts"][1]["without"]["bytes"], "+100");
 }
 
-TEST(Shares, AddedCasesAreNoRows) {
-  const json view = view_of(run_with_shares());
+TEST(Ablation, AddedCasesAreNoRows) {
+  const json view = view_of(run_with_ablation());
   EXPECT_EQ(view["groups"][0]["rows"].size(), 2U);
   EXPECT_EQ(view["case_count"], "2");
 }
 
-TEST(Shares, WhatDidNotRunIsSaid) {
-  result::Run run = run_with_shares();
+TEST(Ablation, WhatDidNotRunIsSaid) {
+  result::Run run = run_with_ablation();
   run.cases[1].status = result::Status::kOutOfMemory;
   run.cases[1].memory.reset();
-  const json stack = view_of(run)["groups"][0]["shares"][0];
+  const json stack = view_of(run)["groups"][0]["ablation"][0];
   EXPECT_EQ(stack["parts"][0]["alone_missing"], "out of memory");
   EXPECT_EQ(stack["parts"][1]["without_missing"], "out of memory");
   EXPECT_EQ(stack["sum"], false);
   run.cases.erase(run.cases.begin() + 1, run.cases.begin() + 3);
-  EXPECT_TRUE(view_of(run)["groups"][0]["shares"].empty()) << "nothing is known of the parts";
+  EXPECT_TRUE(view_of(run)["groups"][0]["ablation"].empty()) << "nothing is known of the parts";
 }
 
 // ---- what is claimed, held and broken ----

@@ -36,7 +36,7 @@ inline result::CaseResult example_case() {
   result.spec.batch_size = 2;
   result.spec.sequence_length = 256;
   result.spec.seed = 7;
-  result.added_for = result::kAddedForShares;
+  result.added_for = result::kAddedForAblation;
   result.memory = example_memory();
   result.throughput = result::Throughput{.step_ns = {10, 20, 30, 3},
                                          .step_times_ns = {10, 20, 30},

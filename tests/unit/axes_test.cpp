@@ -102,7 +102,7 @@ TEST(Axes, ComeBackFromText) {
 TEST(Axes, ComeBackFromTheId) {
   for (const auto& setting : some_settings()) {
     Request request;
-    request.shares = false;
+    request.ablation = false;
     request.seed = setting.seed;
     request.device_options = {{"cudnn", setting.device_options["cudnn"] == true ? "on" : "off"}};
     for (const auto* row : result::asked_axes())

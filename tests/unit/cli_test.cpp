@@ -195,7 +195,7 @@ TEST(StatusLines, PhasesOutsideSteps) {
 
 class ProgressTest : public ::testing::Test {
  protected:
-  std::unique_ptr<launch::Observer> observer(bool live, bool quiet = false) {
+  std::unique_ptr<launch::RunListener> observer(bool live, bool quiet = false) {
     Screen screen;
     screen.live = live;
     return make_progress(out, err, screen, quiet, [this] { return now; });

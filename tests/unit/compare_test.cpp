@@ -274,7 +274,7 @@ TEST(Compare, WhatBecomesOfCases) {
 TEST(Compare, CasesThatThePlanAddedAreLeftOut) {
   const auto same = fake_case("same/x/cpu/fp32/b1", 1);
   auto added = fake_case("added/x/cpu/fp32/b1", 1);
-  added.added_for = "shares";
+  added.added_for = "ablation";
   const auto with = testing::plain_source("with", {same, added}),
              without = testing::plain_source("without", {same});
   EXPECT_EQ(compare::compare(with, without, {}).cases.size(), 1U);

@@ -28,7 +28,7 @@ using result::JobMode;
 using result::Status;
 using namespace peakbench::testing;
 
-class Silent : public Observer {
+class Silent : public RunListener {
  public:
   void run_started(std::size_t to_run, std::size_t kept_cases) override {
     started = to_run;

@@ -152,7 +152,7 @@ class SlowRunner : public Runner {
   std::function<void(const WorkerOrder&, WorkerReport&)> answer;
 };
 
-class Rows : public Observer {
+class Rows : public RunListener {
  public:
   void run_started(std::size_t to_run, std::size_t) override { started = to_run; }
   void worker_started(const Turn& turn) override { turns.push_back(turn); }

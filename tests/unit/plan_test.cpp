@@ -416,11 +416,11 @@ TEST(Published, TheDtypeIsChecked) {
 Texts added_by(const Request& request) {
   Texts added;
   for (const auto& planned : plan_of(request).cases)
-    if (planned.added_for == "shares") added.push_back(planned.spec.id);
+    if (planned.added_for == "ablation") added.push_back(planned.spec.id);
   return added;
 }
 
-TEST(Shares, AnEmulatedCardRunsWhatTellsThePartsApart) {
+TEST(Ablation, AnEmulatedCardRunsWhatTellsThePartsApart) {
   auto request = request_of({"vit-l-16"}, {"lora,rank=4+checkpointing+foreach-off", "lora,rank=4"});
   request.lists[Axis::kDevice] = {"emulated:h100-80gb"};
   const std::string end = "/emulated:h100-80gb/fp32/b1";
@@ -433,19 +433,19 @@ TEST(Shares, AnEmulatedCardRunsWhatTellsThePartsApart) {
   EXPECT_EQ(plan_of(request).reference, "lora,rank=4+checkpointing+foreach-off");
 }
 
-TEST(Shares, TheBaselinesOptionsStay) {
+TEST(Ablation, TheBaselinesOptionsStay) {
   auto request = request_of({"vit-l-16"}, {"baseline,seed=7+lora+checkpointing"});
   request.lists[Axis::kDevice] = {"emulated:h100-80gb"};
   EXPECT_EQ(added_by(request).at(1), "vit-l-16/baseline,seed=7+lora/emulated:h100-80gb/fp32/b1");
 }
 
-TEST(Shares, NothingIsAddedWhereItCostsOrMakesNoSense) {
+TEST(Ablation, NothingIsAddedWhereItCostsOrMakesNoSense) {
   auto request = request_of({"vit-l-16"}, {"baseline", "lora+checkpointing"});
   EXPECT_EQ(added_by(request), Texts{}) << "a real device takes real time";
   request.lists[Axis::kDevice] = {"emulated:h100-80gb"};
-  request.shares = false;
+  request.ablation = false;
   EXPECT_EQ(added_by(request), Texts{}) << "turned off";
-  request.shares = true;
+  request.ablation = true;
   request.lists[Axis::kStrategy] = {"baseline", "lora"};
   EXPECT_EQ(added_by(request), Texts{}) << "no stack";
   request.lists[Axis::kStrategy] = {"baseline", "lora+dora"};

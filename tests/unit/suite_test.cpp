@@ -116,7 +116,7 @@ sequence_length = 512
   EXPECT_EQ(request.published.at(0).sequence_length, 512);
   EXPECT_EQ(request.published.at(0).dtype, "bf16");
   auto asked_for = request;
-  asked_for.shares = false;
+  asked_for.ablation = false;
   EXPECT_EQ(make_plan(asked_for, fake_plugins()).cases.size(), 24u + 16u);
 }
 

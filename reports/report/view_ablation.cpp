@@ -106,7 +106,7 @@ json stack_view(const CaseResult& stack, std::size_t number, const Stacks& stack
 
 }  // namespace
 
-nlohmann::json shares_view(const Group& group) {
+nlohmann::json ablation_view(const Group& group) {
   const Stacks stacks(group);
   json list = json::array();
   for (std::size_t i = 0; i < group.cases.size(); ++i)

@@ -11,7 +11,7 @@
 
 namespace peakbench::worker {
 
-struct Session {
+struct Setup {
   std::unique_ptr<Model> model;
   std::unique_ptr<RecipeParts> parts;  // outlives the training
   std::unique_ptr<RecipeTraining> training;
@@ -25,11 +25,10 @@ std::unique_ptr<device::Device> make_device(const result::Job& job);
 // Builds model and recipe from the seed. With a recorder, names modules, parameters, buffers and
 // input to it.
 // Throws PluginError or NoEffect where a strategy does other than its manifest says.
-Session make_session(const result::Job& job, const device::Device& device,
-                     device::Recorder* recorder);
+Setup make_setup(const result::Job& job, const device::Device& device, device::Recorder* recorder);
 
 // After the steps. Throws NoEffect: a part of the recipe that was never called, an option that was
 // chosen and never read.
-void need_effects(const Session& session, std::int64_t steps);
+void need_effects(const Setup& setup, std::int64_t steps);
 
 }  // namespace peakbench::worker

@@ -1,4 +1,4 @@
-#include "worker/session.h"
+#include "worker/setup.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -29,12 +29,12 @@ void name_weights(const torch::nn::Module& module, device::Recorder& recorder) {
   }
 }
 
-void name_storages(const Session& session, device::Recorder& recorder) {
-  const torch::nn::Module& module = session.model->module();
+void name_storages(const Setup& setup, device::Recorder& recorder) {
+  const torch::nn::Module& module = setup.model->module();
   recorder.name_modules(module);
   name_weights(module, recorder);
-  recorder.name_storage(session.batch.input, StorageRole::kInput, "input");
-  recorder.name_storage(session.batch.target, StorageRole::kInput, "target");
+  recorder.name_storage(setup.batch.input, StorageRole::kInput, "input");
+  recorder.name_storage(setup.batch.target, StorageRole::kInput, "target");
 }
 
 // What `apply` must leave alone.
@@ -45,18 +45,18 @@ std::vector<std::pair<std::string, bool>> trainable(Model& model) {
   return found;
 }
 
-void apply_strategy(const result::PluginUse& use, Recipe& recipe, Session& session) {
+void apply_strategy(const result::PluginUse& use, Recipe& recipe, Setup& setup) {
   const LoadedStrategy loaded = make_strategy(use);
   const Owner owner = owner_of(use);
-  session.options.push_back({use, loaded.options});
+  setup.options.push_back({use, loaded.options});
   const Recipe before = recipe;
-  const auto model_before = trainable(*session.model);
-  call_plugin(owner, "apply", [&] { loaded.strategy->apply(recipe, *session.model); });
-  if (trainable(*session.model) != model_before)
+  const auto model_before = trainable(*setup.model);
+  call_plugin(owner, "apply", [&] { loaded.strategy->apply(recipe, *setup.model); });
+  if (trainable(*setup.model) != model_before)
     throw PluginError(owner.path + ": " + owner.id +
                       " changes the model's parameters, or which of them are trained, in apply; "
                       "put a ModelTransform into a slot, or a function into `freezing`");
-  session.parts->take(owner, loaded.manifest, before, recipe);
+  setup.parts->take(owner, loaded.manifest, before, recipe);
 }
 
 }  // namespace
@@ -67,38 +67,36 @@ std::unique_ptr<device::Device> make_device(const result::Job& job) {
       {result::device_from(job.device), job.device_options, job.memory_limit_bytes});
 }
 
-Session make_session(const result::Job& job, const device::Device& device,
-                     device::Recorder* recorder) {
-  Session session;
+Setup make_setup(const result::Job& job, const device::Device& device, device::Recorder* recorder) {
+  Setup setup;
   at::manual_seed(job.seed);
   const auto options =
       at::TensorOptions().device(device.torch_device()).dtype(dtype_from(job.dtype));
   LoadedModel loaded = make_model(job.model_plugin, options);
-  session.model = std::move(loaded.model);
-  session.options.push_back({job.model_plugin, loaded.options});
-  for (const auto& item : session.model->module().named_parameters())
+  setup.model = std::move(loaded.model);
+  setup.options.push_back({job.model_plugin, loaded.options});
+  for (const auto& item : setup.model->module().named_parameters())
     item.value().set_requires_grad(true);
   // Strategies may replace them, and run out of memory over it.
-  if (recorder != nullptr) name_weights(session.model->module(), *recorder);
+  if (recorder != nullptr) name_weights(setup.model->module(), *recorder);
 
-  session.parts = std::make_unique<RecipeParts>();
+  setup.parts = std::make_unique<RecipeParts>();
   Recipe recipe;
-  for (const result::PluginUse& use : job.strategy_plugins) apply_strategy(use, recipe, session);
+  for (const result::PluginUse& use : job.strategy_plugins) apply_strategy(use, recipe, setup);
   if (recipe.micro_batches > 1) micro_batch_sizes(job.batch_size, recipe.micro_batches);
   const Owner owner = owner_of(job.model_plugin);
-  session.training = std::make_unique<RecipeTraining>(
-      *session.model, counted(std::move(recipe), *session.parts, owner), session.parts.get(),
-      owner);
-  session.batch = call_plugin(owner, "make_batch", [&] {
-    return session.model->make_batch({job.batch_size, job.sequence_length.value_or(0)});
+  setup.training = std::make_unique<RecipeTraining>(
+      *setup.model, counted(std::move(recipe), *setup.parts, owner), setup.parts.get(), owner);
+  setup.batch = call_plugin(owner, "make_batch", [&] {
+    return setup.model->make_batch({job.batch_size, job.sequence_length.value_or(0)});
   });
-  if (recorder != nullptr) name_storages(session, *recorder);
-  return session;
+  if (recorder != nullptr) name_storages(setup, *recorder);
+  return setup;
 }
 
-void need_effects(const Session& session, std::int64_t steps) {
-  session.parts->need_calls(steps);
-  for (const auto& [use, options] : session.options) need_options_read(use, options);
+void need_effects(const Setup& setup, std::int64_t steps) {
+  setup.parts->need_calls(steps);
+  for (const auto& [use, options] : setup.options) need_options_read(use, options);
 }
 
 }  // namespace peakbench::worker
