@@ -31,6 +31,7 @@ std::vector<std::string> cards() {
   for (const auto& entry : fs::directory_iterator(folder, none)) found.push_back(entry.path());
   std::sort(found.begin(), found.end());  // by bus, as CUDA numbers them with PCI_BUS_ID
   std::vector<std::string> models;
+  models.reserve(found.size());
   for (const auto& path : found) models.push_back(card_model(path / "information"));
   return models;
 }

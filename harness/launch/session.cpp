@@ -13,7 +13,6 @@
 
 #include "errors/errors.h"
 #include "launch/case.h"
-#include "launch/device_environment.h"
 #include "launch/environment.h"
 #include "launch/host.h"
 #include "launch/interrupt.h"
@@ -346,7 +345,7 @@ class Session {
       const auto& planned = plan_.cases[i];
       if (planned.decided) continue;
       if (!results_[i]) ++turn.memory_workers;
-      if (!results_[i] && !is_emulated(planned.spec.device))
+      if (!results_[i] && result::device_from(planned.spec.device).has_times)
         turn.throughput_workers += static_cast<std::size_t>(turn.rounds);
       if (results_[i] && is_to_be_timed(*results_[i], plan_.request))
         turn.throughput_workers += missing_rounds(*results_[i], turn.rounds).size();

@@ -173,6 +173,7 @@ Device recorded_device(const std::string& id) {
 
 std::vector<std::string> device_examples() {
   std::vector<std::string> examples;
+  examples.reserve(kKinds.size());
   for (const auto& kind : kKinds) examples.emplace_back(kind.example);
   return examples;
 }
