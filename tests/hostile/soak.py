@@ -15,11 +15,12 @@ import time
 import counts as counting
 import fuzzing
 from hostile import KINDS
+from readers import all_readers
 from workplace import SOURCE, Workplace
 
 DOCUMENT = SOURCE / "docs/reliability.md"
 BEGIN, END = "<!-- ci/soak: begin -->", "<!-- ci/soak: end -->"
-FUZZ = "fuzz"
+FUZZ, FILES = "fuzz", "files"
 ALL = [*KINDS, FUZZ]
 QUICK = {"mutations": 300, "commands": 20, "kills": 10, "faults": 20, "together": 2, "minutes": 0.25}
 
@@ -28,7 +29,7 @@ def arguments():
     parser = argparse.ArgumentParser(prog="ci/soak", description="Tries to break the program, for about 90 minutes on two cores.",
                                      epilog="Kinds: " + "; ".join(f"{kind}: {what}" for kind, what in KINDS.items()) + "; fuzz: "
                                      "coverage-guided fuzzing of the readers (clang). What a kind has counted is kept in DIR/KIND.json "
-                                     "(DIR/fuzz-READER.json), so kinds may be run one by one, or beside each other; --resume leaves out "
+                                     "(files and fuzz: DIR/KIND-READER.json), so kinds may be run one by one, or beside each other; --resume leaves out "
                                      "those that are there.")
     parser.add_argument("--quick", action="store_true", help="minutes in place of an hour: a sample of each kind")
     parser.add_argument("--only", action="append", choices=ALL, metavar="KIND", help="one of " + ", ".join(ALL) + "; may be repeated")
@@ -62,9 +63,10 @@ def say(message):
 class Attack:
     """The options that a kind of attack looks at (hostile.py has the same)."""
 
-    def __init__(self, options, kind):
+    def __init__(self, options, kind, part):
         build = options.build
-        self.seed, self.jobs, self.readers, self.first, self.minutes = options.seed, options.jobs, options.readers, 0, options.minutes
+        self.seed, self.jobs, self.first, self.minutes = options.seed, options.jobs, 0, options.minutes
+        self.readers = [part] if part else options.readers
         self.bad_plugins, self.shim = build / "tests/plugin/bad", build / "tests/hostile/peakbench_fail_nth.so"
         self.read_many = build / "bin/peakbench-read-many"
         self.keep = str(options.out / "findings" / kind)
@@ -75,26 +77,29 @@ class Attack:
             self.jobs = max(1, options.jobs // 2) if kind == "limits" else options.jobs
 
 
-def run_kind(kind, options):
+def parts(kind):
+    """The readers, where each may take ten minutes, which a kill of the others must not cost; else one part, without a name."""
     if kind == FUZZ:
-        wanted = [name for name in fuzzing.names() if not options.readers or name in options.readers]
-        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            list(pool.map(lambda name: run_part(FUZZ, options, name), wanted))
-    else:
-        run_part(kind, options)
+        return fuzzing.names()
+    return [reader.name for reader in all_readers()] if kind == FILES else [""]
 
 
-def run_part(kind, options, reader=None):
-    """A kind, or one fuzzer: ten minutes each, which a kill of the others must not cost."""
-    path = place_of(kind, options, reader)
+def run_kind(kind, options):
+    wanted = [part for part in parts(kind) if not options.readers or not part or part in options.readers]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs if kind == FUZZ else 1) as pool:
+        list(pool.map(lambda part: run_part(kind, options, part), wanted))
+
+
+def run_part(kind, options, part):
+    path = place_of(kind, options, part)
     if options.resume and path.exists() and json.loads(path.read_text())["seed"] == options.seed:
         return say(f"{path.stem}: done already ({path})")
     say(f"{path.stem} ...")
     counts = counting.Counts(kind, options.seed, say)
-    attack = Attack(options, kind)
+    attack = Attack(options, kind, part)
     began = time.monotonic()
     if kind == FUZZ:
-        fuzzing.fuzz(options.fuzz_build, reader, counts, attack, options.out / FUZZ / reader, say)
+        fuzzing.fuzz(options.fuzz_build, part, counts, attack, options.out / FUZZ / part, say)
     else:
         with Workplace(options.build / "bin/peakbench", options.build / "tests/e2e/plugins") as workplace:
             importlib.import_module(kind).attack(workplace, counts, attack)
@@ -106,8 +111,8 @@ def run_part(kind, options, reader=None):
     return say(f"{path.stem}: {counts.total():,} tried, {len(counts.findings)} findings, {record['seconds'] / 60:.1f} min")
 
 
-def place_of(kind, options, reader=None):
-    return options.out / (f"{kind}-{reader}.json" if reader else f"{kind}.json")
+def place_of(kind, options, part):
+    return options.out / (kind + "".join("-" + word for word in re.findall(r"\w+", part)) + ".json")
 
 
 def commit():
@@ -118,7 +123,7 @@ def commit():
 
 def records(options):
     """What was counted, in the order of the kinds."""
-    paths = [place_of(kind, options) for kind in KINDS] + [place_of(FUZZ, options, name) for name in fuzzing.names()]
+    paths = [place_of(kind, options, part) for kind in ALL for part in parts(kind)]
     return [json.loads(path.read_text()) for path in paths if path.exists()]
 
 
