@@ -33,7 +33,7 @@ TEST_F(Histories, AnOlderVersionIsBroughtUp) {
         "INSERT INTO runs VALUES (7, 'then', '2026-01-01T03:04:05Z', 't', '', 'complete', 'main', "
         "'c', '', '', '', '', 3, '', '', 0, 0, 0)");
     sqlite::Statement record(database, "INSERT INTO records VALUES (7, x'', 0, ?, ?)");
-    const auto text = compare::to_json(some_parts()).dump(), packed = pack(text);
+    const auto text = analysis::to_json(some_parts()).dump(), packed = pack(text);
     record.bind_blob(0, packed);
     record.bind(1, static_cast<std::int64_t>(text.size()));
     record.run();

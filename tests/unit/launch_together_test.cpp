@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "launch/interrupt.h"
+#include "launch/run_folder.h"
 #include "launch/session.h"
 #include "launch/together.h"
 #include "launch/write_pace.h"
@@ -182,12 +183,12 @@ class TogetherSession : public ::testing::Test {
   result::Run run(const plan::Plan& plan, std::size_t jobs, const std::string& name,
                   bool resume = false) {
     SessionOptions options;
-    options.directory = scratch / name;
     options.jobs = jobs;
     options.resume = resume;
     rows = {};
-    rows.folder = options.directory;
-    return run_plan(plan, options, runner, rows);
+    rows.folder = scratch / name;
+    const RunFolder folder(rows.folder);
+    return run_plan(plan, folder, options, runner, rows);
   }
   static plan::Plan cards(std::size_t count, const std::string& cpu_at = "") {
     std::vector<plan::PlannedCase> cases;
