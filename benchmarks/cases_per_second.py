@@ -11,6 +11,7 @@ apart.
 import argparse
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -83,20 +84,21 @@ def run(options, folder, jobs, server):
         command += ["--strategy", strategy]
     command += ["--jobs", str(jobs), "--out", folder, "--quiet", "--no-report"]
     environment = {**os.environ, "PEAKBENCH_FORK_SERVER": "on" if server else "off"}
-    started = time.monotonic()
+    started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     with subprocess.Popen(command, env=environment) as program:
         watch = Watch(program)
         watch.start()
         code = program.wait()
-    seconds = time.monotonic() - started
+    seconds, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
     watch.join()
+    worked = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     if code:
         sys.exit(f"peakbench run ended with {code}")
     cases = json.loads(Path(folder, "run.json").read_text(encoding="utf-8"))["cases"]
     failed = [case["id"] for case in cases if case["status"] != "ok"]
     if failed:
         sys.exit(f"{len(failed)} cases did not end ok, the first is {failed[0]}")
-    return cases, seconds, watch.sizes
+    return cases, seconds, worked, watch.sizes
 
 
 def main():
@@ -117,9 +119,10 @@ def main():
             if way in options.skip:
                 continue
             out = f"{folder}/{way}"
-            cases, seconds, sizes = run(options, out, jobs, server)
+            cases, seconds, worked, sizes = run(options, out, jobs, server)
             target = "10 on two processors" if way == "together" else ""
             line(f"{options.model}, {len(cases):,} cases, {words}", len(cases) / seconds, "cases/s", target)
+            line("    processor time of everything, each case", worked / len(cases) * 1000, "ms")
             if sizes:
                 line("    the server's own memory, most", max(sizes) / 2**20, "MiB")
                 line("    of that since its first cases", (max(sizes) - sizes[min(2, len(sizes) - 1)]) / 2**20, "MiB", "0")

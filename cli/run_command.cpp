@@ -105,9 +105,9 @@ class RunCommand {
 
     // Before the work, not after it.
     if (!arguments_.no_report) reports::check_report(report_options(place));
+    const auto runner = world_.make_runner();
     // Until the report is written: of a run that another overwrites there is none to be made.
     const launch::RunFolder folder(place);
-    const auto runner = world_.make_runner();
     const launch::InterruptScope interrupts;
     result::Run run;
     {
