@@ -82,7 +82,7 @@ result::Throughput throughput_of(std::int64_t run, std::int64_t place) {
       static_cast<std::int64_t>(mixed(static_cast<std::uint64_t>(run * 1009 + place)) % 1'000'000);
   const std::int64_t median = 40'000'000 + place * 1'000'000 + noise;
   throughput.step_ns = {median - 400'000, median, median + 700'000, 10};
-  for (int step = 0; step < 10; ++step)
+  for (std::int64_t step = 0; step < 10; ++step)
     throughput.step_times_ns.push_back(median + (step - 5) * 80'000);
   throughput.samples_per_second = 1e9 / static_cast<double>(median);
   throughput.clock = "cuda_event";

@@ -9,6 +9,7 @@ Needs build/release/compile_commands.json (ci/build makes it). Prints what was f
 import argparse
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 DATABASE = REPOSITORY / "build/release/compile_commands.json"
 
 
@@ -55,8 +57,21 @@ def with_torch(arguments):
     return any("site-packages/torch/include" in argument or argument.endswith("/torch/include") for argument in arguments)
 
 
-def neighbour(header, known):
-    """The source whose flags a header is compiled with: in its folder, or the nearest one above or below."""
+def includers(known):
+    """{what an #include names: the first source that has it}"""
+    found = {}
+    for path in sorted(known):
+        for name in INCLUDE.findall((REPOSITORY / path).read_text(errors="replace")):
+            found.setdefault(name, path)
+    return found
+
+
+def neighbour(header, known, included_by):
+    """The source whose flags a header is compiled with: one that includes it, else one in its folder or the nearest above."""
+    parts = Path(header).parts
+    for first in range(len(parts)):
+        if source := included_by.get("/".join(parts[first:])):
+            return source
     folder = Path(header).parent
     while True:
         near = [path for path in known if Path(path).is_relative_to(folder)]
@@ -111,7 +126,8 @@ def main():
     known = commands()
     if arguments.what == "headers":
         headers = arguments.files or tracked("*.h")
-        items = {header: known[neighbour(header, known)] for header in headers}
+        included_by = includers(known)
+        items = {header: known[neighbour(header, known, included_by)] for header in headers}
         return run(check_header, items, arguments.jobs)
     sources = arguments.files or [path for path in tracked("*.cpp") if path in known]
     items = {path: known[path] for path in sources if arguments.torch or arguments.files or not with_torch(known[path])}

@@ -65,11 +65,11 @@ Values Resolver::values(const result::AxisRow& row, const std::string& section,
 void Resolver::check_tables() const {
   const auto check = [&](Kind kind, const std::string& section, const auto& tables) {
     for (const auto& [id, options] : tables) {
-      const std::string key = section + "/" + id;
+      const std::string key = fmt::format("{}/{}", section, id);
       const Offer& offer = at_place(request_.where, key,
                                     [&, &id = id] { return std::cref(catalogue_.find(kind, id)); });
       for (const auto& [name, text] : options) {
-        at_place(request_.where, key + "/" + name,
+        at_place(request_.where, fmt::format("{}/{}", key, name),
                  [&, &name = name, &text = text] { catalogue_.value(offer, name, text); });
       }
     }
