@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <array>
 
 #include "reports/render/format.h"
@@ -100,7 +101,7 @@ std::string sparkline(const std::vector<TrendPoint>& trend, Metric metric) {
     const double place = !value || most == least ? 0
                                                  : static_cast<double>(*value - least) /
                                                        static_cast<double>(most - least);
-    line += value ? kBlocks.at(static_cast<std::size_t>(place * 7 + 0.5)) : " ";
+    line += value ? kBlocks.at(static_cast<std::size_t>(std::lround(place * 7))) : " ";
   }
   return line;
 }

@@ -18,6 +18,14 @@ namespace {
 
 using nlohmann::json;
 
+// What cudaDeviceProp has room for; and a card goes to its programs as a variable, which has
+// limits.
+constexpr std::size_t kMostText = 255;
+
+bool is_text(const json& value) {
+  return value.is_string() && value.get_ref<const std::string&>().size() <= kMostText;
+}
+
 class CardReader {
  public:
   CardReader(const std::string& path, const json& values) : path_(path), values_(values) {}
@@ -41,8 +49,8 @@ class CardReader {
         fail(key,
              fmt::format("expected a whole number from 1 to {}, got {}", kMost, describe(value)));
       }
-    } else if (!value.is_string()) {
-      fail(key, "expected a text");
+    } else if (!is_text(value)) {
+      fail(key, fmt::format("expected a text of at most {} bytes", kMostText));
     }
     out = value.get<Value>();
   }
@@ -126,8 +134,9 @@ Card card_from_text(const std::string& text, const std::string& path) {
   if (!document.is_object())
     throw ConfigError(fmt::format("{}: expected a card, a JSON object", path));
   for (const char* key : {"id", "title"}) {
-    if (!document.contains(key) || !document.at(key).is_string()) {
-      throw ConfigError(fmt::format("{}: {}: missing, or not a text", path, key));
+    if (!document.contains(key) || !is_text(document.at(key))) {
+      throw ConfigError(
+          fmt::format("{}: {}: missing, or no text of at most {} bytes", path, key, kMostText));
     }
   }
   if (!document.contains("values") || !document.at("values").is_object()) {

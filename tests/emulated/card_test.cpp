@@ -135,6 +135,18 @@ TEST_F(CardFile, SaysWhatIsWrongAndWhere) {
   expect_error("/nowhere/card.json", "cannot be read");
 }
 
+// A name of 200,000 bytes left no room for the program's own environment.
+TEST_F(CardFile, TextsHaveALimit) {
+  const std::string longest(255, 'x'), longer(256, 'x');
+  for (const char* place : {"\"id\": \"", "\"title\": \"", "\"name\": {\"value\": \""}) {
+    const std::string key = place;
+    write(key, key + longer);
+    expect_error(path_, "of at most 255 bytes");
+  }
+  write("\"id\": \"h100-80gb\"", "\"id\": \"" + longest + "\"");
+  EXPECT_EQ(parse(path_).facts.id, longest);
+}
+
 TEST_F(CardFile, NumbersAreWholeAndInTheirRange) {
   for (const char* bad : {"1e999", "nan", "\"inf\"", "1.5", "0", "-0", "4294967297", "true",
                           "18446744073709551616"}) {
