@@ -86,8 +86,12 @@ def parts(kind):
 
 def run_kind(kind, options):
     wanted = [part for part in parts(kind) if not options.readers or not part or part in options.readers]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs if kind == FUZZ else 1) as pool:
-        list(pool.map(lambda part: run_part(kind, options, part), wanted))
+    if kind == FUZZ:
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(lambda part: run_part(kind, options, part), wanted))
+    else:  # in this thread, which is the one that a signal ends
+        for part in wanted:
+            run_part(kind, options, part)
 
 
 def run_part(kind, options, part):
