@@ -129,7 +129,7 @@ def main():
         included_by = includers(known)
         items = {header: known[neighbour(header, known, included_by)] for header in headers}
         return run(check_header, items, arguments.jobs)
-    sources = arguments.files or [path for path in tracked("*.cpp") if path in known]
+    sources = arguments.files or [path for path in tracked("*.cpp") if path in known and not path.startswith(("tests/", "benchmarks/"))]
     items = {path: known[path] for path in sources if arguments.torch or arguments.files or not with_torch(known[path])}
     return run(check_tidy, items, arguments.jobs)
 

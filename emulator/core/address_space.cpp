@@ -83,8 +83,8 @@ bool open_pages(std::uint64_t base, std::uint64_t bytes) {
 void close_pages(std::uint64_t base, std::uint64_t bytes) {
   // A new mapping over the old one: its pages are dropped at once and read as zeros when next
   // opened.
-  mmap(reinterpret_cast<void*>(base), bytes, PROT_NONE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  static_cast<void>(mmap(reinterpret_cast<void*>(base), bytes, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
 }
 
 }  // namespace peakbench::emulator

@@ -2,11 +2,13 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
 
 namespace peakbench::emulator {
 namespace {
@@ -92,8 +94,9 @@ int current_device() { return device_of_thread; }
 void set_current_device(int device) { device_of_thread = device; }
 
 void device_uuid(int device, unsigned char* out) {
-  std::memcpy(out, "peakbench-emul-\0", 16);
-  out[15] = static_cast<unsigned char>(device);
+  constexpr std::string_view kName = "peakbench-emul-";
+  std::copy(kName.begin(), kName.end(), out);
+  out[kName.size()] = static_cast<unsigned char>(device);
 }
 
 // The release of the headers that the stand-ins were built with; LibTorch's own, as the build

@@ -231,7 +231,8 @@ PEAKBENCH_ENTRY CUresult cuMemGetAllocationPropertiesFromHandle(
     const auto result = memory_of_handle(handle, &device, &bytes);
     *out = {};
     out->type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    out->location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}};
+    out->location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    out->location.id = device;
     return error_of(result);
   });
 }

@@ -43,8 +43,8 @@ int occupancy(int block_size, size_t dynamic_shared_bytes) {
   int blocks = facts.max_threads_per_multiprocessor / std::max(block_size, 1);
   blocks = std::min(blocks, facts.max_blocks_per_multiprocessor);
   if (dynamic_shared_bytes) {
-    blocks = std::min<std::uint64_t>(
-        blocks, facts.shared_memory_per_multiprocessor_bytes / dynamic_shared_bytes);
+    blocks = static_cast<int>(std::min<std::uint64_t>(
+        blocks, facts.shared_memory_per_multiprocessor_bytes / dynamic_shared_bytes));
   }
   return std::max(blocks, 1);
 }

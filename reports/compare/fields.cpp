@@ -7,7 +7,6 @@ namespace peakbench::compare {
 namespace {
 
 using reports::Field;
-using reports::FieldKind;
 using namespace reports::make_field;
 
 std::vector<Field> side_fields() {

@@ -1,6 +1,7 @@
 #include "reports/compare/overlay.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "reports/render/format.h"
 #include "reports/render/words.h"
@@ -16,7 +17,7 @@ using trace::PhaseSpan;
 constexpr double kBox = 1000;
 
 std::string rounded(double value) {
-  return fraction(static_cast<double>(static_cast<std::int64_t>(value * 10 + 0.5)) / 10);
+  return fraction(static_cast<double>(std::llround(value * 10)) / 10);
 }
 
 bool same_order(const std::vector<PhaseSpan>& base, const std::vector<PhaseSpan>& now) {

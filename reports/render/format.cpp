@@ -102,7 +102,7 @@ std::string duration(std::int64_t nanoseconds) {
   const double seconds = static_cast<double>(nanoseconds) / 1e9;
   if (seconds < 1) return fmt::format("{:.0f} ms", seconds * 1000);
   if (seconds < 60) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  const auto whole = std::int64_t{std::llround(seconds)};
   if (whole < 3600) return fmt::format("{} min {:02d} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02d} min", whole / 3600, whole % 3600 / 60);
 }

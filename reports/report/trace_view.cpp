@@ -1,6 +1,7 @@
 #include "reports/report/trace_view.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <future>
 
@@ -63,7 +64,7 @@ class Box {
 
  private:
   static std::string decimals(double value) {
-    return fraction(static_cast<double>(static_cast<std::int64_t>(value * 10 + 0.5)) / 10);
+    return fraction(static_cast<double>(std::llround(value * 10)) / 10);
   }
   double events_, highest_;
 };
