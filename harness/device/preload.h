@@ -5,7 +5,8 @@
 
 namespace peakbench::device {
 
-// Opens what make_device() would for a card. What cannot be opened is left to who needs it, and says why.
+// Opens what make_device() would for a card. What cannot be opened is left to who needs it, and
+// says why.
 void load_cuda();
 
 // Why a fork of this process could not use CUDA; empty: it could.

@@ -128,7 +128,8 @@ WorkerResult outcome(const Evidence& evidence) {
   if (end.stopped == process::Stop::kTimeout)
     return failed(Status::kTimeout, fmt::format("stopped after {} s (--timeout){}",
                                                 evidence.timeout_s, where(evidence.last)));
-  if (end.stopped == process::Stop::kMemory && evidence.memory_is_device) return over_memory(evidence);
+  if (end.stopped == process::Stop::kMemory && evidence.memory_is_device)
+    return over_memory(evidence);
   if (evidence.written && end.signal == 0 && end.exit_code == 0) return *evidence.written;
   if (end.signal == SIGKILL && evidence.kernel_ran_out && evidence.memory_is_device)
     return failed(Status::kOutOfMemory,

@@ -13,8 +13,8 @@
 
 #include "errors/host_limits.h"
 #include "json/bound_texts.h"
-#include "text/bounded_text.h"
 #include "json/parse_json.h"
+#include "text/bounded_text.h"
 
 namespace peakbench::launch {
 namespace {

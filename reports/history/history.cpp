@@ -191,8 +191,7 @@ Database read_copy(const std::string& path, const Database& database) {
   const auto say_refused = [&] {
     const int reason = is_host_error(error.system) ? error.system : refused_with(path);
     if (reason != 0)
-      say(fmt::format("cannot be written: {}. Nothing was changed",
-                      host_error_text(reason)));
+      say(fmt::format("cannot be written: {}. Nothing was changed", host_error_text(reason)));
     say("cannot be written: the disk refused it for a moment (full, a quota, or failing), or its "
         "path is too long for SQLite. Nothing was changed; do the same again, or name another with "
         "--history");

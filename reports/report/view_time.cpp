@@ -15,7 +15,6 @@ namespace {
 
 using nlohmann::json;
 using result::CaseResult;
-using statistics::SpeedVerdict;
 using statistics::Verdict;
 
 bool is_timed(const CaseResult& result) {

@@ -6,7 +6,6 @@ namespace peakbench::site {
 namespace {
 
 using reports::Field;
-using reports::FieldKind;
 using namespace reports::make_field;
 
 Field site_field() {

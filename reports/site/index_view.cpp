@@ -15,7 +15,6 @@ namespace {
 
 using history::Metric;
 using history::Series;
-using history::TrendPoint;
 using nlohmann::json;
 using reports::printable;
 
@@ -78,7 +77,7 @@ json row_view(const Series& series, const Trend& trend, const std::set<std::int6
 json card_view(const std::string& card, json rows, bool emulated) {
   const auto some = [&](const char* field) {
     return std::any_of(rows.begin(), rows.end(),
-                       [&](const json& row) { return row.contains(field) && row[field] != ""; });
+                       [&](const json& row) { return !row.value(field, std::string()).empty(); });
   };
   json view{{"card", printable(card)},
             {"emulated", emulated},

@@ -16,7 +16,6 @@ namespace peakbench::site {
 namespace {
 
 using history::History;
-using history::RunRow;
 using nlohmann::json;
 using reports::Escape;
 using reports::Templates;

@@ -1,6 +1,6 @@
 // A .safetensors file's header, which says where the tensors are; the bytes themselves may be any.
-#include "readers/readers.h"
 #include "errors/errors.h"
+#include "readers/readers.h"
 #include "safetensors_header.h"
 
 namespace peakbench::hostile {
