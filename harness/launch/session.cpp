@@ -73,13 +73,16 @@ class Session {
         host_(host_environment()),
         checkpoints_(plan, folder_.path(), options.parameters),
         results_(plan.cases.size()) {
+    for (const auto& planned : plan.cases)
+      has_times_.push_back(result::device_from(planned.spec.device).has_times);
     take_over();
   }
 
   result::Run go() {
     const auto groups = pending_groups();
     // Killed between the two, the run before left what nobody needs any more.
-    for (std::size_t i = 0; i < plan_.cases.size(); ++i) checkpoints_.close(i, ended());
+    const auto known = ended();
+    for (std::size_t i = 0; i < plan_.cases.size(); ++i) checkpoints_.close(i, known);
     listener_.run_started(place_of_.size(), plan_.cases.size() - place_of_.size());
     write("running");
     bool whole = true;
@@ -228,9 +231,7 @@ class Session {
 
   // Emulated cards have no times, and their workers nothing to do with each other.
   bool is_untimed(const Group& group) const {
-    return std::ranges::all_of(group, [this](std::size_t index) {
-      return !result::device_from(plan_.cases[index].spec.device).has_times;
-    });
+    return std::ranges::none_of(group, [this](std::size_t index) { return has_times_[index]; });
   }
 
   // False: interrupted.
@@ -302,7 +303,8 @@ class Session {
     write("running");
     unsaved_ = false;
     // Not before the result is written: without it the case is run again, and needs the file.
-    for (const auto index : std::exchange(to_close_, {})) checkpoints_.close(index, ended());
+    const auto known = ended();
+    for (const auto index : std::exchange(to_close_, {})) checkpoints_.close(index, known);
     for (const auto index : std::exchange(to_show_, {}))
       listener_.case_ended(place_of_.at(index), *results_[index]);
   }
@@ -345,7 +347,7 @@ class Session {
       const auto& planned = plan_.cases[i];
       if (planned.decided) continue;
       if (!results_[i]) ++turn.memory_workers;
-      if (!results_[i] && result::device_from(planned.spec.device).has_times)
+      if (!results_[i] && has_times_[i])
         turn.throughput_workers += static_cast<std::size_t>(turn.rounds);
       if (results_[i] && is_to_be_timed(*results_[i], plan_.request))
         turn.throughput_workers += missing_rounds(*results_[i], turn.rounds).size();
@@ -383,6 +385,7 @@ class Session {
   result::Run run_;
   nlohmann::json host_;
   ReferenceCheckpoints checkpoints_;
+  std::vector<bool> has_times_;  // the case's device; read once, as turn() asks for all that wait
   std::vector<std::optional<result::CaseResult>> results_;
   std::map<std::size_t, result::CaseResult> to_check_;  // see waits_for()
   std::set<std::size_t> pending_;
