@@ -59,10 +59,8 @@ class Walk {
   std::int64_t reserved_ = 0;
 };
 
-}  // namespace
-
-Maxima maxima(const Trace& trace, const std::vector<Lifetime>& lifetimes, int space) {
-  const auto owners = lifetime_of_event(trace, lifetimes);
+Maxima walk_through(const Trace& trace, const std::vector<Lifetime>& lifetimes,
+                    const std::vector<std::int32_t>& owners, int space) {
   RunningTotals totals(trace, lifetimes, owners, space);
   Walk walk(trace, totals);
   for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
@@ -71,6 +69,20 @@ Maxima maxima(const Trace& trace, const std::vector<Lifetime>& lifetimes, int sp
     walk.look(i, i);
   }
   return walk.take_result();
+}
+
+}  // namespace
+
+Maxima maxima(const Trace& trace, const std::vector<Lifetime>& lifetimes, int space) {
+  return walk_through(trace, lifetimes, lifetime_of_event(trace, lifetimes), space);
+}
+
+std::vector<Maxima> maxima_of_spaces(const Trace& trace, const std::vector<Lifetime>& lifetimes) {
+  const auto owners = lifetime_of_event(trace, lifetimes);
+  std::vector<Maxima> all;
+  for (std::size_t space = 0; space < trace.spaces.size(); ++space)
+    all.push_back(walk_through(trace, lifetimes, owners, static_cast<int>(space)));
+  return all;
 }
 
 Peak peak_of(const Trace& trace, const std::vector<Lifetime>& lifetimes, const Maxima& maxima,

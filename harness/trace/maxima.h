@@ -33,6 +33,8 @@ struct Maxima {
 };
 
 Maxima maxima(const Trace& trace, const std::vector<Lifetime>& lifetimes, int space = kOwnSpace);
+// Of every space, in the order of Trace::spaces.
+std::vector<Maxima> maxima_of_spaces(const Trace& trace, const std::vector<Lifetime>& lifetimes);
 
 // The peak and what is alive there. Guarantee: by_category sums to allocated_bytes exactly.
 struct Peak {

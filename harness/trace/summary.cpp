@@ -33,12 +33,12 @@ void describe_own(const Trace& trace, const std::vector<Lifetime>& lifetimes, co
 
 result::Memory summarise(const Trace& trace, const std::vector<Lifetime>& lifetimes) {
   result::Memory memory;
+  const auto maxima = maxima_of_spaces(trace, lifetimes);
   for (std::size_t space = 0; space < trace.spaces.size(); ++space) {
-    const auto found = maxima(trace, lifetimes, static_cast<int>(space));
-    memory.spaces[trace.spaces[space]] = of_space(found);
+    memory.spaces[trace.spaces[space]] = of_space(maxima[space]);
     if (static_cast<int>(space) != trace.own_space) continue;
     memory.space = trace.spaces[space];
-    describe_own(trace, lifetimes, found, memory);
+    describe_own(trace, lifetimes, maxima[space], memory);
   }
   for (const auto& event : trace.events)
     memory.steps = std::max<std::int64_t>(memory.steps, event.step + 1);

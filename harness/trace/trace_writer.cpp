@@ -101,8 +101,9 @@ void insert_allocations(Database& database, const std::vector<Lifetime>& lifetim
 
 void insert_peaks(Database& database, const Trace& trace, const std::vector<Lifetime>& lifetimes) {
   Statement insert(database, "INSERT INTO peaks VALUES (?, ?, ?, ?)");
+  const auto maxima = maxima_of_spaces(trace, lifetimes);
   for (std::size_t space = 0; space < trace.spaces.size(); ++space) {
-    const auto peak = find_peak(trace, lifetimes, static_cast<int>(space));
+    const auto peak = peak_of(trace, lifetimes, maxima[space], static_cast<int>(space));
     insert.bind(0, static_cast<std::int64_t>(space));
     insert.bind(1, static_cast<std::int64_t>(peak.event));
     insert.bind(2, peak.allocated_bytes);
