@@ -66,25 +66,29 @@ Part part_from_json(const nlohmann::json& row, const std::vector<std::string>& w
   return {word(0), word(1), word(2), word(3), word(4), number(5), number(6)};
 }
 
+// What is alive where each phase is highest, in order of phases; without those that have nothing.
+template <class Visit>
+void visit_maxima(const trace::Trace& trace, Visit visit) {
+  const auto lifetimes = trace::lifetimes(trace);
+  for (const auto& maximum : trace::maxima(trace, lifetimes).phases)
+    if (maximum && maximum->allocated_bytes > 0)
+      visit(trace::to_string(maximum->phase), trace::alive_at(trace, lifetimes, maximum->event));
+}
+
 }  // namespace
 
 std::map<std::string, trace::Alive> alive_at_maxima(const trace::Trace& trace) {
   std::map<std::string, trace::Alive> alive;
-  const auto lifetimes = trace::lifetimes(trace);
-  for (const auto& maximum : trace::maxima(trace, lifetimes).phases)
-    if (maximum && maximum->allocated_bytes > 0)
-      alive.emplace(trace::to_string(maximum->phase),
-                    trace::alive_at(trace, lifetimes, maximum->event));
+  visit_maxima(trace, [&](const char* phase, trace::Alive found) {
+    alive.emplace(phase, std::move(found));
+  });
   return alive;
 }
 
 std::vector<Part> parts_of(const trace::Trace& trace) {
   std::vector<Part> parts;
-  const auto lifetimes = trace::lifetimes(trace);
-  for (const auto& maximum : trace::maxima(trace, lifetimes).phases)
-    if (maximum && maximum->allocated_bytes > 0)
-      add_parts(parts, trace::to_string(maximum->phase),
-                trace::alive_at(trace, lifetimes, maximum->event));
+  visit_maxima(
+      trace, [&](const char* phase, const trace::Alive& found) { add_parts(parts, phase, found); });
   return parts;
 }
 
