@@ -21,9 +21,11 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests/support"))
+from records import without_volatile  # noqa: E402
+
 STRATEGIES = ("baseline", "foreach-off", "fused-in-backward", "lora", "checkpointing")
 DEVICE = "emulated:h100-80gb"
-VOLATILE = ("wall_ns", "worker_peak_rss_bytes")  # of a case, wherever they stand
 
 
 def line(what, value, unit, target=""):
@@ -67,14 +69,6 @@ class Watch(threading.Thread):
                     self.sizes.append(status_of(server, "RssAnon"))
             except OSError:
                 server = None
-
-
-def without_volatile(value):
-    if isinstance(value, dict):
-        return {key: without_volatile(item) for key, item in value.items() if key not in VOLATILE}
-    if isinstance(value, list):
-        return [without_volatile(item) for item in value]
-    return value
 
 
 def run(options, folder, jobs, server):

@@ -6,9 +6,7 @@
 
 namespace peakbench::device {
 
-void load_cuda() {
-  ::dlopen((module_folder() + "/libpeakbench_cuda.so").c_str(), RTLD_NOW | RTLD_GLOBAL);
-}
+void load_cuda() { ::dlopen(module_path("cuda").c_str(), RTLD_NOW | RTLD_GLOBAL); }
 
 std::string why_not_forked() {
   // Exported by the emulated card's stand-ins; a real driver says nothing.

@@ -40,9 +40,9 @@ void check_stamp(const std::string& path, const DeviceModule& module) {
 
 }  // namespace
 
-std::string module_folder() {
+std::string module_path(const std::string& name) {
   const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  return program / ".." / "lib" / "peakbench";
+  return program / ".." / "lib" / "peakbench" / ("libpeakbench_" + name + ".so");
 }
 
 const DeviceModule& open_module(const std::string& path, const result::Device& device) {
@@ -60,8 +60,7 @@ const DeviceModule& open_module(const std::string& path, const result::Device& d
 std::unique_ptr<Device> make_device(const DeviceRequest& request) {
   const std::string name = request.device.module;
   const auto* module = built_in(name);
-  if (module == nullptr)
-    module = &open_module(module_folder() + "/libpeakbench_" + name + ".so", request.device);
+  if (module == nullptr) module = &open_module(module_path(name), request.device);
   return module->make(request);
 }
 

@@ -8,14 +8,14 @@
 
 namespace peakbench::device {
 
-// By the module of the device's kind: built in, or `libpeakbench_MODULE.so` in `module_folder()`.
+// By the module of the device's kind: built in, or `module_path()`.
 // Throws ConfigError where there is none, where it is of another build, or where this machine has
 // no such device; HostError where the machine refuses to open it. Modules stay open for the life of
 // the process.
 std::unique_ptr<Device> make_device(const DeviceRequest& request);
 
-// Beside the program: ../lib/peakbench.
-std::string module_folder();
+// Beside the program: ../lib/peakbench/libpeakbench_NAME.so.
+std::string module_path(const std::string& name);
 
 // The module of the device's kind, for `make_device`; throws as that does.
 const DeviceModule& open_module(const std::string& path, const result::Device& device);

@@ -41,13 +41,9 @@ void close_and_forget(int& descriptor) {
 pid_t spawn(const std::vector<std::string>& arguments, const Environment& environment, int socket,
             int output) {
   auto texts = arguments;
-  std::vector<char*> argv;
-  for (auto& text : texts) argv.push_back(text.data());
-  argv.push_back(nullptr);
+  const auto argv = pointers(texts);
   auto variables = merged_environment(environment);
-  std::vector<char*> envp;
-  for (auto& text : variables) envp.push_back(text.data());
-  envp.push_back(nullptr);
+  const auto envp = pointers(variables);
 
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);

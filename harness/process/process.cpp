@@ -54,13 +54,6 @@ bool open_pipe(Fd& read_end, Fd& write_end) {
   return true;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  for (auto& text : texts) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
-}
-
 // The file of a log. Nothing that a plugin put in its place is followed or waited for.
 int open_log(const std::string& path) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
@@ -227,6 +220,13 @@ std::vector<std::string> merged_environment(const Environment& added) {
   std::vector<std::string> lines;
   for (const auto& [name, value] : all) lines.push_back(name + "=" + value);
   return lines;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (auto& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
 }
 
 ProcessEnd run_process(const ProcessSpec& spec,

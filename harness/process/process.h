@@ -46,6 +46,9 @@ inline constexpr int kProgressDescriptor = 3;
 // Our own, with those added and PEAKBENCH_PROGRESS_FD: NAME=VALUE.
 std::vector<std::string> merged_environment(const Environment& added);
 
+// A list as execve takes it: to the texts, which must outlive it, and a null at the end.
+std::vector<char*> pointers(std::vector<std::string>& texts);
+
 // Blocks until the program has ended; what it started ends with it, sessions of their own or not.
 // A process between us and the program (supervisor.h) sees to this even if we are killed.
 // `on_line` gets the lines that the program writes on the descriptor named by

@@ -1,25 +1,21 @@
 """--jobs: several cases on emulated cards at a time; the rows, run.json and report of one by one."""
 import json
+import pathlib
 import re
 import signal
+import sys
 import time
 import unittest
 
 from installation import ProgramTest, wait_for, workers_of
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from records import without_volatile  # noqa: E402
+
 CARD = ("--device", "emulated:h100-80gb")
 # The first is the slowest, so that others end before it.
 SLOWEST_FIRST = ("run", "--model", "tiny,behaviour=slow", "--model", "tiny", "--strategy", "baseline", "--strategy", "slim",
                  "--batch", "1,2,3", *CARD, "--no-ablation")
-VOLATILE = ("wall_ns", "worker_peak_rss_bytes", "created", "command")
-
-
-def without_volatile(value):
-    if isinstance(value, dict):
-        return {key: without_volatile(item) for key, item in value.items() if key not in VOLATILE}
-    if isinstance(value, list):
-        return [without_volatile(item) for item in value]
-    return value
 
 
 class Jobs(ProgramTest):

@@ -17,20 +17,14 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from records import without_volatile  # noqa: E402
+
 PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
 # Two cards; one where the larger batch does not fit, so that a second worker looks for what it needs; settings of CUDA.
 CASES = ["--model", "vit-b-16", "--device", "emulated:h100-80gb", "--device", "emulated:t4-16gb,memory=3GiB", "--batch", "1,16",
          "--strategy", "baseline", "--strategy", "fused-in-backward", "--strategy", "lora", "--cudnn", "off",
          "--allocator", "max_split_size_mb=64", "--no-report", "--no-ablation"]
-VOLATILE = ("wall_ns", "worker_peak_rss_bytes", "created", "command")
-
-
-def without_volatile(value):
-    if isinstance(value, dict):
-        return {key: without_volatile(item) for key, item in value.items() if key not in VOLATILE}
-    if isinstance(value, list):
-        return [without_volatile(item) for item in value]
-    return value
 
 
 def parents():
