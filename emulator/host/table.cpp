@@ -7,13 +7,12 @@
 
 #include "host/process_report.h"
 #include "host/run_emulated.h"
+#include "units/bytes.h"
 
 namespace peakbench::emulator {
 namespace {
 
-std::string gib(std::uint64_t bytes) {
-  return fmt::format("{:.3f} GiB", static_cast<double>(bytes) / (1ull << 30));
-}
+std::string gib(std::uint64_t bytes) { return gib_text(static_cast<std::int64_t>(bytes)); }
 
 std::string times(std::uint64_t calls) {
   return fmt::format("{} call{}", calls, calls == 1 ? "" : "s");

@@ -10,6 +10,7 @@
 #include "host/card.h"
 #include "launch/host.h"
 #include "result/device.h"
+#include "units/bytes.h"
 
 namespace peakbench::devices {
 namespace {
@@ -36,18 +37,13 @@ std::vector<std::string> cards() {
   return models;
 }
 
-std::string gib(std::int64_t bytes) {
-  constexpr double kGiB = 1LL << 30;
-  return fmt::format("{:.3f}", static_cast<double>(bytes) / kGiB);
-}
-
 std::string cpu_title() {
   const auto environment = launch::host_environment();
   const auto memory = launch::host_memory();
-  return fmt::format("{}, {} logical cores, {} GiB of memory, {} GiB available",
+  return fmt::format("{}, {} logical cores, {} of memory, {} available",
                      environment.at("cpu").get<std::string>(),
-                     environment.at("logical_cores").get<std::int64_t>(), gib(memory.total_bytes),
-                     gib(memory.available_bytes));
+                     environment.at("logical_cores").get<std::int64_t>(),
+                     gib_text(memory.total_bytes), gib_text(memory.available_bytes));
 }
 
 }  // namespace
@@ -64,8 +60,8 @@ std::vector<DeviceFound> emulated_devices() {
   std::vector<DeviceFound> found;
   try {
     for (const auto& card : emulator::list_cards(emulator::find_installation())) {
-      auto title = fmt::format("{}, {} GiB, compute capability {}", card.title,
-                               gib(static_cast<std::int64_t>(card.total_memory_bytes)),
+      auto title = fmt::format("{}, {}, compute capability {}", card.title,
+                               gib_text(static_cast<std::int64_t>(card.total_memory_bytes)),
                                card.compute_capability);
       if (!card.served) title += ": refused, " + card.reason;
       found.push_back({result::emulated_device(card.id), std::move(title), card.served});

@@ -1,5 +1,7 @@
 #include "units/bytes.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -40,6 +42,11 @@ std::optional<std::int64_t> bytes_from_text(std::string_view text) {
     return fits ? std::optional<std::int64_t>(std::llround(bytes)) : std::nullopt;
   }
   return std::nullopt;
+}
+
+std::string gib_text(std::int64_t bytes) {
+  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  return fmt::format("{:.3f} GiB", static_cast<double>(bytes) / kGiB);
 }
 
 }  // namespace peakbench

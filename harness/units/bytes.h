@@ -1,8 +1,9 @@
-// Sizes as people type them.
+// Sizes as people type them, and as messages say them.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace peakbench {
@@ -14,5 +15,8 @@ std::optional<std::int64_t> bytes_from_text(std::string_view text);
 // For messages: what `bytes_from_text` wants.
 inline constexpr const char* kExpectedBytes =
     "a size above 0 with B, KiB, MiB, GiB, TiB, kB, MB, GB or TB, like 60GiB, or bytes alone";
+
+// "5.670 GiB": three decimals, as in tables.
+std::string gib_text(std::int64_t bytes);
 
 }  // namespace peakbench

@@ -11,6 +11,7 @@
 #include "trace/snapshot_export.h"
 #include "trace/summary.h"
 #include "trace/trace_file.h"
+#include "units/bytes.h"
 #include "worker/engine.h"
 #include "worker/equivalence.h"
 #include "worker/jobs.h"
@@ -30,20 +31,14 @@ std::int64_t peak_rss_bytes() {
 
 const char* word(trace::Phase phase) { return trace::to_string(phase); }
 
-std::string gib(std::int64_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f GiB", static_cast<double>(bytes) / (1LL << 30));
-  return text;
-}
-
 std::string in_words(const result::OutOfMemory& failure) {
-  std::string words = "asked for " + gib(failure.requested_bytes) + " in " + failure.phase;
+  std::string words = "asked for " + gib_text(failure.requested_bytes) + " in " + failure.phase;
   if (!failure.module.empty()) words += ", " + failure.module;
   if (!failure.op.empty()) words += ", " + failure.op;
-  words += ", with " + gib(failure.allocated_bytes) + " allocated";
+  words += ", with " + gib_text(failure.allocated_bytes) + " allocated";
   // What the allocator holds is what the card is full of.
-  if (failure.reserved_bytes) words += " and " + gib(*failure.reserved_bytes) + " reserved";
-  if (failure.limit_bytes > 0) words += " of " + gib(failure.limit_bytes);
+  if (failure.reserved_bytes) words += " and " + gib_text(*failure.reserved_bytes) + " reserved";
+  if (failure.limit_bytes > 0) words += " of " + gib_text(failure.limit_bytes);
   return words;
 }
 

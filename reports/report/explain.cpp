@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "units/bytes.h"
+
 namespace peakbench::reports {
 namespace {
 
@@ -21,10 +23,9 @@ constexpr const char* kMinus = "\u2212";
 
 // As in the tables: GiB with three decimals; bytes below one MiB.
 std::string size(std::int64_t bytes) {
-  constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
   const auto magnitude = std::llabs(bytes);
   if (magnitude < 1 << 20) return fmt::format("{} bytes", magnitude);
-  return fmt::format("{:.3f} GiB", static_cast<double>(magnitude) / kBytesPerGib);
+  return gib_text(magnitude);
 }
 
 double percent(std::int64_t from, std::int64_t to) {
