@@ -3,7 +3,7 @@
     python3 ci/compile_checks.py headers [--jobs N]
     python3 ci/compile_checks.py tidy [--jobs N] [--torch] [FILE...]
 
-Needs build/release/compile_commands.json (ci/build makes it). Prints what was found; the exit status is 1 if anything was.
+Needs build/checks/compile_commands.json (ci/checks makes it). Prints what was found; the exit status is 1 if anything was.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
-DATABASE = REPOSITORY / "build/release/compile_commands.json"
+DATABASE = REPOSITORY / "build/checks/compile_commands.json"
 
 
 def tracked(*patterns):
@@ -31,7 +31,7 @@ def tracked(*patterns):
 def commands():
     """{path relative to the repository: its arguments}"""
     if not DATABASE.exists():
-        sys.exit(f"error: no {DATABASE.relative_to(REPOSITORY)}; run ci/build first")
+        sys.exit(f"error: no {DATABASE.relative_to(REPOSITORY)}; run ci/checks, or cmake --preset checks")
     found = {}
     for entry in json.loads(DATABASE.read_text()):
         path = Path(entry["file"])
@@ -60,7 +60,7 @@ def with_torch(arguments):
 def includers(known):
     """{what an #include names: the first source that has it}"""
     found = {}
-    for path in sorted(known):
+    for path in sorted(path for path in known if (REPOSITORY / path).exists()):  # generated sources are not built for this
         for name in INCLUDE.findall((REPOSITORY / path).read_text(errors="replace")):
             found.setdefault(name, path)
     return found

@@ -1,5 +1,10 @@
 #include "cli/ab_arguments.h"
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+
 #include "cli/quantities.h"
 #include "cli/whole_number.h"
 #include "errors/errors.h"
@@ -55,6 +60,41 @@ void add_measuring(CLI::App& command, AbArguments& arguments) {
       ->type_name("PART");
 }
 
+plan::Request request_of(const AbArguments& arguments, bool of_base) {
+  plan::Request request;
+  request.title = "ab";
+  take_typed(arguments.cases, request);
+  auto& strategies = request.lists[Axis::kStrategy];
+  if (!of_base && !arguments.new_strategies.empty()) {
+    auto others = split_values(arguments.new_strategies, true, "--new-strategy");
+    if (others.size() != strategies.size())
+      throw ConfigError(
+          "--new-strategy: expected as many as --strategy: each is compared with "
+          "the one in its place");
+    strategies = std::move(others);
+  }
+  request.lists[Axis::kDevice] = {arguments.device};
+  request.steps = arguments.steps;
+  request.warmup = arguments.warmup;
+  request.threads = arguments.threads;
+  request.timeout_s = arguments.timeout_s;
+  if (!arguments.memory_limit.empty())
+    request.memory_limit_bytes = bytes_from(arguments.memory_limit, "--memory-limit");
+  return request;
+}
+
+ab::BuildOrder build_order(const AbArguments& arguments, bool is_base) {
+  auto plugins = arguments.plugins;
+  const auto& own = is_base ? arguments.base_plugins : arguments.new_plugins;
+  plugins.insert(plugins.end(), own.begin(), own.end());
+  return {is_base ? arguments.base : arguments.now, std::move(plugins),
+          request_of(arguments, is_base)};
+}
+
+std::string folder_of_now() {
+  return fmt::format("results/ab-{:%Y%m%dT%H%M%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
 }  // namespace
 
 void add_ab_options(CLI::App& command, AbArguments& arguments) {
@@ -82,27 +122,15 @@ void add_ab_options(CLI::App& command, AbArguments& arguments) {
   command.add_flag("-q,--quiet", arguments.quiet, "No line a pair");
 }
 
-plan::Request ab_request(const AbArguments& arguments, bool of_base) {
-  plan::Request request;
-  request.title = "ab";
-  take_typed(arguments.cases, request);
-  auto& strategies = request.lists[Axis::kStrategy];
-  if (!of_base && !arguments.new_strategies.empty()) {
-    auto others = split_values(arguments.new_strategies, true, "--new-strategy");
-    if (others.size() != strategies.size())
-      throw ConfigError(
-          "--new-strategy: expected as many as --strategy: each is compared with "
-          "the one in its place");
-    strategies = std::move(others);
-  }
-  request.lists[Axis::kDevice] = {arguments.device};
-  request.steps = arguments.steps;
-  request.warmup = arguments.warmup;
-  request.threads = arguments.threads;
-  request.timeout_s = arguments.timeout_s;
-  if (!arguments.memory_limit.empty())
-    request.memory_limit_bytes = bytes_from(arguments.memory_limit, "--memory-limit");
-  return request;
+ab::Order ab_order(const AbArguments& arguments, const std::vector<std::string>& command) {
+  ab::Order order;
+  order.base = build_order(arguments, true);
+  order.now = build_order(arguments, false);
+  order.pairs = arguments.pairs;
+  order.seed = arguments.seed;
+  order.folder = arguments.out.empty() ? folder_of_now() : arguments.out;
+  order.command = command;
+  return order;
 }
 
 }  // namespace peakbench::cli

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "ab/measure.h"
 #include "cli/axis_options.h"
-#include "plan/plan.h"
 
 namespace peakbench::cli {
 
@@ -26,7 +26,7 @@ struct AbArguments {
 
 void add_ab_options(CLI::App& command, AbArguments& arguments);
 
-// What is to be timed of a build. Throws ConfigError.
-plan::Request ab_request(const AbArguments& arguments, bool of_base);
+// What was typed, checked. `command`: the whole command line, for the record. Throws ConfigError.
+ab::Order ab_order(const AbArguments& arguments, const std::vector<std::string>& command);
 
 }  // namespace peakbench::cli

@@ -18,6 +18,7 @@ using Command = std::function<int()>;
 // `typed`: the whole command line, for the record.
 Command add_run(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_list(CLI::App& app, World& world);
+Command add_describe(CLI::App& app, World& world);
 Command add_report(CLI::App& app, World& world);
 Command add_doctor(CLI::App& app, World& world);
 Command add_emulate(CLI::App& app);

@@ -3,11 +3,12 @@
 
 #include "cli/commands.h"
 #include "cli/gate_arguments.h"
+#include "json/json_text.h"
 
 namespace peakbench::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kCompareFooter = R"(Examples:
   peakbench compare results/main results/change
   peakbench compare history:main@latest results/change --json
   peakbench compare results/main results/change --out comparison
@@ -20,9 +21,7 @@ int show(World& world, const ComparisonArguments& arguments) {
   const auto compared = compare_runs(arguments);
   const auto written = write_pages(world, arguments, compared);
   if (arguments.json) {
-    world.out << compare::to_json(compared.comparison)
-                     .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << "\n";
+    world.out << json_text(compare::to_json(compared.comparison));
     return kDone;
   }
   world.out << compare::to_text(compared.comparison, world.out_width);
@@ -34,7 +33,7 @@ int show(World& world, const ComparisonArguments& arguments) {
 
 Command add_compare(CLI::App& app, World& world) {
   auto* command = app.add_subcommand("compare", "What differs between two runs, and where");
-  command->footer(kFooter);
+  command->footer(kCompareFooter);
   const auto arguments = std::make_shared<ComparisonArguments>();
   add_comparison_options(*command, *arguments);
   return [&world, arguments] { return show(world, *arguments); };

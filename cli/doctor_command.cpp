@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/axis_options.h"
 #include "cli/commands.h"
 #include "devices/ask_worker.h"
 #include "devices/driver.h"
@@ -13,9 +14,11 @@
 #include "errors/errors.h"
 #include "files/file.h"
 #include "host/card.h"
+#include "json/json_text.h"
 #include "launch/device_environment.h"
 #include "launch/host.h"
 #include "reports/render/format.h"
+#include "reports/report/charts.h"
 #include "reports/report/report.h"
 #include "result/device.h"
 #include "text/printable.h"
@@ -27,7 +30,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using devices::DeviceFound;
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kDoctorFooter = R"(Examples:
   peakbench doctor
   peakbench doctor --json
 Exit codes: 0 everything is there; 2 something is missing: each problem says how to fix it.)";
@@ -129,7 +132,7 @@ Finding check_templates(const Places& places) {
   } catch (const std::exception& error) {
     return {"templates", false, error.what(), kBuild};
   }
-  const bool charts = reports::charts_view(places.templates).is_object();
+  const bool charts = reports::charts_view(places.templates).has_value();
   return {"templates", true,
           places.templates + (charts ? "" : " (without D3: reports have no interactive chart)"),
           ""};
@@ -209,7 +212,7 @@ int examine(World& world, bool json, const std::vector<std::string>& folders) {
   bool good = true;
   for (const auto& finding : findings) good &= finding.good;
   if (json) {
-    world.out << as_json(findings).dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    world.out << json_text(as_json(findings));
   } else {
     for (const auto& finding : findings) {
       world.out << fmt::format("{:<8} {:<10} {}\n", finding.good ? "ok" : "PROBLEM",
@@ -225,13 +228,11 @@ int examine(World& world, bool json, const std::vector<std::string>& folders) {
 
 Command add_doctor(CLI::App& app, World& world) {
   auto* command = app.add_subcommand("doctor", "Say what is wrong with this installation");
-  command->footer(kFooter);
+  command->footer(kDoctorFooter);
   const auto json = std::make_shared<bool>(false);
   const auto folders = std::make_shared<std::vector<std::string>>();
   command->add_flag("--json", *json, "As JSON");
-  command->add_option("--plugins", *folders, "Folder with more plugins")
-      ->allow_extra_args(false)
-      ->type_name("DIR");
+  add_repeated(*command, "--plugins", *folders, "Folder with more plugins", "DIR");
   return [&world, json, folders] { return examine(world, *json, *folders); };
 }
 

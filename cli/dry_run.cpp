@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/rows.h"
+#include "json/json_text.h"
 #include "result/axes.h"
 #include "text/printable.h"
 
@@ -51,7 +52,7 @@ std::string plan_as_json(const plan::Plan& plan) {
   json["reference"] = plan.reference;
   json["cases"] = Json::array();
   for (const auto& planned : plan.cases) json["cases"].push_back(case_as_json(planned));
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace peakbench::cli

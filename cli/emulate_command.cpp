@@ -7,7 +7,7 @@
 namespace peakbench::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kEmulateFooter = R"(Examples:
   peakbench emulate --card h100-80gb -- python3 train.py
   peakbench emulate --card a100-40gb,memory=20GiB --json took.json -- python3 train.py --batch 8
   peakbench emulate --card h100-80gb,count=8 -- torchrun --nproc-per-node 8 train.py
@@ -22,7 +22,7 @@ cannot be written.)";
 Command add_emulate(CLI::App& app) {
   auto* command = app.add_subcommand(
       "emulate", "Run any PyTorch program on an emulated CUDA card and say what it took of it");
-  command->footer(kFooter);
+  command->footer(kEmulateFooter);
   const auto request = std::make_shared<emulator::EmulateRequest>();
   command
       ->add_option("--card", request->card,

@@ -22,7 +22,7 @@ namespace {
 using result::CaseResult;
 using result::has_trace;
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kExportFooter = R"(Examples:
   peakbench export results/vit
   peakbench export results/vit foreach-off --format chrome --out foreach-off.json
   peakbench export results/vit vit-l-16/baseline/cpu/fp32/b1 --out baseline.pickle
@@ -108,7 +108,7 @@ int write(World& world, const ExportArguments& arguments) {
 Command add_export(CLI::App& app, World& world) {
   auto* command = app.add_subcommand(
       "export", "Write a case's trace as a PyTorch memory snapshot or for Perfetto");
-  command->footer(kFooter);
+  command->footer(kExportFooter);
   const auto arguments = std::make_shared<ExportArguments>();
   command->add_option("run", arguments->run, "Run folder, or its run.json")
       ->required()

@@ -1,5 +1,6 @@
 #include "cli/gate_arguments.h"
 
+#include "cli/axis_options.h"
 #include "cli/quantities.h"
 #include "errors/errors.h"
 #include "reports/history/source.h"
@@ -58,12 +59,10 @@ void add_comparison_options(CLI::App& command, ComparisonArguments& arguments) {
                   "peakbench-history.sqlite)")
       ->type_name("FILE");
   command.add_flag("--json", arguments.json, "Print the comparison as JSON (docs/compare.md)");
-  command
-      .add_option("-f,--format", arguments.formats,
-                  "Also write pages: html, markdown, json, text (with --out; default html and "
-                  "markdown)")
-      ->allow_extra_args(false)
-      ->type_name("NAME[,NAME]");
+  add_repeated(
+      command, "-f,--format", arguments.formats,
+      "Also write pages: html, markdown, json, text (with --out; default html and markdown)",
+      "NAME[,NAME]");
   command.add_option("-o,--out", arguments.out, "Folder of the pages")->type_name("DIR");
   command
       .add_option("--templates", arguments.templates,

@@ -12,6 +12,7 @@
 #include "errors/errors.h"
 #include "files/atomic_file.h"
 #include "files/file.h"
+#include "json/json_text.h"
 #include "reports/compare/render.h"
 #include "reports/gate/gate.h"
 #include "reports/render/words.h"
@@ -19,7 +20,7 @@
 namespace peakbench::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kGateFooter = R"(Examples:
   peakbench gate results/main results/change
   peakbench gate history:main@good results/change --junit gate.xml --out comparison
   peakbench gate results/main results/change --allocated 1MiB --reserved 5% --throughput off
@@ -80,7 +81,7 @@ class GateCommand {
     write_junit(compared, decision);
     write_summary(compared, note);
     if (arguments.json) {
-      world_.out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+      world_.out << json_text(json);
     } else {
       world_.out << compare::to_text(compared.comparison, world_.out_width) << "\n"
                  << gate::to_text(decision, world_.out_width);
@@ -114,7 +115,7 @@ class GateCommand {
 
 Command add_gate(CLI::App& app, World& world) {
   auto* command = app.add_subcommand("gate", "Does the new run pass? For continuous integration");
-  command->footer(kFooter);
+  command->footer(kGateFooter);
   const auto arguments = std::make_shared<GateArguments>();
   add_comparison_options(*command, arguments->comparison);
   command->add_option("--junit", arguments->junit, "Write JUnit XML: a test case a case")

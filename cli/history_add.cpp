@@ -9,6 +9,7 @@
 #include "cli/revision.h"
 #include "errors/errors.h"
 #include "files/file.h"
+#include "json/json_text.h"
 #include "reports/history/export.h"
 #include "result/run_paths.h"
 
@@ -20,7 +21,7 @@ using history::Added;
 using history::History;
 using history::Labels;
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kHistoryAddFooter = R"(Examples:
   peakbench history add results/nightly
   peakbench history add results/nightly --branch main --commit 3f9c2d1 --verdict passed
   peakbench history add saved.jsonl        (what `peakbench history export` wrote, labels included)
@@ -31,14 +32,14 @@ The same run twice is one row. What was alive at each phase's peak is kept besid
 traces are at hand; the traces are not. Exit codes: 0; 2 when a run cannot be read or the history
 cannot be written: the runs before it are added, it and those after it are not.)";
 
-struct Arguments {
+struct AddArguments {
   HistoryPlace place;
   std::vector<std::string> runs;
   Labels labels;
   bool json = false;
 };
 
-void tell(World& world, const Arguments& arguments, const std::string& what, const Added& added,
+void tell(World& world, const AddArguments& arguments, const std::string& what, const Added& added,
           nlohmann::ordered_json& all) {
   if (arguments.json) {
     all.push_back({{"source", what},
@@ -72,8 +73,8 @@ Labels joined(const Labels& asked, Labels own) {
   return own;
 }
 
-void add_lines(World& world, const Arguments& arguments, History& history, const std::string& path,
-               nlohmann::ordered_json& all) {
+void add_lines(World& world, const AddArguments& arguments, History& history,
+               const std::string& path, nlohmann::ordered_json& all) {
   std::error_code ignored;
   if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored))
     throw ConfigError(fmt::format("{}: expected a regular file", path));
@@ -93,7 +94,7 @@ void add_lines(World& world, const Arguments& arguments, History& history, const
   }
 }
 
-int add(World& world, const Arguments& arguments) {
+int add(World& world, const AddArguments& arguments) {
   auto history = arguments.place.to_write();
   auto all = nlohmann::ordered_json::array();
   for (const auto& path : arguments.runs) {
@@ -103,8 +104,7 @@ int add(World& world, const Arguments& arguments) {
     }
     tell(world, arguments, path, add_run_folder(world, history, path, arguments.labels), all);
   }
-  if (arguments.json)
-    world.out << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  if (arguments.json) world.out << json_text(all);
   return kDone;
 }
 
@@ -112,8 +112,8 @@ int add(World& world, const Arguments& arguments) {
 
 Command add_history_add(CLI::App& parent, World& world) {
   auto* command = parent.add_subcommand("add", "File runs under their commit and branch");
-  command->footer(kFooter);
-  const auto arguments = std::make_shared<Arguments>();
+  command->footer(kHistoryAddFooter);
+  const auto arguments = std::make_shared<AddArguments>();
   command
       ->add_option("runs", arguments->runs, "Run folders, their run.json, or exported .jsonl files")
       ->required()

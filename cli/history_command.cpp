@@ -7,7 +7,7 @@
 namespace peakbench::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kHistoryFooter = R"(Examples:
   peakbench history add results/nightly --branch main --commit 3f9c2d1
   peakbench history list --branch main --last 20
   peakbench history show 12
@@ -45,7 +45,7 @@ void add_history_options(CLI::App& command, HistoryPlace& place) {
 
 Command add_history(CLI::App& app, World& world) {
   auto* command = app.add_subcommand("history", "Runs over time: add, list, show, trend, prune");
-  command->footer(kFooter);
+  command->footer(kHistoryFooter);
   command->require_subcommand(0, 1);
   const std::vector<std::pair<std::string, Command>> parts{
       {"add", add_history_add(*command, world)},

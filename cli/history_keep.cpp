@@ -15,6 +15,7 @@
 #include "errors/errors.h"
 #include "files/file.h"
 #include "json/fields.h"
+#include "json/json_text.h"
 #include "reports/history/export.h"
 #include "reports/history/prune.h"
 #include "reports/render/format.h"
@@ -40,7 +41,7 @@ struct PruneArguments {
   bool dry_run = false, json = false;
 };
 
-struct ExportArguments {
+struct HistoryExportArguments {
   HistoryPlace place;
   history::Filter filter;
   std::string format = "jsonl", out;
@@ -85,7 +86,7 @@ int prune(World& world, const PruneArguments& arguments) {
   const auto all = history.numbers().size();
   if (!arguments.dry_run && !numbers.empty()) history.remove(numbers);
   if (arguments.json) {
-    world.out << Json{{"dry_run", arguments.dry_run}, {"runs", numbers}}.dump(2) << "\n";
+    world.out << json_text(Json{{"dry_run", arguments.dry_run}, {"runs", numbers}});
     return kDone;
   }
   if (!going.empty() && arguments.dry_run) world.out << runs_table(going, world.out_width);
@@ -185,7 +186,7 @@ std::vector<std::string> export_folders(const history::History& history,
   return damaged;
 }
 
-int export_runs(World& world, const ExportArguments& arguments) {
+int export_runs(World& world, const HistoryExportArguments& arguments) {
   const auto history = arguments.place.to_read();
   std::vector<std::string> unlisted, damaged;
   const auto runs = runs_to_export(history, arguments.filter, unlisted);
@@ -273,7 +274,7 @@ Command add_history_prune(CLI::App& parent, World& world) {
 
 Command add_history_export(CLI::App& parent, World& world) {
   auto* command = parent.add_subcommand("export", "Runs as lines of JSON, or as run folders");
-  const auto arguments = std::make_shared<ExportArguments>();
+  const auto arguments = std::make_shared<HistoryExportArguments>();
   add_history_options(*command, arguments->place);
   command->add_option("--branch", arguments->filter.branch, "Of this branch")->type_name("NAME");
   command->add_option("--suite", arguments->filter.suite, "Of this suite")->type_name("NAME");

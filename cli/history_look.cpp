@@ -7,6 +7,7 @@
 #include "cli/history_text.h"
 #include "cli/whole_number.h"
 #include "errors/errors.h"
+#include "json/json_text.h"
 #include "reports/history/export.h"
 #include "reports/render/format.h"
 #include "reports/report/report.h"
@@ -17,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct ListArguments {
+struct HistoryListArguments {
   HistoryPlace place;
   history::Filter filter;
   std::int64_t last = 50;
@@ -37,14 +38,14 @@ struct TrendArguments {
   bool json = false;
 };
 
-int list(World& world, const ListArguments& arguments) {
+int list(World& world, const HistoryListArguments& arguments) {
   auto filter = arguments.filter;
   filter.limit = arguments.all ? -1 : arguments.last;
   const auto runs = arguments.place.to_read().runs(filter);
   if (arguments.json) {
     Json all = Json::array();
     for (const auto& run : runs) all.push_back(history::to_json(run));
-    world.out << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    world.out << json_text(all);
     return kDone;
   }
   if (runs.empty()) {
@@ -83,7 +84,7 @@ int show(World& world, const ShowArguments& arguments) {
   if (arguments.json) {
     auto json = history::to_json(row);
     json["run"] = to_json(history.record(row.number));
-    world.out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    world.out << json_text(json);
     return kDone;
   }
   world.out << described(row) << "\n"
@@ -155,7 +156,7 @@ int trend(World& world, const TrendArguments& arguments) {
 
 Command add_history_list(CLI::App& parent, World& world) {
   auto* command = parent.add_subcommand("list", "Runs, the newest first");
-  const auto arguments = std::make_shared<ListArguments>();
+  const auto arguments = std::make_shared<HistoryListArguments>();
   add_history_options(*command, arguments->place);
   command->add_option("--branch", arguments->filter.branch, "Of this branch")->type_name("NAME");
   command->add_option("--suite", arguments->filter.suite, "Of this suite")->type_name("NAME");

@@ -19,10 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kProgramFooter = R"(Examples:
   peakbench run --model vit-l-16 --strategy baseline --strategy fused-in-backward --out results/vit
   peakbench run suites/tutorial.toml --out results/tutorial
   peakbench list strategies
+  peakbench describe lora
   peakbench report results/vit --format html
   peakbench compare results/main results/change
   peakbench gate results/main results/change --junit gate.xml
@@ -118,7 +119,7 @@ void parse(CLI::App& app, std::vector<std::string> arguments) {
 
 int run_parsed(const std::vector<std::string>& arguments, World& world) {
   CLI::App app{"What a training strategy costs in peak memory and throughput.", "peakbench"};
-  app.footer(kFooter);
+  app.footer(kProgramFooter);
   app.set_version_flag("--version", version_text);
   app.set_help_all_flag("--help-all", "Print the help of every command");
   app.require_subcommand(0, 1);
@@ -127,12 +128,12 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   std::vector<std::string> typed{"peakbench"};
   typed.insert(typed.end(), arguments.begin(), arguments.end());
   const std::vector<std::pair<std::string, Command>> commands{
-      {"run", add_run(app, world, typed)},  {"list", add_list(app, world)},
-      {"report", add_report(app, world)},   {"doctor", add_doctor(app, world)},
-      {"emulate", add_emulate(app)},        {"export", add_export(app, world)},
-      {"compare", add_compare(app, world)}, {"gate", add_gate(app, world)},
-      {"ab", add_ab(app, world, typed)},    {"history", add_history(app, world)},
-      {"publish", add_publish(app, world)}};
+      {"run", add_run(app, world, typed)},    {"list", add_list(app, world)},
+      {"describe", add_describe(app, world)}, {"report", add_report(app, world)},
+      {"doctor", add_doctor(app, world)},     {"emulate", add_emulate(app)},
+      {"export", add_export(app, world)},     {"compare", add_compare(app, world)},
+      {"gate", add_gate(app, world)},         {"ab", add_ab(app, world, typed)},
+      {"history", add_history(app, world)},   {"publish", add_publish(app, world)}};
   // `help COMMAND` as people type it.
   auto words = arguments;
   if (!words.empty() && words[0] == "help") {

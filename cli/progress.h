@@ -9,7 +9,7 @@
 #include <string>
 
 #include "cli/screen.h"
-#include "launch/session.h"
+#include "launch/run_listener.h"
 
 namespace peakbench::cli {
 

@@ -10,7 +10,7 @@
 namespace peakbench::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kPublishFooter = R"(Examples:
   peakbench publish --out site
   peakbench publish --history nightly.sqlite --branch main --title "Our models" --out public
 The site holds an index, a page a trend (a case on a card), the list of runs, reports of the newest
@@ -20,12 +20,12 @@ folder only what an earlier publish wrote is ever replaced or removed. Runs that
 out, and named. Exit codes: 0; 2 when the
 history cannot be read, the folder cannot be written, or a template is wrong.)";
 
-struct Arguments {
+struct PublishArguments {
   HistoryPlace place;
   site::Options options;
 };
 
-int publish(World& world, Arguments& arguments) {
+int publish(World& world, PublishArguments& arguments) {
   arguments.options.builtin_template_directory = world.places.templates;
   const auto published = site::publish(arguments.place.to_read(), arguments.options);
   for (const auto& [number, why] : published.left_out) world.err << left_out_text(number, why);
@@ -38,8 +38,8 @@ int publish(World& world, Arguments& arguments) {
 
 Command add_publish(CLI::App& app, World& world) {
   auto* command = app.add_subcommand("publish", "Make a static site of the history");
-  command->footer(kFooter);
-  const auto arguments = std::make_shared<Arguments>();
+  command->footer(kPublishFooter);
+  const auto arguments = std::make_shared<PublishArguments>();
   auto& options = arguments->options;
   options.output_directory = "site";
   add_history_options(*command, arguments->place);

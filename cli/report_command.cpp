@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/axis_options.h"
 #include "cli/commands.h"
 #include "cli/quantities.h"
 #include "files/file.h"
@@ -15,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kReportFooter = R"(Examples:
   peakbench report results/vit
   peakbench report results/vit results/qwen --format html --out site
   peakbench report results/vit --templates my_templates
@@ -27,7 +28,7 @@ struct ReportArguments {
   std::string out, templates;
 };
 
-std::string default_folder(const std::vector<std::string>& runs) {
+std::string folder_beside(const std::vector<std::string>& runs) {
   if (runs.size() > 1) return "report";
   return fs::path(result::run_folder_of(runs.front())) / "report";
 }
@@ -36,7 +37,7 @@ int write(World& world, const ReportArguments& arguments) {
   reports::ReportOptions options;
   if (!arguments.formats.empty())
     options.formats = split_values(arguments.formats, false, "--format");
-  options.output_directory = arguments.out.empty() ? default_folder(arguments.runs) : arguments.out;
+  options.output_directory = arguments.out.empty() ? folder_beside(arguments.runs) : arguments.out;
   options.template_directory = arguments.templates;
   options.builtin_template_directory = world.places.templates;
   for (const auto& path : reports::write_reports(arguments.runs, options))
@@ -48,14 +49,13 @@ int write(World& world, const ReportArguments& arguments) {
 
 Command add_report(CLI::App& app, World& world) {
   auto* command = app.add_subcommand("report", "Make reports of runs that were made earlier");
-  command->footer(kFooter);
+  command->footer(kReportFooter);
   const auto arguments = std::make_shared<ReportArguments>();
   command->add_option("runs", arguments->runs, "Run folders, or their run.json")
       ->required()
       ->type_name("RUN...");
-  command->add_option("-f,--format", arguments->formats, "html, markdown (default: both)")
-      ->allow_extra_args(false)
-      ->type_name("NAME[,NAME]");
+  add_repeated(*command, "-f,--format", arguments->formats, "html, markdown (default: both)",
+               "NAME[,NAME]");
   command->add_option("-o,--out", arguments->out, "Folder of the report (default RUN/report)")
       ->type_name("DIR");
   command

@@ -12,12 +12,6 @@ namespace {
 using result::Axis;
 constexpr std::int64_t kMostJobs = 1024;
 
-CLI::Option* add_repeated(CLI::App& command, const std::string& name,
-                          std::vector<std::string>& values, const std::string& words,
-                          const std::string& type) {
-  return command.add_option(name, values, words)->allow_extra_args(false)->type_name(type);
-}
-
 template <class Number>
 void add_number(CLI::App& command, const std::string& name, std::optional<Number>& value,
                 const std::string& words, Number from, Number to) {

@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using result::Status;
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kRunFooter = R"(Examples:
   peakbench run --model vit-l-16 --strategy baseline --strategy fused-in-backward+checkpointing
   peakbench run --model qwen2.5-0.5b,layers=4 --seq 256,512 --strategy baseline --strategy lora,rank=16
   peakbench run suites/tutorial.toml --out results/tutorial
@@ -38,7 +38,7 @@ options of its own (NAME,key=value): repeat the option then.
 Exit codes: 0 done, whatever the cases' outcomes; 2 unusable input, or every case conflicts; 3 no case
 ended ok; 130 interrupted, the report of what was done is written.)";
 
-std::string default_folder(const std::string& title) {
+std::string folder_for(const std::string& title) {
   std::string name;
   for (const unsigned char c : title) {
     const bool safe = std::isalnum(c) || c == '.' || c == '-' || c == '_';
@@ -94,7 +94,7 @@ class RunCommand {
 
  private:
   int run(const plan::Plan& plan, const manifest::Found& plugins) {
-    const auto place = arguments_.out.empty() ? default_folder(plan.request.title) : arguments_.out;
+    const auto place = arguments_.out.empty() ? folder_for(plan.request.title) : arguments_.out;
     launch::SessionOptions options;
     options.resume = arguments_.resume;
     options.overwrite = arguments_.overwrite;
@@ -185,7 +185,7 @@ class RunCommand {
 
 Command add_run(CLI::App& app, World& world, const std::vector<std::string>& typed) {
   auto* command = app.add_subcommand("run", "Measure cases and write a report");
-  command->footer(kFooter);
+  command->footer(kRunFooter);
   const auto arguments = std::make_shared<RunArguments>();
   add_run_options(*command, *arguments);
   return [&world, arguments, &typed] { return RunCommand(world, *arguments, typed).go(); };

@@ -1,6 +1,6 @@
 # The headers that most sources without torch parse, compiled once: JSON and text formatting cost more than what uses them.
 #
-#   peakbench_precompile(TARGET...)         rooms
+#   peakbench_precompile(TARGET...)         rooms; their sources are compiled together
 #   peakbench_precompile_tests(TARGET...)   GoogleTest beside them; not optimised, as nothing times a test
 add_library(peakbench_precompiled OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
 target_link_libraries(peakbench_precompiled PRIVATE peakbench_options peakbench_sanitize fmt::fmt nlohmann_json::nlohmann_json)
@@ -9,7 +9,17 @@ set(_peakbench_common <algorithm> <filesystem> <fmt/format.h> <fstream> <functio
     <string> <vector>)
 target_precompile_headers(peakbench_precompiled PRIVATE ${_peakbench_common})
 
+# Most of a small source's time goes into headers and into templates that its neighbours instantiate, too: sources of a library are
+# compiled eight at a time. Names in their anonymous namespaces must differ then. What looks at single files configures without it.
+option(PEAKBENCH_UNITY "Compile the sources of a library several at a time" ON)
+function(peakbench_unity)
+  if(PEAKBENCH_UNITY)
+    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
 function(peakbench_precompile)
+  peakbench_unity(${ARGN})
   foreach(_target ${ARGN})
     target_link_libraries(${_target} PRIVATE fmt::fmt nlohmann_json::nlohmann_json)
     set_target_properties(${_target} PROPERTIES POSITION_INDEPENDENT_CODE ON)

@@ -6,7 +6,9 @@
 
 namespace peakbench::device {
 
-void load_cuda() { ::dlopen(module_path("cuda").c_str(), RTLD_NOW | RTLD_GLOBAL); }
+void load_module_of(result::DeviceKind kind) {
+  ::dlopen(module_path(result::facts_of(kind).module).c_str(), RTLD_NOW | RTLD_GLOBAL);
+}
 
 std::string why_not_forked() {
   // Exported by the emulated card's stand-ins; a real driver says nothing.

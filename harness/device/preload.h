@@ -3,11 +3,13 @@
 
 #include <string>
 
+#include "result/device.h"
+
 namespace peakbench::device {
 
-// Opens what make_device() would for a card. What cannot be opened is left to who needs it, and
-// says why.
-void load_cuda();
+// Opens the module that make_device() would for a device of the kind. What cannot be opened is left
+// to who needs it, and says why.
+void load_module_of(result::DeviceKind kind);
 
 // Why a fork of this process could not use CUDA; empty: it could.
 std::string why_not_forked();

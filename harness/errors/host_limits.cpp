@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "units/bytes.h"
+
 namespace peakbench {
 namespace {
 
@@ -92,8 +94,8 @@ std::string no_memory_text(std::int64_t bytes) {
   std::string text = "the machine gave no memory";
   if (bytes > 0) text += fmt::format(" for {} bytes", bytes);
   if (const auto limit = address_space_limit(); limit > 0)
-    return text + fmt::format("; the address space is limited to {:.2f} GiB (ulimit -v): raise it",
-                              static_cast<double>(limit) / (1 << 30));
+    return text + fmt::format("; the address space is limited to {} (ulimit -v): raise it",
+                              gib_text(limit, 2));
   return text + "; free some";
 }
 

@@ -9,6 +9,7 @@
 #include "errors/errors.h"
 #include "files/atomic_file.h"
 #include "files/read_file.h"
+#include "json/json_text.h"
 #include "json/parse_json.h"
 
 namespace peakbench::files {
@@ -76,13 +77,11 @@ void remove_file(const std::string& path) {
 }
 
 void write_json_file(const std::string& path, const nlohmann::ordered_json& json) {
-  write_file_atomically(
-      path, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  write_file_atomically(path, json_text(json));
 }
 
 void write_json_file(const std::string& path, const nlohmann::json& json) {
-  write_file_atomically(path,
-                        json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  write_file_atomically(path, json_text(json));
 }
 
 nlohmann::json read_json_file(const std::string& path) {

@@ -168,13 +168,13 @@ void take_failure(const WorkerReport& report, std::int64_t round, std::int64_t r
 }
 
 // Of a run that is resumed, too: what its file says.
-bool has_times(const CaseResult& result) {
-  return result::recorded_device(result.spec.device).has_times;
+result::Device device_of(const CaseResult& result) {
+  return result::recorded_device(result.spec.device);
 }
 
 std::string why_not_timed(const CaseResult& result, const plan::Request& request) {
   if (result.status != Status::kOk) return "the memory worker ended " + to_string(result.status);
-  if (!has_times(result)) return "an emulated card computes nothing: it has no times";
+  if (const auto device = device_of(result); !device.has_times) return device.no_times;
   if (request.repetitions == 0) return "not asked for (--repetitions 0)";
   return kNotTimedYet;
 }
@@ -216,7 +216,7 @@ std::optional<CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
 }
 
 bool is_to_be_timed(const CaseResult& result, const plan::Request& request) {
-  return result.status == Status::kOk && has_times(result) && request.repetitions > 0;
+  return result.status == Status::kOk && device_of(result).has_times && request.repetitions > 0;
 }
 
 RoundEnd measure_round(const CaseOrder& order, RoundAt at, Runner& runner, const Listener& listener,

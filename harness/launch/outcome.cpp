@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "text/printable.h"
+#include "units/bytes.h"
 
 namespace peakbench::launch {
 namespace {
@@ -35,17 +36,16 @@ WorkerResult failed(Status status, std::string reason) {
   return result;
 }
 
-double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
+std::string limit_text(const Evidence& evidence) { return gib_text(evidence.rss_limit_bytes, 2); }
 
 std::string tail_of(const Evidence& evidence) {
   return evidence.log_tail.empty() ? "" : fmt::format(" [worker.log: {}]", evidence.log_tail);
 }
 
 WorkerResult over_memory(const Evidence& evidence) {
-  auto result =
-      failed(Status::kOutOfMemory,
-             fmt::format("the worker was stopped when its resident memory passed {:.2f} GiB{}",
-                         gib(evidence.rss_limit_bytes), where(evidence.last)));
+  auto result = failed(Status::kOutOfMemory,
+                       fmt::format("the worker was stopped when its resident memory passed {}{}",
+                                   limit_text(evidence), where(evidence.last)));
   result::OutOfMemory facts;
   facts.limit_bytes = evidence.rss_limit_bytes;
   if (evidence.last) {
@@ -92,10 +92,9 @@ std::string machine_did(const Evidence& evidence) {
   if (!evidence.read_error.empty()) return evidence.read_error;
   if (end.stopped == process::Stop::kMemory && !evidence.memory_is_device)
     return fmt::format(
-        "the worker was stopped when it took {:.2f} GiB of this machine's memory{}; free memory, "
-        "or "
-        "raise --memory-limit",
-        gib(evidence.rss_limit_bytes), where(evidence.last));
+        "the worker was stopped when it took {} of this machine's memory{}; free memory, or raise "
+        "--memory-limit",
+        limit_text(evidence), where(evidence.last));
   if (end.signal == SIGKILL && evidence.kernel_ran_out)
     return "the kernel ended the worker because the machine's memory ran out" +
            where(evidence.last) + "; free memory";

@@ -11,6 +11,7 @@
 #include "plan/case_id.h"
 #include "result/axes.h"
 #include "result/device.h"
+#include "units/bytes.h"
 
 namespace peakbench::launch {
 namespace {
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kDiskMargin = std::int64_t{512} << 20;
 constexpr std::int64_t kBytesAParameter = 4;
+constexpr int kDecimals = 2;
 
 bool is_reference(const plan::PlannedCase& planned) {
   return result::stack_text(planned.spec.strategies) == result::stack_text(planned.reference);
@@ -30,8 +32,6 @@ std::string reference_id(const plan::PlannedCase& planned) {
   spec.strategies = planned.reference;
   return plan::case_id(spec);
 }
-
-double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
 }  // namespace
 
@@ -91,8 +91,8 @@ std::string ReferenceCheckpoints::shortage(std::size_t reference) const {
   const auto needed = count * kBytesAParameter + kDiskMargin;
   const auto free = free_disk_bytes(run_directory_);
   if (free < 0 || free >= needed) return "";
-  return fmt::format("the reference's parameters need {:.2f} GiB of disk, {:.2f} GiB are free",
-                     gib(needed), gib(free));
+  return fmt::format("the reference's parameters need {} of disk, {} are free",
+                     gib_text(needed, kDecimals), gib_text(free, kDecimals));
 }
 
 // Where the file is, or why there is none.
@@ -119,7 +119,7 @@ ReferenceCheckpoint ReferenceCheckpoints::open(
     result.reference_case = plan_.cases[static_cast<std::size_t>(reference_[index])].spec.id;
   const auto device = result::device_from(planned.spec.device);
   if (!device.computes_values) {
-    result.reason = "an emulated card computes no values";
+    result.reason = device.no_values;
   } else if (!device.results_repeat) {
     result.reason = "promises are checked on the CPU, where results repeat";
   } else if (is_reference(planned)) {

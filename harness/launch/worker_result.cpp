@@ -1,9 +1,6 @@
 #include "launch/worker_result.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -12,6 +9,7 @@
 #include <system_error>
 
 #include "errors/host_limits.h"
+#include "files/regular_file.h"
 #include "json/bound_texts.h"
 #include "json/parse_json.h"
 #include "text/bounded_text.h"
@@ -19,43 +17,17 @@
 namespace peakbench::launch {
 namespace {
 
-struct File {
-  explicit File(const std::string& path)
-      : number(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (number >= 0) close(number);
-  }
-  const int number;
-};
-
-std::string whole_text(int file, std::size_t size) {
-  std::string text(size, '\0');
-  std::size_t at = 0;
-  while (at < size) {
-    const ssize_t count = read(file, text.data() + at, size - at);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw std::system_error(errno, std::generic_category());
-    if (count == 0) break;
-    at += static_cast<std::size_t>(count);
-  }
-  text.resize(at);
-  return text;
-}
-
 // Nullopt where there is none.
 std::optional<std::string> text_at(const std::string& path) {
-  const File file(path);
-  if (file.number < 0 && errno == ENOENT) return std::nullopt;
-  struct stat facts {};
-  if (file.number < 0 && errno != ELOOP) throw std::system_error(errno, std::generic_category());
-  if (file.number < 0 || fstat(file.number, &facts) != 0 || !S_ISREG(facts.st_mode))
-    throw std::runtime_error("is no file");
-  const auto size = static_cast<std::size_t>(facts.st_size);
-  if (size > kMostResultBytes)
-    throw std::runtime_error(fmt::format("holds {} bytes, more than a result takes", size));
-  return whole_text(file.number, size);
+  files::RegularFile file(path, files::RegularFile::Links::kRefuse);
+  if (file.error() == ENOENT) return std::nullopt;
+  if (file.error() != 0) throw std::system_error(file.error(), std::generic_category());
+  if (!file.is_open()) throw std::runtime_error("is no file");
+  if (file.size() > kMostResultBytes)
+    throw std::runtime_error(fmt::format("holds {} bytes, more than a result takes", file.size()));
+  std::string text(file.size(), '\0');
+  text.resize(file.read(text.data(), text.size()));
+  return text;
 }
 
 result::WorkerResult parsed(const std::string& text) {

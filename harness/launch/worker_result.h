@@ -13,8 +13,8 @@ namespace peakbench::launch {
 inline constexpr std::size_t kMostResultBytes = std::size_t{256} << 20;
 
 // Fills `written`, its texts bounded, or `read_problem`; neither where there is nothing at the
-// path. Never waits and never throws: pipes, folders, links and files that are too large are
-// problems.
+// path. Never waits and never throws: pipes, folders, links, sockets and files that are too large
+// are problems.
 void read_result(const std::string& path, Evidence& evidence);
 
 }  // namespace peakbench::launch

@@ -30,7 +30,7 @@ constexpr int kMostDeaths = 3;
 constexpr auto kTimeToLoad = std::chrono::seconds(60);
 constexpr auto kTimeToEnd = std::chrono::seconds(2);
 constexpr int kSecondsToAnswer = 20;
-constexpr int kPollMs = 20;
+constexpr int kServerPollMs = 20;
 
 void close_and_forget(int& descriptor) {
   if (descriptor >= 0) close(descriptor);
@@ -140,7 +140,7 @@ bool ForkServer::wait_for_hello(const std::function<bool()>& cancelled) const {
   const auto deadline = Clock::now() + kTimeToLoad;
   while (!cancelled() && Clock::now() < deadline) {
     pollfd wanted{socket_, POLLIN, 0};
-    if (poll(&wanted, 1, kPollMs) <= 0) continue;
+    if (poll(&wanted, 1, kServerPollMs) <= 0) continue;
     return receive_text(socket_) == kHello;
   }
   return false;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostBytes = std::size_t{64} << 10;  // a path, a card and some numbers
 constexpr std::size_t kDescriptors = 7;
 
-union Control {
+union Ancillary {
   cmsghdr header;
   char room[CMSG_SPACE(kDescriptors * sizeof(int))];
 };
@@ -28,7 +28,7 @@ bool send_message(int socket, const std::string& bytes, const std::vector<int>& 
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  Control control{};
+  Ancillary control{};
   const auto size = descriptors.size() * sizeof(int);
   if (size > 0) {
     message.msg_control = control.room;
@@ -64,7 +64,7 @@ std::optional<Message> receive_message(int socket) {
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  Control control{};
+  Ancillary control{};
   message.msg_control = control.room;
   message.msg_controllen = sizeof control.room;
   ssize_t size = 0;

@@ -70,7 +70,7 @@ Reply start(const Service& service, const Request& request) {
 
 // Supervisors say themselves how it went; the time that they took counts as ours, and so as that of
 // who started us.
-void reap() {
+void reap_workers() {
   while (waitpid(-1, nullptr, WNOHANG) > 0) {
   }
 }
@@ -87,9 +87,9 @@ void serve(const Service& service) {
     const auto reply = start(service, *request);
     for (const int* end : descriptors_of(*request)) close(*end);
     if (!send_reply(kServerDescriptor, reply)) break;
-    reap();
+    reap_workers();
   }
-  reap();
+  reap_workers();
   std::_Exit(0);
 }
 

@@ -47,7 +47,15 @@ constexpr std::array<DeviceFacts, 3> kKinds{
       .needs = "An emulated card needs Peakbench installed whole",
       .has_times = false,
       .computes_values = false,
+      .no_times = "an emulated card computes nothing: it has no times",
+      .no_values = "an emulated card computes no values",
       .keeps_workspaces = true}}};
+
+constexpr bool says_why_not(const DeviceFacts& kind) {
+  return kind.has_times == std::string_view(kind.no_times).empty() &&
+         kind.computes_values == std::string_view(kind.no_values).empty();
+}
+static_assert(std::ranges::all_of(kKinds, says_why_not), "what a kind cannot do has its reason");
 
 constexpr const char* kExpectedCount = "an integer from 1 to 99";
 
@@ -171,6 +179,12 @@ Device recorded_device(const std::string& id) {
   return with_space(bare_device(id));
 }
 
+const DeviceFacts& facts_of(DeviceKind kind) {
+  static constexpr DeviceFacts kNone;
+  const auto* row = std::ranges::find(kKinds, kind, &DeviceFacts::kind);
+  return row == kKinds.end() ? kNone : *row;
+}
+
 std::vector<std::string> device_examples() {
   std::vector<std::string> examples;
   examples.reserve(kKinds.size());
@@ -178,7 +192,9 @@ std::vector<std::string> device_examples() {
   return examples;
 }
 
-std::string emulated_device(const std::string& card) { return "emulated:" + card; }
+std::string emulated_device(const std::string& card) {
+  return fmt::format("{}:{}", facts_of(DeviceKind::kEmulated).word, card);
+}
 
 std::string card_text(const Device& device) {
   std::string text = device.card;

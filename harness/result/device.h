@@ -34,6 +34,8 @@ struct DeviceFacts {
   bool is_card = false;             // a card in the machine: another one has other figures
   bool has_times = true;            // its steps can be timed
   bool computes_values = true;      // losses and parameters mean something
+  const char* no_times = "";        // for people, why not; empty where they can
+  const char* no_values = "";       // the same of values
   bool results_repeat = false;      // to the bit: promises about training can be checked
   bool is_host_memory = false;      // what it allocates is the worker process's own memory
   bool keeps_workspaces = false;    // libraries keep what they allocate with their first call
@@ -55,6 +57,9 @@ Device device_from(const std::string& id);
 // promises, kUnknown, and a known one that is wrong otherwise (`emulated:x,memory=none`) has its
 // kind's facts. Both keep their text as the id.
 Device recorded_device(const std::string& id);
+
+// What is known of a kind before any device of it is named; kUnknown: the defaults.
+const DeviceFacts& facts_of(DeviceKind kind);
 
 // One id of each kind, for messages.
 std::vector<std::string> device_examples();

@@ -1,6 +1,7 @@
 // A run: the cases that were asked for together, where they ran, and how. Stored as DIR/run.json.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -47,5 +48,12 @@ Run run_from_json(const nlohmann::json& json);
 void write_run(const Run& run, const std::string& directory);
 // `path`: run.json or its folder. Clear errors for missing, truncated and newer files.
 Run read_run(const std::string& path);
+
+// The case of this id; null where the run has none.
+inline const CaseResult* find_case(const Run& run, const std::string& id) {
+  const auto at = std::ranges::find(
+      run.cases, id, [](const CaseResult& one) -> const std::string& { return one.spec.id; });
+  return at == run.cases.end() ? nullptr : &*at;
+}
 
 }  // namespace peakbench::result

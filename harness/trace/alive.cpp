@@ -14,7 +14,7 @@ constexpr const char* kNoModule = "(no module)";
 constexpr const char* kRootModule = "(root)";
 constexpr const char* kNoOperator = "(no operator)";
 
-std::string word(const std::vector<std::string>& words, std::int32_t index) {
+std::string word_at(const std::vector<std::string>& words, std::int32_t index) {
   return index == kNone ? std::string() : words[static_cast<std::size_t>(index)];
 }
 
@@ -42,7 +42,7 @@ AliveAllocation describe(const Trace& trace, const Lifetime& lifetime) {
   found.step = event.step;
   found.requested_bytes = event.requested_bytes;
   found.block_bytes = event.block_bytes;
-  found.op = word(trace.operators, event.op);
+  found.op = word_at(trace.operators, event.op);
   if (lifetime.name != kNone) {
     const auto& name = trace.names[static_cast<std::size_t>(lifetime.name)];
     found.name = name.name;
@@ -50,7 +50,7 @@ AliveAllocation describe(const Trace& trace, const Lifetime& lifetime) {
     found.dtype = name.dtype;
   }
   if (event.module != kNone) {
-    found.module = word(trace.modules, event.module);
+    found.module = word_at(trace.modules, event.module);
     if (found.module.empty()) found.module = kRootModule;
   } else if (lifetime.name != kNone) {
     found.module = module_of_name(trace.names[static_cast<std::size_t>(lifetime.name)]);

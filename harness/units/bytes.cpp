@@ -44,9 +44,9 @@ std::optional<std::int64_t> bytes_from_text(std::string_view text) {
   return std::nullopt;
 }
 
-std::string gib_text(std::int64_t bytes) {
+std::string gib_text(std::int64_t bytes, int decimals) {
   constexpr double kGiB = 1024.0 * 1024 * 1024;
-  return fmt::format("{:.3f} GiB", static_cast<double>(bytes) / kGiB);
+  return fmt::format("{:.{}f} GiB", static_cast<double>(bytes) / kGiB, decimals);
 }
 
 }  // namespace peakbench

@@ -16,7 +16,7 @@ std::optional<std::int64_t> bytes_from_text(std::string_view text);
 inline constexpr const char* kExpectedBytes =
     "a size above 0 with B, KiB, MiB, GiB, TiB, kB, MB, GB or TB, like 60GiB, or bytes alone";
 
-// "5.670 GiB": three decimals, as in tables.
-std::string gib_text(std::int64_t bytes);
+// "5.670 GiB": three decimals, as in tables. Limits that nobody measured have fewer.
+std::string gib_text(std::int64_t bytes, int decimals = 3);
 
 }  // namespace peakbench

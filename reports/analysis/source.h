@@ -11,8 +11,8 @@ namespace peakbench::analysis {
 
 struct Source {
   result::Run run;
-  std::vector<CaseParts> parts;  // of the cases whose trace was at hand, then or now
-  std::string folder;            // where traces are; "" = none at hand
+  std::vector<CaseParts> parts;  // of cases whose trace was at hand when they were filed
+  std::string folder;            // where traces are, to be read where they are needed; "" = none
   std::string label;             // "results/new", "main@latest (run 12, 3f9c2d1)"
 };
 

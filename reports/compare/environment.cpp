@@ -54,12 +54,6 @@ std::string emulated_card_of(const result::CaseResult& result) {
   return result.emulation ? result.emulation->card : result.spec.device;
 }
 
-const result::CaseResult* find_case(const result::Run& run, const std::string& id) {
-  for (const auto& result : run.cases)
-    if (result.spec.id == id) return &result;
-  return nullptr;
-}
-
 }  // namespace
 
 std::vector<Change> changes_between(const result::Run& base, const result::Run& now) {
@@ -71,7 +65,7 @@ std::vector<Change> changes_between(const result::Run& base, const result::Run& 
   compare_objects(base.settings, now.settings, changes);
   std::map<std::tuple<std::string, std::string, std::string>, std::size_t> of_cases;
   for (const auto& after : now.cases) {
-    const auto* before = find_case(base, after.spec.id);
+    const auto* before = result::find_case(base, after.spec.id);
     if (!before) continue;
     std::vector<Change> own;
     compare_objects(before->settings, after.settings, own);

@@ -9,7 +9,6 @@
 namespace peakbench::compare {
 namespace {
 
-using nlohmann::json;
 using reports::CaseAnatomy;
 using reports::fraction;
 using trace::PhaseSpan;
@@ -67,33 +66,33 @@ std::string outline(const CaseAnatomy& anatomy, const Axis& axis, std::int64_t h
   return path + "H" + axis.x(anatomy.timeline.last);
 }
 
-json bands(const CaseAnatomy& anatomy, const Axis& axis) {
-  json list = json::array();
+std::vector<OverlayBandView> bands(const CaseAnatomy& anatomy, const Axis& axis) {
+  std::vector<OverlayBandView> list;
   for (const auto& span : anatomy.spans) {
     const auto from = axis.x(span.first), to = axis.x(span.last);
-    list.push_back({{"phase", to_string(span.phase)},
-                    {"label", reports::phase_label(to_string(span.phase))},
-                    {"step", span.step == trace::kNone ? "" : std::to_string(span.step + 1)},
-                    {"x", from},
-                    {"width", rounded(std::stod(to) - std::stod(from))}});
+    list.push_back({.phase = to_string(span.phase),
+                    .label = reports::phase_label(to_string(span.phase)),
+                    .step = span.step == trace::kNone ? "" : std::to_string(span.step + 1),
+                    .x = from,
+                    .width = rounded(std::stod(to) - std::stod(from))});
   }
   return list;
 }
 
-json mark(const CaseAnatomy& anatomy, const Axis& axis, std::int64_t highest) {
+MarkView mark(const CaseAnatomy& anatomy, const Axis& axis, std::int64_t highest) {
   const auto& peak = anatomy.anatomy.peak;
-  return {{"x", axis.x(peak.event)},
-          {"y", y(peak.allocated_bytes, highest)},
-          {"gib", reports::gib(peak.allocated_bytes)},
-          {"bytes", reports::grouped(peak.allocated_bytes)}};
+  return {.x = axis.x(peak.event),
+          .y = y(peak.allocated_bytes, highest),
+          .gib = reports::gib(peak.allocated_bytes),
+          .bytes = reports::grouped(peak.allocated_bytes)};
 }
 
 }  // namespace
 
-json overlay_view(const CaseAnatomy& base, const CaseAnatomy& now) {
+std::optional<OverlayView> overlay_view(const CaseAnatomy& base, const CaseAnatomy& now) {
   if (!base.known() || !now.known() || base.timeline.samples.empty() ||
       now.timeline.samples.empty())
-    return false;
+    return std::nullopt;
   constexpr double kAir = 1.08;  // above the highest point
   const auto highest = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(
@@ -102,16 +101,16 @@ json overlay_view(const CaseAnatomy& base, const CaseAnatomy& now) {
   const bool aligned = same_order(base.spans, now.spans);
   const Axis of_base(base, aligned), of_now(now, aligned);
   const auto top = outline(now, of_now, highest);
-  return {{"aligned", aligned},
-          {"bands", bands(now, of_now)},
-          {"base", outline(base, of_base, highest)},
-          {"now", top},
-          {"area", top + "V1000H0Z"},
-          {"base_peak", mark(base, of_base, highest)},
-          {"now_peak", mark(now, of_now, highest)},
-          {"base_events", reports::grouped(static_cast<std::int64_t>(base.events))},
-          {"now_events", reports::grouped(static_cast<std::int64_t>(now.events))},
-          {"axis_gib", reports::gib(highest)}};
+  return OverlayView{.aligned = aligned,
+                     .bands = bands(now, of_now),
+                     .base = outline(base, of_base, highest),
+                     .now = top,
+                     .area = top + "V1000H0Z",
+                     .base_peak = mark(base, of_base, highest),
+                     .now_peak = mark(now, of_now, highest),
+                     .base_events = reports::grouped(static_cast<std::int64_t>(base.events)),
+                     .now_events = reports::grouped(static_cast<std::int64_t>(now.events)),
+                     .axis_gib = reports::gib(highest)};
 }
 
 }  // namespace peakbench::compare

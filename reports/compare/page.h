@@ -1,4 +1,4 @@
-// Lines for a terminal, wrapped between words. For the room's own use.
+// Lines for a terminal, wrapped between words.
 #pragma once
 
 #include <string>

@@ -9,10 +9,11 @@
 #include "files/atomic_file.h"
 #include "files/file.h"
 #include "files/own_file.h"
+#include "json/json_text.h"
 #include "reports/compare/overlay.h"
+#include "reports/compare/view.h"
 #include "reports/render/template.h"
 #include "reports/render/text.h"
-#include "reports/report/report.h"
 #include "result/run_paths.h"
 #include "trace/trace_file.h"
 
@@ -29,16 +30,10 @@ constexpr std::size_t kCharts = 12, kWholeTraces = 8'000'000, kAnyTraces = 24'00
 constexpr std::size_t kMostMarkdown = 60'000;  // bytes; GitHub: 65,536 characters
 constexpr int kTextWidth = 100;
 
-const result::CaseResult* find_case(const result::Run& run, const std::string& id) {
-  const auto at = std::find_if(run.cases.begin(), run.cases.end(),
-                               [&](const auto& one) { return one.spec.id == id; });
-  return at == run.cases.end() ? nullptr : &*at;
-}
-
 // nullopt without a trace that can be read: growth_note has said so already.
 std::optional<reports::CaseAnatomy> anatomy_of(const Source& source, const std::string& id,
                                                bool with_data, bool whole) {
-  const auto* result = find_case(source.run, id);
+  const auto* result = result::find_case(source.run, id);
   if (!result || source.folder.empty() || !result::has_trace(*result)) return std::nullopt;
   try {
     const auto path = result::trace_file(*result, source.folder);
@@ -48,28 +43,27 @@ std::optional<reports::CaseAnatomy> anatomy_of(const Source& source, const std::
   }
 }
 
-// Adds timelines to the cases whose memory changed, as far as there is room.
+// Adds timelines to the cases whose memory changed, as far as there is room; with their data for
+// the library of the interactive chart, where the view has it.
 void add_charts(const Source& base, const Source& now, const Comparison& comparison,
-                bool interactive, json& view) {
+                ComparisonView& view) {
   std::size_t drawn = 0, used = 0;
-  for (auto& one : view["changed"]) {
-    const auto at = std::find_if(
-        comparison.cases.begin(), comparison.cases.end(), [&](const CaseComparison& candidate) {
-          return reports::printable(candidate.id) == one["id"].get<std::string>();
-        });
+  for (CaseView& one : view.changed) {
+    const auto at = std::find_if(comparison.cases.begin(), comparison.cases.end(),
+                                 [&](const CaseComparison& candidate) {
+                                   return reports::printable(candidate.id) == one.id;
+                                 });
     if (at == comparison.cases.end() || at->memory == Verdict::kSame || drawn == kCharts) continue;
-    const bool data = interactive && used < kAnyTraces, whole = used < kWholeTraces;
+    const bool data = view.charts && used < kAnyTraces, whole = used < kWholeTraces;
     const auto of_base = anatomy_of(base, at->id, data, whole),
                of_now = anatomy_of(now, at->id, data, whole);
     if (!of_base || !of_now) continue;
     ++drawn;
-    one["overlay"] = overlay_view(*of_base, *of_now);
+    one.overlay = overlay_view(*of_base, *of_now);
     if (!data) continue;
     used += of_base->data.size() + of_now->data.size();
-    const auto anchor = one["anchor"].get<std::string>();
-    one["rows"] = {{{"anchor", anchor + "-new"}, {"strategy", "NEW"}, {"data", of_now->data}},
-                   {{"anchor", anchor + "-base"}, {"strategy", "BASE"}, {"data", of_base->data}}};
-    one["has_data"] = true;
+    one.rows = {{one.anchor + "-new", "NEW", of_now->data},
+                {one.anchor + "-base", "BASE", of_base->data}};
   }
 }
 
@@ -79,7 +73,7 @@ std::string bytes_of_format(const std::string& format, const Source& base, const
   if (format == "markdown") return render_markdown(comparison, options);
   if (format == "text") return to_text(comparison, kTextWidth);
   const auto all = options.json.is_null() ? to_json(comparison) : options.json;
-  return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(all);
 }
 
 const char* file_of(const std::string& format) {
@@ -98,8 +92,7 @@ std::string render_markdown(const Comparison& comparison, const PageOptions& opt
                                      options.builtin_template_directory);
   auto shorter = options;
   for (;; shorter.most_cases /= 2) {
-    const auto view = reports::complete(make_view(comparison, shorter), comparison_fields());
-    auto text = templates.render("markdown/comparison.md.mustache", view, comparison_fields(),
+    auto text = templates.render("markdown/comparison.md.mustache", make_view(comparison, shorter),
                                  reports::Escape::kMarkdown);
     if (text.size() <= kMostMarkdown || shorter.most_cases == 0) return text;
   }
@@ -110,12 +103,9 @@ std::string render_html(const Source& base, const Source& now, const Comparison&
   const reports::Templates templates(options.template_directory,
                                      options.builtin_template_directory);
   auto view = make_view(comparison, options);
-  const auto charts = reports::charts_view(options.builtin_template_directory);
-  add_charts(base, now, comparison, charts.is_object(), view);
-  view["charts"] = charts;
-  return templates.render("html/comparison.html.mustache",
-                          reports::complete(view, comparison_fields()), comparison_fields(),
-                          reports::Escape::kHtml);
+  view.charts = reports::charts_view(options.builtin_template_directory);
+  add_charts(base, now, comparison, view);
+  return templates.render("html/comparison.html.mustache", view, reports::Escape::kHtml);
 }
 
 std::vector<std::string> write_pages(const Source& base, const Source& now,

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "reports/compare/compare.h"
-#include "reports/render/fields.h"
 
 namespace peakbench::compare {
 
@@ -41,10 +40,5 @@ std::string render_html(const Source& base, const Source& now, const Comparison&
 // unknown format, a wrong template, a folder that cannot be written.
 std::vector<std::string> write_pages(const Source& base, const Source& now,
                                      const Comparison& comparison, const PageOptions& options);
-
-// The published list of fields of these templates (docs/reference/comparison_fields.md), and a
-// comparison in them.
-const reports::Field& comparison_fields();
-nlohmann::json make_view(const Comparison& comparison, const PageOptions& options);
 
 }  // namespace peakbench::compare

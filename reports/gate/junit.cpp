@@ -12,72 +12,82 @@
 namespace peakbench::gate {
 namespace {
 
-using nlohmann::json;
-using reports::Field;
-using reports::FieldKind;
+using reports::FieldValues;
 using reports::printable;
 
-Field text(std::string name, std::string summary) {
-  return {std::move(name), FieldKind::kText, std::move(summary), {}};
-}
+struct FindingView {
+  std::string type, message, text;
 
-Field list(std::string name, std::string summary, std::vector<Field> fields) {
-  return {std::move(name), FieldKind::kList, std::move(summary), std::move(fields)};
-}
+  FieldValues fields() const {
+    return {{"type", type, "regression, failed case or unusable"},
+            {"message", message, "One sentence"},
+            {"text", text, "Figures and parts, a line each"}};
+  }
+};
 
-std::vector<Field> finding_fields() {
-  return {text("type", "regression, failed case or unusable"), text("message", "One sentence"),
-          text("text", "Figures and parts, a line each")};
-}
+struct TestCaseView {
+  std::string model, id, seconds, skipped;
+  std::vector<FindingView> failures, errors;
 
-const Field& fields() {
-  static const Field root{
-      "",
-      FieldKind::kObject,
-      "",
-      {text("title", "NEW's title"), text("created", "When NEW was made"),
-       text("base", "BASE's label"), text("now", "NEW's label"),
-       text("outcome", "The gate's outcome"), text("tests", "How many test cases"),
-       text("failures", "How many are worse"), text("errors", "How many failed or cannot be told"),
-       text("skipped", "How many have nothing to be compared with"),
-       text("seconds", "NEW's wall time"),
-       list("cases", "Every case",
-            {text("model", "The first part of the id"), text("id", "The case id"),
-             text("seconds", "Its wall time"), text("skipped", "Why nothing was checked"),
-             list("failures", "Where it is worse", finding_fields()),
-             list("errors", "Where it failed", finding_fields())})}};
-  return root;
-}
+  FieldValues fields() const {
+    return {{"model", model, "The first part of the id"},
+            {"id", id, "The case id"},
+            {"seconds", seconds, "Its wall time"},
+            {"skipped", skipped, "Why nothing was checked"},
+            {"failures", failures, "Where it is worse"},
+            {"errors", errors, "Where it failed"}};
+  }
+};
 
-json finding_view(const Finding& finding) {
+struct SuiteView {
+  std::string title, created, base, now, outcome, tests, failures, errors, skipped, seconds;
+  std::vector<TestCaseView> cases;
+
+  FieldValues fields() const {
+    return {{"title", title, "NEW's title"},
+            {"created", created, "When NEW was made"},
+            {"base", base, "BASE's label"},
+            {"now", now, "NEW's label"},
+            {"outcome", outcome, "The gate's outcome"},
+            {"tests", tests, "How many test cases"},
+            {"failures", failures, "How many are worse"},
+            {"errors", errors, "How many failed or cannot be told"},
+            {"skipped", skipped, "How many have nothing to be compared with"},
+            {"seconds", seconds, "NEW's wall time"},
+            {"cases", cases, "Every case"}};
+  }
+};
+
+FindingView finding_view(const Finding& finding) {
   std::string lines;
   for (const auto& detail : finding.details) lines += printable(detail) + "\n";
-  return {{"type", reports::spaced(to_string(finding.outcome))},
-          {"message", printable(finding.sentence)},
-          {"text", lines}};
+  return {reports::spaced(to_string(finding.outcome)), printable(finding.sentence), lines};
 }
 
 std::string seconds_text(double seconds) { return fmt::format("{:.3f}", seconds); }
 
-json case_view(const Checked& one, const Decision& decision) {
-  json failures = json::array(), errors = json::array();
+TestCaseView case_view(const Checked& one, const Decision& decision) {
+  TestCaseView view;
+  view.model = printable(one.case_id.substr(0, one.case_id.find('/')));
+  view.id = printable(one.case_id);
+  view.seconds = seconds_text(one.seconds);
+  view.skipped = printable(one.skipped);
   for (const auto index : one.findings) {
     const auto& finding = decision.findings[index];
-    (finding.outcome == Outcome::kRegression ? failures : errors).push_back(finding_view(finding));
+    (finding.outcome == Outcome::kRegression ? view.failures : view.errors)
+        .push_back(finding_view(finding));
   }
-  return {{"model", printable(one.case_id.substr(0, one.case_id.find('/')))},
-          {"id", printable(one.case_id)},
-          {"seconds", seconds_text(one.seconds)},
-          {"skipped", printable(one.skipped)},
-          {"failures", std::move(failures)},
-          {"errors", std::move(errors)}};
+  return view;
 }
 
 // What is wrong with the whole gate is a test case of its own: skipped ones alone would look well.
-json whole_gate_view(const Finding& finding) {
-  return {{"model", "peakbench gate"},  {"id", "at least one case was compared"},
-          {"seconds", seconds_text(0)}, {"skipped", ""},
-          {"failures", json::array()},  {"errors", json::array({finding_view(finding)})}};
+TestCaseView whole_gate_view(const Finding& finding) {
+  TestCaseView view;
+  view.model = "peakbench gate";
+  view.id = "at least one case was compared";
+  view.seconds = seconds_text(0);
+  view.errors = {finding_view(finding)};
+  return view;
 }
 
 }  // namespace
@@ -85,15 +95,15 @@ json whole_gate_view(const Finding& finding) {
 std::string junit(const compare::Comparison& comparison, const Decision& decision,
                   const std::string& template_directory,
                   const std::string& builtin_template_directory) {
-  json cases = json::array();
+  SuiteView view;
   std::size_t failures = 0, errors = 0, skipped = 0;
   double seconds = 0;
   for (const auto& one : decision.cases) {
-    cases.push_back(case_view(one, decision));
+    view.cases.push_back(case_view(one, decision));
     // A test case counts once, whatever it holds.
-    if (!cases.back()["errors"].empty()) {
+    if (!view.cases.back().errors.empty()) {
       ++errors;
-    } else if (!cases.back()["failures"].empty()) {
+    } else if (!view.cases.back().failures.empty()) {
       ++failures;
     }
     if (!one.skipped.empty()) ++skipped;
@@ -101,23 +111,21 @@ std::string junit(const compare::Comparison& comparison, const Decision& decisio
   }
   for (const auto& finding : decision.findings) {
     if (!finding.case_id.empty()) continue;
-    cases.push_back(whole_gate_view(finding));
+    view.cases.push_back(whole_gate_view(finding));
     ++errors;
   }
-  const json view{{"title", printable(comparison.now.title)},
-                  {"created", printable(comparison.now.created)},
-                  {"base", printable(comparison.base.label)},
-                  {"now", printable(comparison.now.label)},
-                  {"outcome", reports::spaced(to_string(decision.outcome))},
-                  {"tests", std::to_string(cases.size())},
-                  {"failures", std::to_string(failures)},
-                  {"errors", std::to_string(errors)},
-                  {"skipped", std::to_string(skipped)},
-                  {"seconds", seconds_text(seconds)},
-                  {"cases", std::move(cases)}};
+  view.title = printable(comparison.now.title);
+  view.created = printable(comparison.now.created);
+  view.base = printable(comparison.base.label);
+  view.now = printable(comparison.now.label);
+  view.outcome = reports::spaced(to_string(decision.outcome));
+  view.tests = std::to_string(view.cases.size());
+  view.failures = std::to_string(failures);
+  view.errors = std::to_string(errors);
+  view.skipped = std::to_string(skipped);
+  view.seconds = seconds_text(seconds);
   const reports::Templates templates(template_directory, builtin_template_directory);
-  return templates.render("junit/gate.xml.mustache", reports::complete(view, fields()), fields(),
-                          reports::Escape::kHtml);
+  return templates.render("junit/gate.xml.mustache", view, reports::Escape::kHtml);
 }
 
 }  // namespace peakbench::gate

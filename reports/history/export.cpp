@@ -13,7 +13,7 @@ using nlohmann::ordered_json;
 
 constexpr int kLineVersion = 1;
 
-std::string dumped(const ordered_json& json) {
+std::string line_text(const ordered_json& json) {
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
@@ -47,7 +47,7 @@ std::string line_of(const History& history, const RunRow& run) {
                     {"note", run.labels.note}};
   line["run"] = to_json(history.record(run.number));
   line["parts"] = analysis::to_json(history.parts(run.number));
-  return dumped(line);
+  return line_text(line);
 }
 
 Line read_line(const std::string& text) {

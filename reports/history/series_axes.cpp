@@ -15,7 +15,7 @@ using sqlite::Database;
 using sqlite::DatabaseError;
 using sqlite::Statement;
 
-constexpr const char* kColumns =
+constexpr const char* kSeriesColumns =
     "SELECT id, case_id, model, strategy, device, dtype, batch_size, sequence_length FROM series";
 
 struct Filled {
@@ -42,7 +42,7 @@ Filled from_columns(const Statement& row) {
 std::vector<Filled> read_columns(const Database& database) {
   std::vector<Filled> filled;
   try {
-    Statement rows(database, kColumns);
+    Statement rows(database, kSeriesColumns);
     while (rows.next()) {
       try {
         filled.push_back(from_columns(rows));

@@ -36,7 +36,6 @@ Source read_source(const std::string& reference, const std::string& history_file
   Source source;
   source.run = result::read_run(reference);
   source.folder = result::run_folder_of(reference);
-  source.parts = analysis::parts_of_run(source.run, source.folder);
   source.label = reference;
   return source;
 }

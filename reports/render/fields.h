@@ -1,9 +1,7 @@
-// The published list of fields that a template may use: what they are called, of what kind, what
-// they mean. docs/reference/report_fields.md holds the same list (a test keeps both equal);
-// templates are checked against it before rendering.
+// The fields that a template may use: what they are called, of what kind, what they mean. Templates
+// are checked against them before rendering. They follow from the views themselves (record.h).
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -25,15 +23,9 @@ struct Field {
   const Field* find(const std::string& child) const;
 };
 
-const Field& published_fields();  // the root: a kObject without a name
-
-// Every published field present: texts as "", flags as false, lists as [], objects as false. Throws
-// std::logic_error for a field that is not published or of another kind: the view and the list
-// cannot drift apart.
-nlohmann::json complete(const nlohmann::json& view, const Field& fields);
-
-// The list as the tables of docs/reference/report_fields.md.
-std::string fields_as_markdown();
+// As a page of docs/reference has them: a table of the parent's own fields; and, with headings, one
+// of each object and list inside it.
+std::string table_of(const Field& parent);
 std::string fields_as_markdown(const Field& root);
 
 }  // namespace peakbench::reports

@@ -80,7 +80,7 @@ Templates::Templates(std::string user_directory, std::string builtin_directory)
   }
 }
 
-std::string Templates::render(const std::string& name, const json& view, const Field& scope,
+std::string Templates::render(const std::string& name, const json& data, const Field& scope,
                               Escape escape) const {
   const LoadTemplate load = [this](const std::string& wanted) {
     std::optional<TemplateFile> file;
@@ -99,10 +99,10 @@ std::string Templates::render(const std::string& name, const json& view, const F
   if (!checked.errors.empty()) throw ConfigError(joined(checked.errors));
   mustache::mustache engine(replaced(checked.text, '\n', kLineEnd));
   engine.set_custom_escape(escape == Escape::kHtml ? escape_html : escape_markdown);
-  mustache::data data = as_data(view);
-  data.set("calc", mustache::data(calculator()));
+  mustache::data shown = as_data(data);
+  shown.set("calc", mustache::data(calculator()));
   try {
-    std::string text = engine.render(data);
+    std::string text = engine.render(shown);
     if (!engine.is_valid()) throw ConfigError("Template " + name + ": " + engine.error_message());
     return replaced(std::move(text), kLineEnd, '\n');
   } catch (const std::invalid_argument& wrong) {

@@ -1,5 +1,5 @@
-// Mustache templates: found in the user's folder or ours, checked against the published fields,
-// rendered.
+// Mustache templates: found in the user's folder or ours, checked against the fields of the view
+// that they are to show, rendered.
 //
 // Mustache shows a blank for a name it does not know; here that is an error with file and line,
 // found before anything is rendered. `{{> name}}` includes name.mustache, or a file that has an
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/render/fields.h"
+#include "reports/render/record.h"
 
 namespace peakbench::reports {
 
@@ -24,12 +24,16 @@ class Templates {
   // empty.
   Templates(std::string user_directory, std::string builtin_directory);
 
-  // `name`: "html/index.html.mustache". `scope`: the fields that `view` has. Throws ConfigError
-  // with every error found.
-  std::string render(const std::string& name, const nlohmann::json& view, const Field& scope,
-                     Escape escape) const;
+  // `name`: "html/index.html.mustache". Throws ConfigError with every error found.
+  template <Record View>
+  std::string render(const std::string& name, const View& view, Escape escape) const {
+    return render(name, data_of(view), fields_of<View>(), escape);
+  }
 
  private:
+  std::string render(const std::string& name, const nlohmann::json& data, const Field& scope,
+                     Escape escape) const;
+
   std::string user_, builtin_;
 };
 

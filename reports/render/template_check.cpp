@@ -301,7 +301,6 @@ class Checker {
 CheckedTemplate check_template(const std::string& name, const Field& scope,
                                const LoadTemplate& load) {
   Checker checker(load, name.substr(0, name.find('/')));
-  if (&scope != &published_fields()) checker.push(&published_fields());
   checker.push(&scope);
   checker.check_file(name);
   return std::move(checker).result();

@@ -9,7 +9,6 @@
 #include "files/atomic_file.h"
 #include "files/file.h"
 #include "files/own_file.h"
-#include "reports/render/fields.h"
 #include "reports/render/template.h"
 #include "reports/report/view.h"
 #include "result/run_paths.h"
@@ -22,16 +21,13 @@ using Files = std::map<std::string, std::string>;
 
 constexpr const char *kHtmlFile = "index.html", *kMarkdownFile = "report.md";
 
-void render_pictures(const Templates& templates, const nlohmann::json& view, Files& files) {
-  const Field& scope = *published_fields().find("groups");
-  for (const nlohmann::json& group : view["groups"]) {
-    for (const char* kind : {"peak", "timeline", "pareto"}) {
-      const auto name = group[std::string(kind) + "_picture"].get<std::string>();
-      if (name.empty()) continue;
-      files[name] = templates.render(std::string("markdown/") + kind + ".svg.mustache", group,
-                                     scope, Escape::kHtml);
-    }
-  }
+void render_pictures(const Templates& templates, const GroupView& group, Files& files) {
+  const std::pair<const char*, std::string> pictures[] = {
+      {"markdown/peak.svg.mustache", group.peak_picture},
+      {"markdown/timeline.svg.mustache", group.timeline_picture},
+      {"markdown/pareto.svg.mustache", group.pareto_picture}};
+  for (const auto& [looks, name] : pictures)
+    if (!name.empty()) files[name] = templates.render(looks, group, Escape::kHtml);
 }
 
 std::string text_of(const fs::path& path) {
@@ -52,11 +48,11 @@ std::vector<std::string> names_of(const Files& files) {
 }  // namespace
 
 // reports/CMakeLists.txt puts it there.
-nlohmann::json charts_view(const std::string& builtin_template_directory) {
+std::optional<ChartsView> charts_view(const std::string& builtin_template_directory) {
   const fs::path folder = fs::path(builtin_template_directory).parent_path() / "charts";
   const std::string script = text_of(folder / "d3.js");
-  if (script.empty() || script.find("</script") != std::string::npos) return false;
-  return {{"script", script}, {"licence", text_of(folder / "licence.txt")}};
+  if (script.empty() || script.find("</script") != std::string::npos) return std::nullopt;
+  return ChartsView{script, text_of(folder / "licence.txt")};
 }
 
 std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
@@ -64,20 +60,18 @@ std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
                                           const ReportOptions& options) {
   const Templates templates(options.template_directory, options.builtin_template_directory);
   const bool interactive = options.charts && wants(options, "html");
-  const nlohmann::json charts =
-      interactive ? charts_view(options.builtin_template_directory) : nlohmann::json(false);
-  const Anatomies anatomies = read_anatomies(runs, folders, charts.is_object());
-  nlohmann::json view = make_view(runs, anatomies);
-  view["charts"] = charts;
-  const Field& scope = published_fields();
+  auto charts = interactive ? charts_view(options.builtin_template_directory) : std::nullopt;
+  const Anatomies anatomies = read_anatomies(runs, folders, charts.has_value());
+  ReportView view = make_view(runs, anatomies);
+  view.charts = std::move(charts);
   Files files;
   for (const std::string& format : options.formats) {
     if (format == "html") {
-      files[kHtmlFile] = templates.render("html/index.html.mustache", view, scope, Escape::kHtml);
+      files[kHtmlFile] = templates.render("html/index.html.mustache", view, Escape::kHtml);
     } else if (format == "markdown") {
       files[kMarkdownFile] =
-          templates.render("markdown/report.md.mustache", view, scope, Escape::kMarkdown);
-      render_pictures(templates, view, files);
+          templates.render("markdown/report.md.mustache", view, Escape::kMarkdown);
+      for (const GroupView& group : view.groups) render_pictures(templates, group, files);
     } else {
       throw ConfigError("Unknown report format `" + format + "`; there are html and markdown.");
     }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -37,10 +36,6 @@ void check_report(const ReportOptions& options);
 std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
                                           const std::vector<std::string>& folders,
                                           const ReportOptions& options);
-
-// The library of the interactive chart, as templates have it in `charts`; false where Peakbench was
-// built without it. It lies beside the templates.
-nlohmann::json charts_view(const std::string& builtin_template_directory);
 
 // The answer for a terminal of `width` columns, in UTF-8; a narrow one gets fewer columns. Ends
 // with a newline.

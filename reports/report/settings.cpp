@@ -16,17 +16,17 @@ std::string for_people(const json& value) {
 
 }  // namespace
 
-json settings_view(const json& values) {
-  json list = json::array();
+std::vector<SettingView> settings_view(const json& values) {
+  std::vector<SettingView> list;
   for (const auto& row : result::axes()) {
     const auto found = values.find(row.name);
     if (found == values.end() || *row.in_heading == 0) continue;
     const auto value = for_people(*found);
-    list.push_back({{"name", row.name},
-                    {"label", row.label},
-                    {"value", value},
-                    {"text", result::in_words(row.in_heading, value)},
-                    {"short", result::in_words(row.in_line, value)}});
+    list.push_back({.name = row.name,
+                    .label = row.label,
+                    .value = value,
+                    .text = result::in_words(row.in_heading, value),
+                    .short_text = result::in_words(row.in_line, value)});
   }
   return list;
 }

@@ -11,8 +11,6 @@
 namespace peakbench::reports {
 namespace {
 
-using nlohmann::json;
-
 constexpr const char* kNoise = "~";
 constexpr const char* kNoInterval = "?";
 constexpr const char* kTime = "time";
@@ -21,77 +19,71 @@ constexpr const char* kTraining = "training";
 struct Column {
   std::string heading;
   int importance;  // 0 stays longest
-  std::function<std::string(const json& row)> cell;
+  std::function<std::string(const RowView& row)> cell;
 };
 
-std::string text(const json& row, const char* field) { return row[field].get<std::string>(); }
-
-std::string published(const json& row) {
-  const json& figures = row["published_memory"];
-  return figures.empty() ? "" : text(figures[0], "gib") + " (" + text(figures[0], "original") + ")";
+std::string published(const RowView& row) {
+  if (row.published_memory.empty()) return "";
+  const PublishedView& figure = row.published_memory.front();
+  return figure.gib + " (" + figure.original + ")";
 }
 
-std::string member(const json& row, const char* object, const char* field) {
-  return row[object].is_object() ? text(row[object], field) : "";
-}
-
-std::string delta(const json& row) {
-  const std::string percent = member(row, "delta", "percent");
-  return percent.empty() ? "" : percent + "%";
+std::string delta(const RowView& row) {
+  return row.delta && !row.delta->percent.empty() ? row.delta->percent + "%" : "";
 }
 
 // A figure only where it is told from noise.
-std::string step_delta(const json& row) {
-  const json& time = row["time"];
-  if (!time.is_object()) return "";
-  if (!text(time, "no_interval").empty()) return kNoInterval;
-  const std::string figure = time["noise"] ? kNoise : text(time, "percent") + "%";
-  return figure + " ±" + text(time, "half_width");
+std::string step_delta(const RowView& row) {
+  if (!row.time) return "";
+  if (!row.time->no_interval.empty()) return kNoInterval;
+  const std::string figure = row.time->noise ? kNoise : row.time->percent + "%";
+  return figure + " ±" + row.time->half_width;
 }
 
 std::string with_unit(const std::string& gib) { return gib.empty() ? "" : gib + " GiB"; }
+std::string with_unit(const std::optional<BytesView>& bytes) {
+  return bytes ? with_unit(bytes->gib) : "";
+}
 
 // Whether a case fits a card goes by what is reserved, and an offload costs what is beside it: both
 // stay longer than times.
-std::vector<Column> columns_of(const json& group, int width) {
+std::vector<Column> columns_of(const GroupView& group, int width) {
   constexpr int kWide = 80;
   const std::string peak = width < kWide ? "" : "peak ";
   std::vector<Column> columns{
-      {peak + "allocated", 0,
-       [](const json& row) { return with_unit(member(row, "peak", "gib")); }},
+      {peak + "allocated", 0, [](const RowView& row) { return with_unit(row.peak); }},
       {"memory", 1, delta}};
-  if (group["has_reserved"])
-    columns.push_back({peak + "reserved", 2,
-                       [](const json& row) { return with_unit(member(row, "reserved", "gib")); }});
-  for (std::size_t i = 0; i < group["beside"].size(); ++i)
-    columns.push_back({text(group["beside"][i], "label"), 2,
-                       [i](const json& row) { return with_unit(text(row["beside"][i], "gib")); }});
-  if (group["has_published"]) columns.push_back({"published", 6, published});
-  if (group["has_throughput"]) {
-    columns.push_back({"ms/step", 3, [](const json& row) { return text(row, "step_ms"); }});
+  if (group.has_reserved)
+    columns.push_back(
+        {peak + "reserved", 2, [](const RowView& row) { return with_unit(row.reserved); }});
+  for (std::size_t i = 0; i < group.beside.size(); ++i)
+    columns.push_back({group.beside[i].label, 2,
+                       [i](const RowView& row) { return with_unit(row.beside[i].gib); }});
+  if (group.has_published) columns.push_back({"published", 6, published});
+  if (group.has_throughput) {
+    columns.push_back({"ms/step", 3, [](const RowView& row) { return row.step_ms; }});
     columns.push_back({kTime, 4, step_delta});
   }
-  if (group["has_equivalence"]) {
-    columns.push_back(
-        {kTraining, 5, [](const json& row) { return member(row, "equivalence", "label"); }});
+  if (group.has_equivalence) {
+    columns.push_back({kTraining, 5, [](const RowView& row) {
+                         return row.equivalence ? row.equivalence->label : "";
+                       }});
   }
   return columns;
 }
 
 // Failed: its outcome in place of figures.
-std::string outcome(const json& row) {
-  std::string line = text(row, "status_label");
-  if (row["needed"].is_object())
-    line += ", needs " + member(row, "needed", "gib") + " GiB (reserved)";
-  const std::string reason = text(row, "reason");
-  return line + (reason.empty() ? "" : ": " + reason);
+std::string outcome(const RowView& row) {
+  std::string line = row.status_label;
+  if (row.needed) line += ", needs " + row.needed->gib + " GiB (reserved)";
+  return line + (row.reason.empty() ? "" : ": " + row.reason);
 }
 
-std::string heading(const json& group) {
-  std::string line = text(group, "model") + "  " + text(group, "device");
-  for (const json& setting : group["settings"]) line += " " + text(setting, "short");
-  if (!text(group, "cards").empty()) line += "  (" + text(group, "cards") + ")";
-  if (!text(group, "run_title").empty()) line += "  (" + text(group, "run_title") + ")";
+std::string heading(const GroupView& group) {
+  std::string line = group.model + "  " + group.device;
+  for (const SettingView& setting : group.settings) line += " " + setting.short_text;
+  if (!group.cards.empty()) line += "  (" + group.cards + ")";
+  if (!group.run_title.empty()) line += "  (" + group.run_title + ")";
   return line;
 }
 
@@ -118,69 +110,68 @@ std::string wrapped(const std::string& words, int width) {
 }
 
 // What the table's signs mean, and a machine that was busy.
-std::string timing_notes(const json& group, const Table& shown, int width) {
+std::string timing_notes(const GroupView& group, const Table& shown, int width) {
   std::string out;
-  if (group["has_noise"] && shown.shows(kTime))
+  if (group.has_noise && shown.shows(kTime))
     out += wrapped("~ not distinguishable from noise: the interval, ± so many %, holds 0.", width);
-  if (group["lacks_intervals"] && shown.shows(kTime))
+  if (group.lacks_intervals && shown.shows(kTime))
     out += wrapped("? no interval, so noise may be as large: --repetitions 3 or more gives one.",
                    width);
-  if (const json& busy = group["busy"]; busy.is_object())
-    out += wrapped("The machine was busy: other processes used up to " + text(busy, "most") +
-                       " of " + text(busy, "cores") + " cores while timing (" +
-                       text(busy, "count") + " of " + text(busy, "timings") + " timings).",
+  if (const auto& busy = group.busy)
+    out += wrapped("The machine was busy: other processes used up to " + busy->most + " of " +
+                       busy->cores + " cores while timing (" + busy->count + " of " +
+                       busy->timings + " timings).",
                    width);
   return out;
 }
 
-std::string those_that(const json& rows, const char* flag) {
+std::string those_that(const std::vector<RowView>& rows, bool EquivalenceView::*flag) {
   std::string names;
-  for (const json& row : rows)
-    if (row["ok"] && row["equivalence"].is_object() && row["equivalence"][flag])
-      names += (names.empty() ? "" : ", ") + text(row, "strategy");
+  for (const RowView& row : rows)
+    if (row.ok && row.equivalence && (*row.equivalence).*flag)
+      names += (names.empty() ? "" : ", ") + row.strategy;
   return names;
 }
 
 // Where there was no room for the column, what nobody should choose a case without knowing.
-std::string training_notes(const json& group, const Table& shown, int width) {
-  if (!group["has_equivalence"] || shown.shows(kTraining)) return "";
-  constexpr std::pair<const char*, const char*> kNotes[] = {
-      {"broken", "Training is not what was promised: "},
-      {"different", "Trains differently: "},
-      {"not_checked", "Training is claimed, not checked here: "}};
+std::string training_notes(const GroupView& group, const Table& shown, int width) {
+  if (!group.has_equivalence || shown.shows(kTraining)) return "";
+  constexpr std::pair<bool EquivalenceView::*, const char*> kNotes[] = {
+      {&EquivalenceView::broken, "Training is not what was promised: "},
+      {&EquivalenceView::different, "Trains differently: "},
+      {&EquivalenceView::not_checked, "Training is claimed, not checked here: "}};
   std::string out;
   for (const auto& [flag, words] : kNotes)
-    if (const auto names = those_that(group["rows"], flag); !names.empty())
+    if (const auto names = those_that(group.rows, flag); !names.empty())
       out += wrapped(words + names + ".", width);
   return out;
 }
 
-std::string loss_notes(const json& group, int width) {
+std::string loss_notes(const GroupView& group, int width) {
   std::string out;
-  for (const json& one : group["not_finite"])
-    out += wrapped("The loss of " + text(one, "strategy") + " is " + text(one, "what") +
-                       " from step " + text(one, "step") + ".",
-                   width);
+  for (const NotFiniteView& one : group.not_finite)
+    out += wrapped(
+        "The loss of " + one.strategy + " is " + one.what + " from step " + one.step + ".", width);
   return out;
 }
 
-Table table_of(const json& group, int width) {
+Table table_of(const GroupView& group, int width) {
   const std::vector<Column> columns = columns_of(group, width);
   std::vector<TableColumn> headings{{"strategy"}};
   for (const Column& column : columns)
     headings.push_back({column.heading, column.importance, /*right=*/true});
   std::vector<TableRow> rows;
-  for (const json& row : group["rows"]) {
-    TableRow cells{{text(row, "strategy")}, row["failed"] ? outcome(row) : ""};
+  for (const RowView& row : group.rows) {
+    TableRow cells{{row.strategy}, row.ok ? "" : outcome(row)};
     for (const Column& column : columns) cells.cells.push_back(column.cell(row));
     rows.push_back(std::move(cells));
   }
   return {std::move(headings), std::move(rows), width};
 }
 
-std::string group_text(const json& group, int width) {
+std::string group_text(const GroupView& group, int width) {
   std::string out = without_trailing_spaces(fit(heading(group), width));
-  if (group["emulated"])
+  if (group.emulated)
     out +=
         without_trailing_spaces(fit("Emulated card: the allocator's own bytes, no times.", width));
   const Table table = table_of(group, width);
@@ -191,9 +182,9 @@ std::string group_text(const json& group, int width) {
 }  // namespace
 
 std::string main_table(const result::Run& run, int width) {
-  const json view = make_view({run});
+  const ReportView view = make_view({run});
   std::string out;
-  for (const json& group : view["groups"])
+  for (const GroupView& group : view.groups)
     out += (out.empty() ? "" : "\n") + group_text(group, std::max(width, 20));
   return out.empty() ? "No case has ended yet.\n" : out;
 }

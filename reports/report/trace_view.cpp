@@ -11,7 +11,6 @@
 #include "reports/render/text.h"
 #include "reports/render/words.h"
 #include "reports/report/trace_data.h"
-#include "reports/report/view.h"
 #include "result/run_paths.h"
 #include "trace/alive.h"
 #include "trace/trace_file.h"
@@ -20,7 +19,6 @@
 namespace peakbench::reports {
 namespace {
 
-using nlohmann::json;
 using trace::Category;
 
 constexpr std::size_t kPictureSamples = 360;
@@ -84,32 +82,33 @@ std::string area_path(const trace::Timeline& timeline, const std::vector<std::si
   return path + "H" + box.x(timeline.last) + "V" + box.y(0) + "Z";
 }
 
-json areas_view(const CaseAnatomy& anatomy, const Box& box) {
+std::vector<AreaView> areas_view(const CaseAnatomy& anatomy, const Box& box) {
   const std::vector<std::size_t> order = stacked(anatomy.timeline);
-  json areas = json::array();
+  std::vector<AreaView> areas;
   for (std::size_t count = order.size(); count > 0; --count) {
     const auto category = static_cast<Category>(order[count - 1]);
-    areas.push_back({{"label", labelled(category)},
-                     {"colour", category_colour(to_string(category))},
-                     {"path", area_path(anatomy.timeline, order, count, box)}});
+    areas.push_back({.label = labelled(category),
+                     .colour = category_colour(to_string(category)),
+                     .path = area_path(anatomy.timeline, order, count, box)});
   }
   return areas;
 }
 
-json bands_view(const CaseAnatomy& anatomy, const Box& box) {
-  json bands = json::array();
+std::vector<BandView> bands_view(const CaseAnatomy& anatomy, const Box& box) {
+  std::vector<BandView> bands;
   for (const trace::PhaseSpan& span : anatomy.spans) {
-    bands.push_back({{"phase", to_string(span.phase)},
-                     {"label", phase_label(to_string(span.phase))},
-                     {"step", span.step == trace::kNone ? "" : std::to_string(span.step + 1)},
-                     {"starts_step", span.phase == trace::Phase::kForward},
-                     {"x", box.x(span.first)},
-                     {"width", box.x(span.last - span.first)}});
+    bands.push_back({.phase = to_string(span.phase),
+                     .label = phase_label(to_string(span.phase)),
+                     .step = span.step == trace::kNone ? "" : std::to_string(span.step + 1),
+                     .x = box.x(span.first),
+                     .width = box.x(span.last - span.first),
+                     .starts_step = span.phase == trace::Phase::kForward});
   }
   return bands;
 }
 
-void flatten(const trace::AliveNode& node, const trace::Alive& alive, int depth, json& rows) {
+void flatten(const trace::AliveNode& node, const trace::Alive& alive, int depth,
+             std::vector<AliveRowView>& rows) {
   std::size_t shown = 0, hidden = 0;
   std::int64_t hidden_bytes = 0;
   for (const trace::AliveNode& child : node.children) {
@@ -122,44 +121,47 @@ void flatten(const trace::AliveNode& node, const trace::Alive& alive, int depth,
     const char* kind = leaf                                            ? "allocation"
                        : child.kind == trace::AliveNode::Kind::kModule ? "module"
                                                                        : "operator";
-    json row{{"depth", std::to_string(depth)},      {"kind", kind},
-             {"label", printable(child.label)},     {"gib", gib(child.bytes)},
-             {"bytes", grouped(child.bytes)},       {"percent", percent(child.share)},
-             {"count", grouped(child.allocations)}, {"several", child.allocations > 1}};
-    if (leaf)
-      row["colour"] = category_colour(to_string(alive.allocations[child.allocation].category));
+    const auto category = [&] { return alive.allocations[child.allocation].category; };
+    rows.push_back({.depth = std::to_string(depth),
+                    .kind = kind,
+                    .label = printable(child.label),
+                    .colour = leaf ? category_colour(to_string(category())) : "",
+                    .gib = gib(child.bytes),
+                    .bytes = grouped(child.bytes),
+                    .percent = percent(child.share),
+                    .count = grouped(child.allocations),
+                    .several = child.allocations > 1});
     ++shown;
-    rows.push_back(std::move(row));
     flatten(child, alive, depth + 1, rows);
   }
   if (hidden > 0 && hidden < node.children.size()) {
-    rows.push_back(
-        {{"depth", std::to_string(depth)},
-         {"kind", "rest"},
-         {"label", grouped(static_cast<std::int64_t>(hidden)) + " more"},
-         {"gib", gib(hidden_bytes)},
-         {"bytes", grouped(hidden_bytes)},
-         {"percent", percent(alive.allocated_bytes ? static_cast<double>(hidden_bytes) /
-                                                         static_cast<double>(alive.allocated_bytes)
-                                                   : 0)}});
+    const auto all = static_cast<double>(std::max<std::int64_t>(alive.allocated_bytes, 1));
+    rows.push_back({.depth = std::to_string(depth),
+                    .kind = "rest",
+                    .label = grouped(static_cast<std::int64_t>(hidden)) + " more",
+                    .colour = "",
+                    .gib = gib(hidden_bytes),
+                    .bytes = grouped(hidden_bytes),
+                    .percent = percent(static_cast<double>(hidden_bytes) / all),
+                    .count = ""});
   }
 }
 
-json largest_view(const trace::Alive& alive) {
-  json list = json::array();
+std::vector<AllocationView> largest_view(const trace::Alive& alive) {
+  std::vector<AllocationView> list;
   for (const trace::AliveAllocation& allocation : alive.allocations) {
     if (list.size() == kLargest) break;
-    list.push_back({{"name", printable(allocation.name)},
-                    {"module", printable(allocation.module)},
-                    {"op", printable(allocation.op)},
-                    {"category", labelled(allocation.category)},
-                    {"colour", category_colour(to_string(allocation.category))},
-                    {"phase", phase_label(to_string(allocation.phase))},
-                    {"shape", printable(allocation.shape)},
-                    {"dtype", printable(allocation.dtype)},
-                    {"gib", gib(allocation.block_bytes)},
-                    {"bytes", grouped(allocation.block_bytes)},
-                    {"percent", percent(allocation.share)}});
+    list.push_back({.name = printable(allocation.name),
+                    .module = printable(allocation.module),
+                    .op = printable(allocation.op),
+                    .category = labelled(allocation.category),
+                    .colour = category_colour(to_string(allocation.category)),
+                    .phase = phase_label(to_string(allocation.phase)),
+                    .shape = printable(allocation.shape),
+                    .dtype = printable(allocation.dtype),
+                    .gib = gib(allocation.block_bytes),
+                    .bytes = grouped(allocation.block_bytes),
+                    .percent = percent(allocation.share)});
   }
   return list;
 }
@@ -234,18 +236,18 @@ std::vector<std::string> categories_of(const CaseAnatomy& anatomy) {
   return names;
 }
 
-nlohmann::json timeline_view(const CaseAnatomy& anatomy, std::int64_t highest) {
-  if (!anatomy.known() || anatomy.timeline.samples.empty()) return false;
+std::optional<TimelineView> timeline_view(const CaseAnatomy& anatomy, std::int64_t highest) {
+  if (!anatomy.known() || anatomy.timeline.samples.empty()) return std::nullopt;
   const Box box(anatomy.events, highest);
-  return {{"areas", areas_view(anatomy, box)},
-          {"bands", bands_view(anatomy, box)},
-          {"events", grouped(static_cast<std::int64_t>(anatomy.events))},
-          {"peak_event", grouped(static_cast<std::int64_t>(anatomy.anatomy.peak.event))},
-          {"peak_x", box.x(anatomy.anatomy.peak.event)},
-          {"peak_y", box.y(anatomy.anatomy.peak.allocated_bytes)}};
+  return TimelineView{.events = grouped(static_cast<std::int64_t>(anatomy.events)),
+                      .peak_event = grouped(static_cast<std::int64_t>(anatomy.anatomy.peak.event)),
+                      .peak_x = box.x(anatomy.anatomy.peak.event),
+                      .peak_y = box.y(anatomy.anatomy.peak.allocated_bytes),
+                      .areas = areas_view(anatomy, box),
+                      .bands = bands_view(anatomy, box)};
 }
 
-nlohmann::json waterfall_view(const CaseAnatomy& reference, const CaseAnatomy& strategy) {
+WaterfallView waterfall_view(const CaseAnatomy& reference, const CaseAnatomy& strategy) {
   const trace::Waterfall waterfall =
       trace::waterfall(reference.anatomy.peak.parts, strategy.anatomy.peak.parts);
   std::int64_t highest = std::max<std::int64_t>({waterfall.from_bytes, waterfall.to_bytes, 1});
@@ -254,35 +256,35 @@ nlohmann::json waterfall_view(const CaseAnatomy& reference, const CaseAnatomy& s
   const auto of = [highest](std::int64_t bytes) {
     return fraction(static_cast<double>(bytes) / static_cast<double>(highest));
   };
-  json steps = json::array();
+  std::vector<FallView> steps;
   for (const trace::WaterfallStep& step : waterfall.steps) {
     const std::int64_t low = std::min(step.level_bytes, step.level_bytes - step.difference_bytes);
     steps.push_back(
-        {{"category", labelled(step.category)},
-         {"colour", category_colour(to_string(step.category))},
-         {"phase", phase_label(to_string(step.phase))},
-         {"gib", signed_gib(step.difference_bytes)},
-         {"bytes", (step.difference_bytes > 0 ? "+" : "") + grouped(step.difference_bytes)},
-         {"less", step.difference_bytes < 0},
-         {"start", of(low)},
-         {"width", of(std::abs(step.difference_bytes))}});
+        {.category = labelled(step.category),
+         .colour = category_colour(to_string(step.category)),
+         .phase = phase_label(to_string(step.phase)),
+         .gib = signed_gib(step.difference_bytes),
+         .bytes = (step.difference_bytes > 0 ? "+" : "") + grouped(step.difference_bytes),
+         .start = of(low),
+         .width = of(std::abs(step.difference_bytes)),
+         .less = step.difference_bytes < 0});
   }
-  return {{"steps", std::move(steps)},
-          {"from_gib", gib(waterfall.from_bytes)},
-          {"to_gib", gib(waterfall.to_bytes)},
-          {"from_width", of(waterfall.from_bytes)},
-          {"to_width", of(waterfall.to_bytes)}};
+  return {.from_gib = gib(waterfall.from_bytes),
+          .from_width = of(waterfall.from_bytes),
+          .to_gib = gib(waterfall.to_bytes),
+          .to_width = of(waterfall.to_bytes),
+          .steps = std::move(steps)};
 }
 
-nlohmann::json alive_view(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
-                          std::uint64_t event) {
+AliveView alive_view(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
+                     std::uint64_t event) {
   const trace::Alive alive = trace::alive_at(trace, lifetimes, event);
-  json rows = json::array();
+  std::vector<AliveRowView> rows;
   flatten(alive.root, alive, 0, rows);
-  return {{"event", grouped(static_cast<std::int64_t>(event))},
-          {"count", grouped(static_cast<std::int64_t>(alive.allocations.size()))},
-          {"tree", std::move(rows)},
-          {"largest", largest_view(alive)}};
+  return {.event = grouped(static_cast<std::int64_t>(event)),
+          .count = grouped(static_cast<std::int64_t>(alive.allocations.size())),
+          .tree = std::move(rows),
+          .largest = largest_view(alive)};
 }
 
 }  // namespace peakbench::reports

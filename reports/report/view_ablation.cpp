@@ -1,13 +1,13 @@
-// Of stacks: what each part saves alone, and what the stack loses without it. Peaks only; the cases
-// are rows of the table or were added for this.
+#include "reports/report/view_ablation.h"
+
+#include <map>
+
 #include "reports/render/text.h"
 #include "reports/render/words.h"
-#include "reports/report/view.h"
 
 namespace peakbench::reports {
 namespace {
 
-using nlohmann::json;
 using result::CaseResult;
 using Strategies = std::vector<result::Selection>;
 
@@ -31,9 +31,7 @@ class Stacks {
   std::map<std::string, const CaseResult*> cases_;
 };
 
-bool has_peak(const CaseResult* result) {
-  return result && result->status == result::Status::kOk && result->memory;
-}
+bool has_peak(const CaseResult* result) { return result && ran(*result) && result->memory; }
 
 std::int64_t peak(const CaseResult& result) { return result.memory->peak_allocated_bytes; }
 
@@ -53,65 +51,67 @@ Split split(const CaseResult& stack) {
   return result;
 }
 
-json part_view(const Split& split, std::size_t index, const CaseResult& bare,
-               const CaseResult& stack, const Stacks& stacks) {
+AblationPartView part_view(const Split& split, std::size_t index, const CaseResult& bare,
+                           const CaseResult& stack, const Stacks& stacks) {
   Strategies one = split.base, others = split.base;
   for (std::size_t i = 0; i < split.parts.size(); ++i)
     (i == index ? one : others).push_back(split.parts[i]);
   const CaseResult *alone = stacks.find(one), *without = stacks.find(others);
-  json view{{"part", printable(selection_text(split.parts[index]))},
-            {"others", printable(result::stack_text(others))}};
+  AblationPartView view;
+  view.part = printable(selection_text(split.parts[index]));
+  view.others = printable(result::stack_text(others));
   if (has_peak(alone))
-    view["alone"] = delta_view(peak(*alone), peak(bare));
+    view.alone = delta_view(peak(*alone), peak(bare));
   else
-    view["alone_missing"] = why_not(alone);
+    view.alone_missing = why_not(alone);
   if (has_peak(without))
-    view["without"] = delta_view(peak(*without), peak(stack));
+    view.without = delta_view(peak(*without), peak(stack));
   else
-    view["without_missing"] = why_not(without);
+    view.without_missing = why_not(without);
   return view;
 }
 
-// The sum of what the parts save alone; false unless all are known.
-json sum_view(const Split& split, const CaseResult& bare, const Stacks& stacks) {
+// The sum of what the parts save alone; nullopt unless all are known.
+std::optional<DeltaView> sum_view(const Split& split, const CaseResult& bare,
+                                  const Stacks& stacks) {
   std::int64_t level = peak(bare);
   for (const result::Selection& part : split.parts) {
     Strategies one = split.base;
     one.push_back(part);
     const CaseResult* alone = stacks.find(one);
-    if (!has_peak(alone)) return false;
+    if (!has_peak(alone)) return std::nullopt;
     level += peak(*alone) - peak(bare);
   }
   return delta_view(level, peak(bare));
 }
 
-json stack_view(const CaseResult& stack, std::size_t number, const Stacks& stacks) {
+std::optional<AblationView> stack_view(const CaseResult& stack, std::size_t number,
+                                       const Stacks& stacks) {
   const Split parts = split(stack);
   const CaseResult* bare = stacks.find(parts.base);
-  if (parts.parts.size() < 2 || !has_peak(&stack) || !has_peak(bare)) return false;
-  json rows = json::array();
+  if (parts.parts.size() < 2 || !has_peak(&stack) || !has_peak(bare)) return std::nullopt;
+  std::vector<AblationPartView> rows;
   bool some = false;
   for (std::size_t i = 0; i < parts.parts.size(); ++i) {
     rows.push_back(part_view(parts, i, *bare, stack, stacks));
-    some = some || rows.back().contains("alone") || rows.back().contains("without");
+    some = some || rows.back().alone || rows.back().without;
   }
-  if (!some) return false;
-  return {{"strategy", printable(stack_text(stack.spec))},
-          {"number", std::to_string(number)},
-          {"bare", printable(stack_text(bare->spec))},
-          {"together", delta_view(peak(stack), peak(*bare))},
-          {"sum", sum_view(parts, *bare, stacks)},
-          {"parts", std::move(rows)}};
+  if (!some) return std::nullopt;
+  return AblationView{.strategy = printable(stack_text(stack.spec)),
+                      .number = std::to_string(number),
+                      .bare = printable(stack_text(bare->spec)),
+                      .together = delta_view(peak(stack), peak(*bare)),
+                      .sum = sum_view(parts, *bare, stacks),
+                      .parts = std::move(rows)};
 }
 
 }  // namespace
 
-nlohmann::json ablation_view(const Group& group) {
+std::vector<AblationView> ablation_view(const Group& group) {
   const Stacks stacks(group);
-  json list = json::array();
+  std::vector<AblationView> list;
   for (std::size_t i = 0; i < group.cases.size(); ++i)
-    if (json view = stack_view(*group.cases[i], i + 1, stacks); view.is_object())
-      list.push_back(std::move(view));
+    if (auto view = stack_view(*group.cases[i], i + 1, stacks)) list.push_back(std::move(*view));
   return list;
 }
 

@@ -4,7 +4,7 @@
 
 #include "reports/render/text.h"
 #include "reports/report/explain.h"
-#include "reports/report/view.h"
+#include "reports/report/view_row.h"
 
 namespace peakbench::reports {
 namespace {
@@ -27,20 +27,20 @@ std::int64_t highest_of(const Group& group, const Anatomies& anatomies) {
 }  // namespace
 
 void add_anatomy(const result::CaseResult& result, const Group& group, const Anatomies& anatomies,
-                 nlohmann::json& row) {
+                 RowView& row) {
   const auto entry = anatomies.find(&result);
-  if (entry != anatomies.end()) row["trace_note"] = printable(entry->second.note);
+  if (entry != anatomies.end()) row.trace_note = printable(entry->second.note);
   const CaseAnatomy* own = find(anatomies, &result);
   if (!own) return;
-  row["timeline"] = timeline_view(*own, highest_of(group, anatomies));
-  if (!own->alive.is_null()) row["alive"] = own->alive;
-  if (!own->data.empty()) row["data"] = own->data;
+  row.timeline = timeline_view(*own, highest_of(group, anatomies));
+  row.alive = own->alive;
+  row.data = own->data;
   const CaseAnatomy* reference = find(anatomies, group.reference);
-  if (reference == own) row["why"] = printable(tell_peak(own->anatomy));
-  if (!reference || reference == own || result.status != result::Status::kOk) return;
-  row["waterfall"] = waterfall_view(*reference, *own);
-  row["why"] = printable(explain(reference->anatomy, own->anatomy,
-                                 stack_text(group.reference->spec), stack_text(result.spec)));
+  if (reference == own) row.why = printable(tell_peak(own->anatomy));
+  if (!reference || reference == own || !ran(result)) return;
+  row.waterfall = waterfall_view(*reference, *own);
+  row.why = printable(explain(reference->anatomy, own->anatomy, stack_text(group.reference->spec),
+                              stack_text(result.spec)));
 }
 
 }  // namespace peakbench::reports

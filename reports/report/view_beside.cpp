@@ -2,14 +2,14 @@
 // another card's. Without it an offload would look free.
 #include <algorithm>
 
+#include "reports/analysis/environment.h"
 #include "reports/render/format.h"
 #include "reports/render/text.h"
-#include "reports/report/view.h"
+#include "reports/report/view_group.h"
 
 namespace peakbench::reports {
 namespace {
 
-using nlohmann::json;
 using result::CaseResult;
 
 // A few counters on the host are no offload.
@@ -50,24 +50,17 @@ std::string beside_text(const CaseResult& result) {
   return printable(text);
 }
 
-void add_beside(const Group& group, json& rows, json& view) {
+void add_beside(const Group& group, GroupView& view) {
   std::set<std::string> spaces;
   for (const CaseResult* result : group.cases) spaces.merge(spaces_beside(*result));
-  view["beside"] = json::array();
-  for (const std::string& space : spaces)
-    view["beside"].push_back({{"space", printable(space)},
-                              {"label", printable(column_of(space))},
-                              {"words", printable(words_for(space))}});
-  view["has_beside"] = !spaces.empty();
-  for (std::size_t i = 0; i < group.cases.size(); ++i) {
-    json cells = json::array();
-    for (const std::string& space : spaces) {
-      json cell{{"label", printable(column_of(space))}};
-      if (group.cases[i]->memory) cell.update(bytes_view(taken(*group.cases[i], space)));
-      cell.erase("raw");
-      cells.push_back(std::move(cell));
+  for (const std::string& space : spaces) {
+    const auto label = printable(column_of(space));
+    view.beside.push_back({printable(space), label, printable(words_for(space))});
+    for (std::size_t i = 0; i < group.cases.size(); ++i) {
+      const auto bytes = taken(*group.cases[i], space);
+      const bool known = group.cases[i]->memory.has_value();
+      view.rows[i].beside.push_back({label, known ? gib(bytes) : "", known ? grouped(bytes) : ""});
     }
-    rows[i]["beside"] = std::move(cells);
   }
 }
 

@@ -4,21 +4,20 @@
 
 #include "reports/render/format.h"
 #include "reports/render/text.h"
-#include "reports/render/words.h"
-#include "reports/report/view.h"
+#include "reports/report/view_group.h"
 
 namespace peakbench::reports {
 
-nlohmann::json not_finite_view(const Group& group) {
-  auto list = nlohmann::json::array();
+std::vector<NotFiniteView> not_finite_view(const Group& group) {
+  std::vector<NotFiniteView> list;
   for (const result::CaseResult* result : group.cases) {
     const auto& losses = result->losses;
     const auto first =
         std::ranges::find_if(losses, [](double loss) { return !std::isfinite(loss); });
     if (first == losses.end()) continue;
-    list.push_back({{"strategy", printable(stack_text(result->spec))},
-                    {"what", std::isnan(*first) ? "not a number" : "infinite"},
-                    {"step", grouped(first - losses.begin() + 1)}});
+    list.push_back({.strategy = printable(stack_text(result->spec)),
+                    .what = std::isnan(*first) ? "not a number" : "infinite",
+                    .step = grouped(first - losses.begin() + 1)});
   }
   return list;
 }

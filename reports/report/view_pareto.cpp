@@ -1,16 +1,14 @@
-// Memory against throughput: points, the Pareto front, ticks; everything placed 0 to 1, the
-// template has the sizes.
+#include "reports/report/view_pareto.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "reports/render/format.h"
 #include "reports/render/text.h"
-#include "reports/report/view.h"
 
 namespace peakbench::reports {
 namespace {
 
-using nlohmann::json;
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr std::size_t kKeyLines = 12;
 
@@ -46,7 +44,7 @@ std::vector<Point> points_of(const Group& group, bool tokens) {
   std::vector<Point> points;
   for (std::size_t i = 0; i < group.cases.size(); ++i) {
     const result::CaseResult& result = *group.cases[i];
-    if (result.status != result::Status::kOk || !result.memory || !result.throughput) continue;
+    if (!ran(result) || !result.memory || !result.throughput) continue;
     const std::int64_t bytes = result.memory->peak_allocated_bytes;
     const double rate = rate_of_case(*result.throughput, tokens);
     if (!std::isfinite(rate)) continue;
@@ -74,77 +72,58 @@ std::string short_name(const result::CaseResult& result, const std::string& mark
 
 // For each throughput, the least memory that reaches it: a staircase through the points that none
 // beats.
-json front_view(std::vector<Point> front, const Range& x, const Range& y) {
+std::vector<CornerView> front_view(std::vector<Point> front, const Range& x, const Range& y) {
   std::sort(front.begin(), front.end(),
             [](const Point& a, const Point& b) { return a.rate < b.rate; });
-  json corners = json::array();
+  std::vector<CornerView> corners;
   for (std::size_t i = 0; i < front.size(); ++i) {
-    const double height = y.place(front[i].gib);
-    if (i > 0)
-      corners.push_back({{"x", fraction(x.place(front[i - 1].rate))}, {"y", fraction(height)}});
-    corners.push_back({{"x", fraction(x.place(front[i].rate))}, {"y", fraction(height)}});
+    const std::string height = fraction(y.place(front[i].gib));
+    if (i > 0) corners.push_back({fraction(x.place(front[i - 1].rate)), height});
+    corners.push_back({fraction(x.place(front[i].rate)), height});
   }
   return corners;
 }
 
 }  // namespace
 
-nlohmann::json ticks_view(double low, double high, int about) {
-  const double rough = (high - low) / about;
-  const double power = std::pow(10, std::floor(std::log10(rough)));
-  double step = 10 * power;
-  for (const double factor : {5.0, 2.5, 2.0, 1.0}) {
-    if (factor * power >= rough) step = factor * power;
-  }
-  json ticks = json::array();
-  for (double n = std::ceil(low / step - 1e-9); n * step <= high * (1 + 1e-9); ++n) {
-    ticks.push_back({{"label", plain_number(std::round(n * step * 1e9) / 1e9)},
-                     {"at", fraction((n * step - low) / (high - low))}});
-  }
-  return ticks;
-}
-
-nlohmann::json pareto_view(const Group& group) {
+std::optional<ParetoView> pareto_view(const Group& group) {
   const bool tokens = all_have_tokens(group);
   const std::vector<Point> points = points_of(group, tokens);
-  if (points.size() < 2) return false;
+  if (points.size() < 2) return std::nullopt;
   const auto [slowest, fastest] = std::minmax_element(
       points.begin(), points.end(), [](auto& a, auto& b) { return a.rate < b.rate; });
   const auto [smallest, largest] = std::minmax_element(
       points.begin(), points.end(), [](auto& a, auto& b) { return a.gib < b.gib; });
   const Range x = padded(slowest->rate, fastest->rate), y = padded(smallest->gib, largest->gib);
-  json list = json::array();
+  ParetoView view;
   std::vector<Point> front;
-  bool claimed = false, broken = false;
   for (const Point& point : points) {
     const result::CaseResult& result = *group.cases[point.index];
     const bool best = on_front(point, points);
     const std::string mark = mark_of(result);
     if (best) front.push_back(point);
-    claimed = claimed || mark == "claimed";
-    broken = broken || !point.counts;
-    list.push_back({{"number", std::to_string(point.index + 1)},
-                    {"strategy", printable(stack_text(result.spec))},
-                    {"short", short_name(result, mark)},
-                    {"mark", mark},
-                    {"beside", beside_text(result)},
-                    {"position", std::to_string(list.size())},
-                    {"x", fraction(x.place(point.rate))},
-                    {"y", fraction(y.place(point.gib))},
-                    {"gib", gib(point.bytes)},
-                    {"rate", decimal(point.rate, 4)},
-                    {"on_front", best},
-                    {"is_reference", &result == group.reference}});
+    view.has_claimed = view.has_claimed || mark == "claimed";
+    view.has_broken = view.has_broken || !point.counts;
+    view.points.push_back({.number = std::to_string(point.index + 1),
+                           .strategy = printable(stack_text(result.spec)),
+                           .short_name = short_name(result, mark),
+                           .mark = mark,
+                           .beside = beside_text(result),
+                           .position = std::to_string(view.points.size()),
+                           .x = fraction(x.place(point.rate)),
+                           .y = fraction(y.place(point.gib)),
+                           .gib = gib(point.bytes),
+                           .rate = decimal(point.rate, 4),
+                           .on_front = best,
+                           .is_reference = &result == group.reference});
   }
   const std::size_t beyond = points.size() > kKeyLines ? points.size() - kKeyLines : 0;
-  return {{"extra_points", std::to_string(beyond)},
-          {"points", std::move(list)},
-          {"front", front_view(std::move(front), x, y)},
-          {"x_ticks", ticks_view(x.low, x.high, 5)},
-          {"y_ticks", ticks_view(y.low, y.high, 5)},
-          {"unit", tokens ? "tokens/s" : "samples/s"},
-          {"has_claimed", claimed},
-          {"has_broken", broken}};
+  view.front = front_view(std::move(front), x, y);
+  view.x_ticks = ticks_view(x.low, x.high, 5);
+  view.y_ticks = ticks_view(y.low, y.high, 5);
+  view.unit = tokens ? "tokens/s" : "samples/s";
+  view.extra_points = std::to_string(beyond);
+  return view;
 }
 
 }  // namespace peakbench::reports

@@ -1,65 +1,19 @@
-// How the figures were obtained: command, environment, settings; and what was not measured.
+#include "reports/report/view_run.h"
+
+#include <algorithm>
 #include <map>
 #include <set>
 
+#include "reports/analysis/environment.h"
 #include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/render/words.h"
-#include "reports/report/view.h"
 #include "result/device.h"
 
 namespace peakbench::reports {
 namespace {
 
-using nlohmann::json;
 using result::CaseResult;
-
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
-json fact(const std::string& name, const nlohmann::ordered_json& value) {
-  const auto called = [&](const std::string& unit) {
-    return printable(spaced(name.substr(0, name.size() - unit.size())));
-  };
-  if (value == 0 && name == "memory_limit_bytes")
-    return {{"name", called("_bytes")}, {"value", "none"}};
-  if (value == 0 && name == "threads") return {{"name", "threads"}, {"value", "default"}};
-  if (value.is_number_integer() && ends_with(name, "_bytes")) {
-    const auto bytes = value.get<std::int64_t>();
-    return {{"name", called("_bytes")},
-            {"value", gib(bytes) + " GiB"},
-            {"exact", grouped(bytes) + " bytes"}};
-  }
-  if (value.is_number_integer() && ends_with(name, "_ns")) {
-    const auto time = value.get<std::int64_t>();
-    return {{"name", called("_ns")}, {"value", duration(time)}, {"exact", grouped(time) + " ns"}};
-  }
-  if (value.is_number_integer() && ends_with(name, "_s"))
-    return {{"name", called("_s")}, {"value", std::to_string(value.get<std::int64_t>()) + " s"}};
-  json view{{"name", printable(spaced(name))}};
-  if (value.is_string()) {
-    view["value"] = printable(value.get<std::string>());
-  } else if (value.is_boolean()) {
-    view["value"] = value.get<bool>() ? "yes" : "no";
-  } else if (value.is_number_integer()) {
-    view["value"] = std::to_string(value.get<std::int64_t>());
-  } else {
-    view["value"] = printable(value.dump(-1, ' ', false, json::error_handler_t::replace));
-  }
-  return view;
-}
-
-void add_facts(const nlohmann::ordered_json& object, const std::string& prefix, json& facts) {
-  for (const auto& [name, value] : object.items()) {
-    if (value.is_null() || (value.is_string() && value.get<std::string>().empty())) continue;
-    if (value.is_object()) {
-      add_facts(value, prefix + name + " ", facts);
-    } else {
-      facts.push_back(fact(prefix + name, value));
-    }
-  }
-}
 
 // Missing figures, joined by what and why: a thousand cases with one reason are one line.
 class Missing {
@@ -68,18 +22,18 @@ class Missing {
     cases_[{what, reason.empty() ? "no reason was recorded" : reason}].insert(id);
   }
 
-  json view() const {
-    json list = json::array();
+  std::vector<MissingView> view() const {
+    std::vector<MissingView> list;
     for (const auto& [key, ids] : cases_) {
-      json first = json::array();
+      std::vector<std::string> first;
       for (const std::string& id : ids) {
         if (first.size() < kShown) first.push_back(printable(id));
       }
-      list.push_back({{"what", key.first},
-                      {"reason", printable(key.second)},
-                      {"one", ids.size() == 1},
-                      {"count", grouped(static_cast<std::int64_t>(ids.size()))},
-                      {"cases", std::move(first)}});
+      list.push_back({.what = key.first,
+                      .reason = printable(key.second),
+                      .count = grouped(static_cast<std::int64_t>(ids.size())),
+                      .one = ids.size() == 1,
+                      .cases = std::move(first)});
     }
     return list;
   }
@@ -109,39 +63,33 @@ void add_missing(const CaseResult& result, Missing& missing) {
   if (wants_check(result)) missing.add("Equivalence of training", result.equivalence->reason, id);
 }
 
-}  // namespace
-
-nlohmann::json facts_view(const nlohmann::ordered_json& object) {
-  json facts = json::array();
-  if (object.is_object()) add_facts(object, "", facts);
-  return facts;
-}
-
 // A device with the facts of its cases, once; a run that was resumed elsewhere has it twice.
-json devices_view(const result::Run& run) {
-  json list = json::array();
-  std::set<std::pair<std::string, std::string>> seen;
+std::vector<DeviceView> devices_view(const result::Run& run) {
+  std::vector<DeviceView> list;
   for (const CaseResult& result : run.cases) {
-    json facts = facts_view(device_facts(result));
-    if (facts.empty() || !seen.emplace(result.spec.device, facts.dump()).second) continue;
-    list.push_back({{"device", printable(result.spec.device)}, {"facts", std::move(facts)}});
+    DeviceView device{printable(result.spec.device), facts_view(device_facts(result))};
+    const bool known = std::ranges::find(list, device) != list.end();
+    if (!known && !device.facts.empty()) list.push_back(std::move(device));
   }
   return list;
 }
 
-nlohmann::json run_view(const result::Run& run) {
-  return {{"title", printable(run.title)},
-          {"created", printable(date_for_people(run.created))},
-          {"status", printable(run.status)},
-          {"command", printable(shell_quoted(run.command))},
-          {"suite", printable(run.suite)},
-          {"schema_version", printable(run.schema_version)},
-          {"environment", facts_view(run.environment)},
-          {"devices", devices_view(run)},
-          {"settings", facts_view(run.settings)}};
+}  // namespace
+
+RunView run_view(const result::Run& run) {
+  return {.title = printable(run.title),
+          .created = printable(date_for_people(run.created)),
+          .status = printable(run.status),
+          .command = printable(shell_quoted(run.command)),
+          .suite = printable(run.suite),
+          .schema_version = printable(run.schema_version),
+          .environment = facts_view(run.environment),
+          .devices = devices_view(run),
+          .settings = facts_view(run.settings)};
 }
 
-nlohmann::json not_measured_view(const std::vector<result::Run>& runs, const Anatomies& anatomies) {
+std::vector<MissingView> not_measured_view(const std::vector<result::Run>& runs,
+                                           const Anatomies& anatomies) {
   Missing missing;
   for (const result::Run& run : runs) {
     for (const CaseResult& result : run.cases)

@@ -9,7 +9,6 @@
 
 #include "reports/render/format.h"
 #include "reports/render/text.h"
-#include "reports/report/view.h"
 
 namespace peakbench::site {
 namespace {
@@ -17,7 +16,6 @@ namespace {
 using history::figure;
 using history::Metric;
 using history::TrendPoint;
-using nlohmann::json;
 
 constexpr std::size_t kStretches = 80;
 constexpr std::size_t kDateTicks = 6;
@@ -76,7 +74,7 @@ Axis axis_of(const Trend& trend, Metric metric) {
   return {std::max(0.0, low - room), std::max(high + room, 1.0), 0, 1e6, "ms", ""};
 }
 
-json value_ticks(const Axis& axis) {
+std::vector<reports::TickView> value_ticks(const Axis& axis) {
   return reports::ticks_view((axis.low - axis.origin) / axis.unit,
                              (axis.high - axis.origin) / axis.unit, 4);
 }
@@ -86,14 +84,14 @@ double across(std::size_t place, std::size_t count) {
 }
 
 // Dates of some runs, evenly; never two at one place.
-json date_ticks(const Trend& trend) {
-  json ticks = json::array();
+std::vector<DateView> date_ticks(const Trend& trend) {
+  std::vector<DateView> ticks;
   const std::size_t count = std::min(kDateTicks, trend.size());
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t place = count < 2 ? 0 : i * (trend.size() - 1) / (count - 1);
-    ticks.push_back({{"label", reports::printable(trend[place].run->created.substr(0, 10))},
-                     {"at", reports::fraction(across(place, trend.size()) / 1000)},
-                     {"minor", i != 0 && i != (count - 1) / 2 && i + 1 != count}});
+    ticks.push_back({.label = reports::printable(trend[place].run->created.substr(0, 10)),
+                     .at = reports::fraction(across(place, trend.size()) / 1000),
+                     .minor = i != 0 && i != (count - 1) / 2 && i + 1 != count});
   }
   return ticks;
 }
@@ -118,30 +116,30 @@ std::string words_of(const Trend& trend, std::size_t place, Metric metric) {
   return change.empty() ? text : text + " (" + change + ")";
 }
 
-json point_view(const Trend& trend, std::size_t place, Metric metric, const Axis& axis,
-                const LinkTo& link) {
+PointView point_view(const Trend& trend, std::size_t place, Metric metric, const Axis& axis,
+                     const LinkTo& link) {
   const auto& point = trend[place];
   const auto value = figure(point.point, metric);
   const bool worse = point.run->labels.verdict == "regressed";
   const auto* before = place == 0 ? nullptr : &trend[place - 1];
   const bool changed = metric != Metric::kStep && !change_words(before, point, metric).empty();
-  return {{"x", reports::fraction(across(place, trend.size()) / 10)},
-          {"y", reports::fraction(value ? axis.place(static_cast<double>(*value)) / 10 : 0)},
-          {"href", link(point.run->number)},
-          {"label", reports::printable(words_of(trend, place, metric))},
-          {"failed", !value},
-          {"worse", worse},
-          {"changed", changed},
-          {"quiet", value.has_value() && !worse && !changed && place + 1 != trend.size()}};
+  return {.x = reports::fraction(across(place, trend.size()) / 10),
+          .y = reports::fraction(value ? axis.place(static_cast<double>(*value)) / 10 : 0),
+          .href = link(point.run->number),
+          .label = reports::printable(words_of(trend, place, metric)),
+          .failed = !value,
+          .worse = worse,
+          .changed = changed,
+          .quiet = value.has_value() && !worse && !changed && place + 1 != trend.size()};
 }
 
 // One path a stretch of comparable points.
-json line_views(const Trend& trend, const std::vector<std::size_t>& drawn, Metric metric,
-                const Axis& axis) {
-  json lines = json::array();
+std::vector<LineView> line_views(const Trend& trend, const std::vector<std::size_t>& drawn,
+                                 Metric metric, const Axis& axis) {
+  std::vector<LineView> lines;
   std::string path;
   const auto end = [&] {
-    if (!path.empty()) lines.push_back({{"path", path}});
+    if (!path.empty()) lines.push_back({path});
     path.clear();
   };
   for (const auto place : drawn) {
@@ -156,14 +154,14 @@ json line_views(const Trend& trend, const std::vector<std::size_t>& drawn, Metri
   return lines;
 }
 
-json break_views(const Trend& trend) {
-  json breaks = json::array();
+std::vector<BreakView> break_views(const Trend& trend) {
+  std::vector<BreakView> breaks;
   for (std::size_t place = 1; place < trend.size(); ++place) {
     if (trend[place].break_reason.empty()) continue;
     const double between = (across(place, trend.size()) + across(place - 1, trend.size())) / 2;
-    breaks.push_back({{"x", reports::fraction(between / 10)},
-                      {"label", reports::printable(trend[place].break_reason)},
-                      {"number", std::to_string(breaks.size() + 1)}});
+    breaks.push_back({.x = reports::fraction(between / 10),
+                      .label = reports::printable(trend[place].break_reason),
+                      .number = std::to_string(breaks.size() + 1)});
   }
   return breaks;
 }
@@ -192,29 +190,27 @@ std::vector<std::size_t> drawn_points(const Trend& trend, Metric metric) {
   return {drawn.begin(), drawn.end()};
 }
 
-json chart_view(const Trend& trend, Metric metric, const LinkTo& link) {
+std::optional<ChartView> chart_view(const Trend& trend, Metric metric, const LinkTo& link) {
   const bool some = std::any_of(trend.begin(), trend.end(), [&](const TrendPoint& point) {
     return figure(point.point, metric).has_value();
   });
-  if (!some) return false;
+  if (!some) return std::nullopt;
   const auto axis = axis_of(trend, metric);
   const auto drawn = drawn_points(trend, metric);
-  json points = json::array();
-  for (const auto place : drawn) points.push_back(point_view(trend, place, metric, axis, link));
-  const auto breaks = break_views(trend);
-  return {{"unit", axis.name},
-          {"from", axis.from},
-          {"count", reports::grouped(static_cast<std::int64_t>(trend.size()))},
-          {"drawn", drawn.size() < trend.size()
-                        ? reports::grouped(static_cast<std::int64_t>(drawn.size()))
-                        : ""},
-          {"many", drawn.size() > 60},
-          {"lines", line_views(trend, drawn, metric, axis)},
-          {"points", points},
-          {"has_breaks", !breaks.empty()},
-          {"breaks", breaks},
-          {"y_ticks", value_ticks(axis)},
-          {"x_ticks", date_ticks(trend)}};
+  ChartView view;
+  view.unit = axis.name;
+  view.from = axis.from;
+  view.count = reports::grouped(static_cast<std::int64_t>(trend.size()));
+  if (drawn.size() < trend.size())
+    view.drawn = reports::grouped(static_cast<std::int64_t>(drawn.size()));
+  view.many = drawn.size() > 60;
+  view.lines = line_views(trend, drawn, metric, axis);
+  for (const auto place : drawn)
+    view.points.push_back(point_view(trend, place, metric, axis, link));
+  view.breaks = break_views(trend);
+  view.y_ticks = value_ticks(axis);
+  view.x_ticks = date_ticks(trend);
+  return view;
 }
 
 std::string spark_path(const Trend& trend, Metric metric) {

@@ -1,4 +1,5 @@
-// The first page: the newest runs, every case by card, what changed last.
+#include "reports/site/index_view.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,14 +9,12 @@
 #include "reports/render/words.h"
 #include "reports/report/settings.h"
 #include "reports/site/names.h"
-#include "reports/site/views.h"
 
 namespace peakbench::site {
 namespace {
 
 using history::Metric;
 using history::Series;
-using nlohmann::json;
 using reports::printable;
 
 constexpr std::size_t kRecentRuns = 12;
@@ -35,56 +34,50 @@ std::string spark_end(const Trend& trend) {
   return path.empty() ? "" : path.substr(path.rfind(' ') + 1);
 }
 
-void add_change(const Trend& trend, json& row) {
+void add_change(const Trend& trend, TrendRowView& row) {
   const auto* before = trend.size() < 2 ? nullptr : &trend[trend.size() - 2];
   const auto& last = trend.back();
-  const auto change = change_words(before, last, Metric::kAllocated);
-  row["change"] = change;
-  if (!change.empty()) {
-    const bool more = *last.point.allocated_bytes > *before->point.allocated_bytes;
-    row["more"] = more;
-    row["less"] = !more;
+  row.change = change_words(before, last, Metric::kAllocated);
+  if (!row.change.empty()) {
+    row.more = *last.point.allocated_bytes > *before->point.allocated_bytes;
+    row.less = !row.more;
   }
-  row["incomparable"] = !last.break_reason.empty();
-  row["break_reason"] = printable(last.break_reason);
+  row.incomparable = !last.break_reason.empty();
+  row.break_reason = printable(last.break_reason);
 }
 
-json row_view(const Series& series, const Trend& trend, const std::set<std::int64_t>& newest) {
-  const auto& last = trend.back();
-  const auto& point = last.point;
-  json row{{"case", printable(series.case_id)},
-           {"href", trend_page(series)},
-           {"model", printable(series.text("model"))},
-           {"strategy", printable(series.text("strategy"))},
-           {"setting", setting_text(series)},
-           {"options", printable(series.device_options)},
-           {"ok", point.status == "ok"},
-           {"spark", spark_path(trend, Metric::kAllocated)},
-           {"spark_y", spark_end(trend)},
-           {"run", std::to_string(point.run)},
-           {"old", newest.count(point.run) == 0}};
-  if (point.status != "ok")
-    row["status"] = printable(reports::status_label(result::status_from_string(point.status)));
+TrendRowView row_view(const Series& series, const Trend& trend,
+                      const std::set<std::int64_t>& newest) {
+  const auto& point = trend.back().point;
+  TrendRowView row;
+  row.case_id = printable(series.case_id);
+  row.href = trend_page(series);
+  row.model = printable(series.text("model"));
+  row.strategy = printable(series.text("strategy"));
+  row.setting = setting_text(series);
+  row.options = printable(series.device_options);
+  row.ok = point.status == "ok";
+  row.spark = spark_path(trend, Metric::kAllocated);
+  row.spark_y = spark_end(trend);
+  row.run = std::to_string(point.run);
+  row.old = newest.count(point.run) == 0;
+  if (!row.ok)
+    row.status = printable(reports::status_label(result::status_from_string(point.status)));
   if (point.allocated_bytes) {
-    row["gib"] = reports::gib(*point.allocated_bytes);
-    row["bytes"] = reports::grouped(*point.allocated_bytes);
+    row.gib = reports::gib(*point.allocated_bytes);
+    row.bytes = reports::grouped(*point.allocated_bytes);
   }
-  if (point.step_ns) row["step_ms"] = reports::milliseconds(*point.step_ns);
+  if (point.step_ns) row.step_ms = reports::milliseconds(*point.step_ns);
   add_change(trend, row);
   return row;
 }
 
-json card_view(const std::string& card, json rows, bool emulated) {
-  const auto some = [&](const char* field) {
-    return std::any_of(rows.begin(), rows.end(),
-                       [&](const json& row) { return !row.value(field, std::string()).empty(); });
-  };
-  json view{{"card", printable(card)},
-            {"emulated", emulated},
-            {"has_step", some("step_ms")},
-            {"has_options", some("options")}};
-  view["rows"] = std::move(rows);
-  return view;
+void add_row(TrendRowView row, const Series& series, CardView& card) {
+  card.card = printable(series.card);
+  card.emulated = series.emulated;
+  card.has_step = card.has_step || !row.step_ms.empty();
+  card.has_options = card.has_options || !row.options.empty();
+  card.rows.push_back(std::move(row));
 }
 
 }  // namespace
@@ -92,37 +85,29 @@ json card_view(const std::string& card, json rows, bool emulated) {
 std::string setting_text(const Series& series) {
   std::string text;
   for (const auto& setting : reports::settings_view(series.axes))
-    text += (text.empty() ? "" : ", ") + setting["short"].get<std::string>();
+    text += (text.empty() ? "" : ", ") + setting.short_text;
   return text;
 }
 
-json index_view(const Contents& contents, const std::vector<Trend>& recent) {
+IndexView index_view(const Contents& contents, const std::vector<Trend>& recent) {
+  IndexView view;
+  view.site = site_view(contents, "");
   std::set<std::int64_t> newest;
-  json latest = json::array(), list = json::array(), changes = json::array();
   for (const auto* run : latest_runs(contents)) {
     newest.insert(run->number);
-    latest.push_back(run_view(contents, *run, ""));
+    view.latest.push_back(run_view(contents, *run, ""));
   }
-  std::map<std::string, std::pair<json, bool>> cards;
+  std::map<std::string, CardView> cards;
   for (std::size_t i = 0; i < contents.series.size(); ++i) {
     const auto& series = contents.series[i];
     auto row = row_view(series, recent[i], newest);
-    if (!row["change"].get_ref<const std::string&>().empty() && !row["old"]) changes.push_back(row);
-    auto& card = cards[series.card];
-    if (card.first.is_null()) card.first = json::array();
-    card.first.push_back(std::move(row));
-    card.second = series.emulated;
+    if (!row.change.empty() && !row.old) view.changes.push_back(row);
+    add_row(std::move(row), series, cards[series.card]);
   }
-  for (auto& [card, rows] : cards)
-    list.push_back(card_view(card, std::move(rows.first), rows.second));
-  json runs = json::array();
+  for (auto& [name, card] : cards) view.cards.push_back(std::move(card));
   for (std::size_t i = 0; i < std::min(kRecentRuns, contents.runs.size()); ++i)
-    runs.push_back(run_view(contents, contents.runs[i], ""));
-  return {{"site", site_view(contents, "")},
-          {"latest", latest},
-          {"cards", list},
-          {"changes", changes},
-          {"recent", runs}};
+    view.recent.push_back(run_view(contents, contents.runs[i], ""));
+  return view;
 }
 
 }  // namespace peakbench::site

@@ -6,17 +6,17 @@
 #include "errors/errors.h"
 #include "reports/render/template.h"
 #include "reports/report/report.h"
-#include "reports/site/fields.h"
 #include "reports/site/folder.h"
+#include "reports/site/index_view.h"
 #include "reports/site/latest_comparison.h"
 #include "reports/site/names.h"
-#include "reports/site/views.h"
+#include "reports/site/runs_view.h"
+#include "reports/site/trend_view.h"
 
 namespace peakbench::site {
 namespace {
 
 using history::History;
-using nlohmann::json;
 using reports::Escape;
 using reports::Templates;
 
@@ -97,19 +97,17 @@ class Site {
   }
 
   std::vector<Page> pages() {
-    std::vector<Page> pages{{"style.css", [this] { return style(); }},
-                            {"index.html", [this] {
-                               return page("index", index_view(contents_, recent_), index_fields());
-                             }}};
+    std::vector<Page> pages{
+        {"style.css", [this] { return style(); }},
+        {"index.html", [this] { return page("index", index_view(contents_, recent_)); }}};
     for (const auto& series : contents_.series)
       pages.push_back({trend_page(series), [this, &series] {
                          const auto trend = trend_of(history_, runs_, series, contents_.branch);
-                         return page("trend", trend_view(contents_, series, trend), trend_fields());
+                         return page("trend", trend_view(contents_, series, trend));
                        }});
     for (std::size_t number = 1; number <= runs_pages(contents_); ++number)
-      pages.push_back({runs_page(number), [this, number] {
-                         return page("runs", runs_view(contents_, number), runs_fields());
-                       }});
+      pages.push_back({runs_page(number),
+                       [this, number] { return page("runs", runs_view(contents_, number)); }});
     for (const auto run : contents_.reports)
       pages.push_back({report_page(run), [this, run] { return report(run); }});
     if (contents_.comparison)
@@ -121,9 +119,9 @@ class Site {
 
   // Errors of templates are found before the first page is written.
   void check_templates() const {
-    page("index", json::object(), index_fields());
-    page("trend", json::object(), trend_fields());
-    page("runs", json::object(), runs_fields());
+    page("index", IndexView());
+    page("trend", TrendView());
+    page("runs", RunsView());
     style();
     if (!contents_.reports.empty()) report(*contents_.reports.begin());
   }
@@ -145,15 +143,15 @@ class Site {
     }
   }
 
-  std::string page(const std::string& name, const json& view, const reports::Field& fields) const {
-    return templates_.render("site/" + name + ".html.mustache", complete(view, fields), fields,
-                             Escape::kHtml);
+  template <typename View>
+  std::string page(const std::string& name, const View& view) const {
+    return templates_.render("site/" + name + ".html.mustache", view, Escape::kHtml);
   }
 
   // The reports' own looks, and what the site adds to them.
   std::string style() const {
     const auto text = [&](const char* name) {
-      return templates_.render(name, json::object(), index_fields(), Escape::kHtml);
+      return templates_.render(name, IndexView(), Escape::kHtml);
     };
     return text("html/style.css") + text("site/site.css");
   }

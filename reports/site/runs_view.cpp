@@ -1,22 +1,19 @@
-// Runs: one line each, and the pages of their list.
-#include <fmt/format.h>
+#include "reports/site/runs_view.h"
 
 #include <algorithm>
 
 #include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/site/names.h"
-#include "reports/site/views.h"
 
 namespace peakbench::site {
 namespace {
 
 using history::RunRow;
-using nlohmann::json;
 using reports::grouped;
 using reports::printable;
 
-constexpr std::size_t kCommitShown = 12;
+constexpr std::size_t kCommitShown = 12, kRunsPerPage = 500;
 
 std::string count_text(std::size_t count) { return grouped(static_cast<std::int64_t>(count)); }
 
@@ -31,23 +28,23 @@ std::string verdict_label(const std::string& verdict) {
 
 }  // namespace
 
-json site_view(const Contents& contents, const std::string& root) {
+SiteView site_view(const Contents& contents, const std::string& root) {
   const auto on_branch =
       std::count_if(contents.runs.begin(), contents.runs.end(),
                     [&](const RunRow& run) { return run.labels.branch == contents.branch; });
   const auto newest =
       std::find_if(contents.runs.begin(), contents.runs.end(),
                    [&](const RunRow& run) { return run.labels.branch == contents.branch; });
-  return {{"title", printable(contents.title)},
-          {"branch", contents.branch.empty() ? "(no branch)" : printable(contents.branch)},
-          {"root", root},
-          {"run_count", count_text(contents.runs.size())},
-          {"branch_run_count", grouped(on_branch)},
-          {"trend_count", count_text(contents.series.size())},
-          {"report_count", count_text(contents.reports.size())},
-          {"newest", printable(reports::date_for_people(newest->created))},
-          {"newest_iso", printable(newest->created)},
-          {"comparison", contents.comparison}};
+  return {.title = printable(contents.title),
+          .branch = contents.branch.empty() ? "(no branch)" : printable(contents.branch),
+          .root = root,
+          .run_count = count_text(contents.runs.size()),
+          .branch_run_count = grouped(on_branch),
+          .trend_count = count_text(contents.series.size()),
+          .report_count = count_text(contents.reports.size()),
+          .newest = printable(reports::date_for_people(newest->created)),
+          .newest_iso = printable(newest->created),
+          .comparison = contents.comparison};
 }
 
 LinkTo run_link(const Contents& contents, const std::string& root) {
@@ -59,52 +56,48 @@ LinkTo run_link(const Contents& contents, const std::string& root) {
   };
 }
 
-json run_view(const Contents& contents, const RunRow& run, const std::string& root) {
+RunView run_view(const Contents& contents, const RunRow& run, const std::string& root) {
   const auto& verdict = run.labels.verdict;
-  return {{"number", std::to_string(run.number)},
-          {"anchor", run_anchor(run.number)},
-          {"href", run_link(contents, root)(run.number)},
-          {"has_report", contents.reports.count(run.number) != 0},
-          {"created", printable(reports::date_for_people(run.created))},
-          {"created_iso", printable(run.created)},
-          {"branch", printable(run.labels.branch)},
-          {"commit", printable(run.labels.commit.substr(0, kCommitShown))},
-          {"commit_full", printable(run.labels.commit)},
-          {"verdict", verdict},
-          {"verdict_label", printable(verdict_label(verdict))},
-          {"bad", verdict == "regressed" || verdict == "failed"},
-          {"good", verdict == "passed" || verdict == "accepted"},
-          {"note", printable(run.labels.note)},
-          {"title", printable(run.title)},
-          {"suite", printable(run.suite)},
-          {"cases", grouped(run.cases)},
-          {"ok", grouped(run.ok_cases)},
-          {"some_failed", run.ok_cases != run.cases},
-          {"status", run.status == "complete" ? "" : printable(run.status)},
-          {"libtorch", printable(run.conditions.libtorch)},
-          {"driver", printable(run.conditions.driver)},
-          {"clock_back", contents.clocks_back.count(run.number) != 0}};
+  return {.number = std::to_string(run.number),
+          .anchor = run_anchor(run.number),
+          .href = run_link(contents, root)(run.number),
+          .created = printable(reports::date_for_people(run.created)),
+          .created_iso = printable(run.created),
+          .branch = printable(run.labels.branch),
+          .commit = printable(run.labels.commit.substr(0, kCommitShown)),
+          .commit_full = printable(run.labels.commit),
+          .verdict = verdict,
+          .verdict_label = printable(verdict_label(verdict)),
+          .note = printable(run.labels.note),
+          .title = printable(run.title),
+          .suite = printable(run.suite),
+          .cases = grouped(run.cases),
+          .ok = grouped(run.ok_cases),
+          .status = run.status == "complete" ? "" : printable(run.status),
+          .libtorch = printable(run.conditions.libtorch),
+          .driver = printable(run.conditions.driver),
+          .has_report = contents.reports.count(run.number) != 0,
+          .bad = verdict == "regressed" || verdict == "failed",
+          .good = verdict == "passed" || verdict == "accepted",
+          .some_failed = run.ok_cases != run.cases,
+          .clock_back = contents.clocks_back.count(run.number) != 0};
 }
 
 std::size_t runs_pages(const Contents& contents) {
   return (contents.runs.size() + kRunsPerPage - 1) / kRunsPerPage;
 }
 
-json runs_view(const Contents& contents, std::size_t page) {
+RunsView runs_view(const Contents& contents, std::size_t page) {
   const std::string root = "../";
-  json rows = json::array(), pages = json::array();
+  RunsView view;
+  view.site = site_view(contents, root);
+  view.page = std::to_string(page);
   const std::size_t end = std::min(contents.runs.size(), page * kRunsPerPage);
   for (std::size_t place = (page - 1) * kRunsPerPage; place < end; ++place)
-    rows.push_back(run_view(contents, contents.runs[place], root));
+    view.runs.push_back(run_view(contents, contents.runs[place], root));
   for (std::size_t number = 1; number <= runs_pages(contents); ++number)
-    pages.push_back({{"number", std::to_string(number)},
-                     {"href", root + runs_page(number)},
-                     {"here", number == page}});
-  return {{"site", site_view(contents, root)},
-          {"runs", rows},
-          {"several_pages", pages.size() > 1},
-          {"pages", pages},
-          {"page", std::to_string(page)}};
+    view.pages.push_back({std::to_string(number), root + runs_page(number), number == page});
+  return view;
 }
 
 }  // namespace peakbench::site

@@ -1,20 +1,20 @@
-// One case on one card over time.
+#include "reports/site/trend_view.h"
+
 #include <algorithm>
 
 #include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/render/words.h"
 #include "reports/site/names.h"
-#include "reports/site/views.h"
 
 namespace peakbench::site {
 namespace {
 
 using history::Metric;
-using nlohmann::json;
 using reports::printable;
 
 constexpr const char* kRoot = "../";
+constexpr std::size_t kPointsListed = 100, kChangesListed = 100;
 
 bool changed(const Trend& trend, std::size_t place) {
   if (place == 0) return false;
@@ -24,28 +24,27 @@ bool changed(const Trend& trend, std::size_t place) {
          now.point.allocated_bytes != before.point.allocated_bytes;
 }
 
-json row_view(const Contents& contents, const Trend& trend, std::size_t place) {
+PointRowView row_view(const Contents& contents, const Trend& trend, std::size_t place) {
   const auto& now = trend[place];
   const auto& point = now.point;
   const auto* before = place == 0 ? nullptr : &trend[place - 1];
-  json row{{"run", run_view(contents, *now.run, kRoot)},
-           {"break_reason", printable(now.break_reason)},
-           {"clock_back", now.clock_back}};
+  PointRowView row;
+  row.run = run_view(contents, *now.run, kRoot);
+  row.break_reason = printable(now.break_reason);
+  row.clock_back = now.clock_back;
   if (point.status != "ok")
-    row["status"] = printable(reports::status_label(result::status_from_string(point.status)));
+    row.status = printable(reports::status_label(result::status_from_string(point.status)));
   if (point.allocated_bytes) {
-    row["gib"] = reports::gib(*point.allocated_bytes);
-    row["bytes"] = reports::grouped(*point.allocated_bytes);
+    row.gib = reports::gib(*point.allocated_bytes);
+    row.bytes = reports::grouped(*point.allocated_bytes);
   }
-  if (point.requested_bytes) row["requested"] = reports::grouped(*point.requested_bytes);
-  if (point.reserved_bytes) row["reserved"] = reports::gib(*point.reserved_bytes);
-  if (point.step_ns) row["step_ms"] = reports::milliseconds(*point.step_ns);
-  const auto change = change_words(before, now, Metric::kAllocated);
-  row["change"] = change;
-  if (!change.empty()) {
-    const bool more = *point.allocated_bytes > *before->point.allocated_bytes;
-    row["more"] = more;
-    row["less"] = !more;
+  if (point.requested_bytes) row.requested = reports::grouped(*point.requested_bytes);
+  if (point.reserved_bytes) row.reserved = reports::gib(*point.reserved_bytes);
+  if (point.step_ns) row.step_ms = reports::milliseconds(*point.step_ns);
+  row.change = change_words(before, now, Metric::kAllocated);
+  if (!row.change.empty()) {
+    row.more = *point.allocated_bytes > *before->point.allocated_bytes;
+    row.less = !row.more;
   }
   return row;
 }
@@ -54,39 +53,36 @@ std::string unless_zero(std::size_t count) {
   return count == 0 ? "" : reports::grouped(static_cast<std::int64_t>(count));
 }
 
-void add_rows(const Contents& contents, const Trend& trend, json& view) {
-  json changes = json::array(), points = json::array();
+void add_rows(const Contents& contents, const Trend& trend, TrendView& view) {
   std::size_t more_changes = 0;
   for (std::size_t place = trend.size(); place-- > 0;) {
-    if (points.size() < kPointsListed) points.push_back(row_view(contents, trend, place));
+    if (view.points.size() < kPointsListed) view.points.push_back(row_view(contents, trend, place));
     if (!changed(trend, place)) continue;
-    if (changes.size() < kChangesListed)
-      changes.push_back(row_view(contents, trend, place));
+    if (view.changes.size() < kChangesListed)
+      view.changes.push_back(row_view(contents, trend, place));
     else
       ++more_changes;
   }
-  view["points_left_out"] = unless_zero(trend.size() - points.size());
-  view["changes_left_out"] = unless_zero(more_changes);
-  view["points"] = std::move(points);
-  view["changes"] = std::move(changes);
+  view.points_left_out = unless_zero(trend.size() - view.points.size());
+  view.changes_left_out = unless_zero(more_changes);
 }
 
 }  // namespace
 
-json trend_view(const Contents& contents, const history::Series& series, const Trend& trend) {
+TrendView trend_view(const Contents& contents, const history::Series& series, const Trend& trend) {
   const auto link = run_link(contents, kRoot);
-  json view{{"site", site_view(contents, kRoot)},
-            {"case", printable(series.case_id)},
-            {"model", printable(series.text("model"))},
-            {"strategy", printable(series.text("strategy"))},
-            {"card", printable(series.card)},
-            {"setting", setting_text(series)},
-            {"options", printable(series.device_options)},
-            {"emulated", series.emulated},
-            {"memory", chart_view(trend, Metric::kAllocated, link)},
-            {"step", chart_view(trend, Metric::kStep, link)}};
-  view["has_step"] = view["step"].is_object();
-  view["has_reserved"] = std::any_of(trend.begin(), trend.end(), [](const auto& point) {
+  TrendView view;
+  view.site = site_view(contents, kRoot);
+  view.case_id = printable(series.case_id);
+  view.model = printable(series.text("model"));
+  view.strategy = printable(series.text("strategy"));
+  view.card = printable(series.card);
+  view.setting = setting_text(series);
+  view.options = printable(series.device_options);
+  view.emulated = series.emulated;
+  view.memory = chart_view(trend, Metric::kAllocated, link);
+  view.step = chart_view(trend, Metric::kStep, link);
+  view.has_reserved = std::any_of(trend.begin(), trend.end(), [](const auto& point) {
     return point.point.reserved_bytes.has_value();
   });
   add_rows(contents, trend, view);

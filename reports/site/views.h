@@ -1,17 +1,18 @@
-// From a history to the fields of the site's pages (fields.h). For the room's own use.
+// What every page of a site needs, and what all of them show. For the room's own use. Every text of
+// a view is safe to show.
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "reports/render/record.h"
 #include "reports/site/chart.h"
 
 namespace peakbench::site {
 
-// What all pages need, read once.
+// Read once.
 struct Contents {
   std::string title, branch;
   std::vector<history::RunRow> runs;           // of all branches, the newest first
@@ -22,24 +23,63 @@ struct Contents {
   bool comparison = false;
 };
 
-inline constexpr std::size_t kRunsPerPage = 500;
-inline constexpr std::size_t kPointsListed = 100, kChangesListed = 100;
-inline constexpr std::size_t kSparkPoints = 60;
+struct SiteView {
+  std::string title, branch, root, run_count, branch_run_count, trend_count, report_count;
+  std::string newest, newest_iso;
+  bool comparison = false;
 
-nlohmann::json site_view(const Contents& contents, const std::string& root);
-nlohmann::json run_view(const Contents& contents, const history::RunRow& run,
-                        const std::string& root);
+  FieldValues fields() const {
+    return {{"title", title, "The site's title"},
+            {"branch", branch, "The branch that trends show"},
+            {"root", root, "From this page to the index: empty, `../` or `../../`"},
+            {"run_count", run_count, "Runs in the history, of all branches"},
+            {"branch_run_count", branch_run_count, "Runs on the branch"},
+            {"trend_count", trend_count, "Cases, on each card by itself"},
+            {"report_count", report_count, "Runs that have a report here"},
+            {"newest", newest, "When the newest run began, for people"},
+            {"newest_iso", newest_iso, "The same, RFC 3339"},
+            {"comparison", comparison, "There is a comparison"}};
+  }
+};
+
+SiteView site_view(const Contents& contents, const std::string& root);
+
+struct RunView {
+  std::string number, anchor, href, created, created_iso, branch, commit, commit_full;
+  std::string verdict, verdict_label, note, title, suite, cases, ok, status, libtorch, driver;
+  bool has_report = false, bad = false, good = false, some_failed = false, clock_back = false;
+
+  FieldValues fields() const {
+    return {{"number", number, "As `peakbench history list` numbers it"},
+            {"anchor", anchor, "An id for links"},
+            {"href", href, "Its report, or its place in the list of runs"},
+            {"has_report", has_report, "It has a report here"},
+            {"created", created, "When it began, for people"},
+            {"created_iso", created_iso, "The same, RFC 3339"},
+            {"branch", branch, "Branch"},
+            {"commit", commit, "The first twelve characters"},
+            {"commit_full", commit_full, "All of them"},
+            {"verdict", verdict, "passed, regressed, failed, unknown, accepted, or empty"},
+            {"verdict_label", verdict_label, "In words"},
+            {"bad", bad, "regressed or failed"},
+            {"good", good, "passed or accepted"},
+            {"note", note, "Why it was accepted"},
+            {"title", title, "The run's title"},
+            {"suite", suite, "Suite file"},
+            {"cases", cases, "How many cases"},
+            {"ok", ok, "How many ended ok"},
+            {"some_failed", some_failed, "Not all of them"},
+            {"status", status, "interrupted, where it was; else empty"},
+            {"libtorch", libtorch, "LibTorch's version"},
+            {"driver", driver, "The driver's, where there is one"},
+            {"clock_back", clock_back, "Created earlier than the previous run (clock skew)"}};
+  }
+};
+
+RunView run_view(const Contents& contents, const history::RunRow& run, const std::string& root);
 // From a page at `root` to a run's report, or its line in the list of runs.
 LinkTo run_link(const Contents& contents, const std::string& root);
 
-// `recent`: the last points of each series, as in Contents.
-nlohmann::json index_view(const Contents& contents, const std::vector<Trend>& recent);
-nlohmann::json trend_view(const Contents& contents, const history::Series& series,
-                          const Trend& trend);
-nlohmann::json runs_view(const Contents& contents, std::size_t page);
-std::size_t runs_pages(const Contents& contents);
-
-// "fp32, batch 1", safe to show.
-std::string setting_text(const history::Series& series);
+std::string setting_text(const history::Series& series);  // "fp32, batch 1"
 
 }  // namespace peakbench::site

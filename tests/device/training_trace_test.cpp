@@ -44,7 +44,7 @@ class OneLayer final : public Model {
   at::Tensor loss(const at::Tensor& hidden, const Batch&) override { return hidden.sum(); }
   DefaultUpdateRule default_update_rule() const override { return DefaultUpdateRule::kAdam; }
   std::vector<NamedLinear> linears() override { return {}; }
-  std::size_t block_count() const override { return 0; }
+  std::vector<std::string> block_paths() const override { return {}; }
 
  private:
   torch::nn::Module module_;
@@ -53,15 +53,16 @@ class OneLayer final : public Model {
 
 class Momentum final : public UpdateRule {
  public:
-  void update(const std::vector<at::Tensor>& parameters, KernelGrouping) override {
-    parameter_ = parameters.at(0);
+  void update(const std::vector<Parameter>& parameters, KernelGrouping) override {
+    parameter_ = parameters.at(0).tensor;
     if (!state.defined()) state = at::zeros({4, 4});
     const at::Tensor scratch = at::zeros({8});
     if (asks_for > 0) at::empty({asks_for}, at::kByte);
     state.add_(parameter_.grad());
     parameter_.sub_(state);
   }
-  void visit_state(const StateVisitor& visit) const override {
+  void forget(const at::Tensor&) override { state.reset(); }
+  void visit_state(const StateVisitor& visit) override {
     if (state.defined()) visit(parameter_, "momentum", state);
   }
 
@@ -77,10 +78,10 @@ class AfterBackward : public Schedule {
   void after_backward(Training& training) override { training.update_all(); }
 };
 
-// Sharpness-aware minimization (Foret et al. 2020): the gradient at the perturbed weights.
-class TwoPasses final : public Schedule {
+// Runs a second forward and backward by itself, of which the worker is told nothing.
+class PassesOfItsOwn final : public Schedule {
  public:
-  explicit TwoPasses(OneLayer& model) : model_(model) {}
+  explicit PassesOfItsOwn(OneLayer& model) : model_(model) {}
   void after_backward(Training& training) override {
     const Parameter& weight = training.parameters().at(0);
     const Batch batch = model_.make_batch({});
@@ -104,18 +105,57 @@ class TwoPasses final : public Schedule {
   OneLayer& model_;
 };
 
-// Keeps the state elsewhere between updates.
-class Offload final : public AroundUpdate {
+// Sharpness-aware minimization (Foret et al. 2020): the gradient at the perturbed weights.
+class TwoPasses final : public StepRunner {
  public:
-  explicit Offload(Momentum& rule) : rule_(rule) {}
-  void before(const std::vector<at::Tensor>&) override { move(); }
-  void after(const std::vector<at::Tensor>&) override { move(); }
+  explicit TwoPasses(OneLayer& model) : model_(model) {}
+  at::Tensor run(Training& training, const ForwardBackward& forward_backward,
+                 std::int64_t) override {
+    const Parameter& weight = training.parameters().at(0);
+    forward_backward();
+    at::NoGradGuard no_grad;
+    const at::Tensor perturbation = weight.tensor.grad() * 0.05;
+    model_.hidden_states(model_.make_batch({}));  // a look at the model, as for a line search
+    weight.tensor.add_(perturbation);
+    weight.tensor.mutable_grad().reset();
+    at::Tensor loss;
+    {
+      at::AutoGradMode grad(true);
+      loss = forward_backward();
+    }
+    weight.tensor.sub_(perturbation);
+    return loss;
+  }
+
+ private:
+  OneLayer& model_;
+};
+
+// Keeps the state elsewhere between updates.
+class Offloaded final : public UpdateRule {
+ public:
+  explicit Offloaded(std::shared_ptr<UpdateRule> inner) : inner_(std::move(inner)) {}
+  void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
+    move();
+    inner_->update(parameters, grouping);
+    move();
+  }
+  void visit_state(const StateVisitor& visit) override { inner_->visit_state(visit); }
+  void forget(const at::Tensor& parameter) override { inner_->forget(parameter); }
 
  private:
   void move() {
-    if (rule_.state.defined()) rule_.state = rule_.state.clone();
+    inner_->visit_state(
+        [](const at::Tensor&, const std::string&, at::Tensor& state) { state = state.clone(); });
   }
-  Momentum& rule_;
+  std::shared_ptr<UpdateRule> inner_;
+};
+
+class Offload final : public UpdateRuleWrapper {
+ public:
+  std::shared_ptr<UpdateRule> wrap(std::shared_ptr<UpdateRule> inner) override {
+    return std::make_shared<Offloaded>(std::move(inner));
+  }
 };
 
 class TrainingTrace : public testing::Test {
@@ -176,8 +216,8 @@ class TrainingTrace : public testing::Test {
   std::unique_ptr<RecipeTraining> training_;
 };
 
-TEST_F(TrainingTrace, ASecondForwardAndBackwardAreSeen) {
-  recipe_.schedule = std::make_shared<TwoPasses>(*model_);
+TEST_F(TrainingTrace, AScheduleWithPassesOfItsOwnIsSeenThrough) {
+  recipe_.schedule = std::make_shared<PassesOfItsOwn>(*model_);
   build();
   step(0);
   const auto trace = recorder_.take();
@@ -201,8 +241,30 @@ TEST_F(TrainingTrace, ASecondForwardAndBackwardAreSeen) {
                                    Pair(8 * 4, Category::kTemporary)));
 }
 
+TEST_F(TrainingTrace, ASecondForwardAndBackwardAreSeen) {
+  recipe_.step_runner = std::make_shared<TwoPasses>(*model_);
+  build();
+  step(0);
+  const auto trace = recorder_.take();
+  EXPECT_THAT(phases_of(trace),
+              ElementsAre(Phase::kBuild, Phase::kForward, Phase::kBackward, Phase::kOptimizerStep,
+                          Phase::kForward, Phase::kBackward, Phase::kOptimizerStep));
+  const std::pair product(kHidden, Category::kTemporary), relu(kHidden, Category::kActivation),
+      scalar(kScalar, Category::kActivation);
+  EXPECT_THAT(made_in(trace, Phase::kForward, 0), UnorderedElementsAre(product, relu, scalar));
+  EXPECT_THAT(made_in(trace, Phase::kForward, 1), UnorderedElementsAre(product, relu, scalar));
+  EXPECT_EQ(bytes_of(trace, Category::kGradient, 0), 2 * kWeight);
+  // The weight, the input, the perturbation, and where the second forward has its most, its two
+  // hidden states.
+  const auto memory = trace::summarise(trace);
+  EXPECT_EQ(memory.phases.at("forward").peak_requested_bytes, 2 * kWeight + 3 * kHidden);
+  EXPECT_THAT(made_in(trace, Phase::kOptimizerStep, 1),
+              UnorderedElementsAre(Pair(kWeight, Category::kOptimizerState),
+                                   Pair(8 * 4, Category::kTemporary)));
+}
+
 TEST_F(TrainingTrace, StateThatMovesInsideAnUpdateKeepsItsName) {
-  recipe_.around_update.push_back(std::make_shared<Offload>(*rule_));
+  recipe_.update_rule_wrappers.emplace_back(UpdatePlace::kOffload, std::make_shared<Offload>());
   build();
   step(0);
   step(1);

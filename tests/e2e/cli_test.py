@@ -129,6 +129,26 @@ class BadInput(ProgramTest):
         self.fails("run", *ONE, "--plugins", "nowhere", says=["nowhere", "--plugins"])
 
 
+class Describe(ProgramTest):
+    def test_a_strategy_in_words(self):
+        text = self.peakbench("describe", "slim").stdout
+        for part in ("slim: ", "Promise about training", "to the bit", "Options", "Does not stack with", "rival", "Source"):
+            self.assertIn(part, text)
+
+    def test_as_json(self):
+        described = json.loads(self.peakbench("describe", "slim", "--json").stdout)
+        self.assertEqual(described["id"], "slim")
+        self.assertEqual([one["id"] for one in described["conflicts_with"]], ["rival"])
+        self.assertNotIn("rival", described["stacks_with"])
+        listed = json.loads(self.peakbench("list", "strategies", "--json").stdout)
+        others = {one["id"] for one in listed} - {"slim", "baseline", "rival"}
+        self.assertEqual(set(described["stacks_with"]), others)
+
+    def test_a_wrong_name(self):
+        self.fails("describe", "slimm", says=['unknown strategy "slimm"', 'did you mean "slim"'])
+        self.fails("describe", says=["strategy"])
+
+
 class Folders(ProgramTest):
     def test_not_writable(self):
         (self.folder / "file").write_text("in the way")

@@ -12,6 +12,7 @@ ONE = ("run", "--model", "tiny", "--strategy", "baseline", "--repetitions", "0")
 PRINTS = {
     "run": [*ONE, "--out", "new", "--overwrite"],
     "list": ["list", "models", "--json"],
+    "describe": ["describe", "baseline", "--json"],
     "report": ["report", "out"],
     "doctor": ["doctor", "--json"],
     "emulate": None,

@@ -4,7 +4,7 @@
 
 #include "errors/errors.h"
 #include "files.h"
-#include "reports/compare/render.h"
+#include "reports/compare/view.h"
 #include "reports/gate/gate.h"
 #include "support/fake_runs.h"
 
@@ -240,7 +240,7 @@ TEST(ComparisonFields, DocumentsListThem) {
   auto text = read_text(path);
   const auto at = text.find(marker);
   ASSERT_NE(at, std::string::npos);
-  const auto list = reports::fields_as_markdown(compare::comparison_fields());
+  const auto list = reports::fields_as_markdown(reports::fields_of<compare::ComparisonView>());
   if (updating()) {
     text = text.substr(0, at + marker.size()) + list;
     write_text(path, text);

@@ -5,7 +5,7 @@
 
 #include "errors/errors.h"
 #include "files.h"
-#include "reports/render/template_check.h"
+#include "reports/report/view.h"
 
 namespace peakbench::reports {
 namespace {
@@ -13,17 +13,23 @@ namespace {
 using golden::TemporaryFolder;
 using golden::write_text;
 
-std::string rendered(const std::string& text,
-                     const nlohmann::json& view = nlohmann::json::object()) {
+std::string rendered(const std::string& text, const ReportView& view = {}) {
   const TemporaryFolder folder;
   write_text(folder / "html/page.mustache", text);
   write_text(folder / "html/part.mustache", "part of {{title}}\n");
   write_text(folder / "html/loop.mustache", "{{> loop}}\n");
   write_text(folder / "html/wrong.mustache", "\n\n{{titel}}\n");
-  const Templates templates("", folder.string());
-  return templates.render("html/page.mustache", complete(view, published_fields()),
-                          published_fields(), Escape::kHtml);
+  return Templates("", folder.string()).render("html/page.mustache", view, Escape::kHtml);
 }
+
+template <typename T>
+ReportView with(T ReportView::*member, const std::type_identity_t<T>& value) {
+  ReportView view;
+  view.*member = value;
+  return view;
+}
+
+ReportView titled(const std::string& title) { return with(&ReportView::title, title); }
 
 // The error, without the folder before the file's name.
 std::string error_of(const std::string& text) {
@@ -105,7 +111,7 @@ TEST(Template, WhatWouldTakeTheWholeStackIsRefused) {
             "page.mustache:1: no field has a name so long");
   EXPECT_EQ(error_of("{{#groups}}{{#groups}}{{/groups}}{{/groups}}"),
             "page.mustache:1: {{#groups}} stands inside itself: a list in the same list");
-  EXPECT_EQ(rendered(times(50, "{{#title}}") + times(50, "{{/title}}"), {{"title", "x"}}), "");
+  EXPECT_EQ(rendered(times(50, "{{#title}}") + times(50, "{{/title}}"), titled("x")), "");
 }
 
 TEST(Template, ErrorsHaveAnEnd) {
@@ -122,9 +128,7 @@ TEST(Template, TemplatesInTemplatesHaveAnEnd) {
                  i < chain ? next + next : "");
     }
     try {
-      Templates("", folder.string())
-          .render("html/x0.mustache", complete(nlohmann::json::object(), published_fields()),
-                  published_fields(), Escape::kHtml);
+      Templates("", folder.string()).render("html/x0.mustache", ReportView(), Escape::kHtml);
     } catch (const ConfigError& wrong) {
       return std::string(wrong.what());
     }
@@ -142,24 +146,26 @@ TEST(Template, EveryErrorIsReportedAtOnce) {
 }
 
 TEST(Template, CalcOverWordsIsAnErrorWhenRendered) {
-  EXPECT_THROW(rendered("{{#calc}}{{title}}*2{{/calc}}", {{"title", "words"}}), ConfigError);
+  EXPECT_THROW(rendered("{{#calc}}{{title}}*2{{/calc}}", titled("words")), ConfigError);
 }
 
 TEST(Template, Renders) {
-  EXPECT_EQ(rendered("{{title}} {{{title}}} {{&title}}", {{"title", "<&"}}), "&lt;&amp; <& <&");
+  EXPECT_EQ(rendered("{{title}} {{{title}}} {{&title}}", titled("<&")), "&lt;&amp; <& <&");
   EXPECT_EQ(rendered("{{#pending}}[{{.}}]{{/pending}}{{^pending}}none{{/pending}}",
-                     {{"pending", {"a", "b"}}}),
+                     with(&ReportView::pending, {"a", "b"})),
             "[a][b]");
   EXPECT_EQ(rendered("{{#title}}has{{/title}}{{^title}}has none{{/title}}"), "has none");
-  EXPECT_EQ(rendered("{{#calc}} {{case_count}} * 2\n + 0.5 {{/calc}}", {{"case_count", "4"}}),
+  EXPECT_EQ(rendered("{{#calc}} {{case_count}} * 2\n + 0.5 {{/calc}}",
+                     with(&ReportView::case_count, "4")),
             "8.5");
 }
 
 TEST(Template, LoneTagsTakeTheirLines) {
-  EXPECT_EQ(rendered("a\n  {{#mixed}}\nb\n  {{/mixed}}\n\nc\n", {{"mixed", true}}), "a\nb\n\nc\n");
-  EXPECT_EQ(rendered("a\n{{#mixed}}\nb\n{{/mixed}}\nc\n"), "a\nc\n");
-  EXPECT_EQ(rendered("a\n{{! says nothing }}\n{{> part}}\nc\n", {{"title", "x"}}),
-            "a\npart of x\nc\n");
+  EXPECT_EQ(
+      rendered("a\n  {{#one_case}}\nb\n  {{/one_case}}\n\nc\n", with(&ReportView::one_case, true)),
+      "a\nb\n\nc\n");
+  EXPECT_EQ(rendered("a\n{{#one_case}}\nb\n{{/one_case}}\nc\n"), "a\nc\n");
+  EXPECT_EQ(rendered("a\n{{! says nothing }}\n{{> part}}\nc\n", titled("x")), "a\npart of x\nc\n");
 }
 
 TEST(Template, TheUsersFileReplacesOurs) {
@@ -169,8 +175,7 @@ TEST(Template, TheUsersFileReplacesOurs) {
   write_text(ours / "html/tail.mustache", "our tail");
   write_text(theirs / "html/head.mustache", "their head");
   const Templates templates(theirs.string(), ours.string());
-  const auto view = complete(nlohmann::json::object(), published_fields());
-  EXPECT_EQ(templates.render("html/page.mustache", view, published_fields(), Escape::kHtml),
+  EXPECT_EQ(templates.render("html/page.mustache", ReportView(), Escape::kHtml),
             "their head|our tail");
 }
 
@@ -178,9 +183,87 @@ TEST(Template, AMissingUserFolderIsAnError) {
   EXPECT_THROW(Templates("/no/such/folder", PEAKBENCH_TEMPLATES), ConfigError);
 }
 
-TEST(Fields, TheViewCannotDriftFromTheList) {
-  EXPECT_THROW(complete({{"unheard_of", "x"}}, published_fields()), std::logic_error);
-  EXPECT_THROW(complete({{"title", true}}, published_fields()), std::logic_error);
+// ---- what follows from the list of a record ----
+
+struct Leaf {
+  std::string text;
+
+  FieldValues fields() const { return {{"text", text, "A text"}}; }
+};
+
+struct Tree {
+  std::string name, kept;
+  bool flag = false;
+  Leaf leaf;
+  std::optional<Leaf> absent, there;
+  std::vector<Leaf> leaves;
+  std::vector<std::string> words;
+
+  FieldValues fields() const {
+    return {{"name", name, "Its name"},
+            {"flag", flag, "Is it?"},
+            {"has_words", !words.empty(), "`words` is not empty"},
+            {"leaf", leaf, "A leaf"},
+            {"absent", absent, "No leaf"},
+            {"there", there, "A leaf"},
+            {"leaves", leaves, "Leaves"},
+            {"words", words, "Words"}};
+  }
+};
+
+Tree grown() {
+  Tree tree;
+  tree.name = "oak";
+  tree.kept = "not listed";
+  tree.leaf.text = "own";
+  tree.there = Leaf{"some"};
+  tree.leaves = {{"a"}, {"b"}};
+  tree.words = {"x", "y"};
+  return tree;
+}
+
+TEST(Fields, DataHasWhatIsListedAndNothingElse) {
+  const nlohmann::json expected{{"name", "oak"},
+                                {"flag", false},
+                                {"has_words", true},
+                                {"leaf", {{"text", "own"}}},
+                                {"absent", false},
+                                {"there", {{"text", "some"}}},
+                                {"leaves", {{{"text", "a"}}, {{"text", "b"}}}},
+                                {"words", {"x", "y"}}};
+  EXPECT_EQ(data_of(grown()), expected);
+}
+
+TEST(Fields, TheListSaysWhatTemplatesMayUse) {
+  const Field& root = fields_of<Tree>();
+  EXPECT_EQ(table_of(root),
+            "| field | kind | what it is |\n|---|---|---|\n"
+            "| `name` | text | Its name |\n| `flag` | flag | Is it? |\n"
+            "| `has_words` | flag | `words` is not empty |\n| `leaf` | object | A leaf |\n"
+            "| `absent` | object | No leaf |\n| `there` | object | A leaf |\n"
+            "| `leaves` | list | Leaves |\n| `words` | list | Words |\n");
+  for (const char* with_fields : {"leaf", "absent", "there", "leaves"}) {
+    ASSERT_TRUE(root.find(with_fields)->find("text")) << with_fields;
+    EXPECT_EQ(root.find(with_fields)->fields.size(), 1U);
+  }
+  EXPECT_TRUE(root.find("words")->fields.empty());
+  EXPECT_FALSE(root.find("kept"));
+}
+
+// Names of the report are none of another page.
+TEST(Fields, OnlyTheViewsOwnAreKnown) {
+  const TemporaryFolder folder;
+  write_text(folder / "html/tree.mustache", "{{#leaves}}{{name}}{{text}} {{/leaves}}");
+  write_text(folder / "html/wrong.mustache", "\n{{title}}");
+  const Templates templates("", folder.string());
+  EXPECT_EQ(templates.render("html/tree.mustache", grown(), Escape::kHtml), "oaka oakb ");
+  try {
+    templates.render("html/wrong.mustache", grown(), Escape::kHtml);
+    ADD_FAILURE() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("wrong.mustache:2: unknown field `title`"),
+              std::string::npos);
+  }
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ TEST(Disturbance, IsMoreThanATenthOfTheCores) {
 // ---- in tables ----
 
 json group_of(const result::Run& run, std::size_t index = 0) {
-  return make_view({run})["groups"][index];
+  return data_of(make_view({run}))["groups"][index];
 }
 
 TEST(TimeInTables, ColourIsForWhatIsTold) {

@@ -49,7 +49,7 @@ result::Run run_with_traces(const TemporaryFolder& folder) {
 
 json rows_of(const result::Run& run, const std::string& folder) {
   const std::vector<result::Run> runs{run};
-  return make_view(runs, read_anatomies(runs, {folder}, true))["groups"][0]["rows"];
+  return data_of(make_view(runs, read_anatomies(runs, {folder}, true)))["groups"][0]["rows"];
 }
 
 TEST(TraceView, ARowTellsItsCourse) {
@@ -81,7 +81,8 @@ TEST(TraceView, TheLegendHasWhatIsInTheTimelinesOnly) {
     result.memory.reset();
   }
   const auto count = [&](const std::vector<result::Run>& some) {
-    const json group = make_view(some, read_anatomies(some, {folder.string()}, false))["groups"][0];
+    const auto view = make_view(some, read_anatomies(some, {folder.string()}, false));
+    const json group = data_of(view.groups.at(0));
     EXPECT_EQ(group["has_legend"], !group["categories"].empty());
     return group["categories"].size();
   };
@@ -139,7 +140,7 @@ TEST(TraceView, ATraceOfAnotherRunIsNotShown) {
 TEST(TraceView, AnEmptyTraceIsNoTimeline) {
   const CaseAnatomy anatomy =
       analyse(trace::Trace{"cpu", false, {"cpu"}, 0, {}, {}, {}, {}}, true, true);
-  EXPECT_EQ(timeline_view(anatomy, 1), false);
+  EXPECT_FALSE(timeline_view(anatomy, 1));
 }
 
 TEST(TraceData, IsBase64) {

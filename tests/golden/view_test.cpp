@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "records.h"
+#include "reports/analysis/environment.h"
 #include "reports/render/words.h"
 #include "result/selection_text.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-json view_of(const result::Run& run) { return make_view({run}); }
+json view_of(const result::Run& run) { return data_of(make_view({run})); }
 
 TEST(View, OneTableForCasesThatDifferByStrategyOnly) {
   const json view = view_of(golden::emulated_run());
@@ -361,11 +362,11 @@ TEST(View, WhatTheMachineFailedIsNotMeasured) {
 }
 
 TEST(View, TicksAreRound) {
-  const json ticks = ticks_view(0, 5.67, 5);
+  const auto ticks = ticks_view(0, 5.67, 5);
   ASSERT_EQ(ticks.size(), 3U);
-  EXPECT_EQ(ticks[0]["label"], "0");
-  EXPECT_EQ(ticks[1]["label"], "2");
-  EXPECT_EQ(ticks_view(0.39, 0.44, 5)[0]["label"], "0.39");
+  EXPECT_EQ(ticks[0].label, "0");
+  EXPECT_EQ(ticks[1].label, "2");
+  EXPECT_EQ(ticks_view(0.39, 0.44, 5)[0].label, "0.39");
 }
 
 }  // namespace

@@ -204,7 +204,7 @@ def a_fault(file, line, rule="delete-call"):
 
 
 def many():
-    files = ("harness/worker/equivalence.cpp", "harness/worker/engine.cpp", "harness/worker/throughput_job.cpp", "reports/compare/ab.cpp")
+    files = ("harness/worker/equivalence.cpp", "harness/worker/engine.cpp", "harness/worker/throughput_job.cpp", "reports/compare/compare.cpp")
     rules = ["delete-call"] * 17 + ["swap-logic"] * 2 + ["flip-comparison"]
     return [a_fault(file, line, rules[line % 20]) for file in files for line in range(100)]
 

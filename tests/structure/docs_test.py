@@ -16,7 +16,7 @@ class Openings(unittest.TestCase):
         self.assertFalse(OPENING.match("# Title\n\nHow much is it?\n\nMuch.\n"))
 
     def test_every_page_opens_with_its_question_and_a_command(self):
-        pages = sorted((REPOSITORY / "docs").glob("*.md"))
+        pages = sorted([*(REPOSITORY / "docs").glob("*.md"), *(REPOSITORY / "docs/strategies").glob("*.md")])
         self.assertGreater(len(pages), 12)
         self.assertEqual([page.name for page in pages if not OPENING.match(page.read_text(encoding="utf-8"))], [])
 

@@ -9,6 +9,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -180,6 +181,12 @@ def wordy_result(job):
     write(job, json.dumps({**result, "status": "unsupported", "reason": "no such layers " + "\u20ac" * (8 << 20)}, ensure_ascii=False))
 
 
+def socket_as_result(job):
+    folder, name = os.path.split(job["result_path"])
+    os.chdir(folder)  # a socket's name is short
+    socket.socket(socket.AF_UNIX).bind(name)
+
+
 def delete_folder(job):
     shutil.rmtree(os.path.dirname(job["result_path"]))
 
@@ -208,6 +215,8 @@ HOSTILE = {
     "wordy_result": wordy_result,
     "pipe_as_result": lambda job: os.mkfifo(job["result_path"]),
     "folder_as_result": lambda job: os.makedirs(job["result_path"] + "/more"),
+    "link_as_result": lambda job: os.symlink("/dev/null", job["result_path"]),
+    "socket_as_result": socket_as_result,
     "delete_folder": delete_folder,
 }
 

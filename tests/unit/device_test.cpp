@@ -54,6 +54,22 @@ TEST(DeviceRecord, AnEmulatedCard) {
   EXPECT_STREQ(device.module, "cuda");  // one module for real and emulated cards
 }
 
+TEST(DeviceRecord, FactsOfAKind) {
+  EXPECT_STREQ(facts_of(DeviceKind::kCuda).word, "cuda");
+  EXPECT_STREQ(facts_of(DeviceKind::kEmulated).module, "cuda");
+  EXPECT_STREQ(facts_of(DeviceKind::kUnknown).module, "");
+  EXPECT_TRUE(facts_of(DeviceKind::kUnknown).has_times);
+}
+
+// Static assertions hold the table to it; these are what people read.
+TEST(DeviceRecord, WhatItCannotDoHasItsReason) {
+  const auto device = device_from("emulated:h100-80gb");
+  EXPECT_STREQ(device.no_times, "an emulated card computes nothing: it has no times");
+  EXPECT_STREQ(device.no_values, "an emulated card computes no values");
+  EXPECT_STREQ(device_from("cpu").no_times, "");
+  EXPECT_STREQ(recorded_device("tpu:4").no_values, "");
+}
+
 TEST(DeviceRecord, HasOneForm) {
   EXPECT_EQ(device_from("cuda:01").id, "cuda:1");
   EXPECT_EQ(device_from("emulated:h100-80gb").id, "emulated:h100-80gb");

@@ -224,6 +224,8 @@ TEST_P(ContainedTest, ResultFilesThatAreNone) {
   EXPECT_TRUE(contains(reason("deep_result"), "more than 100 levels"));
   EXPECT_TRUE(contains(reason("pipe_as_result"), "is no file"));
   EXPECT_TRUE(contains(reason("folder_as_result"), "is no file"));
+  EXPECT_TRUE(contains(reason("link_as_result"), "is no file"));
+  EXPECT_TRUE(contains(reason("socket_as_result"), "is no file"));
   EXPECT_LT(steady_clock::now() - start, kSoon);
 }
 

@@ -2,9 +2,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -13,6 +17,7 @@
 #include "files/atomic_file.h"
 #include "files/file.h"
 #include "files/own_file.h"
+#include "files/regular_file.h"
 #include "result/run_paths.h"
 #include "support/example_run.h"
 #include "support/scratch.h"
@@ -27,6 +32,7 @@ using files::is_own_file;
 using files::marked;
 using files::read_json_file;
 using files::refuse_strangers;
+using files::RegularFile;
 using files::remove_unfinished;
 using files::write_file_atomically;
 using testing::message_of;
@@ -220,6 +226,65 @@ TEST(RunPaths, TheTraceOfACase) {
   EXPECT_EQ(trace_file(result, folder.path()), "");
   EXPECT_EQ(first_rank(result).trace, "");
   EXPECT_FALSE(first_rank(result).memory);
+}
+
+TEST(RegularFiles, AreReadInOrderAndAnywhere) {
+  const ScratchFolder folder;
+  write_text(folder / "file", "0123456789");
+  RegularFile file(folder / "file");
+  ASSERT_TRUE(file.is_open());
+  EXPECT_EQ(file.error(), 0);
+  EXPECT_EQ(file.size(), 10u);
+  std::string text(4, ' ');
+  EXPECT_EQ(file.read(text.data(), 4), 4u);
+  EXPECT_EQ(file.read_at(6, text.data(), 4), 4u);
+  EXPECT_EQ(text, "6789");
+  EXPECT_EQ(file.read(text.data(), 4), 4u);
+  EXPECT_EQ(text, "4567");
+  EXPECT_EQ(file.read(text.data(), 4), 2u);
+  EXPECT_EQ(file.read(text.data(), 4), 0u);
+  EXPECT_EQ(file.read_at(8, text.data(), 4), 2u);
+  EXPECT_EQ(file.read_at(10, text.data(), 4), 0u);
+}
+
+void make_socket(const ScratchFolder& folder, const std::string& name) {
+  const auto before = fs::current_path();
+  fs::current_path(folder.path());  // a socket's name is short
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  name.copy(address.sun_path, sizeof address.sun_path - 1);
+  const int number = socket(AF_UNIX, SOCK_STREAM, 0);
+  EXPECT_EQ(bind(number, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  close(number);
+  fs::current_path(before);
+}
+
+TEST(RegularFiles, OthersAreNotOpened) {
+  const ScratchFolder folder;
+  make_socket(folder, "socket");
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  fs::create_directory(folder / "folder");
+  for (const std::string& path :
+       {folder / "socket", folder / "pipe", folder / "folder", std::string("/dev/zero")}) {
+    const RegularFile file(path);
+    EXPECT_FALSE(file.is_open()) << path;
+    EXPECT_EQ(file.error(), 0) << path;
+    EXPECT_EQ(file.is_folder(), path == folder / "folder") << path;
+  }
+  EXPECT_EQ(RegularFile(folder / "none").error(), ENOENT);
+  EXPECT_EQ(RegularFile(folder / "pipe/none").error(), ENOTDIR);
+}
+
+TEST(RegularFiles, LinksAreFollowedUnlessRefused) {
+  const ScratchFolder folder;
+  write_text(folder / "file", "text");
+  fs::create_symlink("file", folder / "link");
+  fs::create_symlink("loop", folder / "loop");
+  EXPECT_TRUE(RegularFile(folder / "link").is_open());
+  EXPECT_EQ(RegularFile(folder / "loop").error(), ELOOP);
+  const RegularFile refused(folder / "link", RegularFile::Links::kRefuse);
+  EXPECT_FALSE(refused.is_open());
+  EXPECT_EQ(refused.error(), 0);
 }
 
 TEST(Utf8, IsToldAndShown) {

@@ -93,7 +93,7 @@ TEST(Safetensors, ATensorThatIsNone) {
   EXPECT_EQ(error_of_tensor("F32", "[1]", "[0,4,8]"), broken("t: data_offsets are not two"));
   EXPECT_EQ(error_of_tensor("F32", "[1]", "[]"), broken("t: data_offsets are not two"));
   EXPECT_EQ(error_of_tensor("F8", "[1]", "[0,1]"),
-            broken("t has dtype \"F8\"; expected F64, F32, F16, BF16, I64, I32, U8 or BOOL"));
+            broken("t has dtype \"F8\"; expected F64, F32, F16, BF16, I64, I32, U8, I8 or BOOL"));
   for (const char* entry : {"1", "[]", "null", "\"x\""})
     EXPECT_EQ(error_of(file_of(std::string("{\"t\":") + entry + "}")), broken("t is no object"));
   EXPECT_EQ(error_of(file_of("{\"t\":{}}")), broken("t has no dtype"));

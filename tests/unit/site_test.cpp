@@ -46,8 +46,9 @@ class Drawing {
     }
   }
   nlohmann::json view() const {
-    return chart_view(trend, Metric::kAllocated,
-                      [](std::int64_t run) { return "#" + std::to_string(run); });
+    const auto chart = chart_view(trend, Metric::kAllocated,
+                                  [](std::int64_t run) { return "#" + std::to_string(run); });
+    return chart ? reports::data_of(*chart) : nlohmann::json(false);
   }
   Trend trend;
 

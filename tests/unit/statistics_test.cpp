@@ -9,7 +9,7 @@
 #include <numbers>
 #include <random>
 
-#include "launch/pairs.h"
+#include "ab/pairs.h"
 
 namespace peakbench::statistics {
 namespace {
@@ -163,7 +163,7 @@ TEST(FalseAlarms, AreNoMoreOnAMachineThatDrifts) {
   EXPECT_LT(alarms(10, kHairline, Verdict::kWorse,
                    [&](int trial, std::size_t pair) {
                      if (pair == 0)
-                       order = launch::base_first_order(10, static_cast<std::uint64_t>(trial));
+                       order = ab::base_first_order(10, static_cast<std::uint64_t>(trial));
                      const double drift = 0.01;
                      return 0.01 * (noise.normal() - noise.normal()) +
                             (order[pair] ? drift : -drift);
@@ -263,10 +263,10 @@ TEST(Median, IsAStepThatWasMeasured) {
 }
 
 TEST(PairOrder, IsBalancedAndRepeats) {
-  const auto order = launch::base_first_order(20, 7);
+  const auto order = ab::base_first_order(20, 7);
   EXPECT_EQ(std::count(order.begin(), order.end(), true), 10);
-  EXPECT_EQ(order, launch::base_first_order(20, 7));
-  EXPECT_NE(order, launch::base_first_order(20, 8));
+  EXPECT_EQ(order, ab::base_first_order(20, 7));
+  EXPECT_NE(order, ab::base_first_order(20, 8));
 }
 
 }  // namespace

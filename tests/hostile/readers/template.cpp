@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "readers/readers.h"
-#include "reports/render/fields.h"
 #include "reports/report/view.h"
 #include "result/run.h"
 
@@ -37,12 +36,10 @@ result::Run small_run() {
 }  // namespace
 
 void read_template(const std::string& path) {
-  static const auto view =
-      reports::complete(reports::make_view({small_run()}), reports::published_fields());
+  static const auto view = reports::make_view({small_run()});
   const auto folder = std::filesystem::path(path).parent_path().string();
   const auto name = std::filesystem::path(path).filename().string();
-  reports::Templates(folder, PEAKBENCH_TEMPLATES)
-      .render(name, view, reports::published_fields(), reports::Escape::kHtml);
+  reports::Templates(folder, PEAKBENCH_TEMPLATES).render(name, view, reports::Escape::kHtml);
 }
 
 }  // namespace peakbench::hostile

@@ -9,11 +9,11 @@
 
 #include "launch/case.h"
 
-namespace peakbench::launch {
+namespace peakbench::ab {
 
 struct PairSide {
-  CaseOrder order;  // a run_directory of its own
-  Runner* runner = nullptr;
+  launch::CaseOrder order;  // a run_directory of its own
+  launch::Runner* runner = nullptr;
 };
 
 struct Pair {
@@ -41,4 +41,4 @@ PairsEnd run_pairs(const PairsOrder& order, const std::function<void(const Pair&
 // way as the other, or one more.
 std::vector<bool> base_first_order(std::int64_t count, std::uint64_t seed);
 
-}  // namespace peakbench::launch
+}  // namespace peakbench::ab

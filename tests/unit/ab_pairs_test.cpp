@@ -1,15 +1,17 @@
 // Two builds in turn, with runners that start nothing.
 #include <gtest/gtest.h>
 
-#include "launch/pairs.h"
+#include "ab/pairs.h"
 #include "launch/throughput.h"
 #include "support/fake_plan.h"
 #include "support/scratch.h"
 
-namespace peakbench::launch {
+namespace peakbench::ab {
 namespace {
 
 using namespace peakbench::testing;
+using launch::WorkerOrder;
+using launch::WorkerReport;
 using result::Status;
 
 class Pairs : public ::testing::Test {
@@ -119,4 +121,4 @@ TEST(PairsOrder, IsTheSameEverywhere) {
 }
 
 }  // namespace
-}  // namespace peakbench::launch
+}  // namespace peakbench::ab

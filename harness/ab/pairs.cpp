@@ -1,17 +1,17 @@
-#include "launch/pairs.h"
+#include "ab/pairs.h"
 
 #include <fmt/format.h>
 
 #include <random>
 #include <utility>
 
-namespace peakbench::launch {
+namespace peakbench::ab {
 namespace {
 
 // False: the side did not end ok, or somebody pressed Ctrl-C; `end` says which.
 bool run_side(const PairSide& side, const char* name, result::Throughput& found, PairsEnd& end) {
-  const auto report =
-      side.runner->run(make_order(side.order, result::JobMode::kThroughput), Listener{});
+  const auto report = side.runner->run(launch::make_order(side.order, result::JobMode::kThroughput),
+                                       launch::Listener{});
   if (report.interrupted) {
     end.interrupted = true;
     return false;
@@ -57,4 +57,4 @@ PairsEnd run_pairs(const PairsOrder& order, const std::function<void(const Pair&
   return end;
 }
 
-}  // namespace peakbench::launch
+}  // namespace peakbench::ab

@@ -1,0 +1,36 @@
+// What is known of each case of a plan while a run goes on, by its index in the plan.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "plan/plan.h"
+#include "result/run.h"
+
+namespace peakbench::launch {
+
+struct CaseStates {
+  // Of cases whose memory worker has ended, or that were decided without one.
+  std::vector<std::optional<result::CaseResult>> results;
+  std::set<std::size_t> pending;  // of which something is to be measured yet
+  // Measured by the run that is continued, but with a promise that could not be checked because the
+  // machine failed the reference: their memory is measured again, and the rounds that they have
+  // stay.
+  std::map<std::size_t, result::CaseResult> to_check;
+  std::vector<bool> has_times;  // the case's device; read once, as every turn asks for all
+};
+
+// As `run` left them, none measured where it is new. Takes the run's cases, all of which are the
+// plan's. What the machine failed is to be measured again.
+CaseStates take_over(const plan::Plan& plan, result::Run& run);
+
+// What a memory worker found.
+void take_memory(CaseStates& states, std::size_t index, result::CaseResult found);
+
+// Those whose memory worker has ended, by index; null: not yet, or the machine failed it.
+std::vector<const result::CaseResult*> measured_cases(const CaseStates& states);
+
+}  // namespace peakbench::launch

@@ -1,0 +1,112 @@
+#include "launch/run_book.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "errors/errors.h"
+#include "launch/environment.h"
+#include "launch/host.h"
+#include "launch/run_folder.h"
+
+namespace peakbench::launch {
+
+RunBook::RunBook(const plan::Plan& plan, const RunFolder& folder, result::Run run,
+                 CaseStates states, const std::vector<std::size_t>& order,
+                 ParameterCount parameters, RunListener& listener)
+    : plan_(plan),
+      folder_(folder),
+      listener_(listener),
+      run_(std::move(run)),
+      host_(host_environment()),
+      states_(std::move(states)),
+      checkpoints_(plan, folder.path(), std::move(parameters)) {
+  for (const auto index : order) place_of_.emplace(index, place_of_.size());
+}
+
+void RunBook::begin() {
+  // Killed between the two, the run before left what nobody needs any more.
+  const auto known = measured_cases(states_);
+  for (std::size_t i = 0; i < plan_.cases.size(); ++i) checkpoints_.close(i, known);
+  listener_.run_started(place_of_.size(), plan_.cases.size() - place_of_.size());
+  write("running");
+}
+
+result::Run RunBook::end() {
+  save_now();
+  write(states_.pending.empty() ? "complete" : "interrupted");
+  return std::move(run_);
+}
+
+CaseOrder RunBook::order(std::size_t index) const {
+  CaseOrder order;
+  order.planned = &plan_.cases[index];
+  order.request = &plan_.request;
+  order.run_directory = folder_.path();
+  return order;
+}
+
+std::vector<CaseOrder> RunBook::memory_orders(const std::vector<std::size_t>& cases) const {
+  std::vector<CaseOrder> orders;
+  const auto known = measured_cases(states_);
+  for (const auto index : cases) {
+    orders.push_back(order(index));
+    orders.back().checkpoint = checkpoints_.open(index, known);
+  }
+  return orders;
+}
+
+void RunBook::take_memory(std::size_t index, result::CaseResult found) {
+  launch::take_memory(states_, index, std::move(found));
+  to_close_.push_back(index);
+}
+
+void RunBook::save() {
+  unsaved_ = true;
+  const auto ended = states_.results.size() - states_.pending.size();
+  if (pace_.due(ended, WritePace::Clock::now())) save_now();
+}
+
+void RunBook::save_now() {
+  if (!unsaved_ && to_show_.empty()) return;
+  write("running");
+  unsaved_ = false;
+  // Not before the result is written: without it the case is run again, and needs the file.
+  const auto known = measured_cases(states_);
+  for (const auto index : std::exchange(to_close_, {})) checkpoints_.close(index, known);
+  for (const auto index : std::exchange(to_show_, {}))
+    listener_.case_ended(place(index), result(index));
+}
+
+void RunBook::tick() {
+  try {
+    if (unsaved_) save();
+  } catch (const HostError&) {  // no fault of the worker's at work: said when it has ended
+  }
+}
+
+void RunBook::write(const std::string& status) {
+  const auto from = WritePace::Clock::now();
+  run_.status = status;
+  run_.cases.clear();
+  run_.pending.clear();
+  const auto& results = states_.results;
+  const auto& to_check = states_.to_check;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (const auto waits = to_check.find(i); results[i] || waits != to_check.end())
+      run_.cases.push_back(results[i] ? *results[i] : waits->second);
+  for (const auto index : states_.pending) run_.pending.push_back(plan_.cases[index].spec.id);
+  run_.environment = run_environment(std::move(run_.environment), host_, run_.cases);
+  try {
+    result::write_run(run_, folder_.path());
+  } catch (const HostError& error) {
+    if (!folder_.holds_run()) throw;
+    throw HostError(
+        fmt::format("{}\nThe file is as it was after the last worker. The same command with "
+                    "--out {} --resume continues.",
+                    error.what(), folder_.path()));
+  }
+  pace_.wrote(from, WritePace::Clock::now());
+}
+
+}  // namespace peakbench::launch

@@ -1,0 +1,68 @@
+// The book that is kept of a run at work: what is known of its cases, written to run.json as their
+// workers end. What hangs on that being written waits for it: a case is shown, and its reference's
+// checkpoint deleted, when a kill can no longer take its result.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "launch/case.h"
+#include "launch/case_states.h"
+#include "launch/reference_checkpoint.h"
+#include "launch/run_listener.h"
+#include "launch/write_pace.h"
+#include "plan/plan.h"
+#include "result/run.h"
+
+namespace peakbench::launch {
+
+class RunFolder;
+
+class RunBook {
+ public:
+  // `order`: the cases to run, by their indices, in the order in which they do. All references must
+  // outlive it.
+  RunBook(const plan::Plan& plan, const RunFolder& folder, result::Run run, CaseStates states,
+          const std::vector<std::size_t>& order, ParameterCount parameters, RunListener& listener);
+
+  void begin();
+  result::Run end();
+
+  const CaseStates& states() const { return states_; }
+  std::size_t place(std::size_t index) const { return place_of_.at(index); }
+
+  CaseOrder order(std::size_t index) const;
+  // With the checkpoints that are known of now.
+  std::vector<CaseOrder> memory_orders(const std::vector<std::size_t>& cases) const;
+
+  // What happened to a case. None of it is written before save() or save_now().
+  void take_memory(std::size_t index, result::CaseResult found);
+  result::CaseResult& result(std::size_t index) { return *states_.results[index]; }
+  void is_over(std::size_t index) { states_.pending.erase(index); }
+  void show(std::size_t index) { to_show_.push_back(index); }
+
+  void save();  // at once, or when it is due (write_pace.h)
+  void save_now();
+  void tick();  // what is due meanwhile
+
+ private:
+  void write(const std::string& status);
+
+  const plan::Plan& plan_;
+  const RunFolder& folder_;
+  RunListener& listener_;
+  result::Run run_;
+  nlohmann::json host_;
+  CaseStates states_;
+  ReferenceCheckpoints checkpoints_;
+  std::map<std::size_t, std::size_t> place_of_;
+  WritePace pace_;
+  bool unsaved_ = false;
+  std::vector<std::size_t> to_show_;   // ended, and not in run.json yet
+  std::vector<std::size_t> to_close_;  // measured, and not in run.json yet
+};
+
+}  // namespace peakbench::launch

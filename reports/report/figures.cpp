@@ -1,0 +1,97 @@
+#include "reports/report/figures.h"
+
+#include <cmath>
+
+#include "reports/render/format.h"
+#include "reports/render/text.h"
+#include "reports/render/words.h"
+
+namespace peakbench::reports {
+namespace {
+
+using nlohmann::ordered_json;
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+std::string value_text(const ordered_json& value) {
+  if (value.is_string()) return printable(value.get<std::string>());
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_number_integer()) return std::to_string(value.get<std::int64_t>());
+  return printable(value.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+}
+
+FactView fact(const std::string& name, const ordered_json& value) {
+  const auto called = [&](const std::string& unit) {
+    return printable(spaced(name.substr(0, name.size() - unit.size())));
+  };
+  if (value == 0 && name == "memory_limit_bytes") return {called("_bytes"), "none", ""};
+  if (value == 0 && name == "threads") return {"threads", "default", ""};
+  if (value.is_number_integer() && ends_with(name, "_bytes")) {
+    const auto bytes = value.get<std::int64_t>();
+    return {called("_bytes"), gib(bytes) + " GiB", grouped(bytes) + " bytes"};
+  }
+  if (value.is_number_integer() && ends_with(name, "_ns")) {
+    const auto time = value.get<std::int64_t>();
+    return {called("_ns"), duration(time), grouped(time) + " ns"};
+  }
+  if (value.is_number_integer() && ends_with(name, "_s"))
+    return {called("_s"), std::to_string(value.get<std::int64_t>()) + " s", ""};
+  return {printable(spaced(name)), value_text(value), ""};
+}
+
+void add_facts(const ordered_json& object, const std::string& prefix,
+               std::vector<FactView>& facts) {
+  for (const auto& [name, value] : object.items()) {
+    if (value.is_null() || (value.is_string() && value.get<std::string>().empty())) continue;
+    if (value.is_object()) {
+      add_facts(value, prefix + name + " ", facts);
+    } else {
+      facts.push_back(fact(prefix + name, value));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<FactView> facts_view(const ordered_json& object) {
+  std::vector<FactView> facts;
+  if (object.is_object()) add_facts(object, "", facts);
+  return facts;
+}
+
+BytesView bytes_view(std::int64_t bytes) {
+  return {.gib = gib(bytes), .bytes = grouped(bytes), .raw = std::to_string(bytes)};
+}
+
+std::optional<BytesView> bytes_view(const std::optional<std::int64_t>& bytes) {
+  return bytes ? std::optional(bytes_view(*bytes)) : std::nullopt;
+}
+
+DeltaView delta_view(std::int64_t ours, std::int64_t reference) {
+  const std::int64_t bytes = ours - reference;
+  return {.gib = signed_gib(bytes),
+          .bytes = (bytes > 0 ? "+" : "") + grouped(bytes),
+          .percent = reference ? signed_percent(static_cast<double>(bytes) /
+                                                static_cast<double>(reference))
+                               : "",
+          .less = bytes<0, .more = bytes> 0};
+}
+
+std::vector<TickView> ticks_view(double low, double high, int about) {
+  const double rough = (high - low) / about;
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  double step = 10 * power;
+  for (const double factor : {5.0, 2.5, 2.0, 1.0}) {
+    if (factor * power >= rough) step = factor * power;
+  }
+  std::vector<TickView> ticks;
+  for (double n = std::ceil(low / step - 1e-9); n * step <= high * (1 + 1e-9); ++n) {
+    ticks.push_back({.label = plain_number(std::round(n * step * 1e9) / 1e9),
+                     .at = fraction((n * step - low) / (high - low))});
+  }
+  return ticks;
+}
+
+}  // namespace peakbench::reports

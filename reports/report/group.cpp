@@ -1,0 +1,75 @@
+#include "reports/report/group.h"
+
+#include <algorithm>
+#include <map>
+
+#include "reports/render/text.h"
+#include "reports/render/words.h"
+#include "result/axes.h"
+
+namespace peakbench::reports {
+namespace {
+
+using result::CaseResult;
+using result::Run;
+
+nlohmann::json group_key(const CaseResult& result) {
+  return result::all_but(result.spec, result::Axis::kStrategy);
+}
+
+}  // namespace
+
+std::vector<Group> group_cases(const std::vector<Run>& runs) {
+  std::vector<Group> groups;
+  for (const Run& run : runs) {
+    std::map<nlohmann::json, std::size_t> places;
+    for (const CaseResult& result : run.cases) {
+      if (!result.added_for.empty()) continue;
+      const auto [found, is_new] = places.try_emplace(group_key(result), groups.size());
+      if (is_new) groups.push_back({&run, {}, {}, nullptr});
+      Group& group = groups[found->second];
+      group.cases.push_back(&result);
+      if (ran(result) && stack_text(result.spec) == run.reference) group.reference = &result;
+    }
+    for (const CaseResult& result : run.cases) {
+      const auto found = places.find(group_key(result));
+      if (!result.added_for.empty() && found != places.end())
+        groups[found->second].added.push_back(&result);
+    }
+  }
+  return groups;
+}
+
+bool ran(const CaseResult& result) { return result.status == result::Status::kOk; }
+
+bool breaks_promise(const CaseResult& result) {
+  return result.equivalence && result.equivalence->verdict == "broken";
+}
+
+bool trains_differently(const CaseResult& result) {
+  return result.equivalence && trains_differently(*result.equivalence);
+}
+
+bool only_claims_training(const CaseResult& result) {
+  return result.equivalence && !trains_differently(result) &&
+         is_claimed(*result.equivalence, result.spec.id);
+}
+
+std::string mark_of(const CaseResult& result) {
+  if (breaks_promise(result)) return "not as promised";
+  if (trains_differently(result)) return "trains differently";
+  return only_claims_training(result) ? "claimed" : "";
+}
+
+std::optional<std::int64_t> peak_of(const CaseResult& result) {
+  return result.memory ? std::optional(result.memory->peak_allocated_bytes) : std::nullopt;
+}
+
+std::int64_t widest_bar(const Group& group) {
+  std::int64_t widest = 1;
+  for (const CaseResult* result : group.cases)
+    widest = std::max(widest, peak_of(*result).value_or(0));
+  return widest;
+}
+
+}  // namespace peakbench::reports

@@ -1,0 +1,152 @@
+#include "reports/report/view_group.h"
+
+#include <algorithm>
+#include <set>
+
+#include "reports/analysis/environment.h"
+#include "reports/render/format.h"
+#include "reports/render/text.h"
+#include "reports/render/words.h"
+#include "result/axes.h"
+#include "result/device.h"
+
+namespace peakbench::reports {
+namespace {
+
+using result::CaseResult;
+
+std::vector<LegendView> legend(const Group& group, const Anatomies& anatomies) {
+  std::set<std::string> present;
+  for (const CaseResult* result : group.cases) {
+    if (const auto found = anatomies.find(result); found != anatomies.end())
+      for (const std::string& category : categories_of(found->second)) present.insert(category);
+    if (!result->memory) continue;
+    for (const auto& [category, bytes] : result->memory->at_peak) {
+      if (bytes != 0) present.insert(category);
+    }
+  }
+  std::vector<LegendView> list;
+  for (const std::string& category : in_stacking_order({present.begin(), present.end()})) {
+    list.push_back({.category = printable(category),
+                    .label = printable(category_label(category)),
+                    .colour = category_colour(category),
+                    .column = std::to_string(list.size() % 5),
+                    .line = std::to_string(list.size() / 5)});
+  }
+  return list;
+}
+
+// The real cards that the group's cases ran on, with their memory; one, unless a run was resumed
+// elsewhere.
+std::string cards_of(const Group& group) {
+  std::string text;
+  std::set<std::string> seen;
+  for (const CaseResult* result : group.cases) {
+    const std::string name = fact_of(*result, *group.run, "card");
+    const bool real = result::recorded_device(result->spec.device).is_card &&
+                      fact_of(*result, *group.run, "emulated") != "true";
+    if (!real || name.empty() || !seen.insert(real_card_of(*result, *group.run)).second) continue;
+    const auto& memory = device_facts(*result).value("card_memory_bytes", nlohmann::json());
+    text += (text.empty() ? "" : "; ") + name;
+    if (memory.is_number_integer()) text += ", " + gib(memory.get<std::int64_t>()) + " GiB";
+  }
+  return printable(text);
+}
+
+std::vector<RowView> rows_view(const Group& group, std::size_t index, const Anatomies& anatomies,
+                               Sources& sources) {
+  const CaseResult *lowest = lowest_of(group), *fastest = fastest_of(group);
+  std::vector<RowView> rows;
+  for (std::size_t i = 0; i < group.cases.size(); ++i) {
+    RowView row = row_view(*group.cases[i], group, sources);
+    add_anatomy(*group.cases[i], group, anatomies, row);
+    row.index = std::to_string(i);
+    row.number = std::to_string(i + 1);
+    row.anchor = "group-" + std::to_string(index + 1) + "-" + row.number;
+    row.is_lowest = group.cases[i] == lowest;
+    row.is_fastest = group.cases[i] == fastest;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+void add_flags(const Group& group, GroupView& view) {
+  const auto some = [&](auto is) { return std::ranges::any_of(view.rows, is); };
+  const auto some_case = [&](auto is) {
+    return std::ranges::any_of(group.cases, [&](const CaseResult* result) { return is(*result); });
+  };
+  view.has_reference = group.reference != nullptr;
+  view.emulated = some_case(result::is_emulated);
+  view.has_throughput = some_case([](auto& result) { return result.throughput.has_value(); });
+  view.has_tokens = some_case(
+      [](auto& result) { return result.throughput && result.throughput->tokens_per_second; });
+  view.has_published = some([](auto& row) { return !row.published_memory.empty(); });
+  view.has_published_throughput = some([](auto& row) { return !row.published_throughput.empty(); });
+  view.has_reserved = some([](auto& row) { return row.reserved.has_value(); });
+  view.has_equivalence = some([](auto& row) { return row.equivalence.has_value(); });
+  view.has_bars = some([](auto& row) { return !row.segments.empty(); });
+  view.has_timelines = some([](auto& row) { return row.timeline.has_value(); });
+  view.has_whys = some([](auto& row) { return !row.why.empty(); });
+  view.has_data = some([](auto& row) { return !row.data.empty(); });
+  view.has_spaces = some([](auto& row) { return row.spaces.size() > 1; });
+}
+
+void add_heading(const Group& group, bool names_run, GroupView& view) {
+  const result::CaseSpec& spec = group.cases.front()->spec;
+  view.model = printable(selection_text(spec.model));
+  view.device = printable(spec.device);
+  view.dtype = printable(spec.dtype);
+  view.batch_size = grouped(spec.batch_size);
+  if (spec.sequence_length) view.sequence_length = grouped(*spec.sequence_length);
+  view.settings = settings_view(result::plain_values(spec));
+  if (names_run) view.run_title = printable(group.run->title);
+  view.reference = printable(group.run->reference);
+  for (const CaseResult* result : group.cases)
+    if (result->emulation) view.card = printable(result->emulation->card);
+  view.cards = cards_of(group);
+}
+
+void add_charts(const Group& group, const Anatomies& anatomies, GroupView& view) {
+  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  view.axis_gib = gib(widest_bar(group));
+  view.bar_ticks = ticks_view(0, static_cast<double>(widest_bar(group)) / kGiB, 5);
+  view.categories = legend(group, anatomies);
+  view.pareto = pareto_view(group);
+  view.ablation = ablation_view(group);
+}
+
+// Pictures beside the Markdown: what each is called.
+void name_pictures(const std::string& stem, GroupView& view) {
+  if (view.has_bars) view.peak_picture = "peak-" + stem + ".svg";
+  if (view.has_timelines) view.timeline_picture = "timeline-" + stem + ".svg";
+  if (view.pareto) view.pareto_picture = "pareto-" + stem + ".svg";
+}
+
+}  // namespace
+
+GroupView group_view(const Group& group, std::size_t index, bool names_run,
+                     const Anatomies& anatomies, Sources& sources) {
+  GroupView view;
+  const auto number = std::to_string(index + 1);
+  view.index = std::to_string(index);
+  view.anchor = "group-" + number;
+  view.rows = rows_view(group, index, anatomies, sources);
+  view.row_count = std::to_string(group.cases.size());
+  add_heading(group, names_run, view);
+  add_flags(group, view);
+  add_beside(group, view);
+  constexpr std::size_t kPeakAndDifference = 2;
+  view.outcome_columns = std::to_string(kPeakAndDifference + view.beside.size() +
+                                        (view.has_reserved ? 1 : 0) + (view.has_bars ? 1 : 0));
+  view.lowest = lowest_view(group);
+  view.lowest_same = lowest_same_view(group);
+  view.fastest = fastest_view(group);
+  view.left_out = left_out_view(group);
+  view.not_finite = not_finite_view(group);
+  add_timing(group, view);
+  add_charts(group, anatomies, view);
+  name_pictures(number + "-" + file_stem(selection_text(group.cases.front()->spec.model)), view);
+  return view;
+}
+
+}  // namespace peakbench::reports

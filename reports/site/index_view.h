@@ -1,0 +1,75 @@
+// The first page: the newest runs, every case by card, what changed last.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/site/views.h"
+
+namespace peakbench::site {
+
+inline constexpr std::size_t kSparkPoints = 60;
+
+struct TrendRowView {
+  std::string case_id, href, model, strategy, setting, options, status, gib, bytes, change;
+  std::string break_reason, step_ms, spark, spark_y, run;
+  bool ok = false, more = false, less = false, incomparable = false, old = false;
+
+  FieldValues fields() const {
+    return {{"case", case_id, "The case id"},
+            {"href", href, "Its page"},
+            {"model", model, "Model and options"},
+            {"strategy", strategy, "The stack"},
+            {"setting", setting, "dtype, batch, sequence length"},
+            {"options", options, "Device options, as JSON"},
+            {"ok", ok, "It ended ok in the last run that had it"},
+            {"status", status, "How it ended, in words, where not ok"},
+            {"gib", gib, "Peak allocated"},
+            {"bytes", bytes, "The exact count"},
+            {"change", change, "Against the point before: \"+512 bytes\"; empty where equal"},
+            {"more", more, "More than the point before"},
+            {"less", less, "Less than the point before"},
+            {"incomparable", incomparable, "The point before cannot be compared"},
+            {"break_reason", break_reason, "Why"},
+            {"step_ms", step_ms, "Median step time"},
+            {"spark", spark, "An SVG path of its last points, in a box 1000 wide and high"},
+            {"spark_y", spark_y, "The last point's height in that box"},
+            {"run", run, "The run of its last point"},
+            {"old", old, "Not of the newest run of its suite"}};
+  }
+};
+
+struct CardView {
+  std::string card;
+  bool emulated = false, has_step = false, has_options = false;
+  std::vector<TrendRowView> rows;
+
+  FieldValues fields() const {
+    return {{"card", card, "The card"},
+            {"emulated", emulated, "An emulated one: bytes, no times"},
+            {"has_step", has_step, "Some case was timed"},
+            {"has_options", has_options, "Some have options"},
+            {"rows", rows, "One a case"}};
+  }
+};
+
+struct IndexView {
+  SiteView site;
+  std::vector<RunView> latest;
+  std::vector<CardView> cards;
+  std::vector<TrendRowView> changes;
+  std::vector<RunView> recent;
+
+  FieldValues fields() const {
+    return {{"site", site, "On every page"},
+            {"latest", latest, "The newest run of each suite of the branch"},
+            {"cards", cards, "Trends, by card"},
+            {"changes", changes, "Cases whose memory changed in the newest run"},
+            {"recent", recent, "The newest runs, of all branches"}};
+  }
+};
+
+// `recent`: the last kSparkPoints points of each series, as in Contents.
+IndexView index_view(const Contents& contents, const std::vector<Trend>& recent);
+
+}  // namespace peakbench::site
