@@ -4,7 +4,7 @@
 # section of their own, `.peakbench`, which `peakbench` reads without running any plugin code. A wrong manifest ends
 # the build with every mistake in it. The same function serves this repository and, from the installed package,
 # everyone else's.
-set(PEAKBENCH_SDK_REVISION 2)
+set(PEAKBENCH_SDK_REVISION 3)
 
 # The C++ ABI of this compiler and its flags, for the stamp. LibTorch's wheel has the first.
 include(CheckCXXSourceCompiles)
@@ -47,13 +47,14 @@ function(peakbench_add_plugin name)
     DEPENDS ${_manifest} $<TARGET_FILE:Peakbench::check-manifest>
     COMMENT "Checking ${_manifest}" VERBATIM)
   set_source_files_properties(${_section} PROPERTIES
-    OBJECT_DEPENDS "${PEAKBENCH_SECTION_JSON};${_checked}" SKIP_PRECOMPILE_HEADERS ON)
+    OBJECT_DEPENDS "${PEAKBENCH_SECTION_JSON};${_checked}" SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
 
   add_library(${name} MODULE ${arg_SOURCES} ${_section} ${_checked})
   target_link_libraries(${name} PRIVATE Peakbench::sdk ${arg_LIBRARIES})
   if(TARGET peakbench_options)
     target_link_libraries(${name} PRIVATE peakbench_options)
     target_precompile_headers(${name} REUSE_FROM peakbench_sdk)
+    peakbench_unity(${name})
     set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PEAKBENCH_PLUGIN_DIR})
     set_property(GLOBAL APPEND PROPERTY PEAKBENCH_PLUGINS ${name})
   else()

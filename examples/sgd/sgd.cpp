@@ -5,9 +5,9 @@
 // Peakbench must know before any of this runs is in plugin.json.
 #include <ATen/ATen.h>
 
-#include <map>
-
+#include "peakbench/errors.h"
 #include "peakbench/plugin.h"
+#include "peakbench/state_map.h"
 
 namespace {
 
@@ -19,15 +19,17 @@ class Sgd : public peakbench::UpdateRule {
 
   // The schedule decides when this is called and with which parameters: all of them after backward,
   // or one at a time inside it. Grad mode is off.
-  void update(const std::vector<at::Tensor>& parameters,
+  void update(const std::vector<peakbench::Parameter>& parameters,
               peakbench::KernelGrouping grouping) override {
     std::vector<at::Tensor> updated, directions;
-    for (const at::Tensor& parameter : parameters) {
+    for (const auto& [name, parameter] : parameters) {
       if (!parameter.grad().defined()) continue;
       updated.push_back(parameter);
       directions.push_back(momentum_ == 0 ? parameter.grad() : next_momentum(parameter));
     }
     if (updated.empty()) return;
+    if (grouping == peakbench::KernelGrouping::kFused)
+      throw peakbench::Unsupported("my-sgd has no fused kernel: leave fused-optimizer out");
     if (grouping == peakbench::KernelGrouping::kForeach) {
       at::_foreach_add_(updated, directions, -lr_);
     } else {
@@ -36,30 +38,22 @@ class Sgd : public peakbench::UpdateRule {
   }
 
   // With this the report shows `optimizer_state` instead of nameless memory.
-  void visit_state(const StateVisitor& visit) const override {
-    for (const auto& [impl, state] : momentum_buffers_) {
-      visit(state.parameter, "momentum_buffer", state.buffer);
-    }
+  void visit_state(const StateVisitor& visit) override {
+    for (auto& [parameter, buffer] : momentum_buffers_) visit(parameter, "momentum_buffer", buffer);
   }
+  void forget(const at::Tensor& parameter) override { momentum_buffers_.forget(parameter); }
 
  private:
-  struct State {
-    at::Tensor parameter, buffer;
-  };
-
   // State is made at a parameter's first update, as torch.optim does; so the first step's peak is
   // another than the second's.
   const at::Tensor& next_momentum(const at::Tensor& parameter) {
-    const auto found = momentum_buffers_.find(parameter.unsafeGetTensorImpl());
-    if (found != momentum_buffers_.end()) {
-      return found->second.buffer.mul_(momentum_).add_(parameter.grad());
-    }
-    State state{parameter, parameter.grad().detach().clone()};
-    return momentum_buffers_.emplace(parameter.unsafeGetTensorImpl(), state).first->second.buffer;
+    if (at::Tensor* buffer = momentum_buffers_.find(parameter))
+      return buffer->mul_(momentum_).add_(parameter.grad());
+    return momentum_buffers_.of(parameter, [&] { return parameter.grad().detach().clone(); });
   }
 
   double lr_, momentum_;
-  std::map<const at::TensorImpl*, State> momentum_buffers_;
+  peakbench::StateMap<at::Tensor> momentum_buffers_;
 };
 
 class SgdStrategy : public peakbench::Strategy {

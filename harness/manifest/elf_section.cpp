@@ -1,18 +1,16 @@
 #include "manifest/elf_section.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <system_error>
 #include <vector>
 
 #include "errors/errors.h"
+#include "files/regular_file.h"
 
 namespace peakbench::manifest {
 namespace {
@@ -20,28 +18,11 @@ namespace {
 constexpr std::uint64_t kLargestSection = 1 << 20;  // a manifest has kilobytes
 constexpr std::uint64_t kMostSections = 1 << 16;    // compilers make some per function
 
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (value_ >= 0) close(value_);
-  }
-  int get() const { return value_; }
-
- private:
-  int value_;
-};
-
 class ElfFile {
  public:
-  explicit ElfFile(const std::string& path)
-      : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    struct stat status {};
-    if (descriptor_.get() < 0 || fstat(descriptor_.get(), &status) != 0) fail(std::strerror(errno));
-    if (!S_ISREG(status.st_mode)) fail("not a regular file");
-    size_ = static_cast<std::uint64_t>(status.st_size);
+  explicit ElfFile(const std::string& path) : path_(path), file_(path) {
+    if (file_.error() != 0) fail(std::strerror(file_.error()));
+    if (!file_.is_open()) fail("not a regular file");
     read_header();
     read_section_headers();
   }
@@ -64,24 +45,23 @@ class ElfFile {
   // `what` for the message, for example "the section headers".
   void read(std::uint64_t offset, void* target, std::uint64_t bytes,
             const std::string& what) const {
-    if (offset > size_ || bytes > size_ - offset) {
+    const auto size = file_.size();
+    if (offset > size || bytes > size - offset) {
       fail(fmt::format(
           "damaged: {} would end after the file's end ({} bytes); build or copy it again", what,
-          size_));
+          size));
     }
-    auto* at = static_cast<char*>(target);
-    while (bytes > 0) {
-      const ssize_t got = pread(descriptor_.get(), at, bytes, static_cast<off_t>(offset));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) fail(got < 0 ? std::strerror(errno) : "became shorter while it was read");
-      at += got;
-      offset += static_cast<std::uint64_t>(got);
-      bytes -= static_cast<std::uint64_t>(got);
+    std::size_t got = 0;
+    try {
+      got = file_.read_at(offset, static_cast<char*>(target), bytes);
+    } catch (const std::system_error& error) {
+      fail(std::strerror(error.code().value()));
     }
+    if (got < bytes) fail("became shorter while it was read");
   }
 
   void read_header() {
-    if (size_ < SELFMAG) fail("not a shared library (no ELF header)");
+    if (file_.size() < SELFMAG) fail("not a shared library (no ELF header)");
     read(0, header_.e_ident, SELFMAG, "the ELF header");
     if (std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0) {
       fail("not a shared library (no ELF header)");
@@ -121,8 +101,7 @@ class ElfFile {
   }
 
   std::string path_;
-  Descriptor descriptor_;
-  std::uint64_t size_ = 0;
+  files::RegularFile file_;
   Elf64_Ehdr header_{};
   std::vector<Elf64_Shdr> sections_;
   std::uint64_t names_index_ = 0;

@@ -10,11 +10,11 @@
 
 namespace peakbench::manifest {
 
-inline constexpr int kSdkRevision = 2;
+inline constexpr int kSdkRevision = 3;
 inline constexpr const char* kSection = ".peakbench";
 
 enum class Kind { kModel, kStrategy };
-enum class OptionType { kInteger, kNumber, kBoolean, kString, kChoice, kPath };
+enum class OptionType { kInteger, kNumber, kBoolean, kString, kChoice, kPath, kParts };
 
 struct Option {
   std::string name, summary, unit;
@@ -22,6 +22,22 @@ struct Option {
   nlohmann::json default_value;
   std::optional<double> minimum, maximum;
   std::vector<std::string> choices;  // kChoice only
+};
+
+// A strategy that another cannot be stacked with, beyond what their slots say.
+struct Conflict {
+  std::string id, reason;  // the reason as a sentence
+};
+
+// Parts of which a model has no linear layer of its own.
+struct MissingLinears {
+  std::vector<std::string> parts;
+  std::string reason;  // as a sentence
+};
+
+// What a strategy makes of the four things that memory is for, in words; empty: nothing.
+struct Cost {
+  std::string parameters, gradients, optimizer_state, activations;
 };
 
 // One id that a library offers.
@@ -35,8 +51,10 @@ struct Entry {
   std::vector<std::string> wrappers;  // lists of the recipe it adds to: "gradient_transforms", ...
   std::vector<std::string> capabilities;  // updates_in_backward | needs_all_gradients
   std::vector<std::string> needs;         // facts a model must have: "blocks", "linear_layers", ...
-  std::vector<std::string> conflicts;     // ids it cannot be stacked with, beyond slots
-  std::string promise;                    // bit_identical | within_tolerance | different_problem
+  std::vector<std::string> requires_slots;  // some other strategy of the stack must take them
+  std::vector<Conflict> conflicts;
+  Cost cost;
+  std::string promise;  // bit_identical | within_tolerance | different_problem
   std::optional<double> tolerance,
       relative_tolerance;  // within_tolerance: absolute, and times the reference
 
@@ -44,6 +62,8 @@ struct Entry {
   std::string family;
   std::vector<std::string>
       facts;  // "blocks", "linear_layers", "tied_embeddings", "packed_attention", ...
+  std::vector<std::string> linears;  // parts of linears(): "q_proj", "mlp", ...; empty: not said
+  std::vector<MissingLinears> missing_linears;
   bool has_sequence = false;
   std::int64_t default_sequence_length = 0;
   std::int64_t parameters = 0;  // with default options

@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 
+#include "manifest/vocabulary.h"
 #include "units/number.h"
 
 namespace peakbench::manifest {
@@ -14,13 +15,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::pair<OptionType, const char*>, 6> kTypes{{
+constexpr std::array<std::pair<OptionType, const char*>, 7> kTypes{{
     {OptionType::kInteger, "integer"},
     {OptionType::kNumber, "number"},
     {OptionType::kBoolean, "boolean"},
     {OptionType::kString, "string"},
     {OptionType::kChoice, "choice"},
     {OptionType::kPath, "path"},
+    {OptionType::kParts, "parts"},
 }};
 
 Range<double> range_in(const Option& option) {
@@ -47,7 +49,39 @@ std::optional<std::int64_t> integer_in(const std::string& text) {
   return error == std::errc() && rest == end ? std::optional(value) : std::nullopt;
 }
 
+// "mlp" or, where the option has a range, "mlp=16".
+std::optional<Part> part_in(const Option& option, const std::string& text) {
+  const auto equals = text.find('=');
+  Part part{text.substr(0, equals), std::nullopt};
+  if (!is_part(part.name)) return std::nullopt;
+  if (equals == std::string::npos) return part;
+  part.number = integer_in(text.substr(equals + 1));
+  const bool fits = part.number && (option.minimum || option.maximum) &&
+                    range_in(option).holds(static_cast<double>(*part.number));
+  return fits ? std::optional(part) : std::nullopt;
+}
+
+std::string expected_parts(const Option& option) {
+  const auto names = fmt::format("auto, or some of {}, joined by ':'", fmt::join(parts(), ", "));
+  if (!option.minimum && !option.maximum) return names;
+  return fmt::format("{}, each as it is or with =N, an integer{}", names, range_of(option));
+}
+
 }  // namespace
+
+std::optional<std::vector<Part>> parts_in(const Option& option, const std::string& text) {
+  std::vector<Part> found;
+  if (text == "auto") return found;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto end = std::min(text.find(':', begin), text.size());
+    const auto part = part_in(option, text.substr(begin, end - begin));
+    const auto same = [&](const Part& other) { return other.name == part->name; };
+    if (!part || std::ranges::any_of(found, same)) return std::nullopt;
+    found.push_back(*part);
+    begin = end + 1;
+  }
+  return found;
+}
 
 std::string to_string(OptionType type) {
   return std::ranges::find(kTypes, type, [](const auto& pair) { return pair.first; })->second;
@@ -72,6 +106,8 @@ std::string expected(const Option& option) {
       return fmt::format("one of {}", fmt::join(option.choices, ", "));
     case OptionType::kPath:
       return "a path";
+    case OptionType::kParts:
+      return expected_parts(option);
     case OptionType::kString:
       break;
   }
@@ -95,6 +131,9 @@ std::optional<json> accept(const Option& option, const json& value) {
       if (!value.is_string() || std::ranges::count(option.choices, value.get<std::string>()) == 0) {
         return std::nullopt;
       }
+      return value;
+    case OptionType::kParts:
+      if (!value.is_string() || !parts_in(option, value.get<std::string>())) return std::nullopt;
       return value;
     case OptionType::kString:
     case OptionType::kPath:

@@ -53,11 +53,31 @@ Names read_facts(const Fields& fields, const std::string& key) {
   });
 }
 
-Names read_conflicts(const Fields& fields, const std::string& id) {
-  return read_names(fields, "conflicts", [&](const auto& name, const auto& pointer) {
-    if (!is_name(name, kIdAlso)) throw FieldError(pointer, kIdExpected + name + "\"");
-    if (name == id) throw FieldError(pointer, "\"" + name + "\" is this strategy itself");
+// [{"id": "sam", "reason": "..."}]
+std::vector<Conflict> read_conflicts(const Fields& fields, const std::string& id) {
+  std::vector<Conflict> conflicts;
+  fields.each("conflicts", [&](const Fields& item) {
+    item.only({"id", "reason"});
+    Conflict conflict{read_id(item), read_text(item, "reason")};
+    if (conflict.id == id)
+      throw FieldError(item.pointer("id"), "\"" + id + "\" is this strategy itself");
+    const auto same = [&](const Conflict& other) { return other.id == conflict.id; };
+    if (std::ranges::any_of(conflicts, same))
+      throw FieldError(item.pointer("id"), "\"" + conflict.id + "\" is there twice");
+    conflicts.push_back(std::move(conflict));
   });
+  return conflicts;
+}
+
+// Absent, or sentences on what the strategy makes of each.
+Cost read_cost(const Fields& fields) {
+  if (fields.find("cost") == nullptr) return {};
+  const Fields cost = fields.child("cost");
+  cost.only({"parameters", "gradients", "optimizer_state", "activations"});
+  const auto read = [&](const char* key) {
+    return cost.find(key) == nullptr ? std::string() : read_text(cost, key);
+  };
+  return {read("parameters"), read("gradients"), read("optimizer_state"), read("activations")};
 }
 
 void check_capabilities(const Fields& fields, const Entry& entry) {
@@ -114,7 +134,9 @@ void read_strategy(const Fields& fields, Entry& entry, Problems& problems) {
       [&] { entry.capabilities = read_names_of(fields, "capabilities", capabilities()); });
   if (wrapped && capable) problems.check([&] { check_capabilities(fields, entry); });
   problems.check([&] { entry.needs = read_facts(fields, "needs"); });
+  problems.check([&] { entry.requires_slots = read_names_of(fields, "requires", slots()); });
   problems.check([&] { entry.conflicts = read_conflicts(fields, entry.id); });
+  problems.check([&] { entry.cost = read_cost(fields); });
   if (problems.check([&] { entry.promise = read_one_of(fields, "promise", promises()); })) {
     problems.check([&] { read_tolerance(fields, entry); });
   }
@@ -131,9 +153,35 @@ void read_sequence(const Fields& fields, Entry& entry) {
                                       : "expected 0, as has_sequence is false");
 }
 
+Names read_parts(const Fields& fields, const std::string& key) {
+  return read_names(fields, key, [](const auto& name, const auto& pointer) {
+    if (is_part(name)) return;
+    throw FieldError(pointer, "unknown \"" + name + "\"" + suggestion(name, parts()));
+  });
+}
+
+// [{"parts": ["q_proj"], "reason": "..."}]
+std::vector<MissingLinears> read_missing_linears(const Fields& fields, const Names& linears) {
+  std::vector<MissingLinears> all;
+  fields.each("missing_linears", [&](const Fields& item) {
+    item.only({"parts", "reason"});
+    item.require("parts");
+    MissingLinears missing{read_parts(item, "parts"), read_text(item, "reason")};
+    for (const auto& part : missing.parts) {
+      if (std::ranges::count(linears, part) != 0)
+        throw FieldError(item.pointer("parts"), "\"" + part + "\" is in linears, too");
+    }
+    all.push_back(std::move(missing));
+  });
+  return all;
+}
+
 void read_model(const Fields& fields, Entry& entry, Problems& problems) {
   problems.check([&] { entry.family = read_text(fields, "family"); });
   problems.check([&] { entry.facts = read_facts(fields, "facts"); });
+  if (problems.check([&] { entry.linears = read_parts(fields, "linears"); })) {
+    problems.check([&] { entry.missing_linears = read_missing_linears(fields, entry.linears); });
+  }
   problems.check([&] { read_sequence(fields, entry); });
   problems.check([&] {
     entry.parameters = fields.get<std::int64_t>("parameters");
@@ -147,9 +195,11 @@ void read_model(const Fields& fields, Entry& entry, Problems& problems) {
 
 Entry read_entry(const Fields& fields, Kind kind, Problems& problems) {
   Names known{"id", "title", "summary", "source_url", "options"};
-  const Names of_model{"family", "facts", "has_sequence", "default_sequence_length", "parameters"};
-  const Names of_strategy{"order", "slots",     "wrappers", "capabilities",
-                          "needs", "conflicts", "promise",  "tolerance"};
+  const Names of_model{"family",          "facts",        "linears",
+                       "missing_linears", "has_sequence", "default_sequence_length",
+                       "parameters"};
+  const Names of_strategy{"order",    "slots",     "wrappers", "capabilities", "needs",
+                          "requires", "conflicts", "cost",     "promise",      "tolerance"};
   const Names& own = kind == Kind::kModel ? of_model : of_strategy;
   known.insert(known.end(), own.begin(), own.end());
   problems.check_keys(fields, known);

@@ -20,11 +20,11 @@ std::string read_name(const Fields& fields) {
 
 std::optional<double> read_bound(const Fields& fields, const std::string& key, OptionType type) {
   if (!fields.find(key)) return std::nullopt;
-  if (type != OptionType::kInteger && type != OptionType::kNumber) {
+  if (type != OptionType::kInteger && type != OptionType::kNumber && type != OptionType::kParts) {
     throw FieldError(fields.pointer(key), "only an integer or a number has one");
   }
   const double bound = fields.get<double>(key);
-  if (type == OptionType::kInteger && bound != std::floor(bound)) {
+  if (type != OptionType::kNumber && bound != std::floor(bound)) {
     throw FieldError(fields.pointer(key), fmt::format("expected an integer, got {}", bound));
   }
   return bound;
@@ -71,8 +71,8 @@ Option read_option(const Fields& fields, Problems& problems) {
   problems.check([&] { option.unit = fields.get_or<std::string>("unit", ""); });
   // What a value may be follows from the type, and a default is judged by both.
   const bool typed = problems.check([&] {
-    option.type = *option_type_from_string(
-        read_one_of(fields, "type", {"integer", "number", "boolean", "string", "choice", "path"}));
+    option.type = *option_type_from_string(read_one_of(
+        fields, "type", {"integer", "number", "boolean", "string", "choice", "path", "parts"}));
   });
   if (!typed) return option;
   const bool ranged = problems.check([&] { read_range(fields, option); });

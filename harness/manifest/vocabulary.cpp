@@ -14,13 +14,14 @@ bool holds(const Names& names, const char* name) { return std::ranges::count(nam
 
 const Names& slots() {
   static const Names names{"base_weights", "adapters",      "update_rule", "kernel_grouping",
-                           "schedule",     "micro_batches", "loss_head"};
+                           "schedule",     "micro_batches", "loss_head",   "step_runner"};
   return names;
 }
 
 const Names& wrappers() {
-  static const Names names{"freezing",      "block_wrappers",      "saved_tensor_hooks",
-                           "step_contexts", "gradient_transforms", "around_update"};
+  static const Names names{"freezing",       "block_wrappers",      "saved_tensor_hooks",
+                           "step_contexts",  "step_listeners",      "loss_transforms",
+                           "gradient_hooks", "gradient_transforms", "update_rule_wrappers"};
   return names;
 }
 
@@ -30,8 +31,18 @@ const Names& capabilities() {
 }
 
 const Names& facts() {
-  static const Names names{"blocks", "linear_layers", "packed_attention", "tied_embeddings"};
+  static const Names names{"blocks", "linear_layers", "output_head", "packed_attention",
+                           "tied_embeddings"};
   return names;
+}
+
+const Names& parts() {
+  static const Names names{"q_proj", "k_proj", "v_proj", "output_proj", "mlp", "output"};
+  return names;
+}
+
+bool is_part(const std::string& name) {
+  return std::ranges::count(parts(), name) != 0 || is_own_fact(name);
 }
 
 const Names& promises() {

@@ -16,6 +16,9 @@ const std::vector<std::string>& wrappers();
 const std::vector<std::string>& capabilities();
 // What a model can state and a strategy can need.
 const std::vector<std::string>& facts();
+// Parts of a model that linear layers belong to; its own ones have a dot, as facts.
+const std::vector<std::string>& parts();
+bool is_part(const std::string& name);
 const std::vector<std::string>& promises();
 
 // A fact that somebody's models and strategies agree on between themselves has a dot:

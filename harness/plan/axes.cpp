@@ -8,13 +8,6 @@ namespace {
 using manifest::Kind;
 using result::Axis;
 
-const OptionTexts& table_of(const std::map<std::string, OptionTexts>& tables,
-                            const std::string& id) {
-  static const OptionTexts kNone;
-  const auto found = tables.find(id);
-  return found == tables.end() ? kNone : found->second;
-}
-
 }  // namespace
 
 void check_integer(const std::string& name, std::int64_t value, std::int64_t least,

@@ -81,4 +81,11 @@ Choice Catalogue::choose(Kind kind, const TypedSelection& typed, const OptionTex
   return choice;
 }
 
+const OptionTexts& table_of(const std::map<std::string, OptionTexts>& tables,
+                            const std::string& id) {
+  static const OptionTexts kNone;
+  const auto found = tables.find(id);
+  return found == tables.end() ? kNone : found->second;
+}
+
 }  // namespace peakbench::plan

@@ -26,6 +26,10 @@ struct Choice {
 
 using OptionTexts = std::map<std::string, std::string>;
 
+// The options that a suite's tables have for this id; none where they have none.
+const OptionTexts& table_of(const std::map<std::string, OptionTexts>& tables,
+                            const std::string& id);
+
 class Catalogue {
  public:
   // `found` must outlive this.

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "errors/errors.h"
+#include "manifest/option.h"
 #include "manifest/vocabulary.h"
 #include "result/selection_text.h"
 
@@ -20,13 +21,6 @@ const manifest::Entry& entry_of(const Choice& choice) { return *choice.offer.ent
 
 bool holds(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
-}
-
-const OptionTexts& table_of(const std::map<std::string, OptionTexts>& tables,
-                            const std::string& id) {
-  static const OptionTexts kNone;
-  const auto found = tables.find(id);
-  return found == tables.end() ? kNone : found->second;
 }
 
 bool is_baseline(const Choice& choice) { return entry_of(choice).id == kBaseline; }
@@ -67,21 +61,40 @@ std::string conflict_with_updates_in_backward(const manifest::Entry& updating,
   return "";
 }
 
-// One line for a pair, or nothing.
-std::string conflict_of(const manifest::Entry& a, const manifest::Entry& b) {
-  for (const auto& slot : a.slots) {
-    if (holds(b.slots, slot)) {
-      return fmt::format("{} and {} both take the slot {}; a stack can have one of them", a.id,
-                         b.id, slot);
+// What no other strategy of the stack takes; or nothing.
+std::string missing_for(const manifest::Entry& entry, const std::vector<Choice>& choices) {
+  for (const auto& slot : entry.requires_slots) {
+    const auto takes = [&](const Choice& choice) {
+      return &entry_of(choice) != &entry && holds(entry_of(choice).slots, slot);
+    };
+    if (std::ranges::none_of(choices, takes))
+      return fmt::format("{} needs a strategy that takes the slot {} beside it", entry.id, slot);
+  }
+  return "";
+}
+
+// Why the model has no layer of this part: ": REASON", or nothing.
+std::string why_missing(const manifest::Entry& model, const std::string& part) {
+  for (const auto& [parts, reason] : model.missing_linears)
+    if (holds(parts, part)) return ": " + reason;
+  return "";
+}
+
+// A line for each part of the model that an option names and the model does not have.
+std::vector<std::string> missing_parts(const manifest::Entry& model, const Choice& choice) {
+  std::vector<std::string> lines;
+  for (const auto& option : entry_of(choice).options) {
+    if (option.type != manifest::OptionType::kParts || model.linears.empty()) continue;
+    const auto text = choice.use.options.at(option.name).get<std::string>();
+    const auto parts = manifest::parts_in(option, text).value();
+    for (const auto& part : parts) {
+      if (holds(model.linears, part.name)) continue;
+      lines.push_back(fmt::format("{},{}={}: {} has no {} layer{}", entry_of(choice).id,
+                                  option.name, text, model.id, part.name,
+                                  why_missing(model, part.name)));
     }
   }
-  for (const auto& [updating, other] : {std::tie(a, b), std::tie(b, a)}) {
-    auto conflict = conflict_with_updates_in_backward(updating, other);
-    if (!conflict.empty()) return conflict;
-  }
-  if (holds(a.conflicts, b.id)) return fmt::format("{} cannot be stacked with {}", a.id, b.id);
-  if (holds(b.conflicts, a.id)) return fmt::format("{} cannot be stacked with {}", b.id, a.id);
-  return "";
+  return lines;
 }
 
 // From choices in canonical order.
@@ -93,6 +106,24 @@ Stack with_selections(std::vector<Choice> choices) {
 }
 
 }  // namespace
+
+std::string conflict_between(const manifest::Entry& a, const manifest::Entry& b) {
+  for (const auto& slot : a.slots) {
+    if (holds(b.slots, slot)) {
+      return fmt::format("{} and {} both take the slot {}; a stack can have one of them", a.id,
+                         b.id, slot);
+    }
+  }
+  for (const auto& [updating, other] : {std::tie(a, b), std::tie(b, a)}) {
+    auto conflict = conflict_with_updates_in_backward(updating, other);
+    if (!conflict.empty()) return conflict;
+  }
+  for (const auto& [one, other] : {std::tie(a, b), std::tie(b, a)})
+    for (const auto& conflict : one.conflicts)
+      if (conflict.id == other.id)
+        return fmt::format("{} cannot be stacked with {}: {}", one.id, other.id, conflict.reason);
+  return "";
+}
 
 Stack make_stack(const Catalogue& catalogue, const std::vector<TypedSelection>& typed,
                  const std::map<std::string, OptionTexts>& tables) {
@@ -132,9 +163,11 @@ std::string conflict_in(const Stack& stack) {
   const auto& choices = stack.choices;
   for (std::size_t i = 1; i < choices.size(); ++i) {  // the baseline gives way to everyone
     for (std::size_t j = i + 1; j < choices.size(); ++j) {
-      const auto conflict = conflict_of(entry_of(choices[i]), entry_of(choices[j]));
+      const auto conflict = conflict_between(entry_of(choices[i]), entry_of(choices[j]));
       if (!conflict.empty()) conflicts.push_back(conflict);
     }
+    const auto missing = missing_for(entry_of(choices[i]), choices);
+    if (!missing.empty()) conflicts.push_back(missing);
   }
   return fmt::format("{}", fmt::join(conflicts, "; "));
 }
@@ -147,6 +180,7 @@ std::string lack_of(const manifest::Entry& model, const Stack& stack) {
       lacks.push_back(
           fmt::format("{} needs {}, which {} does not have", entry_of(choice).id, need, model.id));
     }
+    std::ranges::move(missing_parts(model, choice), std::back_inserter(lacks));
   }
   return fmt::format("{}", fmt::join(lacks, "; "));
 }

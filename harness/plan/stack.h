@@ -25,6 +25,9 @@ Stack make_stack(const Catalogue& catalogue, const std::vector<TypedSelection>& 
 // stack of fewer than two parts.
 std::vector<Stack> subsets_for_ablation(const Stack& stack);
 
+// Why two strategies cannot be in one stack, in a sentence; empty where they can.
+std::string conflict_between(const manifest::Entry& a, const manifest::Entry& b);
+
 // Why the strategies cannot be stacked, every pair named; empty where they can.
 std::string conflict_in(const Stack& stack);
 

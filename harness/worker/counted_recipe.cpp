@@ -53,11 +53,27 @@ class CountedTransform final : public Counted<ModelTransform> {
 class CountedRule final : public Counted<UpdateRule> {
  public:
   using Counted::Counted;
-  void update(const std::vector<at::Tensor>& parameters, KernelGrouping grouping) override {
+  void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
     count(part_, "update", [&] { inner_->update(parameters, grouping); });
   }
-  void visit_state(const StateVisitor& visit) const override {
+  void visit_state(const StateVisitor& visit) override {
     call_plugin(part_.owner, "visit_state", [&] { inner_->visit_state(visit); });
+  }
+  void forget(const at::Tensor& parameter) override {
+    call_plugin(part_.owner, "forget", [&] { inner_->forget(parameter); });
+  }
+};
+
+class CountedRuleWrapper final : public Counted<UpdateRuleWrapper> {
+ public:
+  using Counted::Counted;
+  std::shared_ptr<UpdateRule> wrap(std::shared_ptr<UpdateRule> inner) override {
+    auto rule = call_plugin(part_.owner, "wrap", [&] {
+      auto wrapped = inner_->wrap(std::move(inner));
+      if (wrapped == nullptr) throw std::logic_error("wrap returned null");
+      return wrapped;
+    });
+    return std::make_shared<CountedRule>(std::move(rule), part_);
   }
 };
 
@@ -84,8 +100,59 @@ class CountedLossHead final : public Counted<LossHead> {
 class CountedContext final : public Counted<StepContext> {
  public:
   using Counted::Counted;
-  std::shared_ptr<void> enter() override {
-    return count(part_, "enter", [&] { return inner_->enter(); });
+  std::shared_ptr<void> enter_step() override {
+    return count(part_, "enter_step", [&] { return inner_->enter_step(); });
+  }
+  std::shared_ptr<void> enter_forward() override {
+    return count(part_, "enter_forward", [&] { return inner_->enter_forward(); });
+  }
+};
+
+class CountedRunner final : public Counted<StepRunner> {
+ public:
+  using Counted::Counted;
+  at::Tensor run(Training& training, const ForwardBackward& forward_backward,
+                 std::int64_t step) override {
+    return count(part_, "StepRunner::run", [&] {
+      bool called = false;
+      const auto noted = [&] {
+        called = true;
+        return forward_backward();
+      };
+      auto loss = inner_->run(training, noted, step);
+      if (!called || !loss.defined())
+        throw std::logic_error("it must call forward_backward, and return a loss");
+      return loss;
+    });
+  }
+};
+
+class CountedListener final : public Counted<StepListener> {
+ public:
+  using Counted::Counted;
+  void on_step_begin(Training& training, std::int64_t step) override {
+    count(part_, "on_step_begin", [&] { inner_->on_step_begin(training, step); });
+  }
+};
+
+class CountedLossTransform final : public Counted<LossTransform> {
+ public:
+  using Counted::Counted;
+  at::Tensor apply(const at::Tensor& loss) override {
+    return count(part_, "LossTransform::apply", [&] {
+      auto transformed = inner_->apply(loss);
+      if (!transformed.defined() || transformed.dim() != 0)
+        throw std::logic_error("it must return a scalar tensor");
+      return transformed;
+    });
+  }
+};
+
+class CountedGradientHook final : public Counted<GradientHook> {
+ public:
+  using Counted::Counted;
+  void on_gradient(const Parameter& parameter, bool last) override {
+    count(part_, "on_gradient", [&] { inner_->on_gradient(parameter, last); });
   }
 };
 
@@ -97,17 +164,6 @@ class CountedGradientTransform final : public Counted<GradientTransform> {
         count(part_, "GradientTransform::apply", [&] { return inner_->apply(parameters); });
     if (!updates) part_.skipped_update = true;
     return updates;
-  }
-};
-
-class CountedAroundUpdate final : public Counted<AroundUpdate> {
- public:
-  using Counted::Counted;
-  void before(const std::vector<at::Tensor>& parameters) override {
-    count(part_, "before", [&] { inner_->before(parameters); });
-  }
-  void after(const std::vector<at::Tensor>& parameters) override {
-    count(part_, "after", [&] { inner_->after(parameters); });
   }
 };
 
@@ -147,12 +203,11 @@ class NamedSavedTensor final : public SavedTensor {
 class CountedHooks final : public Counted<SavedTensorHooks> {
  public:
   using Counted::Counted;
-  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor) override {
-    auto saved = count(part_, "pack", [&] {
-      auto packed = inner_->pack(tensor);
-      if (packed == nullptr) throw std::logic_error("pack returned null");
-      return packed;
-    });
+  // A tensor that is left to others is no use of the hooks.
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, bool is_weight) override {
+    auto saved = call_plugin(part_.owner, "pack", [&] { return inner_->pack(tensor, is_weight); });
+    if (saved == nullptr) return nullptr;
+    part_.calls.fetch_add(1, std::memory_order_relaxed);
     return std::make_shared<NamedSavedTensor>(std::move(saved), part_.owner);
   }
 };
@@ -167,6 +222,14 @@ template <typename CountedKind, typename Interface>
 void replace_wrappers(std::vector<std::shared_ptr<Interface>>& list, RecipeParts& parts,
                       const char* name) {
   for (auto& wrapper : list)
+    if (Part* part = parts.wrapper(name, wrapper.get()))
+      wrapper = std::make_shared<CountedKind>(std::move(wrapper), *part);
+}
+
+template <typename CountedKind, typename Place, typename Interface>
+void replace_placed(std::vector<std::pair<Place, std::shared_ptr<Interface>>>& list,
+                    RecipeParts& parts, const char* name) {
+  for (auto& [place, wrapper] : list)
     if (Part* part = parts.wrapper(name, wrapper.get()))
       wrapper = std::make_shared<CountedKind>(std::move(wrapper), *part);
 }
@@ -191,11 +254,15 @@ Recipe counted(Recipe recipe, RecipeParts& parts, const Owner& model) {
   replace_slot<CountedRule>(recipe.update_rule, parts, "update_rule");
   replace_slot<CountedSchedule>(recipe.schedule, parts, "schedule");
   replace_slot<CountedLossHead>(recipe.loss_head, parts, "loss_head");
+  replace_slot<CountedRunner>(recipe.step_runner, parts, "step_runner");
   replace_wrappers<CountedHooks>(recipe.saved_tensor_hooks, parts, "saved_tensor_hooks");
   replace_wrappers<CountedContext>(recipe.step_contexts, parts, "step_contexts");
   replace_wrappers<CountedGradientTransform>(recipe.gradient_transforms, parts,
                                              "gradient_transforms");
-  replace_wrappers<CountedAroundUpdate>(recipe.around_update, parts, "around_update");
+  replace_wrappers<CountedListener>(recipe.step_listeners, parts, "step_listeners");
+  replace_wrappers<CountedLossTransform>(recipe.loss_transforms, parts, "loss_transforms");
+  replace_placed<CountedGradientHook>(recipe.gradient_hooks, parts, "gradient_hooks");
+  replace_placed<CountedRuleWrapper>(recipe.update_rule_wrappers, parts, "update_rule_wrappers");
   for (auto& [place, wrapper] : recipe.block_wrappers)
     if (Part* part = parts.wrapper("block_wrappers", wrapper.get()))
       wrapper = std::make_shared<CountedBlockWrapper>(std::move(wrapper), *part, model);

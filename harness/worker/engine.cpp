@@ -3,6 +3,8 @@
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 
+#include <unordered_set>
+
 #include "peakbench/saved_tensor_hooks.h"
 
 namespace peakbench::worker {
@@ -10,15 +12,45 @@ namespace {
 
 namespace autograd = torch::autograd;
 
+std::unordered_set<const at::StorageImpl*>& weight_storages() {
+  static std::unordered_set<const at::StorageImpl*> storages;
+  return storages;
+}
+
+bool is_weight(const at::Tensor& tensor) {
+  return tensor.has_storage() &&
+         weight_storages().contains(tensor.storage().unsafeGetStorageImpl());
+}
+
+// A tensor that no hooks took.
+class AsItIs final : public SavedTensor {
+ public:
+  explicit AsItIs(at::Tensor tensor) : tensor_(std::move(tensor)) {}
+  at::Tensor unpack() override { return tensor_; }
+
+ private:
+  at::Tensor tensor_;
+};
+
+using Hooks = std::vector<std::shared_ptr<SavedTensorHooks>>;
+
+std::shared_ptr<SavedTensor> pack(const Hooks& hooks, const at::Tensor& tensor) {
+  const bool weight = is_weight(tensor);
+  for (auto hook = hooks.rbegin(); hook != hooks.rend(); ++hook) {
+    if (auto saved = (*hook)->pack(tensor, weight)) return saved;
+  }
+  return std::make_shared<AsItIs>(tensor);
+}
+
 // One saved tensor's hooks: what autograd stores in place of the tensor.
 class SavedTensorAdapter final : public autograd::SavedVariableHooks {
  public:
-  explicit SavedTensorAdapter(std::shared_ptr<SavedTensorHooks> hooks) : hooks_(std::move(hooks)) {}
+  explicit SavedTensorAdapter(Hooks hooks) : hooks_(std::move(hooks)) {}
 
   void call_pack_hook(const at::Tensor& tensor) override {
     at::NoGradGuard no_grad;
-    saved_ = hooks_->pack(tensor);
-    hooks_.reset();
+    saved_ = pack(hooks_, tensor);
+    hooks_.clear();
   }
   at::Tensor call_unpack_hook() override { return saved_->unpack(); }
   std::optional<std::pair<c10::SafePyObject, c10::SafePyObject>> retrieve_unpack_hook_data()
@@ -27,7 +59,7 @@ class SavedTensorAdapter final : public autograd::SavedVariableHooks {
   }
 
  private:
-  std::shared_ptr<SavedTensorHooks> hooks_;
+  Hooks hooks_;
   std::shared_ptr<SavedTensor> saved_;
 };
 
@@ -37,9 +69,9 @@ class HookedEngine final : public autograd::Engine {
   ~HookedEngine() override { stop(); }
 
   std::unique_ptr<autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
-    std::shared_ptr<SavedTensorHooks> hooks = current_saved_tensor_hooks();
-    if (hooks == nullptr) return nullptr;
-    return std::make_unique<SavedTensorAdapter>(std::move(hooks));
+    const Hooks& hooks = current_saved_tensor_hooks();
+    if (hooks.empty()) return nullptr;
+    return std::make_unique<SavedTensorAdapter>(hooks);
   }
 };
 
@@ -51,5 +83,14 @@ autograd::Engine& the_engine() {
 }  // namespace
 
 void install_engine() { autograd::set_default_engine_stub(the_engine); }
+
+void set_weights(const torch::nn::Module& module) {
+  weight_storages().clear();
+  const auto add = [](const at::Tensor& tensor) {
+    if (tensor.has_storage()) weight_storages().insert(tensor.storage().unsafeGetStorageImpl());
+  };
+  for (const auto& item : module.named_parameters()) add(item.value());
+  for (const auto& item : module.named_buffers()) add(item.value());
+}
 
 }  // namespace peakbench::worker

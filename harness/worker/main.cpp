@@ -141,10 +141,11 @@ int run_job(const std::string& path) {
   std::_Exit(code);
 }
 
-// Loads what each job on a card takes longest over, and uses nothing of it: a context, autograd's
-// engine and ATen's pool have threads or a process's identity, which a fork takes from them.
+// Loads what each job on an emulated card takes longest over, and uses nothing of it: a context,
+// autograd's engine and ATen's pool have threads or a process's identity, which a fork takes from
+// them.
 [[noreturn]] void serve_jobs() {
-  device::load_cuda();
+  device::load_module_of(result::DeviceKind::kEmulated);
   process::serve({device::why_not_forked, [](const std::vector<std::string>& arguments) {
                     return run_job(arguments.at(0));
                   }});

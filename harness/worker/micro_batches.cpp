@@ -1,6 +1,7 @@
 #include "worker/micro_batches.h"
 
 #include <ATen/ATen.h>
+#include <ATen/ScalarOps.h>
 
 #include "peakbench/errors.h"
 
@@ -10,6 +11,8 @@ namespace {
 at::Tensor part_of(const at::Tensor& tensor, std::int64_t start, std::int64_t size) {
   return tensor.defined() ? tensor.narrow(0, start, size) : tensor;
 }
+
+at::Tensor number(const at::Scalar& scalar) { return at::native::wrapped_scalar_tensor(scalar); }
 
 }  // namespace
 
@@ -40,11 +43,12 @@ at::Tensor weighted(const at::Tensor& loss, const MicroBatch& part,
                     const std::vector<MicroBatch>& parts, LossReduction reduction) {
   if (parts.size() == 1 || reduction == LossReduction::kSum) return loss;
   const bool even = parts.front().samples == parts.back().samples;
-  // Equal parts are divided, as everybody's training loop does, so that bits are theirs.
-  if (even) return loss / static_cast<std::int64_t>(parts.size());
+  // Equal parts are divided, as everybody's training loop does, so that bits are theirs. A Python
+  // number reaches the operator as a wrapped tensor, which autograd keeps (8 bytes).
+  if (even) return loss / number(static_cast<std::int64_t>(parts.size()));
   std::int64_t samples = 0;
   for (const MicroBatch& one : parts) samples += one.samples;
-  return loss * (static_cast<double>(part.samples) / static_cast<double>(samples));
+  return loss * number(static_cast<double>(part.samples) / static_cast<double>(samples));
 }
 
 }  // namespace peakbench::worker

@@ -34,7 +34,8 @@ std::vector<SlotChange> slot_changes(const Recipe& before, const Recipe& after) 
           change_of("kernel_grouping", before.kernel_grouping, after.kernel_grouping),
           change_of("schedule", before.schedule, after.schedule),
           {"micro_batches", before.micro_batches != after.micro_batches, false},
-          change_of("loss_head", before.loss_head, after.loss_head)};
+          change_of("loss_head", before.loss_head, after.loss_head),
+          change_of("step_runner", before.step_runner, after.step_runner)};
 }
 
 // A list of wrappers as addresses, null where an entry is empty.
@@ -47,7 +48,8 @@ template <typename Wrapper>
 const void* address(const std::shared_ptr<Wrapper>& wrapper) {
   return wrapper.get();
 }
-const void* address(const std::pair<BlockPlace, std::shared_ptr<BlockWrapper>>& wrapper) {
+template <typename Place, typename Wrapper>
+const void* address(const std::pair<Place, std::shared_ptr<Wrapper>>& wrapper) {
   return wrapper.second.get();
 }
 
@@ -63,8 +65,11 @@ std::vector<WrapperList> wrapper_lists(const Recipe& before, const Recipe& after
   return {list_of("block_wrappers", before.block_wrappers, after.block_wrappers),
           list_of("saved_tensor_hooks", before.saved_tensor_hooks, after.saved_tensor_hooks),
           list_of("step_contexts", before.step_contexts, after.step_contexts),
+          list_of("step_listeners", before.step_listeners, after.step_listeners),
+          list_of("loss_transforms", before.loss_transforms, after.loss_transforms),
+          list_of("gradient_hooks", before.gradient_hooks, after.gradient_hooks),
           list_of("gradient_transforms", before.gradient_transforms, after.gradient_transforms),
-          list_of("around_update", before.around_update, after.around_update)};
+          list_of("update_rule_wrappers", before.update_rule_wrappers, after.update_rule_wrappers)};
 }
 
 // What a list has beyond what it had; in `after`'s order.
@@ -89,7 +94,8 @@ void need_declared(const Owner& owner, const Names& declared, const std::string&
 }
 
 bool belongs_to_update(const std::string& place) {
-  return place == "update_rule" || place == "gradient_transforms" || place == "around_update";
+  return place == "update_rule" || place == "gradient_transforms" ||
+         place == "update_rule_wrappers";
 }
 
 }  // namespace

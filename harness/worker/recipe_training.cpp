@@ -7,11 +7,10 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "peakbench/errors.h"
 #include "peakbench/observer.h"
-#include "worker/micro_batches.h"
+#include "worker/engine.h"
 #include "worker/no_effect.h"
 #include "worker/recipe_parts.h"
 
@@ -19,24 +18,29 @@ namespace peakbench::worker {
 namespace {
 
 namespace autograd = torch::autograd;
-using Callbacks = std::vector<std::pair<int, std::function<void(const Parameter&)>>>;
+using Callbacks = std::vector<Training::GradientCallback>;
 
 // LibTorch has one slot a tensor for this hook; the recipe's callbacks share it.
-class GradientHook final : public autograd::PostAccumulateGradHook {
+class SharedGradientHook final : public autograd::PostAccumulateGradHook {
  public:
-  GradientHook(Parameter parameter, const torch::nn::Module& owner, const Callbacks& callbacks)
-      : parameter_(std::move(parameter)), owner_(owner), callbacks_(callbacks) {}
+  SharedGradientHook(Parameter parameter, const torch::nn::Module& owner,
+                     const Callbacks& callbacks, const bool& last_micro_batch)
+      : parameter_(std::move(parameter)),
+        owner_(owner),
+        callbacks_(callbacks),
+        last_micro_batch_(last_micro_batch) {}
 
   void operator()(const autograd::Variable&) override {
     ModuleScope scope(owner_);  // what happens here belongs to the parameter's module
     at::NoGradGuard no_grad;
-    for (const auto& [order, callback] : callbacks_) callback(parameter_);
+    for (const auto& callback : callbacks_) callback(parameter_, last_micro_batch_);
   }
 
  private:
   Parameter parameter_;
   const torch::nn::Module& owner_;
   const Callbacks& callbacks_;
+  const bool& last_micro_batch_;
 };
 
 // The module that registered each parameter; the first one where modules share it.
@@ -65,13 +69,42 @@ Version version_of(const at::Tensor& tensor) {
   return {tensor._version(), tensor.has_storage() ? tensor.storage().data() : nullptr};
 }
 
-// Those that an update can change.
-std::vector<at::Tensor> with_gradient(const std::vector<at::Tensor>& parameters) {
-  std::vector<at::Tensor> found;
-  for (const at::Tensor& parameter : parameters)
-    if (parameter.grad().defined()) found.push_back(parameter);
-  return found;
+std::vector<Version> versions_of(const std::vector<Parameter>& parameters) {
+  std::vector<Version> versions;
+  versions.reserve(parameters.size());
+  for (const Parameter& parameter : parameters) versions.push_back(version_of(parameter.tensor));
+  return versions;
 }
+
+std::size_t count_with_gradient(const std::vector<Parameter>& parameters) {
+  return static_cast<std::size_t>(
+      std::count_if(parameters.begin(), parameters.end(),
+                    [](const Parameter& parameter) { return parameter.tensor.grad().defined(); }));
+}
+
+template <typename Placed>
+void sort_by_place(std::vector<Placed>& list) {
+  std::stable_sort(list.begin(), list.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+}
+
+// Names a rule's state as soon as it has updated, before what is around it moves the state on.
+class NamedRule final : public UpdateRule {
+ public:
+  NamedRule(std::shared_ptr<UpdateRule> inner, StateNames names)
+      : inner_(std::move(inner)), names_(std::move(names)) {}
+
+  void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
+    inner_->update(parameters, grouping);
+    names_.name(*inner_, parameters, *observer());
+  }
+  void visit_state(const StateVisitor& visit) override { inner_->visit_state(visit); }
+  void forget(const at::Tensor& parameter) override { inner_->forget(parameter); }
+
+ private:
+  std::shared_ptr<UpdateRule> inner_;
+  StateNames names_;  // learns what stands in for the parameters at this depth
+};
 
 }  // namespace
 
@@ -89,14 +122,12 @@ RecipeTraining::RecipeTraining(Model& model, Recipe recipe, RecipeParts* parts, 
   }
   freeze();
   collect_parameters();
+  set_weights(model_.module());
   install_block_wrappers();
+  if (observer() != nullptr) state_names_.emplace(parameters_);
+  wrap_update_rule();
+  collect_gradient_hooks();
   recipe_.schedule->prepare(*this);
-  if (observer() != nullptr) {
-    state_names_.emplace(parameters_);
-    on_gradient(std::numeric_limits<int>::min(), [](const Parameter& parameter) {
-      observer()->name_storage(parameter.tensor.grad(), StorageRole::kGradient, parameter.name);
-    });
-  }
   install_gradient_hooks();
 }
 
@@ -122,49 +153,87 @@ void RecipeTraining::collect_parameters() {
 }
 
 void RecipeTraining::install_block_wrappers() {
-  std::stable_sort(recipe_.block_wrappers.begin(), recipe_.block_wrappers.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  sort_by_place(recipe_.block_wrappers);
   std::vector<std::shared_ptr<BlockWrapper>> wrappers;
   for (const auto& [place, wrapper] : recipe_.block_wrappers) wrappers.push_back(wrapper);
   model_.set_block_wrappers(std::move(wrappers));
 }
 
-void RecipeTraining::install_gradient_hooks() {
-  if (gradient_callbacks_.empty()) return;
-  std::stable_sort(gradient_callbacks_.begin(), gradient_callbacks_.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  const auto owner_of = owners(model_.module());
-  for (const Parameter& parameter : parameters_) {
-    autograd::impl::set_post_acc_grad_hooks(
-        parameter.tensor,
-        std::make_unique<GradientHook>(
-            parameter, *owner_of.at(parameter.tensor.unsafeGetTensorImpl()), gradient_callbacks_));
+void RecipeTraining::wrap_update_rule() {
+  sort_by_place(recipe_.update_rule_wrappers);
+  const auto named = [&](std::shared_ptr<UpdateRule> rule) -> std::shared_ptr<UpdateRule> {
+    if (!state_names_) return rule;
+    return std::make_shared<NamedRule>(std::move(rule), *state_names_);
+  };
+  rule_ = named(recipe_.update_rule);
+  auto& wrappers = recipe_.update_rule_wrappers;
+  for (auto wrapper = wrappers.rbegin(); wrapper != wrappers.rend(); ++wrapper)
+    rule_ = named(wrapper->second->wrap(rule_));
+}
+
+// The gradient has its name before anybody is called, and again where it was exchanged.
+void RecipeTraining::collect_gradient_hooks() {
+  const auto name = [](const Parameter& parameter, bool) {
+    observer()->name_storage(parameter.tensor.grad(), StorageRole::kGradient, parameter.name);
+  };
+  if (observer() != nullptr) gradient_callbacks_.emplace_back(name);
+  sort_by_place(recipe_.gradient_hooks);
+  for (const auto& [place, hook] : recipe_.gradient_hooks) {
+    gradient_callbacks_.emplace_back(
+        [hook](const Parameter& parameter, bool last) { hook->on_gradient(parameter, last); });
+    if (observer() != nullptr) gradient_callbacks_.emplace_back(name);
   }
 }
 
-void RecipeTraining::on_gradient(int order, std::function<void(const Parameter&)> callback) {
+void RecipeTraining::install_gradient_hooks() {
+  if (gradient_callbacks_.empty()) return;
+  const auto owner_of = owners(model_.module());
+  for (const Parameter& parameter : parameters_) {
+    autograd::impl::set_post_acc_grad_hooks(
+        parameter.tensor, std::make_unique<SharedGradientHook>(
+                              parameter, *owner_of.at(parameter.tensor.unsafeGetTensorImpl()),
+                              gradient_callbacks_, last_micro_batch_));
+  }
+}
+
+void RecipeTraining::on_gradient(GradientCallback callback) {
   const Owner* owner = current_owner();
   if (owner != nullptr && !callback)
     throw PluginError(owner->path + ": " + owner->id +
                       " registers an empty function with on_gradient");
   if (owner != nullptr && parts_ != nullptr) {
-    callback = [&part = parts_->add_hook(*owner), inner = std::move(callback)](const Parameter& p) {
+    callback = [&part = parts_->add_hook(*owner), inner = std::move(callback)](
+                   const Parameter& parameter, bool last) {
       part.calls.fetch_add(1, std::memory_order_relaxed);
-      call_plugin(part.owner, "on_gradient", [&] { inner(p); });
+      call_plugin(part.owner, "on_gradient", [&] { inner(parameter, last); });
     };
   }
-  gradient_callbacks_.emplace_back(order, std::move(callback));
+  gradient_callbacks_.push_back(std::move(callback));
 }
 
-at::Tensor RecipeTraining::forward(const Batch& batch) {
+void RecipeTraining::set_trainable(const Parameter& parameter, bool trainable) {
+  const auto* impl = parameter.tensor.unsafeGetTensorImpl();
+  const auto known = [&](const Parameter& one) { return one.tensor.unsafeGetTensorImpl() == impl; };
+  if (std::none_of(parameters_.begin(), parameters_.end(), known))
+    throw std::logic_error("set_trainable is given " + parameter.name +
+                           ", which is none of parameters()");
+  if (trainable)
+    paused_.erase(impl);
+  else
+    paused_.insert(impl);
+  parameter.tensor.set_requires_grad(trainable);
+}
+
+at::Tensor RecipeTraining::forward(const MicroBatch& part, const std::vector<MicroBatch>& parts) {
   std::vector<std::shared_ptr<void>> contexts;
-  for (const auto& context : recipe_.step_contexts) contexts.push_back(context->enter());
+  for (const auto& context : recipe_.step_contexts) contexts.push_back(context->enter_forward());
   std::vector<std::unique_ptr<SavedTensorHooksScope>> hooks;
   for (const auto& hook : recipe_.saved_tensor_hooks) {
     hooks.push_back(std::make_unique<SavedTensorHooksScope>(hook));
   }
   at::Tensor loss;
   {
+    const Batch& batch = part.batch;
     const at::Tensor hidden =
         call_plugin(model_owner_, "hidden_states", [&] { return model_.hidden_states(batch); });
     loss = recipe_.loss_head
@@ -173,20 +242,25 @@ at::Tensor RecipeTraining::forward(const Batch& batch) {
   }
   while (!hooks.empty()) hooks.pop_back();  // a stack: last in, first out
   while (!contexts.empty()) contexts.pop_back();
-  return loss;
+  return weighted(loss, part, parts, model_.loss_reduction());
 }
 
-at::Tensor RecipeTraining::step(const Batch& batch, const PhaseListener& on_phase) {
-  const auto enter = [&](trace::Phase phase) { on_phase(phase_ = phase); };
-  asked_to_update_ = skipped_ = false;
-  given_ = updated_ = 0;
-  const auto parts = split(batch, recipe_.micro_batches);
+void RecipeTraining::enter(trace::Phase phase, const PhaseListener& on_phase) {
+  on_phase(phase_ = phase);
+}
+
+at::Tensor RecipeTraining::forward_backward(const std::vector<MicroBatch>& parts,
+                                            const PhaseListener& on_phase) {
   at::Tensor total;
   for (const MicroBatch& part : parts) {
-    enter(trace::Phase::kForward);
-    at::Tensor loss = weighted(forward(part.batch), part, parts, model_.loss_reduction());
-    enter(trace::Phase::kBackward);
-    autograd::backward({loss}, {});
+    if (phase_ != trace::Phase::kForward) enter(trace::Phase::kForward, on_phase);
+    last_micro_batch_ = &part == &parts.back();
+    const at::Tensor loss = forward(part, parts);
+    at::Tensor objective = loss;
+    for (const auto& transform : recipe_.loss_transforms) objective = transform->apply(objective);
+    enter(trace::Phase::kBackward, on_phase);
+    autograd::backward({objective}, {});
+    objective.reset();
     if (total.defined()) {
       at::NoGradGuard no_grad;
       total.add_(loss.detach());
@@ -194,11 +268,32 @@ at::Tensor RecipeTraining::step(const Batch& batch, const PhaseListener& on_phas
       total = loss.detach();
     }
   }
-  enter(trace::Phase::kOptimizerStep);
+  enter(trace::Phase::kOptimizerStep, on_phase);
+  return total;
+}
+
+void RecipeTraining::begin_step() {
+  asked_to_update_ = skipped_ = false;
+  given_ = updated_ = 0;
+  for (const auto& listener : recipe_.step_listeners) listener->on_step_begin(*this, steps_);
+}
+
+at::Tensor RecipeTraining::step(const Batch& batch, const PhaseListener& on_phase) {
+  enter(trace::Phase::kForward, on_phase);
+  begin_step();
+  std::vector<std::shared_ptr<void>> contexts;
+  for (const auto& context : recipe_.step_contexts) contexts.push_back(context->enter_step());
+  const auto parts = split(batch, recipe_.micro_batches);
+  const auto forward_backward = [&] { return this->forward_backward(parts, on_phase); };
+  at::Tensor loss = recipe_.step_runner ? recipe_.step_runner->run(*this, forward_backward, steps_)
+                                        : forward_backward();
+  if (phase_ != trace::Phase::kOptimizerStep) enter(trace::Phase::kOptimizerStep, on_phase);
   recipe_.schedule->after_backward(*this);
   need_an_update();
   for (const Parameter& parameter : parameters_) parameter.tensor.mutable_grad().reset();
-  return total;
+  while (!contexts.empty()) contexts.pop_back();
+  ++steps_;
+  return loss;
 }
 
 void RecipeTraining::name_gradients() const {
@@ -216,39 +311,23 @@ void RecipeTraining::update_all() {
     skipped_ = true;
     return;
   }
-  std::vector<at::Tensor> tensors;
-  tensors.reserve(parameters_.size());
-  for (const Parameter& parameter : parameters_) tensors.push_back(parameter.tensor);
-  update(tensors);
+  update(parameters_);
 }
 
-void RecipeTraining::update(const std::vector<at::Tensor>& parameters) {
+void RecipeTraining::update(const std::vector<Parameter>& parameters) {
   if (phase_ == trace::Phase::kBackward) need_capability();
   asked_to_update_ = true;
   UpdateScope scope;
   at::NoGradGuard no_grad;
-  for (const auto& around : recipe_.around_update) around->before(parameters);
-  const auto changeable = with_gradient(parameters);
-  given_ += changeable.size();
-  std::vector<Version> before;
-  before.reserve(changeable.size());
-  for (const at::Tensor& parameter : changeable) before.push_back(version_of(parameter));
-  recipe_.update_rule->update(
-      parameters, recipe_.kernel_grouping.value_or(recipe_.schedule->default_grouping()));
-  for (std::size_t i = 0; i < changeable.size(); ++i)
-    if (version_of(changeable[i]) != before[i]) ++updated_;
-  // Before anybody moves what the rule made; then where it was moved to.
-  if (state_names_) state_names_->name(*recipe_.update_rule, parameters, *observer());
-  for (auto around = recipe_.around_update.rbegin(); around != recipe_.around_update.rend();
-       ++around) {
-    (*around)->after(parameters);
-  }
-  if (state_names_ && !recipe_.around_update.empty())
-    state_names_->name(*recipe_.update_rule, parameters, *observer());
+  given_ += count_with_gradient(parameters);
+  const auto before = versions_of(parameters);
+  rule_->update(parameters, recipe_.kernel_grouping.value_or(recipe_.schedule->default_grouping()));
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (version_of(parameters[i].tensor) != before[i]) ++updated_;
 }
 
 void RecipeTraining::name_state() const {
-  if (state_names_) state_names_->name(*recipe_.update_rule, *observer());
+  if (state_names_) state_names_->name(*rule_, *observer());
 }
 
 // A schedule that updates inside backward without saying so would pass conflicts by.
@@ -278,14 +357,17 @@ void RecipeTraining::need_an_update() const {
 
 void RecipeTraining::check_frozen() const {
   std::unordered_set<const at::TensorImpl*> trained;
-  for (const Parameter& parameter : parameters_)
-    trained.insert(parameter.tensor.unsafeGetTensorImpl());
+  for (const Parameter& parameter : parameters_) {
+    const auto* impl = parameter.tensor.unsafeGetTensorImpl();
+    if (!paused_.contains(impl)) trained.insert(impl);
+  }
   for (const auto& item : model_.module().named_parameters()) {
     const bool expected = trained.contains(item.value().unsafeGetTensorImpl());
     if (item.value().requires_grad() == expected) continue;
     throw PluginError("a strategy changed requires_grad of " + item.key() + " itself: it is " +
                       (expected ? "frozen now and was trained" : "trained now and was frozen") +
-                      ". Use the recipe's `freezing`, which is decided before the first step");
+                      ". Use the recipe's `freezing`, which is decided before the first step, or "
+                      "Training::set_trainable when a step begins");
   }
 }
 

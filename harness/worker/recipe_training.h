@@ -2,10 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
+#include <unordered_set>
 
 #include "peakbench/recipe.h"
 #include "trace/trace.h"
+#include "worker/micro_batches.h"
 #include "worker/plugin_call.h"
 #include "worker/state_names.h"
 
@@ -37,8 +40,10 @@ class RecipeTraining final : public Training {
   const std::vector<Parameter>& parameters() const override { return parameters_; }
   const Recipe& recipe() const override { return recipe_; }
   void update_all() override;
-  void update(const std::vector<at::Tensor>& parameters) override;
-  void on_gradient(int order, std::function<void(const Parameter&)> callback) override;
+  void update(const std::vector<Parameter>& parameters) override;
+  void on_gradient(GradientCallback callback) override;
+  void set_trainable(const Parameter& parameter, bool trainable) override;
+  void forget(const Parameter& parameter) override { rule_->forget(parameter.tensor); }
 
   // Names the optimizer's state that exists now to the observer, where there is one.
   void name_state() const;
@@ -47,8 +52,13 @@ class RecipeTraining final : public Training {
   void freeze();
   void collect_parameters();
   void install_block_wrappers();
+  void wrap_update_rule();
+  void collect_gradient_hooks();
   void install_gradient_hooks();
-  at::Tensor forward(const Batch& batch);
+  at::Tensor forward(const MicroBatch& part, const std::vector<MicroBatch>& parts);
+  at::Tensor forward_backward(const std::vector<MicroBatch>& parts, const PhaseListener& on_phase);
+  void enter(trace::Phase phase, const PhaseListener& on_phase);
+  void begin_step();
   void name_gradients() const;
   void need_an_update() const;
   void need_capability() const;
@@ -59,10 +69,14 @@ class RecipeTraining final : public Training {
   RecipeParts* parts_;
   Owner model_owner_;
   std::vector<Parameter> parameters_;
-  std::optional<StateNames> state_names_;  // where an observer wants them
-  std::vector<std::pair<int, std::function<void(const Parameter&)>>> gradient_callbacks_;
+  std::unordered_set<const at::TensorImpl*> paused_;  // by set_trainable
+  std::shared_ptr<UpdateRule> rule_;                  // with its wrappers
+  std::optional<StateNames> state_names_;             // where an observer wants them
+  std::vector<GradientCallback> gradient_callbacks_;
   trace::Phase phase_ = trace::Phase::kBuild;
+  std::int64_t steps_ = 0;  // begun
   // Of the step that runs.
+  bool last_micro_batch_ = true;
   bool asked_to_update_ = false, skipped_ = false;
   std::size_t given_ = 0, updated_ = 0;  // parameters with a gradient, and those that changed
 };

@@ -75,7 +75,19 @@ class Decoder : public Model {
   }
 
   DefaultUpdateRule default_update_rule() const override { return DefaultUpdateRule::kAdamW; }
-  std::size_t block_count() const override { return lm_->model->layers.size(); }
+  std::vector<std::string> block_paths() const override {
+    std::vector<std::string> paths;
+    for (std::size_t i = 0; i < lm_->model->layers.size(); ++i)
+      paths.push_back("model.layers." + std::to_string(i));
+    return paths;
+  }
+
+  std::optional<OutputHead> output_head() override {
+    OutputHead head;
+    head.layer = lm_->lm_head.get();
+    head.weight = head.layer != nullptr ? head.layer->weight : lm_->model->embed_tokens->weight;
+    return head;
+  }
 
   std::vector<NamedLinear> linears() override {
     std::vector<NamedLinear> linears;

@@ -61,7 +61,12 @@ class Vit : public Model {
   }
 
   DefaultUpdateRule default_update_rule() const override { return DefaultUpdateRule::kAdam; }
-  std::size_t block_count() const override { return vit_->encoder->blocks.size(); }
+  std::vector<std::string> block_paths() const override {
+    std::vector<std::string> paths;
+    for (std::size_t i = 0; i < vit_->encoder->blocks.size(); ++i)
+      paths.push_back("encoder.layers.encoder_layer_" + std::to_string(i));
+    return paths;
+  }
 
   std::vector<NamedLinear> linears() override {
     std::vector<NamedLinear> linears;

@@ -3,48 +3,39 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
-#include <map>
 #include <utility>
-
-#include "peakbench/errors.h"
 
 namespace peakbench::baseline {
 
-AdamState& Adam::state_of(const at::Tensor& parameter) {
-  const auto [found, is_new] = index_.try_emplace(parameter.unsafeGetTensorImpl(), states_.size());
-  if (is_new) {
-    states_.emplace_back(parameter,
-                         AdamState{at::scalar_tensor(0.0, at::kFloat), at::zeros_like(parameter),
-                                   at::zeros_like(parameter)});
-  }
-  return states_[found->second].second;
+namespace {
+
+AdamState new_state(const at::Tensor& parameter, KernelGrouping grouping) {
+  const bool beside = grouping == KernelGrouping::kFused;
+  at::Tensor step = beside ? at::zeros(at::IntArrayRef(), parameter.options().dtype(at::kFloat))
+                           : at::scalar_tensor(0.0, at::kFloat);
+  return {std::move(step), at::zeros_like(parameter), at::zeros_like(parameter)};
 }
 
-void Adam::visit_state(const StateVisitor& visit) const {
-  for (const auto& [parameter, state] : states_) {
+}  // namespace
+
+void Adam::visit_state(const StateVisitor& visit) {
+  for (auto& [parameter, state] : states_) {
     visit(parameter, "step", state.step);
     visit(parameter, "exp_avg", state.exp_avg);
     visit(parameter, "exp_avg_sq", state.exp_avg_sq);
   }
 }
 
-void Adam::update(const std::vector<at::Tensor>& parameters, KernelGrouping grouping) {
-  // torch.optim groups by device and dtype before a multi-tensor kernel; one list in order for the
-  // single-tensor loop.
-  std::map<std::pair<std::string, at::ScalarType>, AdamGroup> groups;
-  for (const at::Tensor& parameter : parameters) {
-    if (!parameter.grad().defined()) continue;
-    const bool apart = grouping == KernelGrouping::kForeach;
-    AdamGroup& group = groups[{apart ? parameter.device().str() : std::string(),
-                               apart ? parameter.scalar_type() : at::ScalarType::Undefined}];
-    const AdamState& state = state_of(parameter);
-    group.parameters.push_back(parameter);
-    group.gradients.push_back(parameter.grad());
-    group.exp_avgs.push_back(state.exp_avg);
-    group.exp_avg_sqs.push_back(state.exp_avg_sq);
-    group.steps.push_back(state.step);
+void Adam::forget(const at::Tensor& parameter) { states_.forget(parameter); }
+
+void Adam::update(const std::vector<Parameter>& parameters, KernelGrouping grouping) {
+  // All states first, as torch.optim's _init_group does.
+  for (const auto& [name, parameter] : parameters) {
+    if (parameter.grad().defined())
+      states_.of(parameter, [&] { return new_state(parameter, grouping); });
   }
-  for (auto& [key, group] : groups) {
+  for (GradientGroup& tensors : gradient_groups(parameters, grouping)) {
+    AdamGroup group = with_state(std::move(tensors));
     switch (grouping) {
       case KernelGrouping::kForeach:
         adam_foreach(group, options_);
@@ -53,9 +44,21 @@ void Adam::update(const std::vector<at::Tensor>& parameters, KernelGrouping grou
         adam_single(group, options_);
         break;
       case KernelGrouping::kFused:
-        throw Unsupported("this Adam has no fused kernel grouping");
+        adam_fused(group, options_);
+        break;
     }
   }
+}
+
+AdamGroup Adam::with_state(GradientGroup tensors) {
+  AdamGroup group{std::move(tensors), {}, {}, {}};
+  for (const at::Tensor& parameter : group.parameters) {
+    const AdamState& state = *states_.find(parameter);
+    group.exp_avgs.push_back(state.exp_avg);
+    group.exp_avg_sqs.push_back(state.exp_avg_sq);
+    group.steps.push_back(state.step);
+  }
+  return group;
 }
 
 void adam_single(AdamGroup& group, const AdamOptions& options) {

@@ -1,13 +1,14 @@
 // torch.optim.Adam and AdamW with their defaults, the same operators in the same order, so that
 // state, temporaries and results are the same to the bit. Source: torch/optim/adam.py,
-// _single_tensor_adam and _multi_tensor_adam.
+// _single_tensor_adam, _multi_tensor_adam and _fused_adam.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include <unordered_map>
 #include <vector>
 
+#include "peakbench/gradient_groups.h"
+#include "peakbench/state_map.h"
 #include "peakbench/update_rule.h"
 
 namespace peakbench::baseline {
@@ -17,32 +18,33 @@ struct AdamOptions {
   double weight_decay = 0;  // decoupled: AdamW's; its default is 1e-2
 };
 
-// `step` is a float32 scalar on the CPU, 4 bytes a parameter, as torch.optim keeps it when not
-// capturable.
+// `step` is a float32 scalar, 4 bytes a parameter: on the CPU, as torch.optim keeps it when neither
+// capturable nor fused; beside the parameter for the fused kernel.
 struct AdamState {
   at::Tensor step, exp_avg, exp_avg_sq;
 };
 
-// Parameters of one device and dtype, each with its gradient and state: lists of equal length.
-struct AdamGroup {
-  std::vector<at::Tensor> parameters, gradients, exp_avgs, exp_avg_sqs, steps;
+// Parameters with their gradients and state: lists of equal length.
+struct AdamGroup : GradientGroup {
+  std::vector<at::Tensor> exp_avgs, exp_avg_sqs, steps;
 };
 
 void adam_single(AdamGroup& group, const AdamOptions& options);
 void adam_foreach(AdamGroup& group, const AdamOptions& options);
+void adam_fused(AdamGroup& group, const AdamOptions& options);
 
 class Adam : public UpdateRule {
  public:
   explicit Adam(AdamOptions options) : options_(options) {}
-  void update(const std::vector<at::Tensor>& parameters, KernelGrouping grouping) override;
-  void visit_state(const StateVisitor& visit) const override;
+  void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override;
+  void visit_state(const StateVisitor& visit) override;
+  void forget(const at::Tensor& parameter) override;
 
  private:
-  AdamState& state_of(const at::Tensor& parameter);
+  AdamGroup with_state(GradientGroup tensors);
 
   AdamOptions options_;
-  std::vector<std::pair<at::Tensor, AdamState>> states_;          // in order of first update
-  std::unordered_map<const at::TensorImpl*, std::size_t> index_;  // into states_
+  StateMap<AdamState> states_;
 };
 
 }  // namespace peakbench::baseline

@@ -1,34 +1,84 @@
 // Activation checkpointing: computation in backward for memory in forward.
+#include <cmath>
+
 #include "frame.h"
 #include "peakbench/plugin.h"
 
 namespace peakbench::checkpointing {
 namespace {
 
+// Each n-th block by itself.
 class EveryNth : public BlockWrapper {
  public:
-  explicit EveryNth(std::size_t every) : every_(every) {}
+  EveryNth(std::size_t every, Selection keeps) : every_(every), keeps_(keeps) {}
 
   at::Tensor run(std::size_t index, std::size_t count, const BlockFunction& block,
                  const std::vector<at::Tensor>& inputs) override {
-    return index % every_ == 0 ? run_checkpointed(block, inputs) : block(inputs);
+    return index % every_ == 0 ? run_checkpointed(block, inputs, keeps_) : block(inputs);
   }
 
  private:
   std::size_t every_;
+  Selection keeps_;
 };
+
+// All blocks, in ceil(sqrt(count)) segments of nearly equal length, the longer ones first; of a
+// segment nothing is kept but its input. https://arxiv.org/abs/1604.06174, section 4.1
+class SquareRootSegments : public BlockWrapper {
+ public:
+  explicit SquareRootSegments(Selection keeps) : keeps_(keeps) {}
+
+  at::Tensor run(std::size_t index, std::size_t count, const BlockFunction& block,
+                 const std::vector<at::Tensor>& inputs) override {
+    if (!at::GradMode::is_enabled()) return block(inputs);
+    if (begins_segment(index, count)) frame_ = std::make_shared<Frame>(keeps_);
+    at::Tensor output = frame_->run(block, inputs);
+    if (index + 1 == count) frame_.reset();
+    return output;
+  }
+
+ private:
+  static bool begins_segment(std::size_t index, std::size_t count) {
+    const auto segments = static_cast<std::size_t>(std::ceil(std::sqrt(count)));
+    const std::size_t length = count / segments, longer = count % segments;
+    const std::size_t in_longer = longer * (length + 1);
+    return index < in_longer ? index % (length + 1) == 0 : (index - in_longer) % length == 0;
+  }
+
+  Selection keeps_;
+  std::shared_ptr<Frame> frame_;  // of the segment that runs
+};
+
+Selection selection(const std::string& keep) {
+  return {.matmuls = keep == "matmuls" || keep == "matmuls_and_attention",
+          .attention = keep == "attention" || keep == "matmuls_and_attention"};
+}
 
 class Checkpointing : public Strategy {
  public:
   explicit Checkpointing(const Options& options)
-      : every_(static_cast<std::size_t>(options.integer("every"))) {}
+      : every_(static_cast<std::size_t>(options.integer("every"))),
+        by_square_root_(options.string("segments") == "sqrt"),
+        keeps_(selection(options.string("keep"))) {
+    if (by_square_root_ && every_ != 1)
+      throw OptionError(
+          "checkpointing: every=" + std::to_string(every_) +
+          " chooses blocks, and segments=sqrt takes all of them; give one of the two");
+  }
 
   void apply(Recipe& recipe, Model& model) override {
-    recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint, std::make_shared<EveryNth>(every_));
+    std::shared_ptr<BlockWrapper> wrapper;
+    if (by_square_root_)
+      wrapper = std::make_shared<SquareRootSegments>(keeps_);
+    else
+      wrapper = std::make_shared<EveryNth>(every_, keeps_);
+    recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint, std::move(wrapper));
   }
 
  private:
   std::size_t every_;
+  bool by_square_root_;
+  Selection keeps_;
 };
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) {

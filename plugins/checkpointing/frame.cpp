@@ -7,6 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "peakbench/errors.h"
 #include "peakbench/observer.h"
 
 namespace peakbench::checkpointing {
@@ -20,7 +21,7 @@ struct EverythingIsBack {};
 class ForwardHooks : public SavedTensorHooks {
  public:
   explicit ForwardHooks(std::shared_ptr<Frame> frame) : frame_(std::move(frame)) {}
-  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor) override {
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, bool) override {
     return frame_->hold(tensor);
   }
 
@@ -42,7 +43,7 @@ class Kept : public SavedTensor {
 class RecomputeHooks : public SavedTensorHooks {
  public:
   RecomputeHooks(Frame& frame, int backward_pass) : frame_(frame), backward_pass_(backward_pass) {}
-  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor) override {
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, bool) override {
     const at::Tensor kept = tensor.requires_grad() ? tensor.detach() : tensor;
     if (frame_.bring_back(brought_back_++, backward_pass_, kept)) throw EverythingIsBack();
     return std::make_shared<Kept>(kept);
@@ -97,12 +98,35 @@ Metadata Metadata::of(const at::Tensor& tensor) {
   return {tensor.sizes().vec(), tensor.scalar_type(), tensor.device()};
 }
 
-Frame::Frame(BlockFunction block, const std::vector<at::Tensor>& inputs)
-    : block_(std::move(block)),
-      devices_(devices_of(inputs)),
-      random_state_(RandomState::of(devices_)),
-      autocast_(autocast_of(devices_)) {
-  for (const at::Tensor& input : inputs) inputs_.emplace_back(input, /*is_output=*/false);
+void Frame::begin(const std::vector<at::Tensor>& inputs) {
+  devices_ = devices_of(inputs);
+  random_state_ = RandomState::of(devices_);
+  autocast_ = autocast_of(devices_);
+}
+
+void Frame::need_previous_output(const at::Tensor& input) const {
+  const auto previous = last_output_.lock();
+  if (previous.get() == input.unsafeGetTensorImpl()) return;
+  throw Unsupported(
+      "checkpointing: segments need blocks that follow each other, and this model does something "
+      "between them; use segments=blocks");
+}
+
+at::Tensor Frame::run(const BlockFunction& block, const std::vector<at::Tensor>& inputs) {
+  Piece piece{block, {}};
+  if (pieces_.empty())
+    begin(inputs);
+  else
+    need_previous_output(inputs.front());
+  for (std::size_t i = pieces_.empty() ? 0 : 1; i < inputs.size(); ++i)
+    piece.inputs.emplace_back(inputs[i], /*is_output=*/false);
+  pieces_.push_back(std::move(piece));
+
+  SavedTensorHooksScope hooks(std::make_shared<ForwardHooks>(shared_from_this()));
+  KeepScope keep(kept_, KeepScope::Run::kFirst);
+  at::Tensor output = block(inputs);
+  last_output_ = c10::weak_intrusive_ptr<at::TensorImpl>(output.getIntrusivePtr());
+  return output;
 }
 
 std::shared_ptr<Holder> Frame::hold(const at::Tensor& tensor) {
@@ -120,21 +144,37 @@ bool Frame::bring_back(std::size_t position, int backward_pass, const at::Tensor
 
 void Frame::ensure_recomputed(int backward_pass) {
   if (!recomputed_passes_.insert(backward_pass).second) return;
-  std::vector<at::Tensor> inputs;
-  for (const auto& input : inputs_) inputs.push_back(input.unpack());
+  const auto inputs = unpacked_inputs();
   const auto hooks = std::make_shared<RecomputeHooks>(*this, backward_pass);
   {
     SavedTensorHooksScope hooks_scope(hooks);
     at::AutoGradMode grad_mode(true);
     ForkedRandomState random_state(random_state_, devices_);
     AutocastScope autocast(autocast_);
+    KeepScope keep(kept_, KeepScope::Run::kSecond);
     RecomputeScope recompute;
     try {
-      block_(inputs);
+      run_again(inputs);
     } catch (const EverythingIsBack&) {
     }
   }
   check(backward_pass, hooks->brought_back());
+}
+
+std::vector<std::vector<at::Tensor>> Frame::unpacked_inputs() const {
+  std::vector<std::vector<at::Tensor>> inputs(pieces_.size());
+  for (std::size_t i = 0; i < pieces_.size(); ++i)
+    for (const auto& input : pieces_[i].inputs) inputs[i].push_back(input.unpack());
+  return inputs;
+}
+
+void Frame::run_again(const std::vector<std::vector<at::Tensor>>& inputs) const {
+  at::Tensor x = pieces_.front().block(inputs.front());
+  for (std::size_t i = 1; i < pieces_.size(); ++i) {
+    std::vector<at::Tensor> of_block{x};
+    of_block.insert(of_block.end(), inputs[i].begin(), inputs[i].end());
+    x = pieces_[i].block(of_block);
+  }
 }
 
 void Frame::check(int backward_pass, std::size_t brought_back) const {
@@ -161,11 +201,10 @@ void Frame::check(int backward_pass, std::size_t brought_back) const {
   }
 }
 
-at::Tensor run_checkpointed(const BlockFunction& block, const std::vector<at::Tensor>& inputs) {
+at::Tensor run_checkpointed(const BlockFunction& block, const std::vector<at::Tensor>& inputs,
+                            Selection keeps) {
   if (!at::GradMode::is_enabled()) return block(inputs);
-  SavedTensorHooksScope hooks(
-      std::make_shared<ForwardHooks>(std::make_shared<Frame>(block, inputs)));
-  return block(inputs);
+  return std::make_shared<Frame>(keeps)->run(block, inputs);
 }
 
 }  // namespace peakbench::checkpointing

@@ -1,4 +1,5 @@
-// One run of a checkpointed block: what its second run needs, and which tensors it must bring back.
+// One run of checkpointed blocks, one or several in a row: what their second run needs, and which
+// tensors it must bring back.
 //
 // Semantics of torch.utils.checkpoint(use_reentrant=False) with its defaults (random state
 // preserved, early stop, determinism check on shape, dtype and device). Source:
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "autocast_state.h"
+#include "kept_outputs.h"
 #include "peakbench/model.h"
 #include "peakbench/saved_tensor_hooks.h"
 #include "random_state.h"
@@ -53,13 +55,17 @@ struct Metadata {
 
 class Frame : public std::enable_shared_from_this<Frame> {
  public:
-  // Keeps the inputs as autograd keeps tensors, so that hooks around the block see them.
-  Frame(BlockFunction block, const std::vector<at::Tensor>& inputs);
+  explicit Frame(Selection keeps = {}) : kept_(keeps) {}
+
+  // In forward: runs the block and keeps its inputs, as autograd keeps tensors, so that hooks
+  // around it see them. Of a further block the first input is the output of the one before, and is
+  // not kept; throws Unsupported where it is another tensor.
+  at::Tensor run(const BlockFunction& block, const std::vector<at::Tensor>& inputs);
 
   // In forward: a holder in the tensor's place.
   std::shared_ptr<Holder> hold(const at::Tensor& tensor);
 
-  // In backward, on whichever thread runs it. Runs the block again, once a backward pass. Throws
+  // In backward, on whichever thread runs it. Runs the blocks again, once a backward pass. Throws
   // std::runtime_error where the second run saves other tensors than the first.
   void ensure_recomputed(int backward_pass);
   // The second run's tensor at `position` of those it saves; true if it was the last.
@@ -68,13 +74,23 @@ class Frame : public std::enable_shared_from_this<Frame> {
   int unique_pass() { return --last_unique_pass_; }
 
  private:
+  struct Piece {
+    BlockFunction block;
+    std::vector<torch::autograd::SavedVariable> inputs;  // of a further block: without the first
+  };
+
+  void begin(const std::vector<at::Tensor>& inputs);
+  void need_previous_output(const at::Tensor& input) const;
+  std::vector<std::vector<at::Tensor>> unpacked_inputs() const;
+  void run_again(const std::vector<std::vector<at::Tensor>>& inputs) const;
   void check(int backward_pass, std::size_t brought_back) const;
 
-  BlockFunction block_;
+  std::vector<Piece> pieces_;
+  c10::weak_intrusive_ptr<at::TensorImpl> last_output_{c10::intrusive_ptr<at::TensorImpl>()};
   std::vector<at::Device> devices_;  // other than the CPU, of the inputs
   RandomState random_state_;
   std::vector<AutocastState> autocast_;
-  std::vector<torch::autograd::SavedVariable> inputs_;
+  KeptOutputs kept_;
 
   std::vector<std::weak_ptr<Holder>> holders_;  // in the order of saving
   std::vector<Metadata> metadata_;              // of each
@@ -83,6 +99,7 @@ class Frame : public std::enable_shared_from_this<Frame> {
 };
 
 // Runs the block so that it keeps its inputs alone. Without grad mode: just runs it.
-at::Tensor run_checkpointed(const BlockFunction& block, const std::vector<at::Tensor>& inputs);
+at::Tensor run_checkpointed(const BlockFunction& block, const std::vector<at::Tensor>& inputs,
+                            Selection keeps = {});
 
 }  // namespace peakbench::checkpointing

@@ -6,13 +6,11 @@
 namespace peakbench {
 namespace {
 
-constexpr int kUpdateOrder = 100;  // after whatever looks at or transforms the gradient
-
 class InBackward : public Schedule {
  public:
   void prepare(Training& training) override {
-    training.on_gradient(kUpdateOrder, [&training](const Parameter& parameter) {
-      training.update({parameter.tensor});
+    training.on_gradient([&training](const Parameter& parameter, bool) {
+      training.update({parameter});
       parameter.tensor.mutable_grad().reset();
     });
   }

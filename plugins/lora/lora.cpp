@@ -1,38 +1,60 @@
-// LoRA as peft does it: adapters beside linear layers, everything else frozen.
+// LoRA and DoRA as peft does them: adapters beside linear layers, everything else frozen.
+#include <cmath>
 #include <unordered_set>
 
+#include "dora_adapter.h"
 #include "low_rank_adapter.h"
+#include "peakbench/linear_parts.h"
 #include "peakbench/plugin.h"
-#include "targets.h"
 
 namespace peakbench::lora {
 namespace {
 
 struct LoraOptions {
-  AdapterShape shape;
+  bool with_magnitude;
+  std::int64_t rank;
+  double alpha, dropout;
+  bool rank_stabilised;
   std::string targets;
   bool in_model_dtype;
 
-  explicit LoraOptions(const Options& options)
-      : shape{.rank = options.integer("rank"),
-              .scaling = options.number("alpha") / static_cast<double>(options.integer("rank"))},
+  LoraOptions(const std::string& id, const Options& options)
+      : with_magnitude(id == "dora"),
+        rank(options.integer("rank")),
+        alpha(options.number("alpha")),
+        dropout(with_magnitude ? 0 : options.number("dropout")),
+        rank_stabilised(options.boolean("rslora")),
         targets(options.string("targets")),
         in_model_dtype(options.string("adapter_dtype") == "model") {}
+
+  AdapterShape shape(std::optional<std::int64_t> own_rank) const {
+    const std::int64_t used = own_rank.value_or(rank);
+    const double size = static_cast<double>(used);
+    return {used, alpha / (rank_stabilised ? std::sqrt(size) : size), dropout};
+  }
+  at::ScalarType dtype(const nn::LinearLayer& base) const {
+    return in_model_dtype ? c10::typeMetaToScalarType(base.options().dtype()) : at::kFloat;
+  }
 };
+
+std::shared_ptr<LowRankAdapter> make_adapter(const LoraOptions& options, const ChosenLinear& at) {
+  const nn::LinearLayer& base = *at.linear.layer;
+  const AdapterShape shape = options.shape(at.number);
+  if (options.with_magnitude)
+    return std::make_shared<DoraAdapter>(base, shape, options.dtype(base));
+  return std::make_shared<LowRankAdapter>(base, shape, options.dtype(base));
+}
 
 class AddAdapters : public ModelTransform {
  public:
   explicit AddAdapters(LoraOptions options) : options_(std::move(options)) {}
 
   void apply(Model& model) override {
-    for (const NamedLinear& target : target_layers(model, options_.targets)) {
-      nn::Linear& base = *target.layer;
-      const auto dtype = options_.in_model_dtype ? base.weight.scalar_type() : at::kFloat;
-      const auto adapter = std::make_shared<LowRankAdapter>(base, options_.shape, dtype);
-      for (const at::Tensor& parameter : adapter->parameters()) {
+    for (const ChosenLinear& chosen : choose_linears(model, options_.targets, kAttentionOrMlp)) {
+      const auto adapter = make_adapter(options_, chosen);
+      for (const at::Tensor& parameter : adapter->parameters())
         trained_.insert(parameter.unsafeGetTensorImpl());
-      }
-      base.attach("lora", adapter);
+      chosen.linear.layer->attach("lora", adapter);
     }
   }
 
@@ -47,9 +69,9 @@ class AddAdapters : public ModelTransform {
 
 class Lora : public Strategy {
  public:
-  explicit Lora(const Options& options) : options_(options) {}
+  explicit Lora(LoraOptions options) : options_(std::move(options)) {}
 
-  void apply(Recipe& recipe, Model& model) override {
+  void apply(Recipe& recipe, Model&) override {
     const auto adapters = std::make_shared<AddAdapters>(options_);
     recipe.adapters = adapters;
     recipe.freezing.push_back(
@@ -61,7 +83,7 @@ class Lora : public Strategy {
 };
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Lora>(context.options);
+  return std::make_unique<Lora>(LoraOptions(context.id, context.options));
 }
 
 }  // namespace

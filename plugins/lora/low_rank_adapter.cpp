@@ -6,17 +6,12 @@
 #include <cmath>
 
 namespace peakbench::lora {
-namespace {
 
-class Adapters : public torch::nn::Module {};  // peft's ModuleDict of adapters by name
-
-}  // namespace
-
-LowRankAdapter::LowRankAdapter(const nn::Linear& base, const AdapterShape& shape,
+LowRankAdapter::LowRankAdapter(const nn::LinearLayer& base, const AdapterShape& shape,
                                at::ScalarType dtype)
-    : scaling_(shape.scaling) {
-  const std::int64_t out = base.weight.size(0), in = base.weight.size(1);
-  const at::TensorOptions options = base.weight.options().dtype(dtype).requires_grad(false);
+    : scaling_(shape.scaling), dropout_(shape.dropout) {
+  const std::int64_t out = base.out_features(), in = base.in_features();
+  const at::TensorOptions options = base.options().dtype(dtype);
   const auto add = [&](const std::string& name, std::int64_t from, std::int64_t to) {
     const auto adapters = register_module(name, std::make_shared<Adapters>());
     return adapters->register_module("default",
@@ -31,17 +26,26 @@ LowRankAdapter::LowRankAdapter(const nn::Linear& base, const AdapterShape& shape
   b_->weight.zero_();
 }
 
-at::Tensor LowRankAdapter::forward(const nn::Linear& base, const at::Tensor& input) {
+at::Tensor LowRankAdapter::forward(const nn::LinearLayer& base, const at::Tensor& input) {
   at::Tensor result = base.base_forward(input);  // (..., out)
-  const at::ScalarType dtype = result.scalar_type();
-  const at::Tensor x = input.to(a_->weight.scalar_type());
-  // One statement an operator: each intermediate is freed where Python frees it.
-  at::Tensor update = b_->forward(a_->forward(x));  // (..., rank) -> (..., out)
-  // A Python number reaches `*` as a wrapped tensor, which autograd keeps (8 bytes).
-  update = at::mul(update, at::native::wrapped_scalar_tensor(scaling_));
-  result = result + update;
-  update.reset();
-  return result.to(dtype);
+  const at::ScalarType result_dtype = result.scalar_type();
+  const at::Tensor x = input.to(dtype());
+  result = add_to(result, base, x);
+  return result.to(result_dtype);
 }
+
+// One statement an operator: each intermediate is freed where Python frees it.
+at::Tensor LowRankAdapter::add_to(const at::Tensor& result, const nn::LinearLayer&,
+                                  const at::Tensor& x) {
+  at::Tensor update = low_rank(dropout_ > 0 ? at::dropout(x, dropout_, /*train=*/true) : x);
+  update = at::mul(update, scaling());
+  return result + update;
+}
+
+at::Tensor LowRankAdapter::low_rank(const at::Tensor& x) const {
+  return b_->forward(a_->forward(x));
+}
+
+at::Tensor LowRankAdapter::scaling() const { return at::native::wrapped_scalar_tensor(scaling_); }
 
 }  // namespace peakbench::lora

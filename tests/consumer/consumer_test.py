@@ -35,7 +35,7 @@ MISTAKES = [
     ('"minimum": 0, "maximum": 10', '"minimum": 11, "maximum": 10', "/entries/0/options/0/minimum: 11 is above the maximum, 10"),
     ('"default": 0.9', '"default": 9', "/entries/0/options/1/default: expected a number from 0 to 1, got 9"),
     ('"needs": []', '"needs": ["linears"]', '/entries/0/needs/0: unknown "linears"; did you mean "linear_layers"?'),
-    ('"conflicts": []', '"conflicts": ["sgd"]', '/entries/0/conflicts/0: "sgd" is this strategy itself'),
+    ('"conflicts": []', '"conflicts": [{"id": "my-sgd", "reason": "none"}]', '/entries/0/conflicts/0/id: "my-sgd" is this strategy itself'),
     ('"different_problem"', '"diferent_problem"', '/entries/0/promise: unknown "diferent_problem"; did you mean "different_problem"?'),
 ]  # fmt: skip
 
@@ -116,7 +116,7 @@ class Consumer(unittest.TestCase):
             self.assertNotIn(str(pathlib.Path(BUILD).resolve()), "".join(paths), path)
 
     def test_runs_on_an_emulated_card(self):
-        self.peakbench("run", "--plugins", "built", "--model", MODEL, "--device", CARD, "--strategy", "baseline", "--strategy", "sgd",
+        self.peakbench("run", "--plugins", "built", "--model", MODEL, "--device", CARD, "--strategy", "baseline", "--strategy", "my-sgd",
                        "--out", "emulated")  # fmt: skip
         cases = json.loads((self.folder / "emulated/run.json").read_text())["cases"]
         self.assertEqual([case["status"] for case in cases], ["ok"] * 2, [case["reason"] for case in cases])
@@ -148,6 +148,12 @@ class Consumer(unittest.TestCase):
         self.assertEqual(sorted(said), sorted(f"{manifest}: error: {message}" for _, _, message in MISTAKES))
         self.assertFalse(list((self.folder / "built-wrong").rglob("sgd.so")))
 
+    def test_every_example_is_configured(self):
+        for example in sorted(pathlib.Path(EXAMPLE).parent.iterdir()):
+            with self.subTest(example.name):
+                shutil.copytree(example, self.folder / "examples" / example.name)
+                self.configure(f"examples/{example.name}", f"configured/{example.name}")
+
     def test_a_manifest_that_is_no_json(self):
         shutil.copytree(EXAMPLE, self.folder / "broken-json")
         manifest = self.folder / "broken-json/plugin.json"
@@ -158,7 +164,7 @@ class Consumer(unittest.TestCase):
         self.assertIn(f"{manifest}: error: not JSON: line 2, column 12", done.stdout)
 
     def test_runs_beside_the_bundled_strategies(self):
-        strategies = ["baseline", "sgd", "sgd,momentum=0", "sgd+fused-in-backward"]
+        strategies = ["baseline", "my-sgd", "my-sgd,momentum=0", "my-sgd+fused-in-backward"]
         self.peakbench("run", "--plugins", "built", "--model", MODEL, *(t for s in strategies for t in ("--strategy", s)),
                        "--repetitions", "0", "--out", "out")  # fmt: skip
         cases = json.loads((self.folder / "out/run.json").read_text())["cases"]

@@ -1,6 +1,6 @@
 """Stock PyTorch against our plugins on the same emulated card: peaks of the same cases, requested within 0.1%, allocated
 within 0.5%. Reserved may differ by more than 2% only by what docs/parity.md says: a tied head's own weight, which transformers makes and drops,
-and whose segment the allocator keeps. Stock PyTorch is run again without that segment then, and reserved must be within 2%.
+and whose segment the allocator keeps. Stock PyTorch is run again without that segment then, and reserved must be within 2% or two segments.
 
 usage: parity_test.py PEAKBENCH [--table FILE]      the table that docs/parity.md holds goes to FILE as Markdown
 
@@ -20,15 +20,36 @@ HERE = pathlib.Path(__file__).resolve().parent
 KINDS = ("requested", "allocated", "reserved")
 LIMITS = {"requested": 0.001, "allocated": 0.005}
 EXPLAINED_RESERVED = 0.02
+# What the allocator reserves for blocks of 1 to 10 MiB; which of its free blocks are taken hangs on the order of what came before.
+SEGMENT = 20 << 20
 
 STACKS = ("baseline", "foreach-off", "fused-in-backward", "lora", "checkpointing", "lora+checkpointing")
 TUTORIAL = STACKS[:3]
+# Update rules and their kernels; their state and temporaries are in the peak of this model.
+UPDATE_RULES = ("fused-optimizer", "sgd,momentum=0.9", "lion", "adafactor", "adafactor,foreach=true", "muon", "lomo", "checkpointing+lomo")
+ADAPTERS = ("lora,dropout=0.1", "dora", "qlora+lora", "qlora+lora+checkpointing+fused-in-backward")
+# What changes precision, gradients and updates: in fp32; in bf16; with updates on the host, which are computed even here; with batches
+# that are split.
+UPDATES = ("autocast", "autocast,dtype=fp16+loss-scaling", "clip", "ema", "gradient-offload", "paged", "galore")
+UPDATES_BF16 = ("master-weights", "galore+master-weights")
+ON_HOST = ("optimizer-offload", "optimizer-offload+gradient-offload", "master-weights+optimizer-offload")
+SPLIT = ("accumulation", "accumulation+gradient-offload")
 SEQUENCE = 256
+# What activations, attention and the loss head are made into.
+ACTIVATIONS = ("activation-offload", "activation-offload,overlap=5", "save-on-cpu", "checkpointing,segments=sqrt",
+               "checkpointing,keep=matmuls_and_attention", "chunked-cross-entropy", "linear-cross-entropy", "attention",
+               "attention,backend=flash", "freeze", "sam")  # fmt: skip
 # (card, model, dtypes, stacks). Two layers say what the whole depth says; the whole models are those that users know.
 GROUPS = (
     *(("h100-80gb", f"{model},layers=2", ("fp32", "bf16"), STACKS) for model in ("vit-l-16", "qwen2.5-0.5b", "llama-3.2-1b")),
+    *(("h100-80gb", "qwen2.5-0.5b,layers=2", (dtype,), stacks)
+      for dtype, stacks in (("fp32", UPDATES), ("bf16", UPDATES_BF16), ("bf16", SPLIT))),
+    ("h100-80gb", "vit-l-16,layers=2", ("bf16",), ON_HOST),
+    ("h100-80gb", "qwen2.5-0.5b,layers=2", ("bf16",), ACTIVATIONS),
     ("h100-80gb", "vit-l-16", ("fp32",), TUTORIAL),
     ("h100-80gb", "qwen2.5-0.5b", ("fp32",), ("baseline", "checkpointing")),
+    ("h100-80gb", "vit-l-16,layers=2", ("fp32",), UPDATE_RULES),
+    ("h100-80gb", "qwen2.5-0.5b,layers=2", ("bf16",), ADAPTERS),
     # Other cards take other attention in bf16.
     *((card, f"{model},layers=2", ("bf16",), ("baseline",))
       for card in ("a100-80gb", "t4-16gb") for model in ("vit-l-16", "qwen2.5-0.5b")),
@@ -39,8 +60,12 @@ def is_vit(model):
     return model.startswith("vit")
 
 
+def batch_of(stack):
+    return 3 if "accumulation" in stack else 1
+
+
 def case_id(card, model, stack, dtype):
-    return f"{model}/{stack}/emulated:{card}/{dtype}/b1" + ("" if is_vit(model) else f"/s{SEQUENCE}")
+    return f"{model}/{stack}/emulated:{card}/{dtype}/b{batch_of(stack)}" + ("" if is_vit(model) else f"/s{SEQUENCE}")
 
 
 def stock_arguments(model, stack, dtype):
@@ -48,7 +73,7 @@ def stock_arguments(model, stack, dtype):
     name, *options = model.split(",")
     sizes = [part for option in options for part in ("--" + option.split("=")[0], option.split("=")[1])]
     sequence = [] if is_vit(model) else ["--seq", str(SEQUENCE)]
-    shape = ["--model", name, "--strategy", stack, "--dtype", dtype, *sizes, *sequence]
+    shape = ["--model", name, "--strategy", stack, "--dtype", dtype, "--batch", str(batch_of(stack)), *sizes, *sequence]
     return ["vit" if is_vit(model) else "decoder", "--device", "cuda", *shape]
 
 
@@ -73,9 +98,9 @@ def stock(peakbench, python, card, cases, folder, *more):
 
 def ours(peakbench, group, folder):
     card, model, dtypes, stacks = group
-    out = pathlib.Path(folder, "ours", card + model)
+    out = pathlib.Path(tempfile.mkdtemp(dir=folder), "ours")
     command = [peakbench, "run", "--model", model, "--device", f"emulated:{card}", "--dtype", ",".join(dtypes)]
-    command += ["--repetitions", "0", "--no-report", "--quiet", "--out", out]
+    command += ["--batch", batch_of(stacks[0]), "--repetitions", "0", "--no-ablation", "--no-report", "--quiet", "--out", out]
     command += [] if is_vit(model) else ["--seq", SEQUENCE]
     command += [part for stack in stacks for part in ("--strategy", stack)]
     checked(command, folder)
@@ -102,7 +127,7 @@ def explained(name, our_case, stock_result):
     mine, theirs = our_case["memory"]["peak_reserved_bytes"], stock_result["memory"]["peak_reserved_bytes"]
     difference = percent(mine - theirs, (mine - theirs) / theirs)
     print(f"{name}: reserved {mine:,}, stock without what building left {theirs:,} ({difference})")
-    if abs(mine - theirs) > EXPLAINED_RESERVED * theirs:
+    if abs(mine - theirs) > max(EXPLAINED_RESERVED * theirs, 2 * SEGMENT):
         return f"{name}: reserved {mine:,}, stock without what building left {theirs:,}: not explained in docs/parity.md"
     return None
 

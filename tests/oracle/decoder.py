@@ -85,8 +85,8 @@ class Decoder(training.Subject):
     def blocks(self, model):
         return list(model.model.layers)
 
-    def checkpoint(self, model, blocks, every):
-        model.gradient_checkpointing_enable({"use_reentrant": False})
+    def checkpoint(self, model, blocks, every, **extra):
+        model.gradient_checkpointing_enable({"use_reentrant": False, **extra})
         # transformers makes the embeddings' output require a gradient, for reentrant checkpointing under adapters. This one needs
         # none; the first block's last gradient is spared, the peak is the same.
         model.disable_input_require_grads()

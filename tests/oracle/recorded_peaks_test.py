@@ -1,6 +1,6 @@
 """Peakbench's own figures against stock PyTorch's, as cpu_peaks.json records them: within 0.1%, the difference printed in bytes.
 
-usage: recorded_peaks_test.py PEAKBENCH MODEL [STACK...]    as cpu_peaks.json spells them; without stacks all that it has
+usage: recorded_peaks_test.py PEAKBENCH MODEL DTYPE [STACK...]    as cpu_peaks.json spells them; without stacks all that it has
 
 One run for each shape that was recorded, memory workers only.
 """
@@ -15,12 +15,12 @@ RECORD = pathlib.Path(__file__).resolve().parent / "cpu_peaks.json"
 TOLERANCE = 0.001
 
 
-def shapes(cases, model):
-    """(device, dtype, batch, seq) -> {stack: recorded}, of the cases of one model."""
+def shapes(cases, model, dtype):
+    """(device, dtype, batch, seq) -> {stack: recorded}, of the cases of one model in one dtype."""
     found = {}
     for case, recorded in cases.items():
         name, stack, *shape = case.split("/")
-        if name == model:
+        if name == model and dtype in shape:
             found.setdefault(tuple(shape), {})[stack] = recorded
     return found
 
@@ -50,10 +50,10 @@ def compare(case_id, ours, recorded):
     return good
 
 
-def main(peakbench, model, *wanted):
+def main(peakbench, model, dtype, *wanted):
     cases = json.loads(RECORD.read_text())["cases"]
     held = []
-    for shape, recorded in shapes(cases, model).items():
+    for shape, recorded in shapes(cases, model, dtype).items():
         stacks = {stack: recorded[stack] for stack in wanted or recorded}
         with tempfile.TemporaryDirectory() as folder:
             ours = measure(peakbench, model, shape, stacks, folder + "/run")

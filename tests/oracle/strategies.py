@@ -1,63 +1,183 @@
-"""The strategies as a user of stock PyTorch writes them: each the way its tutorial or documentation does.
+"""The strategies as a user of stock PyTorch writes them: each the way its tutorial or documentation does, a module each in stock/.
 
-A stack ("lora+checkpointing,every=2") is applied in a fixed order whatever the typing order: checkpointing (the model's own way,
-see training.Subject), adapters, then the optimizer.
+A module is named as the strategy is (fused-in-backward: fused_in_backward.py) and has what it needs of
+
+  prepare(model, options, subject) -> model     changes the model that was built, before it is initialised
+  install(step, options)                        changes the step, see Step
+  STACKS, BFLOAT16_STACKS                       stacks that tests/parity compares on the CPU
+  DECODER_STACKS, VIT_STACKS, UNTIED_STACKS     only on this family; only where the output head has a weight of its own
+  FAMILIES                                      of models, where these are not all of them: ("decoder",)
+  NUMBERS                                       where numbers are not equal to the bit: {"absolute": 1e-6, "relative": 1e-5}
+  BYTES                                         where bytes are not compared: why; or {stack: why}
+  NUMBERS_TWICE                                 a text: in stacks that hold it Python wraps each number twice, see tests/parity
+
+A stack ("lora+checkpointing,every=2") is applied in the order of the manifests, whatever the typing order.
 """
 
-KNOWN = {"baseline", "foreach-off", "fused-in-backward", "checkpointing", "lora"}
+import contextlib
+import functools
+import importlib
+import json
+import pathlib
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+STACKS = BFLOAT16_STACKS = ["baseline"]
+
+
+@functools.cache
+def manifests():
+    """id -> its entry, with the folder of its plugin: of the bundled ones and the examples."""
+    found = {}
+    for path in sorted([*SOURCE.glob("plugins/*/plugin.json"), *SOURCE.glob("examples/*/plugin.json")]):
+        for entry in json.loads(path.read_text())["entries"]:
+            found[entry["id"]] = {**entry, "folder": str(path.parent.relative_to(SOURCE))}
+    return found
+
+
+def module_of(name):
+    try:
+        return importlib.import_module(f"stock.{name.replace('-', '_')}")
+    except ModuleNotFoundError as error:
+        if error.name and error.name.startswith("stock"):
+            raise SystemExit(f"{name}: stock PyTorch's own is not in tests/oracle/stock") from None
+        raise
+
+
+def modules(stack):
+    """(module, options) in the order of the manifests."""
+    return [(module_of(name), stack[name]) for name in stack if name != "baseline"]
 
 
 def parse(stack):
-    """"a,k=v+b" -> {"a": {"k": "v"}, "b": {}}"""
+    """"a,k=v+b" -> {"a": {"k": "v"}, "b": {}}, in the order of the manifests"""
     parsed = {}
     for part in stack.split("+"):
         name, *options = part.split(",")
-        if name not in KNOWN:
-            raise SystemExit(f"unknown strategy {name}; one of {', '.join(sorted(KNOWN))}")
+        if name not in manifests():
+            raise SystemExit(f"unknown strategy {name}; one of {', '.join(sorted(manifests()))}")
         parsed[name] = dict(option.split("=", 1) for option in options)
-    return parsed
+    return {name: parsed[name] for name in sorted(parsed, key=lambda name: (name != "baseline", manifests()[name]["order"], name))}
 
 
-def apply_lora(model, options, targets):
-    """peft's own; `targets` gives the names of its linear layers for each part (q_proj, ..., mlp, output), and the parts of auto."""
-    import peft
-
-    asked = options.get("targets", "auto")
-    asked = (targets["auto"] if asked == "auto" else asked).split(":")
-    patterns = []
-    for word in asked:
-        if targets.get(word) is None:
-            raise SystemExit(f"lora: this model has no target {word}")
-        patterns += targets[word]
-    config = peft.LoraConfig(
-        r=int(options.get("rank", 8)),
-        lora_alpha=float(options.get("alpha", 16)),
-        lora_dropout=0.0,
-        target_modules=rf".*({'|'.join(patterns)})",
-    )
-    adapted = peft.get_peft_model(model, config, autocast_adapter_dtype=options.get("adapter_dtype", "fp32") == "fp32")
-    return adapted
+def prepare(model, stack, subject):
+    for module, options in modules(stack):
+        if hasattr(module, "prepare"):
+            model = module.prepare(model, options, subject)
+    return model
 
 
-def make_update(model, optimizer_class, strategies, **optimizer_options):
-    """Returns what is called after `loss.backward()`."""
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    if "fused-in-backward" in strategies:
-        # https://docs.pytorch.org/tutorials/intermediate/optimizer_step_in_backward_tutorial.html
-        optimizers = {p: optimizer_class([p], foreach=False, **optimizer_options) for p in parameters}
+def split(batch, parts):
+    """torch.tensor_split of every tensor; the larger parts first."""
+    if parts == 1:
+        return [batch]
+    pieces = {name: tensor.tensor_split(parts) for name, tensor in batch.items()}
+    return [{name: piece[index] for name, piece in pieces.items()} for index in range(parts)]
 
-        def update_one(parameter):
-            optimizers[parameter].step()
-            optimizers[parameter].zero_grad()
 
-        for parameter in parameters:
-            parameter.register_post_accumulate_grad_hook(update_one)
-        return lambda: None
+class Step:
+    """One training step. What modules may change:
 
-    optimizer = optimizer_class(parameters, foreach="foreach-off" not in strategies, **optimizer_options)
+    micro_batches       how many parts a batch has
+    around_step         functions that return a context manager: around the whole step
+    around_forward      around forward and loss
+    forward             (model, batch) -> (output, loss)
+    objectives          functions loss -> what backward starts from
+    before_update       functions that are called before the update; False: there is none
+    optimizer_class, optimizer_options
+    make_update         (step) -> what is called after backward; ordinary_update unless a module has its own
+    passes              (forward_backward) -> loss; once(forward_backward) unless a module has its own
+    before_step         functions of the step's number
+    host_gradients      parameter -> its gradient, of those that were moved to the host
+    updates_on_host     whether that is where they are needed
+
+    During a step they may enter step.phase("optimizer_step"), for what they do between two passes, and call step.forget(parameter).
+    """
+
+    def __init__(self, subject, model, stack):
+        self.subject, self.model = subject, model
+        self.parameters = [p for p in model.parameters() if p.requires_grad]
+        self.micro_batches = 1
+        self.last_micro_batch = True
+        self.around_step, self.around_forward, self.objectives = [], [], []
+        self.before_step, self.before_update = [], []
+        self.host_gradients, self.updates_on_host = {}, False
+        self.forward = subject.forward
+        self.optimizers = []
+        self.optimizer_class = subject.optimizer_class
+        self.optimizer_options = {"foreach": True, **subject.optimizer_options}
+        self.make_update, self.passes = ordinary_update, once
+        for module, options in modules(stack):
+            if hasattr(module, "install"):
+                module.install(self, options)
+        self.update = self.make_update(self)
+
+    def make_optimizer(self, parameters):
+        optimizer = self.optimizer_class(parameters, **self.optimizer_options)
+        self.optimizers.append(optimizer)
+        return optimizer
+
+    def forget(self, parameter):
+        """Drops what the optimizer keeps of a parameter."""
+        for optimizer in self.optimizers:
+            optimizer.state.pop(parameter, None)
+
+    def __call__(self, number, batch, phase, look=None):
+        """phase(name, number): a context manager. look(output): sees the output of the first forward. Returns the loss."""
+        self.phase = lambda name: phase(name, number)
+        parts = split(batch, self.micro_batches)
+        samples = [len(next(iter(part.values()))) for part in parts]
+
+        def one(index):
+            nonlocal look
+            self.last_micro_batch = index == len(parts) - 1
+            with phase("forward", number):
+                with contextlib.ExitStack() as contexts:
+                    for context in self.around_forward:
+                        contexts.enter_context(context())
+                    output, loss = self.forward(self.model, parts[index])
+                if look is not None:
+                    look(output)
+                    look = None
+                del output
+                if len(parts) > 1 and not self.subject.loss_is_a_sum:
+                    even = samples[0] == samples[-1]
+                    loss = loss / len(parts) if even else loss * (samples[index] / sum(samples))
+                objective = loss
+                for transform in self.objectives:
+                    objective = transform(objective)
+            with phase("backward", number):
+                objective.backward()
+            return loss
+
+        def forward_backward():
+            loss = one(0)
+            if len(parts) > 1:
+                loss = loss.detach()
+            for index in range(1, len(parts)):
+                loss += one(index).detach()
+            return loss
+
+        with contextlib.ExitStack() as contexts:
+            for function in self.before_step:
+                function(number)
+            for context in self.around_step:
+                contexts.enter_context(context())
+            loss = self.passes(forward_backward)
+            with phase("optimizer_step", number):
+                self.update()
+        return loss
+
+
+def once(forward_backward):
+    return forward_backward()
+
+
+def ordinary_update(step):
+    optimizer = step.make_optimizer(step.parameters)
 
     def update():
-        optimizer.step()
+        if all([function() is not False for function in step.before_update]):
+            optimizer.step()
         optimizer.zero_grad()
 
     return update

@@ -14,6 +14,12 @@ def named(model):
     return {plain_name(name): parameter for name, parameter in model.named_parameters()}
 
 
+def buffers(model):
+    """Those that are part of the model's state: quantised weights."""
+    state = model.state_dict()
+    return {plain_name(name): buffer for name, buffer in model.named_buffers() if name in state}
+
+
 def copy_of(tensors):
     return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
 
@@ -22,7 +28,7 @@ def copy_of(tensors):
 def load_into(model, path):
     from safetensors.torch import load_file
 
-    mine, given = named(model), load_file(path)
+    mine, given = named(model) | buffers(model), load_file(path)
     missing, extra = sorted(mine.keys() - given.keys()), sorted(given.keys() - mine.keys())
     # Adapters may start from peft's own initialisation.
     missing = [name for name in missing if ".lora_" not in name]

@@ -65,30 +65,29 @@ class Subject:
     def blocks(self, model):
         raise NotImplementedError
 
-    def checkpoint(self, model, blocks, every):
-        """Puts every n-th block under non-reentrant checkpointing."""
+    def checkpoint(self, model, blocks, every, **extra):
+        """Puts every n-th block under non-reentrant checkpointing, with extra arguments for it."""
         for block in blocks[::every]:
-            block.forward = functools.partial(torch.utils.checkpoint.checkpoint, block.forward, use_reentrant=False)
+            block.forward = functools.partial(torch.utils.checkpoint.checkpoint, block.forward, use_reentrant=False, **extra)
 
     optimizer_class = torch.optim.Adam
     optimizer_options = {}
     lora_targets = {}
+    loss_is_a_sum = False  # over samples; else their mean
+    base = None  # what build() returned
 
 
 def prepare(subject, args, stack):
     """Build, adapt, checkpoint, initialise: the model ready for its first step."""
     torch.manual_seed(args.seed)
-    model = base = subject.build().train()
-    if "lora" in stack:
-        model = strategies.apply_lora(base, stack["lora"], subject.lora_targets)
-    if "checkpointing" in stack:
-        subject.checkpoint(base, subject.blocks(base), int(stack["checkpointing"].get("every", 1)))
+    subject.base = subject.build().train()
+    model = strategies.prepare(subject.base, stack, subject)
     if args.randomise:
         tensors.randomise(model, args.seed)
     if args.weights:
         tensors.load_into(model, args.weights)
     if args.save_weights:
-        tensors.save(args.save_weights, tensors.named(model))
+        tensors.save(args.save_weights, tensors.named(model) | tensors.buffers(model))
     return model
 
 
@@ -101,12 +100,12 @@ def load_batch(subject, args):
     return {name.removeprefix("input."): tensor.to(args.device) for name, tensor in given.items() if name.startswith("input.")}
 
 
-def keep_gradients(model, kept):
+def keep_gradients(model, kept, is_last):
     """Copies each gradient as it is first complete, before any update; hooks fire in the order they were registered."""
 
     def keep(name):
         def hook(parameter):
-            if f"grad.{name}" not in kept:
+            if is_last() and f"grad.{name}" not in kept:
                 kept[f"grad.{name}"] = parameter.grad.detach().cpu().clone()
 
         return hook
@@ -126,28 +125,21 @@ def run(subject, args):
         with recorder.phase("build"):
             model = prepare(subject, args, stack)
             batch = load_batch(subject, args)
+            step = None
             if args.save:
-                keep_gradients(model, kept)
+                keep_gradients(model, kept, lambda: step.last_micro_batch)
                 kept |= {f"input.{name}": tensor for name, tensor in tensors.copy_of(batch).items()}
-            update = strategies.make_update(model, subject.optimizer_class, stack, **subject.optimizer_options)
+            step = strategies.Step(subject, model, stack)
             if args.empty_cache:
                 torch.cuda.empty_cache()
+            torch.manual_seed(args.seed)  # what steps draw does not depend on what building drew
 
-        def step(k):
-            with recorder.phase("forward", k):
-                output, loss = subject.forward(model, batch)
-                if args.save and k == 0:
-                    kept["output"] = output.detach().cpu().clone()
-                del output
-            with recorder.phase("backward", k):
-                loss.backward()
-            with recorder.phase("optimizer_step", k):
-                update()
-            return loss
+        def look(output):
+            kept["output"] = output.detach().cpu().clone()
 
         for k in range(args.warmup + args.time if args.time else args.steps):
             began = time.perf_counter_ns()
-            loss = step(k)
+            loss = step(k, batch, recorder.phase, look if args.save and k == 0 else None)
             if args.device == "cuda":
                 torch.cuda.synchronize()
             times.append(time.perf_counter_ns() - began)

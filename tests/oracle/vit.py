@@ -28,6 +28,7 @@ OVERRIDES = {
 class Vit(training.Subject):
     optimizer_class = torch.optim.Adam
     optimizer_options = {"lr": 1e-3}
+    loss_is_a_sum = True
     lora_targets = {"auto": "mlp", "mlp": [r"mlp\.0", r"mlp\.3"], "output": [r"heads\.head"]}
 
     def __init__(self, args, config):

@@ -75,7 +75,7 @@ TEST_P(Manifest, NamesLinearLayersByTheirPaths) {
     EXPECT_EQ(found->get(), linear.layer) << linear.path;
   }
   EXPECT_EQ(model_->linears().empty(), !has_fact("linear_layers"));
-  EXPECT_EQ(model_->block_count() == 0, !has_fact("blocks"));
+  EXPECT_EQ(model_->block_paths().size() == 0, !has_fact("blocks"));
 }
 
 TEST_P(Manifest, SaysWhenTheOutputHeadIsTheEmbedding) {
@@ -83,6 +83,7 @@ TEST_P(Manifest, SaysWhenTheOutputHeadIsTheEmbedding) {
   const bool head = std::any_of(linears.begin(), linears.end(),
                                 [](const NamedLinear& linear) { return linear.part == "output"; });
   EXPECT_EQ(has_fact("tied_embeddings"), !head);
+  EXPECT_EQ(has_fact("output_head"), model_->output_head().has_value());
   if (!head) {
     EXPECT_EQ(model_->why_no_linear("output"), "the output head is tied to the embedding");
   }

@@ -47,21 +47,16 @@ void load_batch(const Batch& batch, const std::string& path) {
 }
 
 // Copies each parameter's gradient when it is first complete, before any update.
-class FirstGradients : public Schedule {
+class FirstGradients : public GradientHook {
  public:
-  FirstGradients(std::shared_ptr<Schedule> schedule, std::map<std::string, at::Tensor>& kept)
-      : schedule_(std::move(schedule)), kept_(kept) {}
+  explicit FirstGradients(std::map<std::string, at::Tensor>& kept) : kept_(kept) {}
 
-  void prepare(Training& training) override {
-    schedule_->prepare(training);
-    training.on_gradient(0, [this](const Parameter& parameter) {
-      kept_.try_emplace("grad." + parameter.name, parameter.tensor.grad().clone());
-    });
+  void on_gradient(const Parameter& parameter, bool last) override {
+    if (!last || kept_.contains("grad." + parameter.name)) return;
+    kept_.emplace("grad." + parameter.name, parameter.tensor.grad().clone());
   }
-  void after_backward(Training& training) override { schedule_->after_backward(training); }
 
  private:
-  std::shared_ptr<Schedule> schedule_;
   std::map<std::string, at::Tensor>& kept_;
 };
 
@@ -90,7 +85,9 @@ nlohmann::json run(const Arguments& arguments) {
     worker::make_strategy(use).strategy->apply(recipe, *model);
   std::map<std::string, at::Tensor> numbers;
   if (!arguments.save.empty()) {
-    recipe.schedule = std::make_shared<FirstGradients>(recipe.schedule, numbers);
+    recipe.gradient_hooks.insert(
+        recipe.gradient_hooks.begin(),
+        {GradientPlace::kTransform, std::make_shared<FirstGradients>(numbers)});
   }
   worker::RecipeTraining training(*model, std::move(recipe));
   const Batch batch = model->make_batch({job.batch_size, job.sequence_length.value_or(0)});
@@ -103,6 +100,7 @@ nlohmann::json run(const Arguments& arguments) {
   const auto end_phase = [&] {
     if (!phase.empty()) result["phases"].push_back({phase, counter.peak_bytes()});
   };
+  at::manual_seed(job.seed);  // as the oracle: what steps draw does not depend on building
   for (std::int64_t step = 0; step < job.steps; ++step) {
     const at::Tensor loss = training.step(batch, [&](trace::Phase next) {
       end_phase();

@@ -2,7 +2,7 @@
 same batch: losses, first-step gradients and parameters equal to the bit; every phase of every step has the same peak to the byte, from
 the same allocations in the same order.
 
-usage: strategy_parity_test.py FAMILY DRIVER PLUGIN_FOLDER SOURCE_FOLDER    (FAMILY: decoder or vit)
+usage: strategy_parity_test.py FAMILY DRIVER PLUGIN_FOLDERS SOURCE_FOLDER    (FAMILY: decoder or vit; folders joined by ':')
 """
 
 import gc
@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,8 @@ if os.environ.get("PEAKBENCH_IN_ORACLE") != "yes":
     os.environ["PEAKBENCH_IN_ORACLE"] = "yes"
     os.execv(os.environ["PEAKBENCH_ORACLE"], [os.environ["PEAKBENCH_ORACLE"], *sys.argv])
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "oracle"))
+ORACLE = pathlib.Path(__file__).resolve().parent.parent / "oracle"
+sys.path.insert(0, str(ORACLE))
 import memory  # noqa: E402
 import peft  # noqa: E402, F401  (importing it makes tensors that stay)
 import strategies  # noqa: E402
@@ -36,47 +38,28 @@ torch.set_num_threads(1)
 FAMILY, DRIVER = sys.argv[1:3]
 PLUGINS, SOURCE = (pathlib.Path(folder) for folder in sys.argv[3:5])
 STEPS = 3
+NUMBER = 8  # bytes of a Python number as a tensor
+CHOSEN = os.environ.get("PEAKBENCH_PARITY_STACK", "")  # only stacks that hold this text
+# Every stack takes a quarter of an hour: a night's. Otherwise the first of each strategy in fp32, and every stack of these.
+ALL = os.environ.get("PEAKBENCH_PARITY_ALL") or CHOSEN
+EVERY_STACK_OF = ("strategies", "stock.foreach_off", "stock.fused_in_backward")
 
 DECODER = {"layers": 3, "width": 32, "mlp": 48, "heads": 4, "kv_heads": 2, "vocabulary": 97}
 VIT = {"layers": 3, "width": 32, "heads": 2, "mlp": 48, "image": 32}
 ORACLE_NAMES = {"mlp": "mlp-width", "kv_heads": "kv-heads", "image": "image-size"}
 FIXED = {"decoder": [], "vit": ["--patch-size", "16", "--classes", "1000"]}
-# name -> (model, sizes, arguments of the oracle)
+# name -> (model, sizes, arguments of the oracle). Batches of three: two micro-batches of them are uneven, three are even.
 MODELS = {
     "decoder": {
-        "tied": ("qwen2.5-0.5b", DECODER, ["--batch", "2", "--seq", "24"]),
-        "untied": ("llama-3.1-8b", DECODER, ["--batch", "1", "--seq", "40"]),
-        "tied, bfloat16": ("qwen2.5-0.5b", DECODER, ["--batch", "2", "--seq", "24", "--dtype", "bf16"]),
+        "tied": ("qwen2.5-0.5b", DECODER, ["--batch", "3", "--seq", "16"]),
+        "untied": ("llama-3.1-8b", DECODER, ["--batch", "3", "--seq", "16"]),
+        "tied, bfloat16": ("qwen2.5-0.5b", DECODER, ["--batch", "3", "--seq", "16", "--dtype", "bf16"]),
     },
     "vit": {
         "vit": ("vit-b-16", VIT, ["--batch", "3"]),
         "vit, bfloat16": ("vit-b-16", VIT, ["--batch", "3", "--dtype", "bf16"]),
     },
 }
-STACKS = [
-    "baseline",
-    "foreach-off",
-    "fused-in-backward",
-    "checkpointing",
-    "checkpointing,every=2",
-    "lora",
-    "lora,rank=3,alpha=5,targets=mlp",
-    "lora,adapter_dtype=model",
-    "lora+checkpointing",
-    "lora+foreach-off",
-    "checkpointing+foreach-off",
-    "lora+checkpointing+fused-in-backward",
-    "checkpointing,every=2+fused-in-backward",
-]
-UNTIED_STACKS = ["lora,targets=output", "lora,targets=q_proj:output+checkpointing"]
-BFLOAT16_STACKS = [
-    "baseline",
-    "foreach-off",
-    "checkpointing",
-    "lora",
-    "lora,adapter_dtype=model",
-    "lora+checkpointing+fused-in-backward",
-]
 
 
 def subject(model, sizes, arguments, stack):
@@ -97,17 +80,10 @@ def oracle_memory(case, args):
         with recorder.phase("build"):
             model = training.prepare(case, args, stack)
             batch = case.batch()
-            update = strategies.make_update(model, case.optimizer_class, stack, **case.optimizer_options)
+            step = strategies.Step(case, model, stack)
             gc.collect()  # and what building left goes now, not some time during the steps
-        for step in range(STEPS):
-            with recorder.phase("forward", step):
-                output, loss = case.forward(model, batch)
-                del output
-            with recorder.phase("backward", step):
-                loss.backward()
-            with recorder.phase("optimizer_step", step):
-                update()
-            del loss
+        for number in range(STEPS):
+            step(number, batch, recorder.phase)
     events = recorder._profile.profiler.kineto_results.events()
     marks = sorted((e.start_ns(), e.name().split(":")[1]) for e in events if e.name().startswith(memory.MARK))
     changes = sorted(((e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]"), key=lambda change: change[0])
@@ -135,10 +111,11 @@ def follow(marks, changes):
 
 def our_name(name):
     """Of the oracle's plain names (see tensors.py)."""
-    return name.replace(".lora_A.", ".lora.lora_A.default.").replace(".lora_B.", ".lora.lora_B.default.")
+    name = re.sub(r"\.(lora_\w+)\.", r".lora.\1.default.", name)
+    return re.sub(r"\.(vera_\w+)\.", r".vera.\1.", name)
 
 
-def plugin_use(text, folder, library):
+def plugin_use(text, folder):
     """NAME,key=value with every option, typed and with the manifest's defaults."""
     name, *given = text.split(",")
     manifest = json.loads((SOURCE / folder / "plugin.json").read_text())
@@ -146,28 +123,33 @@ def plugin_use(text, folder, library):
     given = dict(option.split("=", 1) for option in given)
     options = {}
     for option in entry["options"]:
-        read = {"integer": int, "number": float}.get(option["type"], str)
-        options[option["name"]] = read(given.pop(option["name"], option["default"]))
+        value = given.pop(option["name"], option["default"])
+        read = {"integer": int, "number": float, "boolean": lambda text: text in (True, "true")}
+        options[option["name"]] = read.get(option["type"], str)(value)
     assert not given, given
-    return {"selection": {"id": name, "options": {}}, "options": options, "path": str(PLUGINS / f"{library}.so")}
+    return {"selection": {"id": name, "options": {}}, "options": options, "path": str(library_of(pathlib.Path(folder)))}
+
+
+def library_of(folder):
+    """The examples are built beside the driver, outside of what is installed."""
+    libraries = pathlib.Path(DRIVER).parent / "examples" if folder.parent.name == "examples" else PLUGINS
+    return libraries / f"{folder.name}.so"
 
 
 def job(model, sizes, args):
     model = ",".join([model, *(f"{name}={value}" for name, value in sizes.items())])
-    stack = ["baseline", *(part for part in args.strategy.split("+") if part != "baseline")]
-    places = {"foreach-off": "foreach_off", "fused-in-backward": "fused_in_backward"}
-    names = [part.split(",")[0] for part in stack]
+    stack = dict.fromkeys(["baseline", *args.strategy.split("+")])
     # In the canonical order, as the planner hands it over.
-    order = ["baseline", "lora", "checkpointing", "fused-in-backward", "foreach-off"]
-    uses = sorted(zip(names, stack), key=lambda use: order.index(use[0]))
+    order = list(strategies.parse("+".join(stack)))
+    uses = sorted(stack, key=lambda text: order.index(text.split(",")[0]))
+    manifests = strategies.manifests()
+    folders = [manifests[text.split(",")[0]]["folder"] for text in uses]
     return {
         "mode": "memory", "case_id": "parity", "device": "cpu", "dtype": args.dtype, "batch_size": args.batch,
         "sequence_length": getattr(args, "seq", None), "seed": 0, "steps": STEPS, "warmup": 0, "result_path": "",
         "promise": {"promise": "bit_identical", "reference_case": "", "verdict": "not_checked"},
-        "model": plugin_use(model, f"models/{FAMILY}", FAMILY),
-        "strategies": [
-            plugin_use(text, f"plugins/{places.get(name, name)}", places.get(name, name)) for name, text in uses
-        ],
+        "model": plugin_use(model, f"models/{FAMILY}"),
+        "strategies": [plugin_use(text, folder) for text, folder in zip(uses, folders)],
     }  # fmt: skip
 
 
@@ -198,13 +180,15 @@ class Parity(unittest.TestCase):
         told = self.driver(job(model, sizes, args), "--weights", weights, "--input", batch, "--save", ours)
         result = load_file(ours)
 
-        self.assertEqual(told["losses"], facts["losses"])
+        tolerance = tolerance_of(stack)
+        for own, other in zip(told["losses"], facts["losses"], strict=True):
+            self.assertTrue(close(torch.tensor(own), torch.tensor(other), tolerance), f"losses {told['losses']}, {facts['losses']}")
         expected = {our_name(name): tensor for name, tensor in reference.items() if name.startswith(("grad.", "after."))}
         self.assertEqual(sorted(expected), sorted(result))
         for name, tensor in expected.items():
-            # Not "close": the same kernels in the same order round alike.
-            self.assertTrue(torch.equal(result[name], tensor), f"{name}: {self.distance(result[name], tensor)}")
-            self.assertGreater(tensor.abs().max().item(), 0, f"{name} shows nothing")
+            # Not "close", unless its module says so: the same kernels in the same order round alike.
+            self.assertTrue(close(result[name], tensor, tolerance), f"{name}: {self.distance(result[name], tensor)}")
+            self.assertTrue((tensor != 0).any(), f"{name} shows nothing")
 
     @staticmethod
     def distance(a, b):
@@ -218,24 +202,69 @@ class Parity(unittest.TestCase):
         self.assertEqual(told["base_bytes"], theirs["base_bytes"], "parameters, buffers and batch")
         lines = [line.split() for line in changes.read_text().splitlines()]
         own = [(phase, int(size)) for phase, size, _, _ in lines if phase != "build" and int(size) > 0]
+        twice = wraps_numbers_twice(stack)
+        if twice:
+            own, allocations = ([pair for pair in pairs if pair[1] != NUMBER] for pairs in (own, allocations))
         first = next((i for i, pair in enumerate(zip(own, allocations)) if pair[0] != pair[1]), None)
         if first is not None:
             around = slice(max(first - 3, 0), first + 4)
             self.fail(f"allocation {first}: {own[around]}, expected {allocations[around]}")
         self.assertEqual(len(own), len(allocations))
+        if twice and len(told["phases"]) == len(theirs["phases"]):
+            theirs["phases"] = [mine if mine[0] == their[0] and their[1] - mine[1] in (0, NUMBER) else their
+                                for mine, their in zip(told["phases"], theirs["phases"])]  # fmt: skip
         self.assertEqual(told["phases"], theirs["phases"])
 
 
+def wraps_numbers_twice(stack):
+    """Where operators go through a Python dispatch mode, a number is taken out of its tensor for the mode and wrapped again: while the
+    operator runs, there is one more tensor of 8 bytes, on the host. Such tensors are not compared then."""
+    return any(getattr(module, "NUMBERS_TWICE", stack + ".") in stack for module in modules_of(stack))
+
+
+def close(own, other, tolerance):
+    if tolerance is None:
+        return ((own == other) | (own.isnan() & other.isnan())).all()  # a step that is skipped has such gradients
+    return torch.allclose(own.double(), other.double(), atol=tolerance["absolute"], rtol=tolerance["relative"])
+
+
+def modules_of(stack):
+    return [module for module, _ in strategies.modules(strategies.parse(stack))]
+
+
+def tolerance_of(stack):
+    """Of the part that needs the largest; None: equal to the bit."""
+    found = [module.NUMBERS for module in modules_of(stack) if hasattr(module, "NUMBERS")]
+    return {key: max(one.get(key, 0) for one in found) for key in ("absolute", "relative")} if found else None
+
+
+def bytes_differ(module, stack):
+    why = getattr(module, "BYTES", None)
+    return why.get(stack) if isinstance(why, dict) else why
+
+
 def stacks(name):
-    if "bfloat16" in name:
-        return BFLOAT16_STACKS
-    return STACKS + (UNTIED_STACKS if name == "untied" else [])
+    """What is compared on this model: of the strategies that stock PyTorch's own are written down of."""
+    listed = [strategies, *(strategies.module_of(name.stem) for name in sorted((ORACLE / "stock").glob("[a-z]*.py")))]
+    found = {}
+    for module in listed:
+        if FAMILY not in getattr(module, "FAMILIES", (FAMILY,)):
+            continue
+        lists = ["BFLOAT16_STACKS"] if "bfloat16" in name else ["STACKS", f"{FAMILY.upper()}_STACKS"] + (["UNTIED_STACKS"] if name == "untied" else [])
+        listed_stacks = [stack for key in lists for stack in getattr(module, key, [])]
+        if not ALL and module.__name__ not in EVERY_STACK_OF:
+            listed_stacks = listed_stacks[: 0 if "bfloat16" in name else 1]
+        found |= dict.fromkeys(listed_stacks)
+    return [stack for stack in found if CHOSEN in stack]
 
 
 def add_tests():
     for name, case in MODELS[FAMILY].items():
         for stack in stacks(name):
-            for kind in ("same_numbers", "same_bytes"):
+            kinds = ["same_numbers"]
+            if not any(bytes_differ(module, stack) for module in modules_of(stack)):
+                kinds.append("same_bytes")
+            for kind in kinds:
                 test = lambda self, kind=kind, case=case, stack=stack: getattr(self, kind)(*case, stack)  # noqa: E731
                 setattr(Parity, f"test {kind}: {stack}, {name}", test)
 

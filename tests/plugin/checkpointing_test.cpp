@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "frame.h"
+#include "peakbench/errors.h"
 #include "worker/engine.h"
 
 namespace peakbench::checkpointing {
@@ -110,7 +111,7 @@ class CountingHooks : public SavedTensorHooks {
     CountingHooks& hooks;
     at::Tensor kept;
   };
-  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor) override {
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, bool) override {
     packed.push_back(tensor.numel());
     return std::make_shared<Counted>(*this, tensor.detach());
   }
@@ -146,6 +147,112 @@ TEST(Checkpointing, BlocksInsideBlocksAreCheckpointedToo) {
   backward(run_checkpointed(around, {x}));
   EXPECT_TRUE(at::equal(x.grad(), plain[0]));
   EXPECT_TRUE(at::equal(block.weight.grad(), plain[1]));
+}
+
+// Two runs of the block in a row, as one segment.
+at::Tensor run_segment(Block& block, const at::Tensor& input) {
+  const auto frame = std::make_shared<Frame>();
+  const at::Tensor x = frame->run(block.function(), {input});
+  return frame->run(block.function(), {x});
+}
+
+TEST(Checkpointing, ASegmentKeepsItsFirstInputAlone) {
+  Block block;
+  const at::Tensor input = at::randn({4, 8}), plain = input.clone().set_requires_grad(true),
+                   checkpointed = input.clone().set_requires_grad(true);
+  at::manual_seed(7);
+  backward(block({block({plain})}));
+  const at::Tensor expected = block.weight.grad().clone();
+  block.weight.mutable_grad().reset();
+
+  const auto hooks = std::make_shared<CountingHooks>();
+  at::manual_seed(7);
+  at::Tensor output;
+  {
+    SavedTensorHooksScope scope(hooks);
+    output = run_segment(block, checkpointed);
+  }
+  EXPECT_THAT(hooks->packed, ElementsAre(4 * 8));
+  block.runs = 0;
+  backward(output);
+  EXPECT_EQ(block.runs, 2);  // each once, one after the other
+  EXPECT_TRUE(at::equal(checkpointed.grad(), plain.grad()));
+  EXPECT_TRUE(at::equal(block.weight.grad(), expected));
+}
+
+TEST(Checkpointing, ASegmentRefusesBlocksThatDoNotFollowEachOther) {
+  Block block;
+  const auto frame = std::make_shared<Frame>();
+  const at::Tensor x = frame->run(block.function(), {leaf({4, 8})});
+  EXPECT_THAT([&] { frame->run(block.function(), {x * 2}); },
+              ThrowsMessage<Unsupported>(HasSubstr("does something between them")));
+}
+
+const Selection kMatmuls{.matmuls = true};
+
+TEST(Checkpointing, WhatAKeptOperatorMadeIsTheSameMemoryInTheSecondRun) {
+  const at::Tensor weight = leaf({8, 8}), input = leaf({4, 8});
+  std::vector<const void*> products;
+  const BlockFunction block = [&](const std::vector<at::Tensor>& in) {
+    const at::Tensor product = at::mm(in[0], weight);
+    products.push_back(product.const_data_ptr());
+    return (product + 1).tanh().exp();
+  };
+  backward(block({input}));
+  const at::Tensor expected = weight.grad().clone(), expected_input = input.grad().clone();
+  weight.mutable_grad().reset();
+  input.mutable_grad().reset();
+  products.clear();
+
+  backward(run_checkpointed(block, {input}, kMatmuls));
+  ASSERT_EQ(products.size(), 2u);
+  EXPECT_EQ(products[0], products[1]);
+  EXPECT_TRUE(at::equal(weight.grad(), expected));
+  EXPECT_TRUE(at::equal(input.grad(), expected_input));
+}
+
+TEST(Checkpointing, OnlyChosenOperatorsAreKept) {
+  const at::Tensor weight = leaf({8, 8});
+  std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> made;
+  const auto remember = [&](const at::Tensor& tensor) {
+    made.emplace_back(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(
+        tensor.storage().unsafeGetStorageImpl()));
+    return tensor;
+  };
+  const BlockFunction block = [&](const std::vector<at::Tensor>& in) {
+    return remember(remember(at::mm(in[0], weight)).tanh()).exp();
+  };
+  const at::Tensor output = run_checkpointed(block, {leaf({4, 8})}, kMatmuls);
+  ASSERT_EQ(made.size(), 2u);
+  EXPECT_FALSE(made[0].expired());
+  EXPECT_TRUE(made[1].expired());
+}
+
+TEST(Checkpointing, AKeptOutputThatWasChangedInPlaceIsNoticed) {
+  const at::Tensor weight = leaf({8, 8});
+  const BlockFunction block = [&](const std::vector<at::Tensor>& in) {
+    at::Tensor product = at::mm(in[0], weight);
+    product.mul_(2);
+    return product.tanh();
+  };
+  const at::Tensor output = run_checkpointed(block, {leaf({4, 8})}, kMatmuls);
+  EXPECT_THAT(
+      [&] { backward(output); },
+      ThrowsMessage<std::runtime_error>(HasSubstr("aten::mm returned in forward was changed")));
+}
+
+TEST(Checkpointing, AnotherOrderOfKeptOperatorsIsNoticed) {
+  const at::Tensor weight = leaf({8, 8});
+  int runs = 0;
+  const BlockFunction block = [&](const std::vector<at::Tensor>& in) {
+    const at::Tensor product =
+        ++runs == 1 ? at::mm(in[0], weight) : at::addmm(at::zeros({8}), in[0], weight);
+    return product.tanh().exp();
+  };
+  const at::Tensor output = run_checkpointed(block, {leaf({4, 8})}, kMatmuls);
+  EXPECT_THAT([&] { backward(output); },
+              ThrowsMessage<std::runtime_error>(
+                  AllOf(HasSubstr("runs aten::addmm"), HasSubstr("it ran aten::mm"))));
 }
 
 TEST(Checkpointing, AutocastIsAsItWasInForward) {

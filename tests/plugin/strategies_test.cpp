@@ -1,12 +1,11 @@
-// Every strategy of the plugin folder: its manifest held against its code. Then LoRA's choice of
-// layers.
+// Every strategy and model of the plugin folder: its manifest held against its code. Then LoRA's
+// choice of layers.
 #include <ATen/ATen.h>
-#include <dlfcn.h>
+#include <ATen/Context.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "manifest/manifest.h"
-#include "peakbench/plugin.h"
+#include "offered.h"
 
 namespace peakbench::test {
 namespace {
@@ -17,57 +16,14 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::IsSupersetOf;
 using testing::ThrowsMessage;
+using testing::UnorderedElementsAreArray;
 
-using Values = std::map<std::string, Options::Value>;
-
-Options::Value value_of(const nlohmann::json& json) {
-  if (json.is_boolean()) return json.get<bool>();
-  if (json.is_number_integer()) return json.get<std::int64_t>();
-  if (json.is_number()) return json.get<double>();
-  return json.get<std::string>();
-}
-
-// An id with its entry, and its options: the defaults with `given` over them.
-struct Offered {
-  std::string path;
-  manifest::Entry entry;
-
-  const PluginEntry& code() const {
-    void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) throw std::runtime_error(::dlerror());
-    return *static_cast<const PluginEntry*>(::dlsym(library, "peakbench_plugin"));
-  }
-  Options options(const Values& given = {}) const {
-    Values values = given;
-    for (const auto& option : entry.options)
-      values.try_emplace(option.name, value_of(option.default_value));
-    return Options(values);
-  }
-};
-
-void PrintTo(const Offered& offered, std::ostream* out) { *out << offered.entry.id; }
-
-std::vector<Offered> offered(manifest::Kind kind) {
-  std::vector<Offered> all;
-  for (const auto& plugin : manifest::discover({PLUGIN_FOLDER}).plugins) {
-    if (plugin.kind != kind) continue;
-    for (const auto& entry : plugin.entries) all.push_back({plugin.path, entry});
-  }
-  return all;
-}
-
-Offered find(manifest::Kind kind, const std::string& id) {
-  for (const Offered& one : offered(kind)) {
-    if (one.entry.id == id) return one;
-  }
-  throw std::runtime_error("no plugin offers " + id);
-}
-
-// On the meta device: no memory, no time.
-std::unique_ptr<Model> make_model(const std::string& id, const Values& sizes) {
+// On the meta device, unless another is asked for: no memory, no time.
+std::unique_ptr<Model> make_model(const std::string& id, const Values& sizes,
+                                  at::Device device = at::kMeta) {
   const Offered model = find(manifest::Kind::kModel, id);
   return model.code().make_model(
-      {id, model.options(sizes), at::TensorOptions(at::kBFloat16).device(at::kMeta)});
+      {id, model.options(sizes), at::TensorOptions(at::kBFloat16).device(device)});
 }
 
 std::unique_ptr<Model> tiny_vit() {
@@ -101,6 +57,7 @@ struct Filled {
     note("schedule", recipe.schedule != baseline.schedule);
     note("micro_batches", recipe.micro_batches != baseline.micro_batches);
     note("loss_head", recipe.loss_head != baseline.loss_head);
+    note("step_runner", recipe.step_runner != baseline.step_runner);
     return slots;
   }
 };
@@ -131,10 +88,10 @@ INSTANTIATE_TEST_SUITE_P(, Strategies, testing::ValuesIn(offered(manifest::Kind:
                            return name;
                          });
 
-// Applies LoRA and tells what is trained: path, shape, dtype.
-std::vector<std::string> adapt(Model& model, const Values& given) {
-  const Offered lora = find(manifest::Kind::kStrategy, "lora");
-  const Filled filled(model, lora, {"lora", lora.options(given)});
+// Applies LoRA, or another, and tells what is trained: path, shape, dtype.
+std::vector<std::string> adapt(Model& model, const Values& given, const std::string& id = "lora") {
+  const Offered lora = find(manifest::Kind::kStrategy, id);
+  const Filled filled(model, lora, {id, lora.options(given)});
   filled.recipe.adapters->apply(model);
   std::vector<std::string> trained;
   for (const auto& item : model.module().named_parameters()) {
@@ -187,16 +144,72 @@ TEST(Lora, SaysWhyAPartIsNotThere) {
               ThrowsMessage<Unsupported>(AllOf(HasSubstr("no output layer"), HasSubstr("tied"))));
 }
 
-TEST(Lora, RefusesANameThatIsNoPart) {
+TEST(Lora, APartCanHaveARankOfItsOwn) {
+  const auto trained = adapt(*tiny_decoder("llama-3.1-8b"), {{"targets", "output=2:q_proj"}});
+  ASSERT_EQ(trained.size(), 4u);
+  EXPECT_THAT(trained[0], HasSubstr("q_proj.lora.lora_A.default.weight [8, 4096]"));
+  EXPECT_THAT(trained[2], HasSubstr("lm_head.lora.lora_A.default.weight [2, 4096]"));
+}
+
+TEST(Dora, TrainsALengthForEachOutputToo) {
+  const auto trained = adapt(*tiny_vit(), {{"adapter_dtype", "model"}}, "dora");
+  ASSERT_EQ(trained.size(), 12u);
+  EXPECT_THAT(trained[2], HasSubstr("lora_magnitude_vector.default.weight [3072] BFloat16"));
+}
+
+TEST(Models, DeclareThePartsThatTheyHave) {
+  for (const Offered& offer : offered(manifest::Kind::kModel)) {
+    const auto model = make_model(offer.entry.id, {{"layers", std::int64_t{1}}});
+    std::set<std::string> parts;
+    for (const NamedLinear& linear : model->linears()) parts.insert(linear.part);
+    EXPECT_THAT(offer.entry.linears, UnorderedElementsAreArray(parts)) << offer.entry.id;
+    for (const auto& missing : offer.entry.missing_linears)
+      for (const auto& part : missing.parts)
+        EXPECT_THAT(model->why_no_linear(part), HasSubstr(missing.reason)) << offer.entry.id;
+  }
+}
+
+TEST(Attention, LeavesTheChoiceOfKernelsAsItWas) {
+  const Offered attention = find(manifest::Kind::kStrategy, "attention");
+  const auto model = tiny_vit();
+  const Filled filled(*model, attention, {"attention", attention.options({{"backend", "flash"}})});
+  at::Context& context = at::globalContext();
+  const bool cudnn_before = context.userEnabledCuDNNSDP();
+  context.setSDPUseMath(true);
+  {
+    const auto step = filled.recipe.step_contexts.at(0)->enter_step();
+    EXPECT_TRUE(context.userEnabledFlashSDP());
+    EXPECT_FALSE(context.userEnabledMathSDP() || context.userEnabledMemEfficientSDP() ||
+                 context.userEnabledCuDNNSDP());
+  }
+  EXPECT_TRUE(context.userEnabledMathSDP());
+  EXPECT_EQ(context.userEnabledCuDNNSDP(), cudnn_before);
+}
+
+// What the strategy says of a tiny model in the memory of the host.
+template <typename Error>
+void expect_refusal(const std::string& id, const Values& given, const std::string& words) {
+  const Offered strategy = find(manifest::Kind::kStrategy, id);
+  const auto model = make_model("vit-b-16",
+                                {{"layers", std::int64_t{1}},
+                                 {"width", std::int64_t{48}},
+                                 {"mlp", std::int64_t{48}},
+                                 {"image", std::int64_t{32}}},
+                                at::kCPU);
   EXPECT_THAT(
-      ([] {
-        adapt(*tiny_vit(), {{"targets", "mpl"}});
-      }),
-      ThrowsMessage<OptionError>(AllOf(HasSubstr("'mpl' is no part"), HasSubstr("mlp, output"))));
-  EXPECT_THAT(([] {
-                adapt(*tiny_vit(), {{"targets", ""}});
-              }),
-              ThrowsMessage<OptionError>(HasSubstr("targets is empty")));
+      [&] {
+        Filled(*model, strategy, {id, strategy.options(given)});
+      },
+      ThrowsMessage<Error>(HasSubstr(words)));
+}
+
+TEST(Refusals, SayWhatToDo) {
+  expect_refusal<Unsupported>("attention", {{"backend", "cudnn"}}, "on the CPU there are math and");
+  expect_refusal<Unsupported>("activation-offload", {{"overlap", std::int64_t{5}}},
+                              "use overlap=0");
+  expect_refusal<OptionError>("checkpointing", {{"every", std::int64_t{2}}, {"segments", "sqrt"}},
+                              "one of the two");
+  expect_refusal<OptionError>("freeze", {{"modules", ""}}, "modules is empty");
 }
 
 }  // namespace

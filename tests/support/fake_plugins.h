@@ -35,6 +35,16 @@ inline manifest::Option path_option(const std::string& name) {
   return option;
 }
 
+inline manifest::Option parts_option(const std::string& name) {
+  manifest::Option option;
+  option.name = name;
+  option.type = manifest::OptionType::kParts;
+  option.default_value = "auto";
+  option.minimum = 1;
+  option.maximum = 64;
+  return option;
+}
+
 inline manifest::Entry strategy_entry(const std::string& id, int order,
                                       const std::vector<std::string>& slots = {}) {
   manifest::Entry entry;
@@ -67,6 +77,7 @@ inline manifest::Found fake_plugins() {
   lora.promise = "different_problem";
   auto dora = strategy_entry("dora", 11, {"adapters"});
   dora.promise = "different_problem";
+  dora.options = {parts_option("targets")};
   auto checkpointing = strategy_entry("checkpointing", 20);
   checkpointing.options = {integer_option("every", 1, 1, 64)};
   checkpointing.needs = {"blocks"};
@@ -84,7 +95,9 @@ inline manifest::Found fake_plugins() {
   auto rounding = strategy_entry("rounding", 60);
   rounding.promise = "within_tolerance";
   rounding.tolerance = 2e-3;
-  rounding.conflicts = {"dora"};
+  rounding.conflicts = {{"dora", "both round"}};
+  auto quantised = strategy_entry("quantised", 5, {"base_weights"});
+  quantised.requires_slots = {"adapters"};
   auto half = strategy_entry("half", 65);
   half.promise = "within_tolerance";
   half.relative_tolerance = 3e-2;
@@ -97,7 +110,10 @@ inline manifest::Found fake_plugins() {
     plugin.entries = std::move(entries);
     found.plugins.push_back(std::move(plugin));
   };
-  add(Kind::kModel, "/p/vit.so", {model_entry("vit-l-16", {"blocks", "linear_layers"}, 0)});
+  auto vit = model_entry("vit-l-16", {"blocks", "linear_layers"}, 0);
+  vit.linears = {"mlp", "output", "acme.gate"};
+  vit.missing_linears = {{{"q_proj", "k_proj"}, "its attention is packed"}};
+  add(Kind::kModel, "/p/vit.so", {vit});
   add(Kind::kModel, "/p/decoder.so",
       {model_entry("qwen2.5-0.5b", {"blocks", "linear_layers"}, 512),
        model_entry("plain", {}, 64)});
@@ -105,7 +121,8 @@ inline manifest::Found fake_plugins() {
   add(Kind::kStrategy, "/p/lora.so", {lora, dora});
   add(Kind::kStrategy, "/p/more.so",
       {strategy_entry("foreach-off", 40, {"kernel_grouping"}), fused, checkpointing, adam8,
-       rounding, half, clip, lamb, strategy_entry("micro-batches", 70, {"micro_batches"})});
+       rounding, half, clip, lamb, quantised,
+       strategy_entry("micro-batches", 70, {"micro_batches"})});
   return found;
 }
 

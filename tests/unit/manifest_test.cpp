@@ -43,7 +43,9 @@ json strategy_manifest(const std::string& id = "lora") {
              {"wrappers", {"freezing", "step_contexts"}},
              {"capabilities", {"needs_all_gradients"}},
              {"needs", {"linear_layers"}},
-             {"conflicts", {"galore"}},
+             {"requires", {"schedule"}},
+             {"conflicts", {{{"id", "galore"}, {"reason", "both make low-rank updates"}}}},
+             {"cost", {{"gradients", "None."}}},
              {"promise", "within_tolerance"},
              {"tolerance", 1e-5}}}}};
 }
@@ -58,6 +60,8 @@ json model_manifest(const std::string& id = "tiny") {
              {"options", json::array()},
              {"family", "decoder"},
              {"facts", {"blocks"}},
+             {"linears", {"mlp", "acme.gate"}},
+             {"missing_linears", json::array({{{"parts", {"output"}}, {"reason", "It is tied"}}})},
              {"has_sequence", true},
              {"default_sequence_length", 128},
              {"parameters", 1000}}}}};
@@ -93,7 +97,12 @@ TEST_F(Manifest, OfAStrategyIsReadWhole) {
   EXPECT_EQ(entry.wrappers, (std::vector<std::string>{"freezing", "step_contexts"}));
   EXPECT_EQ(entry.capabilities, std::vector<std::string>{"needs_all_gradients"});
   EXPECT_EQ(entry.needs, std::vector<std::string>{"linear_layers"});
-  EXPECT_EQ(entry.conflicts, std::vector<std::string>{"galore"});
+  EXPECT_EQ(entry.requires_slots, std::vector<std::string>{"schedule"});
+  ASSERT_EQ(entry.conflicts.size(), 1u);
+  EXPECT_EQ(entry.conflicts[0].id, "galore");
+  EXPECT_EQ(entry.conflicts[0].reason, "both make low-rank updates");
+  EXPECT_EQ(entry.cost.gradients, "None.");
+  EXPECT_EQ(entry.cost.parameters, "");
   EXPECT_EQ(entry.promise, "within_tolerance");
   EXPECT_EQ(entry.tolerance, 1e-5);
   EXPECT_EQ(entry.relative_tolerance, std::nullopt);
@@ -111,6 +120,10 @@ TEST_F(Manifest, OfAModelIsReadWhole) {
   EXPECT_EQ(plugin.entries[0].default_sequence_length, 128);
   EXPECT_EQ(plugin.entries[0].parameters, 1000);
   EXPECT_EQ(plugin.entries[0].facts, std::vector<std::string>{"blocks"});
+  EXPECT_EQ(plugin.entries[0].linears, (std::vector<std::string>{"mlp", "acme.gate"}));
+  ASSERT_EQ(plugin.entries[0].missing_linears.size(), 1u);
+  EXPECT_EQ(plugin.entries[0].missing_linears[0].parts, std::vector<std::string>{"output"});
+  EXPECT_EQ(plugin.entries[0].missing_linears[0].reason, "It is tied");
 }
 
 TEST_F(Manifest, UnknownKeysAreErrorsWithTheNearest) {
@@ -171,7 +184,7 @@ const std::vector<Wrong>& wrongs_of_a_strategy() {
       {"/slots",
        {""},
        "/slots/0: unknown \"\"; known: base_weights, adapters, update_rule, kernel_grouping, "
-       "schedule, micro_batches, loss_head"},
+       "schedule, micro_batches, loss_head, step_runner"},
       {"/wrappers",
        {"gradient_transform"},
        "/wrappers/0: unknown \"gradient_transform\"; did you mean \"gradient_transforms\"?"},
@@ -189,14 +202,22 @@ const std::vector<Wrong>& wrongs_of_a_strategy() {
       {"/needs", {"linears"}, "/needs/0: unknown \"linears\"; did you mean \"linear_layers\"?"},
       {"/needs",
        {"convolutions"},
-       "/needs/0: unknown \"convolutions\"; known: blocks, linear_layers, packed_attention, "
+       "/needs/0: unknown \"convolutions\"; known: blocks, linear_layers, output_head, "
+       "packed_attention, "
        "tied_embeddings; a fact of your own has a dot in its name, like \"acme.packed\""},
       {"/needs", {"blocks", "blocks"}, "/needs/1: \"blocks\" is there twice"},
-      {"/conflicts", {"galore", "galore"}, "/conflicts/1: \"galore\" is there twice"},
-      {"/conflicts", {"lora"}, "/conflicts/0: \"lora\" is this strategy itself"},
       {"/conflicts",
-       {""},
-       "/conflicts/0: expected small letters, digits, '.', '_' and '-', got \"\""},
+       {{{"id", "sam"}, {"reason", "a"}}, {{"id", "sam"}, {"reason", "b"}}},
+       "/conflicts/1/id: \"sam\" is there twice"},
+      {"/conflicts",
+       {{{"id", "lora"}, {"reason", "a"}}},
+       "/conflicts/0/id: \"lora\" is this strategy itself"},
+      {"/conflicts",
+       {{{"id", ""}, {"reason", "a"}}},
+       "/conflicts/0/id: expected small letters, digits, '.', '_' and '-', got \"\""},
+      {"/requires",
+       {"scheduler"},
+       "/requires/0: unknown \"scheduler\"; did you mean \"schedule\"?"},
       {"/promise", "bit-identical",
        "/promise: unknown \"bit-identical\"; did you mean \"bit_identical\"?"},
       {"/promise", "bit_identical", "/tolerance: only the promise within_tolerance has one"},
@@ -251,7 +272,12 @@ TEST_F(Manifest, WrongValuesOfAModel) {
       {"/slots",
        {"adapters"},
        "/slots: unknown key; known: id, title, summary, source_url, options, family, facts, "
-       "has_sequence, default_sequence_length, parameters"}};
+       "linears, missing_linears, has_sequence, default_sequence_length, parameters"},
+      {"/linears", {"mpl"}, "/linears/0: unknown \"mpl\"; did you mean \"mlp\"?"},
+      {"/missing_linears", json::array({{{"parts", {"mlp"}}, {"reason", "."}}}),
+       "/missing_linears/0/parts: \"mlp\" is in linears, too"},
+      {"/missing_linears", json::array({{{"parts", {"output"}}}}),
+       "/missing_linears/0/reason: missing"}};
   for (const auto& wrong : wrongs) {
     json manifest = model_manifest();
     manifest["entries"][0][json::json_pointer(wrong.pointer)] = wrong.value;
@@ -364,17 +390,17 @@ TEST_F(Manifest, TextThatJsonReadersDisagreeOn) {
             "broken manifest: the key \"order\" is there twice in one object");
   EXPECT_EQ(
       error_with("4096", "1e999"),
-      "broken manifest: line 1, column 164, /manifest/entries/0/options/0/maximum: expected a "
+      "broken manifest: line 1, column 238, /manifest/entries/0/options/0/maximum: expected a "
       "number that fits 64 bits, got 1e999");
   const std::string deep(200'000, '[');
   EXPECT_EQ(error_with("4096", deep + std::string(deep.size(), ']')),
-            "broken manifest: more than 100 levels of lists and objects, at line 1, column 254");
+            "broken manifest: more than 100 levels of lists and objects, at line 1, column 328");
 }
 
 TEST(Vocabulary, TheDocumentListsEveryWord) {
   std::ifstream file(PEAKBENCH_SOURCE_DIR "/docs/plugins.md");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  for (const auto& words : {slots(), wrappers(), capabilities(), facts(), promises()}) {
+  for (const auto& words : {slots(), wrappers(), capabilities(), facts(), parts(), promises()}) {
     for (const auto& word : words)
       EXPECT_NE(text.find("`" + word + "`"), std::string::npos) << word;
   }
@@ -501,7 +527,7 @@ TEST_F(Manifest, OfAnotherSdkIsNotJudgedByOurRules) {
   json manifest = strategy_manifest();
   manifest["entries"][0]["a_field_of_tomorrow"] = 1;
   EXPECT_EQ(error_of_bytes(plugin_bytes(manifest, newer)),
-            "built for another Peakbench: sdk_revision: plugin has 9, this Peakbench needs 2; "
+            "built for another Peakbench: sdk_revision: plugin has 9, this Peakbench needs 3; "
             "rebuild it");
 }
 
@@ -611,6 +637,37 @@ TEST(Option, TakesTextsAndValuesOfItsTypeOnly) {
   EXPECT_EQ(expected(option), "one of fp32, bf16");
   option.type = OptionType::kPath;
   EXPECT_EQ(accept_text(option, "/a b"), json("/a b"));
+}
+
+TEST(Option, TakesPartsOfAModel) {
+  Option option{.name = "targets",
+                .summary = "",
+                .unit = "",
+                .type = OptionType::kParts,
+                .default_value = "auto",
+                .minimum = {},
+                .maximum = {},
+                .choices = {}};
+  for (const char* text : {"auto", "mlp", "q_proj:output", "mlp:acme.gate"})
+    EXPECT_EQ(accept_text(option, text), json(text)) << text;
+  for (const char* text : {"", "mpl", "mlp:", ":mlp", "mlp:mlp", "auto:mlp", "mlp q_proj", "mlp=4"})
+    EXPECT_EQ(accept_text(option, text), std::nullopt) << text;
+  EXPECT_EQ(accept(option, json(3)), std::nullopt);
+  const std::string names = "auto, or some of q_proj, k_proj, v_proj, output_proj, mlp, output, ";
+  EXPECT_EQ(expected(option), names + "joined by ':'");
+  EXPECT_TRUE(parts_in(option, "auto")->empty());
+
+  option.minimum = 1;
+  option.maximum = 64;
+  EXPECT_EQ(expected(option),
+            names + "joined by ':', each as it is or with =N, an integer from 1 to 64");
+  const auto parts = parts_in(option, "mlp=16:q_proj").value();
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].name, "mlp");
+  EXPECT_EQ(parts[0].number, 16);
+  EXPECT_EQ(parts[1].number, std::nullopt);
+  for (const char* text : {"mlp=0", "mlp=65", "mlp=", "mlp=4=4", "mlp=x", "auto=4", "mlp:mlp=4"})
+    EXPECT_EQ(accept_text(option, text), std::nullopt) << text;
 }
 
 }  // namespace

@@ -144,6 +144,22 @@ TEST(Options, AreCheckedAgainstTheManifest) {
             "lora,adapter_dtype=fp16: expected one of fp32, bf16");
 }
 
+TEST(Parts, ThatAreNoneAreRefusedAndThoseThatAModelLacksAreUnsupported) {
+  EXPECT_EQ(stack_error("dora,targets=mpl"),
+            "dora,targets=mpl: expected auto, or some of q_proj, k_proj, v_proj, output_proj, mlp, "
+            "output, joined by ':', each as it is or with =N, an integer from 1 to 64");
+  EXPECT_EQ(case_of("dora,targets=mlp=4:acme.gate").decided, std::nullopt);
+  EXPECT_EQ(case_of("dora").decided, std::nullopt);
+  const auto planned = case_of("dora,targets=mlp:q_proj:v_proj");
+  EXPECT_EQ(planned.decided, Status::kUnsupported);
+  EXPECT_EQ(
+      planned.reason,
+      "dora,targets=mlp:q_proj:v_proj: vit-l-16 has no q_proj layer: its attention is packed; "
+      "dora,targets=mlp:q_proj:v_proj: vit-l-16 has no v_proj layer");
+  // A model that does not say which parts it has is asked when it is built.
+  EXPECT_EQ(case_of("dora,targets=q_proj", "qwen2.5-0.5b").decided, std::nullopt);
+}
+
 TEST(Names, UnknownOnesGetTheNearest) {
   EXPECT_EQ(stack_error("loar"), "unknown strategy \"loar\"; did you mean \"lora\"?");
   EXPECT_EQ(stack_error("lora+chekpointing"),
@@ -162,7 +178,8 @@ TEST(Names, APluginLeftOutIsMentioned) {
   found.problems = {"/p/mine.so: broken"};
   EXPECT_EQ(message_of<ConfigError>([&] { make_plan(request_of({"vit-l-16"}, {"mine"}), found); }),
             "unknown strategy \"mine\"; known: adam-8bit, baseline, checkpointing, clip, dora, "
-            "foreach-off, fused-in-backward, half, lamb, lora, micro-batches, rounding (plugins "
+            "foreach-off, fused-in-backward, half, lamb, lora, micro-batches, quantised, rounding "
+            "(plugins "
             "left out: "
             "1; `peakbench doctor` says why)");
 }
@@ -210,7 +227,17 @@ TEST(Stack, DeclaredConflictsHoldBothWays) {
   EXPECT_EQ(planned.decided, Status::kConflict);
   EXPECT_EQ(planned.reason,
             "lora and dora both take the slot adapters; a stack can have one of them; "
-            "rounding cannot be stacked with dora");
+            "rounding cannot be stacked with dora: both round");
+}
+
+TEST(Stack, ARequiredSlotIsTakenByAnother) {
+  EXPECT_FALSE(case_of("lora+quantised").decided);
+  EXPECT_FALSE(case_of("dora+quantised+checkpointing").decided);
+  for (const auto* alone : {"quantised", "quantised+checkpointing"}) {
+    const auto planned = case_of(alone);
+    EXPECT_EQ(planned.decided, Status::kConflict) << alone;
+    EXPECT_EQ(planned.reason, "quantised needs a strategy that takes the slot adapters beside it");
+  }
 }
 
 TEST(Stack, WhatAModelLacksIsUnsupported) {

@@ -15,8 +15,8 @@ class Recipe(WorkerTest):
         return {name: int(number) for name, number in zip(words[::2], words[1::2])}
 
     def expected(self, steps):
-        return {"contexts": steps, "packs": 1, "transforms": steps, "befores": steps, "afters": steps,
-                "runs": steps * LAYERS}  # fmt: skip
+        return {"contexts": steps, "forwards": steps, "packs": 1, "transforms": steps, "updates": steps, "begins": steps,
+                "losses": steps, "gradients": steps, "complete": steps, "runs": steps * LAYERS}  # fmt: skip
 
     def test_every_wrapper_in_the_memory_worker(self):
         self.assertEqual(self.run_worker("every-wrapper")["status"], "ok")
@@ -53,7 +53,7 @@ class Recipe(WorkerTest):
         for mode in ("memory", "throughput"):
             self.assertEqual(self.run_worker("skips,steps=2", mode=mode)["status"], "ok")
         result = self.run_worker("skips,steps=2", "every-wrapper")
-        self.assertEqual(self.counts(), {**self.expected(3), "transforms": 1, "befores": 1, "afters": 1})
+        self.assertEqual(self.counts(), {**self.expected(3), "transforms": 1, "updates": 1})
         self.assertGreater(result["memory"]["at_peak"]["optimizer_state"], 0)
 
     def test_a_gradient_that_is_replaced_is_a_gradient(self):
@@ -67,7 +67,25 @@ class Recipe(WorkerTest):
 
     def test_micro_batches_each_have_a_forward(self):
         self.assertEqual(self.run_worker("micro,parts=3", "every-wrapper")["status"], "ok")
-        self.assertEqual(self.counts(), {**self.expected(3), "contexts": 9, "runs": 9 * LAYERS})
+        self.assertEqual(self.counts(), {**self.expected(3), "forwards": 9, "losses": 9, "gradients": 9, "runs": 9 * LAYERS})
+
+    def test_a_runner_has_as_many_passes_as_it_likes(self):
+        once = self.run_worker()
+        twice = self.run_worker("twice", "every-wrapper")
+        self.assertEqual(twice["status"], "ok", twice["reason"])
+        self.assertEqual(self.counts(), {**self.expected(3), "forwards": 6, "losses": 6, "gradients": 6, "complete": 6,
+                                         "runs": 6 * LAYERS})  # fmt: skip
+        self.assertEqual(self.run_worker("twice")["losses"], once["losses"])
+
+    def test_what_is_trained_may_change_from_step_to_step(self):
+        result = self.run_worker("alternates", steps=2)
+        self.assertEqual(result["status"], "ok", result["reason"])
+        with contextlib.closing(sqlite3.connect(self.folder / "trace.sqlite")) as trace:
+            rows = trace.execute("""
+                SELECT e.step, n.name FROM names n JOIN events e ON e.id = n.event JOIN roles r ON r.id = n.role
+                WHERE r.name = 'gradient'""").fetchall()
+        heads = {step: {name.startswith("heads.") for at, name in rows if at == step} for step in (0, 1)}
+        self.assertEqual(heads, {0: {True}, 1: {False}})
 
     def test_micro_batches_train_as_the_whole_batch(self):
         # 4 samples in 3 parts: 2, 1, 1. Weighted equally, the first two count half as much; Adam hides the size of a

@@ -8,23 +8,56 @@
 
 namespace peakbench::nn {
 
-Linear::Linear(std::int64_t in_features, std::int64_t out_features, bool with_bias,
-               const at::TensorOptions& options) {
-  weight = register_parameter("weight", at::empty({out_features, in_features}, options));
-  if (with_bias) bias = register_parameter("bias", at::empty({out_features}, options));
+LinearLayer::LinearLayer(std::int64_t in, std::int64_t out, const at::TensorOptions& options)
+    : in_(in), out_(out), options_(options) {}
+
+at::Tensor LinearLayer::base_forward(const at::Tensor& x) const {
+  return replacement_ ? replacement_->linear(x, bias) : multiply(x);
 }
 
-at::Tensor Linear::base_forward(const at::Tensor& x) const { return at::linear(x, weight, bias); }
-
-at::Tensor Linear::forward(const at::Tensor& x) const {
+at::Tensor LinearLayer::forward(const at::Tensor& x) const {
   ModuleScope scope(*this);
   return adapter_ ? adapter_->forward(*this, x) : base_forward(x);
 }
 
-void Linear::attach(const std::string& name, std::shared_ptr<LinearAdapter> adapter) {
+at::Tensor LinearLayer::dense_weight() const {
+  return replacement_ ? replacement_->dense() : weight_as_matrix();
+}
+
+void LinearLayer::attach(const std::string& name, std::shared_ptr<LinearAdapter> adapter) {
   if (adapter_)
     throw std::logic_error("a linear layer takes one adapter, '" + name + "' would be its second");
   adapter_ = register_module(name, std::move(adapter));
+}
+
+void LinearLayer::replace_weight(std::shared_ptr<LinearWeight> replacement) {
+  if (replacement_)
+    throw std::logic_error("a linear layer's weight is replaced once; it was replaced already");
+  parameters_.erase("weight");
+  weight.reset();
+  replacement_ = register_module("weight", std::move(replacement));
+}
+
+Linear::Linear(std::int64_t in_features, std::int64_t out_features, bool with_bias,
+               const at::TensorOptions& options)
+    : LinearLayer(in_features, out_features, options) {
+  weight = register_parameter("weight", at::empty({out_features, in_features}, options));
+  if (with_bias) bias = register_parameter("bias", at::empty({out_features}, options));
+}
+
+at::Tensor Linear::multiply(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+
+Conv1d::Conv1d(std::int64_t in_features, std::int64_t out_features,
+               const at::TensorOptions& options)
+    : LinearLayer(in_features, out_features, options) {
+  weight = register_parameter("weight", at::empty({in_features, out_features}, options));
+  bias = register_parameter("bias", at::zeros({out_features}, options));
+}
+
+at::Tensor Conv1d::multiply(const at::Tensor& x) const {
+  std::vector<std::int64_t> shape = x.sizes().vec();
+  shape.back() = out_features();
+  return at::addmm(bias, x.view({-1, x.size(-1)}), weight).view(shape);
 }
 
 LayerNorm::LayerNorm(std::int64_t features, double eps, const at::TensorOptions& options)

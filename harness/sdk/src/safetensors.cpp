@@ -16,7 +16,8 @@
 namespace peakbench {
 namespace {
 
-// A file mapped read-only; the mapping ends with the object.
+// A file mapped read-only; the mapping ends with the object. It opens the file itself, as
+// files/regular_file.h does for the program: a plugin's library is linked with nothing of that.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path) {
@@ -52,8 +53,9 @@ class MappedFile {
 };
 
 const std::map<std::string, at::ScalarType> kDtypes = {
-    {"F64", at::kDouble}, {"F32", at::kFloat}, {"F16", at::kHalf}, {"BF16", at::kBFloat16},
-    {"I64", at::kLong},   {"I32", at::kInt},   {"U8", at::kByte},  {"BOOL", at::kBool}};
+    {"F64", at::kDouble},    {"F32", at::kFloat}, {"F16", at::kHalf},
+    {"BF16", at::kBFloat16}, {"I64", at::kLong},  {"I32", at::kInt},
+    {"U8", at::kByte},       {"I8", at::kChar},   {"BOOL", at::kBool}};
 
 std::map<std::string, StoredTensor> read_header(const MappedFile& file, const std::string& path) {
   try {
@@ -99,6 +101,8 @@ void load_safetensors(torch::nn::Module& module, const std::string& path) {
     stored.erase(found);
   };
   for (const auto& item : module.named_parameters()) match(item.key(), item.value());
+  for (const auto& item : module.named_buffers())  // most are made, not stored
+    if (stored.contains(item.key())) match(item.key(), item.value());
 
   std::vector<std::string> extra;
   for (const auto& [name, tensor] : stored) extra.push_back(name);

@@ -65,12 +65,12 @@ json parsed(std::string_view text) {
 std::uint64_t element_size(const std::string& name, const std::string& dtype) {
   static const std::map<std::string, std::uint64_t> kSizes = {{"F64", 8},  {"F32", 4}, {"F16", 2},
                                                               {"BF16", 2}, {"I64", 8}, {"I32", 4},
-                                                              {"U8", 1},   {"BOOL", 1}};
+                                                              {"U8", 1},   {"I8", 1},  {"BOOL", 1}};
   const auto found = kSizes.find(dtype);
   if (found == kSizes.end()) {
     fail(name + " has dtype " +
          json(dtype.substr(0, 20)).dump(-1, ' ', false, json::error_handler_t::replace) +
-         "; expected F64, F32, F16, BF16, I64, I32, U8 or BOOL");
+         "; expected F64, F32, F16, BF16, I64, I32, U8, I8 or BOOL");
   }
   return found->second;
 }

@@ -1,7 +1,5 @@
 #include "peakbench/saved_tensor_hooks.h"
 
-#include <vector>
-
 namespace peakbench {
 namespace {
 thread_local std::vector<std::shared_ptr<SavedTensorHooks>> hooks_of_thread;
@@ -13,8 +11,8 @@ SavedTensorHooksScope::SavedTensorHooksScope(std::shared_ptr<SavedTensorHooks> h
 
 SavedTensorHooksScope::~SavedTensorHooksScope() { hooks_of_thread.pop_back(); }
 
-std::shared_ptr<SavedTensorHooks> current_saved_tensor_hooks() {
-  return hooks_of_thread.empty() ? nullptr : hooks_of_thread.back();
+const std::vector<std::shared_ptr<SavedTensorHooks>>& current_saved_tensor_hooks() {
+  return hooks_of_thread;
 }
 
 }  // namespace peakbench

@@ -56,7 +56,7 @@ class PlantedBytes : public Strategy {
 // the slow-down.
 class Delay : public StepContext {
  public:
-  std::shared_ptr<void> enter() override {
+  std::shared_ptr<void> enter_forward() override {
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
     if (last_end_ != Clock::time_point{}) fastest_ = std::min(fastest_, begin - last_end_);

@@ -67,7 +67,7 @@ class Misbehaving : public peakbench::Strategy {
  private:
   struct ThrowsInBackward : peakbench::Schedule {
     void prepare(peakbench::Training& training) override {
-      training.on_gradient(0, [](const peakbench::Parameter& parameter) {
+      training.on_gradient([](const peakbench::Parameter& parameter, bool) {
         throw std::runtime_error("thrown on purpose at " + parameter.name);
       });
     }

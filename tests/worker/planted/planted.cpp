@@ -28,19 +28,20 @@ struct UpdatesNothing : Schedule {
 };
 
 struct IdleRule : UpdateRule {
-  void update(const std::vector<at::Tensor>&, KernelGrouping) override {}
-  void visit_state(const StateVisitor&) const override {}
+  void update(const std::vector<Parameter>&, KernelGrouping) override {}
+  void visit_state(const StateVisitor&) override {}
+  void forget(const at::Tensor&) override {}
 };
 
 struct ThrowingRule : IdleRule {
   explicit ThrowingRule(std::string what) : what_(std::move(what)) {}
-  void update(const std::vector<at::Tensor>& parameters, KernelGrouping) override {
-    for (const at::Tensor& parameter : parameters)
+  void update(const std::vector<Parameter>& parameters, KernelGrouping) override {
+    for (const auto& [name, parameter] : parameters)
       if (parameter.grad().defined()) parameter.add_(parameter.grad(), -1e-3);
     if (++calls_ < 2) return;
     if (what_ == "throw-update") raise();
     if (what_ == "throw-number") throw 42;
-    parameters.front().view({7, -1});  // LibTorch's own error
+    parameters.front().tensor.view({7, -1});  // LibTorch's own error
   }
 
  private:
@@ -52,14 +53,14 @@ struct Prepares : Schedule {
   explicit Prepares(std::string what) : what_(std::move(what)) {}
   void prepare(Training& training) override {
     if (what_ == "throw-prepare") raise();
-    if (what_ == "empty-hook") training.on_gradient(0, nullptr);
+    if (what_ == "empty-hook") training.on_gradient(nullptr);
     if (what_ == "throw-hook")
-      training.on_gradient(0, [](const Parameter& parameter) {
+      training.on_gradient([](const Parameter& parameter, bool) {
         if (parameter.name == "heads.head.weight") raise();
       });
     if (what_ == "secret-updates")
       training.on_gradient(
-          0, [&training](const Parameter& parameter) { training.update({parameter.tensor}); });
+          [&training](const Parameter& parameter, bool) { training.update({parameter}); });
   }
   void after_backward(Training& training) override {
     if (what_ == "throw-schedule") raise();
@@ -73,13 +74,18 @@ struct Prepares : Schedule {
 // ---- pieces that count ----
 
 struct Counts {
-  int contexts = 0, packs = 0, transforms = 0, befores = 0, afters = 0, runs = 0;
+  int contexts = 0, forwards = 0, packs = 0, transforms = 0, updates = 0, runs = 0, begins = 0,
+      losses = 0, gradients = 0, complete = 0;
 };
 Counts counts;
 
 struct Context : StepContext {
-  std::shared_ptr<void> enter() override {
+  std::shared_ptr<void> enter_step() override {
     ++counts.contexts;
+    return std::make_shared<int>(0);
+  }
+  std::shared_ptr<void> enter_forward() override {
+    ++counts.forwards;
     return std::make_shared<int>(0);
   }
 };
@@ -91,7 +97,8 @@ struct Keep : SavedTensor {
 };
 
 struct Hooks : SavedTensorHooks {
-  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor) override {
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, bool is_weight) override {
+    if (is_weight) return nullptr;
     ++counts.packs;
     return std::make_shared<Keep>(tensor);
   }
@@ -104,9 +111,88 @@ struct Transform : GradientTransform {
   }
 };
 
-struct Around : AroundUpdate {
-  void before(const std::vector<at::Tensor>&) override { ++counts.befores; }
-  void after(const std::vector<at::Tensor>&) override { ++counts.afters; }
+// A rule that hands everything on to another, and what makes one around it.
+struct AroundRule : UpdateRule {
+  explicit AroundRule(std::shared_ptr<UpdateRule> inner) : inner_(std::move(inner)) {}
+  void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
+    ++counts.updates;
+    inner_->update(parameters, grouping);
+  }
+  void visit_state(const StateVisitor& visit) override { inner_->visit_state(visit); }
+  void forget(const at::Tensor& parameter) override { inner_->forget(parameter); }
+  std::shared_ptr<UpdateRule> inner_;
+};
+
+struct Around : UpdateRuleWrapper {
+  std::shared_ptr<UpdateRule> wrap(std::shared_ptr<UpdateRule> inner) override {
+    return std::make_shared<AroundRule>(std::move(inner));
+  }
+};
+
+struct Listener : StepListener {
+  void on_step_begin(Training&, std::int64_t step) override {
+    counts.begins += step == counts.begins;
+  }
+};
+
+struct LossAsItIs : LossTransform {
+  at::Tensor apply(const at::Tensor& loss) override {
+    ++counts.losses;
+    return loss * 1.0;
+  }
+};
+
+struct SeesGradients : GradientHook {
+  void on_gradient(const Parameter& parameter, bool last) override {
+    counts.gradients += parameter.name == "heads.head.weight";
+    counts.complete += parameter.name == "heads.head.weight" && last;
+  }
+};
+
+// Two passes a step, of which the first is forgotten.
+struct Twice : StepRunner {
+  at::Tensor run(Training& training, const ForwardBackward& forward_backward,
+                 std::int64_t) override {
+    forward_backward();
+    for (const Parameter& parameter : training.parameters())
+      parameter.tensor.mutable_grad().reset();
+    return forward_backward();
+  }
+};
+
+struct RunsNothing : StepRunner {
+  at::Tensor run(Training&, const ForwardBackward&, std::int64_t) override { return at::zeros({}); }
+};
+struct ThrowingRunner : StepRunner {
+  at::Tensor run(Training&, const ForwardBackward&, std::int64_t) override { raise(); }
+};
+struct ThrowingListener : StepListener {
+  void on_step_begin(Training&, std::int64_t) override { raise(); }
+};
+struct ThrowingLossTransform : LossTransform {
+  at::Tensor apply(const at::Tensor&) override { raise(); }
+};
+struct VectorLoss : LossTransform {
+  at::Tensor apply(const at::Tensor& loss) override { return loss.expand({2}); }
+};
+struct ThrowingHook : GradientHook {
+  void on_gradient(const Parameter& parameter, bool) override {
+    if (parameter.name == "heads.head.weight") raise();
+  }
+};
+struct NullWrap : UpdateRuleWrapper {
+  std::shared_ptr<UpdateRule> wrap(std::shared_ptr<UpdateRule>) override { return nullptr; }
+};
+// Trains the head and the rest in turns, and forgets what it leaves.
+struct Alternates : StepListener {
+  void on_step_begin(Training& training, std::int64_t step) override {
+    for (const Parameter& parameter : training.parameters()) {
+      const bool is_head = parameter.name.starts_with("heads.");
+      const bool trains = is_head == (step % 2 == 0);
+      training.set_trainable(parameter, trains);
+      if (!trains) training.forget(parameter);
+    }
+  }
 };
 
 struct Blocks : BlockWrapper {
@@ -123,9 +209,12 @@ struct Telling : Schedule {
   void after_backward(Training& training) override {
     training.update_all();
     if (++step_ < steps_) return;
-    std::fprintf(stderr, "contexts %d packs %d transforms %d befores %d afters %d runs %d\n",
-                 counts.contexts, counts.packs > 0, counts.transforms, counts.befores,
-                 counts.afters, counts.runs);
+    std::fprintf(stderr,
+                 "contexts %d forwards %d packs %d transforms %d updates %d runs %d begins %d "
+                 "losses %d gradients %d complete %d\n",
+                 counts.contexts, counts.forwards, counts.packs > 0, counts.transforms,
+                 counts.updates, counts.runs, counts.begins, counts.losses, counts.gradients,
+                 counts.complete);
   }
   std::int64_t steps_, step_ = 0;
 };
@@ -133,28 +222,33 @@ struct Telling : Schedule {
 // ---- wrappers that throw, or that have no effect ----
 
 struct ThrowingContext : StepContext {
-  std::shared_ptr<void> enter() override { raise(); }
+  std::shared_ptr<void> enter_forward() override { raise(); }
 };
 struct ThrowingPack : SavedTensorHooks {
-  std::shared_ptr<SavedTensor> pack(const at::Tensor&) override { raise(); }
+  std::shared_ptr<SavedTensor> pack(const at::Tensor&, bool) override { raise(); }
 };
 struct NullPack : SavedTensorHooks {
-  std::shared_ptr<SavedTensor> pack(const at::Tensor&) override { return nullptr; }
+  std::shared_ptr<SavedTensor> pack(const at::Tensor&, bool) override { return nullptr; }
 };
 struct ThrowingUnpack : SavedTensorHooks {
   struct Saved : SavedTensor {
     at::Tensor unpack() override { raise(); }
   };
-  std::shared_ptr<SavedTensor> pack(const at::Tensor&) override {
+  std::shared_ptr<SavedTensor> pack(const at::Tensor&, bool) override {
     return std::make_shared<Saved>();
   }
 };
 struct ThrowingTransform : GradientTransform {
   bool apply(const std::vector<Parameter>&) override { raise(); }
 };
-struct ThrowingAround : AroundUpdate {
-  void before(const std::vector<at::Tensor>&) override { raise(); }
-  void after(const std::vector<at::Tensor>&) override {}
+struct ThrowingAround : UpdateRuleWrapper {
+  struct Rule : AroundRule {
+    using AroundRule::AroundRule;
+    void update(const std::vector<Parameter>&, KernelGrouping) override { raise(); }
+  };
+  std::shared_ptr<UpdateRule> wrap(std::shared_ptr<UpdateRule> inner) override {
+    return std::make_shared<Rule>(std::move(inner));
+  }
 };
 struct ThrowingBlocks : BlockWrapper {
   at::Tensor run(std::size_t index, std::size_t, const BlockFunction& block,
@@ -309,7 +403,10 @@ class Planted : public Strategy {
       recipe.step_contexts.push_back(std::make_shared<Context>());
       recipe.saved_tensor_hooks.push_back(std::make_shared<Hooks>());
       recipe.gradient_transforms.push_back(std::make_shared<Transform>());
-      recipe.around_update.push_back(std::make_shared<Around>());
+      recipe.update_rule_wrappers.emplace_back(UpdatePlace::kOffload, std::make_shared<Around>());
+      recipe.step_listeners.push_back(std::make_shared<Listener>());
+      recipe.loss_transforms.push_back(std::make_shared<LossAsItIs>());
+      recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<SeesGradients>());
       recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint, std::make_shared<Blocks>());
       recipe.freezing.push_back([](const Parameter& p) { return p.name == "heads.head.bias"; });
       recipe.schedule = std::make_shared<Telling>(options_.integer("steps"));
@@ -329,7 +426,22 @@ class Planted : public Strategy {
       recipe.saved_tensor_hooks.push_back(std::make_shared<ThrowingUnpack>());
     if (id_ == "throw-transform")
       recipe.gradient_transforms.push_back(std::make_shared<ThrowingTransform>());
-    if (id_ == "throw-before") recipe.around_update.push_back(std::make_shared<ThrowingAround>());
+    if (id_ == "throw-around")
+      recipe.update_rule_wrappers.emplace_back(UpdatePlace::kMaster,
+                                               std::make_shared<ThrowingAround>());
+    if (id_ == "null-wrap")
+      recipe.update_rule_wrappers.emplace_back(UpdatePlace::kMaster, std::make_shared<NullWrap>());
+    if (id_ == "throw-begin") recipe.step_listeners.push_back(std::make_shared<ThrowingListener>());
+    if (id_ == "alternates") recipe.step_listeners.push_back(std::make_shared<Alternates>());
+    if (id_ == "throw-loss-transform")
+      recipe.loss_transforms.push_back(std::make_shared<ThrowingLossTransform>());
+    if (id_ == "vector-loss") recipe.loss_transforms.push_back(std::make_shared<VectorLoss>());
+    if (id_ == "throw-gradient-hook")
+      recipe.gradient_hooks.emplace_back(GradientPlace::kTransform,
+                                         std::make_shared<ThrowingHook>());
+    if (id_ == "twice") recipe.step_runner = std::make_shared<Twice>();
+    if (id_ == "runs-nothing") recipe.step_runner = std::make_shared<RunsNothing>();
+    if (id_ == "throw-runner") recipe.step_runner = std::make_shared<ThrowingRunner>();
     if (id_ == "throw-run")
       recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<ThrowingBlocks>());
     if (id_ == "wrong-input")

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,24 @@ class BlockWrapper {
 // A linear layer by its part: q_proj, k_proj, v_proj, output_proj, mlp, output.
 struct NamedLinear {
   std::string part, path;
-  nn::Linear* layer = nullptr;  // owned by the module
+  nn::LinearLayer* layer = nullptr;  // owned by the module
+};
+
+// The linear layer that makes the logits, and what the model's loss does with them: for loss heads
+// that never hold all logits at once.
+struct OutputHead {
+  at::Tensor weight, bias;           // (V, C), (V); the bias undefined where there is none
+  nn::LinearLayer* layer = nullptr;  // null where the weight is the embedding's (tied)
+  bool shifts_labels = true;  // position t is held against label t + 1; the last against none
+  std::int64_t ignore_index = -100;        // labels that count for nothing
+  at::ScalarType loss_dtype = at::kFloat;  // what logits are converted to
+
+  // hidden_states: (..., C) -> (..., V), through the layer's adapter where it has one.
+  at::Tensor logits(const at::Tensor& hidden_states) const;
+  // labels: (B, T) int64 -> the label that each position is held against, of the same shape.
+  at::Tensor targets(const at::Tensor& labels) const;
+  // Why `weight` cannot be used by itself ("it has an adapter"); empty where it can.
+  std::string why_not_plain() const;
 };
 
 enum class DefaultUpdateRule { kAdam, kAdamW };
@@ -65,7 +83,10 @@ class Model {
   virtual LossReduction loss_reduction() const { return LossReduction::kMean; }
   virtual DefaultUpdateRule default_update_rule() const = 0;
   virtual std::vector<NamedLinear> linears() = 0;
-  virtual std::size_t block_count() const = 0;
+  // Where the repeated blocks are in the module tree, in the order they run: "model.layers.0", ...
+  virtual std::vector<std::string> block_paths() const = 0;
+  // None where the loss is not the cross entropy of one linear layer's logits.
+  virtual std::optional<OutputHead> output_head() { return std::nullopt; }
   // Why a part of linears() is absent ("its attention weights are packed"), for messages; empty
   // when unknown.
   virtual std::string why_no_linear(const std::string& part) const { return {}; }
@@ -80,6 +101,7 @@ class Model {
 
  private:
   std::vector<std::shared_ptr<BlockWrapper>> wrappers_;
+  std::size_t blocks_ = 0;
 };
 
 // What a plugin's factory is given. `tensor_options`: device and dtype of the parameters.

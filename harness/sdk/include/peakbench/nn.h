@@ -14,30 +14,81 @@
 
 namespace peakbench::nn {
 
-class Linear;
+class LinearLayer;
 
-// Replaces a Linear's forward while keeping its weight: low-rank adapters, quantised weights.
+// Takes the place of a linear layer's forward while the layer stays: low-rank adapters.
 class LinearAdapter : public torch::nn::Module {
  public:
   // x: (..., in) -> (..., out). `base` is the layer it is attached to.
-  virtual at::Tensor forward(const Linear& base, const at::Tensor& x) = 0;
+  virtual at::Tensor forward(const LinearLayer& base, const at::Tensor& x) = 0;
 };
 
-// y = x W^T + b. weight: (out, in), bias: (out). torch/nn/modules/linear.py
-class Linear : public torch::nn::Module {
+// Takes the place of a linear layer's weight: quantised weights. What it holds are its buffers.
+class LinearWeight : public torch::nn::Module {
  public:
-  Linear(std::int64_t in_features, std::int64_t out_features, bool bias,
-         const at::TensorOptions& options);
-  at::Tensor forward(const at::Tensor& x) const;
+  // y = x W^T + b. x: (..., in) -> (..., out). `bias` (out) may be undefined.
+  virtual at::Tensor linear(const at::Tensor& x, const at::Tensor& bias) = 0;
+  // (out, in), in the dtype that `linear` computes in.
+  virtual at::Tensor dense() = 0;
+};
+
+// A layer that multiplies by a matrix, however it keeps it.
+class LinearLayer : public torch::nn::Module {
+ public:
+  at::Tensor forward(const at::Tensor& x) const;       // (..., in) -> (..., out)
   at::Tensor base_forward(const at::Tensor& x) const;  // without the adapter
+
   // Registers the adapter as submodule `name`, so that its parameters are found. One adapter a
   // layer: throws std::logic_error for a second.
   void attach(const std::string& name, std::shared_ptr<LinearAdapter> adapter);
+  bool has_adapter() const { return adapter_ != nullptr; }
 
+  // Drops the parameter `weight` and registers `replacement` under its name. Once a layer: throws
+  // std::logic_error for a second.
+  void replace_weight(std::shared_ptr<LinearWeight> replacement);
+  bool has_plain_weight() const { return replacement_ == nullptr; }
+
+  std::int64_t in_features() const { return in_; }
+  std::int64_t out_features() const { return out_; }
+  // Device and dtype of what it computes with, also when the weight was replaced.
+  const at::TensorOptions& options() const { return options_; }
+  at::Tensor dense_weight() const;  // (out, in); computed where the layer keeps it otherwise
+
+  // `weight` as the reference implementation keeps it; undefined once it was replaced. bias: (out).
   at::Tensor weight, bias;
 
+ protected:
+  LinearLayer(std::int64_t in, std::int64_t out, const at::TensorOptions& options);
+  // With `weight` and `bias` as they are.
+  virtual at::Tensor multiply(const at::Tensor& x) const = 0;
+  virtual at::Tensor weight_as_matrix() const = 0;  // (out, in)
+
  private:
+  std::int64_t in_, out_;
+  at::TensorOptions options_;
   std::shared_ptr<LinearAdapter> adapter_;
+  std::shared_ptr<LinearWeight> replacement_;
+};
+
+// y = x W^T + b. weight: (out, in). torch/nn/modules/linear.py
+class Linear : public LinearLayer {
+ public:
+  Linear(std::int64_t in_features, std::int64_t out_features, bool bias,
+         const at::TensorOptions& options);
+
+ protected:
+  at::Tensor multiply(const at::Tensor& x) const override;
+  at::Tensor weight_as_matrix() const override { return weight; }
+};
+
+// y = x W + b, as GPT-2 keeps it. weight: (in, out). transformers 5.23.0, pytorch_utils.py: Conv1D
+class Conv1d : public LinearLayer {
+ public:
+  Conv1d(std::int64_t in_features, std::int64_t out_features, const at::TensorOptions& options);
+
+ protected:
+  at::Tensor multiply(const at::Tensor& x) const override;
+  at::Tensor weight_as_matrix() const override { return weight.t(); }
 };
 
 // torch/nn/modules/normalization.py: LayerNorm over the last dimension. weight, bias: (features).

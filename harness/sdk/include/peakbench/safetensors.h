@@ -10,6 +10,7 @@
 namespace peakbench {
 
 // Copies every tensor of the file into the parameter or buffer of the same name, converting dtype.
+// Parameters must all be there, buffers may be missing.
 // Throws OptionError naming the file and: what is missing, extra, or of another shape (all at
 // once), or what is broken in the file. Reads through a mapping of the file; takes no memory of its
 // size.

@@ -1,0 +1,180 @@
+// `peakbench describe`: one strategy in full, from its manifest and those of the others; no plugin
+// code runs.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/entries.h"
+#include "json/json_text.h"
+#include "plan/catalogue.h"
+#include "plan/stack.h"
+#include "reports/render/format.h"
+#include "text/printable.h"
+
+namespace peakbench::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using manifest::Entry;
+using manifest::Kind;
+
+constexpr const char* kDescribeFooter = R"(Examples:
+  peakbench describe lora
+  peakbench describe checkpointing --json
+  peakbench describe sgd --plugins build/sgd
+Exit codes: 0; 2 when no strategy has this name.)";
+
+struct DescribeArguments {
+  std::string id;
+  bool json = false;
+  std::vector<std::string> plugins;
+};
+
+// What the other strategies are to this one.
+struct Company {
+  std::vector<std::string> with;
+  std::vector<std::pair<std::string, std::string>> without;  // id, reason
+};
+
+Company company_of(const Entry& entry, const std::vector<Listed>& all) {
+  Company company;
+  for (const auto& listed : all) {
+    const Entry& other = *listed.entry;
+    if (other.id == entry.id || other.id == "baseline" || entry.id == "baseline") continue;
+    const auto conflict = plan::conflict_between(entry, other);
+    if (conflict.empty())
+      company.with.push_back(other.id);
+    else
+      company.without.emplace_back(other.id, conflict);
+  }
+  return company;
+}
+
+// Models that lack what it needs, with what that is.
+std::vector<std::pair<std::string, std::string>> unsuited(const Entry& entry,
+                                                          const std::vector<Listed>& models) {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const auto& model : models)
+    for (const auto& need : entry.needs)
+      if (std::ranges::find(model.entry->facts, need) == model.entry->facts.end())
+        found.emplace_back(model.entry->id, need);
+  return found;
+}
+
+std::string promise_text(const Entry& entry) {
+  if (entry.promise == "bit_identical")
+    return "Losses and trained parameters are those of training without it, to the bit.";
+  if (entry.promise == "different_problem")
+    return "It trains differently: not comparable with training without it, step by step.";
+  std::vector<std::string> parts;
+  if (entry.tolerance) parts.push_back(reports::plain_number(*entry.tolerance));
+  if (entry.relative_tolerance)
+    parts.push_back(reports::plain_number(*entry.relative_tolerance) + " of the value");
+  return fmt::format("Losses and trained parameters differ by at most {} from training without it.",
+                     fmt::join(parts, " plus "));
+}
+
+class Text {
+ public:
+  void heading(const std::string& title) { text_ += "\n" + title + "\n"; }
+  void line(const std::string& words) { text_ += "  " + printable(words) + "\n"; }
+  void pair(const std::string& name, const std::string& words) {
+    if (!words.empty()) text_ += fmt::format("  {:<18} {}\n", printable(name), printable(words));
+  }
+  void raw(const std::string& text) { text_ += text; }
+  const std::string& get() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::string describe(const Listed& listed, const std::vector<Listed>& strategies,
+                     const std::vector<Listed>& models) {
+  const Entry& entry = *listed.entry;
+  const Company company = company_of(entry, strategies);
+  Text text;
+  text.raw(fmt::format("{}: {}\n", entry.id, printable(entry.title)));
+  text.line(entry.summary);
+  text.heading("Promise about training");
+  text.line(promise_text(entry));
+  const auto& cost = entry.cost;
+  if (!(cost.parameters + cost.gradients + cost.optimizer_state + cost.activations).empty()) {
+    text.heading("What it makes of memory");
+    text.pair("parameters", cost.parameters);
+    text.pair("gradients", cost.gradients);
+    text.pair("optimizer state", cost.optimizer_state);
+    text.pair("activations", cost.activations);
+  }
+  if (!entry.options.empty()) {
+    text.heading("Options");
+    for (const auto& option : entry.options) text.raw(option_line(option));
+  }
+  const auto lacking = unsuited(entry, models);
+  if (!entry.needs.empty() || !entry.requires_slots.empty()) {
+    text.heading("Needs");
+    for (const auto& need : entry.needs) text.pair(need, "of the model");
+    for (const auto& slot : entry.requires_slots)
+      text.pair(slot, "of another strategy in the stack");
+    for (const auto& [model, need] : lacking) text.line(fmt::format("{} has no {}", model, need));
+  }
+  if (!company.with.empty()) {
+    text.heading("Stacks with");
+    text.line(fmt::format("{}", fmt::join(company.with, ", ")));
+  }
+  if (!company.without.empty()) {
+    text.heading("Does not stack with");
+    for (const auto& [id, reason] : company.without) text.pair(id, reason);
+  }
+  text.heading("Source");
+  if (!entry.source_url.empty()) text.line(entry.source_url);
+  text.line("plugin " + listed.path);
+  return text.get();
+}
+
+Json description(const Listed& listed, const std::vector<Listed>& strategies,
+                 const std::vector<Listed>& models) {
+  Json json = entry_json(listed, Kind::kStrategy);
+  const Company company = company_of(*listed.entry, strategies);
+  json["stacks_with"] = company.with;
+  json["conflicts_with"] = Json::array();
+  for (const auto& [id, reason] : company.without)
+    json["conflicts_with"].push_back({{"id", id}, {"reason", reason}});
+  json["models_without"] = Json::array();
+  for (const auto& [model, need] : unsuited(*listed.entry, models))
+    json["models_without"].push_back({{"id", model}, {"need", need}});
+  return json;
+}
+
+int run(World& world, const DescribeArguments& arguments) {
+  const auto found = find_plugins(world, arguments.plugins);
+  const auto strategies = entries_of(found, Kind::kStrategy);
+  const auto models = entries_of(found, Kind::kModel);
+  const plan::Catalogue catalogue(found);
+  const auto& offer = catalogue.find(Kind::kStrategy, arguments.id);
+  const Listed listed{offer.entry, offer.path};
+  if (arguments.json)
+    world.out << json_text(description(listed, strategies, models));
+  else
+    world.out << describe(listed, strategies, models);
+  return kDone;
+}
+
+}  // namespace
+
+Command add_describe(CLI::App& app, World& world) {
+  auto* command =
+      app.add_subcommand("describe", "Say what a strategy does, promises and stacks with");
+  command->footer(kDescribeFooter);
+  const auto arguments = std::make_shared<DescribeArguments>();
+  command->add_option("strategy", arguments->id, "A strategy's name")->required();
+  command->add_flag("--json", arguments->json, "As JSON");
+  command->add_option("--plugins", arguments->plugins, "Folder with more plugins")
+      ->allow_extra_args(false)
+      ->type_name("DIR");
+  return [&world, arguments] { return run(world, *arguments); };
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,106 @@
+#include "cli/entries.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "manifest/option.h"
+#include "reports/render/format.h"
+#include "text/printable.h"
+
+namespace peakbench::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using manifest::Entry;
+using manifest::Kind;
+using manifest::Option;
+
+std::string plain(const nlohmann::json& value) {
+  return value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
+}
+
+std::string range_of(const Option& option) {
+  if (option.type == manifest::OptionType::kParts) return "parts";
+  if (!option.choices.empty()) return fmt::format("{}", fmt::join(option.choices, "|"));
+  if (option.minimum && option.maximum)
+    return fmt::format("{}..{}", reports::plain_number(*option.minimum),
+                       reports::plain_number(*option.maximum));
+  if (option.minimum) return fmt::format("from {}", reports::plain_number(*option.minimum));
+  if (option.maximum) return fmt::format("up to {}", reports::plain_number(*option.maximum));
+  return manifest::to_string(option.type);
+}
+
+Json option_json(const Option& option) {
+  Json json{{"name", option.name},
+            {"type", manifest::to_string(option.type)},
+            {"default", option.default_value},
+            {"unit", option.unit},
+            {"summary", option.summary}};
+  if (option.minimum) json["minimum"] = *option.minimum;
+  if (option.maximum) json["maximum"] = *option.maximum;
+  if (!option.choices.empty()) json["choices"] = option.choices;
+  return json;
+}
+
+}  // namespace
+
+std::vector<Listed> entries_of(const manifest::Found& found, Kind kind) {
+  std::vector<Listed> entries;
+  for (const auto& plugin : found.plugins)
+    if (plugin.kind == kind)
+      for (const auto& entry : plugin.entries) entries.push_back({&entry, plugin.path});
+  // Strategies in the order in which they are stacked, models by family as their plugin has them.
+  if (kind == Kind::kStrategy)
+    std::stable_sort(entries.begin(), entries.end(), [](const Listed& a, const Listed& b) {
+      return a.entry->order < b.entry->order;
+    });
+  return entries;
+}
+
+std::string option_line(const Option& option) {
+  const auto value = plain(option.default_value);
+  const auto line = fmt::format("      {}={}  ({}{}{})  {}", option.name, value, range_of(option),
+                                option.unit.empty() ? "" : " ", option.unit, option.summary);
+  return printable(line) + "\n";
+}
+
+Json entry_json(const Listed& listed, Kind kind) {
+  const auto& entry = *listed.entry;
+  Json json{{"id", entry.id},
+            {"title", entry.title},
+            {"summary", entry.summary},
+            {"source_url", entry.source_url}};
+  if (kind == Kind::kModel) {
+    json["family"] = entry.family;
+    json["parameters"] = entry.parameters;
+    json["facts"] = entry.facts;
+    json["linears"] = entry.linears;
+    json["default_sequence_length"] =
+        entry.has_sequence ? Json(entry.default_sequence_length) : Json();
+  } else {
+    json["promise"] = entry.promise;
+    json["tolerance"] = entry.tolerance ? Json(*entry.tolerance) : Json();
+    json["relative_tolerance"] =
+        entry.relative_tolerance ? Json(*entry.relative_tolerance) : Json();
+    json["slots"] = entry.slots;
+    json["wrappers"] = entry.wrappers;
+    json["capabilities"] = entry.capabilities;
+    json["needs"] = entry.needs;
+    json["requires"] = entry.requires_slots;
+    json["conflicts"] = Json::array();
+    for (const auto& [id, reason] : entry.conflicts)
+      json["conflicts"].push_back({{"id", id}, {"reason", reason}});
+    json["cost"] = {{"parameters", entry.cost.parameters},
+                    {"gradients", entry.cost.gradients},
+                    {"optimizer_state", entry.cost.optimizer_state},
+                    {"activations", entry.cost.activations}};
+  }
+  json["options"] = Json::array();
+  for (const auto& option : entry.options) json["options"].push_back(option_json(option));
+  json["plugin"] = listed.path;
+  return json;
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,135 @@
+// An adapter from outside: VeRA, https://arxiv.org/abs/2310.11454, with the operators and lifetimes
+// of peft 0.21.2 (peft/tuners/vera/layer.py, class Linear). What all adapters share is a buffer of
+// each.
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <unordered_set>
+
+#include "peakbench/linear_parts.h"
+#include "peakbench/plugin.h"
+
+namespace {
+
+namespace nn = peakbench::nn;
+
+// peft's dictionaries of what adapters have, by the adapter's name.
+class ByName : public torch::nn::Module {};
+
+// Random and never trained: a (rank, largest in) and b (largest out, rank), in fp32. A layer uses
+// the first columns of a and the first rows of b.
+struct Shared {
+  at::Tensor a, b;
+
+  Shared(const std::vector<peakbench::ChosenLinear>& chosen, std::int64_t rank) {
+    std::int64_t in = 0, out = 0;
+    for (const auto& one : chosen) {
+      in = std::max(in, one.linear.layer->in_features());
+      out = std::max(out, one.linear.layer->out_features());
+    }
+    const auto options = chosen.front().linear.layer->options().dtype(at::kFloat);
+    a = kaiming_uniform(rank, in, options);
+    b = kaiming_uniform(out, rank, options);
+  }
+
+ private:
+  static at::Tensor kaiming_uniform(std::int64_t rows, std::int64_t columns,
+                                    const at::TensorOptions& options) {
+    const double bound = std::sqrt(6.0 / static_cast<double>(columns));
+    return at::empty({rows, columns}, options).uniform_(-bound, bound);
+  }
+};
+
+// y = base(x) + b (B (d (A x))). Parameters: b (out), zeros at first; d (rank).
+class VeraAdapter : public nn::LinearAdapter {
+ public:
+  VeraAdapter(const nn::LinearLayer& base, const Shared& shared, double d_initial)
+      : shared_a_(shared.a), shared_b_(shared.b) {
+    const auto add = [&](const char* name) {
+      return register_module(name, std::make_shared<ByName>());
+    };
+    const auto options = shared.a.options();
+    lambda_b_ = add("vera_lambda_b")
+                    ->register_parameter("default", at::zeros({base.out_features()}, options));
+    lambda_d_ =
+        add("vera_lambda_d")
+            ->register_parameter("default", at::full({shared.a.size(0)}, d_initial, options));
+    add("vera_A")->register_buffer("default", shared_a_);
+    add("vera_B")->register_buffer("default", shared_b_);
+  }
+
+  at::Tensor forward(const nn::LinearLayer& base, const at::Tensor& input) override {
+    at::Tensor result = base.base_forward(input);  // (..., out)
+    const at::ScalarType dtype = result.scalar_type();
+    const at::Tensor a = shared_a_.narrow(1, 0, base.in_features());
+    const at::Tensor b = shared_b_.narrow(0, 0, base.out_features());
+    const at::Tensor x = input.to(lambda_d_.scalar_type());
+    // One statement an operator: each intermediate is freed where Python frees it.
+    at::Tensor update = at::linear(x, a);  // (..., rank)
+    update = lambda_d_ * update;
+    update = at::linear(update, b);  // (..., out)
+    update = lambda_b_ * update;
+    result = result + update;
+    update.reset();
+    return result.to(dtype);
+  }
+
+ private:
+  at::Tensor shared_a_, shared_b_, lambda_b_, lambda_d_;
+};
+
+struct VeraOptions {
+  std::int64_t rank;
+  double d_initial;
+  std::string targets;
+};
+
+class Vera : public peakbench::ModelTransform {
+ public:
+  explicit Vera(VeraOptions options) : options_(std::move(options)) {}
+
+  void apply(peakbench::Model& model) override {
+    const auto chosen =
+        peakbench::choose_linears(model, options_.targets, peakbench::kAttentionOrMlp);
+    const Shared shared(chosen, options_.rank);
+    for (const auto& one : chosen) {
+      nn::LinearLayer& layer = *one.linear.layer;
+      const auto adapter = std::make_shared<VeraAdapter>(layer, shared, options_.d_initial);
+      for (const at::Tensor& parameter : adapter->parameters())
+        trained_.insert(parameter.unsafeGetTensorImpl());
+      layer.attach("vera", adapter);
+    }
+  }
+
+  bool trains(const peakbench::Parameter& parameter) const {
+    return trained_.contains(parameter.tensor.unsafeGetTensorImpl());
+  }
+
+ private:
+  VeraOptions options_;
+  std::unordered_set<const at::TensorImpl*> trained_;
+};
+
+class VeraStrategy : public peakbench::Strategy {
+ public:
+  explicit VeraStrategy(const peakbench::Options& options)
+      : options_{options.integer("rank"), options.number("d_initial"), options.string("targets")} {}
+
+  void apply(peakbench::Recipe& recipe, peakbench::Model&) override {
+    const auto adapters = std::make_shared<Vera>(options_);
+    recipe.adapters = adapters;
+    recipe.freezing.push_back(
+        [adapters](const peakbench::Parameter& parameter) { return !adapters->trains(parameter); });
+  }
+
+ private:
+  VeraOptions options_;
+};
+
+std::unique_ptr<peakbench::Strategy> make(const peakbench::StrategyContext& context) {
+  return std::make_unique<VeraStrategy>(context.options);
+}
+
+}  // namespace
+
+PEAKBENCH_STRATEGY_PLUGIN(make)

@@ -1,0 +1,60 @@
+// LOMO: plain SGD inside backward, so that neither optimizer state nor a buffer of gradients
+// exists. Source: "Full Parameter Fine-tuning for Large Language Models with Limited Resources",
+// https://arxiv.org/abs/2306.09782, with the hooks that PyTorch has had since (tutorial on
+// Tensor.register_post_accumulate_grad_hook): each update happens as its gradient is complete. The
+// authors' code computes a bfloat16 update in float32 and rounds; so does the one kernel here.
+#include <ATen/ATen.h>
+
+#include "peakbench/plugin.h"
+
+namespace peakbench::lomo {
+namespace {
+
+class PlainSgd : public UpdateRule {
+ public:
+  explicit PlainSgd(double lr) : lr_(lr) {}
+  void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
+    for (const auto& [name, parameter] : parameters) {
+      if (parameter.grad().defined()) parameter.add_(parameter.grad(), -lr_);
+    }
+  }
+  void visit_state(const StateVisitor& visit) override {}  // there is none
+  void forget(const at::Tensor& parameter) override {}
+
+ private:
+  double lr_;
+};
+
+class InBackward : public Schedule {
+ public:
+  void prepare(Training& training) override {
+    training.on_gradient([&training](const Parameter& parameter, bool) {
+      training.update({parameter});
+      parameter.tensor.mutable_grad().reset();
+    });
+  }
+  void after_backward(Training& training) override {}  // every update has happened
+  KernelGrouping default_grouping() const override { return KernelGrouping::kSingle; }
+};
+
+class Lomo : public Strategy {
+ public:
+  explicit Lomo(const Options& options) : lr_(options.number("lr")) {}
+
+  void apply(Recipe& recipe, Model& model) override {
+    recipe.update_rule = std::make_shared<PlainSgd>(lr_);
+    recipe.schedule = std::make_shared<InBackward>();
+  }
+
+ private:
+  double lr_;
+};
+
+std::unique_ptr<Strategy> make(const StrategyContext& context) {
+  return std::make_unique<Lomo>(context.options);
+}
+
+}  // namespace
+}  // namespace peakbench::lomo
+
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::lomo::make)
