@@ -71,7 +71,8 @@ def main():
         code = process.wait()
         both, models = first_of_each_model(rows)
         print(f"\n{len(os.sched_getaffinity(0))} cores; {len(rows)} results; first {rows[0][0]:.0f} s, " if rows else "\nno result; ", end="")
-        print(f"first of {' and '.join(models)} {both:.0f} s, everything {time.monotonic() - began:.0f} s; exit code {code}")
+        last = f", last {rows[-1][0]:.0f} s" if rows else ""
+        print(f"first of {' and '.join(models)} {both:.0f} s{last}, every strategy built {time.monotonic() - began:.0f} s; exit code {code}")
         sys.exit(code)
     finally:
         if args.keep is None:
