@@ -122,7 +122,7 @@ def main():
     parser.add_argument("files", nargs="*", help="only these (relative to the repository)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--torch", action="store_true", help="tidy: the files with LibTorch's headers too")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     known = commands()
     if arguments.what == "headers":
         headers = arguments.files or tracked("*.h")
@@ -130,6 +130,8 @@ def main():
         items = {header: known[neighbour(header, known, included_by)] for header in headers}
         return run(check_header, items, arguments.jobs)
     sources = arguments.files or [path for path in tracked("*.cpp") if path in known and not path.startswith(("tests/", "benchmarks/"))]
+    if unknown := [path for path in sources if path not in known]:
+        sys.exit(f"error: {unknown[0]} is compiled by no target of {DATABASE.relative_to(REPOSITORY)}")
     items = {path: known[path] for path in sources if arguments.torch or arguments.files or not with_torch(known[path])}
     return run(check_tidy, items, arguments.jobs)
 

@@ -63,7 +63,7 @@ Answer copy_run(State& s, const End& to, const End& from, std::uint64_t bytes) {
   if (from.has_bytes()) {
     std::memmove(to.at, from.at, bytes);
   } else {
-    std::memset(to.at, 0, bytes);
+    clear_host(s, to.at, bytes);
   }
   return answer;
 }

@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 #include "core/state.h"
@@ -42,6 +43,22 @@ std::map<std::uint64_t, Range>::iterator find_range(State& state, const void* ad
   if (next == ranges.begin()) return ranges.end();
   auto range = std::prev(next);
   return at - range->first < range->second.bytes ? range : ranges.end();
+}
+
+void clear_host(State& state, char* at, std::uint64_t bytes) {
+  const auto begin = reinterpret_cast<std::uint64_t>(at), end = begin + bytes;
+  const auto first = round_up(begin, kHostPage), last = end / kHostPage * kHostPage;
+  const auto found = find_range(state, at);
+  const bool ours = found != state.memory.ranges.end() &&
+                    found->second.kind == MemoryKind::pinned &&
+                    end <= found->first + found->second.bytes;
+  if (!ours || first >= last ||
+      madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED) != 0) {
+    std::memset(at, 0, bytes);
+    return;
+  }
+  std::memset(at, 0, first - begin);
+  std::memset(reinterpret_cast<void*>(last), 0, end - last);
 }
 
 bool charge(State& state, int device, Charge kind, std::uint64_t bytes) {

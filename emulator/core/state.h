@@ -93,6 +93,10 @@ bool machine_state_made();
 // The range that holds an address, or end(). Call with the mutex held.
 std::map<std::uint64_t, Range>::iterator find_range(State& state, const void* address);
 
+// Zeros in host memory. Whole pages of pinned memory, which the emulator mapped, go back to the
+// system instead: what a card of 80 GB offloads then fits on a host with less.
+void clear_host(State& state, char* at, std::uint64_t bytes);
+
 // Charges a device, false when the card has not got so much left. Call with the mutex held.
 enum class Charge { malloc_memory, virtual_memory };
 bool charge(State& state, int device, Charge kind, std::uint64_t bytes);

@@ -31,8 +31,8 @@ std::vector<Group> pending_groups(const plan::Plan& plan, const CaseStates& stat
   }
   // Emulated cards answer in milliseconds, and a step on the CPU takes seconds: first what is
   // quick.
-  std::ranges::stable_partition(groups,
-                                [&](const Group& group) { return !has_times(states, group); });
+  std::stable_partition(groups.begin(), groups.end(),
+                        [&](const Group& group) { return !has_times(states, group); });
   return groups;
 }
 

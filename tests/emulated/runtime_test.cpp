@@ -3,9 +3,11 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -157,6 +159,32 @@ TEST_F(Runtime, CopiesPastAnAllocationAreErrors) {
   EXPECT_EQ(cudaMemset(at + kPage - 8, 0, 16), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemset(host, 0, 16), cudaErrorInvalidValue) << "not CUDA's memory";
   cudaFree(at);
+}
+
+std::size_t resident_pages(void* at, std::size_t bytes) {
+  std::vector<unsigned char> pages(bytes / 4096);
+  EXPECT_EQ(mincore(at, bytes, pages.data()), 0);
+  return static_cast<std::size_t>(
+      std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return page & 1; }));
+}
+
+TEST_F(Runtime, WhatIsOffloadedTakesNoMemoryOfThisMachine) {
+  constexpr std::size_t kBytes = 8 * kMiB;
+  void *on_device = nullptr, *pinned = nullptr;
+  ASSERT_EQ(cudaMalloc(&on_device, kBytes), cudaSuccess);
+  ASSERT_EQ(cudaHostAlloc(&pinned, kBytes, 0), cudaSuccess);
+  auto* const at = static_cast<char*>(pinned);
+  std::memset(at, 7, kBytes);
+  EXPECT_EQ(resident_pages(pinned, kBytes), kBytes / 4096);
+  ASSERT_EQ(cudaMemcpy(at + 100, on_device, kBytes - 200, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_LE(resident_pages(pinned, kBytes), 2U);
+  EXPECT_EQ(at[99], 7);
+  EXPECT_EQ(at[100], 0);
+  EXPECT_EQ(at[kBytes / 2], 0);
+  EXPECT_EQ(at[kBytes - 101], 0);
+  EXPECT_EQ(at[kBytes - 100], 7);
+  cudaFreeHost(pinned);
+  cudaFree(on_device);
 }
 
 TEST_F(Runtime, PointersAreToldApart) {
