@@ -58,6 +58,7 @@ ReportView make_view(const std::vector<Run>& runs, const Anatomies& anatomies) {
   for (const Group& group : group_cases(runs))
     view.groups.push_back(
         group_view(group, view.groups.size(), view.several_runs, anatomies, sources));
+  view.scaling = scaling_view(runs);
   view.sources = sources.view();
   for (const Run& run : runs) view.runs.push_back(run_view(run));
   view.not_measured = not_measured_view(runs, anatomies);

@@ -8,6 +8,7 @@
 #include "reports/report/charts.h"
 #include "reports/report/view_group.h"
 #include "reports/report/view_run.h"
+#include "reports/report/view_scaling.h"
 
 namespace peakbench::reports {
 
@@ -18,6 +19,7 @@ struct ReportView {
   bool has_emulated = false, has_measured = false;
   std::vector<std::string> pending;
   std::vector<GroupView> groups;
+  std::vector<ScalingView> scaling;
   std::vector<SourceView> sources;
   std::vector<RunView> runs;
   std::optional<ChartsView> charts;
@@ -42,6 +44,9 @@ struct ReportView {
         {"has_not_measured", !not_measured.empty(), "`not_measured` is not empty"},
         {"mixed", has_emulated && has_measured, "Both: they are never compared with each other"},
         {"groups", groups, "One table each: cases that differ by strategy only"},
+        {"scaling", scaling,
+         "How the peak grows, one table each: cases that differ by stack, and by batch size or "
+         "sequence length"},
         {"sources", sources, "Published figures' sources, numbered"},
         {"runs", runs, "How the figures were obtained"},
         {"charts", charts,
