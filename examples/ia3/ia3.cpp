@@ -30,7 +30,9 @@ class Scale : public nn::LinearAdapter {
     const at::Tensor scale =
         at::mul(scale_.flatten(), at::native::wrapped_scalar_tensor(at::Scalar(1)));
     if (!of_input_) return scaled(base.base_forward(x), scale);
-    return base.base_forward(scaled(x, scale));
+    // peft converts the input, not the result alone: in 16 bits backward keeps the copy in fp32.
+    const at::Tensor input = x.to(scale.scalar_type());
+    return base.base_forward((input * scale).to(x.scalar_type()));
   }
 
  private:
