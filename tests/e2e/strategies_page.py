@@ -6,11 +6,15 @@ usage: strategies_page.py PEAKBENCH [--write]    without --write: exit code 1 wh
 import difflib
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 PAGE = REPOSITORY / "docs/strategies.md"
+# What shares the page of another strategy; every other one has a page of its own.
+SHARED = {"adamw-4bit": "adamw-8bit", "save-on-cpu": "activation-offload", "linear-cross-entropy": "chunked-cross-entropy"}
+SAME_SLOT = re.compile(r"both take the slot (\w+);")
 PROMISES = {"bit_identical": "the same, to the bit", "within_tolerance": "the same, within a tolerance", "different_problem": "trains differently"}
 
 HEAD = """# Strategies
@@ -22,7 +26,13 @@ peakbench list strategies
 peakbench describe checkpointing
 ```
 
-A stack is typed with `+`: `lora+checkpointing,every=2`. This page is made from the plugins' manifests (`tests/e2e/strategies_page.py --write`),
+A stack is typed with `+`, options with commas: `lora+checkpointing,every=2`. The order in which you type it does not matter; the table has the
+strategies in the order in which a stack applies them. Each has a page: what it does, when to use it and when not, and what it saves of a
+model's peak on an emulated card. Not sure which one you need? [The baseline's page](strategies/baseline.md#where-to-go-from-here) starts from
+what a peak is made of. To write one of your own, read [plugins.md](plugins.md).
+
+The last column is what training becomes beside the baseline's: the same losses and parameters to the bit, the same but for rounding, or
+another problem, which is then compared with itself. This page is made from the plugins' manifests (`tests/e2e/strategies_page.py --write`),
 and a test holds it to them.
 """
 
@@ -35,9 +45,8 @@ def ask(program, *arguments):
 def table_of(strategies):
     lines = ["| strategy | what it does | losses and parameters |", "|---|---|---|"]
     for one in strategies:
-        page = REPOSITORY / f"docs/strategies/{one['id']}.md"
-        name = f"[`{one['id']}`](strategies/{one['id']}.md)" if page.exists() else f"`{one['id']}`"
-        lines.append(f"| {name} | {one['summary']} ([source]({one['source_url']})) | {PROMISES[one['promise']]} |")
+        page = SHARED.get(one["id"], one["id"])
+        lines.append(f"| [`{one['id']}`](strategies/{page}.md) | {one['summary']} ([source]({one['source_url']})) | {PROMISES[one['promise']]} |")
     return "\n".join(lines) + "\n"
 
 
@@ -53,25 +62,32 @@ def matrix_of(described):
 
 
 def reasons_of(described):
-    """Each pair once, under the strategy that is first in a stack."""
-    lines, told = [], set()
+    """Each pair once, under the strategy that is first in a stack; those that take the same slot in one line."""
+    lines, slots, told = [], {}, set()
     for one in described:
         for other in one["conflicts_with"]:
             pair = frozenset((one["id"], other["id"]))
             if pair in told:
                 continue
             told.add(pair)
-            lines.append(f"- `{one['id']}` and `{other['id']}`: {other['reason']}")
-    return "\n".join(lines) + "\n" if lines else "None.\n"
+            same = SAME_SLOT.search(other["reason"])
+            if same:
+                slots.setdefault(same[1], dict.fromkeys([one["id"]]))[other["id"]] = None
+            else:
+                lines.append(f"- `{one['id']}` and `{other['id']}`: {other['reason']}")
+    one_of = [f"- at most one of {', '.join(f'`{name}`' for name in names)}: each takes the slot `{slot}`" for slot, names in slots.items()]
+    return "\n".join([*one_of, *lines]) + "\n" if told else "None.\n"
 
 
 def needs_of(described):
     lines = []
     for one in described:
         if one["requires"]:
-            lines.append(f"- `{one['id']}` needs another strategy that takes {', '.join(one['requires'])}")
+            lines.append(f"- `{one['id']}` needs another strategy that takes the slot {', '.join(f'`{slot}`' for slot in one['requires'])}")
+        without = {}
         for model in one["models_without"]:
-            lines.append(f"- `{one['id']}`: {model['id']} has no {model['need']}")
+            without.setdefault(model["need"], []).append(f"`{model['id']}`")
+        lines += [f"- `{one['id']}` needs a model with `{need}`; {', '.join(models)} have none" for need, models in without.items()]
     return "\n".join(lines) + "\n" if lines else "None.\n"
 
 
@@ -79,7 +95,7 @@ def page_of(program):
     described = [ask(program, "describe", one["id"]) for one in ask(program, "list", "strategies")]
     others = [one for one in described if one["id"] != "baseline"]
     return "\n".join([HEAD, table_of(described), "## Which stack", "",
-                      "`·`: the two can be in one stack, with whatever else; `×`: they cannot, for the reason below. `baseline` is in every stack.", "",
+                      "`·`: the two can be in one stack; `×`: they cannot, for the reason below. `baseline` is in every stack. Columns are numbered as rows.", "",
                       matrix_of(others), "## Why some do not", "", reasons_of(others), "## What they need", "", needs_of(others)])  # fmt: skip
 
 

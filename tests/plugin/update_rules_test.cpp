@@ -187,21 +187,33 @@ TEST(LowBitAdamW, KeepsTorchaosBytes) {
   EXPECT_EQ(state_of(*low_bit(8, 256), parameter({100}, at::kBFloat16)), 2 * 100 * 2 + 4);
 }
 
-TEST(LowBitAdamW, HasBoundedTemporaries) {
-  const auto temporaries = [](int bits, std::int64_t values) {
+TEST(LowBitAdamW, HasTemporariesOfOnePartAlone) {
+  const auto temporaries = [](int bits, std::int64_t values, at::ScalarType dtype) {
     const Rule rule = low_bit(bits, 256);
-    const Parameter one = parameter({values});
+    const Parameter one = parameter({values}, dtype);
     update(*rule, {one});
     const std::int64_t before = counter().alive_bytes();
     counter().begin_phase("second update");
     update(*rule, {one});
     return counter().peak_bytes() - before;
   };
+  // While a moment's nearest codes are chosen. Eight tensors of 4 bytes a value: both moments (of a
+  // 16-bit parameter the first moment and the gradient in float32), the values in units of their
+  // block's scale, the code below and the one above, what the one below stands for, half the gap,
+  // and the distance; and one byte a value, which says which code is nearer.
+  constexpr std::int64_t kBytesAValue = 8 * 4 + 1;
+  constexpr std::int64_t kPart = adamw_low_bit::kValuesAtOnce;
   for (const int bits : {8, 4}) {
-    const auto part = temporaries(bits, adamw_low_bit::kValuesAtOnce);
-    EXPECT_LE(part, 40 * adamw_low_bit::kValuesAtOnce) << bits;
-    EXPECT_EQ(temporaries(bits, 3 * adamw_low_bit::kValuesAtOnce), part) << bits;
+    for (const std::int64_t values : {std::int64_t{4096}, kPart, 3 * kPart})
+      EXPECT_EQ(temporaries(bits, values, at::kFloat), kBytesAValue * std::min(values, kPart))
+          << bits << " bits, " << values << " values";
+    EXPECT_EQ(temporaries(bits, 8192, at::kBFloat16), kBytesAValue * 8192) << bits << " bits";
   }
+  // Too small to be quantised: both moments in float32; in 16 bits also the gradient, then the
+  // result. And a number that they are multiplied by, as a double and as a float.
+  constexpr std::int64_t kNumber = 8 + 4;
+  EXPECT_EQ(temporaries(8, 4095, at::kFloat), 2 * 4 * 4095 + kNumber);
+  EXPECT_EQ(temporaries(8, 4095, at::kBFloat16), 3 * 4 * 4095 + kNumber);
 }
 
 TEST(LowBitAdamW, ItsMapsAreThoseOfThePapers) {

@@ -1,5 +1,6 @@
-"""Every page of docs/ opens with the question it answers and a command that answers it."""
+"""Every page of docs/ opens with the question it answers and a command that answers it; every strategy has a page."""
 
+import json
 import re
 import unittest
 from pathlib import Path
@@ -19,6 +20,39 @@ class Openings(unittest.TestCase):
         pages = sorted([*(REPOSITORY / "docs").glob("*.md"), *(REPOSITORY / "docs/strategies").glob("*.md")])
         self.assertGreater(len(pages), 12)
         self.assertEqual([page.name for page in pages if not OPENING.match(page.read_text(encoding="utf-8"))], [])
+
+
+class Strategies(unittest.TestCase):
+    def setUp(self):
+        self.table = (REPOSITORY / "docs/strategies.md").read_text(encoding="utf-8")
+        # id -> its page, as docs/strategies.md links them
+        self.pages = dict(re.findall(r"^\| \[`([^`]+)`\]\(strategies/([^)]+)\)", self.table, re.MULTILINE))
+
+    def test_every_bundled_strategy_is_linked_with_a_page_that_runs_it(self):
+        manifests = [json.loads(path.read_text(encoding="utf-8")) for path in (REPOSITORY / "plugins").glob("*/plugin.json")]
+        bundled = sorted(entry["id"] for manifest in manifests for entry in manifest["entries"] if manifest["kind"] == "strategy")
+        self.assertGreater(len(bundled), 30)
+        self.assertEqual(sorted(self.pages), bundled)
+        for strategy, page in self.pages.items():
+            text = (REPOSITORY / "docs/strategies" / page).read_text(encoding="utf-8")
+            command = next(line for line in text.splitlines() if line.startswith("peakbench run"))
+            stacks = re.findall(r"--strategy '?([^ ']+)", command)
+            self.assertIn(strategy, [part.split(",")[0] for stack in stacks for part in stack.split("+")], page)
+
+    def test_every_page_is_linked(self):
+        self.assertEqual(sorted(set(self.pages.values())), sorted(page.name for page in (REPOSITORY / "docs/strategies").glob("*.md")))
+
+    def test_no_measured_table_is_left_out_or_empty(self):
+        for page in (REPOSITORY / "docs/strategies").glob("*.md"):
+            text = page.read_text(encoding="utf-8")
+            self.assertRegex(text, r"\n\|[-:|]+\|\n\|[^\n]*\d", page.name)
+            self.assertNotRegex(text, r"(?m)^TABLE$|\| \|\s*$", page.name)
+            self.assertIn("on the emulated card", text, page.name)
+
+    def test_every_example_is_described(self):
+        plugins = (REPOSITORY / "docs/plugins.md").read_text(encoding="utf-8")
+        for example in (REPOSITORY / "examples").iterdir():
+            self.assertIn(f"| [`{example.name}`](../examples/{example.name}) |", plugins)
 
 
 if __name__ == "__main__":
