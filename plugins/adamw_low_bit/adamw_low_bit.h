@@ -1,11 +1,11 @@
-// AdamW with quantised state, as torchao 0.19 lays it out (torchao/optim: AdamW8bit, AdamW4bit):
+// AdamW with quantised state, as torchao 0.18 lays it out (torchao/optim: AdamW8bit, AdamW4bit):
 // what is kept has the same bytes. Computed in float32, one parameter at a time. Sources:
 // "8-bit Optimizers via Block-wise Quantization", https://arxiv.org/abs/2110.02861; "Memory
 // Efficient Optimizers with 4-bit States", https://arxiv.org/abs/2309.01507
 //
 // torchao compiles its update into one kernel. Here it is plain operators over at most
-// kValuesAtOnce values at a time, so that its temporaries are at most about 40 bytes times that,
-// however large a parameter is.
+// kValuesAtOnce values at a time, so that its temporaries are 33 bytes times that at most, however
+// large a parameter is.
 #pragma once
 
 #include <ATen/core/Tensor.h>
