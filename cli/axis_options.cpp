@@ -13,6 +13,7 @@ std::string long_name(const result::AxisRow& row) {
 
 std::vector<std::string> split(const result::AxisRow& row, const std::vector<std::string>& typed) {
   const auto option = long_name(row);
+  if (row.asked->is_list) return typed;
   if (!row.is_integer) return split_values(typed, row.asked->has_options, option);
   std::vector<std::string> texts;
   for (const auto number : positive_numbers(typed, option)) texts.push_back(std::to_string(number));

@@ -83,11 +83,6 @@ void add_cuda_options(CLI::App& command, RunArguments& arguments) {
       ->check(on_off)
       ->type_name("on|off")
       ->group(group);
-  add_repeated(command, "--allocator", arguments.allocator,
-               "Setting of the caching allocator: expandable_segments=on, max_split_size_mb=N, "
-               "garbage_collection_threshold=X, roundup_power2_divisions=N",
-               "NAME=VALUE")
-      ->group(group);
 }
 
 void add_folder_options(CLI::App& command, RunArguments& arguments) {
@@ -146,12 +141,6 @@ void take_cuda_options(const RunArguments& arguments, plan::Request& request) {
   if (!arguments.cudnn.empty()) options["cudnn"] = arguments.cudnn;
   if (!arguments.tf32.empty()) options["tf32"] = arguments.tf32;
   if (!arguments.deterministic.empty()) options["deterministic"] = arguments.deterministic;
-  for (const auto& setting : arguments.allocator) {
-    const auto equals = setting.find('=');
-    if (equals == std::string::npos)
-      throw ConfigError(fmt::format("--allocator {}: expected NAME=VALUE", setting));
-    options[setting.substr(0, equals)] = setting.substr(equals + 1);
-  }
 }
 
 }  // namespace

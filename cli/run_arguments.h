@@ -20,7 +20,6 @@ struct RunArguments {
   std::string memory_limit;
   std::optional<std::int64_t> jobs;
   std::string card, cudnn, tf32, deterministic;
-  std::vector<std::string> allocator;
   std::vector<std::string> plugins;
   std::string out;
   bool resume = false, overwrite = false, dry_run = false, json = false, no_report = false,

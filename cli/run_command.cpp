@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -19,6 +20,9 @@
 #include "launch/session.h"
 #include "launch/together.h"
 #include "reports/report/report.h"
+#include "result/allocator_variables.h"
+#include "result/device.h"
+#include "text/printable.h"
 
 namespace peakbench::cli {
 namespace {
@@ -71,6 +75,12 @@ int exit_code(const result::Run& run) {
   return all([](Status status) { return status != Status::kOk; }) ? kEveryCaseFailed : kDone;
 }
 
+bool has_card(const plan::Plan& plan) {
+  return std::ranges::any_of(plan.cases, [](const plan::PlannedCase& one) {
+    return result::device_from(one.spec.device).caching_allocator;
+  });
+}
+
 class RunCommand {
  public:
   RunCommand(World& world, const RunArguments& arguments, const std::vector<std::string>& typed)
@@ -89,10 +99,22 @@ class RunCommand {
                  << plan_as_text(plan);
       return kUnusableInput;
     }
+    warn_of_inherited_settings(plan);
     return run(plan, plugins);
   }
 
  private:
+  // A run says all that decides its figures: what somebody's shell sets is none of it.
+  void warn_of_inherited_settings(const plan::Plan& plan) {
+    if (!has_card(plan) || arguments_.quiet) return;
+    for (const char* name : result::kAllocatorVariables)
+      if (const char* value = std::getenv(name))
+        world_.err << fmt::format(
+            "warning: {}={} in the environment is not used; --allocator sets the "
+            "allocator of cases\n",
+            name, printable(value));
+  }
+
   int run(const plan::Plan& plan, const manifest::Found& plugins) {
     const auto place = arguments_.out.empty() ? folder_for(plan.request.title) : arguments_.out;
     launch::SessionOptions options;

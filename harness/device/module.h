@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "device/build_stamp.h"
 #include "device/device.h"
@@ -15,12 +16,13 @@
 namespace peakbench::device {
 
 // Of the classes in device.h and the records in their functions; compared exactly.
-inline constexpr int kDeviceRevision = 1;
+inline constexpr int kDeviceRevision = 2;
 
 struct DeviceRequest {
   result::Device device;
-  nlohmann::json options = nlohmann::json::object();  // allocator settings, cudnn, tf32, ...
-  std::int64_t memory_limit_bytes = 0;                // of the CPU's allocator; 0: none
+  nlohmann::json options = nlohmann::json::object();  // cudnn, tf32, ...
+  std::string allocator;                // settings of the caching allocator; empty: PyTorch's own
+  std::int64_t memory_limit_bytes = 0;  // of the CPU's allocator; 0: none
 };
 
 struct DeviceModule {

@@ -126,7 +126,7 @@ std::string some_missing(const std::set<std::string>& of, const std::set<std::st
   return fmt::format("{} and {} more", missing[0], missing.size() - 1);
 }
 
-// What is set on the command line or in the suite for a card (cudnn, the allocator) is no part of a
+// What is set on the command line or in the suite for a card (cudnn, TF32) is no part of a
 // case's id. The ids are known to be the same.
 std::string other_device_options(const result::Run& run, const plan::Plan& plan) {
   std::map<std::string, const result::CaseSpec*> planned;

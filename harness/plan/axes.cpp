@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "plan/allocator.h"
+
 namespace peakbench::plan {
 namespace {
 
@@ -50,6 +52,10 @@ Values Resolver::values(const result::AxisRow& row, const std::string& section,
   return at_place(request_.where, section + "/" + text, [&] {
     if (row.axis == Axis::kDevice) return devices(text);
     Values values(1);
+    if (row.axis == Axis::kAllocator) {
+      values[0].allocator = normal_allocator(text);
+      return values;
+    }
     row.parse(section.empty() ? row.name : section, text, row, values[0]);
     return values;
   });

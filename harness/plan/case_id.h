@@ -10,7 +10,7 @@ namespace peakbench::plan {
 using result::selection_text;
 using result::stack_text;
 
-// MODEL[,options]/STACK/DEVICE/DTYPE/bN[/sN]: what the axes say, in their order.
+// MODEL[,options]/STACK/DEVICE/DTYPE/bN[/sN][/ALLOCATOR]: what the axes say, in their order.
 std::string case_id(const result::Setting& setting);
 
 // A safe file name of at most 100 characters: what can be read of the id, then eight hexadecimal

@@ -12,10 +12,8 @@ namespace peakbench::plan {
 // ConfigError with the nearest name.
 std::string normal_device(const std::string& text);
 
-// A setting of a CUDA device for `device_options`, typed: cudnn, tf32, deterministic,
-// expandable_segments (on or off); max_split_size_mb, roundup_power2_divisions (integers);
-// garbage_collection_threshold (0 to 1). Throws ConfigError with the nearest name, or what was
-// expected.
+// A setting of a CUDA device for `device_options`, typed: cudnn, tf32, deterministic (on or off).
+// Throws ConfigError with the nearest name, or what was expected.
 nlohmann::json device_option_value(const std::string& name, const std::string& text);
 
 // From a normal device to those that it stands for (`auto`: those of this machine), or ConfigError

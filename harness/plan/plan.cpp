@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "plan/allocator.h"
 #include "plan/axes.h"
 #include "plan/case_id.h"
 #include "plan/rules.h"
@@ -90,6 +91,8 @@ Values settings_for(const Choice& model, const Axes& axes) {
   for (const auto* row : result::asked_axes())
     if (row->axis != Axis::kModel && row->axis != Axis::kStrategy)
       settings = product(settings, *row, values_for(model, *row, axes));
+  for (auto& setting : settings)
+    if (!result::device_from(setting.device).caching_allocator) setting.allocator.clear();
   return settings;
 }
 
@@ -113,6 +116,7 @@ class Planner {
     add(axes, excludes);
     for (const auto& rule : request_.includes) add(include_axes(rule, resolver_, axes), {});
     if (plan_.cases.empty()) throw ConfigError(why_empty());
+    check_allocator();
     add_ablation(excludes);
     plan_.reference = stack_text(axes.stacks.empty() ? plan_.cases.front().spec.strategies
                                                      : axes.stacks.front().selections);
@@ -178,6 +182,22 @@ class Planner {
         return fmt::format("nothing to run: no {} is named", row->label);
     }
     return "nothing to run: the excludes leave no case";
+  }
+
+  // Cases on other devices go without; that nothing at all has them was not meant.
+  void check_allocator() const {
+    const auto has = [](const PlannedCase& planned) {
+      return result::device_from(planned.spec.device).caching_allocator;
+    };
+    if (std::ranges::any_of(plan_.cases, has)) return;
+    for (const auto& text : request_.lists.at(Axis::kAllocator))
+      if (!normal_allocator(text).empty())
+        at_place(request_.where, "allocator/" + text, [&]() -> void {
+          throw ConfigError(fmt::format(
+              "allocator {}: no case runs on a CUDA card, real or emulated, whose allocator alone "
+              "has such settings; add one, like --device emulated:h100-80gb",
+              text));
+        });
   }
 
   // Names in published figures are checked like others, so that none is silently not shown.

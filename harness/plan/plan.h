@@ -84,9 +84,9 @@ struct Plan {
   std::vector<PlannedCase> cases;
 };
 
-// Cases in the order model, device, dtype, batch size, sequence length, stack; then the suite's
-// includes; each once. On an emulated card, where a case takes a second, then those that are
-// missing to say what each part of a stack saves: no part, each part alone, all parts but one;
+// Cases in the order model, device, dtype, batch size, sequence length, allocator, stack; then the
+// suite's includes; each once. On an emulated card, where a case takes a second, then those that
+// are missing to say what each part of a stack saves: no part, each part alone, all parts but one;
 // excluded ones stay excluded. Throws ConfigError for unknown names (nearest suggested), options
 // out of range, a strategy twice in a stack, no case at all. `devices` says what a device stands
 // for and refuses those that cannot be had (plan/device.h).

@@ -4,6 +4,8 @@
 
 #include "errors/errors.h"
 #include "files/read_file.h"
+#include "plan/allocator.h"
+#include "plan/axes.h"
 #include "plan/plan.h"
 #include "plan/suite_table.h"
 #include "plan/toml_keys.h"
@@ -111,10 +113,25 @@ class SuiteReader {
   void read_device_options() {
     if (const auto table = suite_.table("device_options")) {
       for (const auto& [name, value] : table->scalars()) {
+        if (is_allocator_key(name)) {
+          add_allocator_setting(*table, name, value.text);
+          continue;
+        }
         request_.device_options[name] = value.text;
         request_.where.emplace("device_options/" + name, value.where);
       }
     }
+  }
+
+  // One setting for all cases, as suites had it before the axis: the only value of its list.
+  void add_allocator_setting(const SuiteTable& table, const std::string& name,
+                             const std::string& value) {
+    if (suite_.has("allocator"))
+      table.fail(name, "the suite's list `allocator` has such settings; put this one there");
+    const auto setting = fmt::format("{}:{}", name, value);
+    at_place({{name, table.where(name)}}, name, [&] { normal_allocator(setting); });
+    auto& list = request_.lists[result::Axis::kAllocator];
+    list = {list.empty() || list[0].empty() ? setting : fmt::format("{},{}", list[0], setting)};
   }
 
   void read_gate() {

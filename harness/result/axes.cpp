@@ -192,6 +192,22 @@ std::vector<AxisRow> make_table() {
                           .type = "N",
                           .help = "Tokens in a sample, language models only (default: the "
                                   "model's)"}}),
+      row_for<&Setting::allocator>(
+          {.axis = Axis::kAllocator,
+           .name = "allocator",
+           .field = "allocator",
+           .label = "allocator",
+           .in_id = "{}",
+           .unsaid = "",
+           .in_heading = "allocator {}",
+           .in_line = "allocator {}",
+           .asked = Asked{.list = "allocator",
+                          .option = "--allocator",
+                          .type = "KEY:VALUE[,KEY:VALUE...]",
+                          .help = "Settings of the CUDA allocator, as in PYTORCH_CUDA_ALLOC_CONF: "
+                                  "expandable_segments:True, max_split_size_mb:128, default",
+                          .otherwise = "",
+                          .is_list = true}}),
       row_for<&Setting::seed>(
           {.axis = Axis::kSeed, .name = "seed", .field = "seed", .label = "seed"}),
   };

@@ -21,6 +21,7 @@ enum class Axis {
   kDtype,
   kBatchSize,
   kSequenceLength,
+  kAllocator,
   kSeed,
 };
 
@@ -36,6 +37,7 @@ struct Asked {
   const char* otherwise = nullptr;  // the value where nothing is asked for; nullptr: each model's
   bool required = false;            // something must be asked for
   bool has_options = false;         // a value may be NAME,key=value
+  bool is_list = false;             // commas belong to the value
   std::vector<std::string> one_of = {};  // the texts there are; empty: any
   std::int64_t most = kMostSamples;      // of an integer, which is 1 or more
 };

@@ -36,6 +36,7 @@ constexpr std::array<DeviceFacts, 3> kKinds{
       .needs = "A real card needs a driver and a torch installed with its vendor libraries (set "
                "PEAKBENCH_TORCH_DIR)",
       .is_card = true,
+      .caching_allocator = true,
       .keeps_workspaces = true},
      {.kind = DeviceKind::kEmulated,
       .word = "emulated",
@@ -49,6 +50,7 @@ constexpr std::array<DeviceFacts, 3> kKinds{
       .computes_values = false,
       .no_times = "an emulated card computes nothing: it has no times",
       .no_values = "an emulated card computes no values",
+      .caching_allocator = true,
       .keeps_workspaces = true}}};
 
 constexpr bool says_why_not(const DeviceFacts& kind) {

@@ -38,6 +38,7 @@ struct DeviceFacts {
   const char* no_values = "";       // the same of values
   bool results_repeat = false;      // to the bit: promises about training can be checked
   bool is_host_memory = false;      // what it allocates is the worker process's own memory
+  bool caching_allocator = false;   // PyTorch's, with the settings of the axis `allocator`
   bool keeps_workspaces = false;    // libraries keep what they allocate with their first call
 };
 

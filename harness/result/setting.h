@@ -20,10 +20,11 @@ struct Setting {
   Selection model;
   std::vector<Selection> strategies;  // canonical order; {"baseline"} alone for the baseline
   std::string device;                 // cpu, cuda:0, emulated:h100-80gb,memory=60GiB
-  nlohmann::json device_options = nlohmann::json::object();  // allocator settings, cudnn, tf32, ...
+  nlohmann::json device_options = nlohmann::json::object();  // cudnn, tf32, ...
   std::string dtype;                                         // fp32 | bf16
   std::int64_t batch_size = 1;
   std::optional<std::int64_t> sequence_length;  // language models only
+  std::string allocator;  // as PYTORCH_CUDA_ALLOC_CONF has it; empty: PyTorch's own settings
   std::uint64_t seed = 0;
 };
 

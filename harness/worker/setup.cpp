@@ -64,7 +64,7 @@ void apply_strategy(const result::PluginUse& use, Recipe& recipe, Setup& setup) 
 std::unique_ptr<device::Device> make_device(const result::Job& job) {
   if (job.threads > 0) at::set_num_threads(static_cast<int>(job.threads));
   return device::make_device(
-      {result::device_from(job.device), job.device_options, job.memory_limit_bytes});
+      {result::device_from(job.device), job.device_options, job.allocator, job.memory_limit_bytes});
 }
 
 Setup make_setup(const result::Job& job, const device::Device& device, device::Recorder* recorder) {

@@ -24,7 +24,7 @@ PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
 # Two cards; one where the larger batch does not fit, so that a second worker looks for what it needs; settings of CUDA.
 CASES = ["--model", "vit-b-16", "--device", "emulated:h100-80gb", "--device", "emulated:t4-16gb,memory=3GiB", "--batch", "1,16",
          "--strategy", "baseline", "--strategy", "fused-in-backward", "--strategy", "lora", "--cudnn", "off",
-         "--allocator", "max_split_size_mb=64", "--no-report", "--no-ablation"]
+         "--allocator", "max_split_size_mb:64", "--no-report", "--no-ablation"]
 
 
 def parents():

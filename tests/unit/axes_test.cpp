@@ -33,6 +33,7 @@ Setting some_setting() {
   setting.dtype = "bf16";
   setting.batch_size = 8;
   setting.sequence_length = 128;
+  setting.allocator = "expandable_segments:True,max_split_size_mb:128";
   setting.seed = 3;
   return setting;
 }
@@ -42,11 +43,12 @@ Setting another(Axis axis) {
   static const std::map<Axis, std::function<void(Setting&)>> kChanges{
       {Axis::kModel, [](Setting& setting) { setting.model.options["layers"] = 5; }},
       {Axis::kStrategy, [](Setting& setting) { setting.strategies.pop_back(); }},
-      {Axis::kDevice, [](Setting& setting) { setting.device = "cpu"; }},
+      {Axis::kDevice, [](Setting& setting) { setting.device = "cuda:1"; }},
       {Axis::kDeviceOptions, [](Setting& setting) { setting.device_options["cudnn"] = true; }},
       {Axis::kDtype, [](Setting& setting) { setting.dtype = "fp32"; }},
       {Axis::kBatchSize, [](Setting& setting) { setting.batch_size = 9; }},
       {Axis::kSequenceLength, [](Setting& setting) { setting.sequence_length.reset(); }},
+      {Axis::kAllocator, [](Setting& setting) { setting.allocator.clear(); }},
       {Axis::kSeed, [](Setting& setting) { setting.seed = 4; }}};
   auto setting = some_setting();
   kChanges.at(axis)(setting);
@@ -119,9 +121,13 @@ TEST(Axes, ComeBackFromTheId) {
 
 TEST(Axes, GiveTheIdItsParts) {
   EXPECT_EQ(case_id(some_setting()),
-            "qwen2.5-0.5b,layers=4/lora,rank=16+checkpointing/emulated:h100-80gb/bf16/b8/s128");
+            "qwen2.5-0.5b,layers=4/lora,rank=16+checkpointing/emulated:h100-80gb/bf16/b8/s128/"
+            "expandable_segments:True,max_split_size_mb:128");
   EXPECT_EQ(case_id(another(Axis::kSequenceLength)),
-            "qwen2.5-0.5b,layers=4/lora,rank=16+checkpointing/emulated:h100-80gb/bf16/b8");
+            "qwen2.5-0.5b,layers=4/lora,rank=16+checkpointing/emulated:h100-80gb/bf16/b8/"
+            "expandable_segments:True,max_split_size_mb:128");
+  EXPECT_EQ(case_id(another(Axis::kAllocator)),
+            "qwen2.5-0.5b,layers=4/lora,rank=16+checkpointing/emulated:h100-80gb/bf16/b8/s128");
   EXPECT_EQ(in_id(result::row_of(Axis::kSequenceLength), some_setting()), "s128");
   AxisRow quiet = result::row_of(Axis::kBatchSize);
   quiet.unsaid = "8";
@@ -146,12 +152,14 @@ TEST(Axes, SameButLeavesOneOut) {
 }
 
 TEST(Axes, PlainValuesAreWhatTheIdSays) {
-  EXPECT_EQ(plain_values(some_setting()), json({{"model", "qwen2.5-0.5b,layers=4"},
-                                                {"strategy", "lora,rank=16+checkpointing"},
-                                                {"device", "emulated:h100-80gb"},
-                                                {"dtype", "bf16"},
-                                                {"batch_size", 8},
-                                                {"sequence_length", 128}}));
+  EXPECT_EQ(plain_values(some_setting()),
+            json({{"model", "qwen2.5-0.5b,layers=4"},
+                  {"strategy", "lora,rank=16+checkpointing"},
+                  {"device", "emulated:h100-80gb"},
+                  {"dtype", "bf16"},
+                  {"batch_size", 8},
+                  {"sequence_length", 128},
+                  {"allocator", "expandable_segments:True,max_split_size_mb:128"}}));
   EXPECT_FALSE(plain_values(another(Axis::kSequenceLength)).contains("sequence_length"));
 }
 

@@ -107,7 +107,7 @@ sequence_length = 512
   EXPECT_EQ(request.model_options.at("qwen2.5-0.5b").at("layers"), "6");
   EXPECT_EQ(request.strategy_options.at("lora").at("rank"), "16");
   EXPECT_EQ(request.device_options.at("cudnn"), "false");
-  EXPECT_EQ(request.device_options.at("garbage_collection_threshold"), "0.5");
+  EXPECT_EQ(request.lists.at(Axis::kAllocator), Texts{"garbage_collection_threshold:0.5"});
   EXPECT_EQ(request.excludes.at(0).fields.at("batch_size"), "2");
   EXPECT_EQ(request.includes.at(0).fields.at("strategy"), "foreach-off");
   EXPECT_EQ(request.published.at(0).value, 6);
@@ -253,7 +253,7 @@ TEST_F(Suite, NumbersAreFiniteAndInTheirRange) {
             "FILE:4:13: gate.allocated: expected");
   EXPECT_EQ(
       error_of(std::string(kLeast) + "[device_options]\ngarbage_collection_threshold = nan\n"),
-      "FILE:4:32: device option garbage_collection_threshold=nan: expected a number between 0 "
+      "FILE:4:32: allocator setting garbage_collection_threshold:nan: expected a number between 0 "
       "and 1");
 }
 

@@ -25,7 +25,7 @@ class CudaDevice final : public Device {
  public:
   explicit CudaDevice(const DeviceRequest& request)
       : name_(request.device.id), index_(static_cast<c10::DeviceIndex>(request.device.index)) {
-    apply_cuda_settings(request.options);
+    apply_cuda_settings(request.options, request.allocator);
     const int count = c10::cuda::device_count();
     if (count == 0)
       throw ConfigError("device '" + name_ + "': no CUDA card can be used here. " + why_none());
@@ -34,6 +34,7 @@ class CudaDevice final : public Device {
                         " card(s), cuda:0 to cuda:" + std::to_string(count - 1));
     }
     at::globalContext().lazyInitDevice(at::kCUDA);
+    check_allocator(request.allocator);
     c10::cuda::set_device(index_);
   }
 

@@ -1,40 +1,18 @@
 #include "device/cuda/cuda_settings.h"
 
 #include <ATen/Context.h>
+#include <c10/core/AllocatorConfig.h>
 
 #include <cstdlib>
 
+#include "errors/errors.h"
+#include "result/allocator_variables.h"
+
 namespace peakbench::device {
-namespace {
 
-constexpr const char* kAllocatorVariable = "PYTORCH_CUDA_ALLOC_CONF";
-constexpr const char* kAllocatorOptions[] = {"expandable_segments", "max_split_size_mb",
-                                             "garbage_collection_threshold",
-                                             "roundup_power2_divisions"};
-
-std::string text_of(const nlohmann::json& value) {
-  if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-std::string allocator_configuration(const nlohmann::json& options) {
-  std::string text;
-  for (const char* name : kAllocatorOptions) {
-    if (options.contains(name))
-      text += (text.empty() ? "" : ",") + std::string(name) + ":" + text_of(options[name]);
-  }
-  return text;
-}
-
-}  // namespace
-
-void apply_cuda_settings(const nlohmann::json& options) {
-  const std::string configuration = allocator_configuration(options);
-  if (configuration.empty()) {
-    ::unsetenv(kAllocatorVariable);  // what happens to be set in a shell is no part of the case
-  } else {
-    ::setenv(kAllocatorVariable, configuration.c_str(), 1);
-  }
+void apply_cuda_settings(const nlohmann::json& options, const std::string& allocator) {
+  result::forget_inherited_allocator();
+  if (!allocator.empty()) ::setenv(result::kAllocatorVariable, allocator.c_str(), 1);
   at::Context& context = at::globalContext();
   if (options.contains("cudnn")) context.setUserEnabledCuDNN(options["cudnn"].get<bool>());
   if (options.contains("tf32")) {
@@ -46,10 +24,16 @@ void apply_cuda_settings(const nlohmann::json& options) {
   }
 }
 
+void check_allocator(const std::string& allocator) {
+  const auto read = c10::CachingAllocator::getAllocatorSettings();
+  if (read == allocator) return;
+  throw TraceError("the CUDA allocator has the settings \"" + read + "\" and not \"" + allocator +
+                   "\": something in this process used it before they were set");
+}
+
 nlohmann::json cuda_settings_in_force() {
   const at::Context& context = at::globalContext();
-  const char* allocator = std::getenv(kAllocatorVariable);
-  return {{"allocator", allocator != nullptr ? allocator : ""},
+  return {{"allocator", c10::CachingAllocator::getAllocatorSettings()},
           {"cudnn", context.userEnabledCuDNN()},
           {"tf32_cublas", context.allowTF32CuBLAS()},
           {"tf32_cudnn", context.allowTF32CuDNN()},

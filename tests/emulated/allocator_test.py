@@ -1,0 +1,85 @@
+"""Settings of the CUDA allocator: stock PyTorch with PYTORCH_CUDA_ALLOC_CONF and Peakbench with --allocator, on the same emulated card, have
+the same peaks of requested and allocated bytes, and reserve the same but for a segment; and what a shell has set reaches no case.
+
+usage: allocator_test.py PEAKBENCH
+
+Exit code 77 without the oracle: ci/oracle makes one, PEAKBENCH_ORACLE names its Python.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import parity_test as parity
+
+CARD, MODEL, STACK, DTYPE = "h100-80gb", "vit-l-16,layers=2", "baseline", "fp32"
+SETTINGS = ("", "expandable_segments:True", "max_split_size_mb:20", "roundup_power2_divisions:[1:2,4:4,>:1]")
+INHERITED = {"PYTORCH_ALLOC_CONF": "expandable_segments:True", "PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync",
+             "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}  # fmt: skip
+
+
+def ours(peakbench, folder, environment):
+    """({settings: case}, what was printed as an error)"""
+    out = pathlib.Path(tempfile.mkdtemp(dir=folder), "ours")
+    command = [peakbench, "run", "--model", MODEL, "--strategy", STACK, "--device", f"emulated:{CARD}", "--dtype", DTYPE]
+    command += ["--repetitions", "0", "--no-ablation", "--no-report", "--out", out]
+    command += [part for setting in SETTINGS for part in ("--allocator", setting)]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env={**os.environ, **environment})
+    if done.returncode:
+        sys.exit(f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
+    cases = json.loads((out / "run.json").read_text(encoding="utf-8"))["cases"]
+    return {case["allocator"]: case for case in cases}, done.stderr
+
+
+def stock(peakbench, python, setting, folder):
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = setting
+    try:
+        return next(iter(parity.stock(peakbench, python, CARD, [(MODEL, STACK, DTYPE)], folder).values()))
+    finally:
+        del os.environ["PYTORCH_CUDA_ALLOC_CONF"]
+
+
+def problems_of(setting, mine, theirs):
+    name = setting or "PyTorch's own"
+    if mine["status"] != "ok":
+        return [f"{name}: {mine['status']}: {mine['reason']}"]
+    row, problem = parity.compare(name, mine, theirs)
+    parity.show(row, mine)
+    found = [problem] if problem else []
+    if abs(row[1]["reserved"] - row[2]["reserved"]) > parity.SEGMENT:
+        found.append(f"{name}: reserved {row[1]['reserved']:,}, stock {row[2]['reserved']:,}")
+    if mine["settings"]["allocator"] != setting:
+        found.append(f"{name}: PyTorch read {mine['settings']['allocator']!r}")
+    return found
+
+
+def problems_of_inherited(peakbench, folder, mine):
+    again, printed = ours(peakbench, folder, INHERITED)
+    found = [f"{setting}: another peak with {INHERITED} in the environment" for setting, case in mine.items()
+             if case["memory"] != again[setting]["memory"]]  # fmt: skip
+    return found + [f"no warning of {name}: {printed}" for name in INHERITED if f"warning: {name}=" not in printed]
+
+
+def main():
+    python, peakbench = os.environ.get("PEAKBENCH_ORACLE"), pathlib.Path(sys.argv[1]).resolve()
+    if not python:
+        print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
+        return 77
+    problems = []
+    with tempfile.TemporaryDirectory() as folder:
+        mine, _ = ours(peakbench, folder, {})
+        for setting in SETTINGS:
+            problems += problems_of(setting, mine[setting], stock(peakbench, python, setting, folder))
+        problems += problems_of_inherited(peakbench, folder, mine)
+    reserved = {case["memory"]["peak_reserved_bytes"] for case in mine.values()}
+    if len(reserved) != len(SETTINGS):
+        problems.append(f"settings without an effect: only {len(reserved)} of {len(SETTINGS)} reserve something else")
+    print(*(f"WRONG: {problem}" for problem in problems), sep="\n")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
