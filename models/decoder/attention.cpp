@@ -13,18 +13,23 @@ namespace {
 
 // No mask is built: without padding and packing, transformers leaves causality and the grouping of
 // heads to the operator. q: (B, H, T, D), k, v: (B, K, T, D) -> (B, T, H, D)
-at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, bool grouped) {
-  const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, bool grouped,
+                  double scale) {
   const bool causal = q.size(2) > 1;
   at::Tensor output = at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0,
                                                        causal, scale, /*enable_gqa=*/grouped);
   return output.transpose(1, 2).contiguous();
 }
 
+double scale_of(const DecoderConfig& config) {
+  return config.scales ? config.scales->attention
+                       : 1.0 / std::sqrt(static_cast<double>(config.head_width()));
+}
+
 }  // namespace
 
 Attention::Attention(const DecoderConfig& config, const at::TensorOptions& options)
-    : head_width_(config.head_width()), grouped_(config.grouped()) {
+    : head_width_(config.head_width()), grouped_(config.grouped()), scale_(scale_of(config)) {
   const std::int64_t queries = config.heads * head_width_, keys = config.kv_heads * head_width_;
   const auto add = [&](const char* name, std::int64_t in, std::int64_t out, bool bias) {
     return register_module(name, make_linear(in, out, bias, options));
@@ -53,7 +58,7 @@ at::Tensor Attention::forward(const at::Tensor& input, const at::Tensor& cosine,
     q = std::move(rotated_q);
     k = std::move(rotated_k);
   }
-  at::Tensor output = attend(q, k, v, grouped_);
+  at::Tensor output = attend(q, k, v, grouped_, scale_);
   output = output.reshape({batch, length, -1}).contiguous();
   return o_proj->forward(output);
 }

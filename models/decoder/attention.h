@@ -1,5 +1,6 @@
 // Causal self-attention with rotary embeddings and grouped keys and values. Source: transformers
-// 5.23.0, LlamaAttention and Qwen2Attention, integrations/sdpa_attention.py.
+// 5.23.0, LlamaAttention, Qwen2Attention, MistralAttention and GraniteAttention,
+// integrations/sdpa_attention.py.
 #pragma once
 
 #include "config.h"
@@ -21,6 +22,7 @@ class Attention : public torch::nn::Module {
  private:
   std::int64_t head_width_;
   bool grouped_;
+  double scale_;
 };
 
 }  // namespace peakbench::decoder

@@ -2,12 +2,13 @@
 
 #include <ATen/ATen.h>
 
-#include "initialise.h"
+#include "peakbench/initialise.h"
 #include "peakbench/observer.h"
 
 namespace peakbench::decoder {
 
 DecoderLayer::DecoderLayer(const DecoderConfig& config, const at::TensorOptions& options) {
+  if (config.scales) residual_scale_ = config.scales->residual;
   const auto make_norm = [&] {
     return std::make_shared<RmsNorm>(config.width, config.norm_eps, options);
   };
@@ -23,12 +24,16 @@ at::Tensor DecoderLayer::forward(const at::Tensor& input, const at::Tensor& cosi
   at::Tensor residual = input;
   at::Tensor x = input_layernorm->forward(input);
   x = self_attn->forward(x, cosine, sine);
-  x = residual + x;
+  x = add(residual, x);
 
   residual = x;
   x = post_attention_layernorm->forward(x);
   x = mlp->forward(x);
-  return residual + x;
+  return add(residual, x);
+}
+
+at::Tensor DecoderLayer::add(const at::Tensor& residual, const at::Tensor& x) const {
+  return residual + (residual_scale_ ? times(x, *residual_scale_) : x);
 }
 
 namespace {
@@ -53,23 +58,11 @@ DecoderModel::DecoderModel(const DecoderConfig& config, const at::TensorOptions&
       std::make_shared<RotaryEmbedding>(config.head_width(), config.rope, options.device()));
 }
 
-// An output head without a parameter of its own, so that the shared weight is listed once.
-class CausalLm::TiedHead : public torch::nn::Module {
- public:
-  explicit TiedHead(std::shared_ptr<nn::Embedding> embedding) : embedding_(std::move(embedding)) {}
-  at::Tensor forward(const at::Tensor& x) const {
-    ModuleScope scope(*this);
-    return at::linear(x, embedding_->weight);
-  }
-
- private:
-  std::shared_ptr<nn::Embedding> embedding_;
-};
-
 CausalLm::CausalLm(const DecoderConfig& c, const at::TensorOptions& options) : config(c) {
   model = register_module("model", std::make_shared<DecoderModel>(config, options));
   if (config.tied_embeddings) {
-    tied_head_ = register_module("lm_head", std::make_shared<TiedHead>(model->embed_tokens));
+    tied_head_ =
+        register_module("lm_head", std::make_shared<language_model::TiedHead>(model->embed_tokens));
   } else {
     lm_head =
         register_module("lm_head", make_linear(config.width, config.vocabulary, false, options));
@@ -77,7 +70,9 @@ CausalLm::CausalLm(const DecoderConfig& c, const at::TensorOptions& options) : c
 }
 
 at::Tensor CausalLm::logits(const at::Tensor& hidden_states) const {
-  return lm_head ? lm_head->forward(hidden_states) : tied_head_->forward(hidden_states);
+  const at::Tensor logits =
+      lm_head ? lm_head->forward(hidden_states) : tied_head_->forward(hidden_states);
+  return config.scales ? divided(logits, config.scales->logits) : logits;
 }
 
 }  // namespace peakbench::decoder

@@ -1,11 +1,13 @@
-// Hugging Face's LlamaForCausalLM and Qwen2ForCausalLM as one module tree: same names, same order
-// of parameters. Source: transformers 5.23.0.
+// Hugging Face's LlamaForCausalLM, Qwen2ForCausalLM, MistralForCausalLM and GraniteForCausalLM as
+// one module tree: same names, same order of parameters. Source: transformers 5.23.0.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "attention.h"
 #include "layers.h"
+#include "peakbench/language_model.h"
 #include "rotary.h"
 
 namespace peakbench::decoder {
@@ -20,10 +22,15 @@ class DecoderLayer : public torch::nn::Module {
   std::shared_ptr<Attention> self_attn;
   std::shared_ptr<Mlp> mlp;
   std::shared_ptr<RmsNorm> input_layernorm, post_attention_layernorm;
+
+ private:
+  // residual + x, the latter scaled where the model does.
+  at::Tensor add(const at::Tensor& residual, const at::Tensor& x) const;
+  std::optional<double> residual_scale_;
 };
 
-// LlamaModel, Qwen2Model: embedding, layers "layers.i", final norm. Who runs the layers decides how
-// (Model::run_block).
+// LlamaModel and its like: embedding, layers "layers.i", final norm. Who runs the layers decides
+// how (Model::run_block).
 class DecoderModel : public torch::nn::Module {
  public:
   DecoderModel(const DecoderConfig& config, const at::TensorOptions& options);
@@ -44,8 +51,7 @@ class CausalLm : public torch::nn::Module {
   std::shared_ptr<nn::Linear> lm_head;  // null where the head is the embedding's weight
 
  private:
-  class TiedHead;
-  std::shared_ptr<TiedHead> tied_head_;
+  std::shared_ptr<language_model::TiedHead> tied_head_;
 };
 
 }  // namespace peakbench::decoder

@@ -1,31 +1,15 @@
-// The family's plugin: Qwen2.5 and Llama 3 as language models in training.
+// The family's plugin: Qwen2.5, Llama 3, Mistral 7B and PowerLM as language models in training.
 #include <ATen/ATen.h>
 
 #include "causal_lm.h"
-#include "loss.h"
+#include "peakbench/errors.h"
+#include "peakbench/language_model.h"
 #include "peakbench/observer.h"
 #include "peakbench/plugin.h"
 #include "peakbench/safetensors.h"
 
 namespace peakbench::decoder {
 namespace {
-
-// 0, 1, ..., T - 1: (1, T) int64
-at::Tensor make_positions(std::int64_t length, const at::Device& device) {
-  const at::Tensor positions = at::arange(length, at::TensorOptions(at::kLong).device(device)) + 0;
-  return positions.unsqueeze(0);
-}
-
-// transformers looks whether several sequences share a row, by positions that do not follow each
-// other, and reads one bool back from the device. Here the answer is known to be no: its operators
-// run, for the same allocations, and nothing is read.
-void look_for_packed_sequences(at::Tensor positions, std::int64_t batch) {
-  if (batch != 1) positions = positions.expand({batch, -1});
-  const at::Tensor before_first = positions.slice(1, 0, 1) - 1;
-  const at::Tensor steps = at::diff(positions, 1, -1, before_first);
-  const at::Tensor sequence = (steps != 1).cumsum(-1);
-  (sequence.select(1, -1) == 0).all();
-}
 
 class Decoder : public Model {
  public:
@@ -41,6 +25,7 @@ class Decoder : public Model {
   torch::nn::Module& module() override { return *lm_; }
 
   Batch make_batch(const BatchShape& shape) override {
+    check_window(shape.sequence_length);
     const at::Tensor tokens =
         at::randint(lm_->config.vocabulary, {shape.batch_size, shape.sequence_length},
                     at::TensorOptions(at::kLong).device(device_));
@@ -50,9 +35,10 @@ class Decoder : public Model {
   at::Tensor hidden_states(const Batch& batch) override {
     const DecoderModel& model = *lm_->model;
     const ModuleScope scope(*lm_), model_scope(model);
-    const at::Tensor embeddings = model.embed_tokens->forward(batch.input);  // (B, T, C)
-    const at::Tensor positions = make_positions(embeddings.size(1), device_);
-    look_for_packed_sequences(positions, embeddings.size(0));
+    at::Tensor embeddings = model.embed_tokens->forward(batch.input);  // (B, T, C)
+    if (const auto& scales = lm_->config.scales) embeddings = times(embeddings, scales->embedding);
+    const at::Tensor positions = language_model::make_positions(embeddings.size(1), device_);
+    language_model::look_for_packed_sequences(positions, embeddings.size(0));
     const auto [cosine, sine] = model.rotary_emb->forward(positions, embeddings.scalar_type());
 
     at::Tensor x = embeddings;
@@ -71,7 +57,7 @@ class Decoder : public Model {
   at::Tensor loss(const at::Tensor& hidden_states, const Batch& batch) override {
     const ModuleScope scope(*lm_);
     const at::Tensor logits = lm_->logits(hidden_states);  // (B, T, V)
-    return causal_lm_loss(logits, batch.target);
+    return language_model::next_token_loss(logits, batch.target);
   }
 
   DefaultUpdateRule default_update_rule() const override { return DefaultUpdateRule::kAdamW; }
@@ -83,6 +69,8 @@ class Decoder : public Model {
   }
 
   std::optional<OutputHead> output_head() override {
+    // Its loss is of the logits, not of the logits divided.
+    if (lm_->config.scales) return std::nullopt;
     OutputHead head;
     head.layer = lm_->lm_head.get();
     head.weight = head.layer != nullptr ? head.layer->weight : lm_->model->embed_tokens->weight;
@@ -113,6 +101,16 @@ class Decoder : public Model {
   }
 
  private:
+  // From a whole window on, transformers builds a mask, and attention takes other kernels.
+  void check_window(std::int64_t length) const {
+    const std::int64_t window = lm_->config.window;
+    if (window == 0 || length < window) return;
+    throw Unsupported(
+        "sequences of " + std::to_string(length) + " tokens: this model's attention looks back " +
+        std::to_string(window) +
+        " and needs a mask from there on, which is not built; give a shorter sequence");
+  }
+
   at::Device device_;
   std::shared_ptr<CausalLm> lm_;
 };

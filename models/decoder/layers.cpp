@@ -1,8 +1,9 @@
 #include "layers.h"
 
 #include <ATen/ATen.h>
+#include <ATen/ScalarOps.h>
 
-#include "initialise.h"
+#include "peakbench/initialise.h"
 #include "peakbench/observer.h"
 
 namespace peakbench::decoder {
@@ -14,6 +15,14 @@ std::shared_ptr<nn::Linear> make_linear(std::int64_t in, std::int64_t out, bool 
   const at::NoGradGuard no_grad;
   if (bias) linear->bias.zero_();
   return linear;
+}
+
+at::Tensor times(const at::Tensor& tensor, double number) {
+  return at::mul(tensor, at::native::wrapped_scalar_tensor(number));
+}
+
+at::Tensor divided(const at::Tensor& tensor, double number) {
+  return at::div(tensor, at::native::wrapped_scalar_tensor(number));
 }
 
 RmsNorm::RmsNorm(std::int64_t features, double eps, const at::TensorOptions& options) : eps_(eps) {

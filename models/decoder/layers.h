@@ -1,5 +1,6 @@
 // Small layers of a Hugging Face decoder. Source: transformers 5.23.0,
-// models/llama/modeling_llama.py and models/qwen2/modeling_qwen2.py.
+// models/llama/modeling_llama.py, models/qwen2/modeling_qwen2.py,
+// models/mistral/modeling_mistral.py and models/granite/modeling_granite.py.
 #pragma once
 
 #include "config.h"
@@ -7,7 +8,7 @@
 
 namespace peakbench::decoder {
 
-// LlamaRMSNorm, Qwen2RMSNorm: computed in float32 whatever the dtype. weight: (C).
+// LlamaRMSNorm and its like: computed in float32 whatever the dtype. weight: (C).
 class RmsNorm : public torch::nn::Module {
  public:
   RmsNorm(std::int64_t features, double eps, const at::TensorOptions& options);
@@ -18,7 +19,7 @@ class RmsNorm : public torch::nn::Module {
   double eps_;
 };
 
-// LlamaMLP, Qwen2MLP: down(silu(gate(x)) * up(x)).
+// LlamaMLP and its like: down(silu(gate(x)) * up(x)).
 class Mlp : public torch::nn::Module {
  public:
   Mlp(const DecoderConfig& config, const at::TensorOptions& options);
@@ -32,5 +33,10 @@ std::shared_ptr<nn::Linear> make_linear(std::int64_t in, std::int64_t out, bool 
                                         const at::TensorOptions& options);
 
 inline constexpr double kInitialDeviation = 0.02;
+
+// tensor * number and tensor / number as Python runs them: the number becomes a tensor, which
+// autograd keeps.
+at::Tensor times(const at::Tensor& tensor, double number);
+at::Tensor divided(const at::Tensor& tensor, double number);
 
 }  // namespace peakbench::decoder

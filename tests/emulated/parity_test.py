@@ -2,7 +2,8 @@
 within 0.5%. Reserved may differ by more than 2% only by what docs/parity.md says: a tied head's own weight, which transformers makes and drops,
 and whose segment the allocator keeps. Stock PyTorch is run again without that segment then, and reserved must be within 2% or two segments.
 
-usage: parity_test.py PEAKBENCH [--table FILE]      the table that docs/parity.md holds goes to FILE as Markdown
+usage: parity_test.py PEAKBENCH [--table FILE] [--only TEXT]      the table that docs/parity.md holds goes to FILE as Markdown;
+                                                                  TEXT: only models that hold it
 
 Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
@@ -53,6 +54,9 @@ GROUPS = (
     # Other cards take other attention in bf16.
     *((card, f"{model},layers=2", ("bf16",), ("baseline",))
       for card in ("a100-80gb", "t4-16gb") for model in ("vit-l-16", "qwen2.5-0.5b")),
+    ("h100-80gb", "powerlm-3b,layers=2", ("bf16",), ("baseline", "lora+checkpointing")),
+    ("h100-80gb", "mistral-7b-v0.1,layers=2", ("bf16",), ("baseline", "fused-in-backward")),
+    ("h100-80gb", "llama-3.1-405b,layers=1", ("bf16",), ("lora",)),
 )
 
 
@@ -156,6 +160,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("peakbench", type=pathlib.Path)
     parser.add_argument("--table", type=pathlib.Path)
+    parser.add_argument("--only", default="")
     args = parser.parse_args()
     python, peakbench = os.environ.get("PEAKBENCH_ORACLE"), args.peakbench.resolve()
     if not python:
@@ -163,8 +168,9 @@ def main():
         return 77
     rows, problems, answered = [], [], set()
     with tempfile.TemporaryDirectory() as folder:
-        for card in dict.fromkeys(group[0] for group in GROUPS):
-            groups = [group for group in GROUPS if group[0] == card]
+        chosen = [group for group in GROUPS if args.only in group[1]]
+        for card in dict.fromkeys(group[0] for group in chosen):
+            groups = [group for group in chosen if group[0] == card]
             cases = [(model, stack, dtype) for _, model, dtypes, stacks in groups for dtype in dtypes for stack in stacks]
             theirs = stock(peakbench, python, card, cases, folder)
             answered |= {note for result in theirs.values() for note in result.get("answered_for_the_card", [])}

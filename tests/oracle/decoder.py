@@ -1,4 +1,4 @@
-"""Stock Hugging Face decoders (Qwen2, Llama) from their official configurations, random weights: loss = the model's own, AdamW.
+"""Stock Hugging Face decoders (Qwen2, Llama, Mistral, Granite) from their official configurations, random weights: loss = the model's own, AdamW.
 
   decoder.py --model qwen2.5-0.5b --seq 256 --strategy lora+checkpointing
   decoder.py --model llama-3.2-1b --tiny --randomise --save-weights w.safetensors --save r.safetensors
@@ -8,16 +8,34 @@ import os
 
 import torch
 import transformers.masking_utils
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from transformers import (
+    GraniteConfig,
+    GraniteForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
 
 import training
 
 
-def qwen(hidden_size, intermediate_size, num_hidden_layers, num_attention_heads, max_position_embeddings):
+CONFIGS = {
+    Qwen2ForCausalLM: Qwen2Config,
+    LlamaForCausalLM: LlamaConfig,
+    MistralForCausalLM: MistralConfig,
+    GraniteForCausalLM: GraniteConfig,
+}
+
+
+def qwen(hidden_size, intermediate_size, num_hidden_layers, num_attention_heads, max_position_embeddings, kv_heads=2,
+         vocab_size=151936, tied=True):  # fmt: skip
     return Qwen2ForCausalLM, dict(
-        vocab_size=151936, hidden_size=hidden_size, intermediate_size=intermediate_size, num_hidden_layers=num_hidden_layers,
-        num_attention_heads=num_attention_heads, num_key_value_heads=2, max_position_embeddings=max_position_embeddings,
-        rms_norm_eps=1e-6, tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": 1000000.0},
+        vocab_size=vocab_size, hidden_size=hidden_size, intermediate_size=intermediate_size, num_hidden_layers=num_hidden_layers,
+        num_attention_heads=num_attention_heads, num_key_value_heads=kv_heads, max_position_embeddings=max_position_embeddings,
+        rms_norm_eps=1e-6, tie_word_embeddings=tied, rope_parameters={"rope_type": "default", "rope_theta": 1000000.0},
     )  # fmt: skip
 
 
@@ -31,13 +49,34 @@ def llama(hidden_size, intermediate_size, num_hidden_layers, num_attention_heads
     )  # fmt: skip
 
 
+def mistral(vocab_size, sliding_window, rope_theta):
+    return MistralForCausalLM, dict(
+        vocab_size=vocab_size, hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32,
+        num_key_value_heads=8, head_dim=128, max_position_embeddings=32768, rms_norm_eps=1e-5, tie_word_embeddings=False,
+        sliding_window=sliding_window, rope_parameters={"rope_type": "default", "rope_theta": rope_theta},
+    )  # fmt: skip
+
+
+# Table 4 of arXiv 2408.13359.
+POWERLM = GraniteForCausalLM, dict(
+    vocab_size=49152, hidden_size=2304, intermediate_size=9216, num_hidden_layers=40, num_attention_heads=36, num_key_value_heads=36,
+    max_position_embeddings=4096, rms_norm_eps=1e-5, tie_word_embeddings=True, embedding_multiplier=12.0, residual_multiplier=0.22,
+    attention_multiplier=1 / 64, logits_scaling=8.0, rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
+)  # fmt: skip
+
 MODELS = {
     "qwen2.5-0.5b": qwen(896, 4864, 24, 14, 32768),
     "qwen2.5-1.5b": qwen(1536, 8960, 28, 12, 131072),
+    "qwen2.5-3b": qwen(2048, 11008, 36, 16, 32768),
+    "qwen2.5-7b": qwen(3584, 18944, 28, 28, 131072, kv_heads=4, vocab_size=152064, tied=False),
     "llama-3.2-1b": llama(2048, 8192, 16, 32, 64, True, 32.0),
     "llama-3.2-3b": llama(3072, 8192, 28, 24, 128, True, 32.0),
     "llama-3.1-8b": llama(4096, 14336, 32, 32, 128, False, 8.0),
     "llama-3.1-70b": llama(8192, 28672, 80, 64, 128, False, 8.0),
+    "llama-3.1-405b": llama(16384, 53248, 126, 128, 128, False, 8.0),
+    "mistral-7b-v0.1": mistral(32000, 4096, 10000.0),
+    "mistral-7b-v0.3": mistral(32768, None, 1000000.0),
+    "powerlm-3b": POWERLM,
 }
 TINY = dict(vocab_size=97, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
 OVERRIDES = {
@@ -68,12 +107,11 @@ class Decoder(training.Subject):
         }
 
     def build(self):
-        config_class = {Qwen2ForCausalLM: Qwen2Config, LlamaForCausalLM: LlamaConfig}[self.model_class]
         before = torch.get_default_dtype()
         torch.set_default_dtype(training.DTYPES[self.args.dtype])
         try:
             with torch.device(self.args.device):
-                return self.model_class(config_class(**self.config, attn_implementation="sdpa"))
+                return self.model_class(CONFIGS[self.model_class](**self.config, attn_implementation="sdpa"))
         finally:
             torch.set_default_dtype(before)
 

@@ -157,5 +157,22 @@ TEST(DecoderOptions, SizesThatDoNotFitAreRefusedWithBothValues) {
   EXPECT_EQ(refusal({{"width", "1032"}, {"kv_heads", "4"}}), "accepted");
 }
 
+TEST(DecoderOptions, SequencesOfAWholeWindowAreRefused) {
+  const auto refusal_of = [](const std::string& id, std::int64_t length) -> std::string {
+    try {
+      tiny_decoder(id)->make_batch({1, length});
+    } catch (const Unsupported& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal_of("mistral-7b-v0.1", 4095), "accepted");
+  EXPECT_EQ(
+      refusal_of("mistral-7b-v0.1", 4096),
+      "sequences of 4096 tokens: this model's attention looks back 4096 and needs a mask from "
+      "there on, which is not built; give a shorter sequence");
+  EXPECT_EQ(refusal_of("mistral-7b-v0.3", 4096), "accepted");
+}
+
 }  // namespace
 }  // namespace peakbench::test

@@ -1,4 +1,4 @@
-#include "initialise.h"
+#include "peakbench/initialise.h"
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace peakbench::decoder {
+namespace peakbench {
 namespace {
 
 constexpr std::int64_t kChunk = 1 << 16;
@@ -69,4 +69,4 @@ void fill_normal(const at::Tensor& tensor, double deviation) {
       [&] { fill_on_cpu(tensor.mutable_data_ptr<scalar_t>(), tensor.numel(), deviation); });
 }
 
-}  // namespace peakbench::decoder
+}  // namespace peakbench

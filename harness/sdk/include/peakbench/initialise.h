@@ -3,10 +3,10 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace peakbench::decoder {
+namespace peakbench {
 
 // Fills a contiguous tensor from a normal distribution around zero. Reproducible under a seed of
 // the default generator, whatever the number of threads.
 void fill_normal(const at::Tensor& tensor, double deviation);
 
-}  // namespace peakbench::decoder
+}  // namespace peakbench
