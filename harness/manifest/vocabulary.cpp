@@ -37,7 +37,8 @@ const Names& facts() {
 }
 
 const Names& parts() {
-  static const Names names{"q_proj", "k_proj", "v_proj", "output_proj", "mlp", "output"};
+  static const Names names{"q_proj",      "k_proj", "v_proj", "qkv_proj",
+                           "output_proj", "mlp",    "output"};
   return names;
 }
 

@@ -97,6 +97,7 @@ class Decoder : public Model {
 
   std::string why_no_linear(const std::string& part) const override {
     if (part == "output" && !lm_->lm_head) return "the output head is tied to the embedding";
+    if (part == "qkv_proj") return "queries, keys and values have layers of their own";
     return {};
   }
 

@@ -54,14 +54,20 @@ GROUPS = (
     # Other cards take other attention in bf16.
     *((card, f"{model},layers=2", ("bf16",), ("baseline",))
       for card in ("a100-80gb", "t4-16gb") for model in ("vit-l-16", "qwen2.5-0.5b")),
+    ("h100-80gb", "gpt2,layers=2", ("fp32", "bf16"), ("baseline", "lora", "checkpointing")),
     ("h100-80gb", "powerlm-3b,layers=2", ("bf16",), ("baseline", "lora+checkpointing")),
     ("h100-80gb", "mistral-7b-v0.1,layers=2", ("bf16",), ("baseline", "fused-in-backward")),
     ("h100-80gb", "llama-3.1-405b,layers=1", ("bf16",), ("lora",)),
 )
 
 
+def script_of(model):
+    """The oracle's."""
+    return next((family for family in ("vit", "gpt2") if model.startswith(family)), "decoder")
+
+
 def is_vit(model):
-    return model.startswith("vit")
+    return script_of(model) == "vit"
 
 
 def batch_of(stack):
@@ -78,7 +84,7 @@ def stock_arguments(model, stack, dtype):
     sizes = [part for option in options for part in ("--" + option.split("=")[0], option.split("=")[1])]
     sequence = [] if is_vit(model) else ["--seq", str(SEQUENCE)]
     shape = ["--model", name, "--strategy", stack, "--dtype", dtype, "--batch", str(batch_of(stack)), *sizes, *sequence]
-    return ["vit" if is_vit(model) else "decoder", "--device", "cuda", *shape]
+    return [script_of(model), "--device", "cuda", *shape]
 
 
 def checked(command, folder):

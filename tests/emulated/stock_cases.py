@@ -18,9 +18,10 @@ import peft  # noqa: F401  (imported here so that no case imports it again)
 import torch
 
 import decoder
+import gpt2
 import vit
 
-SCRIPTS = {"vit": vit, "decoder": decoder}
+SCRIPTS = {"vit": vit, "decoder": decoder, "gpt2": gpt2}
 
 
 def child(script, arguments, result):

@@ -5,7 +5,7 @@ A module is named as the strategy is (fused-in-backward: fused_in_backward.py) a
   prepare(model, options, subject) -> model     changes the model that was built, before it is initialised
   install(step, options)                        changes the step, see Step
   STACKS, BFLOAT16_STACKS                       stacks that tests/parity compares on the CPU
-  DECODER_STACKS, VIT_STACKS, UNTIED_STACKS     only on this family; only where the output head has a weight of its own
+  DECODER_STACKS, VIT_STACKS, GPT2_STACKS, UNTIED_STACKS     only on this family; only where the output head has a weight of its own
   FAMILIES                                      of models, where these are not all of them: ("decoder",)
   NUMBERS                                       where numbers are not equal to the bit: {"absolute": 1e-6, "relative": 1e-5}
   BYTES                                         where bytes are not compared: why; or {stack: why}

@@ -2,7 +2,7 @@
 outputs, loss and gradients to the bit; forward and backward make the same allocations in the same order, and have the same peaks
 to the byte: in training, with matrices frozen, and without gradients (where the lifetimes of temporaries alone decide).
 
-usage: model_parity_test.py FAMILY DRIVER PLUGIN MANIFEST    (FAMILY: decoder or vit)
+usage: model_parity_test.py FAMILY DRIVER PLUGIN MANIFEST    (FAMILY: decoder, gpt2 or vit)
 """
 
 import importlib
@@ -34,6 +34,7 @@ FAMILY, DRIVER, PLUGIN, MANIFEST = sys.argv[1:5]
 
 # Sizes: (our option, the oracle's), value. Heads of 8 features: Llama's scaling meets short, middle and long waves.
 DECODER = {"layers": 2, "width": 32, "mlp": 48, "heads": 4, "kv_heads": 2, "vocabulary": 97}
+GPT2 = {"layers": 2, "width": 32, "mlp": 48, "heads": 4, "positions": 64, "vocabulary": 97}
 VIT = {"layers": 2, "width": 32, "heads": 2, "mlp": 48, "image": 32}
 ORACLE_NAMES = {"mlp": "mlp-width", "kv_heads": "kv-heads", "image": "image-size"}
 # name -> (model, sizes, arguments that both understand)
@@ -54,6 +55,12 @@ CASES = {
         "wider than long": ("llama-3.1-8b", DECODER | {"width": 128, "mlp": 200}, ["--batch", "1", "--seq", "8"]),
         "a large vocabulary": ("qwen2.5-0.5b", DECODER | {"vocabulary": 3001}, ["--batch", "1", "--seq", "50"]),
     },
+    "gpt2": {
+        "dropout": ("gpt2", GPT2, ["--batch", "2", "--seq", "24"]),
+        "no dropout": ("gpt2-xl", GPT2 | {"dropout": 0}, ["--batch", "2", "--seq", "64"]),
+        "a row": ("gpt2-medium", GPT2 | {"dropout": 0.25}, ["--batch", "1", "--seq", "17"]),
+        "bfloat16": ("gpt2-large", GPT2, ["--batch", "3", "--seq", "24", "--dtype", "bf16"]),
+    },
     "vit": {
         "one image": ("vit-l-16", VIT, ["--batch", "1"]),
         "three images": ("vit-b-16", VIT | {"image": 48, "heads": 4}, ["--batch", "3"]),
@@ -63,7 +70,7 @@ CASES = {
 # Models whose interface shows no logits: the loss and the gradients alone say that they are the same.
 NO_OUTPUT = {"powerlm-3b"}
 # What the plugin fixes and the oracle's script lets one choose.
-FIXED = {"decoder": [], "vit": ["--patch-size", "16", "--classes", "1000"]}
+FIXED = {"decoder": [], "gpt2": [], "vit": ["--patch-size", "16", "--classes", "1000"]}
 
 
 def oracle(model, sizes, arguments):

@@ -25,6 +25,11 @@ const PluginUnderTest& vit() {
   return plugin;
 }
 
+const PluginUnderTest& gpt2() {
+  static const PluginUnderTest plugin(GPT2_LIBRARY, GPT2_MANIFEST);
+  return plugin;
+}
+
 struct Offered {
   const PluginUnderTest* plugin;
   std::string id;
@@ -34,7 +39,7 @@ void PrintTo(const Offered& offered, std::ostream* out) { *out << offered.id; }
 
 std::vector<Offered> everything_offered() {
   std::vector<Offered> all;
-  for (const PluginUnderTest* plugin : {&decoder(), &vit()}) {
+  for (const PluginUnderTest* plugin : {&decoder(), &gpt2(), &vit()}) {
     for (const nlohmann::json& entry : plugin->manifest().at("entries")) {
       all.push_back({plugin, entry.at("id")});
     }
@@ -155,6 +160,27 @@ TEST(DecoderOptions, SizesThatDoNotFitAreRefusedWithBothValues) {
             "width=1032 over heads=4 gives heads of 258 features; with fewer kv_heads than heads, "
             "256 is the most: give more heads");
   EXPECT_EQ(refusal({{"width", "1032"}, {"kv_heads", "4"}}), "accepted");
+}
+
+TEST(Gpt2Options, SizesAndSequencesThatDoNotFitAreRefused) {
+  const Given tiny = {{"layers", "1"}, {"width", "8"},     {"mlp", "8"},
+                      {"heads", "2"},  {"positions", "4"}, {"vocabulary", "9"}};
+  const auto make = [](const Given& given) {
+    return gpt2().make({"gpt2", gpt2().options("gpt2", given), at::TensorOptions(at::kFloat)});
+  };
+  Given odd = tiny;
+  odd["width"] = "9";
+  EXPECT_THROW(make(odd), OptionError);
+  EXPECT_EQ(make(tiny)->make_batch({2, 4}).input.size(1), 4);
+  try {
+    make(tiny)->make_batch({2, 5});
+    FAIL() << "accepted";
+  } catch (const Unsupported& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "sequences of 5 tokens: this model learns 4 positions; give a shorter sequence, or "
+        "more with the option positions");
+  }
 }
 
 TEST(DecoderOptions, SequencesOfAWholeWindowAreRefused) {

@@ -2,7 +2,7 @@
 same batch: losses, first-step gradients and parameters equal to the bit; every phase of every step has the same peak to the byte, from
 the same allocations in the same order.
 
-usage: strategy_parity_test.py FAMILY DRIVER PLUGIN_FOLDERS SOURCE_FOLDER    (FAMILY: decoder or vit; folders joined by ':')
+usage: strategy_parity_test.py FAMILY DRIVER PLUGIN_FOLDERS SOURCE_FOLDER    (FAMILY: decoder, gpt2 or vit; folders joined by ':')
 """
 
 import gc
@@ -45,15 +45,20 @@ ALL = os.environ.get("PEAKBENCH_PARITY_ALL") or CHOSEN
 EVERY_STACK_OF = ("strategies", "stock.foreach_off", "stock.fused_in_backward")
 
 DECODER = {"layers": 3, "width": 32, "mlp": 48, "heads": 4, "kv_heads": 2, "vocabulary": 97}
+GPT2 = {"layers": 3, "width": 32, "mlp": 48, "heads": 4, "positions": 16, "vocabulary": 97}
 VIT = {"layers": 3, "width": 32, "heads": 2, "mlp": 48, "image": 32}
 ORACLE_NAMES = {"mlp": "mlp-width", "kv_heads": "kv-heads", "image": "image-size"}
-FIXED = {"decoder": [], "vit": ["--patch-size", "16", "--classes", "1000"]}
+FIXED = {"decoder": [], "gpt2": [], "vit": ["--patch-size", "16", "--classes", "1000"]}
 # name -> (model, sizes, arguments of the oracle). Batches of three: two micro-batches of them are uneven, three are even.
 MODELS = {
     "decoder": {
         "tied": ("qwen2.5-0.5b", DECODER, ["--batch", "3", "--seq", "16"]),
         "untied": ("llama-3.1-8b", DECODER, ["--batch", "3", "--seq", "16"]),
         "tied, bfloat16": ("qwen2.5-0.5b", DECODER, ["--batch", "3", "--seq", "16", "--dtype", "bf16"]),
+    },
+    "gpt2": {
+        "gpt2": ("gpt2", GPT2, ["--batch", "3", "--seq", "16"]),
+        "gpt2, bfloat16": ("gpt2", GPT2, ["--batch", "3", "--seq", "16", "--dtype", "bf16"]),
     },
     "vit": {
         "vit": ("vit-b-16", VIT, ["--batch", "3"]),

@@ -653,7 +653,8 @@ TEST(Option, TakesPartsOfAModel) {
   for (const char* text : {"", "mpl", "mlp:", ":mlp", "mlp:mlp", "auto:mlp", "mlp q_proj", "mlp=4"})
     EXPECT_EQ(accept_text(option, text), std::nullopt) << text;
   EXPECT_EQ(accept(option, json(3)), std::nullopt);
-  const std::string names = "auto, or some of q_proj, k_proj, v_proj, output_proj, mlp, output, ";
+  const std::string names =
+      "auto, or some of q_proj, k_proj, v_proj, qkv_proj, output_proj, mlp, output, ";
   EXPECT_EQ(expected(option), names + "joined by ':'");
   EXPECT_TRUE(parts_in(option, "auto")->empty());
 

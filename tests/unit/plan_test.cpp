@@ -145,9 +145,10 @@ TEST(Options, AreCheckedAgainstTheManifest) {
 }
 
 TEST(Parts, ThatAreNoneAreRefusedAndThoseThatAModelLacksAreUnsupported) {
-  EXPECT_EQ(stack_error("dora,targets=mpl"),
-            "dora,targets=mpl: expected auto, or some of q_proj, k_proj, v_proj, output_proj, mlp, "
-            "output, joined by ':', each as it is or with =N, an integer from 1 to 64");
+  EXPECT_EQ(
+      stack_error("dora,targets=mpl"),
+      "dora,targets=mpl: expected auto, or some of q_proj, k_proj, v_proj, qkv_proj, "
+      "output_proj, mlp, output, joined by ':', each as it is or with =N, an integer from 1 to 64");
   EXPECT_EQ(case_of("dora,targets=mlp=4:acme.gate").decided, std::nullopt);
   EXPECT_EQ(case_of("dora").decided, std::nullopt);
   const auto planned = case_of("dora,targets=mlp:q_proj:v_proj");

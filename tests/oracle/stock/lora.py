@@ -4,6 +4,7 @@ STACKS = [
     "lora", "lora,rank=3,alpha=5,targets=mlp", "lora,adapter_dtype=model", "lora,rslora=true,rank=3", "lora,targets=mlp=5,dropout=0.25",
     "lora+checkpointing", "lora,dropout=0.1+checkpointing",
 ]  # fmt: skip
+GPT2_STACKS = ["lora,targets=qkv_proj=2:mlp"]
 UNTIED_STACKS = ["lora,targets=output", "lora,targets=q_proj:output=2+checkpointing"]
 BFLOAT16_STACKS = ["lora", "lora,adapter_dtype=model", "lora,dropout=0.1"]
 

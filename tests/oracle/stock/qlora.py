@@ -74,6 +74,9 @@ class LinearNf4(torch.autograd.Function):
 class Nf4Linear(torch.nn.Linear):
     def quantise(self, double):
         weight = self.weight
+        if hasattr(self, "nx"):
+            # A Conv1D. As bitsandbytes replaces it: a linear layer with the weight's transpose.
+            weight, self.in_features, self.out_features = weight.t(), self.nx, self.nf
         del self.weight
         self.weight = Nf4(weight, double)
         return self
@@ -88,8 +91,10 @@ def prepare(model, options, subject):
     patterns = [pattern for part, found in subject.lora_targets.items() if part not in ("auto", "output") for pattern in found]
     import re
 
+    from transformers.pytorch_utils import Conv1D
+
     for name, module in model.named_modules():
-        if isinstance(module, torch.nn.Linear) and re.fullmatch(rf".*({'|'.join(patterns)})", name):
+        if isinstance(module, (torch.nn.Linear, Conv1D)) and re.fullmatch(rf".*({'|'.join(patterns)})", name):
             module.__class__ = Nf4Linear
             module.quantise(options.get("double_quant", "true") == "true")
     return model

@@ -21,7 +21,9 @@ struct ChosenLinear {
 std::vector<ChosenLinear> choose_linears(Model& model, const std::string& value,
                                          const std::vector<std::string>& automatic);
 
-// Attention's four projections; the MLP where they are no layers of their own.
-inline const std::vector<std::string> kAttentionOrMlp = {"q_proj:k_proj:v_proj:output_proj", "mlp"};
+// Attention's projections, queries, keys and values in layers of their own or in one; the MLP where
+// attention has no layers.
+inline const std::vector<std::string> kAttentionOrMlp = {
+    "q_proj:k_proj:v_proj:qkv_proj:output_proj", "mlp"};
 
 }  // namespace peakbench

@@ -40,7 +40,8 @@ class BlockWrapper {
                          const std::vector<at::Tensor>& inputs) = 0;
 };
 
-// A linear layer by its part: q_proj, k_proj, v_proj, output_proj, mlp, output.
+// A linear layer by its part: q_proj, k_proj, v_proj, qkv_proj (the three in one), output_proj,
+// mlp, output.
 struct NamedLinear {
   std::string part, path;
   nn::LinearLayer* layer = nullptr;  // owned by the module
