@@ -13,7 +13,6 @@ namespace peakbench::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using manifest::Entry;
 using manifest::Kind;
 using manifest::Option;
 
