@@ -8,7 +8,7 @@ namespace peakbench::vit {
 
 struct VitShape {
   EncoderShape encoder;
-  std::int64_t image, patch = 16, classes = 1000;
+  std::int64_t image, patch, classes = 1000;
 };
 
 class VisionTransformer : public torch::nn::Module {

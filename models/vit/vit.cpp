@@ -1,4 +1,4 @@
-// The family's plugin: vit-l-16 and vit-b-16.
+// The family's plugin: vit-h-14, vit-l-16 and vit-b-16.
 #include <ATen/ATen.h>
 
 #include "peakbench/observer.h"
@@ -9,18 +9,22 @@
 namespace peakbench::vit {
 namespace {
 
-VitShape shape_from(const Options& options) {
-  const std::int64_t image = options.integer("image"), patch = 16;
+// Side of a patch, in pixels: what an id fixes and no option changes.
+std::int64_t patch_of(const std::string& id) { return id == "vit-h-14" ? 14 : 16; }
+
+VitShape shape_from(const std::string& id, const Options& options) {
+  const std::int64_t image = options.integer("image"), patch = patch_of(id);
   if (image % patch != 0) {
     throw OptionError("image=" + std::to_string(image) +
-                      ": the side of the image must be a multiple of 16");
+                      ": the side of the image must be a multiple of " + std::to_string(patch));
   }
   VitShape shape{.encoder = {.layers = options.integer("layers"),
                              .width = options.integer("width"),
                              .heads = options.integer("heads"),
                              .mlp = options.integer("mlp"),
                              .tokens = (image / patch) * (image / patch) + 1},
-                 .image = image};
+                 .image = image,
+                 .patch = patch};
   if (shape.encoder.width % shape.encoder.heads != 0) {
     throw OptionError("width=" + std::to_string(shape.encoder.width) +
                       " is not a multiple of heads=" + std::to_string(shape.encoder.heads));
@@ -32,7 +36,7 @@ class Vit : public Model {
  public:
   explicit Vit(const ModelContext& context)
       : options_(context.tensor_options),
-        vit_(std::make_shared<VisionTransformer>(shape_from(context.options),
+        vit_(std::make_shared<VisionTransformer>(shape_from(context.id, context.options),
                                                  context.tensor_options)) {
     if (const std::string& weights = context.options.string("weights"); !weights.empty()) {
       load_safetensors(*vit_, weights);

@@ -55,6 +55,9 @@ GROUPS = (
     *((card, f"{model},layers=2", ("bf16",), ("baseline",))
       for card in ("a100-80gb", "t4-16gb") for model in ("vit-l-16", "qwen2.5-0.5b")),
     ("h100-80gb", "gpt2,layers=2", ("fp32", "bf16"), ("baseline", "lora", "checkpointing")),
+    ("h100-80gb", "vit-h-14,layers=2", ("bf16",), ("baseline", "fused-in-backward")),
+    ("h100-80gb", "resnet-50", ("fp32", "bf16"), ("baseline", "fused-in-backward")),
+    ("h100-80gb", "resnet-50,channels_last=true", ("fp32",), ("baseline",)),
     ("h100-80gb", "powerlm-3b,layers=2", ("bf16",), ("baseline", "lora+checkpointing")),
     ("h100-80gb", "mistral-7b-v0.1,layers=2", ("bf16",), ("baseline", "fused-in-backward")),
     ("h100-80gb", "llama-3.1-405b,layers=1", ("bf16",), ("lora",)),
@@ -63,11 +66,11 @@ GROUPS = (
 
 def script_of(model):
     """The oracle's."""
-    return next((family for family in ("vit", "gpt2") if model.startswith(family)), "decoder")
+    return next((family for family in ("vit", "gpt2", "resnet") if model.startswith(family)), "decoder")
 
 
-def is_vit(model):
-    return script_of(model) == "vit"
+def takes_images(model):
+    return script_of(model) in ("vit", "resnet")
 
 
 def batch_of(stack):
@@ -75,14 +78,14 @@ def batch_of(stack):
 
 
 def case_id(card, model, stack, dtype):
-    return f"{model}/{stack}/emulated:{card}/{dtype}/b{batch_of(stack)}" + ("" if is_vit(model) else f"/s{SEQUENCE}")
+    return f"{model}/{stack}/emulated:{card}/{dtype}/b{batch_of(stack)}" + ("" if takes_images(model) else f"/s{SEQUENCE}")
 
 
 def stock_arguments(model, stack, dtype):
     """The oracle script's own command line."""
     name, *options = model.split(",")
     sizes = [part for option in options for part in ("--" + option.split("=")[0], option.split("=")[1])]
-    sequence = [] if is_vit(model) else ["--seq", str(SEQUENCE)]
+    sequence = [] if takes_images(model) else ["--seq", str(SEQUENCE)]
     shape = ["--model", name, "--strategy", stack, "--dtype", dtype, "--batch", str(batch_of(stack)), *sizes, *sequence]
     return [script_of(model), "--device", "cuda", *shape]
 
@@ -111,7 +114,7 @@ def ours(peakbench, group, folder):
     out = pathlib.Path(tempfile.mkdtemp(dir=folder), "ours")
     command = [peakbench, "run", "--model", model, "--device", f"emulated:{card}", "--dtype", ",".join(dtypes)]
     command += ["--batch", batch_of(stacks[0]), "--repetitions", "0", "--no-ablation", "--no-report", "--quiet", "--out", out]
-    command += [] if is_vit(model) else ["--seq", SEQUENCE]
+    command += [] if takes_images(model) else ["--seq", SEQUENCE]
     command += [part for stack in stacks for part in ("--strategy", stack)]
     checked(command, folder)
     return {case["id"]: case for case in json.loads((out / "run.json").read_text(encoding="utf-8"))["cases"]}

@@ -19,9 +19,10 @@ import torch
 
 import decoder
 import gpt2
+import resnet
 import vit
 
-SCRIPTS = {"vit": vit, "decoder": decoder, "gpt2": gpt2}
+SCRIPTS = {"vit": vit, "decoder": decoder, "gpt2": gpt2, "resnet": resnet}
 
 
 def child(script, arguments, result):

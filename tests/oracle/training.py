@@ -30,8 +30,8 @@ def arguments(description):
     parser.add_argument("--input", help="safetensors file with the batch, as --save writes it")
     parser.add_argument("--randomise", action="store_true", help="no parameter starts at zero or one")
     parser.add_argument("--save-weights", help="writes the initial parameters (adapters too) to this safetensors file")
-    parser.add_argument("--save", help="writes the batch, the output of the first forward, first-step gradients (grad.NAME) "
-                                       "and final parameters (after.NAME) to this safetensors file; memory is not measured then")
+    parser.add_argument("--save", help="writes the batch, the output of the first forward, first-step gradients (grad.NAME), "
+                                       "final parameters (after.NAME) and running statistics (running.NAME) to this safetensors file; memory is not measured then")
     parser.add_argument("--time", type=int, metavar="N", help="times N steps after --warmup; memory is not measured then")
     parser.add_argument("--warmup", type=int, default=2)
     parser.add_argument("--empty-cache", action="store_true", help="CUDA: what building reserved and no longer uses is given back "
@@ -147,6 +147,7 @@ def run(subject, args):
             del loss
     if args.save:
         kept |= {f"after.{name}": tensor for name, tensor in tensors.copy_of(tensors.named(model)).items()}
+        kept |= {f"running.{name}": tensor for name, tensor in tensors.copy_of(tensors.buffers(model)).items() if "running_" in name}
         kept["losses"] = torch.tensor(losses, dtype=torch.float64)
         tensors.save(args.save, kept)
     return describe(args, model, batch, recorder.result(), losses, times)

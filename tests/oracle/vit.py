@@ -10,6 +10,7 @@ import torchvision
 import training
 
 MODELS = {
+    "vit-h-14": dict(image_size=224, patch_size=14, num_layers=32, num_heads=16, hidden_dim=1280, mlp_dim=5120),
     "vit-l-16": dict(image_size=224, patch_size=16, num_layers=24, num_heads=16, hidden_dim=1024, mlp_dim=4096),
     "vit-b-16": dict(image_size=224, patch_size=16, num_layers=12, num_heads=12, hidden_dim=768, mlp_dim=3072),
 }

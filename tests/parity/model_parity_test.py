@@ -2,7 +2,7 @@
 outputs, loss and gradients to the bit; forward and backward make the same allocations in the same order, and have the same peaks
 to the byte: in training, with matrices frozen, and without gradients (where the lifetimes of temporaries alone decide).
 
-usage: model_parity_test.py FAMILY DRIVER PLUGIN MANIFEST    (FAMILY: decoder, gpt2 or vit)
+usage: model_parity_test.py FAMILY DRIVER PLUGIN MANIFEST    (FAMILY: decoder, gpt2, resnet or vit)
 """
 
 import importlib
@@ -35,8 +35,9 @@ FAMILY, DRIVER, PLUGIN, MANIFEST = sys.argv[1:5]
 # Sizes: (our option, the oracle's), value. Heads of 8 features: Llama's scaling meets short, middle and long waves.
 DECODER = {"layers": 2, "width": 32, "mlp": 48, "heads": 4, "kv_heads": 2, "vocabulary": 97}
 GPT2 = {"layers": 2, "width": 32, "mlp": 48, "heads": 4, "positions": 64, "vocabulary": 97}
+RESNET = {"blocks": "1:2:1:1", "width": 8, "image": 64}
 VIT = {"layers": 2, "width": 32, "heads": 2, "mlp": 48, "image": 32}
-ORACLE_NAMES = {"mlp": "mlp-width", "kv_heads": "kv-heads", "image": "image-size"}
+ORACLE_NAMES = {"mlp": "mlp-width", "kv_heads": "kv-heads"} | ({"image": "image-size"} if FAMILY == "vit" else {})
 # name -> (model, sizes, arguments that both understand)
 CASES = {
     "decoder": {
@@ -61,23 +62,31 @@ CASES = {
         "a row": ("gpt2-medium", GPT2 | {"dropout": 0.25}, ["--batch", "1", "--seq", "17"]),
         "bfloat16": ("gpt2-large", GPT2, ["--batch", "3", "--seq", "24", "--dtype", "bf16"]),
     },
+    "resnet": {
+        "one image": ("resnet-50", RESNET, ["--batch", "1"]),
+        "three odd images": ("resnet-50", RESNET | {"image": 51}, ["--batch", "3"]),
+        "channels last": ("resnet-50", RESNET | {"channels_last": "true"}, ["--batch", "2"]),
+        "bfloat16": ("resnet-50", RESNET, ["--batch", "2", "--dtype", "bf16"]),
+    },
     "vit": {
+        "patches of 14": ("vit-h-14", VIT | {"image": 42}, ["--batch", "2"]),
         "one image": ("vit-l-16", VIT, ["--batch", "1"]),
         "three images": ("vit-b-16", VIT | {"image": 48, "heads": 4}, ["--batch", "3"]),
         "bfloat16": ("vit-b-16", VIT, ["--batch", "2", "--dtype", "bf16"]),
     },
 }  # fmt: skip
 # Models whose interface shows no logits: the loss and the gradients alone say that they are the same.
-NO_OUTPUT = {"powerlm-3b"}
+NO_OUTPUT = {"powerlm-3b", "resnet-50"}
 # What the plugin fixes and the oracle's script lets one choose.
-FIXED = {"decoder": [], "gpt2": [], "vit": ["--patch-size", "16", "--classes", "1000"]}
+FIXED = {"decoder": [], "gpt2": [], "resnet": [], "vit": ["--classes", "1000"]}
 
 
 def oracle(model, sizes, arguments):
     """The subject of the oracle's script and its arguments, as its command line would give them."""
     script = importlib.import_module(FAMILY)
+    patch = ["--patch-size", model.split("-")[-1]] if FAMILY == "vit" else []
     given = [text for name, value in sizes.items() for text in (f"--{ORACLE_NAMES.get(name, name)}", str(value))]
-    command = [FAMILY, "--model", model, "--tiny", "--steps", "1", *FIXED[FAMILY], *given, *arguments]
+    command = [FAMILY, "--model", model, "--tiny", "--steps", "1", *FIXED[FAMILY], *patch, *given, *arguments]
     with mock.patch.object(sys, "argv", command), mock.patch.object(training, "main") as run:
         script.main()
     return run.call_args.args

@@ -30,6 +30,11 @@ const PluginUnderTest& gpt2() {
   return plugin;
 }
 
+const PluginUnderTest& resnet() {
+  static const PluginUnderTest plugin(RESNET_LIBRARY, RESNET_MANIFEST);
+  return plugin;
+}
+
 struct Offered {
   const PluginUnderTest* plugin;
   std::string id;
@@ -39,7 +44,7 @@ void PrintTo(const Offered& offered, std::ostream* out) { *out << offered.id; }
 
 std::vector<Offered> everything_offered() {
   std::vector<Offered> all;
-  for (const PluginUnderTest* plugin : {&decoder(), &gpt2(), &vit()}) {
+  for (const PluginUnderTest* plugin : {&decoder(), &gpt2(), &resnet(), &vit()}) {
     for (const nlohmann::json& entry : plugin->manifest().at("entries")) {
       all.push_back({plugin, entry.at("id")});
     }
@@ -87,9 +92,9 @@ TEST_P(Manifest, SaysWhenTheOutputHeadIsTheEmbedding) {
   const auto linears = model_->linears();
   const bool head = std::any_of(linears.begin(), linears.end(),
                                 [](const NamedLinear& linear) { return linear.part == "output"; });
-  EXPECT_EQ(has_fact("tied_embeddings"), !head);
+  EXPECT_EQ(has_fact("tied_embeddings"), !linears.empty() && !head);
   EXPECT_EQ(has_fact("output_head"), model_->output_head().has_value());
-  if (!head) {
+  if (has_fact("tied_embeddings")) {
     EXPECT_EQ(model_->why_no_linear("output"), "the output head is tied to the embedding");
   }
 }
@@ -160,6 +165,56 @@ TEST(DecoderOptions, SizesThatDoNotFitAreRefusedWithBothValues) {
             "width=1032 over heads=4 gives heads of 258 features; with fewer kv_heads than heads, "
             "256 is the most: give more heads");
   EXPECT_EQ(refusal({{"width", "1032"}, {"kv_heads", "4"}}), "accepted");
+}
+
+std::string refusal_of_blocks(const std::string& blocks) {
+  try {
+    resnet().make({"resnet-50", resnet().options("resnet-50", {{"blocks", blocks}}),
+                   at::TensorOptions(at::kFloat).device(at::kMeta)});
+  } catch (const OptionError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ResNetOptions, BlocksThatAreNotFourNumbersAreRefused) {
+  EXPECT_EQ(refusal_of_blocks("1:1:2:64"), "accepted");
+  for (const char* blocks : {"", "3", "3:4:6", "3:4:6:3:1", "3:4:6:", "3:4:0:3", "3:4:65:3",
+                             "3:4:x:3", "3:4:6:3 ", "-1:4:6:3", "99999999999999999999:1:1:1"}) {
+    EXPECT_EQ(refusal_of_blocks(blocks),
+              std::string("blocks=") + blocks +
+                  ": expected four numbers from 1 to 64 joined by ':', as in 3:4:6:3");
+  }
+}
+
+TEST(ResNetOptions, ChannelsLastIsHowWeightsAndImagesLie) {
+  for (const bool last : {false, true}) {
+    const auto model =
+        resnet().make({"resnet-50",
+                       resnet().options("resnet-50", {{"blocks", "1:1:1:1"},
+                                                      {"channels_last", last ? "true" : "false"}}),
+                       at::TensorOptions(at::kFloat)});
+    const at::Tensor weight = model->module().named_parameters()["layer1.0.conv2.weight"];
+    EXPECT_EQ(weight.is_contiguous(at::MemoryFormat::ChannelsLast), last);
+    EXPECT_EQ(model->make_batch({2, 0}).input.is_contiguous(at::MemoryFormat::ChannelsLast), last);
+  }
+}
+
+TEST(VitOptions, ImagesThatAreNoWholePatchesAreRefused) {
+  const auto refusal_of_image = [](const std::string& id, const std::string& image) -> std::string {
+    try {
+      vit().make({id, vit().options(id, {{"image", image}, {"layers", "1"}}),
+                  at::TensorOptions(at::kFloat).device(at::kMeta)});
+    } catch (const OptionError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal_of_image("vit-h-14", "28"), "accepted");
+  EXPECT_EQ(refusal_of_image("vit-h-14", "32"),
+            "image=32: the side of the image must be a multiple of 14");
+  EXPECT_EQ(refusal_of_image("vit-b-16", "28"),
+            "image=28: the side of the image must be a multiple of 16");
 }
 
 TEST(Gpt2Options, SizesAndSequencesThatDoNotFitAreRefused) {

@@ -114,6 +114,10 @@ nlohmann::json run(const Arguments& arguments) {
     for (const auto& item : model->module().named_parameters()) {
       numbers["after." + item.key()] = item.value().detach();
     }
+    for (const auto& item : model->module().named_buffers()) {
+      if (item.key().find("running_") == std::string::npos) continue;
+      numbers["running." + item.key()] = item.value();
+    }
     write_safetensors(arguments.save, numbers);
   }
   return result;

@@ -2,7 +2,7 @@
 same batch: losses, first-step gradients and parameters equal to the bit; every phase of every step has the same peak to the byte, from
 the same allocations in the same order.
 
-usage: strategy_parity_test.py FAMILY DRIVER PLUGIN_FOLDERS SOURCE_FOLDER    (FAMILY: decoder, gpt2 or vit; folders joined by ':')
+usage: strategy_parity_test.py FAMILY DRIVER PLUGIN_FOLDERS SOURCE_FOLDER    (FAMILY: decoder, gpt2, resnet or vit; folders joined by ':')
 """
 
 import gc
@@ -46,9 +46,10 @@ EVERY_STACK_OF = ("strategies", "stock.foreach_off", "stock.fused_in_backward")
 
 DECODER = {"layers": 3, "width": 32, "mlp": 48, "heads": 4, "kv_heads": 2, "vocabulary": 97}
 GPT2 = {"layers": 3, "width": 32, "mlp": 48, "heads": 4, "positions": 16, "vocabulary": 97}
+RESNET = {"blocks": "1:1:1:1", "width": 8, "image": 64}
 VIT = {"layers": 3, "width": 32, "heads": 2, "mlp": 48, "image": 32}
-ORACLE_NAMES = {"mlp": "mlp-width", "kv_heads": "kv-heads", "image": "image-size"}
-FIXED = {"decoder": [], "gpt2": [], "vit": ["--patch-size", "16", "--classes", "1000"]}
+ORACLE_NAMES = {"mlp": "mlp-width", "kv_heads": "kv-heads"} | ({"image": "image-size"} if FAMILY == "vit" else {})
+FIXED = {"decoder": [], "gpt2": [], "resnet": [], "vit": ["--patch-size", "16", "--classes", "1000"]}
 # name -> (model, sizes, arguments of the oracle). Batches of three: two micro-batches of them are uneven, three are even.
 MODELS = {
     "decoder": {
@@ -59,6 +60,10 @@ MODELS = {
     "gpt2": {
         "gpt2": ("gpt2", GPT2, ["--batch", "3", "--seq", "16"]),
         "gpt2, bfloat16": ("gpt2", GPT2, ["--batch", "3", "--seq", "16", "--dtype", "bf16"]),
+    },
+    "resnet": {
+        "resnet": ("resnet-50", RESNET, ["--batch", "3"]),
+        "channels last, bfloat16": ("resnet-50", RESNET | {"channels_last": "true"}, ["--batch", "3", "--dtype", "bf16"]),
     },
     "vit": {
         "vit": ("vit-b-16", VIT, ["--batch", "3"]),
@@ -188,7 +193,7 @@ class Parity(unittest.TestCase):
         tolerance = tolerance_of(stack)
         for own, other in zip(told["losses"], facts["losses"], strict=True):
             self.assertTrue(close(torch.tensor(own), torch.tensor(other), tolerance), f"losses {told['losses']}, {facts['losses']}")
-        expected = {our_name(name): tensor for name, tensor in reference.items() if name.startswith(("grad.", "after."))}
+        expected = {our_name(name): tensor for name, tensor in reference.items() if name.startswith(("grad.", "after.", "running."))}
         self.assertEqual(sorted(expected), sorted(result))
         for name, tensor in expected.items():
             # Not "close", unless its module says so: the same kernels in the same order round alike.
@@ -248,6 +253,13 @@ def bytes_differ(module, stack):
     return why.get(stack) if isinstance(why, dict) else why
 
 
+def applies(stack, model):
+    """Whether the model has what the manifests of the stack's strategies need."""
+    entries = json.loads((SOURCE / "models" / FAMILY / "plugin.json").read_text())["entries"]
+    facts = next(entry["facts"] for entry in entries if entry["id"] == model)
+    return all(need in facts for part in strategies.parse(stack) for need in strategies.manifests()[part].get("needs", []))
+
+
 def stacks(name):
     """What is compared on this model: of the strategies that stock PyTorch's own are written down of."""
     listed = [strategies, *(strategies.module_of(name.stem) for name in sorted((ORACLE / "stock").glob("[a-z]*.py")))]
@@ -256,7 +268,7 @@ def stacks(name):
         if FAMILY not in getattr(module, "FAMILIES", (FAMILY,)):
             continue
         lists = ["BFLOAT16_STACKS"] if "bfloat16" in name else ["STACKS", f"{FAMILY.upper()}_STACKS"] + (["UNTIED_STACKS"] if name == "untied" else [])
-        listed_stacks = [stack for key in lists for stack in getattr(module, key, [])]
+        listed_stacks = [stack for key in lists for stack in getattr(module, key, []) if applies(stack, MODELS[FAMILY][name][0])]
         if not ALL and module.__name__ not in EVERY_STACK_OF:
             listed_stacks = listed_stacks[: 0 if "bfloat16" in name else 1]
         found |= dict.fromkeys(listed_stacks)
