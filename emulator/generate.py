@@ -10,6 +10,9 @@ usage:
       Writes which versions of the vendor's libraries the LibTorch is released with.
   generate.py stubs SCAN.json LIBRARY ENTRY_POINTS.txt STUBS.c EXPORTS.map OBJECT...
       Writes what the hand-written OBJECTs of one library leave undefined, and the linker's version script.
+  generate.py exports VENDOR_LIBRARY
+      Prints the functions that a vendor's library exports, for LIBRARY/exports.txt: the stand-ins have all of them, so that
+      any PyTorch, and any other program of that CUDA, finds what it links.
 
 ENTRY_POINTS.txt groups functions under a reason:
   [no-op] why answering success and doing nothing is right
@@ -17,6 +20,9 @@ ENTRY_POINTS.txt groups functions under a reason:
   name_or_pattern
   [refused] why it cannot be answered
   name_or_pattern
+  [int N] or [size_t N ...] what the vendor's library would answer through the argument with that number (from 0)
+  name_or_pattern
+The last kind answers zero and enters the function's name as unmodelled.
 A function that is neither written by hand nor listed is refused too, and the build names it: it is new in this LibTorch.
 """
 
@@ -47,6 +53,10 @@ LIBRARIES = {
     "nvshmem": {"stem": "libnvshmem_host", "prefix": "nvshmem", "refusal": 1},
     "cupti": {"stem": "libcupti", "prefix": "", "refusal": 27},
 }
+# Stubs answer with a number, so a function that gives a text is written by hand.
+GIVES_A_TEXT = re.compile(r"Get(Last)?(Error|Status|Result)_?(String|Name)$|ErrorString$")
+BY_POINTER = {"cuGetErrorString", "cuGetErrorName", "cuptiGetResultString", "cudnnGetLastErrorString"}  # give it through an argument
+EMULATOR = pathlib.Path(__file__).resolve().parent
 VENDOR = re.compile(r"lib(cu|nv|nccl)")
 # Version nodes that are not the library's SONAME.
 NODES = {"NVSHMEM": "nvshmem"}
@@ -101,7 +111,9 @@ def scan(torch_dir):
     for library, known in libraries.items():
         if not known["soname"]:
             known["soname"] = LIBRARIES[library]["stem"] + ".so"
-        known["functions"] |= vendor_functions(torch_dir, known["soname"])
+        known["functions"] |= vendor_functions(torch_dir, known["soname"]) | listed_exports(library)
+        if not known["node"] and not LIBRARIES[library]["prefix"] and known["functions"]:
+            known["node"] = known["soname"]
         known["functions"] = sorted(known["functions"])
     return {"libraries": libraries, "architectures": architectures(torch_dir), "versions": versions(torch_dir)}
 
@@ -123,6 +135,18 @@ def vendor_functions(torch_dir, soname):
     found = sorted(torch_dir.parent.glob(f"nvidia/*/lib/{soname}"))
     symbols = run("nm", "-D", "--defined-only", found[0]).split() if found else []
     return {name for name in (symbol.partition("@")[0] for symbol in symbols) if re.match(r"(__)?(cuda|cupti)[A-Z]", name)}
+
+
+def listed_exports(library):
+    """What the vendor's libraries of the CUDA releases that were looked at export (`generate.py exports`)."""
+    path = EMULATOR / library / "exports.txt"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {line for line in lines if line and not line.startswith("#")}
+
+
+def exports(vendor_library):
+    symbols = [line.split() for line in run("nm", "-D", "--defined-only", vendor_library).splitlines()]
+    return sorted({parts[-1].partition("@")[0] for parts in symbols if parts[-2] in "TWi" and re.match(r"(__)?p?(cu|nv|nccl)", parts[-1])})
 
 
 def versions(torch_dir):
@@ -154,13 +178,14 @@ def read_entry_points(path):
         line = line.strip()
         if not line or line.startswith("#"):
             continue
-        heading = re.match(r"\[(no-op|work|refused)\] .+", line)
+        heading = re.match(r"\[(no-op|work|refused|int \d+|size_t(?: \d+)+)\] .+", line)
         if heading:
             kind = heading[1]
         elif kind and not line.startswith("["):
             rules += [(kind, pattern) for pattern in line.split()]
         else:
-            sys.exit(f"error: {path}:{number}: expected '[no-op] reason', '[work] reason' or '[refused] reason' before names, found: {line}")
+            sys.exit(f"error: {path}:{number}: expected '[no-op] reason', '[work] reason', '[refused] reason', '[int N] reason' or "
+                     f"'[size_t N ...] reason' before names, found: {line}")
     return rules
 
 
@@ -173,23 +198,37 @@ def defined_in(objects):
     return {name for name in symbols if re.match(r"(__)?[a-z][A-Za-z0-9_]*$", name) and not name.startswith("_Z")}
 
 
+def stub(name, kind, refusal):
+    """A function that answers; `kind` as in ENTRY_POINTS.txt."""
+    # What is refused lies together, so that a question for a function by its name can prefer one that answers.
+    section = ', section("peakbench_refused")' if kind == "refused" else ""
+    head = f'__attribute__((visibility("default"){section})) long {name}'
+    if kind == "refused":
+        return f'{head}(void) {{ peakbench_emulator_refuse("{name}"); return {refusal}; }}'
+    if kind in ("no-op", "work"):
+        return f"{head}(void) {{ {'peakbench_emulator_work(); ' if kind == 'work' else ''}return 0; }}"
+    value, *places = kind.split()
+    arguments = ", ".join(f"long a{i}" for i in range(max(map(int, places)) + 1))
+    zeros = "".join(f"if (a{at}) *(unsigned {'int' if value == 'int' else 'long'}*)a{at} = 0; " for at in places)
+    return f'{head}({arguments}) {{ peakbench_emulator_unmodelled("{name}: answered with 0 bytes"); {zeros}return 0; }}'
+
+
 def write_stubs(scan_file, library, entry_points, stubs, exports, objects):
     wanted = json.loads(pathlib.Path(scan_file).read_text())["libraries"][library]
     rules = read_entry_points(entry_points)
     written = defined_in(objects) if objects else set()
     refusal = LIBRARIES[library]["refusal"]
-    source = ["// Generated by emulator/generate.py.", "void peakbench_emulator_refuse(const char* name);", "void peakbench_emulator_work(void);"]
+    source = ["// Generated by emulator/generate.py."]
+    source += [f"void peakbench_emulator_{what};" for what in ("refuse(const char* name)", "unmodelled(const char* what)", "work(void)")]
     unknown, used = [], set()
     for name in sorted(set(wanted["functions"]) - written):
+        if GIVES_A_TEXT.search(name) and name not in BY_POINTER:
+            sys.exit(f"error: {name} gives a text, which a stub cannot: write it by hand in emulator/{library}/")
         rule = next((rule for rule in rules if fnmatch.fnmatchcase(name, rule[1])), None)
         used.add(rule)
-        if rule and rule[0] != "refused":
-            work = "peakbench_emulator_work(); " if rule[0] == "work" else ""
-            source.append(f"__attribute__((visibility(\"default\"))) long {name}(void) {{ {work}return 0; }}")
-            continue
         if not rule:
             unknown.append(name)
-        source.append(f"__attribute__((visibility(\"default\"))) long {name}(void) {{ peakbench_emulator_refuse(\"{name}\"); return {refusal}; }}")
+        source.append(stub(name, rule[0] if rule else "refused", refusal))
     names = sorted(set(wanted["functions"]) | written)
     body = "global:\n" + "".join(f"    {name};\n" for name in names) if names else ""
     script = f"{wanted['node']} {{\n  {body}  local: *;\n}};\n".lstrip() if wanted["node"] else f"{{\n  {body}  local: *;\n}};\n"
@@ -198,6 +237,7 @@ def write_stubs(scan_file, library, entry_points, stubs, exports, objects):
     unused = [pattern for rule in rules if rule not in used for pattern in [rule[1]]]
     if unused:
         print(f"note: {entry_points}: nothing here needs {' '.join(unused)}")
+    unknown = sorted(set(unknown) - listed_exports(library))  # of those in the list it is known
     if unknown:
         print(f"note: {wanted['soname']}: {len(unknown)} functions are neither emulated nor listed in {entry_points} and will be refused: "
               f"{' '.join(unknown[:20])}{' ...' if len(unknown) > 20 else ''}")
@@ -216,6 +256,8 @@ def main(arguments):
         pathlib.Path(arguments[2]).write_text(json.dumps(scan(arguments[1]), indent=1) + "\n")
     elif len(arguments) == 3 and arguments[0] == "versions":
         write_versions(*arguments[1:])
+    elif len(arguments) == 2 and arguments[0] == "exports":
+        print("\n".join(exports(arguments[1])))
     elif len(arguments) >= 6 and arguments[0] == "stubs":
         write_stubs(*arguments[1:6], arguments[6:])
     else:

@@ -127,6 +127,9 @@ PEAKBENCH_EMULATOR_API std::uint64_t create_event();
 PEAKBENCH_EMULATOR_API bool destroy_event(std::uint64_t event);
 PEAKBENCH_EMULATOR_API bool event_exists(std::uint64_t event);
 PEAKBENCH_EMULATOR_API bool record_event(std::uint64_t event, std::uint64_t stream);
+// What lies between any two events, in milliseconds: programs divide by it and repeat until a time
+// is reached (autotuning), so it is positive, and long. It is entered as unmodelled.
+PEAKBENCH_EMULATOR_API float event_distance();
 PEAKBENCH_EMULATOR_API bool wait_event(std::uint64_t stream, std::uint64_t event);
 
 // Graph capture: launches are counted instead of run, which is all that a graph is here.
@@ -159,6 +162,7 @@ PEAKBENCH_EMULATOR_API void unmodelled(const char* what);
 extern "C" {
 // For generated stubs.
 PEAKBENCH_EMULATOR_API void peakbench_emulator_refuse(const char* name);
+PEAKBENCH_EMULATOR_API void peakbench_emulator_unmodelled(const char* what);
 PEAKBENCH_EMULATOR_API void peakbench_emulator_work(void);
 // For the process itself (dlsym): the ledger as JSON; valid until the calling thread asks again.
 PEAKBENCH_EMULATOR_API const char* peakbench_emulator_report(void);

@@ -16,6 +16,11 @@ inline int give_handle(void** out) {
   return kSuccess;
 }
 
+// For entry points that give a status a name: nobody chooses by it, and it is never no text at all.
+inline const char* status_text(int status, const char* error) {
+  return status == kSuccess ? "success" : error;
+}
+
 template <typename Value>
 int give(Value* out, Value value) {
   if (out) *out = value;

@@ -169,6 +169,10 @@ void unmodelled(const char* what) {
 
 extern "C" void peakbench_emulator_refuse(const char* name) { peakbench::emulator::refuse(name); }
 
+extern "C" void peakbench_emulator_unmodelled(const char* what) {
+  peakbench::emulator::unmodelled(what);
+}
+
 extern "C" void peakbench_emulator_work(void) { peakbench::emulator::count_device_work(); }
 
 extern "C" const char* peakbench_emulator_report(void) {

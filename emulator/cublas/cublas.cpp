@@ -78,6 +78,9 @@ PEAKBENCH_ENTRY int cublasSetWorkspace_v2(void* handle, void*, std::size_t) {
 }
 
 PEAKBENCH_ENTRY int cublasGetVersion_v2(void*, int* version) { return give(version, 130000); }
+PEAKBENCH_ENTRY const char* cublasGetStatusName(int status) {
+  return status == kSuccess ? "CUBLAS_STATUS_SUCCESS" : "CUBLAS_STATUS of the emulated cuBLAS";
+}
 PEAKBENCH_ENTRY const char* cublasGetStatusString(int status) {
   return status == kSuccess ? "CUBLAS_STATUS_SUCCESS" : "an error of the emulated cuBLAS";
 }

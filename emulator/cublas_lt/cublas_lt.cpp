@@ -24,6 +24,12 @@ struct HeuristicResult {
 
 }  // namespace
 
+PEAKBENCH_ENTRY const char* cublasLtGetStatusString(int status) {
+  return status_text(status, "an error of the emulated cuBLASLt");
+}
+PEAKBENCH_ENTRY const char* cublasLtGetStatusName(int status) {
+  return status == kSuccess ? "CUBLAS_STATUS_SUCCESS" : "CUBLAS_STATUS of the emulated cuBLASLt";
+}
 PEAKBENCH_ENTRY std::size_t cublasLtGetVersion() { return 130000; }
 PEAKBENCH_ENTRY int cublasLtCreate(void** out) { return give_handle(out); }
 PEAKBENCH_ENTRY int cublasLtDestroy(void*) { return kSuccess; }

@@ -6,20 +6,32 @@
 
 #include "driver/errors.h"
 
+// Where the linker puts the stubs that refuse.
+extern "C" __attribute__((weak, visibility("hidden"))) const char __start_peakbench_refused;
+extern "C" __attribute__((weak, visibility("hidden"))) const char __stop_peakbench_refused;
+
 namespace {
 
 // As the runtime spells it: cudaDriverEntryPointSymbolNotFound.
 constexpr int kFound = 0, kNotFound = 1;
 
+bool is_refused(const void* at) {
+  return at >= &__start_peakbench_refused && at < &__stop_peakbench_refused;
+}
+
 // Names of functions in their present form carry a number (cuMemAlloc_v2); who asks leaves it out.
+// One that is answered is preferred to one that is refused.
 void* find(const char* name) {
   // The library itself, whatever else in the process has such names.
   static void* const self = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!self) return nullptr;
+  void* refused = nullptr;
   for (const char* version : {"_v2", ""}) {
-    if (void* at = dlsym(self, (std::string(name) + version).c_str())) return at;
+    void* at = dlsym(self, (std::string(name) + version).c_str());
+    if (at && !is_refused(at)) return at;
+    if (!refused) refused = at;
   }
-  return nullptr;
+  return refused;
 }
 
 }  // namespace

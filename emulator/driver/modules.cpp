@@ -1,6 +1,4 @@
-// Modules compiled at run time: loaded without being looked at, launched without being run.
-#include <algorithm>
-
+// Modules compiled at run time: loaded without being looked at.
 #include "driver/errors.h"
 
 using namespace peakbench::emulator;
@@ -11,15 +9,6 @@ namespace {
 CUresult loaded(CUmodule* out) {
   return entry([&] {
     *out = static_cast<CUmodule>(new_handle());
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult launched(CUstream stream, unsigned threads) {
-  return entry([&] {
-    if (!threads || threads > 1024) return CUDA_ERROR_INVALID_VALUE;
-    if (!stream_exists(number(stream))) return CUDA_ERROR_INVALID_HANDLE;
-    count_launch(number(stream));
     return CUDA_SUCCESS;
   });
 }
@@ -73,33 +62,6 @@ PEAKBENCH_ENTRY CUresult cuFuncSetCacheConfig(CUfunction, CUfunc_cache) {
   return entry([] { return CUDA_SUCCESS; });
 }
 
-PEAKBENCH_ENTRY CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned x,
-                                        unsigned y, unsigned z, unsigned, CUstream stream, void**,
-                                        void**) {
-  return launched(stream, x * y * z);
-}
-
-PEAKBENCH_ENTRY CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned,
-                                                   unsigned x, unsigned y, unsigned z, unsigned,
-                                                   CUstream stream, void**) {
-  return launched(stream, x * y * z);
-}
-
-PEAKBENCH_ENTRY CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* out, CUfunction,
-                                                                     int block_size,
-                                                                     size_t shared_bytes) {
-  return entry([&] {
-    unmodelled("occupancy: register use of kernels");
-    const CardFacts& facts = card();
-    std::uint64_t blocks = facts.max_threads_per_multiprocessor / std::max(block_size, 1);
-    if (shared_bytes)
-      blocks = std::min(blocks, facts.shared_memory_per_multiprocessor_bytes / shared_bytes);
-    *out = static_cast<int>(std::max<std::uint64_t>(
-        1, std::min<std::uint64_t>(blocks, facts.max_blocks_per_multiprocessor)));
-    return CUDA_SUCCESS;
-  });
-}
-
 // A descriptor of a tensor for the copy engine of sm_90 and later: 128 opaque bytes that only
 // kernels read.
 PEAKBENCH_ENTRY CUresult cuTensorMapEncodeTiled(CUtensorMap* out, CUtensorMapDataType, cuuint32_t,
@@ -111,4 +73,18 @@ PEAKBENCH_ENTRY CUresult cuTensorMapEncodeTiled(CUtensorMap* out, CUtensorMapDat
     *out = {};
     return CUDA_SUCCESS;
   });
+}
+PEAKBENCH_ENTRY CUresult cuTensorMapEncodeIm2col(CUtensorMap* out, CUtensorMapDataType, cuuint32_t,
+                                                 void*, const cuuint64_t*, const cuuint64_t*,
+                                                 const int*, const int*, cuuint32_t, cuuint32_t,
+                                                 const cuuint32_t*, CUtensorMapInterleave,
+                                                 CUtensorMapSwizzle, CUtensorMapL2promotion,
+                                                 CUtensorMapFloatOOBfill) {
+  return entry([&] {
+    *out = {};
+    return CUDA_SUCCESS;
+  });
+}
+PEAKBENCH_ENTRY CUresult cuTensorMapReplaceAddress(CUtensorMap*, void*) {
+  return entry([] { return CUDA_SUCCESS; });
 }

@@ -48,7 +48,7 @@ std::vector<fs::path> candidates() {
 }
 
 struct Facts {
-  std::string version;
+  std::string version, cuda;
   std::vector<int> architectures;  // 90 for sm_90
   std::vector<std::string> libraries;
 };
@@ -57,7 +57,7 @@ Facts read_facts(const fs::path& folder) {
   try {
     const auto json = files::read_json_file((folder / kFacts).string());
     const Fields fields(json);
-    Facts facts{fields.get<std::string>("version"), {}, {}};
+    Facts facts{fields.get<std::string>("version"), fields.get_or<std::string>("cuda", ""), {}, {}};
     for (const auto number : fields.get<std::vector<std::int64_t>>("architectures"))
       facts.architectures.push_back(static_cast<int>(std::clamp<std::int64_t>(number, 0, 9999)));
     facts.libraries = fields.get_or<std::vector<std::string>>("libraries", {kCore});
@@ -80,7 +80,7 @@ Installation installation_in(const fs::path& folder) {
   }
   std::error_code error;
   const auto absolute = fs::absolute(folder, error);
-  return {error ? folder : absolute, facts.version, facts.architectures, libraries_in(folder)};
+  return {error ? folder : absolute, facts.version, facts.cuda, facts.architectures, libraries_in(folder)};
 }
 
 Installation find_installation() {

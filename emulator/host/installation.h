@@ -10,6 +10,7 @@ namespace peakbench::emulator {
 struct Installation {
   std::filesystem::path folder;    // libpeakbench_emulator.so, the stand-ins, cards/, libtorch.json
   std::string libtorch_version;    // 2.11.0+cu130
+  std::string libtorch_cuda;       // 13.0
   std::vector<int> architectures;  // that it has code for: 75, 80, ...
   std::vector<std::filesystem::path> libraries;  // in the order in which they are preloaded
 };

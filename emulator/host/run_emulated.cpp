@@ -1,5 +1,6 @@
 #include "host/run_emulated.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -12,6 +13,8 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "core/ledger_json.h"
 #include "errors/errors.h"
@@ -19,6 +22,7 @@
 #include "host/environment.h"
 #include "host/process_report.h"
 #include "host/program_file.h"
+#include "host/torch_in_use.h"
 #include "text/printable.h"
 
 namespace peakbench::emulator {
@@ -31,15 +35,15 @@ class LedgerFolder {
  public:
   LedgerFolder() {
     std::error_code error;
-    const auto folder = fs::temp_directory_path(error);
+    const char* given = std::getenv("TMPDIR");
+    const fs::path folder =
+        given && !*given ? fs::path("/tmp") : fs::temp_directory_path(error);  // empty: not set
     std::string pattern = (folder / "peakbench-emulate.XXXXXX").string();
     if (error || !mkdtemp(pattern.data())) {
-      const char* given = std::getenv("TMPDIR");
       throw ConfigError(fmt::format(
           "cannot make a folder for the program's figures in {}: {}; set TMPDIR to a folder that "
-          "you "
-          "may write to",
-          given ? given : folder.string(), error ? error.message() : std::strerror(errno)));
+          "you may write to",
+          given && *given ? given : folder.string(), error ? error.message() : std::strerror(errno)));
     }
     path_ = pattern;
   }
@@ -56,6 +60,7 @@ class LedgerFolder {
 };
 
 constexpr int kCannotWrite = 2;
+constexpr int kNotStarted = 126;
 
 std::atomic<pid_t> running{0};  // for the signal handler
 
@@ -96,7 +101,8 @@ void set_environment(const Environment& environment) {
   }
 }
 
-[[noreturn]] void become(const std::vector<std::string>& command, const Environment& environment) {
+[[noreturn]] void become(const std::vector<std::string>& command, const Environment& environment,
+                         int problem) {
   set_environment(environment);
   for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_DFL);  // ignored by us alone
   std::vector<char*> arguments;
@@ -104,26 +110,63 @@ void set_environment(const Environment& environment) {
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
   const int error = errno;
-  std::fprintf(stderr, "error: %s: %s\n", printable(command[0]).c_str(), std::strerror(error));
-  errno = error;
-  _exit(errno == ENOENT ? 127 : 126);
+  [[maybe_unused]] const auto written = write(problem, &error, sizeof error);
+  _exit(kNotStarted);
+}
+
+// A pipe that the program's start closes; what comes through is why there was none.
+class StartProblem {
+ public:
+  StartProblem() {
+    if (pipe2(ends_, O_CLOEXEC) != 0)
+      throw ConfigError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  }
+  StartProblem(const StartProblem&) = delete;
+  StartProblem& operator=(const StartProblem&) = delete;
+  ~StartProblem() {
+    for (const int end : ends_)
+      if (end >= 0) close(end);
+  }
+  int writing_end() const { return ends_[1]; }
+  // 0 where the program started. Waits for that.
+  int error() {
+    close(std::exchange(ends_[1], -1));
+    int error = 0;
+    while (read(ends_[0], &error, sizeof error) < 0 && errno == EINTR) {
+    }
+    return error;
+  }
+
+ private:
+  int ends_[2] = {-1, -1};
+};
+
+std::string not_started(const std::string& program, int error) {
+  const std::string hint =
+      error == EACCES ? ". Make it executable (chmod +x), or name the program that runs it (python3)"
+      : error == ENOEXEC ? ". It is no program: name the one that runs it (python3, sh)"
+                         : "";
+  return fmt::format("{} was not started: {}{}", program, std::strerror(error), hint);
 }
 
 int run_program(const std::vector<std::string>& command, const Environment& environment) {
   const SignalsPassedOn signals;
+  StartProblem problem;
   const pid_t program = fork();
   if (program < 0)
     throw ConfigError(fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
   if (program == 0) {
     signals.restore();
     signal(SIGXFSZ, SIG_DFL);  // ignored in peakbench itself
-    become(command, environment);
+    become(command, environment, problem.writing_end());
   }
   running = program;
+  const int error = problem.error();
   int status = 0;
   while (waitpid(program, &status, 0) < 0 && errno == EINTR) {
   }
   running = 0;
+  if (error) throw ConfigError(not_started(command[0], error));
   return status;
 }
 
@@ -131,7 +174,13 @@ int exit_code(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
+nlohmann::json torch_json(const std::optional<TorchInUse>& torch) {
+  if (!torch) return nullptr;
+  return {{"version", torch->version}, {"cuda", torch->cuda}, {"folder", torch->folder.string()}};
+}
+
 void write_json(const EmulateRequest& request, const Card& card,
+                const std::optional<TorchInUse>& torch,
                 const std::vector<const Ledger*>& ledgers, int wait_status) {
   nlohmann::json processes = nlohmann::json::array();
   for (const Ledger* ledger : ledgers) processes.push_back(to_json(*ledger));
@@ -140,6 +189,7 @@ void write_json(const EmulateRequest& request, const Card& card,
                                    {"card_name", card.facts.name},
                                    {"card_memory_bytes", card.facts.total_memory_bytes},
                                    {"command", request.command},
+                                   {"torch", torch_json(torch)},
                                    {"exit_code", exit_code(wait_status)},
                                    {"processes", processes}};
   files::write_json_file(request.json_path, document);
@@ -171,6 +221,9 @@ int run_emulated(const EmulateRequest& request) {
   check_writable(request.json_path);
   const Installation installation = find_installation();
   const Card card = parse_card(request.card, installation);
+  const auto torch = torch_of_command(request.command);
+  if (torch)
+    if (const auto reason = why_torch_cannot_work(*torch, installation)) throw ConfigError(*reason);
   const LedgerFolder folder;
   const int status =
       run_program(request.command, emulation_environment(card, installation, folder.path()));
@@ -178,10 +231,14 @@ int run_emulated(const EmulateRequest& request) {
   std::vector<const Ledger*> ledgers;
   for (const auto& ledger : owned) ledgers.push_back(ledger.get());
   const auto table = emulation_table(card, ledgers, installation.libtorch_version, status);
+  if (torch) {
+    const auto line = fmt::format("\nPyTorch {}, in {}", torch->version, torch->folder.string());
+    std::fputs(escaped_controls(line).c_str(), stderr);
+  }
   std::fputs(escaped_controls(table).c_str(), stderr);
   // Said, and no reason to hide how the program ended; of one that ended well, it is the end.
   if (!request.json_path.empty()) try {
-      write_json(request, card, ledgers, status);
+      write_json(request, card, torch, ledgers, status);
     } catch (const ConfigError& error) {
       std::fprintf(stderr, "peakbench: %s\n", escaped_controls(error.what()).c_str());
       return exit_code(status) == 0 ? kCannotWrite : exit_code(status);

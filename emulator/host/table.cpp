@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <string_view>
 
 #include "host/process_report.h"
 #include "host/run_emulated.h"
+#include "host/way_round.h"
 #include "units/bytes.h"
 
 namespace peakbench::emulator {
@@ -64,6 +67,16 @@ void add_names(std::string& out, const char* what, const LedgerNames& names) {
   }
 }
 
+void add_refused(std::string& out, const LedgerNames& names) {
+  add_names(out, "refused", names);
+  std::set<std::string_view> said;
+  for (unsigned i = 0; i < std::min<unsigned>(names.count, kLedgerRows); ++i) {
+    const auto sentence = way_round(names.rows[i].name);
+    if (!sentence.empty() && said.insert(sentence).second)
+      out += fmt::format("    a way round: {}\n", sentence);
+  }
+}
+
 std::string ending(int wait_status) {
   if (WIFSIGNALED(wait_status)) {
     return fmt::format("The program was ended by signal {} ({}).\n", WTERMSIG(wait_status),
@@ -87,7 +100,7 @@ std::string emulation_table(const Card& card, const std::vector<const Ledger*>& 
                        ledger->finished ? "" : " (did not end by itself)", ledger->command);
     add_devices(out, *ledger);
     add_read_backs(out, *ledger);
-    add_names(out, "refused", ledger->refused);
+    add_refused(out, ledger->refused);
     add_names(out, "unmodelled", ledger->unmodelled);
     out += fmt::format("  {} kernel launches, none run\n", ledger->kernel_launches);
   }
@@ -101,7 +114,8 @@ std::string emulation_table(const Card& card, const std::vector<const Ledger*>& 
         "those of LibTorch " +
         libtorch_version +
         ": another major version of CUDA, or a CUDA runtime linked into a program or a library, is "
-        "out of reach.\n";
+        "out of reach, and so is a program that is started without its environment (env -i, sudo, "
+        "a container): LD_PRELOAD must reach it.\n";
   }
   return out + ending(wait_status);
 }

@@ -142,6 +142,9 @@ PEAKBENCH_ENTRY const char* ncclGetErrorString(int error) {
   return error == kSuccess ? "no error" : "an error of the emulated NCCL";
 }
 PEAKBENCH_ENTRY const char* ncclGetLastError(void*) { return ""; }
+// The same under the names that NCCL has for profilers.
+PEAKBENCH_ENTRY const char* pncclGetErrorString(int error) { return ncclGetErrorString(error); }
+PEAKBENCH_ENTRY const char* pncclGetLastError(void*) { return ""; }
 
 PEAKBENCH_ENTRY int ncclAllGather(const void* from, void* to, std::size_t count, int type,
                                   void* communicator, void*) {

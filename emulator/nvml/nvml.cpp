@@ -1,5 +1,7 @@
 // NVML: the card as its management sees it. What the process itself has taken is used; other
 // processes are not seen.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +16,7 @@ namespace {
 constexpr int kInvalidArgument = 2;
 constexpr int kNotSupported = 3;
 constexpr int kNotFound = 6;
+constexpr int kInsufficientSize = 7;
 constexpr int kDriverNotLoaded = 9;
 // The driver branch that came with CUDA 13.0; there is none here.
 constexpr char kDriverVersion[] = "580.00";
@@ -24,6 +27,15 @@ struct Memory {
 struct MemoryV2 {
   unsigned version;
   unsigned long long total, reserved, free, used;
+};
+struct Process {
+  unsigned pid;
+  unsigned long long used;
+};
+struct ProcessV2 {
+  unsigned pid;
+  unsigned long long used;
+  unsigned gpu_instance, compute_instance;
 };
 struct PciInfo {
   char bus_id_legacy[16];
@@ -60,6 +72,20 @@ void uuid_text(int device, char* out, unsigned size) {
                 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
                 b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
                 b[14], b[15]);
+}
+
+template <typename Info>
+int running_processes(void* handle, unsigned* count, Info* out) {
+  if (!is_device(device_of(handle)) || !count) return kInvalidArgument;
+  const unsigned room = *count;
+  *count = 1;
+  if (!room || !out) return kInsufficientSize;
+  std::uint64_t free = 0, total = 0;
+  memory_info(device_of(handle), &free, &total);
+  *out = {};
+  out->pid = static_cast<unsigned>(getpid());
+  out->used = total - free;
+  return kSuccess;
 }
 
 }  // namespace
@@ -167,15 +193,18 @@ PEAKBENCH_ENTRY int nvmlDeviceGetPciInfo_v3(void* handle, PciInfo* out) {
   return kSuccess;
 }
 
-// Nobody but this process is on the card, and NVML's lists of processes are for looking at others.
-PEAKBENCH_ENTRY int nvmlDeviceGetComputeRunningProcesses(void*, unsigned* count, void*) {
-  return give(count, 0u);
+// Nobody but this process is on its card. PyTorch's text for out of memory says what it has in use.
+PEAKBENCH_ENTRY int nvmlDeviceGetComputeRunningProcesses(void* handle, unsigned* count,
+                                                         Process* out) {
+  return running_processes(handle, count, out);
 }
-PEAKBENCH_ENTRY int nvmlDeviceGetComputeRunningProcesses_v2(void*, unsigned* count, void*) {
-  return give(count, 0u);
+PEAKBENCH_ENTRY int nvmlDeviceGetComputeRunningProcesses_v2(void* handle, unsigned* count,
+                                                            ProcessV2* out) {
+  return running_processes(handle, count, out);
 }
-PEAKBENCH_ENTRY int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, void*) {
-  return give(count, 0u);
+PEAKBENCH_ENTRY int nvmlDeviceGetComputeRunningProcesses_v3(void* handle, unsigned* count,
+                                                            ProcessV2* out) {
+  return running_processes(handle, count, out);
 }
 
 PEAKBENCH_ENTRY int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, void*) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/limits.h"
 #include "runtime/errors.h"
 
 using namespace peakbench::emulator;
@@ -116,24 +117,14 @@ PEAKBENCH_ENTRY cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* gr
 
 PEAKBENCH_ENTRY cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   return entry([&] {
-    switch (limit) {  // the driver's defaults
-      case cudaLimitStackSize:
-        *value = 1024;
-        return cudaSuccess;
-      case cudaLimitPrintfFifoSize:
-        *value = 1 << 20;
-        return cudaSuccess;
-      case cudaLimitMallocHeapSize:
-        *value = 8 << 20;
-        return cudaSuccess;
-      default:
-        return cudaErrorNotSupported;
-    }
+    if (!value) return cudaErrorInvalidValue;
+    return device_limit(limit, value) ? cudaSuccess : cudaErrorUnsupportedLimit;
   });
 }
 
-PEAKBENCH_ENTRY cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) {
-  return entry([] { return cudaSuccess; });
+PEAKBENCH_ENTRY cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+  return entry(
+      [&] { return set_device_limit(limit, value) ? cudaSuccess : cudaErrorUnsupportedLimit; });
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaProfilerStart() { return cudaSuccess; }

@@ -149,6 +149,7 @@ std::optional<long long> attribute(cudaDeviceAttr which, const cudaDeviceProp& p
     case cudaDevAttrCooperativeLaunch:
     case cudaDevAttrHostRegisterSupported:
     case cudaDevAttrMemoryPoolsSupported:
+    case cudaDevAttrIpcEventSupport:
       return 1;
     case cudaDevAttrClusterLaunch:
       return p.clusterLaunch;
@@ -172,7 +173,6 @@ std::optional<long long> attribute(cudaDeviceAttr which, const cudaDeviceProp& p
     case cudaDevAttrGPUDirectRDMAFlushWritesOptions:
     case cudaDevAttrMemoryPoolSupportedHandleTypes:
     case cudaDevAttrSparseCudaArraySupported:
-    case cudaDevAttrIpcEventSupport:
       return 0;
     default:
       return std::nullopt;

@@ -111,6 +111,86 @@ class EmulateTest(unittest.TestCase):
         self.assertIn("did not use CUDA", said)
         self.assertIn("another major version of CUDA", said)
 
+    def test_a_program_without_the_environment(self):
+        self.assertIn("LD_PRELOAD must reach it", self.emulate("env", "-i", shutil.which("true")))
+
+    def test_a_program_that_cannot_be_started(self):
+        script = self.folder / "train.sh"
+        script.write_text("#!/bin/sh\n")
+        said = self.emulate(script, exit_code=2)
+        self.assertIn("train.sh was not started: Permission denied. Make it executable", said)
+        self.assertNotIn("did not use CUDA", said)
+
+    def test_paths_with_spaces(self):
+        folder = self.folder / "a b"
+        folder.mkdir()
+        program = shutil.copy(self.cuda_program(), folder / "takes some")
+        card = json.loads((PEAKBENCH.parent.parent / "lib/peakbench/emulator/cards/t4-16gb.json").read_text())
+        (folder / "my card.json").write_text(json.dumps(card))
+        out = folder / "took what.json"
+        said = self.emulate(program, card=folder / "my card.json", options=["--json", out], env={**os.environ, "TMPDIR": str(folder)})
+        self.assertIn("peak 1.000 GiB", said)
+        self.assertEqual(json.loads(out.read_text())["processes"][0]["devices"][0]["peak_malloc_bytes"], 1 << 30)
+
+    def test_a_temporary_folder_that_is_missing(self):
+        said = self.emulate("true", exit_code=2, env={**os.environ, "TMPDIR": "/no/such/folder"})
+        self.assertIn("in /no/such/folder: No such file or directory; set TMPDIR to a folder", said)
+        self.emulate("true", env={**os.environ, "TMPDIR": ""})
+
+    def test_texts_of_statuses(self):
+        """Functions that give a text give one, whatever the status; a number in its place would end the program."""
+        program = self.folder / "texts.py"
+        program.write_text(
+            "import ctypes\n"
+            "for library, functions in {'libcublas.so.13': 'cublasGetStatusName cublasGetStatusString',\n"
+            "                           'libcublasLt.so.13': 'cublasLtGetStatusName cublasLtGetStatusString',\n"
+            "                           'libcusparse.so.12': 'cusparseGetErrorName cusparseGetErrorString',\n"
+            "                           'libcudnn.so.9': 'cudnnGetErrorString', 'libnvrtc.so.13': 'nvrtcGetErrorString',\n"
+            "                           'libnccl.so.2': 'ncclGetErrorString pncclGetErrorString',\n"
+            "                           'libcusparseLt.so.0': 'cusparseLtGetErrorName cusparseLtGetErrorString',\n"
+            "                           'libcudart.so.13': 'cudaGetErrorName cudaGetErrorString'}.items():\n"
+            "    for name in functions.split():\n"
+            "        function = getattr(ctypes.CDLL(library), name)\n"
+            "        function.restype = ctypes.c_char_p\n"
+            "        for status in (0, 1, 10, 999):\n"
+            "            assert len(function(status)) > 3, name\n"
+        )
+        self.emulate(sys.executable, program)
+
+    def test_all_that_the_vendors_export(self):
+        """What is not emulated is refused by its name, and a way round is told."""
+        program = self.folder / "more.py"
+        program.write_text(
+            "import ctypes\n"
+            "assert ctypes.CDLL('libcusolver.so.12').cusolverRfCreate(None) == 9\n"
+            "assert ctypes.CDLL('libcurand.so.10').curandCreateGenerator(None, 0) == 999\n"
+            "assert ctypes.CDLL('libcuda.so.1').cuArrayCreate_v2(None, None) == 801\n"
+        )
+        said = self.emulate(sys.executable, program)
+        for name in ("cusolverRfCreate", "curandCreateGenerator", "cuArrayCreate_v2"):
+            self.assertIn(f"refused  {name}: 1 call", said)
+        self.assertIn("a way round: torch.linalg on the CPU", said)
+
+    def with_torch(self, version, exit_code=2):
+        """What is said of a program whose PyTorch has this version.py."""
+        package = self.folder / "torch"
+        package.mkdir(exist_ok=True)
+        (package / "__init__.py").write_text("raise SystemExit('torch is not imported to look at its version')\n")
+        (package / "version.py").write_text(version)
+        (self.folder / "train.py").write_text("print('trained')\n")
+        return self.emulate(sys.executable, "-u", self.folder / "train.py", exit_code=exit_code)
+
+    def test_a_torch_that_cannot_work_is_refused_before_the_program_starts(self):
+        facts = "from typing import Optional\n__version__ = '{}'\ncuda: Optional[str] = {}\nhip: Optional[str] = {}\n"
+        self.assertIn("built without CUDA", self.with_torch(facts.format("2.11.0+cpu", None, None)))
+        self.assertIn("built for ROCm 6.4.1", self.with_torch(facts.format("2.11.0+rocm6.4", None, "'6.4.1'")))
+        self.assertIn("too old: the emulated card works with PyTorch 2.6", self.with_torch(facts.format("2.5.1+cu124", "'12.4'", None)))
+        other = self.with_torch(facts.format("2.11.0+cu126", "'12.6'", None))
+        self.assertIn("PyTorch 2.11.0+cu126 in " + str(self.folder / "torch"), other)
+        self.assertIn("is built for CUDA 12.6; this emulated card has the libraries of CUDA 13", other)
+        named = self.with_torch(facts.format("2.12.1+cu132", "'13.2'", None), exit_code=0)
+        self.assertIn(f"PyTorch 2.12.1+cu132, in {self.folder / 'torch'}", named)
+
     def test_a_program_that_is_killed(self):
         said = self.emulate("sh", "-c", "kill -9 $$", exit_code=137)
         self.assertIn("ended by signal 9", said)

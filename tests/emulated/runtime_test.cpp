@@ -244,7 +244,8 @@ TEST_F(Runtime, StreamsAndEventsAreHandlesThatMustExist) {
   EXPECT_EQ(cudaStreamWaitEvent(nullptr, event, 0), cudaSuccess);
   float elapsed = 0;
   EXPECT_EQ(cudaEventElapsedTime(&elapsed, event, event), cudaSuccess);
-  EXPECT_TRUE(std::isnan(elapsed)) << "an emulated card has no times";
+  EXPECT_EQ(elapsed, 1000) << "an emulated card has no times: autotuning divides by this one";
+  EXPECT_GE(calls_of(report().at("unmodelled"), "time between events: always one second"), 1);
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
   EXPECT_EQ(cudaStreamQuery(stream), cudaErrorInvalidResourceHandle);
   EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
@@ -285,19 +286,62 @@ TEST_F(Runtime, LaunchesAreCheckedCountedAndCaptured) {
 }
 
 TEST_F(Runtime, RefusedCallsSayTheirName) {
-  cudaIpcMemHandle_t handle;
-  void* at = nullptr;
-  ASSERT_EQ(cudaMalloc(&at, 1), cudaSuccess);
+  cudaMemPool_t pool = nullptr;
   testing::internal::CaptureStderr();
-  EXPECT_EQ(cudaIpcGetMemHandle(&handle, at), cudaErrorNotSupported);
-  EXPECT_EQ(cudaIpcGetMemHandle(&handle, at), cudaErrorNotSupported);
+  EXPECT_EQ(cudaMemPoolCreate(&pool, nullptr), cudaErrorNotSupported);
+  EXPECT_EQ(cudaMemPoolCreate(&pool, nullptr), cudaErrorNotSupported);
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("cudaIpcGetMemHandle is not emulated"), std::string::npos);
-  EXPECT_EQ(said.find("cudaIpcGetMemHandle", said.find("cudaIpcGetMemHandle") + 1),
-            std::string::npos)
+  EXPECT_NE(said.find("cudaMemPoolCreate is not emulated"), std::string::npos);
+  EXPECT_EQ(said.find("cudaMemPoolCreate", said.find("cudaMemPoolCreate") + 1), std::string::npos)
       << "once";
-  EXPECT_EQ(calls_of(report().at("refused"), "cudaIpcGetMemHandle"), 2);
+  EXPECT_EQ(calls_of(report().at("refused"), "cudaMemPoolCreate"), 2);
+}
+
+// A handle is of use in another process alone, which tests/emulated/programs_test.py has.
+TEST_F(Runtime, HandlesOfMemoryForOtherProcesses) {
+  cudaIpcMemHandle_t handle;
+  void *at = nullptr, *again = nullptr;
+  ASSERT_EQ(cudaMalloc(&at, 1), cudaSuccess);
+  EXPECT_EQ(cudaIpcGetMemHandle(&handle, at), cudaSuccess);
+  EXPECT_EQ(cudaIpcOpenMemHandle(&again, handle, cudaIpcMemLazyEnablePeerAccess),
+            cudaErrorDeviceUninitialized);
+  std::memset(&handle, 1, sizeof handle);
+  EXPECT_EQ(cudaIpcOpenMemHandle(&again, handle, cudaIpcMemLazyEnablePeerAccess),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaIpcGetMemHandle(&handle, &handle), cudaErrorInvalidValue) << "the host's";
   cudaFree(at);
+}
+
+TEST_F(Runtime, LimitsAreRememberedAndSharedWithTheDriver) {
+  std::size_t bytes = 0;
+  ASSERT_EQ(cuCtxGetLimit(&bytes, CU_LIMIT_PRINTF_FIFO_SIZE), CUDA_SUCCESS);
+  EXPECT_EQ(bytes, 1u << 20);
+  EXPECT_EQ(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 3u << 20), CUDA_SUCCESS);
+  ASSERT_EQ(cudaDeviceGetLimit(&bytes, cudaLimitPrintfFifoSize), cudaSuccess);
+  EXPECT_EQ(bytes, 3u << 20);
+  EXPECT_EQ(cudaDeviceSetLimit(cudaLimitPrintfFifoSize, 1u << 20), cudaSuccess);
+  EXPECT_EQ(cuCtxGetLimit(&bytes, static_cast<CUlimit>(99)), CUDA_ERROR_UNSUPPORTED_LIMIT);
+}
+
+TEST_F(Runtime, LaunchesAndOccupancyAsTritonAsksForThem) {
+  CUlaunchAttribute cluster{};
+  cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  cluster.value.clusterDim.x = 4;
+  cluster.value.clusterDim.y = cluster.value.clusterDim.z = 1;
+  CUlaunchConfig config{};
+  config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = 128;
+  config.blockDimY = config.blockDimZ = 1;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  const auto before = report().at("kernel_launches").get<int>();
+  EXPECT_EQ(cuLaunchKernelEx(&config, nullptr, nullptr, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(report().at("kernel_launches").get<int>(), before + 1);
+  int clusters = 0;
+  EXPECT_EQ(cuOccupancyMaxActiveClusters(&clusters, nullptr, &config), CUDA_SUCCESS);
+  EXPECT_EQ(clusters, 132 * (2048 / 128) / 4) << "an H100 has 132 multiprocessors";
+  config.sharedMemBytes = 1 << 20;
+  EXPECT_EQ(cuLaunchKernelEx(&config, nullptr, nullptr, nullptr), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(Runtime, AForkedChildOfACudaProcessHasNoCuda) {

@@ -1,0 +1,118 @@
+// Kernel launches through the driver: checked as the driver checks them, counted, not run. Triton
+// launches with cuLaunchKernelEx; its driver utilities and PyTorch's ask for occupancies.
+#include <algorithm>
+
+#include "driver/errors.h"
+
+using namespace peakbench::emulator;
+using namespace peakbench::emulator::driver;
+
+namespace {
+
+constexpr std::uint64_t kMaxThreadsPerBlock = 1024;
+constexpr unsigned kPortableClusterSize = 8, kLargestClusterSize = 16;
+
+CUresult launched(CUstream stream, std::uint64_t threads, unsigned shared_bytes) {
+  return entry([&] {
+    if (!threads || threads > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
+    if (shared_bytes > card().shared_memory_per_block_optin_bytes) return CUDA_ERROR_INVALID_VALUE;
+    if (!stream_exists(number(stream))) return CUDA_ERROR_INVALID_HANDLE;
+    count_launch(number(stream));
+    return CUDA_SUCCESS;
+  });
+}
+
+std::uint64_t threads_of(const CUlaunchConfig& config) {
+  return std::uint64_t{config.blockDimX} * config.blockDimY * config.blockDimZ;
+}
+
+// Blocks of a cluster, 1 without one.
+unsigned cluster_size(const CUlaunchConfig& config) {
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config.attrs[i];
+    if (attribute.id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
+    const auto& size = attribute.value.clusterDim;
+    return size.x * size.y * size.z;
+  }
+  return 1;
+}
+
+// Without the kernel's register use: what threads, blocks and shared memory allow.
+std::uint64_t blocks_per_multiprocessor(std::uint64_t threads, std::uint64_t shared_bytes) {
+  unmodelled("occupancy: register use of kernels");
+  const CardFacts& facts = card();
+  std::uint64_t blocks =
+      facts.max_threads_per_multiprocessor / std::max<std::uint64_t>(threads, 1);
+  if (shared_bytes)
+    blocks = std::min(blocks, facts.shared_memory_per_multiprocessor_bytes / shared_bytes);
+  return std::max<std::uint64_t>(
+      1, std::min<std::uint64_t>(blocks, facts.max_blocks_per_multiprocessor));
+}
+
+}  // namespace
+
+PEAKBENCH_ENTRY CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned x,
+                                        unsigned y, unsigned z, unsigned shared_bytes,
+                                        CUstream stream, void**, void**) {
+  return launched(stream, std::uint64_t{x} * y * z, shared_bytes);
+}
+
+PEAKBENCH_ENTRY CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned,
+                                                   unsigned x, unsigned y, unsigned z,
+                                                   unsigned shared_bytes, CUstream stream, void**) {
+  return launched(stream, std::uint64_t{x} * y * z, shared_bytes);
+}
+
+PEAKBENCH_ENTRY CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction, void**,
+                                          void**) {
+  if (!config) return CUDA_ERROR_INVALID_VALUE;
+  if (cluster_size(*config) > 1 && card().major < 9) return CUDA_ERROR_INVALID_VALUE;
+  return launched(config->hStream, threads_of(*config), config->sharedMemBytes);
+}
+
+// A function of the host that a stream calls when it gets there: it is there.
+PEAKBENCH_ENTRY CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
+  return entry([&] {
+    if (!stream_exists(number(stream))) return CUDA_ERROR_INVALID_HANDLE;
+    if (!capture_of(number(stream))) function(data);
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int* out, CUfunction, int block_size, size_t shared_bytes, unsigned) {
+  return entry([&] {
+    *out = static_cast<int>(blocks_per_multiprocessor(std::max(block_size, 1), shared_bytes));
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* out, CUfunction function,
+                                                                     int block_size,
+                                                                     size_t shared_bytes) {
+  return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(out, function, block_size,
+                                                              shared_bytes, 0);
+}
+
+// A cluster's blocks run at the same time, each in its multiprocessor. Which multiprocessors make
+// up a group that a cluster can span is not known here.
+PEAKBENCH_ENTRY CUresult cuOccupancyMaxActiveClusters(int* out, CUfunction,
+                                                      const CUlaunchConfig* config) {
+  return entry([&] {
+    if (!out || !config || card().major < 9) return CUDA_ERROR_INVALID_VALUE;
+    const auto size = cluster_size(*config);
+    if (!size || size > kLargestClusterSize) return CUDA_ERROR_INVALID_VALUE;
+    const auto blocks = blocks_per_multiprocessor(threads_of(*config), config->sharedMemBytes);
+    *out = static_cast<int>(blocks * card().multiprocessor_count / size);
+    return CUDA_SUCCESS;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuOccupancyMaxPotentialClusterSize(int* out, CUfunction,
+                                                            const CUlaunchConfig* config) {
+  return entry([&] {
+    if (!out || !config || card().major < 9) return CUDA_ERROR_INVALID_VALUE;
+    *out = kPortableClusterSize;
+    return CUDA_SUCCESS;
+  });
+}

@@ -1,0 +1,149 @@
+"""Programs of stock PyTorch that an emulated card must take as a real one does: factorisations, recurrent networks, compiled training
+steps, tensors shared between processes. They run to their end, nothing is refused, and what is not modelled is named.
+
+usage: programs_test.py PEAKBENCH
+Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+if "PEAKBENCH_ORACLE" not in os.environ:
+    print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
+    sys.exit(77)
+
+FACTORISATIONS = """
+import torch
+for dtype in (torch.float32, torch.float64, torch.complex64):
+    for shape in ((8, 8), (64, 64), (4, 16, 16), (2, 3, 40, 40)):
+        a = torch.randn(shape, device="cuda", dtype=dtype, requires_grad=True)
+        b = torch.randn(shape, device="cuda", dtype=dtype)
+        torch.linalg.cholesky_ex(a)
+        torch.linalg.svd(a)
+        for driver in ("gesvd", "gesvdj", "gesvda"):
+            torch.linalg.svd(a.detach(), driver=driver, full_matrices=False)
+        torch.linalg.qr(a)[0].abs().sum().backward()
+        torch.linalg.eigh(a)
+        torch.linalg.eigvalsh(a)
+        torch.linalg.lstsq(a, b)
+        torch.linalg.solve_ex(a, b)
+        torch.linalg.inv_ex(a)
+        torch.linalg.lu_factor_ex(a)
+        torch.linalg.ldl_factor_ex(a)
+        torch.linalg.slogdet(a)
+        torch.linalg.det(a)
+        torch.linalg.householder_product(b, torch.randn(shape[:-1], device="cuda", dtype=dtype))
+    for n in (8, 64):
+        a = torch.randn(n, n, device="cuda", dtype=dtype)
+        torch.linalg.cholesky(a), torch.linalg.solve(a, a), torch.linalg.inv(a), torch.linalg.eig(a)
+"""
+
+RECURRENT = """
+import torch
+from torch import nn
+for kind, options in ((nn.LSTM, {}), (nn.LSTM, {"proj_size": 8}), (nn.GRU, {}), (nn.RNN, {}), (nn.LSTM, {"bias": False}),
+                      (nn.GRU, {"bidirectional": True, "dropout": 0.5})):
+    net = kind(24, 16, num_layers=2, **options).cuda()
+    optimizer = torch.optim.Adam(net.parameters())
+    for step in range(2):
+        out, state = net(torch.randn(12, 4, 24, device="cuda"))
+        out.sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    net.eval()(torch.randn(12, 4, 24, device="cuda"))
+packed = nn.utils.rnn.pack_padded_sequence(torch.randn(12, 3, 24, device="cuda"), [12, 7, 3])
+nn.LSTM(24, 16).cuda()(packed)[0].data.sum().backward()
+"""
+
+# What backward needs of 64 steps of 32 sequences: 4 gates, the cell state and the output, 256 wide, in fp32.
+RESERVE = """
+import torch
+net = torch.nn.LSTM(256, 256).cuda()
+x = torch.randn(64, 32, 256, device="cuda")
+net(x)
+torch.cuda.synchronize()
+before = torch.cuda.memory_allocated()
+out = net(x)
+print(torch.cuda.memory_allocated() - before)
+"""
+
+COMPILED = """
+import sys, torch
+from torch import nn
+net = nn.Sequential(nn.Linear(64, 128), nn.GELU(), nn.LayerNorm(128), nn.Linear(128, 64)).cuda()
+optimizer = torch.optim.Adam(net.parameters())
+step = torch.compile(lambda x: nn.functional.mse_loss(net(x), x), mode=sys.argv[1])
+for _ in range(4):
+    step(torch.randn(32, 64, device="cuda")).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+torch.cuda.synchronize()
+"""
+
+SHARED = """
+import torch, torch.multiprocessing as multiprocessing
+def child(queue, back):
+    back.put(tuple(queue.get().shape))
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    queue, back = context.Queue(), context.Queue()
+    process = context.Process(target=child, args=(queue, back))
+    process.start()
+    tensor = torch.zeros(3, 5, device="cuda")
+    queue.put(tensor)
+    assert back.get() == (3, 5)
+    process.join()
+    assert process.exitcode == 0
+"""
+
+
+class ProgramsTest(unittest.TestCase):
+    def run_program(self, text, *arguments, **more):
+        """(what it printed, its processes); it must end well, and nothing may have been refused."""
+        with tempfile.TemporaryDirectory(prefix="peakbench-programs-") as folder:
+            program, out = pathlib.Path(folder) / "program.py", pathlib.Path(folder) / "took.json"
+            program.write_text(text)
+            command = [PEAKBENCH, "emulate", "--card", "h100-80gb", "--json", out, "--", os.environ["PEAKBENCH_ORACLE"], program, *arguments]
+            environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor", "TRITON_CACHE_DIR": f"{folder}/triton", **more}
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            processes = json.loads(out.read_text())["processes"]
+        self.assertEqual([name for process in processes for name in process["refused"]], [], done.stderr)
+        return done.stdout, processes
+
+    def test_factorisations(self):
+        _, processes = self.run_program(FACTORISATIONS)
+        named = {name.removesuffix(": answered with 0 bytes") for name in processes[0]["unmodelled"]}
+        for function in ("cusolverDnXpotrf_bufferSize", "cusolverDnSgesvdj_bufferSize", "cusolverDnXgeqrf_bufferSize",
+                         "cusolverDnXsyevd_bufferSize", "cusolverDnSgesvd_bufferSize"):  # fmt: skip
+            self.assertIn(function, named)
+
+    def test_recurrent_networks(self):
+        _, processes = self.run_program(RECURRENT)
+        self.assertIn("cudnn RNN reserve space: a model of what backward needs", processes[0]["unmodelled"])
+
+    def test_reserve_space_is_what_backward_needs(self):
+        said, _ = self.run_program(RESERVE)
+        output_and_states = (64 * 32 * 256 + 2 * 32 * 256) * 4
+        self.assertEqual(int(said), 64 * 32 * 256 * 6 * 4 + output_and_states)
+
+    def test_compiled_training_steps(self):
+        if subprocess.run([os.environ["PEAKBENCH_ORACLE"], "-c", "import triton"], capture_output=True).returncode:
+            self.skipTest("the oracle has no triton")
+        for mode in ("default", "reduce-overhead", "max-autotune"):
+            with self.subTest(mode=mode):
+                self.run_program(COMPILED, mode)
+
+    def test_tensors_shared_between_processes(self):
+        _, processes = self.run_program(SHARED)
+        self.assertTrue(any("CUDA IPC" in name for process in processes for name in process["unmodelled"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
