@@ -7,8 +7,8 @@ namespace peakbench::emulator {
 namespace {
 
 // In CUlimit's order, with the driver's defaults: stack of a thread, printf's buffer, heap of
-// kernels, synchronisation depth and pending launches of the device's runtime, L2 fetch granularity,
-// persisting L2.
+// kernels, synchronisation depth and pending launches of the device's runtime, L2 fetch
+// granularity, persisting L2.
 std::array<std::atomic<std::size_t>, 7>& limits() {
   static std::array<std::atomic<std::size_t>, 7> limits{1024, 1u << 20, 8u << 20, 2, 2048, 64, 0};
   return limits;

@@ -1,7 +1,8 @@
-// cuDNN's recurrent networks: how weights lie in their buffer, which PyTorch asks for piece by piece,
-// and the sizes of what a forward pass keeps. Weights are exact: cuDNN documents which matrices and
-// biases there are. The reserve space is a model: what the backward pass of the cell needs of each
-// step. The workspace is the vendor's secret and is answered with none. Both are marked.
+// cuDNN's recurrent networks: how weights lie in their buffer, which PyTorch asks for piece by
+// piece, and the sizes of what a forward pass keeps. Weights are exact: cuDNN documents which
+// matrices and biases there are. The reserve space is a model: what the backward pass of the cell
+// needs of each step. The workspace is the vendor's secret and is answered with none. Both are
+// marked.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -166,9 +167,9 @@ PEAKBENCH_ENTRY int cudnnGetRNNWeightSpaceSize(void*, void* descriptor, std::siz
   if (found == descriptors().rnns.end()) return kBadParameter;
   const Rnn& rnn = found->second;
   const auto layers = rnn.pseudo_layers();
-  return give(out, static_cast<std::size_t>(rnn.all_matrices(layers) +
-                                            layers * rnn.biases() * rnn.hidden) *
-                       bytes_of(rnn.data_type));
+  return give(
+      out, static_cast<std::size_t>(rnn.all_matrices(layers) + layers * rnn.biases() * rnn.hidden) *
+               bytes_of(rnn.data_type));
 }
 
 PEAKBENCH_ENTRY int cudnnGetRNNWeightParams(void*, void* descriptor, int layer, std::size_t,

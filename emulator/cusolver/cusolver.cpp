@@ -1,6 +1,6 @@
-// cuSOLVER: handles. Sizes of workspaces are answered with none, and counted by the function's name;
-// factorisations are no-ops (entry_points.txt): results and info codes go to device memory, where
-// the host reads zeros, "it worked".
+// cuSOLVER: handles. Sizes of workspaces are answered with none, and counted by the function's
+// name; factorisations are no-ops (entry_points.txt): results and info codes go to device memory,
+// where the host reads zeros, "it worked".
 #include "core/entry.h"
 
 using namespace peakbench::emulator;

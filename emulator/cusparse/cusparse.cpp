@@ -5,7 +5,8 @@
 using namespace peakbench::emulator;
 
 PEAKBENCH_ENTRY const char* cusparseGetErrorName(int status) {
-  return status == kSuccess ? "CUSPARSE_STATUS_SUCCESS" : "CUSPARSE_STATUS of the emulated cuSPARSE";
+  return status == kSuccess ? "CUSPARSE_STATUS_SUCCESS"
+                            : "CUSPARSE_STATUS of the emulated cuSPARSE";
 }
 PEAKBENCH_ENTRY const char* cusparseGetErrorString(int status) {
   return status_text(status, "an error of the emulated cuSPARSE");

@@ -41,8 +41,7 @@ unsigned cluster_size(const CUlaunchConfig& config) {
 std::uint64_t blocks_per_multiprocessor(std::uint64_t threads, std::uint64_t shared_bytes) {
   unmodelled("occupancy: register use of kernels");
   const CardFacts& facts = card();
-  std::uint64_t blocks =
-      facts.max_threads_per_multiprocessor / std::max<std::uint64_t>(threads, 1);
+  std::uint64_t blocks = facts.max_threads_per_multiprocessor / std::max<std::uint64_t>(threads, 1);
   if (shared_bytes)
     blocks = std::min(blocks, facts.shared_memory_per_multiprocessor_bytes / shared_bytes);
   return std::max<std::uint64_t>(
@@ -79,8 +78,10 @@ PEAKBENCH_ENTRY CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, vo
   });
 }
 
-PEAKBENCH_ENTRY CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    int* out, CUfunction, int block_size, size_t shared_bytes, unsigned) {
+PEAKBENCH_ENTRY CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* out, CUfunction,
+                                                                              int block_size,
+                                                                              size_t shared_bytes,
+                                                                              unsigned) {
   return entry([&] {
     *out = static_cast<int>(blocks_per_multiprocessor(std::max(block_size, 1), shared_bytes));
     return CUDA_SUCCESS;

@@ -80,7 +80,8 @@ Installation installation_in(const fs::path& folder) {
   }
   std::error_code error;
   const auto absolute = fs::absolute(folder, error);
-  return {error ? folder : absolute, facts.version, facts.cuda, facts.architectures, libraries_in(folder)};
+  return {error ? folder : absolute, facts.version, facts.cuda, facts.architectures,
+          libraries_in(folder)};
 }
 
 Installation find_installation() {

@@ -43,7 +43,8 @@ class LedgerFolder {
       throw ConfigError(fmt::format(
           "cannot make a folder for the program's figures in {}: {}; set TMPDIR to a folder that "
           "you may write to",
-          given && *given ? given : folder.string(), error ? error.message() : std::strerror(errno)));
+          given && *given ? given : folder.string(),
+          error ? error.message() : std::strerror(errno)));
     }
     path_ = pattern;
   }
@@ -143,7 +144,8 @@ class StartProblem {
 
 std::string not_started(const std::string& program, int error) {
   const std::string hint =
-      error == EACCES ? ". Make it executable (chmod +x), or name the program that runs it (python3)"
+      error == EACCES
+          ? ". Make it executable (chmod +x), or name the program that runs it (python3)"
       : error == ENOEXEC ? ". It is no program: name the one that runs it (python3, sh)"
                          : "";
   return fmt::format("{} was not started: {}{}", program, std::strerror(error), hint);
@@ -180,8 +182,8 @@ nlohmann::json torch_json(const std::optional<TorchInUse>& torch) {
 }
 
 void write_json(const EmulateRequest& request, const Card& card,
-                const std::optional<TorchInUse>& torch,
-                const std::vector<const Ledger*>& ledgers, int wait_status) {
+                const std::optional<TorchInUse>& torch, const std::vector<const Ledger*>& ledgers,
+                int wait_status) {
   nlohmann::json processes = nlohmann::json::array();
   for (const Ledger* ledger : ledgers) processes.push_back(to_json(*ledger));
   const nlohmann::json document = {{"emulated", true},

@@ -162,8 +162,7 @@ std::optional<TorchInUse> torch_of_command(const std::vector<std::string>& comma
 
 std::optional<std::string> why_torch_cannot_work(const TorchInUse& torch,
                                                  const Installation& installation) {
-  const std::string what =
-      fmt::format("PyTorch {} in {}", torch.version, torch.folder.string());
+  const std::string what = fmt::format("PyTorch {} in {}", torch.version, torch.folder.string());
   if (!torch.hip.empty())
     return fmt::format(
         "{} is built for ROCm {}, and the emulated card is a CUDA card. Install a build of PyTorch "

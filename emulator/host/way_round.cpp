@@ -15,7 +15,8 @@ struct WayRound {
 constexpr auto kWaysRound = std::to_array<WayRound>({
     {"cudnn", "torch.backends.cudnn.enabled = False runs PyTorch's own kernels instead"},
     {"cusolver", "torch.linalg on the CPU gives the same tensors; its memory is then the host's"},
-    {"cusparseLt", "a dense tensor in place of the semi-structured one takes more memory, not less"},
+    {"cusparseLt",
+     "a dense tensor in place of the semi-structured one takes more memory, not less"},
     {"cusparse", "a dense tensor in place of the sparse one shows an upper bound"},
     {"cuMemExportToShareableHandle", "keep the tensor in the process that made it"},
     {"cuMemImportFromShareableHandle", "keep the tensor in the process that made it"},
@@ -34,9 +35,8 @@ constexpr auto kWaysRound = std::to_array<WayRound>({
 }  // namespace
 
 std::string_view way_round(std::string_view function) {
-  const auto found = std::ranges::find_if(kWaysRound, [&](const WayRound& known) {
-    return function.starts_with(known.beginning);
-  });
+  const auto found = std::ranges::find_if(
+      kWaysRound, [&](const WayRound& known) { return function.starts_with(known.beginning); });
   return found == kWaysRound.end() ? std::string_view() : found->sentence;
 }
 

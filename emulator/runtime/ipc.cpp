@@ -1,5 +1,5 @@
-// Memory and events that another process of the program made. A handle says where the memory lies in
-// its process; who opens it gets addresses without the bytes, which are charged to their owner
+// Memory and events that another process of the program made. A handle says where the memory lies
+// in its process; who opens it gets addresses without the bytes, which are charged to their owner
 // alone.
 #include <unistd.h>
 
