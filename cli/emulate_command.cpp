@@ -10,9 +10,11 @@ namespace {
 constexpr const char* kEmulateFooter = R"(Examples:
   peakbench emulate --card h100-80gb -- python3 train.py
   peakbench emulate --card a100-40gb,memory=20GiB --json took.json -- python3 train.py --batch 8
+  peakbench emulate --card h100-80gb --assume nonzero=all -- python3 train.py
   peakbench emulate --card h100-80gb,count=8 -- torchrun --nproc-per-node 8 train.py
 
-Memory is PyTorch's own; kernels do nothing, so values and times mean nothing (docs/emulator.md).
+Memory is PyTorch's own. Kernels do nothing: small tensors are computed on the host where what they
+depend on is known, there are no times, and the result ends in a verdict (docs/emulator.md).
 `peakbench list devices` shows the cards.
 Exit code: the program's; 128 + N when signal N ended it; 2 when there was nothing to run, or --json
 cannot be written.)";
@@ -30,6 +32,13 @@ Command add_emulate(CLI::App& app) {
       ->type_name("CARD");
   command->add_option("--json", request->json_path, "Write the figures to this file too")
       ->type_name("FILE");
+  command->add_flag("!--no-compute", request->values.compute,
+                    "Compute no values: what the host reads back is then mostly unknown");
+  command
+      ->add_option("--assume", request->values.assume,
+                   "nonzero=all or nonzero=none: rows of results whose count depends on values "
+                   "that are not known; gives an upper or a lower bound")
+      ->type_name("NAME=WHAT");
   command->add_option("program", request->command, "The program and its arguments, after --")
       ->type_name("PROGRAM ARG");
   return [request] { return emulator::run_emulated(*request); };

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/state.h"
+#include "core/values_hook.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -51,7 +52,21 @@ void keep_as_copied(State& s, const End& to, const End& from, std::uint64_t byte
 Answer answer_of(State& s, const End& from, std::uint64_t bytes) {
   const auto since = from.range->kept ? from.range->kept->since(from.offset, bytes) : std::nullopt;
   if (!since) return Answer::zeros;
-  return *since == s.device_work ? Answer::kept : Answer::uncertain;
+  if (*since == s.device_work) return Answer::kept;
+  // The block may belong to another tensor by now.
+  return s.allocator == Allocator::unwatched ? Answer::zeros : Answer::uncertain;
+}
+
+// Zeros where nothing is known: what lies there may be an earlier tensor's.
+void copy_known(State& s, const End& to, const End& from, std::uint64_t bytes) {
+  std::memset(to.at, 0, bytes);
+  if (!from.range->kept) return;
+  const bool any_age = s.allocator != Allocator::unwatched;
+  for (const KeptBytes::Piece& piece : from.range->kept->pieces(from.offset, bytes)) {
+    if (!any_age && piece.when != s.device_work) continue;
+    const auto at = piece.offset - from.offset;
+    std::memcpy(to.at + at, from.at + at, piece.bytes);
+  }
 }
 
 Answer copy_run(State& s, const End& to, const End& from, std::uint64_t bytes) {
@@ -60,7 +75,9 @@ Answer copy_run(State& s, const End& to, const End& from, std::uint64_t bytes) {
   const Answer answer = read_back ? answer_of(s, from, bytes) : Answer::kept;
   keep_as_copied(s, to, from, bytes);
   if (!to.has_bytes()) return answer;
-  if (from.has_bytes()) {
+  if (read_back && answer == Answer::zeros) {
+    copy_known(s, to, from, bytes);
+  } else if (from.has_bytes()) {
     std::memmove(to.at, from.at, bytes);
   } else {
     clear_host(s, to.at, bytes);
@@ -105,10 +122,12 @@ Outcome copy_locked(State& s, char* to, const char* from, std::uint64_t bytes) {
   return outcome;
 }
 
-// The call stack is taken without the lock: finding names may load libraries.
-MemoryResult enter(State& s, const Outcome& outcome, std::uint64_t bytes) {
-  if (outcome.read_back) enter_read_back(*s.ledger, bytes, outcome.answer);
-  return outcome.result;
+// Whoever knows values is asked first. Both without the lock: values are computed by PyTorch's
+// operators, and finding names for the call stack may load libraries.
+void enter_copy(State& s, void* to, const void* from, std::uint64_t bytes, Outcome outcome) {
+  const char* kind = "";
+  if (outcome.result == MemoryResult::ok) kind = ask_reader(to, from, bytes, outcome.answer);
+  enter_read_back(*s.ledger, bytes, outcome.answer, kind);
 }
 
 }  // namespace
@@ -122,7 +141,8 @@ MemoryResult copy_bytes(void* to, const void* from, std::uint64_t bytes) {
     std::lock_guard lock(s.mutex);
     outcome = copy_locked(s, static_cast<char*>(to), static_cast<const char*>(from), bytes);
   }
-  return enter(s, outcome, bytes);
+  if (outcome.read_back) enter_copy(s, to, from, bytes, outcome);
+  return outcome.result;
 }
 
 MemoryResult copy_rows(void* to, std::uint64_t to_pitch, const void* from, std::uint64_t from_pitch,
@@ -131,6 +151,7 @@ MemoryResult copy_rows(void* to, std::uint64_t to_pitch, const void* from, std::
   if (!to || !from || to_pitch < width || from_pitch < width) return MemoryResult::invalid_value;
   State& s = state();
   Outcome all;
+  Answer answers = Answer::kept;
   {
     std::lock_guard lock(s.mutex);
     for (std::uint64_t row = 0; row < height && all.result == MemoryResult::ok; ++row) {
@@ -141,7 +162,17 @@ MemoryResult copy_rows(void* to, std::uint64_t to_pitch, const void* from, std::
       all.answer = std::max(all.answer, one.answer);
     }
   }
-  return enter(s, all, width * height);
+  if (all.read_back) {
+    const char* kind = "";
+    for (std::uint64_t row = 0; row < height && all.result == MemoryResult::ok; ++row) {
+      Answer answer = all.answer;
+      kind = ask_reader(static_cast<char*>(to) + row * to_pitch,
+                        static_cast<const char*>(from) + row * from_pitch, width, answer);
+      answers = std::max(answers, answer);
+    }
+    enter_read_back(*s.ledger, width * height, answers, kind);
+  }
+  return all.result;
 }
 
 MemoryResult fill_bytes(void* to, std::uint32_t value, unsigned element_bytes,

@@ -37,6 +37,8 @@ PEAKBENCH_EMULATOR_API int device_count();
 // The calling thread's device.
 PEAKBENCH_EMULATOR_API int current_device();
 PEAKBENCH_EMULATOR_API void set_current_device(int device);
+// Called when a program asks for its devices: PyTorch, if this process has it, is loaded by then.
+PEAKBENCH_EMULATOR_API void find_pytorch();
 // 16 bytes that tell one emulated device from another, the same in every process.
 PEAKBENCH_EMULATOR_API void device_uuid(int device, unsigned char* out);
 // CUDA version that the stand-ins speak, as 13000.

@@ -37,24 +37,24 @@ std::optional<std::uint64_t> KeptBytes::since(std::uint64_t offset, std::uint64_
   return oldest;
 }
 
+std::vector<KeptBytes::Piece> KeptBytes::pieces(std::uint64_t offset, std::uint64_t bytes) const {
+  std::vector<Piece> found;
+  auto run = runs_.upper_bound(offset);
+  if (run != runs_.begin()) --run;
+  for (; run != runs_.end() && run->first < offset + bytes; ++run) {
+    const auto start = std::max(run->first, offset);
+    const auto end = std::min(run->second.end, offset + bytes);
+    if (start < end) found.push_back({start, end - start, run->second.when});
+  }
+  return found;
+}
+
 void KeptBytes::copy(std::uint64_t to, const KeptBytes* from, std::uint64_t from_offset,
                      std::uint64_t bytes) {
-  struct Piece {
-    std::uint64_t offset, bytes, when;
-  };
-  std::vector<Piece> pieces;  // gathered first: the two may be the same
-  if (from) {
-    auto run = from->runs_.upper_bound(from_offset);
-    if (run != from->runs_.begin()) --run;
-    for (; run != from->runs_.end() && run->first < from_offset + bytes; ++run) {
-      const auto start = std::max(run->first, from_offset);
-      const auto end = std::min(run->second.end, from_offset + bytes);
-      if (start < end)
-        pieces.push_back({to + (start - from_offset), end - start, run->second.when});
-    }
-  }
+  // Gathered first: the two may be the same.
+  const auto known = from ? from->pieces(from_offset, bytes) : std::vector<Piece>();
   forget(to, bytes);
-  for (const Piece& piece : pieces) put(piece.offset, piece.bytes, piece.when);
+  for (const Piece& piece : known) put(to + (piece.offset - from_offset), piece.bytes, piece.when);
 }
 
 }  // namespace peakbench::emulator

@@ -16,6 +16,7 @@
 
 #include "core/callers.h"
 #include "core/ledger_json.h"
+#include "core/python_place.h"
 #include "core/state.h"
 
 namespace peakbench::emulator {
@@ -122,14 +123,18 @@ void detach_ledger(Ledger* ledger) {
   if (at != MAP_FAILED) write_header(*ledger);
 }
 
-void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer) {
+void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, const char* kind) {
   const Caller& caller = find_caller();
+  // Where in the program only matters where a value was not known.
+  char place[sizeof LedgerReadBack::place] = "";
+  if (answer != Answer::kept) find_python_place(place, sizeof place);
   std::lock_guard lock(names_mutex);
   auto* const end = ledger.read_backs + ledger.read_back_count;
   auto* row = std::find_if(ledger.read_backs, end, [&](const LedgerReadBack& known) {
     return std::strcmp(known.function, caller.function) == 0 &&
            std::strcmp(known.library, caller.library) == 0 &&
-           std::strcmp(known.operation, caller.operation) == 0;
+           std::strcmp(known.operation, caller.operation) == 0 &&
+           std::strcmp(known.kind, kind) == 0 && std::strcmp(known.place, place) == 0;
   });
   if (row == end) {
     if (ledger.read_back_count == kLedgerRows) {
@@ -139,15 +144,21 @@ void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer) {
     std::memcpy(row->function, caller.function, sizeof row->function);
     std::memcpy(row->library, caller.library, sizeof row->library);
     std::memcpy(row->operation, caller.operation, sizeof row->operation);
+    std::snprintf(row->kind, sizeof row->kind, "%s", kind);
+    std::memcpy(row->place, place, sizeof row->place);
     ++ledger.read_back_count;
   }
   ++row->calls;
   row->bytes += bytes;
   row->zero_calls += answer == Answer::zeros;
   row->uncertain_calls += answer == Answer::uncertain;
+  row->substitute_calls += answer == Answer::substitute;
 }
 
-void count_device_work() { state().device_work.fetch_add(1, std::memory_order_relaxed); }
+void count_device_work() {
+  state().device_work.fetch_add(1, std::memory_order_relaxed);
+  tell_of_work();
+}
 
 void count_graph_launch() {
   add(ledger().graph_launches);

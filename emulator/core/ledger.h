@@ -29,9 +29,13 @@ struct LedgerReadBack {
   std::uint64_t zero_calls;
   // Answered with what the host had put there before later device work.
   std::uint64_t uncertain_calls;
+  // Answered with plausible values in place of ones that could not be computed.
+  std::uint64_t substitute_calls;
   char function[240];  // the nearest named function that asked
   char library[64];
   char operation[96];  // the operator of PyTorch below which it happened, if any: aten::item
+  char kind[16];       // what was read (read_kinds.h), empty where nobody could tell
+  char place[160];     // train.py:12, of reads whose values were not known, in Python
 };
 
 struct LedgerName {
@@ -43,6 +47,14 @@ struct LedgerNames {
   std::uint32_t count;
   std::uint32_t dropped;  // names that found no row
   LedgerName rows[kLedgerRows];
+};
+
+// Whether small tensors have values in this process.
+enum class Computing : std::uint32_t {
+  no_pytorch,   // it has not asked PyTorch for a card
+  on,           // values/ computes them
+  off,          // the user said so
+  unavailable,  // `computing_note` says why
 };
 
 struct Ledger {
@@ -66,6 +78,8 @@ struct Ledger {
   std::uint32_t read_back_count;
   std::uint32_t read_backs_dropped;
   LedgerReadBack read_backs[kLedgerRows];
+  Computing computing;
+  char computing_note[240];
   LedgerNames refused;  // entry points that are not emulated
   LedgerNames
       unmodelled;  // answered without a model of the vendor's size: "cudnn engine workspace"

@@ -28,10 +28,27 @@ json read_back_json(const LedgerReadBack& row) {
   return {{"function", row.function},
           {"library", row.library},
           {"operator", row.operation},
+          {"kind", row.kind},
+          {"place", row.place},
           {"calls", row.calls},
           {"bytes", row.bytes},
           {"zero_calls", row.zero_calls},
-          {"uncertain_calls", row.uncertain_calls}};
+          {"uncertain_calls", row.uncertain_calls},
+          {"substitute_calls", row.substitute_calls}};
+}
+
+const char* computing_text(Computing computing) {
+  switch (computing) {
+    case Computing::on:
+      return "on";
+    case Computing::off:
+      return "off";
+    case Computing::unavailable:
+      return "unavailable";
+    case Computing::no_pytorch:
+      break;
+  }
+  return "no_pytorch";
 }
 
 json names_json(const LedgerNames& names) {
@@ -73,6 +90,8 @@ json to_json(const Ledger& ledger) {
           {"copies_to_host_bytes", ledger.copies_to_host_bytes},
           {"read_backs", std::move(read_backs)},
           {"read_back_places_dropped", ledger.read_backs_dropped},
+          {"computing", computing_text(ledger.computing)},
+          {"computing_note", ledger.computing_note},
           {"refused", names_json(ledger.refused)},
           {"refused_dropped", ledger.refused.dropped},
           {"unmodelled", names_json(ledger.unmodelled)}};

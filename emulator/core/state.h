@@ -19,7 +19,15 @@ enum class Answer {
   kept,       // what the host had put there, with no device work asked for since
   uncertain,  // what the host had put there, before device work that may have been meant to change
               // it
-  zeros,      // wholly or partly bytes that the host had never put there
+  substitute,  // plausible values in place of ones that could not be computed
+  zeros,      // wholly or partly bytes that nobody knows
+};
+
+// Who hands out device memory to the program, which decides how long kept bytes are its own.
+enum class Allocator {
+  cuda,       // cudaMalloc itself
+  watched,    // PyTorch's caching allocator, which says when it hands a block out again
+  unwatched,  // the same, but nobody listens: a kept byte may be an earlier tensor's
 };
 
 struct Range {
@@ -82,6 +90,7 @@ struct State {
   bool has_card = false;
   Ledger* ledger = nullptr;
   std::atomic<std::uint64_t> device_work{0};  // launches and library calls asked for so far
+  Allocator allocator = Allocator::cuda;
   Memory memory;
   Queues queues;
 };
@@ -106,10 +115,16 @@ void discharge(State& state, int device, Charge kind, std::uint64_t bytes);
 // mutex held.
 MemoryResult no_host_memory(State& state, std::uint64_t bytes, MemoryResult result);
 
+// Whoever computes values, see values_hook.h: asked of what the host reads. Improves `answer` and
+// what `to` holds; returns the kind of what is read. Call without the mutex.
+const char* ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& answer);
+void tell_of_work();
+
 Ledger* open_ledger(const CardFacts& card, int device_count);
 // In a child after fork: what it writes must not reach its parent's ledger.
 void detach_ledger(Ledger* ledger);
-// Enters who is reading device memory; takes the call stack of the calling thread.
-void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer);
+// Enters who is reading device memory; takes the call stack of the calling thread. `kind`: what
+// is read, see read_kinds.h, or an empty text.
+void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, const char* kind);
 
 }  // namespace peakbench::emulator

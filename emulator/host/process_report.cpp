@@ -24,7 +24,10 @@ void end_texts(Ledger& ledger) {
     end(row.function);
     end(row.library);
     end(row.operation);
+    end(row.kind);
+    end(row.place);
   }
+  end(ledger.computing_note);
   for (LedgerNames* names : {&ledger.refused, &ledger.unmodelled})
     for (LedgerName& row : names->rows) end(row.name);
 }

@@ -183,7 +183,7 @@ nlohmann::json torch_json(const std::optional<TorchInUse>& torch) {
 
 void write_json(const EmulateRequest& request, const Card& card,
                 const std::optional<TorchInUse>& torch, const std::vector<const Ledger*>& ledgers,
-                int wait_status) {
+                const Verdict& verdict, int wait_status) {
   nlohmann::json processes = nlohmann::json::array();
   for (const Ledger* ledger : ledgers) processes.push_back(to_json(*ledger));
   const nlohmann::json document = {{"emulated", true},
@@ -193,7 +193,8 @@ void write_json(const EmulateRequest& request, const Card& card,
                                    {"command", request.command},
                                    {"torch", torch_json(torch)},
                                    {"exit_code", exit_code(wait_status)},
-                                   {"processes", processes}};
+                                   {"processes", processes},
+                                   {"verdict", to_json(verdict)}};
   files::write_json_file(request.json_path, document);
 }
 
@@ -227,12 +228,15 @@ int run_emulated(const EmulateRequest& request) {
   if (torch)
     if (const auto reason = why_torch_cannot_work(*torch, installation)) throw ConfigError(*reason);
   const LedgerFolder folder;
-  const int status =
-      run_program(request.command, emulation_environment(card, installation, folder.path()));
+  Environment environment = emulation_environment(card, installation, folder.path());
+  for (auto& variable : values_environment(request.values, installation))
+    environment.push_back(std::move(variable));
+  const int status = run_program(request.command, environment);
   const auto owned = read_ledgers(folder.path());
   std::vector<const Ledger*> ledgers;
   for (const auto& ledger : owned) ledgers.push_back(ledger.get());
-  const auto table = emulation_table(card, ledgers, installation.libtorch_version, status);
+  const Verdict verdict = judge(ledgers, {status, request.values.assume});
+  const auto table = emulation_table(card, ledgers, installation.libtorch_version, verdict, status);
   if (torch) {
     const auto line = fmt::format("\nPyTorch {}, in {}", torch->version, torch->folder.string());
     std::fputs(escaped_controls(line).c_str(), stderr);
@@ -240,7 +244,7 @@ int run_emulated(const EmulateRequest& request) {
   std::fputs(escaped_controls(table).c_str(), stderr);
   // Said, and no reason to hide how the program ended; of one that ended well, it is the end.
   if (!request.json_path.empty()) try {
-      write_json(request, card, torch, ledgers, status);
+      write_json(request, card, torch, ledgers, verdict, status);
     } catch (const ConfigError& error) {
       std::fprintf(stderr, "peakbench: %s\n", escaped_controls(error.what()).c_str());
       return exit_code(status) == 0 ? kCannotWrite : exit_code(status);

@@ -6,6 +6,8 @@
 
 #include "core/ledger.h"
 #include "host/card.h"
+#include "host/values_environment.h"
+#include "host/verdict.h"
 
 namespace peakbench::emulator {
 
@@ -13,6 +15,7 @@ struct EmulateRequest {
   std::string card = "h100-80gb";
   std::vector<std::string> command;  // program and arguments
   std::string json_path;             // where the figures go besides; empty: nowhere
+  ValuesRequest values;
 };
 
 // Runs the program with our own input and outputs, passes SIGTERM and SIGHUP on to it, waits for
@@ -21,8 +24,10 @@ struct EmulateRequest {
 // that cannot be emulated (with the reason).
 int run_emulated(const EmulateRequest& request);
 
-// The table, for a program that ended with this status (as waitpid gives it).
+// The table and the verdict below it, for a program that ended with this status (as waitpid gives
+// it).
 std::string emulation_table(const Card& card, const std::vector<const Ledger*>& ledgers,
-                            const std::string& libtorch_version, int wait_status);
+                            const std::string& libtorch_version, const Verdict& verdict,
+                            int wait_status);
 
 }  // namespace peakbench::emulator

@@ -41,12 +41,17 @@ void add_devices(std::string& out, const Ledger& ledger) {
 
 // How far the program can have relied on what it read.
 std::string reliance(const LedgerReadBack& row) {
-  if (!row.zero_calls && !row.uncertain_calls) return "what the program had copied there";
+  if (!row.zero_calls && !row.uncertain_calls && !row.substitute_calls)
+    return "known: copied there by the program, or computed";
   std::string text;
   if (row.zero_calls) text = fmt::format("{} answered with zeros", row.zero_calls);
   if (row.uncertain_calls) {
     text += fmt::format("{}{} with what was copied there before later work",
                         text.empty() ? "" : ", ", row.uncertain_calls);
+  }
+  if (row.substitute_calls) {
+    text += fmt::format("{}{} with plausible values in place of unknown ones",
+                        text.empty() ? "" : ", ", row.substitute_calls);
   }
   return text;
 }
@@ -56,8 +61,9 @@ void add_read_backs(std::string& out, const Ledger& ledger) {
     const LedgerReadBack& row = ledger.read_backs[i];
     const std::string where =
         row.operation[0] ? fmt::format("{} in {}", row.operation, row.function) : row.function;
-    out += fmt::format("  read back  {} ({}): {}, {} bytes; {}\n", where, row.library,
-                       times(row.calls), row.bytes, reliance(row));
+    out += fmt::format("  read back  {} ({}){}: {}, {} bytes; {}\n", where, row.library,
+                       row.place[0] ? fmt::format(" at {}", row.place) : "", times(row.calls),
+                       row.bytes, reliance(row));
   }
 }
 
@@ -88,9 +94,10 @@ std::string ending(int wait_status) {
 }  // namespace
 
 std::string emulation_table(const Card& card, const std::vector<const Ledger*>& ledgers,
-                            const std::string& libtorch_version, int wait_status) {
+                            const std::string& libtorch_version, const Verdict& verdict,
+                            int wait_status) {
   std::string out = fmt::format(
-      "\nEmulated card {} ({}, {}): memory as PyTorch asked for it, values undefined, no times.\n",
+      "\nEmulated card {} ({}, {}): memory as PyTorch asked for it, no times.\n",
       card.spec, card.facts.name, gib(card.facts.total_memory_bytes));
   bool used = false;
   for (const Ledger* ledger : ledgers) {
@@ -117,7 +124,7 @@ std::string emulation_table(const Card& card, const std::vector<const Ledger*>& 
         "out of reach, and so is a program that is started without its environment (env -i, sudo, "
         "a container): LD_PRELOAD must reach it.\n";
   }
-  return out + ending(wait_status);
+  return out + ending(wait_status) + verdict_text(verdict);
 }
 
 }  // namespace peakbench::emulator

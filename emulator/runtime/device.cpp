@@ -10,6 +10,7 @@ using namespace peakbench::emulator;
 using namespace peakbench::emulator::runtime;
 
 PEAKBENCH_ENTRY cudaError_t cudaGetDeviceCount(int* count) {
+  find_pytorch();
   if (count) *count = device_count();
   return entry([&] { return count ? cudaSuccess : cudaErrorInvalidValue; });
 }

@@ -1,0 +1,149 @@
+#include "core/values_hook.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <string>
+
+#include "core/state.h"
+
+namespace peakbench::emulator {
+namespace {
+
+std::atomic<PeakbenchReader> reader{nullptr};
+std::atomic<PeakbenchWorkListener> work_listener{nullptr};
+
+// The path of a library that the process has loaded, by its file's name; empty where there is none.
+std::string loaded_library(const char* name) {
+  struct Search {
+    const char* name;
+    std::string found;
+  } search{name, ""};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        const char* slash = std::strrchr(info->dlpi_name, '/');
+        if (!slash || std::strcmp(slash + 1, wanted.name) != 0) return 0;
+        wanted.found = info->dlpi_name;
+        return 1;
+      },
+      &search);
+  return search.found;
+}
+
+// Of the wheel that a library lies in: torch/lib/libtorch_cpu.so has torch/version.py.
+std::string version_beside(const std::string& library) {
+  const auto folder = library.substr(0, library.rfind('/'));
+  std::ifstream file(folder + "/../version.py");
+  for (std::string line; std::getline(file, line);) {
+    constexpr const char* kKey = "__version__ = '";
+    if (line.rfind(kKey, 0) != 0) continue;
+    const auto start = std::strlen(kKey);
+    return line.substr(start, line.find('\'', start) - start);
+  }
+  return "";
+}
+
+void cannot_compute(const std::string& why) {
+  Ledger& entry = ledger();
+  entry.computing = Computing::unavailable;
+  std::snprintf(entry.computing_note, sizeof entry.computing_note, "%s", why.c_str());
+}
+
+// Loads values/, which makes itself known by peakbench_emulator_listen.
+void load_values(const char* library, const std::string& libtorch) {
+  const char* wanted = std::getenv(kValuesVersionVariable);
+  const std::string found = version_beside(libtorch);
+  if (found != (wanted ? wanted : "")) {
+    return cannot_compute("the program's PyTorch is " + (found.empty() ? "of an unknown version" : found) +
+                          ", and values are computed for " + (wanted ? wanted : "none"));
+  }
+  const char* compute = std::getenv(kComputeVariable);
+  ledger().computing = compute && *compute == '1' ? Computing::on : Computing::off;
+  if (dlopen(library, RTLD_NOW | RTLD_LOCAL)) return;
+  const char* error = dlerror();
+  cannot_compute(error ? error : library);
+}
+
+void look_at_pytorch() {
+  if (loaded_library("libc10_cuda.so").empty()) return;
+  state().allocator = Allocator::unwatched;
+  const char* library = std::getenv(kValuesVariable);
+  if (!library || !*library) {
+    ledger().computing = Computing::off;
+    return;
+  }
+  load_values(library, loaded_library("libtorch_cpu.so"));
+}
+
+}  // namespace
+
+void find_pytorch() {
+  static std::once_flag once;
+  // A process without a card has nothing to compute; a forked one has no CUDA.
+  if (machine_state() == MachineState::ready) std::call_once(once, look_at_pytorch);
+}
+
+const char* ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& answer) {
+  const char* kind = "";
+  const auto ask = reader.load(std::memory_order_acquire);
+  if (!ask) return kind;
+  switch (ask(reinterpret_cast<std::uint64_t>(from), to, bytes, &kind)) {
+    case kPeakbenchKnown:
+      answer = Answer::kept;
+      break;
+    case kPeakbenchSubstitute:
+      answer = Answer::substitute;
+      break;
+    case kPeakbenchUnknown:
+      answer = std::max(answer, Answer::uncertain);
+      break;
+    default:
+      break;
+  }
+  return kind;
+}
+
+void tell_of_work() {
+  if (const auto listener = work_listener.load(std::memory_order_acquire)) listener();
+}
+
+}  // namespace peakbench::emulator
+
+extern "C" void peakbench_emulator_listen(PeakbenchReader reads, PeakbenchWorkListener work) {
+  peakbench::emulator::reader = reads;
+  peakbench::emulator::work_listener = work;
+}
+
+extern "C" void peakbench_emulator_watch_allocator(void) {
+  using namespace peakbench::emulator;
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  for (auto& [base, range] : s.memory.ranges) {
+    if (range.kept) range.kept->forget(0, range.bytes);
+  }
+  s.allocator = Allocator::watched;
+}
+
+extern "C" void peakbench_emulator_handed_out(std::uint64_t base, std::uint64_t bytes) {
+  using namespace peakbench::emulator;
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  for (std::uint64_t done = 0; done < bytes;) {
+    const auto range = find_range(s, reinterpret_cast<const void*>(base + done));
+    if (range == s.memory.ranges.end()) return;
+    const auto offset = base + done - range->first;
+    if (range->second.kept) range->second.kept->forget(offset, bytes - done);
+    done += range->second.bytes - offset;
+  }
+}
+
+extern "C" void peakbench_emulator_cannot_compute(const char* why) {
+  peakbench::emulator::cannot_compute(why);
+}

@@ -1,0 +1,45 @@
+// Between the stand-ins and the library that computes values (values/), which is loaded into
+// programs whose PyTorch is the one that it was built with. Plain C: the two have C++ runtimes of
+// their own.
+#pragma once
+
+#include <cstdint>
+
+#define PEAKBENCH_VALUES_API __attribute__((visibility("default")))
+
+extern "C" {
+// What is known of the bytes that the host reads.
+enum PeakbenchStanding {
+  kPeakbenchNotMine = 0,     // the reader knows nothing of them
+  kPeakbenchKnown = 1,       // `to` holds the value
+  kPeakbenchSubstitute = 2,  // `to` holds a plausible value in place of one that is not known
+  kPeakbenchUnknown = 3,     // nothing is known; `to` is left alone
+};
+// Answers a read of device memory by the host. `kind` becomes one of read_kinds.h, or "".
+using PeakbenchReader = int (*)(std::uint64_t from, void* to, std::uint64_t bytes,
+                                const char** kind);
+// Called for each launch or library call that would have made the device write memory.
+using PeakbenchWorkListener = void (*)();
+
+// Either may be null. Called with no lock held.
+PEAKBENCH_VALUES_API void peakbench_emulator_listen(PeakbenchReader reader,
+                                                    PeakbenchWorkListener listener);
+// From now on somebody says when PyTorch's allocator hands memory out; what was kept before is
+// forgotten.
+PEAKBENCH_VALUES_API void peakbench_emulator_watch_allocator(void);
+PEAKBENCH_VALUES_API void peakbench_emulator_handed_out(std::uint64_t base, std::uint64_t bytes);
+// Says in the ledger that values are not computed after all.
+PEAKBENCH_VALUES_API void peakbench_emulator_cannot_compute(const char* why);
+}
+
+namespace peakbench::emulator {
+
+// Environment of an emulated process: the library that computes values (or only listens to the
+// allocator, without kComputeVariable=1), and the version of LibTorch that it is for.
+inline constexpr const char* kValuesVariable = "PEAKBENCH_EMULATED_VALUES";
+inline constexpr const char* kValuesVersionVariable = "PEAKBENCH_EMULATED_VALUES_LIBTORCH";
+inline constexpr const char* kComputeVariable = "PEAKBENCH_EMULATED_COMPUTE";
+// nonzero=all or nonzero=none: how many rows a size that rests on unknown values gets.
+inline constexpr const char* kAssumeVariable = "PEAKBENCH_EMULATED_ASSUME";
+
+}  // namespace peakbench::emulator

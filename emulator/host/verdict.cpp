@@ -1,0 +1,189 @@
+#include "host/verdict.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "core/read_kinds.h"
+#include "host/process_report.h"
+
+namespace peakbench::emulator {
+namespace {
+
+constexpr std::size_t kMostLines = 12;
+
+std::uint64_t unknown_calls(const LedgerReadBack& row) {
+  return row.zero_calls + row.uncertain_calls + row.substitute_calls;
+}
+
+std::string where(const LedgerReadBack& row) {
+  const char* name = row.operation[0] ? row.operation : row.function;
+  return row.place[0] ? fmt::format("{} at {}", name, row.place) : name;
+}
+
+std::string what_was_read(const LedgerReadBack& row) {
+  const std::string_view kind = row.kind;
+  if (kind == kReadSize) return "a size that rests on values that are not known";
+  if (kind.empty()) return "bytes that are not known";
+  return fmt::format("{} values that are not known", kind);
+}
+
+class Judge {
+ public:
+  explicit Judge(const VerdictRequest& request) : request_(request) {}
+
+  void process(const Ledger& ledger) {
+    for (unsigned i = 0; i < std::min<unsigned>(ledger.read_back_count, kLedgerRows); ++i)
+      if (unknown_calls(ledger.read_backs[i])) read(ledger.read_backs[i]);
+    if (ledger.read_backs_dropped)
+      unreliable(fmt::format("{} reads of device memory found no room in the record",
+                             ledger.read_backs_dropped));
+    for (unsigned i = 0; i < std::min<unsigned>(ledger.refused.count, kLedgerRows); ++i)
+      unreliable(fmt::format("{} is not emulated and was refused: a real card may have gone on",
+                             ledger.refused.rows[i].name));
+    for (unsigned i = 0; i < std::min<unsigned>(ledger.unmodelled.count, kLedgerRows); ++i)
+      unmodelled(ledger.unmodelled.rows[i].name);
+    if (!ledger.finished && used_the_card(ledger))
+      lower(fmt::format("process {} did not come to its end by itself", ledger.pid));
+    computing(ledger);
+  }
+
+  void ending() {
+    if (request_.wait_status == 0) return;
+    lower("the program did not end well: it may have needed more later");
+  }
+
+  void unused() {
+    unreliable("nothing was taken from a card that these stand-ins could see");
+  }
+
+  Verdict verdict() {
+    if (bounded_below_ && bounded_above_) {
+      result_.kind = VerdictKind::unreliable;
+    } else if (result_.kind != VerdictKind::unreliable) {
+      if (bounded_below_) result_.kind = VerdictKind::lower_bound;
+      if (bounded_above_) result_.kind = VerdictKind::upper_bound;
+    }
+    if (sizes_ && request_.assume.empty())
+      advise("--assume nonzero=none and --assume nonzero=all give a lower and an upper bound");
+    if (branches_)
+      advise(
+          "run it with inputs from the host and small weights, or make the program's path not "
+          "depend on what it reads there");
+    return std::move(result_);
+  }
+
+ private:
+  void read(const LedgerReadBack& row) {
+    const std::string_view kind = row.kind;
+    const auto calls = unknown_calls(row);
+    std::string text = fmt::format("{} read {} ({} time{})", where(row), what_was_read(row), calls,
+                                   calls == 1 ? "" : "s");
+    if (kind == kReadFloating) return add(result_.conditions, std::move(text));
+    if (kind == kReadSize) return size(std::move(text));
+    branches_ = true;
+    unreliable(std::move(text));
+  }
+
+  void size(std::string text) {
+    sizes_ = true;
+    if (request_.assume == "nonzero=all") {
+      bounded_above_ = true;
+      add(result_.reasons, text + ": all rows are assumed");
+    } else if (request_.assume == "nonzero=none") {
+      lower(text + ": no rows are assumed");
+    } else {
+      unreliable(std::move(text));
+    }
+  }
+
+  void unmodelled(const std::string& name) {
+    if (name.find("workspace") != std::string::npos)
+      lower(fmt::format("{}: its size is the vendor's to choose and is counted as zero", name));
+  }
+
+  void computing(const Ledger& ledger) {
+    if (ledger.computing == Computing::off)
+      add(result_.notes, "values were not computed: --no-compute");
+    if (ledger.computing != Computing::unavailable) return;
+    add(result_.notes, fmt::format("values were not computed: {}", ledger.computing_note));
+    if (sizes_ || branches_) advise("run the program with the PyTorch that this build is for");
+  }
+
+  void lower(std::string text) {
+    bounded_below_ = true;
+    add(result_.reasons, std::move(text));
+  }
+
+  void unreliable(std::string text) {
+    result_.kind = VerdictKind::unreliable;
+    add(result_.reasons, std::move(text));
+  }
+
+  // Several processes of a program say the same.
+  static void add(std::vector<std::string>& to, std::string text) {
+    if (std::ranges::find(to, text) == to.end()) to.push_back(std::move(text));
+  }
+  void advise(std::string text) { add(result_.advice, std::move(text)); }
+
+  const VerdictRequest& request_;
+  Verdict result_;
+  bool bounded_below_ = false, bounded_above_ = false, sizes_ = false, branches_ = false;
+};
+
+void add_lines(std::string& out, const char* before, const std::vector<std::string>& lines) {
+  for (std::size_t i = 0; i < std::min(lines.size(), kMostLines); ++i)
+    out += fmt::format("  {}{}\n", before, lines[i]);
+  if (lines.size() > kMostLines)
+    out += fmt::format("  ... and {} more (--json has all)\n", lines.size() - kMostLines);
+}
+
+}  // namespace
+
+Verdict judge(const std::vector<const Ledger*>& ledgers, const VerdictRequest& request) {
+  Judge judge(request);
+  for (const Ledger* ledger : ledgers) judge.process(*ledger);
+  if (ledgers.empty()) judge.unused();
+  judge.ending();
+  return judge.verdict();
+}
+
+const char* verdict_word(VerdictKind kind) {
+  switch (kind) {
+    case VerdictKind::exact:
+      return "exact";
+    case VerdictKind::lower_bound:
+      return "lower bound";
+    case VerdictKind::upper_bound:
+      return "upper bound";
+    case VerdictKind::unreliable:
+      break;
+  }
+  return "unreliable";
+}
+
+std::string verdict_text(const Verdict& verdict) {
+  std::string out = fmt::format("Verdict: {}{}\n", verdict_word(verdict.kind),
+                                verdict.reasons.empty() ? "" : ", because");
+  add_lines(out, "", verdict.reasons);
+  if (!verdict.conditions.empty())
+    out += "Provided that the program's path does not depend on these:\n";
+  add_lines(out, "", verdict.conditions);
+  add_lines(out, "note: ", verdict.notes);
+  add_lines(out, "to do: ", verdict.advice);
+  return out;
+}
+
+nlohmann::json to_json(const Verdict& verdict) {
+  return {{"kind", verdict_word(verdict.kind)},
+          {"reasons", verdict.reasons},
+          {"conditions", verdict.conditions},
+          {"notes", verdict.notes},
+          {"advice", verdict.advice}};
+}
+
+}  // namespace peakbench::emulator
