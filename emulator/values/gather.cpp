@@ -1,0 +1,157 @@
+#include "values/gather.h"
+
+#include <algorithm>
+
+#include "values/storages.h"
+
+namespace peakbench::values {
+namespace {
+
+// A longer list with something unknown in it is one of parameters or gradients.
+constexpr std::size_t kShortList = 8;
+
+bool on_card(const c10::IValue& value) {
+  return value.isTensor() && value.toTensor().defined() && value.toTensor().is_cuda();
+}
+
+bool is_tensor_list(const c10::IValue& value) {
+  return value.isTensorList() || value.isOptionalTensorList();
+}
+
+at::Tensor copy_of_host(const at::Tensor& tensor) {
+  const Unseen unseen;
+  at::Tensor copy = tensor.clone();
+  // A Python number: it does not take part in the promotion of types.
+  if (tensor.unsafeGetTensorImpl()->is_wrapped_number())
+    copy.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return copy;
+}
+
+class Gatherer {
+ public:
+  explicit Gatherer(const Operator& op) : op_(op) {
+    call_.node = std::make_shared<Node>();
+    call_.node->op = &op;
+  }
+
+  Call gathered(c10::ArrayRef<const c10::IValue> arguments) {
+    Node& node = *call_.node;
+    node.arguments.resize(arguments.size());
+    node.list_sizes.assign(arguments.size(), -1);
+    for (std::size_t i = 0; i < arguments.size(); ++i) add(static_cast<int>(i), arguments[i]);
+    take_range(arguments);
+    return std::move(call_);
+  }
+
+ private:
+  bool writes(int argument) const {
+    return static_cast<std::size_t>(argument) < op_.writes.size() &&
+           op_.writes[static_cast<std::size_t>(argument)];
+  }
+
+  void add(int argument, const c10::IValue& value) {
+    if (value.isTensor()) {
+      add_tensor(argument, -1, value.toTensor(), 1);
+    } else if (is_tensor_list(value)) {
+      const auto list = value.toListRef();
+      call_.node->list_sizes[static_cast<std::size_t>(argument)] = static_cast<int>(list.size());
+      for (std::size_t i = 0; i < list.size(); ++i)
+        add_tensor(argument, static_cast<int>(i),
+                   list[i].isTensor() ? list[i].toTensor() : at::Tensor(), list.size());
+    } else if (value.isDevice()) {
+      call_.node->arguments[static_cast<std::size_t>(argument)] = c10::Device(c10::kCPU);
+    } else if (!value.isGenerator()) {
+      call_.node->arguments[static_cast<std::size_t>(argument)] = value;
+    }
+  }
+
+  void add_tensor(int argument, int index, const at::Tensor& tensor, std::size_t list_size) {
+    if (writes(argument) && tensor.defined()) {
+      call_.targets.push_back(tensor);
+      call_.target_places.emplace_back(argument, index);
+      call_.target_on_host |= !tensor.is_cuda();
+    }
+    Input input;
+    input.argument = argument;
+    input.index = index;
+    if (!tensor.defined()) {
+    } else if (!tensor.is_cuda()) {
+      add_host(input, tensor);
+    } else if (has_storage(tensor)) {
+      add_device(input, tensor, list_size);
+    } else {
+      call_.lost = true;
+    }
+    call_.node->inputs.push_back(std::move(input));
+  }
+
+  void add_host(Input& input, const at::Tensor& tensor) {
+    const bool plain = tensor.layout() == at::kStrided && tensor.has_storage() &&
+                       tensor.is_cpu() && tensor.nbytes() <= kLargest;
+    if (!plain || call_.target_on_host) {
+      call_.lost = true;
+    } else {
+      input.constant = copy_of_host(tensor);
+    }
+  }
+
+  void add_device(Input& input, const at::Tensor& tensor, std::size_t list_size) {
+    call_.storages.push_back(tensor.storage().unsafeGetStorageImpl());
+    const auto base = base_of(tensor);
+    const auto bytes = bytes_of(tensor);
+    if (bytes <= kLargest) input.value = Storages::all().find(base, bytes);
+    if (input.value) {
+      input.view = view_of(tensor);
+      call_.node->substituted |= doubtful(*input.value);
+      call_.node->depth = std::max(call_.node->depth, input.value->depth + 1);
+      return;
+    }
+    input.absent_base = base;
+    input.absent_bytes = bytes;
+    if (list_size <= kShortList) input.view = view_of(tensor);
+    // What is written wholly needs no value; `record` decides for the others.
+    if (writes(input.argument)) return;
+    call_.largest_absent_bytes = std::max(call_.largest_absent_bytes, bytes);
+    if (bytes > kLargest || list_size > kShortList) call_.lost = true;
+  }
+
+  void take_range(c10::ArrayRef<const c10::IValue> arguments) {
+    if (arguments.empty() || !arguments[0].isTensor()) return;
+    const at::Tensor& first = arguments[0].toTensor();
+    if (!first.defined() || first.dim() == 0) return;
+    std::int64_t dim = -1;
+    const auto at = static_cast<std::size_t>(op_.dim);
+    if (op_.dim >= 0 && at < arguments.size() && arguments[at].isInt()) dim = arguments[at].toInt();
+    if (dim < -first.dim() || dim >= first.dim()) return;
+    call_.range = std::max<std::int64_t>(first.size(dim), 1);
+  }
+
+  const Operator& op_;
+  Call call_;
+};
+
+}  // namespace
+
+bool uses_card(c10::ArrayRef<const c10::IValue> arguments) {
+  return std::ranges::any_of(arguments, [](const c10::IValue& value) {
+    if (value.isTensor()) return on_card(value);
+    if (is_tensor_list(value)) return std::ranges::any_of(value.toListRef(), on_card);
+    return value.isDevice() && value.toDevice().is_cuda();
+  });
+}
+
+Call gather(const Operator& op, c10::ArrayRef<const c10::IValue> arguments) {
+  return Gatherer(op).gathered(arguments);
+}
+
+void fill_absent(Call& call) {
+  for (Input& input : call.node->inputs) {
+    if (!input.absent_base || input.target >= 0) continue;
+    input.value = unknown(input.absent_bytes, {input.view.dtype, false, 1});
+    input.absent_base = 0;
+    call.node->substituted = true;
+    call.node->depth = std::max(call.node->depth, 1);
+  }
+}
+
+}  // namespace peakbench::values

@@ -1,0 +1,29 @@
+// The arguments of an operator's call, as a node that can be computed later.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "values/operators.h"
+#include "values/value.h"
+
+namespace peakbench::values {
+
+struct Call {
+  std::shared_ptr<Node> node;
+  bool lost = false;  // something that it needs has no value and cannot get a substitute
+  std::size_t largest_absent_bytes = 0;
+  std::int64_t range = 1;  // of an index into the first argument
+  std::vector<const void*> storages;   // of the arguments, to tell views from results
+  std::vector<at::Tensor> targets;     // what it writes in place
+  std::vector<std::pair<int, int>> target_places;  // argument, index in a list or -1
+  bool target_on_host = false;
+};
+
+// Whether the call has anything to do with the card.
+bool uses_card(c10::ArrayRef<const c10::IValue> arguments);
+Call gather(const Operator& op, c10::ArrayRef<const c10::IValue> arguments);
+// Makes substitutes for device tensors that have no value.
+void fill_absent(Call& call);
+
+}  // namespace peakbench::values

@@ -1,0 +1,214 @@
+// Listening: to the operators that PyTorch calls, to its allocator, and to what the host reads.
+#include <ATen/record_function.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/read_kinds.h"
+#include "core/values_hook.h"
+#include "values/record.h"
+#include "values/sizes.h"
+#include "values/storages.h"
+
+namespace peakbench::values {
+namespace {
+
+namespace allocator = c10::cuda::CUDACachingAllocator;
+
+bool computes = false;
+std::atomic<bool> stopped{false};
+
+struct Thread {
+  int operators = 0;      // under way on this thread, one in another
+  int inside_writer = 0;  // below an operator that writes in place: it is recorded as a whole
+  int inside_reader = 0;  // below one whose size is computed beforehand
+  at::ScalarType reading = at::ScalarType::Undefined;
+};
+thread_local Thread thread;
+
+struct Under : at::ObserverContext {
+  Call call;
+  Size size;
+  const Size* told_before = nullptr;
+  at::ScalarType reading_before = at::ScalarType::Undefined;
+  bool records = false, writer = false, reader = false, scalar = false, quiet = false;
+};
+
+// --- The allocator -------------------------------------------------------------------------------
+
+void on_allocator(const allocator::TraceEntry& entry) {
+  const bool handed_out = entry.action_ == allocator::TraceEntry::ALLOC;
+  if (!handed_out && entry.action_ != allocator::TraceEntry::FREE_COMPLETED) return;
+  {
+    const std::lock_guard lock(Storages::all().mutex());
+    Storages::all().forget(entry.addr_, entry.size_);
+  }
+  if (handed_out) peakbench_emulator_handed_out(entry.addr_, entry.size_);
+}
+
+void stop(const char* why) {
+  stopped = true;
+  peakbench_emulator_listen(nullptr, nullptr);
+  peakbench_emulator_cannot_compute(why);
+}
+
+// As soon as there is an allocator to listen to.
+bool watches_allocator() {
+  static std::atomic<bool> watched{false};
+  if (watched.load(std::memory_order_acquire)) return true;
+  if (!allocator::get() || !allocator::get()->initialized()) return false;
+  static std::mutex once;
+  const std::lock_guard lock(once);
+  if (watched) return true;
+  try {
+    peakbench_emulator_watch_allocator();
+    allocator::attachAllocatorTraceTracker(on_allocator);
+    watched = true;
+  } catch (const std::exception&) {
+    stop("PyTorch's allocator (PYTORCH_CUDA_ALLOC_CONF, or one of the program's own) does not say when it hands memory out");
+  }
+  return watched;
+}
+
+// --- Operators -----------------------------------------------------------------------------------
+
+// What a read of the device below this operator reads.
+std::unique_ptr<at::ObserverContext> start_read(c10::ArrayRef<const c10::IValue> arguments,
+                                                std::size_t source) {
+  auto under = std::make_unique<Under>();
+  under->scalar = true;
+  under->reading_before = thread.reading;
+  thread.reading = arguments[source].toTensor().scalar_type();
+  return under;
+}
+
+void start_size(Under& under) {
+  under.reader = true;
+  under.size = find_size(under.call);
+  under.told_before = size_asked_for();
+  tell_size(&under.size);
+  const SizeOf size_of = under.call.node->op->size_of;
+  under.quiet = size_of == SizeOf::boxes || size_of == SizeOf::verdict;
+  thread.inside_reader += under.quiet;
+}
+
+std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function) {
+  const Operator& op = operator_of(function);
+  const auto arguments = function.inputs();
+  if (op.ignored && !op.reads_scalar) return nullptr;
+  if (!uses_card(arguments)) return nullptr;
+  if (!watches_allocator() || !computes) return nullptr;
+  if (op.reads_scalar) return start_read(arguments, 0);
+  if (op.is_copy && arguments[0].toTensor().is_cpu()) return start_read(arguments, 1);
+  if (thread.inside_reader || (thread.inside_writer && op.mutates)) return nullptr;
+  if (op.mutates && !op.direct) return nullptr;
+  auto under = std::make_unique<Under>();
+  const std::lock_guard lock(Storages::all().mutex());
+  under->call = gather(op, arguments);
+  if (op.mutates && (under->call.target_on_host || under->call.targets.empty())) return nullptr;
+  under->records = true;
+  under->writer = op.mutates;
+  thread.inside_writer += under->writer;
+  if (op.size_of != SizeOf::nothing) start_size(*under);
+  return under;
+}
+
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
+  ++thread.operators;
+  if (stopped || Unseen::now()) return nullptr;
+  try {
+    return started(function);
+  } catch (const std::exception&) {  // a tensor of a kind that was not thought of: no value
+    return nullptr;
+  }
+}
+
+void ended(const at::RecordFunction& function, Under& under) {
+  if (!under.records) return;
+  const std::lock_guard lock(Storages::all().mutex());
+  if (under.reader) return put_results(under.call, under.size, function.outputs());
+  if (under.writer) return record_targets(under.call);
+  record_results(under.call, function.outputs());
+}
+
+void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
+  --thread.operators;
+  if (!context) return;
+  auto& under = static_cast<Under&>(*context);
+  thread.inside_writer -= under.writer;
+  thread.inside_reader -= under.quiet;
+  if (under.scalar) thread.reading = under.reading_before;
+  if (under.reader) tell_size(under.told_before);
+  try {
+    ended(function, under);
+  } catch (const std::exception&) {
+    // What it wrote is not known.
+    const std::lock_guard lock(Storages::all().mutex());
+    for (const at::Tensor& target : under.call.targets)
+      if (has_storage(target)) Storages::all().forget(base_of(target), bytes_of(target));
+  }
+}
+
+// --- Reads ---------------------------------------------------------------------------------------
+
+const char* kind_of(at::ScalarType dtype) {
+  if (dtype == at::ScalarType::Undefined) return "";
+  if (dtype == at::kBool) return emulator::kReadBool;
+  return c10::isIntegralType(dtype, false) ? emulator::kReadInteger : emulator::kReadFloating;
+}
+
+template <typename Number>
+void write(void* to, std::int64_t value) {
+  const auto number = static_cast<Number>(value);
+  std::memcpy(to, &number, sizeof number);
+}
+
+int tell(const Size& size, void* to, std::uint64_t bytes, const char** kind) {
+  *kind = emulator::kReadSize;
+  if (bytes == sizeof(std::int64_t)) {
+    write<std::int64_t>(to, size.count);
+  } else if (bytes == sizeof(std::int32_t)) {
+    write<std::int32_t>(to, size.count);
+  } else if (bytes == 1) {
+    write<std::uint8_t>(to, size.count);
+    *kind = emulator::kReadBool;
+  } else {
+    return kPeakbenchUnknown;
+  }
+  return size.substituted ? kPeakbenchSubstitute : kPeakbenchKnown;
+}
+
+int on_read(std::uint64_t from, void* to, std::uint64_t bytes, const char** kind) {
+  if (const Size* size = size_asked_for()) return tell(*size, to, bytes, kind);
+  *kind = kind_of(thread.reading);
+  const std::lock_guard lock(Storages::all().mutex());
+  std::size_t offset = 0;
+  const auto value = Storages::all().find_bytes(from, bytes, offset);
+  if (!value) return kPeakbenchNotMine;
+  try {
+    compute(*value);
+  } catch (const std::exception&) {  // no memory on the host, most likely
+    return kPeakbenchUnknown;
+  }
+  std::memcpy(to, static_cast<const char*>(value->data.data_ptr()) + offset, bytes);
+  return doubtful(*value) ? kPeakbenchSubstitute : kPeakbenchKnown;
+}
+
+void on_work() {
+  if (thread.operators == 0) count_foreign_work();
+}
+
+__attribute__((constructor)) void listen() {
+  const char* compute = std::getenv(emulator::kComputeVariable);
+  computes = compute && *compute == '1';
+  if (computes) peakbench_emulator_listen(on_read, on_work);
+  at::addGlobalCallback(at::RecordFunctionCallback(on_start, on_end)
+                            .needsInputs(true)
+                            .needsOutputs(computes)
+                            .scopes({at::RecordScope::FUNCTION}));
+}
+
+}  // namespace
+}  // namespace peakbench::values

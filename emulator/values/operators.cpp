@@ -1,0 +1,98 @@
+#include "values/operators.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+
+namespace peakbench::values {
+namespace {
+
+constexpr std::array<std::string_view, 24> kIgnored = {
+    "aten::set_",        "aten::resize_",        "aten::resize_as_", "aten::record_stream",
+    "aten::detach",      "aten::detach_",        "aten::alias",      "aten::_unsafe_view",
+    "aten::view",        "aten::_reshape_alias", "aten::lift_fresh", "aten::lift",
+    "aten::is_pinned",   "aten::_pin_memory",    "aten::item",       "aten::is_nonzero",
+    "aten::set_data",    "aten::as_strided_",    "aten::squeeze_",   "aten::unsqueeze_",
+    "aten::requires_grad_", "aten::t_",          "aten::transpose_", "aten::_version"};
+
+constexpr std::array<std::string_view, 4> kUninitialised = {
+    "aten::empty", "aten::empty_strided", "aten::empty_like", "aten::new_empty"};
+
+template <std::size_t size>
+bool is_one_of(const std::array<std::string_view, size>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+SizeOf size_of(std::string_view name) {
+  if (name == "aten::nonzero") return SizeOf::nonzero;
+  if (name == "torchvision::nms") return SizeOf::boxes;
+  if (name == "aten::equal") return SizeOf::verdict;
+  for (const char* unique : {"aten::_unique2", "aten::_unique", "aten::unique_dim",
+                             "aten::unique_consecutive", "aten::unique_dim_consecutive"})
+    if (name == unique) return SizeOf::unique;
+  return SizeOf::nothing;
+}
+
+void read_arguments(const c10::FunctionSchema& schema, Operator& op) {
+  for (const c10::Argument& argument : schema.arguments()) {
+    const bool writes = argument.alias_info() && argument.alias_info()->isWrite();
+    op.writes.push_back(writes);
+    op.is_out.push_back(argument.is_out());
+    op.optional_list.push_back(argument.type()->str() == "Tensor?[]" ||
+                               argument.type()->str() == "List[Optional[Tensor]]");
+    op.mutates |= writes;
+    if (argument.name() == "dim") op.dim = static_cast<int>(op.writes.size()) - 1;
+  }
+}
+
+bool returns_view(const c10::FunctionSchema& schema) {
+  return std::ranges::any_of(schema.returns(), [](const c10::Argument& result) {
+    return result.alias_info() && !result.alias_info()->isWrite();
+  });
+}
+
+Operator read(const at::RecordFunction& function) {
+  Operator op;
+  op.ignored = true;
+  const auto name = function.operator_name();
+  if (!name) return op;
+  op.handle = c10::Dispatcher::singleton().findSchema(*name);
+  if (!op.handle) return op;
+  op.name = name->name;
+  const auto& schema = op.handle->schema();
+  read_arguments(schema, op);
+  op.reads_scalar = op.name == "aten::_local_scalar_dense";
+  op.size_of = size_of(op.name);
+  op.ignored = is_one_of(kIgnored, op.name) || returns_view(schema) ||
+               (schema.returns().empty() && !op.mutates);
+  op.is_copy = op.name == "aten::copy_";
+  const bool ours = op.name.starts_with("aten::");
+  op.direct = op.handle->hasKernelForDispatchKey(c10::DispatchKey::CUDA) || op.is_copy || !ours;
+  // Another library's operator may do anything, such as talking to other processes.
+  op.computable = (ours || op.name.starts_with("torchvision::")) &&
+                  op.handle->hasComputedKernelForDispatchKey(c10::DispatchKey::CPU);
+  op.random = op.name == "aten::native_dropout" ||
+              op.handle->hasTag(at::Tag::nondeterministic_seeded);
+  op.uninitialised = is_one_of(kUninitialised, op.name);
+  op.is_all = op.name == "aten::all";
+  op.overwrites = op.is_copy || op.name == "aten::fill_" || op.name == "aten::zero_" ||
+                  (op.random && op.mutates);
+  // Gradients are taken for finite: a scale that is lowered at every step would be no training.
+  if (op.name == "aten::_amp_foreach_non_finite_check_and_unscale_") op.kept_target = 1;
+  return op;
+}
+
+}  // namespace
+
+const Operator& operator_of(const at::RecordFunction& function) {
+  // By the address of the name, which belongs to the operator's schema. Recorded calls outlive
+  // threads, so these are never deleted.
+  thread_local std::unordered_map<const void*, const Operator*> known;
+  const Operator*& found = known[function.name()];
+  if (!found) found = new Operator(read(function));
+  return *found;
+}
+
+}  // namespace peakbench::values

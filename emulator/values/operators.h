@@ -1,0 +1,44 @@
+// What there is to know of an operator before it is recorded.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/record_function.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace peakbench::values {
+
+// Operators whose kernel reads the number of rows of its result back from the device.
+enum class SizeOf {
+  nothing,
+  nonzero,
+  unique,
+  boxes,    // torchvision::nms
+  verdict,  // aten::equal: true or false
+};
+
+struct Operator {
+  std::optional<c10::OperatorHandle> handle;
+  std::string name;         // aten::add, without the overload
+  bool ignored = false;     // views, questions about tensors, and what changes no value
+  bool direct = false;      // has a kernel of its own for CUDA: what it calls is a part of it
+  bool computable = false;  // the CPU has a kernel, and calling it does nothing else
+  bool mutates = false;
+  bool overwrites = false;  // whatever its target held before
+  bool random = false;
+  bool uninitialised = false;  // aten::empty and its like
+  bool reads_scalar = false;   // aten::_local_scalar_dense
+  bool is_copy = false;        // aten::copy_
+  bool is_all = false;
+  int kept_target = -1;  // an argument that unknown gradients leave as it is
+  int dim = -1;          // the argument `dim`
+  SizeOf size_of = SizeOf::nothing;
+  std::vector<bool> writes, is_out, optional_list;  // by argument
+};
+
+// Never null; lives as long as the thread.
+const Operator& operator_of(const at::RecordFunction& function);
+
+}  // namespace peakbench::values

@@ -1,0 +1,27 @@
+// Operators whose kernel reads the number of rows of its result back from the device: they are
+// computed before the kernel runs, and its read is answered with that number.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "values/gather.h"
+
+namespace peakbench::values {
+
+struct Size {
+  std::int64_t count = 0;
+  bool substituted = false;
+  std::vector<c10::IValue> results;  // empty where there are none but the count
+};
+
+Size find_size(Call& call);
+// The number that the calling thread's operator is being told, if it asks.
+const Size* size_asked_for();
+// Null: none.
+void tell_size(const Size* size);
+// The results of the operator get what was computed.
+void put_results(const Call& call, const Size& size, const std::vector<c10::IValue>& results);
+
+}  // namespace peakbench::values

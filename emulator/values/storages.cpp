@@ -1,0 +1,72 @@
+#include <atomic>
+#include <map>
+
+#include "values/storages.h"
+
+namespace peakbench::values {
+namespace {
+
+std::atomic<std::uint64_t> foreign{0};
+
+// What wraps tensors rather than holding one.
+const c10::DispatchKeySet kWrappers({c10::DispatchKey::Python, c10::DispatchKey::Functionalize,
+                                     c10::DispatchKey::FuncTorchBatched,
+                                     c10::DispatchKey::FuncTorchGradWrapper,
+                                     c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
+
+}  // namespace
+
+Storages& Storages::all() {
+  static auto* const storages = new Storages;  // outlives the process's own destructors
+  return *storages;
+}
+
+ValuePtr Storages::find(std::uint64_t base, std::size_t bytes) const {
+  const auto found = values_.find(base);
+  return found == values_.end() || found->second->bytes != bytes ? nullptr : found->second;
+}
+
+ValuePtr Storages::find_bytes(std::uint64_t at, std::size_t bytes, std::size_t& offset) const {
+  auto next = values_.upper_bound(at);
+  if (next == values_.begin()) return nullptr;
+  const auto& [base, value] = *std::prev(next);
+  offset = at - base;
+  return offset + bytes <= value->bytes ? value : nullptr;
+}
+
+void Storages::put(std::uint64_t base, ValuePtr value) {
+  value->foreign_work = foreign_work();
+  if (auto found = values_.find(base); found != values_.end() && found->second->bytes == value->bytes) {
+    found->second = std::move(value);
+    return;
+  }
+  forget(base, value->bytes);
+  values_[base] = std::move(value);
+}
+
+void Storages::forget(std::uint64_t base, std::size_t bytes) {
+  auto at = values_.lower_bound(base);
+  if (at != values_.begin()) {
+    const auto before = std::prev(at);
+    if (before->first + before->second->bytes > base) at = before;
+  }
+  while (at != values_.end() && at->first < base + bytes) at = values_.erase(at);
+}
+
+std::uint64_t foreign_work() { return foreign.load(std::memory_order_relaxed); }
+void count_foreign_work() { foreign.fetch_add(1, std::memory_order_relaxed); }
+
+bool doubtful(const Value& value) {
+  return value.substituted || value.foreign_work != foreign_work();
+}
+
+bool has_storage(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.layout() == at::kStrided && !tensor.is_quantized() &&
+         !tensor.key_set().has_any(kWrappers) && tensor.has_storage() && base_of(tensor) != 0;
+}
+std::uint64_t base_of(const at::Tensor& tensor) {
+  return reinterpret_cast<std::uint64_t>(tensor.storage().data());
+}
+std::size_t bytes_of(const at::Tensor& tensor) { return tensor.storage().nbytes(); }
+
+}  // namespace peakbench::values

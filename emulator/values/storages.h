@@ -1,0 +1,47 @@
+// Which storages of the device have a value, by address.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include "values/value.h"
+
+namespace peakbench::values {
+
+// Larger storages have no values: computing them on the CPU would take long.
+inline constexpr std::size_t kLargest = 1 << 20;
+
+class Storages {
+ public:
+  static Storages& all();
+
+  // Held while values are looked up, recorded and computed. PyTorch's allocator takes it while it
+  // holds its own lock: nothing under it may allocate device memory.
+  std::recursive_mutex& mutex() { return mutex_; }
+
+  // Null when nothing is known of the storage that begins there.
+  ValuePtr find(std::uint64_t base, std::size_t bytes) const;
+  // The value that holds these bytes; `offset` is where they begin in it.
+  ValuePtr find_bytes(std::uint64_t at, std::size_t bytes, std::size_t& offset) const;
+  void put(std::uint64_t base, ValuePtr value);
+  void forget(std::uint64_t base, std::size_t bytes);
+
+ private:
+  std::recursive_mutex mutex_;
+  std::map<std::uint64_t, ValuePtr> values_;
+};
+
+// Kernels that were launched outside of operators (Triton, replayed graphs): they may have written
+// anywhere.
+std::uint64_t foreign_work();
+void count_foreign_work();
+// Whether a value is not certain.
+bool doubtful(const Value& value);
+
+// A dense tensor of the card whose storage has an address of its own.
+bool has_storage(const at::Tensor& tensor);
+std::uint64_t base_of(const at::Tensor& tensor);
+std::size_t bytes_of(const at::Tensor& tensor);
+
+}  // namespace peakbench::values

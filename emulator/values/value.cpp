@@ -1,0 +1,208 @@
+#include "values/value.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/record_function.h>
+
+#include <map>
+
+#include "values/operators.h"
+
+namespace peakbench::values {
+namespace {
+
+thread_local int unseen = 0;
+
+constexpr std::uint64_t kSubstituteSeed = 20261122;
+
+at::Tensor made_up(std::size_t bytes, const Substitute& what) {
+  static auto generator = at::detail::createCPUGenerator(kSubstituteSeed);
+  at::Tensor data = at::zeros({static_cast<std::int64_t>(bytes)}, at::kByte);
+  const auto count = static_cast<std::int64_t>(bytes / c10::elementSize(what.dtype));
+  if (count == 0) return data;
+  auto elements = at::from_blob(data.data_ptr(), {count}, at::TensorOptions().dtype(what.dtype));
+  if (c10::isFloatingType(what.dtype)) {
+    count == 1 ? elements.fill_(1) : elements.normal_(0, 1, generator);
+  } else if (what.dtype == at::kBool) {
+    elements.fill_(what.all_true);
+  } else if (what.range > 1 && c10::isIntegralType(what.dtype, false)) {
+    elements.random_(0, what.range, generator);
+  }
+  return data;
+}
+
+// While it lives, random operators draw from a seed of ours; the program's own generator is put back.
+class Seeded {
+ public:
+  explicit Seeded(const Node& node) : random_(node.op->random) {
+    if (!random_) return;
+    state_ = generator_.get_state();
+    generator_.set_current_seed(node.sequence);
+  }
+  Seeded(const Seeded&) = delete;
+  Seeded& operator=(const Seeded&) = delete;
+  ~Seeded() {
+    if (random_) generator_.set_state(state_);
+  }
+
+ private:
+  bool random_;
+  at::Generator generator_ = at::detail::getDefaultCPUGenerator();
+  at::Tensor state_;
+};
+
+using Lists = std::map<int, std::vector<at::Tensor>>;
+
+void put_list(const Node& node, int argument, const std::vector<at::Tensor>& tensors,
+              std::vector<c10::IValue>& stack) {
+  if (!node.op->optional_list[static_cast<std::size_t>(argument)]) {
+    stack[static_cast<std::size_t>(argument)] = c10::List<at::Tensor>(tensors);
+    return;
+  }
+  c10::List<std::optional<at::Tensor>> optional;
+  for (const auto& tensor : tensors)
+    optional.push_back(tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt);
+  stack[static_cast<std::size_t>(argument)] = optional;
+}
+
+// `targets`: the bytes that the outputs are written in, for those that are arguments.
+std::vector<c10::IValue> stack_of(const Node& node, const std::vector<at::Tensor>& targets) {
+  std::vector<c10::IValue> stack = node.arguments;
+  Lists lists;
+  for (std::size_t i = 0; i < node.list_sizes.size(); ++i)
+    if (node.list_sizes[i] >= 0)
+      lists[static_cast<int>(i)].resize(static_cast<std::size_t>(node.list_sizes[i]));
+  for (const Input& input : node.inputs) {
+    at::Tensor tensor = input.constant;
+    if (input.target >= 0) {
+      tensor = tensor_in(targets[static_cast<std::size_t>(input.target)], input.view);
+    } else if (input.value) {
+      compute(*input.value);
+      tensor = tensor_in(input.value->data, input.view);
+    }
+    if (input.index < 0) {
+      stack[static_cast<std::size_t>(input.argument)] = tensor;
+    } else {
+      lists[input.argument][static_cast<std::size_t>(input.index)] = tensor;
+    }
+  }
+  for (const auto& [argument, tensors] : lists) put_list(node, argument, tensors, stack);
+  return stack;
+}
+
+bool run(const Node& node, std::vector<c10::IValue>& stack) {
+  try {
+    const Seeded seeded(node);
+    node.op->handle->callBoxed(&stack);
+    return true;
+  } catch (const std::exception&) {  // no such kernel on the CPU, or values that it refuses
+    return false;
+  }
+}
+
+at::Tensor result_of(const std::vector<c10::IValue>& stack, const Output& output) {
+  if (output.result < 0 || output.result >= static_cast<int>(stack.size())) return {};
+  const c10::IValue& result = stack[static_cast<std::size_t>(output.result)];
+  if (output.index < 0) return result.isTensor() ? result.toTensor() : at::Tensor();
+  if (!result.isTensorList()) return {};
+  const auto list = result.toTensorVector();
+  return static_cast<std::size_t>(output.index) < list.size()
+             ? list[static_cast<std::size_t>(output.index)]
+             : at::Tensor();
+}
+
+bool any_substituted(const Node& node) {
+  bool any = node.substituted;
+  for (const Input& input : node.inputs) any |= input.value && input.value->substituted;
+  for (const Output& output : node.outputs) any |= output.before && output.before->substituted;
+  return any;
+}
+
+void finish(Value& value, at::Tensor data, bool substituted) {
+  value.data = std::move(data);
+  value.substituted = substituted;
+  value.node.reset();
+}
+
+void compute_node(Node& node) {
+  std::vector<at::Tensor> targets;
+  for (const Output& output : node.outputs) {
+    if (output.before) compute(*output.before);
+    targets.push_back(output.before ? output.before->data.clone()
+                                    : at::zeros({static_cast<std::int64_t>(output.bytes)}, at::kByte));
+  }
+  std::vector<c10::IValue> stack = stack_of(node, targets);
+  const bool done = run(node, stack);
+  const bool substituted = any_substituted(node);
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const Output& output = node.outputs[i];
+    const auto value = output.value.lock();
+    if (!value) continue;
+    bool right = done;
+    if (done && output.result >= 0) {
+      const at::Tensor result = result_of(stack, output);
+      right = result.defined() && result.sizes() == c10::IntArrayRef(output.view.sizes);
+      if (right) tensor_in(targets[i], output.view).copy_(result);
+    }
+    finish(*value, right ? targets[i] : made_up(value->bytes, {output.view.dtype, false, 1}),
+           substituted || !right);
+  }
+  node.inputs.clear();
+  node.outputs.clear();
+}
+
+}  // namespace
+
+Unseen::Unseen()
+    : no_autograd_(c10::autograd_dispatch_keyset_with_ADInplaceOrView),
+      no_autocast_(c10::autocast_dispatch_keyset),
+      no_python_(c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot,
+                                      c10::DispatchKey::PreDispatch})) {
+  ++unseen;
+}
+Unseen::~Unseen() { --unseen; }
+bool Unseen::now() { return unseen > 0; }
+
+View view_of(const at::Tensor& tensor) {
+  View view;
+  view.dtype = tensor.scalar_type();
+  view.offset_bytes =
+      tensor.storage_offset() * static_cast<std::int64_t>(tensor.dtype().itemsize());
+  view.sizes.assign(tensor.sizes().begin(), tensor.sizes().end());
+  view.strides.assign(tensor.strides().begin(), tensor.strides().end());
+  return view;
+}
+
+at::Tensor tensor_in(const at::Tensor& bytes, const View& view) {
+  return at::from_blob(static_cast<char*>(bytes.data_ptr()) + view.offset_bytes, view.sizes,
+                       view.strides, at::TensorOptions().dtype(view.dtype));
+}
+
+ValuePtr known(at::Tensor bytes) {
+  auto value = std::make_shared<Value>();
+  value->bytes = static_cast<std::size_t>(bytes.numel());
+  value->data = std::move(bytes);
+  return value;
+}
+
+ValuePtr unknown(std::size_t bytes, const Substitute& substitute) {
+  auto value = std::make_shared<Value>();
+  value->bytes = bytes;
+  value->substituted = true;
+  value->substitute = substitute;
+  return value;
+}
+
+void compute(Value& value) {
+  if (value.data.defined()) return;
+  const Unseen unseen_here;
+  if (const auto node = value.node) compute_node(*node);
+  if (!value.data.defined()) finish(value, made_up(value.bytes, value.substitute), true);
+}
+
+bool call(const Node& node, std::vector<c10::IValue>& stack) {
+  const Unseen unseen_here;
+  stack = stack_of(node, {});
+  return run(node, stack);
+}
+
+}  // namespace peakbench::values

@@ -1,0 +1,105 @@
+// Values of small device tensors: what was copied from the host, and what operators make of it. An
+// operator is recorded when PyTorch calls it and computed on the CPU when the host reads.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace peakbench::values {
+
+struct Operator;
+struct Node;
+
+// What stands in for a value that is not known: plausible, so that routing comes out balanced and
+// checks of arguments pass. Floating-point numbers are drawn from N(0, 1), a single one is 1.
+struct Substitute {
+  at::ScalarType dtype = at::kFloat;
+  bool all_true = false;
+  std::int64_t range = 1;  // integers are drawn from 0 to range - 1
+};
+
+// The bytes of one storage between two writes; never changed once it is computed, so that recorded
+// operators can hold it.
+struct Value {
+  std::size_t bytes = 0;
+  bool substituted = false;  // rests on a substitute, as far as is known before it is computed
+  int depth = 0;             // of the recorded operators that lead to it
+  std::uint64_t foreign_work = 0;  // kernels launched outside of operators by then
+  Substitute substitute;           // where there is no node
+  at::Tensor data;                 // once computed: `bytes` bytes
+  std::shared_ptr<Node> node;      // until then, if an operator makes it
+};
+using ValuePtr = std::shared_ptr<Value>;
+
+// A tensor in a storage.
+struct View {
+  at::ScalarType dtype = at::kByte;
+  std::int64_t offset_bytes = 0;
+  c10::SmallVector<std::int64_t, 5> sizes, strides;
+};
+View view_of(const at::Tensor& tensor);
+
+struct Input {
+  int argument = 0;
+  int index = -1;   // in a list; -1: the argument itself
+  int target = -1;  // the output that is written in place of it
+  ValuePtr value;
+  View view;
+  at::Tensor constant;  // from the host, instead of a value
+  // A device tensor that has no value yet: its storage.
+  std::uint64_t absent_base = 0;
+  std::size_t absent_bytes = 0;
+};
+
+struct Output {
+  int result = -1;  // which of the operator's results; -1: a target
+  int index = -1;   // in a list
+  ValuePtr before;  // of a target that is not overwritten wholly
+  View view;
+  std::size_t bytes = 0;
+  std::weak_ptr<Value> value;
+};
+
+// A call of an operator that may still have to be computed.
+struct Node {
+  const Operator* op = nullptr;
+  std::vector<c10::IValue> arguments;  // without the tensors
+  std::vector<int> list_sizes;         // -1: no list of tensors
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::uint64_t sequence = 0;
+  bool substituted = false;
+  int depth = 0;
+};
+
+// A value that is there already.
+ValuePtr known(at::Tensor bytes);
+// One that is not known.
+ValuePtr unknown(std::size_t bytes, const Substitute& substitute);
+// Computes it, and what it needs, unless done. Afterwards `data` is defined.
+void compute(Value& value);
+// Calls the operator at once; false when it cannot be. `substituted` is set where an input is.
+bool call(const Node& node, std::vector<c10::IValue>& stack);
+
+at::Tensor tensor_in(const at::Tensor& bytes, const View& view);
+
+// Below autograd, autocast and Python, and unseen by recording.
+class Unseen {
+ public:
+  Unseen();
+  Unseen(const Unseen&) = delete;
+  Unseen& operator=(const Unseen&) = delete;
+  ~Unseen();
+  static bool now();
+
+ private:
+  at::DisableRecordFunctionGuard no_record_;
+  at::NoGradGuard no_grad_;
+  c10::impl::ExcludeDispatchKeyGuard no_autograd_, no_autocast_, no_python_;
+};
+
+}  // namespace peakbench::values
