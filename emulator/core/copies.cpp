@@ -59,7 +59,7 @@ Answer answer_of(State& s, const End& from, std::uint64_t bytes) {
 
 // Zeros where nothing is known: what lies there may be an earlier tensor's.
 void copy_known(State& s, const End& to, const End& from, std::uint64_t bytes) {
-  std::memset(to.at, 0, bytes);
+  clear_host(s, to.at, bytes);
   if (!from.range->kept) return;
   const bool any_age = s.allocator != Allocator::unwatched;
   for (const KeptBytes::Piece& piece : from.range->kept->pieces(from.offset, bytes)) {

@@ -22,7 +22,7 @@ std::string refusal(const std::string& file, const std::string& device = "cuda:0
 }
 
 TEST(Registry, TheCpuIsBuiltInAndHoldsItsBudget) {
-  const auto device = make_device({device_from("cpu"), {}, 12345});
+  const auto device = make_device({device_from("cpu"), {}, "", 12345});
   EXPECT_TRUE(device->torch_device().is_cpu());
   EXPECT_EQ(device->clock(), "steady_clock");
   EXPECT_EQ(device->why_not_timed(), "");

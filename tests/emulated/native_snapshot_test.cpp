@@ -67,10 +67,10 @@ void allocate_and_free() {
 // One process, one recording: tracing cannot be taken out again.
 const Recorded& recorded() {
   static const Recorded result = [] {
-    nlohmann::json options = nlohmann::json::object();
-    if (expandable_segments) options["expandable_segments"] = true;
-    auto device =
-        peakbench::device::make_device({peakbench::result::device_from(device_name), options});
+    peakbench::device::DeviceRequest request;
+    request.device = peakbench::result::device_from(device_name);
+    if (expandable_segments) request.allocator = "expandable_segments:True";
+    auto device = peakbench::device::make_device(request);
     // Allocators point at it until the process ends.
     auto* recorder = new peakbench::device::Recorder(device_name, device->torch_device().str(),
                                                      device->emulated());
