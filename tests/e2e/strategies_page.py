@@ -15,7 +15,11 @@ PAGE = REPOSITORY / "docs/strategies.md"
 # What shares the page of another strategy; every other one has a page of its own.
 SHARED = {"adamw-4bit": "adamw-8bit", "save-on-cpu": "activation-offload", "linear-cross-entropy": "chunked-cross-entropy"}
 SAME_SLOT = re.compile(r"both take the slot (\w+);")
-PROMISES = {"bit_identical": "the same, to the bit", "within_tolerance": "the same, within a tolerance", "different_problem": "trains differently"}
+PROMISES = {
+    "bit_identical": "the same, to the bit",
+    "within_tolerance": "the same, within a tolerance",
+    "different_problem": "trains differently",
+}
 
 HEAD = """# Strategies
 
@@ -26,15 +30,19 @@ peakbench list strategies
 peakbench describe checkpointing
 ```
 
-A stack is typed with `+`, options with commas: `lora+checkpointing,every=2`. The order in which you type it does not matter; the table has the
-strategies in the order in which a stack applies them. Each has a page: what it does, when to use it and when not, and what it saves of a
-model's peak on an emulated card. Not sure which one you need? [The baseline's page](strategies/baseline.md#where-to-go-from-here) starts from
-what a peak is made of. To write one of your own, read [plugins.md](plugins.md).
+A stack is typed with `+`, options with commas: `lora+checkpointing,every=2`. The order in which you type it does not matter; the table has
+the strategies in the order in which a stack applies them. Each has a page: what it does, when to use it and when not, and what it saves of
+a model's peak on an emulated card. Not sure which one you need? [The baseline's page](strategies/baseline.md#where-to-go-from-here) starts
+from what a peak is made of. To write one of your own, read [plugins.md](plugins.md).
 
 The last column is what training becomes beside the baseline's: the same losses and parameters to the bit, the same but for rounding, or
 another problem, which is then compared with itself. This page is made from the plugins' manifests (`tests/e2e/strategies_page.py --write`),
 and a test holds it to them.
 """
+
+LEGEND = (
+    "`·`: the two can be in one stack; `×`: they cannot, for the reason below. `baseline` is in every stack. Columns are numbered as rows."
+)
 
 
 def ask(program, *arguments):
@@ -46,7 +54,8 @@ def table_of(strategies):
     lines = ["| strategy | what it does | losses and parameters |", "|---|---|---|"]
     for one in strategies:
         page = SHARED.get(one["id"], one["id"])
-        lines.append(f"| [`{one['id']}`](strategies/{page}.md) | {one['summary']} ([source]({one['source_url']})) | {PROMISES[one['promise']]} |")
+        does = f"{one['summary']} ([source]({one['source_url']}))"
+        lines.append(f"| [`{one['id']}`](strategies/{page}.md) | {does} | {PROMISES[one['promise']]} |")
     return "\n".join(lines) + "\n"
 
 
@@ -94,9 +103,9 @@ def needs_of(described):
 def page_of(program):
     described = [ask(program, "describe", one["id"]) for one in ask(program, "list", "strategies")]
     others = [one for one in described if one["id"] != "baseline"]
-    return "\n".join([HEAD, table_of(described), "## Which stack", "",
-                      "`·`: the two can be in one stack; `×`: they cannot, for the reason below. `baseline` is in every stack. Columns are numbered as rows.", "",
-                      matrix_of(others), "## Why some do not", "", reasons_of(others), "## What they need", "", needs_of(others)])  # fmt: skip
+    parts = [HEAD, table_of(described), "## Which stack", "", LEGEND, "", matrix_of(others)]
+    parts += ["## Why some do not", "", reasons_of(others), "## What they need", "", needs_of(others)]
+    return "\n".join(parts)
 
 
 def main(program, *arguments):

@@ -93,8 +93,8 @@ def measure(peakbench, options, stacks):
     """stack -> its memory"""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder, "out")
-        command = [peakbench, "run", *(part for option in options.items() for part in option), "--repetitions", "0", "--no-ablation", "--no-report",
-                   "--quiet", "--out", out]  # fmt: skip
+        command = [peakbench, "run", *(part for option in options.items() for part in option)]
+        command += ["--repetitions", "0", "--no-ablation", "--no-report", "--quiet", "--out", out]
         command += [part for stack in stacks for part in ("--strategy", stack)]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=folder)
         if not (out / "run.json").exists():

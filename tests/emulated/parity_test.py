@@ -1,6 +1,6 @@
 """Stock PyTorch against our plugins on the same emulated card: peaks of the same cases, requested within 0.1%, allocated
-within 0.5%. Reserved may differ by more than 2% only by what docs/parity.md says: a tied head's own weight, which transformers makes and drops,
-and whose segment the allocator keeps. Stock PyTorch is run again without that segment then, and reserved must be within 2% or two segments.
+within 0.5%. Reserved may differ by more than 2% only by what docs/parity.md says: a tied head's own weight, which transformers makes and
+drops, and whose segment the allocator keeps. Stock PyTorch is run again without that segment then, and reserved must be within 2% or two segments.
 With --released every case that differs is run again so, and all three figures must be equal but where BUILDS_ON_THE_CARD says why not.
 
 usage: parity_test.py PEAKBENCH [--table FILE] [--only TEXT] [--released]
