@@ -49,8 +49,9 @@ struct Entry {
   int order = 0;                      // place in the canonical order of a stack
   std::vector<std::string> slots;     // owned; two owners of one slot conflict
   std::vector<std::string> wrappers;  // lists of the recipe it adds to: "gradient_transforms", ...
-  std::vector<std::string> capabilities;  // updates_in_backward | needs_all_gradients
-  std::vector<std::string> needs;         // facts a model must have: "blocks", "linear_layers", ...
+  // updates_in_backward | needs_all_gradients | replays_steps
+  std::vector<std::string> capabilities;
+  std::vector<std::string> needs;  // facts a model must have: "blocks", "linear_layers", ...
   std::vector<std::string> requires_slots;  // some other strategy of the stack must take them
   std::vector<Conflict> conflicts;
   Cost cost;

@@ -26,7 +26,7 @@ const Names& wrappers() {
 }
 
 const Names& capabilities() {
-  static const Names names{"updates_in_backward", "needs_all_gradients"};
+  static const Names names{"updates_in_backward", "needs_all_gradients", "replays_steps"};
   return names;
 }
 

@@ -110,13 +110,16 @@ class CountedContext final : public Counted<StepContext> {
 
 class CountedRunner final : public Counted<StepRunner> {
  public:
-  using Counted::Counted;
+  // One that replays what it captured calls it until then.
+  CountedRunner(std::shared_ptr<StepRunner> inner, Part& part, bool replays)
+      : Counted(std::move(inner), part), replays_(replays) {}
+
   at::Tensor run(Training& training, const ForwardBackward& forward_backward,
                  std::int64_t step) override {
     return count(part_, "StepRunner::run", [&] {
-      bool called = false;
+      bool called = replays_ && called_before_;
       const auto noted = [&] {
-        called = true;
+        called = called_before_ = true;
         return forward_backward();
       };
       auto loss = inner_->run(training, noted, step);
@@ -125,6 +128,10 @@ class CountedRunner final : public Counted<StepRunner> {
       return loss;
     });
   }
+
+ private:
+  bool replays_;
+  bool called_before_ = false;
 };
 
 class CountedListener final : public Counted<StepListener> {
@@ -254,7 +261,9 @@ Recipe counted(Recipe recipe, RecipeParts& parts, const Owner& model) {
   replace_slot<CountedRule>(recipe.update_rule, parts, "update_rule");
   replace_slot<CountedSchedule>(recipe.schedule, parts, "schedule");
   replace_slot<CountedLossHead>(recipe.loss_head, parts, "loss_head");
-  replace_slot<CountedRunner>(recipe.step_runner, parts, "step_runner");
+  if (Part* part = parts.slot("step_runner"); recipe.step_runner && part)
+    recipe.step_runner = std::make_shared<CountedRunner>(
+        std::move(recipe.step_runner), *part, parts.has_capability(part->owner, "replays_steps"));
   replace_wrappers<CountedHooks>(recipe.saved_tensor_hooks, parts, "saved_tensor_hooks");
   replace_wrappers<CountedContext>(recipe.step_contexts, parts, "step_contexts");
   replace_wrappers<CountedGradientTransform>(recipe.gradient_transforms, parts,

@@ -42,6 +42,8 @@ UPDATES = ("autocast", "autocast,dtype=fp16+loss-scaling", "clip", "ema", "gradi
 UPDATES_BF16 = ("master-weights", "galore+master-weights")
 ON_HOST = ("optimizer-offload", "optimizer-offload+gradient-offload", "master-weights+optimizer-offload")
 SPLIT = ("accumulation", "accumulation+gradient-offload")
+# Forward and backward captured and replayed: a pool of the graph's own.
+GRAPHS = ("cuda-graphs", "cuda-graphs+lora")
 SEQUENCE = 256
 # What activations, attention and the loss head are made into.
 ACTIVATIONS = ("activation-offload", "activation-offload,overlap=5", "save-on-cpu", "checkpointing,segments=sqrt",

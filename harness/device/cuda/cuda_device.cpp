@@ -10,6 +10,7 @@
 
 #include "device/cuda/allocation_tracer.h"
 #include "device/cuda/card_state.h"
+#include "device/cuda/cuda_graph.h"
 #include "device/cuda/cuda_settings.h"
 #include "device/cuda/emulation.h"
 #include "device/cuda/pinned_tracer.h"
@@ -36,6 +37,7 @@ class CudaDevice final : public Device {
     at::globalContext().lazyInitDevice(at::kCUDA);
     check_allocator(request.allocator);
     c10::cuda::set_device(index_);
+    offer_cuda_graphs();
   }
 
   c10::Device torch_device() const override { return {c10::kCUDA, index_}; }

@@ -38,7 +38,8 @@ class StepRunner {
   // loss of the batch. Phases, contexts and hooks are the worker's; what the runner itself does in
   // between belongs to the phase optimizer_step.
   using ForwardBackward = std::function<at::Tensor()>;
-  // Leaves the gradients that the schedule updates from, and returns the loss to report.
+  // Calls it in every step, or, where the manifest declares `replays_steps`, in the first. Leaves
+  // the gradients that the schedule updates from, and returns the loss to report.
   virtual at::Tensor run(Training& training, const ForwardBackward& forward_backward,
                          std::int64_t step) = 0;
 };

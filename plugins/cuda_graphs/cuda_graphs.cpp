@@ -1,0 +1,79 @@
+// Forward and backward as a CUDA graph: captured once, then replayed with one launch a step.
+//
+// PyTorch's notes on CUDA semantics, "Whole-network capture", in the form that its example with
+// GradScaler has: forward and backward are in the graph, the optimizer step is not.
+// https://docs.pytorch.org/docs/stable/notes/cuda.html#whole-network-capture
+#include <ATen/ATen.h>
+
+#include <utility>
+#include <vector>
+
+#include "peakbench/device_graph.h"
+#include "peakbench/plugin.h"
+
+namespace peakbench {
+namespace {
+
+class Replay : public StepRunner {
+ public:
+  Replay(std::unique_ptr<DeviceGraph> graph, std::int64_t warm_up)
+      : graph_(std::move(graph)), warm_up_(warm_up) {}
+
+  at::Tensor run(Training& training, const ForwardBackward& forward_backward,
+                 std::int64_t step) override {
+    if (!loss_.defined()) capture(training.parameters(), forward_backward);
+    graph_->replay();
+    // Each step takes the gradients away, and each replay writes them where the capture had them.
+    for (const auto& [parameter, gradient] : gradients_) parameter.mutable_grad() = gradient;
+    return loss_;
+  }
+
+ private:
+  void capture(const std::vector<Parameter>& parameters, const ForwardBackward& forward_backward) {
+    graph_->warm_up([&] {
+      for (std::int64_t i = 0; i < warm_up_; ++i) {
+        take_gradients_away(parameters);
+        forward_backward();
+      }
+    });
+    take_gradients_away(parameters);  // so that backward makes them in the graph's pool
+    graph_->capture([&] { loss_ = forward_backward(); });
+    for (const auto& [name, parameter] : parameters)
+      if (parameter.grad().defined()) gradients_.emplace_back(parameter, parameter.grad());
+  }
+
+  static void take_gradients_away(const std::vector<Parameter>& parameters) {
+    for (const auto& [name, parameter] : parameters) parameter.mutable_grad().reset();
+  }
+
+  std::unique_ptr<DeviceGraph> graph_;
+  std::int64_t warm_up_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> gradients_;  // parameter, where its gradient is
+  at::Tensor loss_;
+};
+
+class CudaGraphs : public Strategy {
+ public:
+  explicit CudaGraphs(const Options& options) : warm_up_(options.integer("warmup")) {}
+
+  void apply(Recipe& recipe, Model& model) override {
+    auto graph = make_device_graph();
+    if (graph == nullptr)
+      throw Unsupported(
+          "cuda-graphs needs a CUDA card, real or emulated: no other device has graphs to capture "
+          "a step in (--device emulated:h100-80gb)");
+    recipe.step_runner = std::make_shared<Replay>(std::move(graph), warm_up_);
+  }
+
+ private:
+  std::int64_t warm_up_;
+};
+
+std::unique_ptr<Strategy> make(const StrategyContext& context) {
+  return std::make_unique<CudaGraphs>(context.options);
+}
+
+}  // namespace
+}  // namespace peakbench
+
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::make)
