@@ -43,7 +43,7 @@ UPDATES_BF16 = ("master-weights", "galore+master-weights")
 ON_HOST = ("optimizer-offload", "optimizer-offload+gradient-offload", "master-weights+optimizer-offload")
 SPLIT = ("accumulation", "accumulation+gradient-offload")
 # Forward and backward captured and replayed: a pool of the graph's own.
-GRAPHS = ("cuda-graphs", "cuda-graphs+lora")
+GRAPHS = ("cuda-graphs", "lora+cuda-graphs")
 SEQUENCE = 256
 # What activations, attention and the loss head are made into.
 ACTIVATIONS = ("activation-offload", "activation-offload,overlap=5", "save-on-cpu", "checkpointing,segments=sqrt",
@@ -55,6 +55,7 @@ GROUPS = (
     *(("h100-80gb", "qwen2.5-0.5b,layers=2", (dtype,), stacks)
       for dtype, stacks in (("fp32", UPDATES), ("bf16", UPDATES_BF16), ("bf16", SPLIT))),
     ("h100-80gb", "vit-l-16,layers=2", ("bf16",), ON_HOST),
+    *(("h100-80gb", f"{model},layers=2", ("fp32",), GRAPHS) for model in ("vit-l-16", "qwen2.5-0.5b")),
     ("h100-80gb", "qwen2.5-0.5b,layers=2", ("bf16",), ACTIVATIONS),
     ("h100-80gb", "vit-l-16", ("fp32",), TUTORIAL),
     ("h100-80gb", "qwen2.5-0.5b", ("fp32",), ("baseline", "checkpointing")),
