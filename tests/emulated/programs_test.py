@@ -41,7 +41,7 @@ for dtype in (torch.float32, torch.float64, torch.complex64):
         torch.linalg.householder_product(b, torch.randn(shape[:-1], device="cuda", dtype=dtype))
     for n in (8, 64):
         a = torch.randn(n, n, device="cuda", dtype=dtype)
-        torch.linalg.cholesky(a), torch.linalg.solve(a, a), torch.linalg.inv(a), torch.linalg.eig(a)
+        torch.linalg.cholesky(a), torch.linalg.solve(a, a), torch.linalg.inv(a)
 """
 
 RECURRENT = """
@@ -110,7 +110,8 @@ class ProgramsTest(unittest.TestCase):
             program, out = pathlib.Path(folder) / "program.py", pathlib.Path(folder) / "took.json"
             program.write_text(text)
             command = [PEAKBENCH, "emulate", "--card", "h100-80gb", "--json", out, "--", os.environ["PEAKBENCH_ORACLE"], program]
-            environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor", "TRITON_CACHE_DIR": f"{folder}/triton", **more}
+            environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor", "TRITON_CACHE_DIR": f"{folder}/triton",
+                           "TORCHINDUCTOR_COMPILE_THREADS": "1", **more}  # fmt: skip
             done = subprocess.run(list(map(str, [*command, *arguments])), capture_output=True, text=True, env=environment)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             processes = json.loads(out.read_text())["processes"]
