@@ -61,7 +61,8 @@ void add_read_backs(std::string& out, const Ledger& ledger) {
     const LedgerReadBack& row = ledger.read_backs[i];
     const std::string where =
         row.operation[0] ? fmt::format("{} in {}", row.operation, row.function) : row.function;
-    out += fmt::format("  read back  {} ({}){}: {}, {} bytes; {}\n", where, row.library,
+    out += fmt::format("  read back  {}{} ({}){}: {}, {} bytes; {}\n", row.kind,
+                       row.kind[0] ? fmt::format(" by {}", where) : where, row.library,
                        row.place[0] ? fmt::format(" at {}", row.place) : "", times(row.calls),
                        row.bytes, reliance(row));
   }

@@ -27,6 +27,11 @@ at::Tensor copy_of_host(const at::Tensor& tensor) {
   return copy;
 }
 
+at::Tensor empty_on_host(const at::Tensor& tensor) {
+  const Unseen unseen;
+  return at::empty(tensor.sizes(), at::TensorOptions().dtype(tensor.scalar_type()));
+}
+
 class Gatherer {
  public:
   explicit Gatherer(const Operator& op) : op_(op) {
@@ -79,6 +84,8 @@ class Gatherer {
       add_host(input, tensor);
     } else if (has_storage(tensor)) {
       add_device(input, tensor, list_size);
+    } else if (is_plain(tensor) && tensor.numel() == 0) {
+      input.constant = empty_on_host(tensor);
     } else {
       call_.lost = true;
     }

@@ -60,10 +60,11 @@ bool doubtful(const Value& value) {
   return value.substituted || value.foreign_work != foreign_work();
 }
 
-bool has_storage(const at::Tensor& tensor) {
+bool is_plain(const at::Tensor& tensor) {
   return tensor.defined() && tensor.layout() == at::kStrided && !tensor.is_quantized() &&
-         !tensor.key_set().has_any(kWrappers) && tensor.has_storage() && base_of(tensor) != 0;
+         !tensor.key_set().has_any(kWrappers) && tensor.has_storage();
 }
+bool has_storage(const at::Tensor& tensor) { return is_plain(tensor) && base_of(tensor) != 0; }
 std::uint64_t base_of(const at::Tensor& tensor) {
   return reinterpret_cast<std::uint64_t>(tensor.storage().data());
 }

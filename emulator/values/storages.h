@@ -39,7 +39,9 @@ void count_foreign_work();
 // Whether a value is not certain.
 bool doubtful(const Value& value);
 
-// A dense tensor of the card whose storage has an address of its own.
+// A dense tensor that is nothing but one: no subclass, no batch of a transform, no sparse one.
+bool is_plain(const at::Tensor& tensor);
+// A plain tensor whose storage has an address: one of no elements mostly has none.
 bool has_storage(const at::Tensor& tensor);
 std::uint64_t base_of(const at::Tensor& tensor);
 std::size_t bytes_of(const at::Tensor& tensor);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "device/cuda/emulation.h"
+
 namespace peakbench::device {
 namespace {
 
@@ -33,6 +35,7 @@ class AllocationTracer::Report final : public c10::MemoryReportingInfoBase {
 AllocationTracer::AllocationTracer(AllocationSink& sink, int device_count) : sink_(sink) {
   for (int i = 0; i < device_count; ++i)
     spaces_.push_back(sink.add_space("cuda:" + std::to_string(i)));
+  watch_allocator_for_emulation();
   allocator::attachAllocatorTraceTracker([this](const TraceEntry& entry) { on_trace(entry); });
   allocator::attachOutOfMemoryObserver(
       [this](std::int64_t device, std::size_t requested, std::size_t limit, std::size_t free) {
@@ -55,6 +58,7 @@ void AllocationTracer::on_trace(const TraceEntry& entry) {
   const auto stream = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(entry.stream_));
   switch (entry.action_) {
     case TraceEntry::ALLOC:
+      handed_out_in_emulation(address, entry.size_);
       pending_ = {true, space, address, size, stream};
       break;
     case TraceEntry::FREE_REQUESTED:

@@ -26,6 +26,18 @@ nlohmann::json unknown_read_back(const nlohmann::json& row, std::int64_t uncerta
 
 }  // namespace
 
+void watch_allocator_for_emulation() {
+  const auto watch =
+      reinterpret_cast<void (*)()>(::dlsym(RTLD_DEFAULT, "peakbench_emulator_watch_allocator"));
+  if (watch != nullptr) watch();
+}
+
+void handed_out_in_emulation(std::uint64_t address, std::uint64_t bytes) {
+  static const auto tell = reinterpret_cast<void (*)(std::uint64_t, std::uint64_t)>(
+      ::dlsym(RTLD_DEFAULT, "peakbench_emulator_handed_out"));
+  if (tell != nullptr) tell(address, bytes);
+}
+
 bool runs_on_stand_ins() { return report_function() != nullptr; }
 
 std::optional<result::Emulation> emulation_report() {
