@@ -151,6 +151,26 @@ TEST_F(Runtime, WhatWasCopiedBeforeALaunchIsUncertainAfterIt) {
   cudaFree(at);
 }
 
+// Last of the tests of kept bytes: from here on the process has an allocator that is listened to.
+TEST_F(Runtime, WhatAnAllocatorHandsOutAgainIsForgotten) {
+  const auto watch =
+      reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "peakbench_emulator_watch_allocator"));
+  const auto handed_out = reinterpret_cast<void (*)(std::uint64_t, std::uint64_t)>(
+      dlsym(RTLD_DEFAULT, "peakbench_emulator_handed_out"));
+  watch();
+  int* at = nullptr;
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&at), kPage), cudaSuccess);
+  const int values[] = {42, 43};
+  cudaMemcpy(at, values, sizeof values, cudaMemcpyHostToDevice);
+  handed_out(reinterpret_cast<std::uint64_t>(at), sizeof(int));
+  const auto before = read_backs_of_this_test();
+  EXPECT_EQ(read_by_this_test(at), 0) << "an earlier tensor's value";
+  EXPECT_EQ(read_by_this_test(at + 1), 43);
+  EXPECT_EQ(read_backs_of_this_test().at("zero_calls").get<int>(),
+            before.at("zero_calls").get<int>() + 1);
+  cudaFree(at);
+}
+
 TEST_F(Runtime, CopiesPastAnAllocationAreErrors) {
   char* at = nullptr;
   ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&at), kPage), cudaSuccess);

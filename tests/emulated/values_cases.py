@@ -1,0 +1,208 @@
+"""Small programs whose sizes, branches and counts come from the host, run on the CPU and on a card, as functions of the device.
+
+usage: peakbench emulate -- PYTHON values_cases.py KIND...     prints a JSON object {case: [on the CPU, on the card]}
+"""
+
+import ctypes
+import json
+import sys
+
+import torch
+import torchvision
+
+CASES = {}
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def seeded(*shape):
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(1))
+
+
+@case
+def in_place_and_views(device):
+    x = torch.tensor([3, 4, 5], device=device)
+    y = x * 2 + 1
+    y[1] = 7
+    y += x.flip(0)
+    grid = torch.zeros(4, 4).to(device)
+    grid[1:3, 1:3] = 5
+    grid.t()[0] = 2
+    grid.view(-1)[15] = 9
+    return y.tolist(), grid.tolist()
+
+
+@case
+def sizes_of_masks(device):
+    x = torch.arange(20).to(device)
+    return (x % 3 == 0).nonzero().shape[0], x[x > 11].tolist(), x.masked_select(x > 4).numel(), torch.where(x > 17)[0].tolist()
+
+
+@case
+def unique(device):
+    x = torch.tensor([1, 1, 2, 5, 5, 1]).to(device)
+    return x.unique().tolist(), torch.unique_consecutive(x).numel(), x.unique(return_counts=True)[1].tolist()
+
+
+@case
+def nms(device):
+    boxes = seeded(1000, 4) * 100
+    boxes[:, 2:] += boxes[:, :2]
+    scores, kinds = seeded(1000), torch.arange(1000) % 3
+    alone = torchvision.ops.nms(boxes.to(device), scores.to(device), 0.5)
+    return alone.shape[0], torchvision.ops.batched_nms(boxes.to(device), scores.to(device), kinds.to(device), 0.5).shape[0]
+
+
+@case
+def router(device):
+    top = torch.topk(torch.softmax(seeded(512, 8).to(device), -1), 2).indices
+    chosen = torch.nn.functional.one_hot(top, 8)
+    return [torch.where(chosen[:, :, expert])[0].numel() for expert in range(8)]
+
+
+@case
+def repeats(device):
+    times = torch.tensor([1, 2, 0, 3]).to(device)
+    return torch.arange(4).to(device).repeat_interleave(times).tolist(), torch.bincount(times).tolist()
+
+
+@case
+def loop_on_the_device(device):
+    x, steps = torch.zeros((), device=device), 0
+    while bool(x < 16) and steps < 100:
+        x += 1
+        steps += 1
+    return steps
+
+
+@case
+def answers(device):
+    a = torch.arange(5).to(device)
+    return torch.equal(a, a.clone()), torch.equal(a, a + 1), torch.allclose(a.float(), a.float() + 1), bool((a == a).all())
+
+
+@case
+def quantile(device):
+    weights = torch.arange(100.0).to(device)
+    return int((weights > torch.quantile(weights, 0.25)).sum())
+
+
+@case
+def reused_blocks(device):
+    total = 0
+    for i in range(5):
+        a = torch.full((4,), i, device=device)
+        total += a.sum().item()
+        del a
+        total += torch.ones(4, dtype=torch.long, device=device).sum().item()
+    return total
+
+
+@case
+def out_arguments(device):
+    out = torch.empty(0, device=device)
+    torch.sum(torch.ones(3, 4).to(device), (1,), out=out)
+    return out.tolist(), torch.logsumexp(torch.zeros(2, 4).to(device), -1).exp().round().tolist()
+
+
+@case
+def clip(device):
+    weights = [torch.nn.Parameter(torch.ones(3).to(device)) for _ in range(3)]
+    for weight in weights:
+        weight.grad = torch.full((3,), 2.0).to(device)
+    return round(torch.nn.utils.clip_grad_norm_(weights, 1.0).item(), 3), round(weights[0].grad[0].item(), 3)
+
+
+@case
+def packed_sequence(device):
+    packed = torch.nn.utils.rnn.pack_padded_sequence(torch.ones(3, 3, 2).to(device), torch.tensor([3, 2, 1]), batch_first=True)
+    return packed.data.shape[0], packed.batch_sizes.tolist()
+
+
+def known():
+    return {name: [function("cpu"), function("cuda")] for name, function in CASES.items()}
+
+
+def large():
+    """A matrix product that is too large to be computed."""
+    x = torch.ones(1024, 1024, device="cuda")
+    return x @ x
+
+
+def mask():
+    x = large()
+    return {"rows": x[x > 0].numel()}
+
+
+def loss():
+    return {"loss": large().mean().item()}
+
+
+def stale():
+    a = torch.full((4,), 7, device="cuda")
+    address = a.data_ptr()
+    del a
+    b = torch.empty(4, dtype=torch.long, device="cuda")
+    return {"same block": b.data_ptr() == address, "values": b.tolist()}
+
+
+def scaler():
+    model = torch.nn.Linear(2048, 1024, device="cuda")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    for _ in range(3):
+        with torch.autocast("cuda", torch.float16):
+            loss = model(torch.ones(64, 2048, device="cuda")).square().mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    return {"scale": scaler.get_scale()}
+
+
+def checks():
+    logits = torch.nn.Linear(1024, 4, device="cuda")(torch.ones(32, 1024, device="cuda"))
+    actions = torch.distributions.Categorical(logits=logits)
+    actions.log_prob(actions.sample())
+    torch.distributions.Normal(logits, logits.exp()).rsample()
+    return {"checks": "passed"}
+
+
+def generator():
+    """Random numbers of the card are not drawn from the CPU's."""
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    torch.rand(8, device="cuda").tolist()
+    return {"untouched": torch.equal(before, torch.get_rng_state())}
+
+
+def foreign_kernel():
+    """A kernel that no operator launches may write anywhere."""
+
+    class Dim3(ctypes.Structure):
+        _fields_ = [(axis, ctypes.c_uint) for axis in "xyz"]
+
+    x = torch.tensor([3, 4]).to("cuda") + 1
+    before = x.tolist()
+    one = Dim3(1, 1, 1)
+    runtime = ctypes.CDLL("libcudart.so.13")
+    result = runtime.cudaLaunchKernel(ctypes.c_void_p(1), one, one, None, ctypes.c_size_t(0), None)
+    return {"launched": result, "before": before, "after": x.tolist()}
+
+
+def step():
+    """A training step of which nothing is read."""
+    model = torch.nn.Sequential(torch.nn.Linear(2048, 512), torch.nn.LayerNorm(512), torch.nn.Linear(512, 16)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(torch.ones(64, 2048).cuda()), torch.zeros(64, dtype=torch.long).cuda()).backward()
+        optimizer.step()
+    statistics = torch.cuda.memory_stats()
+    return {key: statistics[key + ".all.peak"] for key in ("requested_bytes", "allocated_bytes", "reserved_bytes")}
+
+
+if __name__ == "__main__":
+    print(json.dumps({kind: globals()[kind]() for kind in sys.argv[1:]}))

@@ -1,0 +1,106 @@
+"""Values of small tensors on an emulated card, and the verdict that a result ends in: what comes from the host is what the CPU says,
+and what does not is known to be unknown.
+
+usage: values_test.py PEAKBENCH
+
+Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+PYTHON = os.environ.get("PEAKBENCH_ORACLE")
+CASES = pathlib.Path(__file__).resolve().parent / "values_cases.py"
+
+
+class ValuesTest(unittest.TestCase):
+    def emulate(self, *kinds, options=()):
+        """What the program printed; the verdict is kept."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder, "took.json")
+            command = [PEAKBENCH, "emulate", *options, "--json", out, "--", PYTHON, CASES, *kinds]
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.said = done.stderr
+            record = json.loads(out.read_text(encoding="utf-8"))
+        self.verdict, self.processes = record["verdict"], record["processes"]
+        self.assertIn(f"Verdict: {self.verdict['kind']}", self.said)
+        return json.loads(done.stdout)
+
+    def emulate_one(self, kind, *options):
+        return self.emulate(kind, options=options)[kind]
+
+    def test_what_comes_from_the_host_is_what_the_cpu_says(self):
+        for name, (cpu, card) in self.emulate_one("known").items():
+            with self.subTest(name):
+                self.assertEqual(cpu, card)
+        self.assertEqual(self.verdict, {"kind": "exact", "reasons": [], "conditions": [], "notes": [], "advice": []})
+        self.assertEqual(self.processes[0]["computing"], "on")
+
+    def test_a_size_that_is_not_known(self):
+        self.emulate_one("mask")
+        self.assertEqual(self.verdict["kind"], "unreliable")
+        self.assertRegex(self.verdict["reasons"][0], r"^aten::nonzero at values_cases.py:\d+ read a size")
+        self.assertIn("--assume nonzero=all", self.verdict["advice"][0])
+
+    def test_assumptions_give_bounds(self):
+        self.assertEqual(self.emulate_one("mask", "--assume", "nonzero=all"), {"rows": 1 << 20})
+        self.assertEqual(self.verdict["kind"], "upper bound")
+        most = self.processes[0]["devices"][0]["peak_used_bytes"]
+        self.assertEqual(self.emulate_one("mask", "--assume", "nonzero=none"), {"rows": 0})
+        self.assertEqual(self.verdict["kind"], "lower bound")
+        self.assertLess(self.processes[0]["devices"][0]["peak_used_bytes"], most)
+
+    def test_assumptions_leave_known_sizes_alone(self):
+        for name, (cpu, card) in self.emulate_one("known", "--assume", "nonzero=all").items():
+            with self.subTest(name):
+                self.assertEqual(cpu, card)
+        self.assertEqual(self.verdict["kind"], "exact")
+
+    def test_a_number_that_is_only_printed(self):
+        self.emulate_one("loss")
+        self.assertEqual(self.verdict["kind"], "exact")
+        self.assertRegex(self.verdict["conditions"][0], r"at values_cases.py:\d+ read floating values that are not known")
+
+    def test_no_stale_values(self):
+        for options in ((), ("--no-compute",)):
+            with self.subTest(options):
+                self.assertEqual(self.emulate_one("stale", *options), {"same block": True, "values": [0, 0, 0, 0]})
+                self.assertEqual(self.verdict["kind"], "unreliable")
+
+    def test_programs_that_need_plausible_values(self):
+        said = self.emulate("scaler", "checks", "generator")
+        self.assertEqual(said["scaler"], {"scale": 65536.0})
+        self.assertEqual(said["checks"], {"checks": "passed"})
+        self.assertEqual(said["generator"], {"untouched": True})
+
+    def test_after_a_kernel_that_no_operator_launched_nothing_is_certain(self):
+        self.assertEqual(self.emulate_one("foreign_kernel"), {"launched": 0, "before": [4, 5], "after": [4, 5]})
+        self.assertEqual(self.verdict["kind"], "unreliable")
+        self.assertEqual(len(self.verdict["reasons"]), 1)
+
+    def test_computing_takes_no_memory_of_the_card(self):
+        computed = self.emulate_one("step")
+        self.assertEqual(self.verdict["kind"], "exact")
+        self.assertEqual(self.emulate_one("step", "--no-compute"), computed)
+        self.assertEqual(self.verdict["notes"], ["values were not computed: --no-compute"])
+
+    def test_bad_words(self):
+        for options, said in ((["--assume", "nonzero=some"], "expected nonzero=all or nonzero=none"),
+                              (["--assume", "nonzero=all", "--no-compute"], "leave one out")):  # fmt: skip
+            done = subprocess.run([PEAKBENCH, "emulate", *options, "--", "true"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
+
+
+if __name__ == "__main__":
+    if not PYTHON:
+        print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
+        sys.exit(77)
+    unittest.main()

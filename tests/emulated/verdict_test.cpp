@@ -1,0 +1,111 @@
+// The verdict, from records alone.
+#include "host/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "core/read_kinds.h"
+
+namespace peakbench::emulator {
+namespace {
+
+class VerdictTest : public testing::Test {
+ protected:
+  VerdictTest() {
+    ledger_->finished = 1;
+    ledger_->device_count = 1;
+    ledger_->devices[0].allocations = 1;
+    ledger_->computing = Computing::on;
+  }
+
+  LedgerReadBack& add_read(const char* kind, std::uint64_t known, std::uint64_t substituted) {
+    LedgerReadBack& row = ledger_->read_backs[ledger_->read_back_count++];
+    std::snprintf(row.kind, sizeof row.kind, "%s", kind);
+    std::snprintf(row.operation, sizeof row.operation, "aten::item");
+    std::snprintf(row.place, sizeof row.place, "train.py:12");
+    row.calls = known + substituted;
+    row.substitute_calls = substituted;
+    return row;
+  }
+
+  static void add_name(LedgerNames& names, const char* name) {
+    std::snprintf(names.rows[names.count].name, sizeof names.rows[0].name, "%s", name);
+    names.rows[names.count++].calls = 1;
+  }
+
+  Verdict verdict(const std::string& assume = "", int status = 0) const {
+    return judge({ledger_.get()}, {status, assume});
+  }
+
+  std::unique_ptr<Ledger> ledger_ = std::make_unique<Ledger>();
+};
+
+TEST_F(VerdictTest, KnownReadsAreExact) {
+  add_read(kReadInteger, 3, 0);
+  EXPECT_EQ(verdict().kind, VerdictKind::exact);
+  EXPECT_EQ(verdict_text(verdict()), "Verdict: exact\n");
+}
+
+TEST_F(VerdictTest, UnknownNumbersAreACondition) {
+  add_read(kReadFloating, 0, 2);
+  const Verdict said = verdict();
+  EXPECT_EQ(said.kind, VerdictKind::exact);
+  ASSERT_EQ(said.conditions.size(), 1u);
+  EXPECT_EQ(said.conditions[0],
+            "aten::item at train.py:12 read floating values that are not known (2 times)");
+}
+
+TEST_F(VerdictTest, UnknownTruthsIntegersAndBytesAreUnreliable) {
+  for (const char* kind : {kReadBool, kReadInteger, ""}) {
+    ledger_->read_back_count = 0;
+    add_read(kind, 5, 1);
+    EXPECT_EQ(verdict().kind, VerdictKind::unreliable) << kind;
+    EXPECT_EQ(verdict("nonzero=all").kind, VerdictKind::unreliable) << kind;
+  }
+}
+
+TEST_F(VerdictTest, UnknownSizesAreBoundedByAssumptions) {
+  add_read(kReadSize, 0, 1);
+  EXPECT_EQ(verdict().kind, VerdictKind::unreliable);
+  EXPECT_NE(verdict_text(verdict()).find("--assume nonzero=none"), std::string::npos);
+  EXPECT_EQ(verdict("nonzero=all").kind, VerdictKind::upper_bound);
+  EXPECT_EQ(verdict("nonzero=none").kind, VerdictKind::lower_bound);
+}
+
+TEST_F(VerdictTest, VendorWorkspacesAreMissing) {
+  add_name(ledger_->unmodelled, "cudnn engine workspace");
+  EXPECT_EQ(verdict().kind, VerdictKind::lower_bound);
+  add_read(kReadSize, 0, 1);
+  EXPECT_EQ(verdict("nonzero=all").kind, VerdictKind::unreliable)
+      << "neither above nor below what a card would take";
+}
+
+TEST_F(VerdictTest, WhatDidNotEndWellMayHaveNeededMore) {
+  EXPECT_EQ(verdict("", 1 << 8).kind, VerdictKind::lower_bound);
+  ledger_->finished = 0;
+  EXPECT_EQ(verdict().kind, VerdictKind::lower_bound);
+}
+
+TEST_F(VerdictTest, RefusedCallsLostReadsAndNoCard) {
+  add_name(ledger_->refused, "cudaIpcGetMemHandle");
+  EXPECT_EQ(verdict().kind, VerdictKind::unreliable);
+  ledger_->refused.count = 0;
+  ledger_->read_backs_dropped = 1;
+  EXPECT_EQ(verdict().kind, VerdictKind::unreliable);
+  EXPECT_EQ(judge({}, {0, ""}).kind, VerdictKind::unreliable);
+}
+
+TEST_F(VerdictTest, WhyValuesWereNotComputed) {
+  ledger_->computing = Computing::unavailable;
+  std::snprintf(ledger_->computing_note, sizeof ledger_->computing_note, "PyTorch 9.9");
+  add_read(kReadInteger, 0, 1);
+  const auto json = to_json(verdict());
+  EXPECT_EQ(json.at("notes").at(0), "values were not computed: PyTorch 9.9");
+  EXPECT_EQ(json.at("advice").size(), 2u);
+}
+
+}  // namespace
+}  // namespace peakbench::emulator
