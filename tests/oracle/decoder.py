@@ -1,4 +1,5 @@
-"""Stock Hugging Face decoders (Qwen2, Llama, Mistral, Granite) from their official configurations, random weights: loss = the model's own, AdamW.
+"""Stock Hugging Face decoders (Qwen2, Llama, Mistral, Granite) from their official configurations, random weights: loss = the model's
+own, AdamW.
 
   decoder.py --model qwen2.5-0.5b --seq 256 --strategy lora+checkpointing
   decoder.py --model llama-3.2-1b --tiny --randomise --save-weights w.safetensors --save r.safetensors

@@ -31,7 +31,8 @@ def arguments(description):
     parser.add_argument("--randomise", action="store_true", help="no parameter starts at zero or one")
     parser.add_argument("--save-weights", help="writes the initial parameters (adapters too) to this safetensors file")
     parser.add_argument("--save", help="writes the batch, the output of the first forward, first-step gradients (grad.NAME), "
-                                       "final parameters (after.NAME) and running statistics (running.NAME) to this safetensors file; memory is not measured then")
+                                       "final parameters (after.NAME) and running statistics (running.NAME) to this "
+                                       "safetensors file; memory is not measured then")
     parser.add_argument("--time", type=int, metavar="N", help="times N steps after --warmup; memory is not measured then")
     parser.add_argument("--warmup", type=int, default=2)
     parser.add_argument("--empty-cache", action="store_true", help="CUDA: what building reserved and no longer uses is given back "
