@@ -18,8 +18,6 @@ FAMILIES = {
     "vit": ["vit.py", "--tiny"],
     "tied": ["decoder.py", "--model", "qwen2.5-0.5b", "--tiny", "--seq", "16"],
     "untied": ["decoder.py", "--model", "llama-3.1-8b", "--tiny", "--seq", "16", "--batch", "2"],
-    "gpt2": ["gpt2.py", "--tiny", "--seq", "16"],
-    "resnet": ["resnet.py", "--tiny", "--image", "64", "--batch", "2"],
 }
 
 
