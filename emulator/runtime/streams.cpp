@@ -48,8 +48,13 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   });
 }
 PEAKBENCH_ENTRY cudaError_t cudaStreamQuery(cudaStream_t stream) { return with_stream(stream); }
+// A stream that is being captured runs nothing, so nothing can be waited for: a program that reads
+// a value there fails on a card.
 PEAKBENCH_ENTRY cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return with_stream(stream);
+  return entry([&] {
+    if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
+    return capture_of(number(stream)) ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+  });
 }
 PEAKBENCH_ENTRY cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* out) {
   *out = stream_priority(number(stream));

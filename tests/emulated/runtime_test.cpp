@@ -294,6 +294,8 @@ TEST_F(Runtime, LaunchesAreCheckedCountedAndCaptured) {
   cudaStreamIsCapturing(other, &status);
   EXPECT_EQ(status, cudaStreamCaptureStatusActive) << "who waits for a capture joins it";
   cudaLaunchKernel(kernel, {1, 1, 1}, {1, 1, 1}, nullptr, 0, other);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorStreamCaptureUnsupported);
+  cudaGetLastError();
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
   std::size_t nodes = 0;
@@ -301,6 +303,7 @@ TEST_F(Runtime, LaunchesAreCheckedCountedAndCaptured) {
   EXPECT_EQ(nodes, 2u);
   cudaStreamIsCapturing(other, &status);
   EXPECT_EQ(status, cudaStreamCaptureStatusNone);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   cudaStreamDestroy(stream);
   cudaStreamDestroy(other);
 }
