@@ -1,5 +1,6 @@
-"""Settings of the CUDA allocator: stock PyTorch with PYTORCH_CUDA_ALLOC_CONF and Peakbench with --allocator, on the same emulated card, have
-the same peaks of requested and allocated bytes, and reserve the same but for a segment (measured: to the byte); and what a shell has set reaches no case.
+"""Settings of the CUDA allocator: stock PyTorch with PYTORCH_CUDA_ALLOC_CONF and Peakbench with --allocator, on the same emulated card,
+have the same peaks of requested and allocated bytes, and reserve the same but for a segment (measured: to the byte); and what a shell has
+set reaches no case.
 
 usage: allocator_test.py PEAKBENCH
 
