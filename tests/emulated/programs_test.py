@@ -102,6 +102,14 @@ if __name__ == "__main__":
     assert process.exitcode == 0
 """
 
+OUT_OF_MEMORY = """
+import torch
+try:
+    kept = [torch.empty(30 << 30, dtype=torch.uint8, device="cuda") for _ in range(3)]
+except torch.OutOfMemoryError as error:
+    print(error)
+"""
+
 
 class ProgramsTest(unittest.TestCase):
     def run_program(self, text, *arguments, **more):
@@ -140,6 +148,10 @@ class ProgramsTest(unittest.TestCase):
         for mode in ("default", "reduce-overhead", "max-autotune"):
             with self.subTest(mode=mode):
                 self.run_program(COMPILED, mode)
+
+    def test_the_text_of_out_of_memory(self):
+        said, _ = self.run_program(OUT_OF_MEMORY)
+        self.assertIn("of which 19.18 GiB is free. Including non-PyTorch memory, this process has 60.00 GiB memory in use.", said)
 
     def test_tensors_shared_between_processes(self):
         _, unmodelled = self.run_program(SHARED)
