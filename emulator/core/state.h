@@ -16,11 +16,11 @@ namespace peakbench::emulator {
 
 // What a read of device memory by the host was answered with, from good to bad.
 enum class Answer {
-  kept,       // what the host had put there, with no device work asked for since
-  uncertain,  // what the host had put there, before device work that may have been meant to change
-              // it
+  kept,        // what the host had put there, with no device work asked for since
+  uncertain,   // what the host had put there, before device work that may have been meant to change
+               // it
   substitute,  // plausible values in place of ones that could not be computed
-  zeros,      // wholly or partly bytes that nobody knows
+  zeros,       // wholly or partly bytes that nobody knows
 };
 
 // Who hands out device memory to the program, which decides how long kept bytes are its own.

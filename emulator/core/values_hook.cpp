@@ -61,7 +61,8 @@ void load_values(const char* library, const std::string& libtorch) {
   const char* wanted = std::getenv(kValuesVersionVariable);
   const std::string found = version_beside(libtorch);
   if (found != (wanted ? wanted : "")) {
-    return cannot_compute("the program's PyTorch is " + (found.empty() ? "of an unknown version" : found) +
+    return cannot_compute("the program's PyTorch is " +
+                          (found.empty() ? "of an unknown version" : found) +
                           ", and values are computed for " + (wanted ? wanted : "none"));
   }
   const char* compute = std::getenv(kComputeVariable);

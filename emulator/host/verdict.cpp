@@ -57,9 +57,7 @@ class Judge {
     lower("the program did not end well: it may have needed more later");
   }
 
-  void unused() {
-    unreliable("nothing was taken from a card that these stand-ins could see");
-  }
+  void unused() { unreliable("nothing was taken from a card that these stand-ins could see"); }
 
   Verdict verdict() {
     if (bounded_below_ && bounded_above_) {

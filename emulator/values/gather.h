@@ -13,9 +13,9 @@ struct Call {
   std::shared_ptr<Node> node;
   bool lost = false;  // something that it needs has no value and cannot get a substitute
   std::size_t largest_absent_bytes = 0;
-  std::int64_t range = 1;  // of an index into the first argument
-  std::vector<const void*> storages;   // of the arguments, to tell views from results
-  std::vector<at::Tensor> targets;     // what it writes in place
+  std::int64_t range = 1;                          // of an index into the first argument
+  std::vector<const void*> storages;               // of the arguments, to tell views from results
+  std::vector<at::Tensor> targets;                 // what it writes in place
   std::vector<std::pair<int, int>> target_places;  // argument, index in a list or -1
   bool target_on_host = false;
 };

@@ -33,6 +33,9 @@ struct Under : at::ObserverContext {
   Size size;
   const Size* told_before = nullptr;
   at::ScalarType reading_before = at::ScalarType::Undefined;
+  // Of an operator that leaves writing to others: what its targets held before.
+  std::vector<std::pair<at::Tensor, ValuePtr>> untouched;
+  std::vector<at::Tensor> hidden_targets;
   bool records = false, writer = false, reader = false, scalar = false, quiet = false;
 };
 
@@ -67,7 +70,9 @@ bool watches_allocator() {
     allocator::attachAllocatorTraceTracker(on_allocator);
     watched = true;
   } catch (const std::exception&) {
-    stop("PyTorch's allocator (PYTORCH_CUDA_ALLOC_CONF, or one of the program's own) does not say when it hands memory out");
+    stop(
+        "PyTorch's allocator (PYTORCH_CUDA_ALLOC_CONF, or one of the program's own) does not say "
+        "when it hands memory out");
   }
   return watched;
 }
@@ -94,6 +99,32 @@ void start_size(Under& under) {
   thread.inside_reader += under.quiet;
 }
 
+ValuePtr value_at(const at::Tensor& tensor) {
+  return has_storage(tensor) ? Storages::all().find(base_of(tensor), bytes_of(tensor)) : nullptr;
+}
+
+template <typename Visit>
+void for_each_tensor(const c10::IValue& value, Visit visit) {
+  if (value.isTensor()) visit(value.toTensor());
+  if (!value.isTensorList()) return;
+  for (const c10::IValue& one : value.toListRef()) visit(one.toTensor());
+}
+
+// The operators that a composite calls are recorded. Where none of them wrote, its kernel did it
+// past the dispatcher.
+std::unique_ptr<at::ObserverContext> start_composite_writer(
+    const Operator& op, c10::ArrayRef<const c10::IValue> arguments) {
+  auto under = std::make_unique<Under>();
+  const std::lock_guard lock(Storages::all().mutex());
+  for (std::size_t i = 0; i < arguments.size() && i < op.writes.size(); ++i) {
+    if (!op.writes[i]) continue;
+    for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+      if (auto value = value_at(tensor)) under->untouched.emplace_back(tensor, std::move(value));
+    });
+  }
+  return under;
+}
+
 std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function) {
   const Operator& op = operator_of(function);
   const auto arguments = function.inputs();
@@ -103,11 +134,14 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function)
   if (op.reads_scalar) return start_read(arguments, 0);
   if (op.is_copy && arguments[0].toTensor().is_cpu()) return start_read(arguments, 1);
   if (thread.inside_reader || (thread.inside_writer && op.mutates)) return nullptr;
-  if (op.mutates && !op.direct) return nullptr;
+  if (op.mutates && !op.direct) return start_composite_writer(op, arguments);
   auto under = std::make_unique<Under>();
   const std::lock_guard lock(Storages::all().mutex());
   under->call = gather(op, arguments);
   if (op.mutates && (under->call.target_on_host || under->call.targets.empty())) return nullptr;
+  for (const int hidden : op.hidden_targets)
+    for_each_tensor(arguments[static_cast<std::size_t>(hidden)],
+                    [&](const at::Tensor& tensor) { under->hidden_targets.push_back(tensor); });
   under->records = true;
   under->writer = op.mutates;
   thread.inside_writer += under->writer;
@@ -121,13 +155,19 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   try {
     return started(function);
   } catch (const std::exception&) {  // a tensor of a kind that was not thought of: no value
+    const std::lock_guard lock(Storages::all().mutex());
+    for (const c10::IValue& argument : function.inputs()) for_each_tensor(argument, forget_storage);
     return nullptr;
   }
 }
 
 void ended(const at::RecordFunction& function, Under& under) {
-  if (!under.records) return;
+  if (!under.records && under.untouched.empty()) return;
   const std::lock_guard lock(Storages::all().mutex());
+  for (const auto& [tensor, value] : under.untouched)
+    if (value_at(tensor) == value) forget_storage(tensor);
+  if (!under.records) return;
+  for (const at::Tensor& tensor : under.hidden_targets) forget_storage(tensor);
   if (under.reader) return put_results(under.call, under.size, function.outputs());
   if (under.writer) return record_targets(under.call);
   record_results(under.call, function.outputs());
@@ -146,8 +186,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   } catch (const std::exception&) {
     // What it wrote is not known.
     const std::lock_guard lock(Storages::all().mutex());
-    for (const at::Tensor& target : under.call.targets)
-      if (has_storage(target)) Storages::all().forget(base_of(target), bytes_of(target));
+    for (const at::Tensor& target : under.call.targets) forget_storage(target);
   }
 }
 

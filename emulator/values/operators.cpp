@@ -10,15 +10,21 @@ namespace peakbench::values {
 namespace {
 
 constexpr std::array<std::string_view, 24> kIgnored = {
-    "aten::set_",        "aten::resize_",        "aten::resize_as_", "aten::record_stream",
-    "aten::detach",      "aten::detach_",        "aten::alias",      "aten::_unsafe_view",
-    "aten::view",        "aten::_reshape_alias", "aten::lift_fresh", "aten::lift",
-    "aten::is_pinned",   "aten::_pin_memory",    "aten::item",       "aten::is_nonzero",
-    "aten::set_data",    "aten::as_strided_",    "aten::squeeze_",   "aten::unsqueeze_",
-    "aten::requires_grad_", "aten::t_",          "aten::transpose_", "aten::_version"};
+    "aten::set_",           "aten::resize_",
+    "aten::resize_as_",     "aten::record_stream",
+    "aten::detach",         "aten::detach_",
+    "aten::alias",          "aten::_unsafe_view",
+    "aten::view",           "aten::_reshape_alias",
+    "aten::lift_fresh",     "aten::lift",
+    "aten::is_pinned",      "aten::_pin_memory",
+    "aten::item",           "aten::is_nonzero",
+    "aten::set_data",       "aten::as_strided_",
+    "aten::squeeze_",       "aten::unsqueeze_",
+    "aten::requires_grad_", "aten::t_",
+    "aten::transpose_",     "aten::_version"};
 
-constexpr std::array<std::string_view, 4> kUninitialised = {
-    "aten::empty", "aten::empty_strided", "aten::empty_like", "aten::new_empty"};
+constexpr std::array<std::string_view, 4> kUninitialised = {"aten::empty", "aten::empty_strided",
+                                                            "aten::empty_like", "aten::new_empty"};
 
 template <std::size_t size>
 bool is_one_of(const std::array<std::string_view, size>& names, std::string_view name) {
@@ -43,7 +49,10 @@ void read_arguments(const c10::FunctionSchema& schema, Operator& op) {
     op.optional_list.push_back(argument.type()->str() == "Tensor?[]" ||
                                argument.type()->str() == "List[Optional[Tensor]]");
     op.mutates |= writes;
-    if (argument.name() == "dim") op.dim = static_cast<int>(op.writes.size()) - 1;
+    const int at = static_cast<int>(op.writes.size()) - 1;
+    if (!writes && (argument.name() == "running_mean" || argument.name() == "running_var"))
+      op.hidden_targets.push_back(at);
+    if (argument.name() == "dim") op.dim = at;
   }
 }
 
@@ -71,10 +80,10 @@ Operator read(const at::RecordFunction& function) {
   const bool ours = op.name.starts_with("aten::");
   op.direct = op.handle->hasKernelForDispatchKey(c10::DispatchKey::CUDA) || op.is_copy || !ours;
   // Another library's operator may do anything, such as talking to other processes.
-  op.computable = (ours || op.name.starts_with("torchvision::")) &&
+  op.computable = op.hidden_targets.empty() && (ours || op.name.starts_with("torchvision::")) &&
                   op.handle->hasComputedKernelForDispatchKey(c10::DispatchKey::CPU);
-  op.random = op.name == "aten::native_dropout" ||
-              op.handle->hasTag(at::Tag::nondeterministic_seeded);
+  op.random =
+      op.name == "aten::native_dropout" || op.handle->hasTag(at::Tag::nondeterministic_seeded);
   op.uninitialised = is_one_of(kUninitialised, op.name);
   op.is_all = op.name == "aten::all";
   op.overwrites = op.is_copy || op.name == "aten::fill_" || op.name == "aten::zero_" ||

@@ -32,6 +32,8 @@ struct Operator {
   bool reads_scalar = false;   // aten::_local_scalar_dense
   bool is_copy = false;        // aten::copy_
   bool is_all = false;
+  // Arguments that it writes though its schema does not say so: batch normalisation's statistics.
+  std::vector<int> hidden_targets;
   int kept_target = -1;  // an argument that unknown gradients leave as it is
   int dim = -1;          // the argument `dim`
   SizeOf size_of = SizeOf::nothing;

@@ -124,8 +124,7 @@ std::vector<bool> known_positions(const Call& call, std::size_t length) {
   std::vector<bool> keep(length, true);
   for (const Input& input : call.node->inputs)
     if (input.index >= 0 && input.absent_base &&
-        call.node->list_sizes[static_cast<std::size_t>(input.argument)] ==
-            static_cast<int>(length))
+        call.node->list_sizes[static_cast<std::size_t>(input.argument)] == static_cast<int>(length))
       keep[static_cast<std::size_t>(input.index)] = false;
   return keep;
 }
@@ -151,7 +150,7 @@ void keep_positions(Call& call, const std::vector<bool>& keep) {
     auto [argument, index] = call.target_places[i];
     const bool drop = index >= 0 && full(argument) && !keep[static_cast<std::size_t>(index)];
     if (drop) {
-      Storages::all().forget(base_of(call.targets[i]), bytes_of(call.targets[i]));
+      forget_storage(call.targets[i]);
       continue;
     }
     if (index >= 0 && full(argument)) index = place[static_cast<std::size_t>(index)];
@@ -180,8 +179,9 @@ void keep_target(const Call& call, const at::Tensor& tensor) {
 void lose_targets(const Call& call) {
   for (std::size_t i = 0; i < call.targets.size(); ++i) {
     const at::Tensor& tensor = call.targets[i];
-    if (!has_storage(tensor) || !tensor.is_cuda()) continue;
-    if (call.target_places[i].first == call.node->op->kept_target) {
+    if (!has_storage(tensor) || !tensor.is_cuda()) {
+      forget_storage(tensor);
+    } else if (call.target_places[i].first == call.node->op->kept_target) {
       keep_target(call, tensor);
     } else {
       put_substitute(*call.node->op, tensor, call.range);
@@ -210,8 +210,7 @@ bool add_target(Call& call, std::size_t i) {
   if (!overwritten || !covers_storage(tensor)) {
     output.before = Storages::all().find(base_of(tensor), output.bytes);
     if (!output.before && is_floating(tensor) && output.bytes > kPlausible) return false;
-    if (!output.before)
-      output.before = unknown(output.bytes, {tensor.scalar_type(), false, 1});
+    if (!output.before) output.before = unknown(output.bytes, {tensor.scalar_type(), false, 1});
     call.node->substituted |= doubtful(*output.before);
     call.node->depth = std::max(call.node->depth, output.before->depth + 1);
   }
@@ -264,19 +263,20 @@ void record_targets(Call& call) {
   const auto node = call.node;
   const Operator& op = *node->op;
   if (is_list_operator(call) && op.computable && op.kept_target < 0) {
-    const auto length =
-        static_cast<std::size_t>(node->list_sizes[static_cast<std::size_t>(call.target_places[0].first)]);
+    const auto length = static_cast<std::size_t>(
+        node->list_sizes[static_cast<std::size_t>(call.target_places[0].first)]);
     const auto keep = known_positions(call, length);
     keep_positions(call, keep);
     if (call.targets.empty()) return;
     // What was lost may have been in the positions that are left out.
     call.lost = std::ranges::any_of(node->inputs, [](const Input& input) {
-      return input.absent_base != 0 || (input.index >= 0 && !input.value && !input.constant.defined());
+      return input.absent_base != 0 ||
+             (input.index >= 0 && !input.value && !input.constant.defined());
     });
     call.largest_absent_bytes = 0;
   }
-  const bool possible = op.computable && !call.lost &&
-                        !(call.largest_absent_bytes > 0 && any_floating_target(call));
+  const bool possible =
+      op.computable && !call.lost && !(call.largest_absent_bytes > 0 && any_floating_target(call));
   if (!possible) return lose_targets(call);
   for (std::size_t i = 0; i < call.targets.size(); ++i)
     if (!add_target(call, i)) return lose_targets(call);

@@ -64,7 +64,8 @@ bool has_all(const Call& call) { return !call.lost && call.node->op->computable;
 Size find_size(Call& call) {
   Size size;
   size.substituted = !has_all(call) || call.largest_absent_bytes > 0 || call.node->substituted;
-  const bool assumes = assumption() != Assumption::nothing && call.node->op->size_of != SizeOf::verdict;
+  const bool assumes =
+      assumption() != Assumption::nothing && call.node->op->size_of != SizeOf::verdict;
   if (size.substituted && assumes) {
     size.count = assumption() == Assumption::all ? most_rows(call) : fewest_rows(call);
     return size;

@@ -1,7 +1,7 @@
+#include "values/storages.h"
+
 #include <atomic>
 #include <map>
-
-#include "values/storages.h"
 
 namespace peakbench::values {
 namespace {
@@ -36,7 +36,8 @@ ValuePtr Storages::find_bytes(std::uint64_t at, std::size_t bytes, std::size_t& 
 
 void Storages::put(std::uint64_t base, ValuePtr value) {
   value->foreign_work = foreign_work();
-  if (auto found = values_.find(base); found != values_.end() && found->second->bytes == value->bytes) {
+  if (auto found = values_.find(base);
+      found != values_.end() && found->second->bytes == value->bytes) {
     found->second = std::move(value);
     return;
   }
@@ -65,6 +66,13 @@ bool is_plain(const at::Tensor& tensor) {
          !tensor.key_set().has_any(kWrappers) && tensor.has_storage();
 }
 bool has_storage(const at::Tensor& tensor) { return is_plain(tensor) && base_of(tensor) != 0; }
+void forget_storage(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.is_cuda() || !tensor.has_storage()) return;
+  try {
+    if (base_of(tensor)) Storages::all().forget(base_of(tensor), bytes_of(tensor));
+  } catch (const std::exception&) {  // a storage that is only said to be there: nothing lies in it
+  }
+}
 std::uint64_t base_of(const at::Tensor& tensor) {
   return reinterpret_cast<std::uint64_t>(tensor.storage().data());
 }

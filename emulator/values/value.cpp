@@ -30,7 +30,8 @@ at::Tensor made_up(std::size_t bytes, const Substitute& what) {
   return data;
 }
 
-// While it lives, random operators draw from a seed of ours; the program's own generator is put back.
+// While it lives, random operators draw from a seed of ours; the program's own generator is put
+// back.
 class Seeded {
  public:
   explicit Seeded(const Node& node) : random_(node.op->random) {
@@ -127,8 +128,9 @@ void compute_node(Node& node) {
   std::vector<at::Tensor> targets;
   for (const Output& output : node.outputs) {
     if (output.before) compute(*output.before);
-    targets.push_back(output.before ? output.before->data.clone()
-                                    : at::zeros({static_cast<std::int64_t>(output.bytes)}, at::kByte));
+    targets.push_back(output.before
+                          ? output.before->data.clone()
+                          : at::zeros({static_cast<std::int64_t>(output.bytes)}, at::kByte));
   }
   std::vector<c10::IValue> stack = stack_of(node, targets);
   const bool done = run(node, stack);

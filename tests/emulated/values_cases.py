@@ -192,6 +192,20 @@ def foreign_kernel():
     return {"launched": result, "before": before, "after": x.tolist()}
 
 
+def statistics():
+    """Batch normalisation writes its running statistics, which its schema does not say."""
+    layer = torch.nn.BatchNorm1d(4).cuda()
+    layer(torch.ones(8, 4).cuda())
+    return {"read": len(layer.running_mean.tolist())}
+
+
+def negated():
+    """Written through a view that is more than a tensor in a storage."""
+    x = torch.ones(3, dtype=torch.complex64).to("cuda")
+    x.conj().imag.fill_(5)
+    return {"read": len(x.tolist())}
+
+
 def step():
     """A training step of which nothing is read."""
     model = torch.nn.Sequential(torch.nn.Linear(2048, 512), torch.nn.LayerNorm(512), torch.nn.Linear(512, 16)).cuda()

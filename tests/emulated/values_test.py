@@ -80,6 +80,12 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual(said["checks"], {"checks": "passed"})
         self.assertEqual(said["generator"], {"untouched": True})
 
+    def test_what_is_written_unseen_is_not_known(self):
+        for kind in ("statistics", "negated"):
+            with self.subTest(kind):
+                self.emulate_one(kind)
+                self.assertEqual(len(self.verdict["conditions"]), 1, self.said)
+
     def test_after_a_kernel_that_no_operator_launched_nothing_is_certain(self):
         self.assertEqual(self.emulate_one("foreign_kernel"), {"launched": 0, "before": [4, 5], "after": [4, 5]})
         self.assertEqual(self.verdict["kind"], "unreliable")
