@@ -27,6 +27,7 @@ CATEGORIES = {
     "optimizer state": ("optimizer_state",),
     "temporaries": ("temporary",),
     "buffers": ("buffer",),
+    "workspaces": ("workspace",),
 }
 SPACES = {
     "pinned, requested": ("pinned", "peak_requested_bytes"),
@@ -56,6 +57,8 @@ def cell_of(heading, headings, memory):
         return gib(peak - sum(part(name) for name in headings if name in CATEGORIES))
     if heading == "peak":
         return gib(peak)
+    if heading == "reserved":
+        return gib(memory["peak_reserved_bytes"])
     if heading == "in":
         return memory["peak_phase"].replace("_", " ")
     if heading in PHASES:

@@ -498,9 +498,9 @@ TEST(Compare, TheOwnSpaceIsNotCountedTwice) {
   const auto source = testing::plain_source("base", {result});
   auto now = source;
   now.label = "new";
+  const auto comparison = compare::compare(source, now, {});
   std::set<std::string> spaces;
-  for (const auto& measure : compare::compare(source, now, {}).cases.at(0).measures)
-    spaces.insert(measure.space);
+  for (const auto& measure : comparison.cases.at(0).measures) spaces.insert(measure.space);
   EXPECT_EQ(spaces, (std::set<std::string>{"", "cuda:0"}));
 }
 
