@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "offered.h"
+#include "peakbench/device_graph.h"
 
 namespace peakbench::test {
 namespace {
@@ -64,9 +65,29 @@ struct Filled {
 
 class Strategies : public testing::TestWithParam<Offered> {};
 
+class NoGraph : public DeviceGraph {
+ public:
+  void warm_up(const std::function<void()>&) override {}
+  void capture(const std::function<void()>&) override {}
+  void replay() override {}
+};
+
+TEST(CudaGraphs, NeedADeviceThatHasThem) {
+  const Offered strategy = find(manifest::Kind::kStrategy, "cuda-graphs");
+  const auto model = tiny_vit();
+  set_device_graph_maker(nullptr);
+  EXPECT_THAT(
+      [&] {
+        Filled(*model, strategy, {"cuda-graphs", strategy.options()});
+      },
+      ThrowsMessage<Unsupported>(HasSubstr("needs a CUDA card, real or emulated")));
+}
+
 TEST_P(Strategies, ReadTheOptionsTheyDeclareAndTakeTheSlotsTheyClaim) {
   const Offered& strategy = GetParam();
   const auto model = tiny_vit();
+  set_device_graph_maker(
+      []() -> std::unique_ptr<DeviceGraph> { return std::make_unique<NoGraph>(); });
   const StrategyContext context{strategy.entry.id, strategy.options()};
   const Filled filled(*model, strategy, context);
 
