@@ -44,9 +44,14 @@ class GenerateTest(unittest.TestCase):
         self.assertEqual(self.generate("scan", TORCH, self.scan).returncode, 0)
         scan = json.loads(self.scan.read_text())
         functions = scan["libraries"]["cublas"]["functions"]
-        functions.append("cublasBrandNew") if isinstance(functions, list) else functions.update(cublasBrandNew="")
+        functions.append("cublasBrandNew")
         self.scan.write_text(json.dumps(scan))
         stubs, exports = self.folder / "stubs.c", self.folder / "exports.map"
+        done = self.generate("stubs", self.scan, "cublas", EMULATOR / "cublas/entry_points.txt", stubs, exports)
+        self.assertNotEqual(done.returncode, 0, "nothing is written by hand here")
+        self.assertIn("cublasGetStatusString gives a text, which a stub cannot", done.stderr)
+        functions.remove("cublasGetStatusString")
+        self.scan.write_text(json.dumps(scan))
         done = self.generate("stubs", self.scan, "cublas", EMULATOR / "cublas/entry_points.txt", stubs, exports)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("cublasBrandNew", done.stdout + done.stderr)
