@@ -32,8 +32,9 @@ Command add_emulate(CLI::App& app) {
       ->type_name("CARD");
   command->add_option("--json", request->json_path, "Write the figures to this file too")
       ->type_name("FILE");
-  command->add_flag("!--no-compute", request->values.compute,
-                    "Compute no values: what the host reads back is then mostly unknown");
+  command->add_flag_callback(
+      "--no-compute", [request] { request->values.compute = false; },
+      "Compute no values: what the host reads back is then mostly unknown");
   command
       ->add_option("--assume", request->values.assume,
                    "nonzero=all or nonzero=none: rows of results whose count depends on values "

@@ -103,6 +103,7 @@ class Progress : public launch::RunListener {
     if (kept > 0) err_ << fmt::format("{} cases are kept, {} to run\n", kept, to_run) << std::flush;
   }
   void worker_started(const launch::Turn& turn) override {
+    begun_ = true;
     forget(turn.place);
     workers_.push_back({turn, {}, clock_()});
   }
@@ -139,6 +140,7 @@ class Progress : public launch::RunListener {
     return activity_;
   }
   Time now() const { return clock_(); }
+  bool begun() const { return begun_; }  // before, there is no activity to show
   std::ostream& err() { return err_; }
 
  private:
@@ -168,6 +170,7 @@ class Progress : public launch::RunListener {
   Activity activity_;
   std::list<Worker> workers_;  // at work, in the order in which they began
   Worker before_;
+  bool begun_ = false;
   MeanTime memory_, throughput_;
 };
 
@@ -182,7 +185,7 @@ class LiveProgress : public Progress {
     draw();
   }
   void tick() override {
-    if (now() - drawn_at_ >= kRedraw) draw();
+    if (begun() && now() - drawn_at_ >= kRedraw) draw();
   }
   void warning(const std::string& text) override {
     erase();
@@ -240,7 +243,7 @@ class PlainProgress : public Progress {
     tick();
   }
   void tick() override {
-    if (now() - said_at_ < kHeartbeat) return;
+    if (!begun() || now() - said_at_ < kHeartbeat) return;
     const auto& at = activity();
     say(named(at.turn) + ", " + joined(parts_of(at)));
   }

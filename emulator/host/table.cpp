@@ -98,7 +98,7 @@ std::string emulation_table(const Card& card, const std::vector<const Ledger*>& 
                             const std::string& libtorch_version, const Verdict& verdict,
                             int wait_status) {
   std::string out =
-      fmt::format("\nEmulated card {} ({}, {}): memory as PyTorch asked for it, no times.\n",
+      fmt::format("\nEmulated card {} ({}, {}): memory as PyTorch reserved it, no times.\n",
                   card.spec, card.facts.name, gib(card.facts.total_memory_bytes));
   bool used = false;
   for (const Ledger* ledger : ledgers) {

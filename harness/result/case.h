@@ -64,6 +64,9 @@ struct Memory {
   std::map<std::string, SpaceMemory> spaces;
   std::optional<std::int64_t> context_bytes;  // card memory beyond reserved; real card only
   std::int64_t worker_peak_rss_bytes = 0;
+  // Steps replay a captured graph, whose pool counts as reserved alone: what is allocated says less
+  // than the card held.
+  bool replays_steps = false;
 };
 
 struct StepTimes {  // nanoseconds over individually recorded steps, warm-up apart

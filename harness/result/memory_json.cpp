@@ -40,18 +40,20 @@ ordered_json to_json(const Memory& memory) {
                     {"peak_requested_bytes", space.peak_requested_bytes},
                     {"peak_reserved_bytes", optional_to_json(space.peak_reserved_bytes)}};
   }
-  return {{"space", memory.space},
-          {"peak_allocated_bytes", memory.peak_allocated_bytes},
-          {"peak_requested_bytes", memory.peak_requested_bytes},
-          {"peak_reserved_bytes", optional_to_json(memory.peak_reserved_bytes)},
-          {"at_peak", ordered_json(memory.at_peak)},
-          {"peak_phase", memory.peak_phase},
-          {"peak_step", memory.peak_step},
-          {"steps", memory.steps},
-          {"phases", std::move(phases)},
-          {"spaces", std::move(spaces)},
-          {"context_bytes", optional_to_json(memory.context_bytes)},
-          {"worker_peak_rss_bytes", memory.worker_peak_rss_bytes}};
+  ordered_json json{{"space", memory.space},
+                    {"peak_allocated_bytes", memory.peak_allocated_bytes},
+                    {"peak_requested_bytes", memory.peak_requested_bytes},
+                    {"peak_reserved_bytes", optional_to_json(memory.peak_reserved_bytes)},
+                    {"at_peak", ordered_json(memory.at_peak)},
+                    {"peak_phase", memory.peak_phase},
+                    {"peak_step", memory.peak_step},
+                    {"steps", memory.steps},
+                    {"phases", std::move(phases)},
+                    {"spaces", std::move(spaces)},
+                    {"context_bytes", optional_to_json(memory.context_bytes)},
+                    {"worker_peak_rss_bytes", memory.worker_peak_rss_bytes}};
+  if (memory.replays_steps) json["replays_steps"] = true;
+  return json;
 }
 
 Memory read_memory(const Fields& fields) {
@@ -71,6 +73,7 @@ Memory read_memory(const Fields& fields) {
   read_named(fields, "spaces", read_space, memory.spaces);
   memory.context_bytes = fields.maybe("context_bytes", kMeasured);
   memory.worker_peak_rss_bytes = fields.get_or<std::int64_t>("worker_peak_rss_bytes", 0, kMeasured);
+  memory.replays_steps = fields.get_or<bool>("replays_steps", false);
   return memory;
 }
 

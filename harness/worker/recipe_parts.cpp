@@ -174,6 +174,11 @@ bool RecipeParts::has_capability(const Owner& owner, const std::string& capabili
   return found != capabilities_.end() && holds(found->second, capability);
 }
 
+bool RecipeParts::has_capability(const std::string& capability) const {
+  return std::any_of(capabilities_.begin(), capabilities_.end(),
+                     [&](const auto& owned) { return holds(owned.second, capability); });
+}
+
 const Part* RecipeParts::skipping() const {
   const auto found = std::find_if(parts_.begin(), parts_.end(),
                                   [](const Part& part) { return part.skipped_update.load(); });

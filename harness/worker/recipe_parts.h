@@ -42,6 +42,7 @@ class RecipeParts {
 
   // Does the manifest of this strategy say so?
   bool has_capability(const Owner& owner, const std::string& capability) const;
+  bool has_capability(const std::string& capability) const;  // some strategy of the stack
 
   // Throws NoEffect that names the first part that was never called in `steps` steps.
   void need_calls(std::int64_t steps) const;

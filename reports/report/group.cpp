@@ -46,6 +46,10 @@ bool breaks_promise(const CaseResult& result) {
   return result.equivalence && result.equivalence->verdict == "broken";
 }
 
+bool replays_steps(const CaseResult& result) {
+  return result.memory && result.memory->replays_steps;
+}
+
 bool trains_differently(const CaseResult& result) {
   return result.equivalence && trains_differently(*result.equivalence);
 }

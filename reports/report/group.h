@@ -26,6 +26,8 @@ std::vector<Group> group_cases(const std::vector<result::Run>& runs);
 
 bool ran(const result::CaseResult& result);             // to its end
 bool breaks_promise(const result::CaseResult& result);  // it may be recommended to nobody
+// Its steps replay a captured graph: its allocated peak is compared with nobody's.
+bool replays_steps(const result::CaseResult& result);
 bool trains_differently(const result::CaseResult& result);
 bool only_claims_training(const result::CaseResult& result);  // the baseline's, and nobody checked
 // What a reader must know of a case before choosing it: "claimed"; empty where there is nothing.

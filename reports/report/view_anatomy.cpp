@@ -38,6 +38,12 @@ void add_anatomy(const result::CaseResult& result, const Group& group, const Ana
   const CaseAnatomy* reference = find(anatomies, group.reference);
   if (reference == own) row.why = printable(tell_peak(own->anatomy));
   if (!reference || reference == own || !ran(result)) return;
+  if (replays_steps(result)) {
+    row.why =
+        "Its steps replay a captured graph, whose memory counts as reserved and not as allocated: "
+        "compare the peaks reserved.";
+    return;
+  }
   row.waterfall = waterfall_view(*reference, *own);
   row.why = printable(explain(reference->anatomy, own->anatomy, stack_text(group.reference->spec),
                               stack_text(result.spec)));

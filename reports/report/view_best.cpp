@@ -23,8 +23,12 @@ std::optional<std::int64_t> step_of(const CaseResult& result) {
   return result.throughput ? std::optional(result.throughput->step_ns.median) : std::nullopt;
 }
 
+std::optional<std::int64_t> comparable_peak(const CaseResult& result) {
+  return replays_steps(result) ? std::nullopt : peak_of(result);
+}
+
 std::optional<std::int64_t> peak_of_same_training(const CaseResult& result) {
-  return trains_differently(result) ? std::nullopt : peak_of(result);
+  return trains_differently(result) ? std::nullopt : comparable_peak(result);
 }
 
 std::string against(double ours, double reference) {
@@ -60,7 +64,7 @@ BestView best_view(const CaseResult& lowest, const Group& group) {
 
 }  // namespace
 
-const CaseResult* lowest_of(const Group& group) { return least(group, peak_of); }
+const CaseResult* lowest_of(const Group& group) { return least(group, comparable_peak); }
 
 // Of rounds too few for an interval noise may be all there is: then none is called the fastest.
 const CaseResult* fastest_of(const Group& group) {

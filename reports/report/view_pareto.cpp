@@ -48,7 +48,8 @@ std::vector<Point> points_of(const Group& group, bool tokens) {
     const std::int64_t bytes = result.memory->peak_allocated_bytes;
     const double rate = rate_of_case(*result.throughput, tokens);
     if (!std::isfinite(rate)) continue;
-    points.push_back({i, rate, static_cast<double>(bytes) / kGiB, bytes, !breaks_promise(result)});
+    points.push_back({i, rate, static_cast<double>(bytes) / kGiB, bytes,
+                      !breaks_promise(result) && !replays_steps(result)});
   }
   return points;
 }

@@ -89,7 +89,8 @@ void add_memory(const CaseResult& result, const Group& group, RowView& row) {
   row.segments = segments_view(memory, widest);
   row.phases = phases_view(memory);
   row.spaces = spaces_view(memory);
-  if (group.reference && group.reference != &result && group.reference->memory) {
+  if (group.reference && group.reference != &result && group.reference->memory &&
+      !replays_steps(result)) {
     row.delta =
         delta_view(memory.peak_allocated_bytes, group.reference->memory->peak_allocated_bytes);
   }

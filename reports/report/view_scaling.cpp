@@ -71,6 +71,7 @@ std::vector<ScalingTable> tables_of(const result::Run& run, Axis axis) {
 struct GrownPeak {
   std::int64_t size = 0;
   double units = 0, bytes = 0;
+  bool in_update = false;  // the optimizer step's peak, which no sample adds to
 };
 
 double slope(const GrownPeak& a, const GrownPeak& b) {
@@ -104,17 +105,19 @@ ScalingRowView row_view(const ScalingTable& table, const std::string& stack) {
     const CaseResult* result = found == cases.end() ? nullptr : found->second;
     view.peaks.push_back(peak_view(result));
     if (!view.peaks.back().gib.empty())
-      points.push_back(
-          {size, static_cast<double>(units_of(*result)), static_cast<double>(*peak_of(*result))});
+      points.push_back({size, static_cast<double>(units_of(*result)),
+                        static_cast<double>(*peak_of(*result)),
+                        result->memory->peak_phase == "optimizer_step"});
   }
-  if (points.size() < 2) return view;
+  view.bends = points.size() < 3;
+  if (view.bends) return view;
+  const std::size_t first = first_on_line(points);
+  view.bends = first == points.size() - 2 || points[first].in_update;
+  if (view.bends) return view;
   const double last = slope(points[points.size() - 2], points.back());
   view.mib_per_unit = decimal(last / kMiB, 4);
   view.bytes_per_unit = decimal(last, 12);
-  if (points.size() < 3) return view;
-  const std::size_t first = first_on_line(points);
-  view.bends = first == points.size() - 2;
-  if (!view.bends) view.linear_from = grouped(points[first].size);
+  view.linear_from = grouped(points[first].size);
   return view;
 }
 

@@ -31,12 +31,14 @@ struct ScalingRowView {
         {"strategy", strategy, "The stack"},
         {"peaks", peaks, "One a size, in the order of `sizes`"},
         {"mib_per_unit", mib_per_unit,
-         "MiB a sample or token between the two largest sizes that ran; empty with fewer"},
+         "MiB a sample or token between the two largest sizes that ran; empty where it `bends`"},
         {"bytes_per_unit", bytes_per_unit, "The same in bytes"},
         {"linear_from", linear_from,
-         "The size from which on every step to the next costs the same a unit, within 5%; empty "
-         "where three sizes do not show it"},
-        {"bends", bends, "Three sizes or more ran, and the last three are not on a line"}};
+         "The size from which on every step to the next costs the same a unit, within 5%; "
+         "empty where it `bends`"},
+        {"bends", bends,
+         "No three sizes are on a line, or they are in the optimizer step, which no sample "
+         "adds to"}};
   }
 };
 

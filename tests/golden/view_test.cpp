@@ -361,6 +361,16 @@ TEST(View, WhatTheMachineFailedIsNotMeasured) {
   EXPECT_TRUE(said) << listed;
 }
 
+TEST(View, AReplayedStepIsNeverTheLowest) {
+  result::Run run = golden::tutorial_run();
+  result::CaseResult& replayed = run.cases[1];
+  replayed.memory->peak_allocated_bytes = 1;
+  replayed.memory->replays_steps = true;
+  const json group = view_of(run)["groups"][0];
+  EXPECT_NE(group["lowest"]["strategy"], result::stack_text(replayed.spec.strategies));
+  EXPECT_EQ(group["rows"][1]["delta"], false);
+}
+
 TEST(View, TicksAreRound) {
   const auto ticks = ticks_view(0, 5.67, 5);
   ASSERT_EQ(ticks.size(), 3U);

@@ -59,7 +59,7 @@ TEST(Together, AsManyAtATimeAsAskedForAndInOrder) {
         most = std::max(most.load(), ++at_work);
         listener.progress({});
         listener.warn("w");
-        std::this_thread::sleep_for(milliseconds(5));
+        std::this_thread::sleep_for(milliseconds(25));
         --at_work;
         return result::CaseResult{};
       },
