@@ -3,7 +3,9 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/record_function.h>
 
 #include <cstdint>
 #include <memory>
