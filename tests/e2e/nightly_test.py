@@ -135,11 +135,11 @@ class NightlyTest(unittest.TestCase):
 
     def test_a_name_with_a_newline_deletes_nothing_else(self):
         (self.folder / "mine").mkdir()
-        old = self.out / "runs/20200101T000000Z-a\nmine"
-        old.mkdir(parents=True)
+        for stamp in ("20200101T000000Z", "20210101T000000Z"):
+            (self.out / "runs" / f"{stamp}-a\nmine").mkdir(parents=True)
         self.nightly(PEAKBENCH_NIGHTLY_PLUGINS=BEFORE, PEAKBENCH_NIGHTLY_KEEP="1", folder=self.folder)
         self.assertTrue((self.folder / "mine").is_dir())
-        self.assertEqual([path.name.split("Z-")[1] for path in self.folders()], ["small"])
+        self.assertEqual([path.name.split("Z-")[1] for path in self.folders()], ["a\nmine", "small"], "one of each suite")
 
     def test_old_run_folders_go_and_others_stay(self):
         for mine in ("mine", "2019 Trip To Zermatt-Z-photos"):
