@@ -51,7 +51,7 @@ class Ia3 : public peakbench::ModelTransform {
   explicit Ia3(std::string targets) : targets_(std::move(targets)) {}
 
   void apply(peakbench::Model& model) override {
-    const auto chosen = peakbench::choose_linears(model, targets_, {"k_proj:v_proj:mlp"});
+    const auto chosen = peakbench::choose_linears(model, targets_, {"k_proj:v_proj:qkv_proj:mlp"});
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const auto& [part, path, layer] = chosen[i].linear;
       const bool is_mlp = part == "mlp";
