@@ -71,13 +71,20 @@ class Together {
  private:
   void work() {
     leave_signals_to_others();
-    for (auto index = next_++; index < count_ && !over_ && !interrupted(); index = next_++)
-      one(index);
+    while (const auto index = begin()) one(*index);
     queue_.put([this] { --working_; });
   }
 
-  void one(std::size_t index) {
+  // The next case, whose beginning is told before that of any after it.
+  std::optional<std::size_t> begin() {
+    const std::lock_guard lock(beginning_);
+    if (next_ == count_ || over_ || interrupted()) return {};
+    const auto index = next_++;
     queue_.put([this, index] { hearing_.started(index); });
+    return index;
+  }
+
+  void one(std::size_t index) {
     const Listener listener{
         [this, index](const result::Progress& at) {
           queue_.put([this, index, at] { hearing_.progress(index, at); });
@@ -105,7 +112,8 @@ class Together {
   const Measure& measure_;
   const Hearing& hearing_;
   Queue queue_;
-  std::atomic<std::size_t> next_{0};
+  std::mutex beginning_;
+  std::size_t next_ = 0;  // under `beginning_`
   std::atomic<bool> over_{false};
   std::size_t working_ = 0;  // threads; the listener's alone, like what follows
   std::exception_ptr failure_;
