@@ -5,6 +5,8 @@
 
 #include <mutex>
 
+#include "peakbench/device_graph.h"
+
 namespace peakbench::checkpointing {
 namespace {
 
@@ -29,6 +31,7 @@ void RandomState::restore() const {
     std::lock_guard<std::mutex> lock(generator.mutex());
     generator.set_state(state);
   }
+  random_state_restored();
 }
 
 }  // namespace peakbench::checkpointing

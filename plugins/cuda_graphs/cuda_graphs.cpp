@@ -37,7 +37,13 @@ class Replay : public StepRunner {
       }
     });
     take_gradients_away(parameters);  // so that backward makes them in the graph's pool
+    const auto restored = random_states_restored();
     graph_->capture([&] { loss_ = forward_backward(); });
+    if (graph_->draws_random_numbers() && random_states_restored() != restored)
+      throw Unsupported(
+          "cuda-graphs: a block that runs again in backward (checkpointing) draws random numbers "
+          "(dropout), and a captured generator cannot draw the same ones twice: set dropout to 0, "
+          "or leave one of the two strategies out");
     for (const auto& [name, parameter] : parameters)
       if (parameter.grad().defined()) gradients_.emplace_back(parameter, parameter.grad());
   }

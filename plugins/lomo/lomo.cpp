@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "peakbench/plugin.h"
+#include "peakbench/update_in_backward.h"
 
 namespace peakbench::lomo {
 namespace {
@@ -25,25 +26,13 @@ class PlainSgd : public UpdateRule {
   double lr_;
 };
 
-class InBackward : public Schedule {
- public:
-  void prepare(Training& training) override {
-    training.on_gradient([&training](const Parameter& parameter, bool) {
-      training.update({parameter});
-      parameter.tensor.mutable_grad().reset();
-    });
-  }
-  void after_backward(Training& training) override {}  // every update has happened
-  KernelGrouping default_grouping() const override { return KernelGrouping::kSingle; }
-};
-
 class Lomo : public Strategy {
  public:
   explicit Lomo(const Options& options) : lr_(options.number("lr")) {}
 
   void apply(Recipe& recipe, Model& model) override {
     recipe.update_rule = std::make_shared<PlainSgd>(lr_);
-    recipe.schedule = std::make_shared<InBackward>();
+    recipe.schedule = std::make_shared<UpdateInBackward>();
   }
 
  private:

@@ -117,6 +117,14 @@ class OutcomesTest(unittest.TestCase):
         self.assertLess(case["memory"]["worker_peak_rss_bytes"], 2 * GIB)
 
 
+    def test_a_captured_generator_cannot_draw_the_same_numbers_twice(self):
+        """Dropout in a block that runs again in backward: a replay would drop other values there, with nothing to show for it."""
+        stack, short = "checkpointing+cuda-graphs", ("--seq", 64, "--no-report", "--no-ablation")
+        with_dropout = self.run_cases("h100-80gb", "gpt2,layers=2", stack, "cuda-graphs", options=short)
+        self.assertEqual([case["status"] for case in with_dropout], ["unsupported", "ok"])
+        self.assertIn("draws random numbers (dropout)", with_dropout[0]["reason"])
+        self.ok(self.run_cases("h100-80gb", "gpt2,layers=2,dropout=0", stack, options=short, out="without")[0])
+
     def test_a_case_on_the_second_of_two_cards(self):
         """The same bytes as on the first. The job of an emulated case, run on cuda:1 of an emulated pair."""
         on_the_first = self.ok(self.run_cases("h100-80gb", "vit-l-16,layers=2", "baseline", options=["--no-report"])[0])

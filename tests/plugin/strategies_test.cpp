@@ -70,6 +70,7 @@ class NoGraph : public DeviceGraph {
   void warm_up(const std::function<void()>&) override {}
   void capture(const std::function<void()>&) override {}
   void replay() override {}
+  bool draws_random_numbers() const override { return false; }
 };
 
 TEST(CudaGraphs, NeedADeviceThatHasThem) {

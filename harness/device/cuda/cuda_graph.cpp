@@ -1,5 +1,6 @@
 #include "device/cuda/cuda_graph.h"
 
+#include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAEvent.h>
@@ -19,6 +20,34 @@ void wait_for(const CUDAStream& waiting, const CUDAStream& other) {
   event.block(waiting);
 }
 
+// Position in the sequence of random numbers, for as long as this is in scope.
+class KeptRandomState {
+ public:
+  KeptRandomState() : generator_(at::cuda::detail::getDefaultCUDAGenerator()) {
+    const std::lock_guard lock(generator_.mutex());
+    state_ = generator_.get_state();
+  }
+  ~KeptRandomState() {
+    const std::lock_guard lock(generator_.mutex());
+    generator_.set_state(state_);
+  }
+  KeptRandomState(const KeptRandomState&) = delete;
+  KeptRandomState& operator=(const KeptRandomState&) = delete;
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+};
+
+// How far the generator's captured offset has come: from zero in each capture.
+std::uint64_t captured_offset() {
+  at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator();
+  const std::lock_guard lock(generator.mutex());
+  return at::check_generator<at::CUDAGeneratorImpl>(generator)
+      ->philox_cuda_state(0)
+      .offset_intragraph_;
+}
+
 // The order of torch/cuda/graphs.py and of the recipe in PyTorch's notes, "Whole-network capture":
 // each line decides which stream and pool a block belongs to.
 class CudaGraph final : public DeviceGraph {
@@ -28,6 +57,7 @@ class CudaGraph final : public DeviceGraph {
     const CUDAStream side = c10::cuda::getStreamFromPool();
     wait_for(side, current);
     {
+      const KeptRandomState random_state;
       const c10::cuda::CUDAStreamGuard guard(side);
       work();
     }
@@ -40,13 +70,16 @@ class CudaGraph final : public DeviceGraph {
     const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
     graph_.capture_begin();
     work();
+    draws_random_numbers_ = captured_offset() > 0;
     graph_.capture_end();
   }
 
   void replay() override { graph_.replay(); }
+  bool draws_random_numbers() const override { return draws_random_numbers_; }
 
  private:
   at::cuda::CUDAGraph graph_;
+  bool draws_random_numbers_ = false;
 };
 
 std::unique_ptr<DeviceGraph> make_cuda_graph() { return std::make_unique<CudaGraph>(); }
