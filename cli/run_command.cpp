@@ -20,7 +20,7 @@
 #include "launch/session.h"
 #include "launch/together.h"
 #include "reports/report/report.h"
-#include "result/allocator_variables.h"
+#include "result/torch_variables.h"
 #include "result/device.h"
 #include "text/printable.h"
 
@@ -108,11 +108,13 @@ class RunCommand {
   void warn_of_inherited_settings(const plan::Plan& plan) {
     if (!has_card(plan) || arguments_.quiet) return;
     for (const char* name : result::kAllocatorVariables)
-      if (const char* value = std::getenv(name))
-        world_.err << fmt::format(
-            "warning: {}={} in the environment is not used; --allocator sets the "
-            "allocator of cases\n",
-            name, printable(value));
+      warn_of(name, "--allocator sets the allocator of cases");
+    for (const char* name : result::kLibraryVariables) warn_of(name, "cases have PyTorch's default");
+  }
+  void warn_of(const char* name, const char* instead) {
+    if (const char* value = std::getenv(name))
+      world_.err << fmt::format("warning: {}={} in the environment is not used; {}\n", name,
+                                printable(value), instead);
   }
 
   int run(const plan::Plan& plan, const manifest::Found& plugins) {

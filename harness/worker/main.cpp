@@ -14,7 +14,7 @@
 #include "files/atomic_file.h"
 #include "peakbench/errors.h"
 #include "process/serve.h"
-#include "result/allocator_variables.h"
+#include "result/torch_variables.h"
 #include "text/bounded_text.h"
 #include "worker/host_failure.h"
 #include "worker/jobs.h"
@@ -155,7 +155,7 @@ int run_job(const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  result::forget_inherited_allocator();
+  result::forget_inherited_settings();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() == 2 && arguments[0] == "--try-device") end(try_device(arguments[1]));
   if (arguments.size() != 1) {

@@ -19,7 +19,7 @@ import parity_test as parity
 CARD, MODEL, STACK, DTYPE = "h100-80gb", "vit-l-16,layers=2", "baseline", "fp32"
 SETTINGS = ("", "expandable_segments:True", "max_split_size_mb:20", "roundup_power2_divisions:[1:2,4:4,>:1]")
 INHERITED = {"PYTORCH_ALLOC_CONF": "expandable_segments:True", "PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync",
-             "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}  # fmt: skip
+             "PYTORCH_NO_CUDA_MEMORY_CACHING": "1", "CUBLAS_WORKSPACE_CONFIG": ":16384:64"}  # fmt: skip
 
 
 def ours(peakbench, folder, environment):

@@ -6,12 +6,12 @@
 #include <cstdlib>
 
 #include "errors/errors.h"
-#include "result/allocator_variables.h"
+#include "result/torch_variables.h"
 
 namespace peakbench::device {
 
 void apply_cuda_settings(const nlohmann::json& options, const std::string& allocator) {
-  result::forget_inherited_allocator();
+  result::forget_inherited_settings();
   if (!allocator.empty()) ::setenv(result::kAllocatorVariable, allocator.c_str(), 1);
   at::Context& context = at::globalContext();
   if (options.contains("cudnn")) context.setUserEnabledCuDNN(options["cudnn"].get<bool>());
@@ -20,7 +20,9 @@ void apply_cuda_settings(const nlohmann::json& options, const std::string& alloc
     context.setAllowTF32CuDNN(options["tf32"].get<bool>());
   }
   if (options.contains("deterministic")) {
-    context.setDeterministicAlgorithms(options["deterministic"].get<bool>(), /*warn_only=*/false);
+    const bool only = options["deterministic"].get<bool>();
+    if (only) ::setenv(result::kCublasWorkspaceVariable, result::kDeterministicWorkspace, 1);
+    context.setDeterministicAlgorithms(only, /*warn_only=*/false);
   }
 }
 
