@@ -54,7 +54,7 @@ Card find_card(const std::string& name, const Installation& installation) {
   const auto ids = known_ids(installation);
   if (std::ranges::count(ids, name) == 0) {
     throw ConfigError(
-        fmt::format("unknown card \"{}\"{}. A card of your own is a JSON file, given by its path",
+        fmt::format("unknown card \"{}\" (a card of your own is a JSON file, given by its path){}",
                     name, suggestion(name, ids)));
   }
   return read_card_file(installation.folder / "cards" / (name + ".json"));

@@ -117,6 +117,7 @@ class Planner {
     for (const auto& rule : request_.includes) add(include_axes(rule, resolver_, axes), {});
     if (plan_.cases.empty()) throw ConfigError(why_empty());
     check_allocator();
+    check_sequence_lengths();
     add_ablation(excludes);
     plan_.reference = stack_text(axes.stacks.empty() ? plan_.cases.front().spec.strategies
                                                      : axes.stacks.front().selections);
@@ -156,6 +157,7 @@ class Planner {
         return;
       for (const auto& stack : subsets_for_ablation(point.stack)) {
         auto subset = plan_case({point.model, stack, point.setting}, request_);
+        if (subset.decided) continue;  // nobody asked for it, and it would measure nothing
         subset.added_for = result::kAddedForAblation;
         ablation_.push_back(std::move(subset));
       }
@@ -198,6 +200,21 @@ class Planner {
               "has such settings; add one, like --device emulated:h100-80gb",
               text));
         });
+  }
+
+  // Models without sequences go without; that no model at all has them was not meant.
+  void check_sequence_lengths() const {
+    const auto has = [](const PlannedCase& planned) {
+      return planned.spec.sequence_length.has_value();
+    };
+    const auto& asked = request_.lists.at(Axis::kSequenceLength);
+    if (asked.empty() || std::ranges::any_of(plan_.cases, has)) return;
+    at_place(request_.where, "sequence_lengths", [&]() -> void {
+      throw ConfigError(fmt::format(
+          "sequence length {}: no model that runs has sequences; leave it out, or add a language "
+          "model",
+          asked.front()));
+    });
   }
 
   // Names in published figures are checked like others, so that none is silently not shown.

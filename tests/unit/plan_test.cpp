@@ -347,6 +347,14 @@ TEST(Product, NumbersOutOfRangeAreNamed) {
   EXPECT_EQ(error_of(request), "sequence_lengths: expected an integer of 1 or more, got -1");
 }
 
+TEST(Product, LengthsThatNoModelHasAreRefused) {
+  auto request = request_of({"vit-l-16"}, {"baseline"});
+  request.lists[Axis::kSequenceLength] = {"128"};
+  EXPECT_EQ(error_of(request),
+            "sequence length 128: no model that runs has sequences; leave it out, or add a "
+            "language model");
+}
+
 // What overflowed somewhere: seconds became milliseconds below zero, and a worker timed out at
 // once.
 TEST(Product, NumbersThatNothingCanHoldAreNamed) {
@@ -465,6 +473,12 @@ TEST(Ablation, TheBaselinesOptionsStay) {
   auto request = request_of({"vit-l-16"}, {"baseline,seed=7+lora+checkpointing"});
   request.lists[Axis::kDevice] = {"emulated:h100-80gb"};
   EXPECT_EQ(added_by(request).at(1), "vit-l-16/baseline,seed=7+lora/emulated:h100-80gb/fp32/b1");
+}
+
+TEST(Ablation, APartThatCannotBeAloneIsLeftOut) {
+  auto request = request_of({"vit-l-16"}, {"baseline", "quantised+lora"});
+  request.lists[Axis::kDevice] = {"emulated:h100-80gb"};
+  EXPECT_EQ(added_by(request), Texts{"vit-l-16/lora/emulated:h100-80gb/fp32/b1"});
 }
 
 TEST(Ablation, NothingIsAddedWhereItCostsOrMakesNoSense) {
