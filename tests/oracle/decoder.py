@@ -108,13 +108,8 @@ class Decoder(training.Subject):
         }
 
     def build(self):
-        before = torch.get_default_dtype()
-        torch.set_default_dtype(training.DTYPES[self.args.dtype])
-        try:
-            with torch.device(self.args.device):
-                return self.model_class(CONFIGS[self.model_class](**self.config, attn_implementation="sdpa"))
-        finally:
-            torch.set_default_dtype(before)
+        with self.defaults():
+            return self.model_class(CONFIGS[self.model_class](**self.config, attn_implementation="sdpa"))
 
     def batch(self):
         shape = (self.args.batch, self.args.seq)

@@ -48,13 +48,8 @@ class Gpt2(decoder.Decoder):
         self.args, self.config = args, config
 
     def build(self):
-        before = torch.get_default_dtype()
-        torch.set_default_dtype(training.DTYPES[self.args.dtype])
-        try:
-            with torch.device(self.args.device):
-                return GPT2LMHeadModel(GPT2Config(**self.config, attn_implementation="sdpa"))
-        finally:
-            torch.set_default_dtype(before)
+        with self.defaults():
+            return GPT2LMHeadModel(GPT2Config(**self.config, attn_implementation="sdpa"))
 
     def blocks(self, model):
         return list(model.transformer.h)

@@ -24,13 +24,8 @@ class ResNet(training.Subject):
         self.args, self.config = args, config
 
     def build(self):
-        before = torch.get_default_dtype()
-        torch.set_default_dtype(training.DTYPES[self.args.dtype])
-        try:
-            with torch.device(self.args.device):
-                model = torchvision.models.ResNet(Bottleneck, **self.config)
-        finally:
-            torch.set_default_dtype(before)
+        with self.defaults():
+            model = torchvision.models.ResNet(Bottleneck, **self.config)
         return model.to(memory_format=FORMATS[self.args.channels_last])
 
     def batch(self):

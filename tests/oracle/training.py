@@ -1,6 +1,7 @@
 """The training step that every oracle script runs, and the arguments they share."""
 
 import argparse
+import contextlib
 import functools
 import json
 import statistics
@@ -54,6 +55,17 @@ class Subject:
 
     def build(self):
         raise NotImplementedError
+
+    @contextlib.contextmanager
+    def defaults(self):
+        """What is made inside is of the dtype and on the device that the arguments name."""
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(DTYPES[self.args.dtype])
+        try:
+            with torch.device(self.args.device):
+                yield
+        finally:
+            torch.set_default_dtype(before)
 
     def batch(self):
         """Name -> tensor, on the device."""

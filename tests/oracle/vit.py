@@ -36,13 +36,8 @@ class Vit(training.Subject):
         self.args, self.config = args, config
 
     def build(self):
-        before = torch.get_default_dtype()
-        torch.set_default_dtype(training.DTYPES[self.args.dtype])
-        try:
-            with torch.device(self.args.device):
-                return torchvision.models.VisionTransformer(**self.config)
-        finally:
-            torch.set_default_dtype(before)
+        with self.defaults():
+            return torchvision.models.VisionTransformer(**self.config)
 
     def batch(self):
         size = self.config["image_size"]
