@@ -17,6 +17,7 @@ if os.environ.get("PEAKBENCH_IN_ORACLE") != "yes":
     os.environ |= {"PEAKBENCH_IN_ORACLE": "yes", "TORCHDYNAMO_DISABLE": "1"}
     os.execv(os.environ["PEAKBENCH_ORACLE"], [os.environ["PEAKBENCH_ORACLE"], *sys.argv])
 
+sys.path.append(f"{sys.prefix}/apart")
 import torch  # noqa: E402
 from stock import adamw_4bit, adamw_8bit  # noqa: E402
 from torchao.optim import AdamW4bit, AdamW8bit  # noqa: E402
