@@ -93,8 +93,8 @@ class Gatherer {
   }
 
   void add_host(Input& input, const at::Tensor& tensor) {
-    const bool plain = tensor.layout() == at::kStrided && tensor.has_storage() && tensor.is_cpu() &&
-                       tensor.nbytes() <= kLargest;
+    // A fake tensor (torch.compile) says that it is on the CPU, and has no bytes there.
+    const bool plain = is_plain(tensor) && tensor.is_cpu() && tensor.nbytes() <= kLargest;
     if (!plain || call_.target_on_host) {
       call_.lost = true;
     } else {
