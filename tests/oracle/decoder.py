@@ -5,10 +5,7 @@ own, AdamW.
   decoder.py --model llama-3.2-1b --tiny --randomise --save-weights w.safetensors --save r.safetensors
 """
 
-import os
-
 import torch
-import transformers.masking_utils
 from transformers import (
     GraniteConfig,
     GraniteForCausalLM,
@@ -132,22 +129,6 @@ class Decoder(training.Subject):
         return result.logits, result.loss
 
 
-ANSWERED = "transformers reads back whether sequences are packed (find_packed_sequence_indices): answered no, as on a real card"
-
-
-def answer_for_the_card():
-    """transformers reads one bool back from the device in each forward: do the positions grow by one throughout, so that no two
-    sequences are packed in a row? An emulated card computes nothing, its zeros say no, and attention would take an explicit mask and
-    other kernels. The positions are consecutive here, and the documented answer is None. The computation itself, and what it
-    allocates, is left as it is."""
-    original = transformers.masking_utils.find_packed_sequence_indices
-
-    def answered(position_ids):
-        original(position_ids)
-
-    transformers.masking_utils.find_packed_sequence_indices = answered
-
-
 def main():
     parser = training.arguments(__doc__)
     parser.add_argument("--model", default="qwen2.5-0.5b", choices=MODELS)
@@ -163,9 +144,6 @@ def main():
     if args.tied:
         config["tie_word_embeddings"] = args.tied == "yes"
     facts = {"model": args.model, "sequence_length": args.seq, "config": config}
-    if args.device == "cuda" and "PEAKBENCH_EMULATED_CARD" in os.environ:
-        answer_for_the_card()
-        facts["answered_for_the_card"] = [ANSWERED]
     training.main(Decoder(args, model_class, config), args, **facts)
 
 

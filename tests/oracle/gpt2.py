@@ -4,8 +4,6 @@
   gpt2.py --model gpt2-xl --tiny --dropout 0 --randomise --save-weights w.safetensors --save r.safetensors
 """
 
-import os
-
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -65,9 +63,6 @@ def main():
     dropout = {name: args.dropout for name in ("resid_pdrop", "embd_pdrop", "attn_pdrop")}
     config = MODELS[args.model] | (TINY if args.tiny else {}) | config | dropout
     facts = {"model": args.model, "sequence_length": args.seq, "config": config}
-    if args.device == "cuda" and "PEAKBENCH_EMULATED_CARD" in os.environ:
-        decoder.answer_for_the_card()
-        facts["answered_for_the_card"] = [decoder.ANSWERED]
     training.main(Gpt2(args, config), args, **facts)
 
 
