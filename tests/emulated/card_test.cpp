@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
 
 #include "errors/errors.h"
 #include "host/environment.h"
@@ -56,21 +58,71 @@ TEST(Card, TakesOptions) {
 
 TEST(Card, EveryProfileIsCompleteAndServedButVolta) {
   const std::vector<std::string> expected{
-      "a100-40gb",         "a100-80gb", "b200-180gb",    "h100-80gb",     "h200-141gb",
-      "l4-24gb",           "l40s-48gb", "rtx-3090-24gb", "rtx-4090-24gb", "rtx-5090-32gb",
-      "rtx-pro-6000-96gb", "t4-16gb",   "v100-16gb"};
+      "a10-24gb",          "a100-40gb",        "a100-80gb",         "a10g-24gb",
+      "b200-180gb",        "b300-288gb",       "gb200-186gb",       "gh200-96gb",
+      "h100-80gb",         "h100-96gb",        "h20-96gb",          "h200-141gb",
+      "l4-24gb",           "l40s-48gb",        "rtx-3090-24gb",     "rtx-4080-16gb",
+      "rtx-4090-24gb",     "rtx-5070-ti-16gb", "rtx-5080-16gb",     "rtx-5090-32gb",
+      "rtx-6000-ada-48gb", "rtx-a6000-48gb",   "rtx-pro-5000-48gb", "rtx-pro-6000-96gb",
+      "t4-16gb",           "titan-rtx-24gb",   "v100-16gb",         "v100-32gb"};
   std::vector<std::string> found;
   for (const CardListing& card : list_cards(installation())) {
     found.push_back(card.id);
-    EXPECT_EQ(card.served, card.id != "v100-16gb") << card.id << ": " << card.reason;
+    EXPECT_EQ(card.served, !card.id.starts_with("v100")) << card.id << ": " << card.reason;
   }
   EXPECT_EQ(found, expected);
+}
+
+nlohmann::json card_document(const std::string& id) {
+  std::ifstream file(installation().folder / "cards" / (id + ".json"));
+  return nlohmann::json::parse(file);
+}
+
+TEST(Card, EveryValueHasASource) {
+  for (const CardListing& card : list_cards(installation())) {
+    for (const auto& [key, value] : card_document(card.id).at("values").items())
+      EXPECT_GE(value.at("source").get<std::string>().size(), 20u) << card.id << ": " << key;
+  }
+}
+
+// SIZE gigabytes of either kind, less what the driver keeps.
+TEST(Card, EveryNameSaysItsMemory) {
+  for (const CardListing& card : list_cards(installation())) {
+    ASSERT_TRUE(card.id.ends_with("gb")) << card.id;
+    const auto size = std::stoull(card.id.substr(card.id.rfind('-') + 1));
+    EXPECT_EQ(card_document(card.id).at("id"), card.id);
+    EXPECT_NE(card.title.find(std::to_string(size) + " GB"), std::string::npos) << card.title;
+    EXPECT_GT(card.total_memory_bytes, size * 970'000'000) << card.id;
+    EXPECT_LT(card.total_memory_bytes, size << 30) << card.id;
+  }
+}
+
+// What CUDA derives from the compute capability, from its own table.
+TEST(Card, LimitsAreThoseOfTheComputeCapability) {
+  struct Limits {
+    int threads, blocks;
+    std::uint64_t optin;
+  };
+  const std::map<std::string, Limits> limits{
+      {"7.0", {2048, 32, 98304}},   {"7.5", {1024, 16, 65536}},   {"8.0", {2048, 32, 166912}},
+      {"8.6", {1536, 16, 101376}},  {"8.9", {1536, 24, 101376}},  {"9.0", {2048, 32, 232448}},
+      {"10.0", {2048, 32, 232448}}, {"10.3", {2048, 32, 232448}}, {"12.0", {1536, 24, 101376}}};
+  for (const CardListing& card : list_cards(installation())) {
+    const auto values = card_document(card.id).at("values");
+    const auto value = [&](const char* key) { return values.at(key).at("value"); };
+    const auto& expected = limits.at(card.compute_capability);
+    EXPECT_EQ(value("max_threads_per_multiprocessor"), expected.threads) << card.id;
+    EXPECT_EQ(value("max_blocks_per_multiprocessor"), expected.blocks) << card.id;
+    EXPECT_EQ(value("shared_memory_per_block_optin_bytes"), expected.optin) << card.id;
+  }
 }
 
 TEST(Card, RunsTheNearestCodeOfItsMajor) {
   EXPECT_EQ(parse("l4-24gb").facts.binary_arch, 86);  // 8.9 runs code for 8.6, not for 8.0
   EXPECT_EQ(parse("t4-16gb").facts.binary_arch, 75);
   EXPECT_EQ(parse("rtx-5090-32gb").facts.binary_arch, 120);
+  EXPECT_EQ(parse("b300-288gb").facts.binary_arch, 100);  // 10.3
+  EXPECT_EQ(parse("titan-rtx-24gb").facts.binary_arch, 75);
 }
 
 TEST(Card, RefusesWhatThisLibTorchHasNoCodeFor) {
@@ -107,7 +159,12 @@ TEST(Card, RefusesCountsThatAreNone) {
 
 class CardFile : public testing::Test {
  protected:
-  std::string path_ = testing::TempDir() + "own_card.json";
+  // Of this test alone: others run beside it.
+  std::string path_ = testing::TempDir() + "card-of-" +
+                      testing::UnitTest::GetInstance()->current_test_info()->test_suite_name() +
+                      "-" + testing::UnitTest::GetInstance()->current_test_info()->name() + ".json";
+
+  ~CardFile() override { std::remove(path_.c_str()); }
 
   void write(const std::string& from, const std::string& to) {
     std::ifstream file(installation().folder / "cards/h100-80gb.json");
