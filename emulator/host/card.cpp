@@ -10,6 +10,7 @@
 
 #include "errors/errors.h"
 #include "host/card_file.h"
+#include "host/other_makers.h"
 #include "text/nearest.h"
 #include "units/bytes.h"
 
@@ -49,14 +50,31 @@ bool is_file(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(".json");
 }
 
+// "RTX 4090" and rtx4090 are near rtx-4090-24gb.
+std::string card_suggestion(const std::string& name, const std::vector<std::string>& ids) {
+  std::vector<std::string> bare;
+  for (const auto& id : ids) bare.push_back(bare_name(id));
+  const auto near = nearest(bare_name(name), bare);
+  if (!near) return suggestion(name, ids);
+  return fmt::format("; did you mean \"{}\"?", ids[std::ranges::find(bare, *near) - bare.begin()]);
+}
+
+[[noreturn]] void refuse_unknown(const std::string& name, const std::vector<std::string>& ids) {
+  if (const auto maker = other_maker(name); !maker.empty()) {
+    throw ConfigError(fmt::format(
+        "the card \"{}\" {}; only NVIDIA's cards are emulated, as only they run its CUDA build "
+        "(`peakbench list devices` shows them)",
+        name, maker));
+  }
+  throw ConfigError(
+      fmt::format("unknown card \"{}\" (a card of your own is a JSON file, given by its path){}",
+                  name, card_suggestion(name, ids)));
+}
+
 Card find_card(const std::string& name, const Installation& installation) {
   if (is_file(name)) return read_card_file(name);
   const auto ids = known_ids(installation);
-  if (std::ranges::count(ids, name) == 0) {
-    throw ConfigError(
-        fmt::format("unknown card \"{}\" (a card of your own is a JSON file, given by its path){}",
-                    name, suggestion(name, ids)));
-  }
+  if (std::ranges::count(ids, name) == 0) refuse_unknown(name, ids);
   return read_card_file(installation.folder / "cards" / (name + ".json"));
 }
 

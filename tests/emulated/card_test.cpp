@@ -13,6 +13,7 @@
 
 #include "errors/errors.h"
 #include "host/environment.h"
+#include "host/other_makers.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -134,6 +135,32 @@ TEST(Card, NamesTheNearestOfAnUnknownOne) {
   expect_error("h100-80g", "did you mean \"h100-80gb\"?");
   expect_error("h100-80gb,memmory=1GiB", "did you mean \"memory\"?");
   expect_error("", "no card is named");
+  expect_error("RTX 4090", "did you mean \"rtx-4090-24gb\"?");
+  expect_error("rtx5070ti", "did you mean \"rtx-5070-ti-16gb\"?");
+  expect_error("A6000", "did you mean \"rtx-a6000-48gb\"?");
+  expect_error("h100", "did you mean \"h100-80gb\"?");
+  expect_error("nothing-like-it", "known: a10-24gb, a100-40gb");
+}
+
+TEST(Card, SaysWhatIsNoCudaCard) {
+  for (const char* name : {"mi300x", "MI250", "mi355x", "rx7900xtx", "RX 7900 XTX", "rx-9070-xt",
+                           "instinct-mi210", "gfx942", "mi300x,memory=1GiB"}) {
+    expect_error(name, "is one of AMD's, which run PyTorch's ROCm build; only NVIDIA's cards are");
+  }
+  for (const char* name : {"max1550", "b580", "arc-a770"}) expect_error(name, "one of Intel's");
+  expect_error("gaudi3", "Intel's Gaudi");
+  for (const char* name : {"tpu-v5e", "v6e", "TPU"}) expect_error(name, "one of Google's TPUs");
+}
+
+// B300 is no B580, an RX 5090 is meant as RTX 5090, and a path is a path.
+TEST(Card, TakesNoCudaCardForAnothersOne) {
+  for (const char* name : {"b300", "rx5090", "rx4090", "m1300", "max-q"}) {
+    const auto error = error_of(name);
+    EXPECT_NE(error.find("unknown card"), std::string::npos) << error;
+  }
+  expect_error("./mi300x.json", "cannot be read");
+  for (const CardListing& card : list_cards(installation()))
+    EXPECT_EQ(other_maker(card.id), "") << card.id;
 }
 
 TEST(Card, RefusesMemoryOfNothingOrBeyondReason) {

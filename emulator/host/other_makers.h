@@ -1,0 +1,16 @@
+// Cards that are no CUDA cards, told by their names.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace peakbench::emulator {
+
+// "is one of AMD's, which run PyTorch's ROCm build", for mi300x and its like; empty for a name that
+// is nobody's. Case, dashes and spaces do not matter.
+std::string other_maker(std::string_view name);
+
+// A card's name as people type it, down to its letters and digits: "RTX 4090" is rtx4090.
+std::string bare_name(std::string_view name);
+
+}  // namespace peakbench::emulator
