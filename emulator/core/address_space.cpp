@@ -41,7 +41,8 @@ AddressSpace::AddressSpace() {
   if (!bytes_) bytes_ = kBytes;
   base_ = reinterpret_cast<std::uint64_t>(at);
   const auto aligned = round_up(base_, kPage);
-  gaps_[aligned] = bytes_ - (aligned - base_);
+  // The last page is never handed out: what runs past the highest allocation is seen to.
+  gaps_[aligned] = bytes_ - (aligned - base_) - kPage;
 }
 
 std::uint64_t AddressSpace::take(std::uint64_t bytes, std::uint64_t alignment) {

@@ -19,6 +19,8 @@ class AddressSpace {
   // Gives back what `take` returned; its pages lose their contents.
   void give_back(std::uint64_t base, std::uint64_t bytes);
   bool reserved() const { return bytes_ != 0; }
+  // Whether an address is one of its own, handed out or not.
+  bool holds(std::uint64_t at) const { return at - base_ < bytes_; }
 
  private:
   std::uint64_t base_ = 0;

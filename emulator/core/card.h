@@ -40,6 +40,8 @@ struct CardFacts {
 inline constexpr const char* kCardVariable = "PEAKBENCH_EMULATED_CARD";
 // Folder where each emulated process keeps its ledger, PID.N.ledger. Unset: in memory only.
 inline constexpr const char* kLedgerVariable = "PEAKBENCH_EMULATION_LEDGERS";
+// Set, for tests: a page without access follows each allocation.
+inline constexpr const char* kGuardVariable = "PEAKBENCH_EMULATED_GUARD";
 
 inline constexpr int kMaxDevices = 64;
 

@@ -1,8 +1,10 @@
 // Copies and fills: bytes exist on the host and in small device allocations; elsewhere on the
 // device there are none.
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
+#include "core/callers.h"
 #include "core/state.h"
 #include "core/values_hook.h"
 
@@ -19,21 +21,14 @@ struct End {
   bool has_bytes() const { return !range || range->kept; }
 };
 
-// False when the bytes run past what was allocated, or lie in addresses that nothing is mapped to.
-bool find_end(State& s, const void* address, std::uint64_t bytes, End& out) {
-  out.at = static_cast<char*>(const_cast<void*>(address));
+// What lies at an address that `fits`.
+End find_end(State& s, const void* address) {
+  End end{static_cast<char*>(const_cast<void*>(address))};
   auto found = find_range(s, address);
-  if (found == s.memory.ranges.end()) {
-    const auto at = reinterpret_cast<std::uint64_t>(address);
-    auto next = s.memory.reservations.upper_bound(at);
-    if (next == s.memory.reservations.begin()) return true;
-    const auto [base, size] = *std::prev(next);
-    return at - base >= size;
-  }
-  if (!found->second.on_device()) return true;
-  out.range = &found->second;
-  out.offset = reinterpret_cast<std::uint64_t>(address) - found->first;
-  return true;
+  if (found == s.memory.ranges.end() || !found->second.on_device()) return end;
+  end.range = &found->second;
+  end.offset = reinterpret_cast<std::uint64_t>(address) - found->first;
+  return end;
 }
 
 // How many of the bytes lie in the same range. A tensor in an expandable segment goes on in the
@@ -98,8 +93,48 @@ void count_copy(Ledger& ledger, const End& to, const End& from, std::uint64_t by
   }
 }
 
+enum class Fit { whole, past_end, nothing_there };
+
+// Whether so many bytes lie in what begins there: nothing is copied before that is known of all of
+// them. Of host memory that CUDA does not know, only what it runs into is seen.
+Fit fit(State& s, const void* address, std::uint64_t bytes) {
+  auto& ranges = s.memory.ranges;
+  const auto at = reinterpret_cast<std::uint64_t>(address);
+  if (at + bytes < at) return Fit::past_end;
+  auto range = find_range(s, address);
+  if (range == ranges.end()) {
+    if (s.memory.addresses.holds(at)) return Fit::nothing_there;
+    const auto next = ranges.lower_bound(at);
+    const bool runs_into = next != ranges.end() && next->first < at + bytes &&
+                           next->second.kind != MemoryKind::registered;
+    return runs_into ? Fit::past_end : Fit::whole;
+  }
+  // Registered memory is a part of something larger.
+  if (range->second.kind == MemoryKind::registered) return Fit::whole;
+  auto end = range->first + range->second.bytes;
+  while (end < at + bytes) {
+    // A tensor in an expandable segment goes on in the next mapping.
+    const bool mapping = range->second.kind == MemoryKind::mapping;
+    ++range;
+    if (!mapping || range == ranges.end() || range->first != end ||
+        range->second.kind != MemoryKind::mapping)
+      return Fit::past_end;
+    end += range->second.bytes;
+  }
+  return Fit::whole;
+}
+
+// Names the call in the ledger, without the lock.
+MemoryResult misfit(const char* what, Fit fit) {
+  char text[sizeof LedgerName::name];
+  std::snprintf(text, sizeof text, "%s %s, asked for by %.40s", what,
+                fit == Fit::past_end ? "past the end of its block" : "where no memory is",
+                find_caller().function);
+  fault(text);
+  return MemoryResult::invalid_value;
+}
+
 struct Outcome {
-  MemoryResult result = MemoryResult::ok;
   bool read_back = false;
   Answer answer = Answer::kept;  // the worst of all runs
 };
@@ -107,12 +142,7 @@ struct Outcome {
 Outcome copy_locked(State& s, char* to, const char* from, std::uint64_t bytes) {
   Outcome outcome;
   for (std::uint64_t done = 0; done < bytes;) {
-    End target, source;
-    if (!find_end(s, to + done, bytes - done, target) ||
-        !find_end(s, from + done, bytes - done, source)) {
-      outcome.result = MemoryResult::invalid_value;
-      return outcome;
-    }
+    const End target = find_end(s, to + done), source = find_end(s, from + done);
     const auto run = std::min(run_length(target, bytes - done), run_length(source, bytes - done));
     if (done == 0) count_copy(*s.ledger, target, source, bytes);
     outcome.read_back |= source.on_device() && !target.on_device();
@@ -125,8 +155,7 @@ Outcome copy_locked(State& s, char* to, const char* from, std::uint64_t bytes) {
 // Whoever knows values is asked first. Both without the lock: values are computed by PyTorch's
 // operators, and finding names for the call stack may load libraries.
 void enter_copy(State& s, void* to, const void* from, std::uint64_t bytes, Outcome outcome) {
-  const char* kind = "";
-  if (outcome.result == MemoryResult::ok) kind = ask_reader(to, from, bytes, outcome.answer);
+  const char* kind = ask_reader(to, from, bytes, outcome.answer);
   enter_read_back(*s.ledger, bytes, outcome.answer, kind);
 }
 
@@ -137,12 +166,16 @@ MemoryResult copy_bytes(void* to, const void* from, std::uint64_t bytes) {
   if (!to || !from) return MemoryResult::invalid_value;
   State& s = state();
   Outcome outcome;
+  Fit fits;
   {
     std::lock_guard lock(s.mutex);
-    outcome = copy_locked(s, static_cast<char*>(to), static_cast<const char*>(from), bytes);
+    fits = std::max(fit(s, to, bytes), fit(s, from, bytes));
+    if (fits == Fit::whole)
+      outcome = copy_locked(s, static_cast<char*>(to), static_cast<const char*>(from), bytes);
   }
+  if (fits != Fit::whole) return misfit("a copy", fits);
   if (outcome.read_back) enter_copy(s, to, from, bytes, outcome);
-  return outcome.result;
+  return MemoryResult::ok;
 }
 
 MemoryResult copy_rows(void* to, std::uint64_t to_pitch, const void* from, std::uint64_t from_pitch,
@@ -152,19 +185,24 @@ MemoryResult copy_rows(void* to, std::uint64_t to_pitch, const void* from, std::
   State& s = state();
   Outcome all;
   Answer answers = Answer::kept;
+  Fit fits = Fit::whole;
   {
     std::lock_guard lock(s.mutex);
-    for (std::uint64_t row = 0; row < height && all.result == MemoryResult::ok; ++row) {
+    for (std::uint64_t row = 0; row < height && fits == Fit::whole; ++row) {
+      fits = std::max(fit(s, static_cast<char*>(to) + row * to_pitch, width),
+                      fit(s, static_cast<const char*>(from) + row * from_pitch, width));
+    }
+    for (std::uint64_t row = 0; row < height && fits == Fit::whole; ++row) {
       const Outcome one = copy_locked(s, static_cast<char*>(to) + row * to_pitch,
                                       static_cast<const char*>(from) + row * from_pitch, width);
-      all.result = one.result;
       all.read_back |= one.read_back;
       all.answer = std::max(all.answer, one.answer);
     }
   }
+  if (fits != Fit::whole) return misfit("a copy of rows", fits);
   if (all.read_back) {
     const char* kind = "";
-    for (std::uint64_t row = 0; row < height && all.result == MemoryResult::ok; ++row) {
+    for (std::uint64_t row = 0; row < height; ++row) {
       Answer answer = all.answer;
       kind = ask_reader(static_cast<char*>(to) + row * to_pitch,
                         static_cast<const char*>(from) + row * from_pitch, width, answer);
@@ -172,35 +210,41 @@ MemoryResult copy_rows(void* to, std::uint64_t to_pitch, const void* from, std::
     }
     enter_read_back(*s.ledger, width * height, answers, kind);
   }
-  return all.result;
+  return MemoryResult::ok;
 }
 
-MemoryResult fill_bytes(void* to, std::uint32_t value, unsigned element_bytes,
-                        std::uint64_t count) {
-  const auto bytes = count * element_bytes;
-  if (!bytes) return MemoryResult::ok;
-  if (!to) return MemoryResult::invalid_value;
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+namespace {
+
+void fill_locked(State& s, char* to, std::uint32_t value, unsigned element_bytes,
+                 std::uint64_t bytes) {
   for (std::uint64_t done = 0; done < bytes;) {
-    End target;
-    // Unlike a copy, a fill of memory that CUDA does not know of is an error.
-    if (!find_end(s, static_cast<char*>(to) + done, bytes - done, target))
-      return MemoryResult::invalid_value;
-    if (!target.on_device() && find_range(s, target.at) == s.memory.ranges.end()) {
-      return MemoryResult::invalid_value;
-    }
+    const End target = find_end(s, to + done);
     const auto run = run_length(target, bytes - done);
-    if (target.has_bytes()) {
-      for (std::uint64_t i = 0; i < run; ++i) {
-        target.at[i] = static_cast<char>(value >> (8 * ((done + i) % element_bytes)));
-      }
-    }
+    for (std::uint64_t i = 0; target.has_bytes() && i < run; ++i)
+      target.at[i] = static_cast<char>(value >> (8 * ((done + i) % element_bytes)));
     if (target.on_device() && target.range->kept)
       target.range->kept->put(target.offset, run, s.device_work);
     done += run;
   }
-  return MemoryResult::ok;
+}
+
+}  // namespace
+
+MemoryResult fill_bytes(void* to, std::uint32_t value, unsigned element_bytes,
+                        std::uint64_t count) {
+  if (!count) return MemoryResult::ok;
+  if (!to || count > ~std::uint64_t{0} / element_bytes) return MemoryResult::invalid_value;
+  const auto bytes = count * element_bytes;
+  State& s = state();
+  Fit fits;
+  {
+    std::lock_guard lock(s.mutex);
+    fits = fit(s, to, bytes);
+    // Unlike a copy, a fill of memory that CUDA does not know of is an error.
+    if (find_range(s, to) == s.memory.ranges.end()) fits = Fit::nothing_there;
+    if (fits == Fit::whole) fill_locked(s, static_cast<char*>(to), value, element_bytes, bytes);
+  }
+  return fits == Fit::whole ? MemoryResult::ok : misfit("a fill", fits);
 }
 
 }  // namespace peakbench::emulator

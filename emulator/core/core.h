@@ -156,6 +156,9 @@ PEAKBENCH_EMULATOR_API void count_graph_launch();
 PEAKBENCH_EMULATOR_API void count_device_work();
 // An entry point that is not emulated was called: recorded, and named once on stderr.
 PEAKBENCH_EMULATOR_API void refuse(const char* name);
+// Something that is wrong in the program, or would make its figures wrong: recorded, and named once
+// on stderr.
+PEAKBENCH_EMULATOR_API void fault(const char* what);
 // A figure that the vendor's library decides was answered without a model of it.
 PEAKBENCH_EMULATOR_API void unmodelled(const char* what);
 

@@ -171,6 +171,12 @@ void refuse(const char* name) {
   if (fresh) std::fprintf(stderr, "peakbench emulator: %s is not emulated; it was refused\n", name);
 }
 
+void fault(const char* what) {
+  bool fresh = false;
+  enter_name(ledger().faults, what, &fresh);
+  if (fresh) std::fprintf(stderr, "peakbench emulator: %s; it was refused\n", what);
+}
+
 void unmodelled(const char* what) {
   bool fresh = false;
   enter_name(ledger().unmodelled, what, &fresh);

@@ -81,6 +81,7 @@ struct Ledger {
   Computing computing;
   char computing_note[240];
   LedgerNames refused;  // entry points that are not emulated
+  LedgerNames faults;   // what would have gone wrong on a card, too: a copy past a block's end
   LedgerNames
       unmodelled;  // answered without a model of the vendor's size: "cudnn engine workspace"
 };

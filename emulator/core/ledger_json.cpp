@@ -94,6 +94,7 @@ json to_json(const Ledger& ledger) {
           {"computing_note", ledger.computing_note},
           {"refused", names_json(ledger.refused)},
           {"refused_dropped", ledger.refused.dropped},
+          {"faults", names_json(ledger.faults)},
           {"unmodelled", names_json(ledger.unmodelled)}};
 }
 

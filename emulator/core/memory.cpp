@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 
@@ -28,10 +29,19 @@ Range& add_range(State& state, std::uint64_t base, MemoryKind kind, int device,
   return state.memory.ranges.insert_or_assign(base, std::move(range)).first->second;
 }
 
+// For tests: pages without access after each allocation, so that who writes past one is stopped.
+std::uint64_t guard(std::uint64_t unit) {
+  static const bool wanted = std::getenv(kGuardVariable) != nullptr;
+  return wanted ? unit : 0;
+}
+
 void* map_host(std::uint64_t bytes) {
-  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+  const auto past = guard(kHostPage);
+  void* at = mmap(nullptr, bytes + past, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return at == MAP_FAILED ? nullptr : at;
+  if (at == MAP_FAILED) return nullptr;
+  if (past) mprotect(static_cast<char*>(at) + bytes, past, PROT_NONE);
+  return at;
 }
 
 }  // namespace
@@ -97,7 +107,7 @@ MemoryResult allocate_device(int device, std::uint64_t bytes, void** out) {
     bytes = 1ull << 60;  // keeps the rounding from wrapping; refused all the same
   const auto size = round_up(std::max<std::uint64_t>(bytes, 1), kPage);
   if (!charge(s, device, Charge::malloc_memory, size)) return MemoryResult::out_of_memory;
-  const auto base = s.memory.addresses.take(size, kPage);
+  const auto base = s.memory.addresses.take(size + guard(kPage), kPage);
   if (!base) {
     discharge(s, device, Charge::malloc_memory, size);
     return no_host_memory(s, size, MemoryResult::no_address_space);
@@ -165,10 +175,10 @@ MemoryResult release(void* base, bool pinned) {
   if (range.kind == MemoryKind::device) {
     discharge(s, range.device, Charge::malloc_memory, range.bytes);
     if (range.kept) close_pages(at, range.bytes);
-    s.memory.addresses.give_back(at, range.bytes);
+    s.memory.addresses.give_back(at, range.bytes + guard(kPage));
   } else if (range.kind == MemoryKind::managed || range.kind == MemoryKind::pinned) {
     (pinned ? s.ledger->pinned_bytes : s.ledger->managed_bytes) -= range.bytes;
-    munmap(base, range.bytes);
+    munmap(base, range.bytes + guard(kHostPage));
   } else {
     return MemoryResult::invalid_value;
   }

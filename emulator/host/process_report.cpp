@@ -28,7 +28,7 @@ void end_texts(Ledger& ledger) {
     end(row.place);
   }
   end(ledger.computing_note);
-  for (LedgerNames* names : {&ledger.refused, &ledger.unmodelled})
+  for (LedgerNames* names : {&ledger.refused, &ledger.faults, &ledger.unmodelled})
     for (LedgerName& row : names->rows) end(row.name);
 }
 

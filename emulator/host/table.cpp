@@ -109,6 +109,7 @@ std::string emulation_table(const Card& card, const std::vector<const Ledger*>& 
     add_devices(out, *ledger);
     add_read_backs(out, *ledger);
     add_refused(out, ledger->refused);
+    add_names(out, "fault", ledger->faults);
     add_names(out, "unmodelled", ledger->unmodelled);
     out += fmt::format("  {} kernel launches, none run\n", ledger->kernel_launches);
   }

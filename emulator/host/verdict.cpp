@@ -45,6 +45,8 @@ class Judge {
     for (unsigned i = 0; i < std::min<unsigned>(ledger.refused.count, kLedgerRows); ++i)
       unreliable(fmt::format("{} is not emulated and was refused: a real card may have gone on",
                              ledger.refused.rows[i].name));
+    for (unsigned i = 0; i < std::min<unsigned>(ledger.faults.count, kLedgerRows); ++i)
+      unreliable(ledger.faults.rows[i].name);
     for (unsigned i = 0; i < std::min<unsigned>(ledger.unmodelled.count, kLedgerRows); ++i)
       unmodelled(ledger.unmodelled.rows[i].name);
     if (!ledger.finished && used_the_card(ledger))

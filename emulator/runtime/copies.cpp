@@ -33,19 +33,28 @@ cudaError_t fill_2d(void* to, size_t pitch, int value, size_t width, size_t heig
   });
 }
 
+bool in_symbol(const void* symbol, size_t bytes, size_t offset) {
+  const auto size = symbol_bytes(symbol);
+  if (offset <= size && bytes <= size - offset) return true;
+  fault("a copy past the end of a symbol of the program");
+  return false;
+}
+
 cudaError_t copy_to_symbol(const void* symbol, const void* from, size_t bytes, size_t offset) {
   return entry([&] {
     void* base = symbol_address(symbol);
-    return base ? error_of(copy_bytes(static_cast<char*>(base) + offset, from, bytes))
-                : cudaErrorInvalidSymbol;
+    if (!base) return cudaErrorInvalidSymbol;
+    if (!in_symbol(symbol, bytes, offset)) return cudaErrorInvalidValue;
+    return error_of(copy_bytes(static_cast<char*>(base) + offset, from, bytes));
   });
 }
 
 cudaError_t copy_from_symbol(void* to, const void* symbol, size_t bytes, size_t offset) {
   return entry([&] {
     void* base = symbol_address(symbol);
-    return base ? error_of(copy_bytes(to, static_cast<char*>(base) + offset, bytes))
-                : cudaErrorInvalidSymbol;
+    if (!base) return cudaErrorInvalidSymbol;
+    if (!in_symbol(symbol, bytes, offset)) return cudaErrorInvalidValue;
+    return error_of(copy_bytes(to, static_cast<char*>(base) + offset, bytes));
   });
 }
 

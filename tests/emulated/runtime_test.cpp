@@ -172,13 +172,52 @@ TEST_F(Runtime, WhatAnAllocatorHandsOutAgainIsForgotten) {
 }
 
 TEST_F(Runtime, CopiesPastAnAllocationAreErrors) {
-  char* at = nullptr;
+  char *at = nullptr, *next = nullptr, *pinned = nullptr;
   ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&at), kPage), cudaSuccess);
-  char host[16];
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&next), kPage), cudaSuccess);
+  ASSERT_EQ(cudaHostAlloc(reinterpret_cast<void**>(&pinned), 4096, 0), cudaSuccess);
+  char host[16] = "123456789012345";
   EXPECT_EQ(cudaMemset(at + kPage - 8, 0, 8), cudaSuccess);
-  EXPECT_EQ(cudaMemset(at + kPage - 8, 0, 16), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemset(at + kPage - 8, 1, 16), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemset(host, 0, 16), cudaErrorInvalidValue) << "not CUDA's memory";
+  EXPECT_EQ(cudaMemcpy(at + kPage - 8, host, 16, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(host, at + kPage - 8, 16, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy2D(at + kPage - 24, 16, host, 4, 4, 3, cudaMemcpyHostToDevice),
+            cudaErrorInvalidValue)
+      << "the last row";
+  EXPECT_EQ(cudaMemcpy(pinned + 4088, at, 16, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(next - (1ull << 40), host, 16, cudaMemcpyHostToDevice),
+            cudaErrorInvalidValue)
+      << "addresses of the card where nothing is";
+  EXPECT_EQ(host[0], '1');
+  for (char* end : {at + kPage - 8, next}) {
+    EXPECT_EQ(cudaMemcpy(host, end, 8, cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_EQ(host[0], 0) << "nothing is overwritten";
+  }
+  const auto faults = report().at("faults").dump();
+  for (const char* what : {"a fill past the end of its block, asked for by ",
+                           "a copy past the end of its block, asked for by ",
+                           "a copy of rows where no memory is", "a copy where no memory is"})
+    EXPECT_NE(faults.find(what), std::string::npos) << what << " in " << faults;
+  cudaFreeHost(pinned);
+  cudaFree(next);
   cudaFree(at);
+}
+
+// Run with the guard alone (CMakeLists.txt): whoever writes past an allocation is stopped.
+TEST_F(Runtime, TheGuardStopsAWriteBeyond) {
+  if (!std::getenv(kGuardVariable)) GTEST_SKIP() << "without " << kGuardVariable;
+  char *at = nullptr, *next = nullptr, *pinned = nullptr;
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&next), kPage), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&at), kPage), cudaSuccess);
+  ASSERT_EQ(cudaHostAlloc(reinterpret_cast<void**>(&pinned), 4096, 0), cudaSuccess);
+  at[kPage - 1] = 1;
+  pinned[4095] = 1;
+  EXPECT_DEATH(at[kPage] = 1, "");
+  EXPECT_DEATH(pinned[4096] = 1, "");
+  cudaFreeHost(pinned);
+  cudaFree(at);
+  cudaFree(next);
 }
 
 std::size_t resident_pages(void* at, std::size_t bytes) {

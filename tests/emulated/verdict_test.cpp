@@ -49,6 +49,12 @@ TEST_F(VerdictTest, KnownReadsAreExact) {
   EXPECT_EQ(verdict_text(verdict()), "Verdict: exact\n");
 }
 
+TEST_F(VerdictTest, ARefusedWriteIsUnreliable) {
+  add_name(ledger_->faults, "a copy past the end of its block, asked for by gather");
+  EXPECT_EQ(verdict().kind, VerdictKind::unreliable);
+  EXPECT_EQ(verdict().reasons[0], "a copy past the end of its block, asked for by gather");
+}
+
 TEST_F(VerdictTest, UnknownNumbersAreACondition) {
   add_read(kReadFloating, 0, 2);
   const Verdict said = verdict();
