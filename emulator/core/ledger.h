@@ -19,6 +19,11 @@ struct LedgerDevice {
   std::uint64_t allocations, frees;                 // device memory asked for and given back
   std::uint64_t refused_allocations;                // out of memory
   std::uint64_t last_refused_bytes, largest_refused_bytes;
+  // Of PyTorch's allocator, by its own count (torch.cuda.max_memory_allocated and _reserved), but
+  // for all of the process: a peak that the program resets stays.
+  std::uint64_t peak_allocated_bytes, peak_reserved_bytes;
+  // What it had handed out when it ran out of memory, and what was asked of it then, together.
+  std::uint64_t largest_needed_bytes;
 };
 
 // A place in the program that read device memory back.
@@ -78,6 +83,8 @@ struct Ledger {
   std::uint32_t read_back_count;
   std::uint32_t read_backs_dropped;
   LedgerReadBack read_backs[kLedgerRows];
+  // Whether somebody reads PyTorch's own counts of memory; else they are zero.
+  std::uint32_t counts_known;
   Computing computing;
   char computing_note[240];
   LedgerNames refused;  // entry points that are not emulated

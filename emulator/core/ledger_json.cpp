@@ -8,8 +8,12 @@ namespace {
 
 using nlohmann::json;
 
-json device_json(const LedgerDevice& device, unsigned index) {
+json known(bool counts, std::uint64_t bytes) { return counts ? json(bytes) : json(); }
+
+json device_json(const LedgerDevice& device, unsigned index, bool counts) {
   return {{"index", index},
+          {"peak_allocated_bytes", known(counts, device.peak_allocated_bytes)},
+          {"peak_reserved_bytes", known(counts, device.peak_reserved_bytes)},
           {"total_bytes", device.total_bytes},
           {"peak_used_bytes", device.peak_used_bytes},
           {"peak_malloc_bytes", device.peak_malloc_bytes},
@@ -21,7 +25,8 @@ json device_json(const LedgerDevice& device, unsigned index) {
           {"frees", device.frees},
           {"refused_allocations", device.refused_allocations},
           {"last_refused_bytes", device.last_refused_bytes},
-          {"largest_refused_bytes", device.largest_refused_bytes}};
+          {"largest_refused_bytes", device.largest_refused_bytes},
+          {"largest_needed_bytes", known(counts, device.largest_needed_bytes)}};
 }
 
 json read_back_json(const LedgerReadBack& row) {
@@ -64,7 +69,7 @@ json names_json(const LedgerNames& names) {
 json to_json(const Ledger& ledger) {
   json devices = json::array();
   for (unsigned i = 0; i < std::min<unsigned>(ledger.device_count, kLedgerDevices); ++i) {
-    devices.push_back(device_json(ledger.devices[i], i));
+    devices.push_back(device_json(ledger.devices[i], i, ledger.counts_known != 0));
   }
   json read_backs = json::array();
   for (unsigned i = 0; i < std::min<unsigned>(ledger.read_back_count, kLedgerRows); ++i) {

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -143,6 +144,23 @@ extern "C" void peakbench_emulator_handed_out(std::uint64_t base, std::uint64_t 
     if (range->second.kept) range->second.kept->forget(offset, bytes - done);
     done += range->second.bytes - offset;
   }
+}
+
+extern "C" void peakbench_emulator_counted(int device, std::uint64_t peak_allocated_bytes,
+                                           std::uint64_t peak_reserved_bytes) {
+  auto& ledger = peakbench::emulator::ledger();
+  if (static_cast<std::uint32_t>(device) >= ledger.device_count) return;
+  auto& row = ledger.devices[device];
+  ledger.counts_known = 1;
+  row.peak_allocated_bytes = std::max(row.peak_allocated_bytes, peak_allocated_bytes);
+  row.peak_reserved_bytes = std::max(row.peak_reserved_bytes, peak_reserved_bytes);
+}
+
+extern "C" void peakbench_emulator_needed(int device, std::uint64_t bytes) {
+  auto& ledger = peakbench::emulator::ledger();
+  if (static_cast<std::uint32_t>(device) >= ledger.device_count) return;
+  auto& row = ledger.devices[device];
+  row.largest_needed_bytes = std::max(row.largest_needed_bytes, bytes);
 }
 
 extern "C" void peakbench_emulator_cannot_compute(const char* why) {

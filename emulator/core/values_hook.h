@@ -28,6 +28,11 @@ PEAKBENCH_VALUES_API void peakbench_emulator_listen(PeakbenchReader reader,
 // forgotten.
 PEAKBENCH_VALUES_API void peakbench_emulator_watch_allocator(void);
 PEAKBENCH_VALUES_API void peakbench_emulator_handed_out(std::uint64_t base, std::uint64_t bytes);
+// PyTorch's counts of its memory on a device, for the ledger: the peaks since it last said.
+PEAKBENCH_VALUES_API void peakbench_emulator_counted(int device, std::uint64_t peak_allocated_bytes,
+                                                     std::uint64_t peak_reserved_bytes);
+// PyTorch's allocator ran out of memory with so much handed out and so much asked for, together.
+PEAKBENCH_VALUES_API void peakbench_emulator_needed(int device, std::uint64_t bytes);
 // Says in the ledger that values are not computed after all.
 PEAKBENCH_VALUES_API void peakbench_emulator_cannot_compute(const char* why);
 }

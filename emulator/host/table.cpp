@@ -21,6 +21,32 @@ std::string times(std::uint64_t calls) {
   return fmt::format("{} call{}", calls, calls == 1 ? "" : "s");
 }
 
+// By PyTorch's own count, of which CUDA sees what was reserved alone.
+void add_pytorch(std::string& out, const Ledger& ledger, const LedgerDevice& device) {
+  if (ledger.counts_known) {
+    out +=
+        fmt::format("          PyTorch's peaks: allocated {} ({} bytes), reserved {} ({} bytes)\n",
+                    gib(device.peak_allocated_bytes), device.peak_allocated_bytes,
+                    gib(device.peak_reserved_bytes), device.peak_reserved_bytes);
+  } else if (ledger.computing != Computing::no_pytorch) {
+    out += fmt::format(
+        "          PyTorch's peaks (allocated, reserved) are not known: {}\n",
+        ledger.computing_note[0] ? ledger.computing_note : "none of its operators used the card");
+  }
+}
+
+void add_refusals(std::string& out, const LedgerDevice& device) {
+  if (!device.refused_allocations) return;
+  out += fmt::format("          out of memory {} times; the largest that was refused: {}\n",
+                     device.refused_allocations, gib(device.largest_refused_bytes));
+  if (device.largest_needed_bytes)
+    out += fmt::format(
+        "          PyTorch would have needed {} at least ({} bytes): what it had handed out when "
+        "it "
+        "ran out, and what was asked for then\n",
+        gib(device.largest_needed_bytes), device.largest_needed_bytes);
+}
+
 void add_devices(std::string& out, const Ledger& ledger) {
   for (unsigned i = 0; i < std::min<unsigned>(ledger.device_count, kLedgerDevices); ++i) {
     const LedgerDevice& device = ledger.devices[i];
@@ -29,10 +55,8 @@ void add_devices(std::string& out, const Ledger& ledger) {
         "  cuda:{}  peak {} of {}  ({} bytes; by cudaMalloc {}, by virtual memory {})\n", i,
         gib(device.peak_used_bytes), gib(device.total_bytes), device.peak_used_bytes,
         gib(device.peak_malloc_bytes), gib(device.peak_virtual_bytes));
-    if (device.refused_allocations) {
-      out += fmt::format("          out of memory {} times; the largest that was refused: {}\n",
-                         device.refused_allocations, gib(device.largest_refused_bytes));
-    }
+    add_pytorch(out, ledger, device);
+    add_refusals(out, device);
   }
   if (ledger.peak_pinned_bytes)
     out += fmt::format("  pinned  peak {} of page-locked host memory\n",
@@ -97,9 +121,8 @@ std::string ending(int wait_status) {
 std::string emulation_table(const Card& card, const std::vector<const Ledger*>& ledgers,
                             const std::string& libtorch_version, const Verdict& verdict,
                             int wait_status) {
-  std::string out =
-      fmt::format("\nEmulated card {} ({}, {}): memory as PyTorch reserved it, no times.\n",
-                  card.spec, card.facts.name, gib(card.facts.total_memory_bytes));
+  std::string out = fmt::format("\nEmulated card {} ({}, {}): memory, no times.\n", card.spec,
+                                card.facts.name, gib(card.facts.total_memory_bytes));
   bool used = false;
   for (const Ledger* ledger : ledgers) {
     if (!used_the_card(*ledger) && !ledger->refused.count) continue;

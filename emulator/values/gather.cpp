@@ -82,6 +82,8 @@ class Gatherer {
     if (!tensor.defined()) {
     } else if (!tensor.is_cuda()) {
       add_host(input, tensor);
+    } else if (tensor.layout() != at::kStrided) {
+      return add_sparse(input, tensor, list_size);
     } else if (has_storage(tensor)) {
       add_device(input, tensor, list_size);
     } else if (is_plain(tensor) && tensor.numel() == 0) {
@@ -99,6 +101,27 @@ class Gatherer {
       call_.lost = true;
     } else {
       input.constant = copy_of_host(tensor);
+    }
+  }
+
+  // As its parts, one input each.
+  void add_sparse(Input input, const at::Tensor& tensor, std::size_t list_size) {
+    const auto parts = parts_of(tensor);
+    call_.lost |= parts.empty() || writes(input.argument);
+    if (call_.lost) return call_.node->inputs.push_back(std::move(input));
+    const Unseen unseen;
+    const bool coalesced = tensor.layout() == at::kSparse && tensor.is_coalesced();
+    call_.node->sparse.push_back({input.argument, input.index, tensor.layout(), {}, coalesced});
+    call_.node->sparse.back().sizes.assign(tensor.sizes().begin(), tensor.sizes().end());
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      Input one = input;
+      one.part = static_cast<int>(i);
+      if (has_storage(parts[i])) {
+        add_device(one, parts[i], list_size);
+      } else {
+        one.constant = empty_on_host(parts[i]);
+      }
+      call_.node->inputs.push_back(std::move(one));
     }
   }
 
@@ -138,6 +161,11 @@ class Gatherer {
 };
 
 }  // namespace
+
+bool is_computable(const Call& call) {
+  const Operator& op = *call.node->op;
+  return call.node->sparse.empty() ? op.computable : op.computable_sparse;
+}
 
 bool uses_card(c10::ArrayRef<const c10::IValue> arguments) {
   return std::ranges::any_of(arguments, [](const c10::IValue& value) {

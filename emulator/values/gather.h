@@ -20,6 +20,8 @@ struct Call {
   bool target_on_host = false;
 };
 
+// Whether the CPU can do it, its arguments being what they are.
+bool is_computable(const Call& call);
 // Whether the call has anything to do with the card.
 bool uses_card(c10::ArrayRef<const c10::IValue> arguments);
 Call gather(const Operator& op, c10::ArrayRef<const c10::IValue> arguments);

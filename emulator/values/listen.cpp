@@ -8,6 +8,7 @@
 
 #include "core/read_kinds.h"
 #include "core/values_hook.h"
+#include "values/counts.h"
 #include "values/record.h"
 #include "values/sizes.h"
 #include "values/storages.h"
@@ -42,6 +43,7 @@ struct Under : at::ObserverContext {
 // --- The allocator -------------------------------------------------------------------------------
 
 void on_allocator(const allocator::TraceEntry& entry) {
+  count(entry);
   const bool handed_out = entry.action_ == allocator::TraceEntry::ALLOC;
   if (!handed_out && entry.action_ != allocator::TraceEntry::FREE_COMPLETED) return;
   {
@@ -69,6 +71,7 @@ bool watches_allocator() {
     peakbench_emulator_watch_allocator();
     allocator::attachAllocatorTraceTracker(on_allocator);
     watched = true;
+    std::atexit(count_all);  // before the allocator itself goes
   } catch (const std::exception&) {
     stop(
         "PyTorch's allocator (PYTORCH_CUDA_ALLOC_CONF, or one of the program's own) does not say "
@@ -95,7 +98,8 @@ void start_size(Under& under) {
   under.told_before = size_asked_for();
   tell_size(&under.size);
   const SizeOf size_of = under.call.node->op->size_of;
-  under.quiet = size_of == SizeOf::boxes || size_of == SizeOf::verdict;
+  under.quiet =
+      size_of == SizeOf::boxes || size_of == SizeOf::verdict || size_of == SizeOf::coalesce;
   thread.inside_reader += under.quiet;
 }
 
@@ -168,6 +172,10 @@ void ended(const at::RecordFunction& function, Under& under) {
     if (value_at(tensor) == value) forget_storage(tensor);
   if (!under.records) return;
   for (const at::Tensor& tensor : under.hidden_targets) forget_storage(tensor);
+  if (under.reader && !under.call.node->sparse.empty()) {
+    record_results(under.call, function.outputs());
+    return put_indices(under.size, function.outputs());
+  }
   if (under.reader) return put_results(under.call, under.size, function.outputs());
   if (under.writer) return record_targets(under.call);
   record_results(under.call, function.outputs());

@@ -35,6 +35,7 @@ SizeOf size_of(std::string_view name) {
   if (name == "aten::nonzero") return SizeOf::nonzero;
   if (name == "torchvision::nms") return SizeOf::boxes;
   if (name == "aten::equal") return SizeOf::verdict;
+  if (name == "aten::_coalesce") return SizeOf::coalesce;
   for (const char* unique : {"aten::_unique2", "aten::_unique", "aten::unique_dim",
                              "aten::unique_consecutive", "aten::unique_dim_consecutive"})
     if (name == unique) return SizeOf::unique;
@@ -62,6 +63,17 @@ bool returns_view(const c10::FunctionSchema& schema) {
   });
 }
 
+bool has_any(const c10::OperatorHandle& handle, std::initializer_list<c10::DispatchKey> keys) {
+  return std::ranges::any_of(
+      keys, [&](c10::DispatchKey key) { return handle.hasKernelForDispatchKey(key); });
+}
+
+bool returns_tensors(const c10::FunctionSchema& schema) {
+  return std::ranges::any_of(schema.returns(), [](const c10::Argument& result) {
+    return result.type()->str().find("Tensor") != std::string::npos;
+  });
+}
+
 Operator read(const at::RecordFunction& function) {
   Operator op;
   op.ignored = true;
@@ -75,13 +87,18 @@ Operator read(const at::RecordFunction& function) {
   op.reads_scalar = op.name == "aten::_local_scalar_dense";
   op.size_of = size_of(op.name);
   op.ignored = is_one_of(kIgnored, op.name) || returns_view(schema) ||
-               (schema.returns().empty() && !op.mutates);
+               (!op.mutates && op.size_of == SizeOf::nothing && !returns_tensors(schema));
   op.is_copy = op.name == "aten::copy_";
   const bool ours = op.name.starts_with("aten::");
-  op.direct = op.handle->hasKernelForDispatchKey(c10::DispatchKey::CUDA) || op.is_copy || !ours;
+  op.direct = has_any(*op.handle, {c10::DispatchKey::CUDA, c10::DispatchKey::SparseCUDA,
+                                   c10::DispatchKey::SparseCsrCUDA}) ||
+              op.is_copy || !ours;
   // Another library's operator may do anything, such as talking to other processes.
-  op.computable = op.hidden_targets.empty() && (ours || op.name.starts_with("torchvision::")) &&
-                  op.handle->hasComputedKernelForDispatchKey(c10::DispatchKey::CPU);
+  const bool harmless = op.hidden_targets.empty() && (ours || op.name.starts_with("torchvision::"));
+  op.computable = harmless && op.handle->hasComputedKernelForDispatchKey(c10::DispatchKey::CPU);
+  op.computable_sparse =
+      harmless && (op.handle->hasComputedKernelForDispatchKey(c10::DispatchKey::SparseCPU) ||
+                   op.handle->hasComputedKernelForDispatchKey(c10::DispatchKey::SparseCsrCPU));
   op.random =
       op.name == "aten::native_dropout" || op.handle->hasTag(at::Tag::nondeterministic_seeded);
   op.uninitialised = is_one_of(kUninitialised, op.name);

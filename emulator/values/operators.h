@@ -15,8 +15,9 @@ enum class SizeOf {
   nothing,
   nonzero,
   unique,
-  boxes,    // torchvision::nms
-  verdict,  // aten::equal: true or false
+  coalesce,  // of a sparse tensor: its different indices
+  boxes,     // torchvision::nms
+  verdict,   // aten::equal: true or false
 };
 
 struct Operator {
@@ -25,6 +26,7 @@ struct Operator {
   bool ignored = false;     // views, questions about tensors, and what changes no value
   bool direct = false;      // has a kernel of its own for CUDA: what it calls is a part of it
   bool computable = false;  // the CPU has a kernel, and calling it does nothing else
+  bool computable_sparse = false;  // the same, where an argument is sparse
   bool mutates = false;
   bool overwrites = false;  // whatever its target held before
   bool random = false;

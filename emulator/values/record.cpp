@@ -38,7 +38,7 @@ ValuePtr value_of(const Node& node, std::size_t bytes) {
 
 struct Result {
   at::Tensor tensor;
-  int result, index;
+  int result, index, part;
 };
 
 template <typename Visit>
@@ -58,21 +58,26 @@ void for_each_tensor(const std::vector<c10::IValue>& results, Visit visit) {
 std::vector<Result> results_to_record(const Call& call, const std::vector<c10::IValue>& results) {
   std::vector<Result> chosen;
   const bool direct = call.node->op->direct;
-  for_each_tensor(results, [&](const at::Tensor& tensor, int result, int index) {
+  const auto choose = [&](const at::Tensor& tensor, int result, int index, int part) {
     if (!has_storage(tensor) || !tensor.is_cuda() || !is_small(tensor)) return;
     if (std::ranges::find(call.storages, tensor.storage().unsafeGetStorageImpl()) !=
         call.storages.end())
       return;
     // What a composite returns was mostly made, and recorded, by an operator that it called.
     if (!direct && Storages::all().find(base_of(tensor), bytes_of(tensor))) return;
-    chosen.push_back({tensor, result, index});
+    chosen.push_back({tensor, result, index, part});
+  };
+  for_each_tensor(results, [&](const at::Tensor& tensor, int result, int index) {
+    choose(tensor, result, index, -1);
+    int part = 0;
+    for (const at::Tensor& one : parts_of(tensor)) choose(one, result, index, part++);
   });
   return chosen;
 }
 
 // Whether substitutes for what the call needs are worth their cost.
 bool worth_recording(const Call& call, const std::vector<Result>& results) {
-  if (call.lost || !call.node->op->computable) return false;
+  if (call.lost || !is_computable(call)) return false;
   if (call.largest_absent_bytes == 0) return true;
   if (!call.node->op->direct) return false;
   bool floating = true;
@@ -251,8 +256,8 @@ void record_results(Call& call, const std::vector<c10::IValue>& results) {
   for (const Result& result : chosen) {
     const auto value = value_of(*node, bytes_of(result.tensor));
     value->node = node;
-    node->outputs.push_back(
-        {result.result, result.index, nullptr, view_of(result.tensor), value->bytes, value});
+    node->outputs.push_back({result.result, result.index, result.part, nullptr,
+                             view_of(result.tensor), value->bytes, value});
     Storages::all().put(base_of(result.tensor), value);
     values.emplace_back(result.tensor, value);
   }
@@ -275,8 +280,8 @@ void record_targets(Call& call) {
     });
     call.largest_absent_bytes = 0;
   }
-  const bool possible =
-      op.computable && !call.lost && !(call.largest_absent_bytes > 0 && any_floating_target(call));
+  const bool possible = is_computable(call) && !call.lost &&
+                        !(call.largest_absent_bytes > 0 && any_floating_target(call));
   if (!possible) return lose_targets(call);
   for (std::size_t i = 0; i < call.targets.size(); ++i)
     if (!add_target(call, i)) return lose_targets(call);

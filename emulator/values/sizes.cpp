@@ -40,6 +40,8 @@ std::int64_t most_rows(const Call& call) {
       return first.sizes.empty() ? 0 : first.sizes[0];
     case SizeOf::verdict:
       return 1;
+    case SizeOf::coalesce:
+      return first.sizes.size() < 2 ? 0 : first.sizes[1];
     default:
       return elements_of(first);
   }
@@ -47,27 +49,78 @@ std::int64_t most_rows(const Call& call) {
 
 // Something is always equal to itself: a result of no rows needs an input of none.
 std::int64_t fewest_rows(const Call& call) {
-  return call.node->op->size_of == SizeOf::unique ? std::min<std::int64_t>(most_rows(call), 1) : 0;
+  const SizeOf size_of = call.node->op->size_of;
+  return size_of == SizeOf::unique || size_of == SizeOf::coalesce
+             ? std::min<std::int64_t>(most_rows(call), 1)
+             : 0;
 }
 
-std::int64_t count_of(const std::vector<c10::IValue>& results) {
+// The dimension of the result that has so many: of unique along one, that one.
+std::int64_t counted_dim(const Call& call) {
+  const Operator& op = *call.node->op;
+  if (op.size_of != SizeOf::unique || op.dim < 0) return 0;
+  const c10::IValue& dim = call.node->arguments[static_cast<std::size_t>(op.dim)];
+  return dim.isInt() ? dim.toInt() : 0;
+}
+
+std::int64_t count_of(const Call& call, const std::vector<c10::IValue>& results) {
   if (results.empty()) return 0;
   if (results[0].isBool()) return results[0].toBool();
-  return results[0].isTensor() && results[0].toTensor().dim() > 0 ? results[0].toTensor().size(0)
-                                                                  : 0;
+  if (!results[0].isTensor() || results[0].toTensor().dim() == 0) return 0;
+  return results[0].toTensor().size(counted_dim(call));
 }
 
-bool has_all(const Call& call) { return !call.lost && call.node->op->computable; }
+bool has_all(const Call& call) { return !call.lost && is_computable(call); }
+
+// A sparse tensor's indices, which alone decide what is left once those that are the same are
+// added up.
+const Input* indices_of(const Call& call) {
+  const auto& inputs = call.node->inputs;
+  return inputs.empty() || !inputs[0].value ? nullptr : inputs.data();
+}
+
+bool rests_on_unknown(const Call& call) {
+  if (call.node->op->size_of != SizeOf::coalesce)
+    return !has_all(call) || call.largest_absent_bytes > 0 || call.node->substituted;
+  const Input* indices = indices_of(call);
+  return !indices || doubtful(*indices->value);
+}
+
+void count_indices(const Call& call, Size& size) {
+  const Input* indices = indices_of(call);
+  if (!indices) {
+    size.count = most_rows(call);
+    return;
+  }
+  const Unseen unseen;
+  compute(*indices->value);
+  size.substituted = doubtful(*indices->value);
+  size.indices = std::get<0>(at::unique_dim(tensor_in(indices->value->data, indices->view), 1));
+  size.count = size.indices.size(1);
+}
+
+void put_computed(const Size& size, const at::Tensor& tensor, const at::Tensor& computed) {
+  const Unseen unseen;
+  at::Tensor bytes = at::zeros({static_cast<std::int64_t>(bytes_of(tensor))}, at::kByte);
+  tensor_in(bytes, view_of(tensor)).copy_(computed);
+  auto value = known(std::move(bytes));
+  value->substituted = size.substituted;
+  Storages::all().put(base_of(tensor), value);
+}
 
 }  // namespace
 
 Size find_size(Call& call) {
   Size size;
-  size.substituted = !has_all(call) || call.largest_absent_bytes > 0 || call.node->substituted;
+  size.substituted = rests_on_unknown(call);
   const bool assumes =
       assumption() != Assumption::nothing && call.node->op->size_of != SizeOf::verdict;
   if (size.substituted && assumes) {
     size.count = assumption() == Assumption::all ? most_rows(call) : fewest_rows(call);
+    return size;
+  }
+  if (call.node->op->size_of == SizeOf::coalesce) {
+    count_indices(call, size);
     return size;
   }
   if (!has_all(call)) return size;
@@ -76,12 +129,19 @@ Size find_size(Call& call) {
     size.results.clear();
     size.substituted = true;
   }
-  size.count = count_of(size.results);
+  size.count = count_of(call, size.results);
   return size;
 }
 
 const Size* size_asked_for() { return told; }
 void tell_size(const Size* size) { told = size; }
+
+void put_indices(const Size& size, const std::vector<c10::IValue>& results) {
+  if (results.empty() || !results[0].isTensor() || !size.indices.defined()) return;
+  const auto parts = parts_of(results[0].toTensor());
+  if (parts.empty() || !has_storage(parts[0]) || parts[0].sizes() != size.indices.sizes()) return;
+  if (bytes_of(parts[0]) <= kLargest) put_computed(size, parts[0], size.indices);
+}
 
 void put_results(const Call& call, const Size& size, const std::vector<c10::IValue>& results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -95,12 +155,7 @@ void put_results(const Call& call, const Size& size, const std::vector<c10::IVal
       put_substitute(*call.node->op, tensor, 1);
       continue;
     }
-    const Unseen unseen;
-    at::Tensor bytes = at::zeros({static_cast<std::int64_t>(bytes_of(tensor))}, at::kByte);
-    tensor_in(bytes, view_of(tensor)).copy_(computed);
-    auto value = known(std::move(bytes));
-    value->substituted = size.substituted;
-    Storages::all().put(base_of(tensor), value);
+    put_computed(size, tensor, computed);
   }
 }
 

@@ -14,6 +14,7 @@ struct Size {
   std::int64_t count = 0;
   bool substituted = false;
   std::vector<c10::IValue> results;  // empty where there are none but the count
+  at::Tensor indices;                // of a sparse result, where they are all that is known
 };
 
 Size find_size(Call& call);
@@ -21,6 +22,8 @@ Size find_size(Call& call);
 const Size* size_asked_for();
 // Null: none.
 void tell_size(const Size* size);
+// A sparse result gets the indices that were found.
+void put_indices(const Size& size, const std::vector<c10::IValue>& results);
 // The results of the operator get what was computed.
 void put_results(const Call& call, const Size& size, const std::vector<c10::IValue>& results);
 

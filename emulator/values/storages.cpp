@@ -66,8 +66,26 @@ bool is_plain(const at::Tensor& tensor) {
          !tensor.key_set().has_any(kWrappers) && tensor.has_storage();
 }
 bool has_storage(const at::Tensor& tensor) { return is_plain(tensor) && base_of(tensor) != 0; }
+std::vector<at::Tensor> parts_of(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.key_set().has_any(kWrappers)) return {};
+  const Unseen unseen;
+  switch (tensor.layout()) {
+    case at::kSparse:
+      return {tensor._indices(), tensor._values()};
+    case at::kSparseCsr:
+    case at::kSparseBsr:
+      return {tensor.crow_indices(), tensor.col_indices(), tensor.values()};
+    case at::kSparseCsc:
+    case at::kSparseBsc:
+      return {tensor.ccol_indices(), tensor.row_indices(), tensor.values()};
+    default:
+      return {};
+  }
+}
 void forget_storage(const at::Tensor& tensor) {
-  if (!tensor.defined() || !tensor.is_cuda() || !tensor.has_storage()) return;
+  if (!tensor.defined() || !tensor.is_cuda()) return;
+  for (const at::Tensor& part : parts_of(tensor)) forget_storage(part);
+  if (!tensor.has_storage()) return;
   try {
     if (base_of(tensor)) Storages::all().forget(base_of(tensor), bytes_of(tensor));
   } catch (const std::exception&) {  // a storage that is only said to be there: nothing lies in it

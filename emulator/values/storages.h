@@ -43,6 +43,8 @@ bool doubtful(const Value& value);
 bool is_plain(const at::Tensor& tensor);
 // A plain tensor whose storage has an address: one of no elements mostly has none.
 bool has_storage(const at::Tensor& tensor);
+// The dense tensors that a sparse one is made of, indices before values; none of another kind.
+std::vector<at::Tensor> parts_of(const at::Tensor& tensor);
 // Whatever lies there is not known any more; of any tensor, plain or not.
 void forget_storage(const at::Tensor& tensor);
 std::uint64_t base_of(const at::Tensor& tensor);

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "values/operators.h"
+#include "values/storages.h"
 
 namespace peakbench::values {
 namespace {
@@ -52,6 +53,14 @@ class Seeded {
 };
 
 using Lists = std::map<int, std::vector<at::Tensor>>;
+using Parts = std::map<std::pair<int, int>, std::vector<at::Tensor>>;
+
+at::Tensor sparse_of(const Sparse& what, const std::vector<at::Tensor>& parts) {
+  const auto options = parts.back().options().layout(what.layout);
+  if (what.layout == at::kSparse)
+    return at::_sparse_coo_tensor_unsafe(parts[0], parts[1], what.sizes, options, what.coalesced);
+  return at::_sparse_compressed_tensor_unsafe(parts[0], parts[1], parts[2], what.sizes, options);
+}
 
 void put_list(const Node& node, int argument, const std::vector<at::Tensor>& tensors,
               std::vector<c10::IValue>& stack) {
@@ -72,6 +81,14 @@ std::vector<c10::IValue> stack_of(const Node& node, const std::vector<at::Tensor
   for (std::size_t i = 0; i < node.list_sizes.size(); ++i)
     if (node.list_sizes[i] >= 0)
       lists[static_cast<int>(i)].resize(static_cast<std::size_t>(node.list_sizes[i]));
+  Parts parts;
+  const auto put = [&](int argument, int index, const at::Tensor& tensor) {
+    if (index < 0) {
+      stack[static_cast<std::size_t>(argument)] = tensor;
+    } else {
+      lists[argument][static_cast<std::size_t>(index)] = tensor;
+    }
+  };
   for (const Input& input : node.inputs) {
     at::Tensor tensor = input.constant;
     if (input.target >= 0) {
@@ -80,12 +97,14 @@ std::vector<c10::IValue> stack_of(const Node& node, const std::vector<at::Tensor
       compute(*input.value);
       tensor = tensor_in(input.value->data, input.view);
     }
-    if (input.index < 0) {
-      stack[static_cast<std::size_t>(input.argument)] = tensor;
+    if (input.part >= 0) {
+      parts[{input.argument, input.index}].push_back(tensor);
     } else {
-      lists[input.argument][static_cast<std::size_t>(input.index)] = tensor;
+      put(input.argument, input.index, tensor);
     }
   }
+  for (const Sparse& what : node.sparse)
+    put(what.argument, what.index, sparse_of(what, parts.at({what.argument, what.index})));
   for (const auto& [argument, tensors] : lists) put_list(node, argument, tensors, stack);
   return stack;
 }
@@ -100,7 +119,7 @@ bool run(const Node& node, std::vector<c10::IValue>& stack) {
   }
 }
 
-at::Tensor result_of(const std::vector<c10::IValue>& stack, const Output& output) {
+at::Tensor whole_result_of(const std::vector<c10::IValue>& stack, const Output& output) {
   if (output.result < 0 || output.result >= static_cast<int>(stack.size())) return {};
   const c10::IValue& result = stack[static_cast<std::size_t>(output.result)];
   if (output.index < 0) return result.isTensor() ? result.toTensor() : at::Tensor();
@@ -108,6 +127,15 @@ at::Tensor result_of(const std::vector<c10::IValue>& stack, const Output& output
   const auto list = result.toTensorVector();
   return static_cast<std::size_t>(output.index) < list.size()
              ? list[static_cast<std::size_t>(output.index)]
+             : at::Tensor();
+}
+
+at::Tensor result_of(const std::vector<c10::IValue>& stack, const Output& output) {
+  const at::Tensor whole = whole_result_of(stack, output);
+  if (output.part < 0) return whole;
+  const auto parts = parts_of(whole);
+  return static_cast<std::size_t>(output.part) < parts.size()
+             ? parts[static_cast<std::size_t>(output.part)]
              : at::Tensor();
 }
 

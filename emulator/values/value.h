@@ -48,6 +48,7 @@ View view_of(const at::Tensor& tensor);
 struct Input {
   int argument = 0;
   int index = -1;   // in a list; -1: the argument itself
+  int part = -1;    // of a sparse tensor: which of the dense ones that it is made of
   int target = -1;  // the output that is written in place of it
   ValuePtr value;
   View view;
@@ -57,9 +58,18 @@ struct Input {
   std::size_t absent_bytes = 0;
 };
 
+// A sparse argument, whose parts are inputs.
+struct Sparse {
+  int argument = 0, index = -1;
+  at::Layout layout = at::kSparse;
+  c10::SmallVector<std::int64_t, 5> sizes;
+  bool coalesced = false;
+};
+
 struct Output {
   int result = -1;  // which of the operator's results; -1: a target
   int index = -1;   // in a list
+  int part = -1;    // of a sparse result
   ValuePtr before;  // of a target that is not overwritten wholly
   View view;
   std::size_t bytes = 0;
@@ -73,6 +83,7 @@ struct Node {
   std::vector<int> list_sizes;         // -1: no list of tensors
   std::vector<Input> inputs;
   std::vector<Output> outputs;
+  std::vector<Sparse> sparse;
   std::uint64_t sequence = 0;
   bool substituted = false;
   int depth = 0;

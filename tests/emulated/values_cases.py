@@ -48,6 +48,30 @@ def unique(device):
 
 
 @case
+def unique_along_a_dimension(device):
+    x = torch.tensor([[1, 1, 2, 1], [3, 3, 4, 3], [1, 1, 2, 1]]).to(device)
+    columns, rows = torch.unique(x, dim=1), torch.unique(x, dim=0)
+    return columns.tolist(), rows.tolist(), torch.unique_consecutive(x, dim=-1).shape[1]
+
+
+@case
+def sparse(device):
+    indices, values = torch.tensor([[0, 1, 1, 0], [2, 0, 0, 1]]), torch.tensor([3.0, 4.0, 5.0, 6.0])
+    x = torch.sparse_coo_tensor(indices.to(device), values.to(device), (2, 3), check_invariants=False).coalesce()
+    changed = x.clone()
+    changed._values().mul_(2)
+    return x._nnz(), x.indices().tolist(), x.values().tolist(), x.to_dense().tolist(), changed.values().tolist()
+
+
+@case
+def sparse_gradients(device):
+    embedding = torch.nn.Embedding(10, 2, sparse=True).to(device)
+    embedding(torch.tensor([1, 4, 1, 9, 4]).to(device)).sum().backward()
+    gradient = embedding.weight.grad.coalesce()
+    return gradient._nnz(), gradient.indices().tolist(), gradient.values().tolist()
+
+
+@case
 def nms(device):
     boxes = seeded(1000, 4) * 100
     boxes[:, 2:] += boxes[:, :2]
@@ -215,7 +239,17 @@ def step():
         torch.nn.functional.cross_entropy(model(torch.ones(64, 2048).cuda()), torch.zeros(64, dtype=torch.long).cuda()).backward()
         optimizer.step()
     statistics = torch.cuda.memory_stats()
+    del model, optimizer
+    torch.cuda.reset_peak_memory_stats()
     return {key: statistics[key + ".all.peak"] for key in ("requested_bytes", "allocated_bytes", "reserved_bytes")}
+
+
+def too_much():
+    kept = torch.empty(30 << 30, dtype=torch.uint8, device="cuda")
+    try:
+        torch.empty(60 << 30, dtype=torch.uint8, device="cuda")
+    except torch.OutOfMemoryError:
+        return {"had": kept.numel()}
 
 
 if __name__ == "__main__":

@@ -94,8 +94,23 @@ class ValuesTest(unittest.TestCase):
     def test_computing_takes_no_memory_of_the_card(self):
         computed = self.emulate_one("step")
         self.assertEqual(self.verdict["kind"], "exact")
+        self.counts_are(computed)
         self.assertEqual(self.emulate_one("step", "--no-compute"), computed)
+        self.counts_are(computed)
         self.assertEqual(self.verdict["notes"], ["values were not computed: --no-compute"])
+
+    def counts_are(self, said):
+        """PyTorch's own peaks, though the program reset them afterwards."""
+        device = self.processes[0]["devices"][0]
+        self.assertEqual(device["peak_allocated_bytes"], said["allocated_bytes"])
+        self.assertEqual(device["peak_reserved_bytes"], said["reserved_bytes"])
+        self.assertIn(f"PyTorch's peaks: allocated {said['allocated_bytes'] / 2**30:.3f} GiB ({said['allocated_bytes']} bytes)", self.said)
+
+    def test_out_of_memory_says_what_would_have_been_needed(self):
+        self.assertEqual(self.emulate_one("too_much"), {"had": 30 << 30})
+        device = self.processes[0]["devices"][0]
+        self.assertEqual(device["largest_needed_bytes"], 90 << 30)
+        self.assertIn("PyTorch would have needed 90.000 GiB at least", self.said)
 
     def test_bad_words(self):
         for options, said in ((["--assume", "nonzero=some"], "expected nonzero=all or nonzero=none"),

@@ -1,0 +1,15 @@
+// PyTorch's own counts of its memory, for the ledger: torch.cuda.max_memory_allocated and
+// max_memory_reserved of the whole process.
+#pragma once
+
+#include <c10/cuda/CUDACachingAllocator.h>
+
+namespace peakbench::values {
+
+// For each event of the allocator, which holds its lock: peaks only fall when the program resets
+// them, and what they were then has been seen by an event before.
+void count(const c10::cuda::CUDACachingAllocator::TraceEntry& entry);
+// What came after the last event: at the process's end.
+void count_all();
+
+}  // namespace peakbench::values
