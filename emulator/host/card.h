@@ -26,8 +26,8 @@ struct CardListing {
 
 // Options: memory=SIZE (the card's memory instead of its own), count=N devices, context=SIZE (set
 // aside for the CUDA context, which is 0 unless given). Throws ConfigError: unknown card (the
-// nearest named; one that is no CUDA card, with what it is), a size of zero or above 16 TiB, a card that this LibTorch has no code for, a file
-// that is no card.
+// nearest named; one that is no CUDA card, with what it is), a size of zero or above 16 TiB, a card
+// that this LibTorch has no code for, a file that is no card.
 Card parse_card(const std::string& spec, const Installation& installation);
 
 // All cards of the installation, by name.
