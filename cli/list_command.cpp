@@ -27,6 +27,9 @@ constexpr const char* kListFooter = R"(Examples:
   peakbench list strategies --plugins build/my_plugins
 Exit codes: 0; 2 when a folder is missing or holds no plugin.)";
 
+constexpr const char* kContextNote =
+    "CUDA context: measured by others, in no figure here; unknown where not shown.\n";
+
 struct ListArguments {
   std::string what;
   bool json = false;
@@ -63,19 +66,37 @@ int list_entries(World& world, const ListArguments& arguments, Kind kind) {
   return kDone;
 }
 
+Json device_json(const DeviceFound& device, bool emulated) {
+  Json json = {{"id", device.id}, {"title", device.title}, {"emulated", emulated}};
+  if (emulated) json["context_memory"] = emulator::to_json(device.context_memory);
+  return json;
+}
+
+std::string device_text(const DeviceFound& device) {
+  auto text = fmt::format("{:<26} {}\n", printable(device.id), printable(device.title));
+  if (!device.context_memory.empty())
+    text += fmt::format("    CUDA context {}\n",
+                        printable(emulator::short_text(device.context_memory)));
+  return text;
+}
+
 int list_devices(World& world, const ListArguments& arguments) {
   Json all = Json::array();
   const auto add = [&](const std::vector<DeviceFound>& found, bool emulated) {
     for (const auto& device : found) {
       if (arguments.json)
-        all.push_back({{"id", device.id}, {"title", device.title}, {"emulated", emulated}});
+        all.push_back(device_json(device, emulated));
       else
-        world.out << fmt::format("{:<26} {}\n", printable(device.id), printable(device.title));
+        world.out << device_text(device);
     }
   };
   add(devices::devices_of_this_machine(), false);
-  add(devices::emulated_devices(), true);
-  if (arguments.json) world.out << json_text(all);
+  const auto cards = devices::emulated_devices();
+  add(cards, true);
+  if (arguments.json)
+    world.out << json_text(all);
+  else if (!cards.empty())
+    world.out << kContextNote;
   return kDone;
 }
 

@@ -185,7 +185,7 @@ std::vector<CardListing> list_cards(const Installation& installation) {
     const bool served = architecture_for(card.facts, installation.architectures).has_value();
     listing.push_back({id, card.title, card.facts.total_memory_bytes,
                        fmt::format("{}.{}", card.facts.major, card.facts.minor), served,
-                       served ? "" : not_served(card, installation)});
+                       served ? "" : not_served(card, installation), card.context_memory});
   }
   return listing;
 }

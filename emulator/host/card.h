@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/card.h"
+#include "host/context_memory.h"
 #include "host/installation.h"
 
 namespace peakbench::emulator {
@@ -14,6 +15,7 @@ struct Card {
   CardFacts facts;
   std::string title;  // NVIDIA H100 SXM5 80 GB
   std::string spec;   // as it was asked for
+  ContextMemories context_memory;
 };
 
 struct CardListing {
@@ -22,6 +24,7 @@ struct CardListing {
   std::string compute_capability;
   bool served;         // this LibTorch has code for it
   std::string reason;  // why not
+  ContextMemories context_memory;
 };
 
 // Options: memory=SIZE (the card's memory instead of its own), count=N devices, context=SIZE (set

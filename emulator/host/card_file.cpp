@@ -114,12 +114,21 @@ void read_values(CardReader& reader, CardFacts& facts) {
   reader.refuse_unknown();
 }
 
-json parsed(const std::string& text, const std::string& path) {
+// What is said of a file says which.
+template <typename Read>
+auto said_of(const std::string& path, Read&& read) {
   try {
-    return parse_json(text);
+    return read();
   } catch (const RunFileError& error) {
     throw ConfigError(fmt::format("{}: {}", path, error.what()));
   }
+}
+
+// Beside the values. A misspelt `context_memory` would be an unknown one.
+ContextMemories read_context(const json& document) {
+  const Fields card(document);
+  card.only({"id", "title", "values", "context_memory"});
+  return read_context_memory(card);
 }
 
 }  // namespace
@@ -130,7 +139,7 @@ Card read_card_file(const std::filesystem::path& path) {
 }
 
 Card card_from_text(const std::string& text, const std::string& path) {
-  const json document = parsed(text, path);
+  const json document = said_of(path, [&] { return parse_json(text); });
   if (!document.is_object())
     throw ConfigError(fmt::format("{}: expected a card, a JSON object", path));
   for (const char* key : {"id", "title"}) {
@@ -147,6 +156,7 @@ Card card_from_text(const std::string& text, const std::string& path) {
   card.title = document.at("title");
   CardReader reader(path, document.at("values"));
   read_values(reader, card.facts);
+  card.context_memory = said_of(path, [&] { return read_context(document); });
   return card;
 }
 

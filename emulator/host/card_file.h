@@ -1,4 +1,5 @@
-// A card's JSON file: {"id", "title", "values": {NAME: {"value": ..., "source": "..."}}}.
+// A card's JSON file: {"id", "title", "values": {NAME: {"value": ..., "source": "..."}}} and,
+// where somebody has published it, "context_memory" (context_memory.h).
 #pragma once
 
 #include <filesystem>

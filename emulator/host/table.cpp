@@ -108,6 +108,14 @@ void add_refused(std::string& out, const LedgerNames& names) {
   }
 }
 
+// In no figure, so it is said.
+std::string context_line(const Card& card) {
+  const auto set_aside = card.facts.context_bytes;
+  return fmt::format("CUDA context: not in these figures{}; {}.\n",
+                     set_aside ? fmt::format(" ({} set aside for it)", gib(set_aside)) : "",
+                     long_text(card.context_memory));
+}
+
 std::string ending(int wait_status) {
   if (WIFSIGNALED(wait_status)) {
     return fmt::format("The program was ended by signal {} ({}).\n", WTERMSIG(wait_status),
@@ -121,8 +129,11 @@ std::string ending(int wait_status) {
 std::string emulation_table(const Card& card, const std::vector<const Ledger*>& ledgers,
                             const std::string& libtorch_version, const Verdict& verdict,
                             int wait_status) {
-  std::string out = fmt::format("\nEmulated card {} ({}, {}): memory, no times.\n", card.spec,
-                                card.facts.name, gib(card.facts.total_memory_bytes));
+  std::string out = fmt::format("
+                                Emulated card{}({}, {})
+                                : memory, no times.", card.spec, card.facts.name,
+                                          gib(card.facts.total_memory_bytes)) +
+                    context_line(card);
   bool used = false;
   for (const Ledger* ledger : ledgers) {
     if (!used_the_card(*ledger) && !ledger->refused.count) continue;

@@ -64,7 +64,8 @@ std::vector<DeviceFound> emulated_devices() {
                                gib_text(static_cast<std::int64_t>(card.total_memory_bytes)),
                                card.compute_capability);
       if (!card.served) title += ": refused, " + card.reason;
-      found.push_back({result::emulated_device(card.id), std::move(title), card.served});
+      found.push_back(
+          {result::emulated_device(card.id), std::move(title), card.served, card.context_memory});
     }
   } catch (const ConfigError&) {  // not installed: `doctor` says so
   }

@@ -4,12 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "host/context_memory.h"
+
 namespace peakbench::devices {
 
 struct DeviceFound {
-  std::string id;      // cpu, cuda:0, emulated:h100-80gb
-  std::string title;   // for people
-  bool served = true;  // an emulated card: this LibTorch has code for it
+  std::string id;                                 // cpu, cuda:0, emulated:h100-80gb
+  std::string title;                              // for people
+  bool served = true;                             // an emulated card: this LibTorch has code for it
+  emulator::ContextMemories context_memory = {};  // of an emulated card, measured by others
 };
 
 std::vector<DeviceFound> devices_of_this_machine();

@@ -83,6 +83,8 @@ TEST(Card, EveryValueHasASource) {
   for (const CardListing& card : list_cards(installation())) {
     for (const auto& [key, value] : card_document(card.id).at("values").items())
       EXPECT_GE(value.at("source").get<std::string>().size(), 20u) << card.id << ": " << key;
+    for (const auto& one : card.context_memory)
+      EXPECT_TRUE(one.source.starts_with("github.com/")) << card.id;
   }
 }
 
@@ -217,6 +219,58 @@ TEST_F(CardFile, SaysWhatIsWrongAndWhere) {
   write("\"ecc\": {\"value\": true,", "\"extra\": {}, \"ecc\": {\"value\": true,");
   expect_error(path_, "unknown value \"extra\"");
   expect_error("/nowhere/card.json", "cannot be read");
+  write("\"title\"", "\"context_memroy\": [], \"title\"");
+  expect_error(path_, "/context_memroy: unknown key; did you mean \"context_memory\"?");
+}
+
+class OwnContext : public CardFile {
+ protected:
+  void write_context(const std::string& list) {
+    std::ifstream file(installation().folder / "cards/t4-16gb.json");
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    std::ofstream(path_) << "{\"context_memory\": " << list << "," << text.substr(1);
+  }
+};
+
+TEST_F(OwnContext, IsReadAndSaid) {
+  write_context(R"([{"bytes": 104857600, "what": "bare", "torch": "2.11", "source": "a page"},
+                    {"bytes": 209715200, "what": "after a step", "source": "another"}])");
+  const Card card = parse(path_);
+  EXPECT_EQ(short_text(card.context_memory), "100 MiB (a page); 200 MiB (another)");
+  EXPECT_EQ(long_text(card.context_memory),
+            "100 MiB were measured on such a card (bare; PyTorch 2.11; a page); "
+            "200 MiB were measured on such a card (after a step; another)");
+  EXPECT_EQ(to_json(card.context_memory)[0],
+            nlohmann::json::parse(
+                R"({"bytes": 104857600, "what": "bare", "torch": "2.11", "source": "a page"})"));
+  EXPECT_EQ(card.facts.context_bytes, 0u) << "it is shown, never added";
+}
+
+TEST_F(OwnContext, IsUnknownWhereThereIsNone) {
+  const Card card = parse("t4-16gb");
+  EXPECT_EQ(short_text(card.context_memory), "unknown");
+  EXPECT_EQ(long_text(card.context_memory), "how much it takes of this card is unknown");
+  EXPECT_EQ(to_json(card.context_memory), nlohmann::json::array());
+}
+
+TEST_F(OwnContext, SaysWhatIsWrongAndWhere) {
+  const std::vector<std::pair<std::string, std::string>> wrong{
+      {"{}", "/context_memory: expected a list, got an object"},
+      {"[7]", "/context_memory/0: expected an object, got 7"},
+      {R"([{"what": "a", "source": "b"}])", "/context_memory/0/bytes: missing"},
+      {R"([{"bytes": 1, "what": "a"}])", "/context_memory/0/source: missing"},
+      {R"([{"bytes": 1, "source": "b"}])", "/context_memory/0/what: missing"},
+      {R"([{"bytes": 1, "what": "", "source": "b"}])", "/what: expected a text of 1 to 255 bytes"},
+      {R"([{"bytes": 0, "what": "a", "source": "b"}])", "/context_memory/0/bytes: expected"},
+      {R"([{"bytes": 17179869185, "what": "a", "source": "b"}])", "/bytes: expected"},
+      {R"([{"bytes": "1", "what": "a", "source": "b"}])", "/context_memory/0/bytes: expected"},
+      {R"([{"bytes": 1, "what": "a", "sorce": "b"}])", "did you mean \"source\"?"},
+      {R"([{"bytes": 1, "what": "a", "source": "b", "torch": 2}])", "/torch: expected a string"}};
+  for (const auto& [list, part] : wrong) {
+    write_context(list);
+    expect_error(path_, part);
+    expect_error(path_, path_);
+  }
 }
 
 // A name of 200,000 bytes left no room for the program's own environment.

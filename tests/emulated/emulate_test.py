@@ -16,6 +16,7 @@ import unittest
 
 CUDA_INCLUDE = pathlib.Path(sys.argv.pop(2))
 PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+CARDS = pathlib.Path(__file__).parents[2] / "emulator/cards"
 TAKES_A_GIBIBYTE = """
 #include <stdlib.h>
 #include <cuda_runtime_api.h>
@@ -101,6 +102,33 @@ class EmulateTest(unittest.TestCase):
         self.assertIs(record["emulated"], True)
         self.assertEqual(record["exit_code"], 7)
         self.assertEqual(record["processes"][0]["devices"][0]["peak_malloc_bytes"], 1 << 30)
+        self.assertEqual(record["context_set_aside_bytes"], 0)
+        self.assertEqual([one["bytes"] >> 20 for one in record["context_memory"]], [534])
+
+    def test_the_context_is_a_line_of_its_own_and_in_no_figure(self):
+        program = self.cuda_program()
+        said = self.emulate(program)
+        self.assertIn("\nCUDA context: not in these figures; 534 MiB were measured on such a card (", said)
+        self.assertIn("; github.com/", said)
+        self.assertIn("1073741824 bytes", said)
+        said = self.emulate(program, card="t4-16gb,context=1GiB")
+        self.assertIn("\nCUDA context: not in these figures (1.000 GiB set aside for it); how much it takes of this card is unknown.\n", said)
+        self.assertIn("1073741824 bytes", said)
+
+    def test_list_devices_says_what_is_known_of_the_context(self):
+        def listed(*more):
+            return subprocess.run([PEAKBENCH, "list", "devices", *more], capture_output=True, text=True, check=True).stdout
+
+        cards = {one["id"]: one for one in json.loads(listed("--json")) if one["emulated"]}
+        self.assertEqual(set(cards), {f"emulated:{path.stem}" for path in CARDS.glob("*.json")})
+        self.assertEqual(cards["emulated:t4-16gb"]["context_memory"], [])
+        h100 = json.loads((CARDS / "h100-80gb.json").read_text())
+        self.assertEqual(cards["emulated:h100-80gb"]["context_memory"], h100["context_memory"])
+        lines = listed().splitlines()
+        after = {line.split()[0]: lines[at + 1] for at, line in enumerate(lines) if line.startswith("emulated:")}
+        self.assertEqual(after["emulated:h100-80gb"], f"    CUDA context 534 MiB ({h100['context_memory'][0]['source']})")
+        self.assertTrue(after["emulated:t4-16gb"].startswith("emulated:"), "none is known")
+        self.assertIn("in no figure here; unknown where not shown.", lines[-1])
 
     def test_memory_runs_out(self):
         said = self.emulate(self.cuda_program(), card="t4-16gb,memory=512MiB", exit_code=9)

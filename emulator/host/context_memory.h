@@ -1,0 +1,34 @@
+// What others measured of the CUDA context's memory on a card, and published. It is outside of
+// what PyTorch reserves, and depends on the driver: it is shown, and never part of a figure.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "json/fields.h"
+
+namespace peakbench::emulator {
+
+struct ContextMemory {
+  std::uint64_t bytes = 0;
+  std::string what;                 // "bare context, nothing allocated"
+  std::string driver, cuda, torch;  // the versions of these; empty where the source does not say
+  std::string source;
+};
+
+using ContextMemories = std::vector<ContextMemory>;
+
+// The list `context_memory` of a card's file; empty where there is none. Throws FieldError.
+ContextMemories read_context_memory(const Fields& card);
+
+nlohmann::json to_json(const ContextMemories& measured);
+
+// "534 MiB (github.com/...)", "unknown"
+std::string short_text(const ContextMemories& measured);
+// "534 MiB were measured on such a card (bare context; torch 2.10; github.com/...)", "how much it
+// takes of this card is unknown"
+std::string long_text(const ContextMemories& measured);
+
+}  // namespace peakbench::emulator
