@@ -10,9 +10,14 @@ usage:
       Writes which versions of the vendor's libraries the LibTorch is released with.
   generate.py stubs SCAN.json LIBRARY ENTRY_POINTS.txt STUBS.c EXPORTS.map OBJECT...
       Writes what the hand-written OBJECTs of one library leave undefined, and the linker's version script.
-  generate.py exports VENDOR_LIBRARY
-      Prints the functions that a vendor's library exports, for LIBRARY/exports.txt: the stand-ins have all of them, so that
-      any PyTorch, and any other program of that CUDA, finds what it links.
+  generate.py listed MAJOR OUT.json
+      The same as `scan` for a major version of CUDA that no LibTorch is at hand for, from LIBRARY/exports.txt alone: the
+      libraries whose name differs in that version.
+  generate.py exports LIBRARY/exports.txt MAJOR VENDOR_LIBRARY
+      Adds the functions that a vendor's library of that CUDA exports to the list: the stand-ins have all of them, so that any
+      PyTorch, and any other program of that CUDA, finds what it links.
+
+exports.txt names the functions that every CUDA has which was looked at; below a line "[12]", those of CUDA 12 alone.
 
 ENTRY_POINTS.txt groups functions under a reason:
   [no-op] why answering success and doing nothing is right
@@ -33,25 +38,26 @@ import re
 import subprocess
 import sys
 
-# LIBRARY -> SONAME without its number; how unversioned functions are told; the value that says "not supported"; whether
-# LibTorch links it (otherwise it is opened by name at run time, under the SONAME given).
+# LIBRARY -> SONAME without its number, and the number: one for all, or one for each major version of CUDA; how unversioned
+# functions are told; the value that says "not supported".
 LIBRARIES = {
-    "runtime": {"stem": "libcudart", "prefix": "", "refusal": 801},
-    "driver": {"stem": "libcuda", "prefix": "cu[A-Z]", "refusal": 801},
-    "cublas": {"stem": "libcublas", "prefix": "", "refusal": 15},
-    "cublas_lt": {"stem": "libcublasLt", "prefix": "", "refusal": 15},
-    "cudnn": {"stem": "libcudnn", "prefix": "", "refusal": 3000},
-    "nvrtc": {"stem": "libnvrtc", "prefix": "", "refusal": 11},
-    "nvml": {"stem": "libnvidia-ml", "prefix": "", "refusal": 3, "soname": "libnvidia-ml.so.1"},
-    "nccl": {"stem": "libnccl", "prefix": "p?nccl[A-Z]", "refusal": 5},
-    "cufft": {"stem": "libcufft", "prefix": "", "refusal": 16},
-    "cusparse": {"stem": "libcusparse", "prefix": "", "refusal": 10},
-    "cusparse_lt": {"stem": "libcusparseLt", "prefix": "cusparseLt[A-Z]", "refusal": 10},
-    "cusolver": {"stem": "libcusolver", "prefix": "", "refusal": 9},
-    "curand": {"stem": "libcurand", "prefix": "", "refusal": 999},
-    "cufile": {"stem": "libcufile", "prefix": "cuFile[A-Z]", "refusal": 5006},
-    "nvshmem": {"stem": "libnvshmem_host", "prefix": "nvshmem", "refusal": 1},
-    "cupti": {"stem": "libcupti", "prefix": "", "refusal": 27},
+    "runtime": {"stem": "libcudart", "number": {12: 12, 13: 13}, "prefix": "", "refusal": 801},
+    "driver": {"stem": "libcuda", "number": 1, "prefix": "cu[A-Z]", "refusal": 801},
+    "cublas": {"stem": "libcublas", "number": {12: 12, 13: 13}, "prefix": "", "refusal": 15},
+    "cublas_lt": {"stem": "libcublasLt", "number": {12: 12, 13: 13}, "prefix": "", "refusal": 15},
+    "cudnn": {"stem": "libcudnn", "number": 9, "prefix": "", "refusal": 3000},
+    "nvrtc": {"stem": "libnvrtc", "number": {12: 12, 13: 13}, "prefix": "", "refusal": 11},
+    "nvml": {"stem": "libnvidia-ml", "number": 1, "prefix": "", "refusal": 3},
+    "nccl": {"stem": "libnccl", "number": 2, "prefix": "p?nccl[A-Z]", "refusal": 5},
+    "cufft": {"stem": "libcufft", "number": {12: 11, 13: 12}, "prefix": "", "refusal": 16},
+    "cusparse": {"stem": "libcusparse", "number": 12, "prefix": "", "refusal": 10},
+    "cusparse_lt": {"stem": "libcusparseLt", "number": 0, "prefix": "cusparseLt[A-Z]", "refusal": 10},
+    "cusolver": {"stem": "libcusolver", "number": {12: 11, 13: 12}, "prefix": "", "refusal": 9},
+    "curand": {"stem": "libcurand", "number": 10, "prefix": "", "refusal": 999},
+    "cufile": {"stem": "libcufile", "number": 0, "prefix": "cuFile[A-Z]", "refusal": 5006},
+    "nvshmem": {"stem": "libnvshmem_host", "number": 3, "prefix": "nvshmem", "refusal": 1},
+    "nvtx": {"stem": "libnvToolsExt", "number": 1, "prefix": "nvtx[A-Z]", "refusal": 0},
+    "cupti": {"stem": "libcupti", "number": {12: 12, 13: 13}, "prefix": "", "refusal": 27},
 }
 # Stubs answer with a number, so a function that gives a text is written by hand.
 GIVES_A_TEXT = re.compile(r"Get(Last)?(Error|Status|Result)_?(String|Name)$|ErrorString$")
@@ -79,9 +85,16 @@ def library_of_symbol(name, node):
     return next((library for library, known in order if known["prefix"] and re.match(known["prefix"], name)), None)
 
 
+def soname_of(library, major):
+    """As the vendor's library of that CUDA is called; "" where this file does not know that version."""
+    number = LIBRARIES[library]["number"]
+    number = number.get(major, "") if isinstance(number, dict) else number
+    return "" if number == "" else f"{LIBRARIES[library]['stem']}.so.{number}"
+
+
 def scan(torch_dir):
     torch_dir = pathlib.Path(torch_dir)
-    libraries = {name: {"soname": known.get("soname", ""), "node": "", "functions": set()} for name, known in LIBRARIES.items()}
+    libraries = {name: {"soname": "", "node": "", "functions": set()} for name in LIBRARIES}
     uncovered = []
     for path in sorted((torch_dir / "lib").glob("lib*.so")):
         for soname in re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "-d", path)):
@@ -108,14 +121,30 @@ def scan(torch_dir):
         sys.exit("error: this LibTorch uses libraries that the emulated card has no stand-in for:\n  " + "\n  ".join(uncovered) +
                  "\nAdd them to LIBRARIES in emulator/generate.py and give each its folder.")
     libraries["driver"]["functions"] |= driver_functions(torch_dir)
+    major = int(libraries["runtime"]["soname"].rpartition(".")[2] or 0)
     for library, known in libraries.items():
-        if not known["soname"]:
-            known["soname"] = LIBRARIES[library]["stem"] + ".so"
-        known["functions"] |= vendor_functions(torch_dir, known["soname"]) | listed_exports(library)
-        if not known["node"] and not LIBRARIES[library]["prefix"] and known["functions"]:
-            known["node"] = known["soname"]
-        known["functions"] = sorted(known["functions"])
+        known["soname"] = known["soname"] or soname_of(library, major)
+        known["functions"] |= vendor_functions(torch_dir, known["soname"])
+        add_listed(library, known, major)
     return {"libraries": libraries, "architectures": architectures(torch_dir), "versions": versions(torch_dir)}
+
+
+def listed(major):
+    libraries = {}
+    for library, facts in LIBRARIES.items():
+        if isinstance(facts["number"], dict):
+            libraries[library] = {"soname": soname_of(library, major), "node": "", "functions": set()}
+            add_listed(library, libraries[library], major)
+    return {"libraries": libraries, "listed": True}
+
+
+def add_listed(library, known, major):
+    """What the vendors export besides; a library of one name serves every CUDA."""
+    one_for_all = not isinstance(LIBRARIES[library]["number"], dict)
+    known["functions"] |= listed_exports(library, None if one_for_all else major)
+    if not known["node"] and not LIBRARIES[library]["prefix"] and known["functions"]:
+        known["node"] = known["soname"]
+    known["functions"] = sorted(known["functions"])
 
 
 def driver_functions(torch_dir):
@@ -137,16 +166,42 @@ def vendor_functions(torch_dir, soname):
     return {name for name in (symbol.partition("@")[0] for symbol in symbols) if re.match(r"(__)?(cuda|cupti)[A-Z]", name)}
 
 
-def listed_exports(library):
-    """What the vendor's libraries of the CUDA releases that were looked at export (`generate.py exports`)."""
-    path = EMULATOR / library / "exports.txt"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return {line for line in lines if line and not line.startswith("#")}
+def read_exports(path):
+    """{None: functions of every CUDA, 12: those of CUDA 12 alone, ...}"""
+    lists, section = {None: set()}, None
+    for line in path.read_text().splitlines() if path.exists() else []:
+        heading = re.fullmatch(r"\[(\d+)\]", line)
+        if heading:
+            section = int(heading[1])
+            lists[section] = set()
+        elif line and not line.startswith("#"):
+            lists[section].add(line)
+    return lists
 
 
-def exports(vendor_library):
+def listed_exports(library, major=None):
+    """What the vendors' libraries of that CUDA export, of those that were looked at; without `major`, of any."""
+    lists = read_exports(EMULATOR / library / "exports.txt")
+    return set().union(*(names for section, names in lists.items() if section is None or major in (None, section)))
+
+
+def exported_by(vendor_library):
     symbols = [line.split() for line in run("nm", "-D", "--defined-only", vendor_library).splitlines()]
-    return sorted({parts[-1].partition("@")[0] for parts in symbols if parts[-2] in "TWi" and re.match(r"(__)?p?(cu|nv|nccl)", parts[-1])})
+    return {parts[-1].partition("@")[0] for parts in symbols if parts[-2] in "TWi" and re.match(r"(__)?p?(cu|nv|nccl)", parts[-1])}
+
+
+def add_exports(path, major, vendor_library):
+    path, major = pathlib.Path(path), int(major)
+    lists = read_exports(path)
+    every = lists.pop(None)
+    of = {number: every | names for number, names in lists.items()}
+    of.setdefault(major, set())
+    of[major] |= exported_by(vendor_library)
+    every = set.intersection(*of.values())
+    text = "# What the vendors' libraries export; see `generate.py exports`.\n" + "".join(f"{name}\n" for name in sorted(every))
+    for number, names in sorted(of.items()):
+        text += f"[{number}]\n" + "".join(f"{name}\n" for name in sorted(names - every))
+    path.write_text(text)
 
 
 def versions(torch_dir):
@@ -214,7 +269,8 @@ def stub(name, kind, refusal):
 
 
 def write_stubs(scan_file, library, entry_points, stubs, exports, objects):
-    wanted = json.loads(pathlib.Path(scan_file).read_text())["libraries"][library]
+    scanned = json.loads(pathlib.Path(scan_file).read_text())
+    wanted = scanned["libraries"][library]
     rules = read_entry_points(entry_points)
     written = defined_in(objects) if objects else set()
     refusal = LIBRARIES[library]["refusal"]
@@ -235,7 +291,7 @@ def write_stubs(scan_file, library, entry_points, stubs, exports, objects):
     pathlib.Path(stubs).write_text("\n".join(source) + "\n")
     pathlib.Path(exports).write_text(script)
     unused = [pattern for rule in rules if rule not in used for pattern in [rule[1]]]
-    if unused:
+    if unused and "listed" not in scanned:  # what LibTorch needs not, the lists of a CUDA may
         print(f"note: {entry_points}: nothing here needs {' '.join(unused)}")
     unknown = sorted(set(unknown) - listed_exports(library))  # of those in the list it is known
     if unknown:
@@ -256,8 +312,10 @@ def main(arguments):
         pathlib.Path(arguments[2]).write_text(json.dumps(scan(arguments[1]), indent=1) + "\n")
     elif len(arguments) == 3 and arguments[0] == "versions":
         write_versions(*arguments[1:])
-    elif len(arguments) == 2 and arguments[0] == "exports":
-        print("\n".join(exports(arguments[1])))
+    elif len(arguments) == 3 and arguments[0] == "listed":
+        pathlib.Path(arguments[2]).write_text(json.dumps(listed(int(arguments[1])), indent=1) + "\n")
+    elif len(arguments) == 4 and arguments[0] == "exports":
+        add_exports(*arguments[1:])
     elif len(arguments) >= 6 and arguments[0] == "stubs":
         write_stubs(*arguments[1:6], arguments[6:])
     else:

@@ -32,6 +32,9 @@ void visit_fields(CardFacts& card, Visit&& visit) {
   visit("l2_cache_bytes", card.l2_cache_bytes);
   visit("count", card.count);
   visit("driver_cuda_version", card.driver_cuda_version);
+  visit("cuda_version", card.cuda_version);
+  visit("cudnn_version", card.cudnn_version);
+  visit("nccl_version", card.nccl_version);
 }
 
 }  // namespace

@@ -32,8 +32,13 @@ struct CardFacts {
   std::uint64_t shared_memory_per_multiprocessor_bytes = 0;
   std::uint64_t l2_cache_bytes = 0;
   int count = 1;  // devices of this kind in the machine
-  // As cudaDriverGetVersion says it, 12080 for CUDA 12.8; 0: a driver as new as the stand-ins.
+  // As cudaDriverGetVersion says it, 12080 for CUDA 12.8; 0: a driver as new as the program needs.
   int driver_cuda_version = 0;
+  // Of the program's PyTorch, which chooses between operators by them: 12040, 90100, 22105. 0: not
+  // known, the versions that the stand-ins are made for.
+  int cuda_version = 0;
+  int cudnn_version = 0;
+  int nccl_version = 0;
 };
 
 // Under which name the facts travel to the emulated process, as one line of JSON.

@@ -21,12 +21,10 @@ namespace peakbench::emulator {
 
 enum class MachineState {
   ready,
-  no_card,     // none was given to this process (or one that cannot be understood): CUDA says "no
-               // device"
-  old_driver,  // the card's driver is for an earlier CUDA: CUDA says "driver version is
-               // insufficient"
-  forked,  // a child of a process that had used CUDA before it forked: CUDA says "initialization
-           // error"
+  no_card,  // none was given to this process (or one that cannot be understood): CUDA says "no
+            // device"
+  forked,   // a child of a process that had used CUDA before it forked: CUDA says "initialization
+            // error"
 };
 PEAKBENCH_EMULATOR_API MachineState machine_state();
 PEAKBENCH_EMULATOR_API const CardFacts& card();
@@ -41,8 +39,11 @@ PEAKBENCH_EMULATOR_API void set_current_device(int device);
 PEAKBENCH_EMULATOR_API void find_pytorch();
 // 16 bytes that tell one emulated device from another, the same in every process.
 PEAKBENCH_EMULATOR_API void device_uuid(int device, unsigned char* out);
-// CUDA version that the stand-ins speak, as 13000.
+// The CUDA version that the program is built for, as 12040; where the launcher did not find out,
+// the newest that the stand-ins are made for.
 PEAKBENCH_EMULATOR_API int cuda_version();
+// The same for a library that one major version of CUDA alone has.
+PEAKBENCH_EMULATOR_API int cuda_version(int major);
 
 // --- Memory
 // -----------------------------------------------------------------------------------------------------------

@@ -74,16 +74,13 @@ bool machine_state_made() { return made.load() != nullptr; }
 
 MachineState machine_state() {
   if (forked.load(std::memory_order_relaxed)) return MachineState::forked;
-  if (!state().has_card) return MachineState::no_card;
-  // Any driver of a CUDA release runs programs of all its minor versions.
-  constexpr int kMajor = 1000;
-  return driver_cuda_version() / kMajor < cuda_version() / kMajor ? MachineState::old_driver
-                                                                  : MachineState::ready;
+  return state().has_card ? MachineState::ready : MachineState::no_card;
 }
 
 int driver_cuda_version() {
   if (!state().has_card) return 0;
-  return card().driver_cuda_version ? card().driver_cuda_version : cuda_version();
+  if (card().driver_cuda_version) return card().driver_cuda_version;
+  return std::max(PEAKBENCH_CUDA_VERSION, cuda_version());
 }
 
 const CardFacts& card() { return state().card; }
@@ -99,9 +96,13 @@ void device_uuid(int device, unsigned char* out) {
   out[kName.size()] = static_cast<unsigned char>(device);
 }
 
-// The release of the headers that the stand-ins were built with; LibTorch's own, as the build
-// checks.
-int cuda_version() { return PEAKBENCH_CUDA_VERSION; }
+int cuda_version() { return card().cuda_version ? card().cuda_version : PEAKBENCH_CUDA_VERSION; }
+
+int cuda_version(int major) {
+  constexpr int kLastOf12 = 12090;
+  if (cuda_version() / 1000 == major) return cuda_version();
+  return major == 12 ? kLastOf12 : PEAKBENCH_CUDA_VERSION;
+}
 
 Ledger& ledger() { return *state().ledger; }
 

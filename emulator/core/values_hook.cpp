@@ -76,6 +76,8 @@ void load_values(const char* library, const std::string& libtorch) {
 void look_at_pytorch() {
   if (loaded_library("libc10_cuda.so").empty()) return;
   state().allocator = Allocator::unwatched;
+  if (const char* problem = std::getenv(kValuesProblemVariable); problem && *problem)
+    return cannot_compute(problem);
   const char* library = std::getenv(kValuesVariable);
   if (!library || !*library) {
     ledger().computing = Computing::off;

@@ -1,6 +1,6 @@
 // Between the stand-ins and the library that computes values (values/), which is loaded into
-// programs whose PyTorch is the one that it was built with. Plain C: the two have C++ runtimes of
-// their own.
+// programs whose PyTorch is the one that it was compiled against. Plain C: the two have C++
+// runtimes of their own.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,8 @@ namespace peakbench::emulator {
 // allocator, without kComputeVariable=1), and the version of LibTorch that it is for.
 inline constexpr const char* kValuesVariable = "PEAKBENCH_EMULATED_VALUES";
 inline constexpr const char* kValuesVersionVariable = "PEAKBENCH_EMULATED_VALUES_LIBTORCH";
+// Why there is none for the program's PyTorch; not set, or empty, where there is.
+inline constexpr const char* kValuesProblemVariable = "PEAKBENCH_EMULATED_VALUES_PROBLEM";
 inline constexpr const char* kComputeVariable = "PEAKBENCH_EMULATED_COMPUTE";
 // nonzero=all or nonzero=none: how many rows a size that rests on unknown values gets.
 inline constexpr const char* kAssumeVariable = "PEAKBENCH_EMULATED_ASSUME";

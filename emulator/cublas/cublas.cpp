@@ -77,7 +77,10 @@ PEAKBENCH_ENTRY int cublasSetWorkspace_v2(void* handle, void*, std::size_t) {
   return with(handle, [](Handle&) {});
 }
 
-PEAKBENCH_ENTRY int cublasGetVersion_v2(void*, int* version) { return give(version, 130000); }
+// As the release of CUDA that it is of: 12.4 is 120400.
+PEAKBENCH_ENTRY int cublasGetVersion_v2(void*, int* version) {
+  return give(version, cuda_version(PEAKBENCH_CUDA_MAJOR) * 10);
+}
 PEAKBENCH_ENTRY const char* cublasGetStatusName(int status) {
   return status == kSuccess ? "CUBLAS_STATUS_SUCCESS" : "CUBLAS_STATUS of the emulated cuBLAS";
 }

@@ -30,7 +30,8 @@ PEAKBENCH_ENTRY const char* cublasLtGetStatusString(int status) {
 PEAKBENCH_ENTRY const char* cublasLtGetStatusName(int status) {
   return status == kSuccess ? "CUBLAS_STATUS_SUCCESS" : "CUBLAS_STATUS of the emulated cuBLASLt";
 }
-PEAKBENCH_ENTRY std::size_t cublasLtGetVersion() { return 130000; }
+// As the release of CUDA that it is of: 12.4 is 120400.
+PEAKBENCH_ENTRY std::size_t cublasLtGetVersion() { return cuda_version(PEAKBENCH_CUDA_MAJOR) * 10; }
 PEAKBENCH_ENTRY int cublasLtCreate(void** out) { return give_handle(out); }
 PEAKBENCH_ENTRY int cublasLtDestroy(void*) { return kSuccess; }
 PEAKBENCH_ENTRY int cublasLtMatmulDescCreate(void** out, int, int) { return give_handle(out); }

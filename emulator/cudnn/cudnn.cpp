@@ -30,21 +30,23 @@ int no_workspace(std::size_t* out) {
 
 }  // namespace
 
-// PyTorch chooses attention and engines by the version: it is the one that this LibTorch is
-// released with.
+// PyTorch chooses attention and engines by the version: it is the one that the program's PyTorch is
+// released with, or else the one of this build's LibTorch.
 PEAKBENCH_ENTRY std::size_t cudnnGetVersion() {
-  return kCudnnMajor * 10000 + kCudnnMinor * 100 + kCudnnPatch;
+  constexpr int kOwn = kCudnnMajor * 10000 + kCudnnMinor * 100 + kCudnnPatch;
+  return card().cudnn_version ? card().cudnn_version : kOwn;
 }
 PEAKBENCH_ENTRY std::size_t cudnnGetCudartVersion() { return cuda_version(); }
 
 PEAKBENCH_ENTRY int cudnnGetProperty(int which, int* out) {
+  const int version = static_cast<int>(cudnnGetVersion());
   switch (which) {
     case 0:
-      return give(out, kCudnnMajor);
+      return give(out, version / 10000);
     case 1:
-      return give(out, kCudnnMinor);
+      return give(out, version / 100 % 100);
     case 2:
-      return give(out, kCudnnPatch);
+      return give(out, version % 100);
     default:
       return kBadParameter;
   }

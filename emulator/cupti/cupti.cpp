@@ -18,7 +18,9 @@ PEAKBENCH_ENTRY int cuptiActivityGetNumDroppedRecords(void*, unsigned, unsigned 
 PEAKBENCH_ENTRY int cuptiActivityPopExternalCorrelationId(int, unsigned long* out) {
   return give(out, 0ul);
 }
-PEAKBENCH_ENTRY int cuptiGetVersion(unsigned* out) { return give(out, 130000u); }
+PEAKBENCH_ENTRY int cuptiGetVersion(unsigned* out) {
+  return give(out, static_cast<unsigned>(PEAKBENCH_CUDA_MAJOR) * 10000);
+}
 PEAKBENCH_ENTRY int cuptiGetResultString(int result, const char** out) {
   return give(out, result == kSuccess ? "CUPTI_SUCCESS" : "a result of the emulated CUPTI");
 }

@@ -73,6 +73,13 @@ PEAKBENCH_ENTRY CUresult cuDeviceGetUuid(CUuuid* out, CUdevice device) {
   });
 }
 
+// Its name without a number, by which programs of CUDA 12 ask: without partitions of a card, the
+// same.
+#undef cuDeviceGetUuid
+PEAKBENCH_ENTRY CUresult cuDeviceGetUuid(CUuuid* out, CUdevice device) {
+  return cuDeviceGetUuid_v2(out, device);
+}
+
 PEAKBENCH_ENTRY CUresult cuDeviceTotalMem(size_t* out, CUdevice device) {
   return entry([&] {
     if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;

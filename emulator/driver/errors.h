@@ -13,7 +13,6 @@ template <typename Work>
 CUresult entry(Work&& work) {
   switch (machine_state()) {
     case MachineState::ready:
-    case MachineState::old_driver:  // its own functions work
       return work();
     case MachineState::no_card:
       return CUDA_ERROR_NO_DEVICE;

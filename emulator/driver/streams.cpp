@@ -65,3 +65,8 @@ PEAKBENCH_ENTRY CUresult cuEventElapsedTime(float* milliseconds, CUevent start, 
     return known(event_exists(number(start)) && event_exists(number(end)));
   });
 }
+// Its name of CUDA 12.
+#undef cuEventElapsedTime
+PEAKBENCH_ENTRY CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
+  return cuEventElapsedTime_v2(milliseconds, start, end);
+}

@@ -175,6 +175,9 @@ Card parse_card(const std::string& spec, const Installation& installation) {
   const auto architecture = architecture_for(card.facts, installation.architectures);
   if (!architecture) throw ConfigError(not_served(card, installation));
   card.facts.binary_arch = *architecture;
+  card.facts.cuda_version = installation.cuda_version;
+  card.facts.cudnn_version = installation.cudnn_version;
+  card.facts.nccl_version = installation.nccl_version;
   return card;
 }
 

@@ -13,7 +13,8 @@ std::string preload_list(const Installation& installation) {
   const auto folder = preload_folder(installation.folder);
   std::string list;
   for (const auto& library : installation.libraries)
-    list += (list.empty() ? "" : ":") + (folder / library.filename()).string();
+    list += (list.empty() ? "" : ":") +
+            (folder / library.lexically_relative(installation.folder)).string();
   if (const char* before = std::getenv("LD_PRELOAD"); before && *before)
     list += std::string(":") + before;
   return list;

@@ -7,6 +7,7 @@
 
 #include "errors/errors.h"
 #include "files/file.h"
+#include "host/torch_release.h"
 #include "json/fields.h"
 
 namespace peakbench::emulator {
@@ -17,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr const char* kFolderVariable = "PEAKBENCH_EMULATOR_DIR";
 constexpr const char* kFacts = "libtorch.json";
 constexpr const char* kCore = "libpeakbench_emulator.so";
+constexpr const char* kCuda12 = "cuda12";
 
 bool is_library(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -50,17 +52,19 @@ std::vector<fs::path> candidates() {
 struct Facts {
   std::string version, cuda;
   std::vector<int> architectures;  // 90 for sm_90
-  std::vector<std::string> libraries;
+  std::vector<std::string> libraries, cuda12;
 };
 
 Facts read_facts(const fs::path& folder) {
   try {
     const auto json = files::read_json_file((folder / kFacts).string());
     const Fields fields(json);
-    Facts facts{fields.get<std::string>("version"), fields.get_or<std::string>("cuda", ""), {}, {}};
+    Facts facts{
+        fields.get<std::string>("version"), fields.get_or<std::string>("cuda", ""), {}, {}, {}};
     for (const auto number : fields.get<std::vector<std::int64_t>>("architectures"))
       facts.architectures.push_back(static_cast<int>(std::clamp<std::int64_t>(number, 0, 9999)));
     facts.libraries = fields.get_or<std::vector<std::string>>("libraries", {kCore});
+    facts.cuda12 = fields.get_or<std::vector<std::string>>("cuda12", {});
     return facts;
   } catch (const RunFileError& error) {
     throw ConfigError(
@@ -68,20 +72,36 @@ Facts read_facts(const fs::path& folder) {
   }
 }
 
-}  // namespace
-
-Installation installation_in(const fs::path& folder) {
-  const Facts facts = read_facts(folder);
-  for (const auto& name : facts.libraries) {
+void check_libraries(const fs::path& folder, const std::vector<std::string>& names) {
+  for (const auto& name : names) {
     if (files::is_there((folder / name).string())) continue;
     throw ConfigError(
         fmt::format("no emulated card in {}: {} is missing; build the target peakbench_stand_ins",
                     folder.string(), name));
   }
+}
+
+}  // namespace
+
+Installation installation_in(const fs::path& given) {
+  const Facts facts = read_facts(given);
+  check_libraries(given, facts.libraries);
+  check_libraries(given, facts.cuda12);
   std::error_code error;
-  const auto absolute = fs::absolute(folder, error);
-  return {error ? folder : absolute, facts.version, facts.cuda, facts.architectures,
-          libraries_in(folder)};
+  const auto absolute = fs::absolute(given, error);
+  Installation found;
+  found.folder = error ? given : absolute;
+  found.libtorch_version = facts.version;
+  found.libtorch_cuda = facts.cuda;
+  found.architectures = facts.architectures;
+  found.libraries = libraries_in(found.folder);
+  if (!facts.cuda12.empty()) {
+    found.cuda12_libraries = libraries_in(found.folder / kCuda12);
+    found.cuda_majors.push_back(12);
+  }
+  if (const int own = cuda_number(facts.cuda) / 1000; own && own != 12)
+    found.cuda_majors.push_back(own);
+  return found;
 }
 
 Installation find_installation() {

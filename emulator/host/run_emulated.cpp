@@ -20,6 +20,7 @@
 #include "errors/errors.h"
 #include "files/file.h"
 #include "host/environment.h"
+#include "host/for_program.h"
 #include "host/process_report.h"
 #include "host/program_file.h"
 #include "host/torch_in_use.h"
@@ -224,21 +225,22 @@ void check_program(const std::vector<std::string>& command) {
 int run_emulated(const EmulateRequest& request) {
   check_program(request.command);
   check_writable(request.json_path);
-  const Installation installation = find_installation();
-  const Card card = parse_card(request.card, installation);
+  const Installation found = find_installation();
   const auto torch = torch_of_command(request.command);
   if (torch)
-    if (const auto reason = why_torch_cannot_work(*torch, installation)) throw ConfigError(*reason);
+    if (const auto reason = why_torch_cannot_work(*torch, found)) throw ConfigError(*reason);
+  const Installation installation = for_program(found, torch);
+  const Card card = parse_card(request.card, installation);
   const LedgerFolder folder;
   Environment environment = emulation_environment(card, installation, folder.path());
-  for (auto& variable : values_environment(request.values, installation))
+  for (auto& variable : values_environment(request.values, found, torch))
     environment.push_back(std::move(variable));
   const int status = run_program(request.command, environment);
   const auto owned = read_ledgers(folder.path());
   std::vector<const Ledger*> ledgers;
   for (const auto& ledger : owned) ledgers.push_back(ledger.get());
   const Verdict verdict = judge(ledgers, {status, request.values.assume});
-  const auto table = emulation_table(card, ledgers, installation.libtorch_version, verdict, status);
+  const auto table = emulation_table(card, ledgers, installation.cuda_majors, verdict, status);
   if (torch) {
     const auto line = fmt::format("\nPyTorch {}, in {}", torch->version, torch->folder.string());
     std::fputs(escaped_controls(line).c_str(), stderr);

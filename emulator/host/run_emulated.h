@@ -27,7 +27,7 @@ int run_emulated(const EmulateRequest& request);
 // The table and the verdict below it, for a program that ended with this status (as waitpid gives
 // it).
 std::string emulation_table(const Card& card, const std::vector<const Ledger*>& ledgers,
-                            const std::string& libtorch_version, const Verdict& verdict,
+                            const std::vector<int>& cuda_majors, const Verdict& verdict,
                             int wait_status);
 
 }  // namespace peakbench::emulator

@@ -1,5 +1,6 @@
 // What `peakbench emulate` prints.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -127,7 +128,7 @@ std::string ending(int wait_status) {
 }  // namespace
 
 std::string emulation_table(const Card& card, const std::vector<const Ledger*>& ledgers,
-                            const std::string& libtorch_version, const Verdict& verdict,
+                            const std::vector<int>& cuda_majors, const Verdict& verdict,
                             int wait_status) {
   std::string out = fmt::format("
                                 Emulated card{}({}, {})
@@ -152,13 +153,12 @@ std::string emulation_table(const Card& card, const std::vector<const Ledger*>& 
         "The program asked which cards there are, and then took no memory and started no kernel on "
         "one.\n";
   } else if (!used) {
-    out +=
+    out += fmt::format(
         "The program did not use CUDA, or not through the libraries that this card stands in for, "
-        "those of LibTorch " +
-        libtorch_version +
-        ": another major version of CUDA, or a CUDA runtime linked into a program or a library, is "
-        "out of reach, and so is a program that is started without its environment (env -i, sudo, "
-        "a container): LD_PRELOAD must reach it.\n";
+        "those of CUDA {}: another major version of CUDA, or a CUDA runtime linked into a program "
+        "or a library, is out of reach, and so is a program that is started without its "
+        "environment (env -i, sudo, a container): LD_PRELOAD must reach it.\n",
+        fmt::join(cuda_majors, " and "));
   }
   return out + ending(wait_status) + verdict_text(verdict);
 }

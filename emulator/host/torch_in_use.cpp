@@ -1,14 +1,9 @@
 #include "host/torch_in_use.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
-#include <array>
-#include <cerrno>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -16,7 +11,9 @@
 
 #include "errors/errors.h"
 #include "files/read_file.h"
+#include "host/bounded_command.h"
 #include "host/program_file.h"
+#include "host/torch_release.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -68,48 +65,10 @@ fs::path script_of(const std::vector<std::string>& command) {
   return {};
 }
 
-std::string read_until_closed(int end, std::chrono::steady_clock::time_point deadline) {
-  std::string text;
-  std::array<char, 4096> room;
-  for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        deadline - std::chrono::steady_clock::now());
-    pollfd ready{end, POLLIN, 0};
-    if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count())) == 0) return {};
-    const auto got = read(end, room.data(), room.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return text;
-    text.append(room.data(), static_cast<std::size_t>(got));
-  }
-}
-
 // What a program prints; nothing where it fails or takes too long.
 std::string output_of(const std::vector<std::string>& command) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return {};
-  const pid_t child = fork();
-  if (child == 0) {
-    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-    dup2(nowhere, STDIN_FILENO);
-    dup2(ends[1], STDOUT_FILENO);
-    dup2(nowhere, STDERR_FILENO);
-    std::vector<char*> words;
-    for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-    words.push_back(nullptr);
-    execv(words[0], words.data());
-    _exit(127);
-  }
-  close(ends[1]);
-  std::string text;
-  int status = -1;
-  if (child > 0) {
-    text = read_until_closed(ends[0], std::chrono::steady_clock::now() + kLongestSearch);
-    if (text.empty()) kill(child, SIGKILL);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-  }
-  close(ends[0]);
-  return status == 0 ? text : std::string();
+  const auto result = run_bounded(command, kLongestSearch, ErrorOutput::dropped);
+  return result.ended_well ? result.text : std::string();
 }
 
 std::string value_of(const std::string& text, const std::string& name) {
@@ -125,8 +84,6 @@ bool is_too_old(const std::string& version) {
   if (std::sscanf(version.c_str(), "%d.%d", &major, &minor) != 2) return false;
   return major < kOldestMajor || (major == kOldestMajor && minor < kOldestMinor);
 }
-
-std::string major_of(const std::string& version) { return version.substr(0, version.find('.')); }
 
 }  // namespace
 
@@ -176,14 +133,12 @@ std::optional<std::string> why_torch_cannot_work(const TorchInUse& torch,
   if (is_too_old(torch.version))
     return fmt::format("{} is too old: the emulated card works with PyTorch {}.{} and later", what,
                        kOldestMajor, kOldestMinor);
-  if (const auto& cuda = installation.libtorch_cuda;
-      !cuda.empty() && major_of(cuda) != major_of(torch.cuda))
+  const auto& served = installation.cuda_majors;
+  if (std::ranges::count(served, cuda_number(torch.cuda) / 1000) == 0)
     return fmt::format(
-        "{} is built for CUDA {}; this emulated card has the libraries of CUDA {} (it was built "
-        "with LibTorch {}). Use a build of PyTorch for CUDA {}, or build Peakbench with a LibTorch "
-        "for CUDA {}",
-        what, torch.cuda, cuda, installation.libtorch_version, major_of(cuda),
-        major_of(torch.cuda));
+        "{} is built for CUDA {}; this emulated card has the libraries of CUDA {}. Install a build "
+        "of PyTorch for one of these",
+        what, torch.cuda, fmt::join(served, " and "));
   return std::nullopt;
 }
 

@@ -4,11 +4,10 @@
 
 #include "core/values_hook.h"
 #include "errors/errors.h"
+#include "host/values_library.h"
 
 namespace peakbench::emulator {
 namespace {
-
-constexpr const char* kLibrary = "values/peakbench_values.so";
 
 void check_assumption(const ValuesRequest& request) {
   if (request.assume.empty()) return;
@@ -24,12 +23,14 @@ void check_assumption(const ValuesRequest& request) {
 
 }  // namespace
 
-Environment values_environment(const ValuesRequest& request, const Installation& installation) {
+Environment values_environment(const ValuesRequest& request, const Installation& installation,
+                               const std::optional<TorchInUse>& torch) {
   check_assumption(request);
-  const auto library = (installation.folder / kLibrary).string();
-  return {{kValuesVariable, library},
+  const ValuesLibrary library = values_library_for(torch, installation);
+  return {{kValuesVariable, library.path.string()},
           {kComputeVariable, request.compute ? "1" : "0"},
-          {kValuesVersionVariable, installation.libtorch_version},
+          {kValuesVersionVariable, library.torch_version},
+          {kValuesProblemVariable, library.problem},
           {kAssumeVariable, request.assume}};
 }
 

@@ -17,7 +17,7 @@ using namespace peakbench::emulator;
 namespace {
 
 constexpr int kInvalidArgument = 4;
-constexpr int kVersion = kNcclMajor * 10000 + kNcclMinor * 100 + kNcclPatch;
+constexpr int kOwnVersion = kNcclMajor * 10000 + kNcclMinor * 100 + kNcclPatch;
 
 struct Communicator {
   int ranks;
@@ -84,7 +84,9 @@ int gather(void* to, const void* from, std::size_t bytes, const Communicator& se
 
 }  // namespace
 
-PEAKBENCH_ENTRY int ncclGetVersion(int* out) { return give(out, kVersion); }
+PEAKBENCH_ENTRY int ncclGetVersion(int* out) {
+  return give(out, card().nccl_version ? card().nccl_version : kOwnVersion);
+}
 
 PEAKBENCH_ENTRY int ncclGetUniqueId(char* out) {
   std::memset(out, 0, 128);

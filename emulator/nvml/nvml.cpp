@@ -116,9 +116,11 @@ PEAKBENCH_ENTRY int nvmlSystemGetDriverVersion(char* out, unsigned size) {
 PEAKBENCH_ENTRY int nvmlSystemGetNVMLVersion(char* out, unsigned size) {
   return put(out, size, "13.580.00");
 }
-PEAKBENCH_ENTRY int nvmlSystemGetCudaDriverVersion(int* out) { return give(out, cuda_version()); }
+PEAKBENCH_ENTRY int nvmlSystemGetCudaDriverVersion(int* out) {
+  return give(out, driver_cuda_version());
+}
 PEAKBENCH_ENTRY int nvmlSystemGetCudaDriverVersion_v2(int* out) {
-  return give(out, cuda_version());
+  return give(out, driver_cuda_version());
 }
 
 PEAKBENCH_ENTRY int nvmlDeviceGetCount(unsigned* out) {

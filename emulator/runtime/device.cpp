@@ -11,7 +11,7 @@ using namespace peakbench::emulator::runtime;
 
 PEAKBENCH_ENTRY cudaError_t cudaGetDeviceCount(int* count) {
   find_pytorch();
-  if (count) *count = device_count();
+  if (count) *count = ready() == cudaSuccess ? device_count() : 0;
   return entry([&] { return count ? cudaSuccess : cudaErrorInvalidValue; });
 }
 
@@ -55,7 +55,7 @@ PEAKBENCH_ENTRY cudaError_t cudaDriverGetVersion(int* version) {
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaRuntimeGetVersion(int* version) {
-  *version = cuda_version();
+  *version = cuda_version(PEAKBENCH_CUDA_MAJOR);
   return cudaSuccess;
 }
 

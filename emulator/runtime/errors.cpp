@@ -60,15 +60,15 @@ const ErrorText* find(cudaError_t error) {
 cudaError_t ready() {
   switch (machine_state()) {
     case MachineState::ready:
-      return cudaSuccess;
+      break;
     case MachineState::no_card:
       return cudaErrorNoDevice;
-    case MachineState::old_driver:
-      return cudaErrorInsufficientDriver;
     case MachineState::forked:
-      break;
+      return cudaErrorInitializationError;
   }
-  return cudaErrorInitializationError;
+  // Any driver of a CUDA release runs programs of all its minor versions.
+  return driver_cuda_version() / 1000 < PEAKBENCH_CUDA_MAJOR ? cudaErrorInsufficientDriver
+                                                             : cudaSuccess;
 }
 
 cudaError_t finish(cudaError_t error) {

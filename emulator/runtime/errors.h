@@ -1,9 +1,8 @@
 // How every entry point of the runtime ends: its error remembered as the thread's last one.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include "core/core.h"
+#include "runtime/names.h"
 
 #define PEAKBENCH_ENTRY extern "C" __attribute__((visibility("default")))
 

@@ -1,5 +1,7 @@
 // Memory of the device and page-locked memory of the host.
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 
 #include "runtime/errors.h"
 
@@ -20,6 +22,11 @@ cudaError_t pinned_memory(void** out, std::uint64_t bytes) {
   *out = nullptr;
   return bytes ? error_of(allocate_pinned(bytes, out)) : cudaSuccess;
 }
+
+// CUDA 12's end where CUDA 13's have room for more.
+constexpr std::size_t kPointerAttributesBytes = PEAKBENCH_CUDA_MAJOR == 12
+                                                    ? offsetof(cudaPointerAttributes, reserved)
+                                                    : sizeof(cudaPointerAttributes);
 
 cudaMemoryType type_of(MemoryKind kind) {
   switch (kind) {
@@ -135,7 +142,7 @@ PEAKBENCH_ENTRY cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* out,
   return entry([&] {
     if (!out) return cudaErrorInvalidValue;
     const MemoryPlace place = find_place(address);
-    *out = {};
+    std::memset(out, 0, kPointerAttributesBytes);
     out->type = type_of(place.kind);
     out->device = place.kind == MemoryKind::unknown ? -2 : std::max(place.device, 0);
     void* at = const_cast<void*>(address);

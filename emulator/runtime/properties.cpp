@@ -1,7 +1,9 @@
 // What a device says of itself: from the card's profile, the rest as every card since sm_75 has it.
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <optional>
 
 #include "runtime/errors.h"
@@ -179,6 +181,51 @@ std::optional<long long> attribute(cudaDeviceAttr which, const cudaDeviceProp& p
   }
 }
 
+#if PEAKBENCH_CUDA_MAJOR == 12
+
+// The record of CUDA 12 has fields that CUDA 13 left out, so what follows each of them lies
+// elsewhere.
+struct Block {
+  std::size_t first_of_13, first_of_12;
+};
+constexpr Block kBlocks[] = {
+    {0, 0},
+    {offsetof(cudaDeviceProp, multiProcessorCount), 388},
+    {offsetof(cudaDeviceProp, integrated), 396},
+    {offsetof(cudaDeviceProp, maxTexture1D), 408},
+    {offsetof(cudaDeviceProp, maxTexture2D), 420},
+    {offsetof(cudaDeviceProp, memoryBusWidth), 612},
+    {offsetof(cudaDeviceProp, sharedMemPerMultiprocessor), 640},
+    {offsetof(cudaDeviceProp, pageableMemoryAccess), 672},
+    {offsetof(cudaDeviceProp, sharedMemPerBlockOptin), 696},
+    {offsetof(cudaDeviceProp, deviceNumaConfig), 780},  // the end of what both have
+};
+constexpr std::size_t kBytesOf12 = 1032;
+constexpr std::size_t kClockRate = 348, kDeviceOverlap = 384, kMemoryClockRate = 608;
+
+void write_as_the_program_reads(const cudaDeviceProp& properties, void* out) {
+  auto* const to = static_cast<char*>(out);
+  const auto* const from = reinterpret_cast<const char*>(&properties);
+  std::memset(to, 0, kBytesOf12);
+  for (std::size_t i = 0; i + 1 < std::size(kBlocks); ++i) {
+    const auto& block = kBlocks[i];
+    std::memcpy(to + block.first_of_12, from + block.first_of_13,
+                kBlocks[i + 1].first_of_13 - block.first_of_13);
+  }
+  const auto put = [&](std::size_t at, int value) { std::memcpy(to + at, &value, sizeof value); };
+  put(kClockRate, card().clock_khz);
+  put(kMemoryClockRate, card().memory_clock_khz);
+  put(kDeviceOverlap, 1);
+}
+
+#else
+
+void write_as_the_program_reads(const cudaDeviceProp& properties, cudaDeviceProp* out) {
+  *out = properties;
+}
+
+#endif
+
 cudaDeviceProp properties(int device) {
   cudaDeviceProp out;
   std::memset(&out, 0, sizeof out);
@@ -193,7 +240,7 @@ cudaDeviceProp properties(int device) {
 PEAKBENCH_ENTRY cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device) {
   return entry([&] {
     if (!is_device(device)) return cudaErrorInvalidDevice;
-    *out = properties(device);
+    write_as_the_program_reads(properties(device), out);
     return cudaSuccess;
   });
 }

@@ -128,10 +128,11 @@ class Consumer(unittest.TestCase):
         source, program = self.folder / "takes.c", self.folder / "takes"
         source.write_text(TAKES_A_GIBIBYTE)
         stand_ins = self.prefix / "lib/peakbench/emulator"
-        run("cc", "-o", program, source, stand_ins / "libcudart.so.13", "-Wl,--allow-shlib-undefined", cwd=self.folder)
-        done = attempt(self.prefix / "bin/peakbench", "emulate", "--card", "h100-80gb", "--", program, cwd=self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("peak 1.000 GiB of 79.179 GiB", done.stderr)
+        for runtime in ("libcudart.so.13", "cuda12/libcudart.so.12"):
+            run("cc", "-o", program, source, stand_ins / runtime, "-Wl,--allow-shlib-undefined", cwd=self.folder)
+            done = attempt(self.prefix / "bin/peakbench", "emulate", "--card", "h100-80gb", "--", program, cwd=self.folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("peak 1.000 GiB of 79.179 GiB", done.stderr)
 
     def test_a_wrong_manifest_ends_the_build_with_every_mistake(self):
         shutil.copytree(EXAMPLE, self.folder / "wrong")

@@ -17,6 +17,53 @@ import unittest
 CUDA_INCLUDE = pathlib.Path(sys.argv.pop(2))
 PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
 CARDS = pathlib.Path(__file__).parents[2] / "emulator/cards"
+EMULATOR = pathlib.Path(__file__).resolve().parent.parent.parent / "emulator"
+# What a PyTorch for CUDA 12 loads, of those that are called otherwise with CUDA 13.
+CUDA12 = {"runtime": "libcudart.so.12", "cublas": "libcublas.so.12", "cublas_lt": "libcublasLt.so.12", "nvrtc": "libnvrtc.so.12",
+          "cufft": "libcufft.so.11", "cusolver": "libcusolver.so.11", "cupti": "libcupti.so.12", "nvtx": "libnvToolsExt.so.1"}  # fmt: skip
+# Where CUDA 12's headers put what is read here: compiled against those of 12.4 and of 12.9.
+CUDA12_PROGRAM = """
+import ctypes, json, pathlib, struct
+for soname, names in json.loads(pathlib.Path(__file__).with_name("lists.json").read_text()).items():
+    library = ctypes.CDLL(soname)
+    assert names and all(hasattr(library, name) for name in names), soname
+mapped = pathlib.Path("/proc/self/maps").read_text()
+assert "libcudart.so.13" not in mapped and "libcublas.so.13" not in mapped
+
+def number(library, function):
+    out = ctypes.c_int()
+    assert getattr(ctypes.CDLL(library), function)(ctypes.byref(out)) == 0
+    return out.value
+
+runtime = ctypes.CDLL("libcudart.so.12")
+assert number("libcudart.so.12", "cudaRuntimeGetVersion") == 12040
+assert number("libcudart.so.12", "cudaDriverGetVersion") >= 12040
+assert number("libnccl.so.2", "ncclGetVersion") == 22105
+assert ctypes.CDLL("libcudnn.so.9").cudnnGetVersion() == 90100
+assert ctypes.CDLL("libcublasLt.so.12").cublasLtGetVersion() == 120400
+
+record = ctypes.create_string_buffer(b"\\xff" * 1040, 1040)
+assert runtime.cudaGetDeviceProperties_v2(record, 0) == 0
+at = lambda offset, kind="i": struct.unpack_from(kind, record.raw, offset)[0]
+assert record.raw.startswith(b"Tesla V100"), record.raw[:32]
+assert at(288, "Q") > 15 << 30 and (at(360), at(364)) == (7, 0)
+assert at(388) == 80 and at(608) > 0 and at(348) > 0 and at(384) == 1
+assert (at(616), at(624), at(640, "Q"), at(648)) == (6 << 20, 2048, 96 << 10, 65536)
+assert (at(652), at(696, "Q"), at(772), at(776)) == (1, 96 << 10, 0, 1)
+assert record.raw[1032:] == b"\\xff" * 8
+
+base = ctypes.c_void_p()
+assert runtime.cudaMalloc(ctypes.byref(base), ctypes.c_size_t(1 << 30)) == 0
+record = ctypes.create_string_buffer(b"\\xff" * 96, 96)
+assert runtime.cudaPointerGetAttributes(record, base) == 0
+assert (at(0), at(4), at(8, "Q")) == (2, 0, base.value) and record.raw[24:] == b"\\xff" * 72
+status, capture = ctypes.c_int(7), ctypes.c_ulonglong()
+for form, more in (("", 0), ("_v2", 3), ("_v3", 4)):
+    function = getattr(runtime, "cudaStreamGetCaptureInfo" + form)
+    assert function(None, ctypes.byref(status), ctypes.byref(capture), *[None] * more) == 0 and status.value == 0
+assert runtime.cudaMemPrefetchAsync(base, ctypes.c_size_t(512), 0, None) == 0
+runtime.cudaFree(base)
+"""
 TAKES_A_GIBIBYTE = """
 #include <stdlib.h>
 #include <cuda_runtime_api.h>
@@ -46,22 +93,24 @@ class EmulateTest(unittest.TestCase):
         subprocess.run(["cc", "-I", CUDA_INCLUDE, "-o", program, source, *map(str, flags)], check=True)
         return program
 
-    def vendor_runtime(self):
+    def vendor_runtime(self, major=13):
         """A folder with a CUDA runtime of its own that must never be called."""
-        folder = self.folder / "nvidia/cu13/lib"
+        folder = self.folder / f"nvidia/cu{major}/lib"
         folder.mkdir(parents=True)
+        soname = f"libcudart.so.{major}"
         source = self.folder / "vendor.c"
         source.write_text("#include <stdlib.h>\nint cudaMalloc(void** at, unsigned long n) { abort(); }\nint cudaFree(void* at) { abort(); }\n")
         script = self.folder / "vendor.map"
-        script.write_text("libcudart.so.13 { global: *; };\n")
-        library = folder / "libcudart.so.13"
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-Wl,-soname,libcudart.so.13", f"-Wl,--version-script={script}"], check=True)
-        return folder
+        script.write_text(f"{soname} {{ global: *; }};\n")
+        library = folder / soname
+        flags = (f"-Wl,-soname,{soname}", f"-Wl,--version-script={script}")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, *flags], check=True)
+        return library
 
-    def cuda_program(self, *flags):
-        folder = self.vendor_runtime()
+    def cuda_program(self, *flags, major=13):
+        library = self.vendor_runtime(major)
         # As a wheel's libraries find theirs.
-        return self.compiled(TAKES_A_GIBIBYTE, "takes", folder / "libcudart.so.13", f"-Wl,-rpath,{folder}", "-Wl,--disable-new-dtags", *flags)
+        return self.compiled(TAKES_A_GIBIBYTE, f"takes{major}", library, f"-Wl,-rpath,{library.parent}", "-Wl,--disable-new-dtags", *flags)
 
     def test_stand_ins_win_over_vendor_libraries_beside_the_program(self):
         program = self.cuda_program()
@@ -69,6 +118,14 @@ class EmulateTest(unittest.TestCase):
         said = self.emulate(program)
         self.assertIn("peak 1.000 GiB of 79.179 GiB", said)
         self.assertIn("The program's exit code: 0.", said)
+
+    def test_a_program_for_cuda_12_whose_pytorch_is_not_known(self):
+        """Both sets are there, and its own version of the symbols decides."""
+        said = self.emulate(self.cuda_program(major=12))
+        self.assertIn("peak 1.000 GiB of 79.179 GiB", said)
+        self.assertIn("peak 1.000 GiB", self.emulate(self.cuda_program(), card="h100-80gb,driver=13.0"))
+        self.assertIn("peak 1.000 GiB", self.emulate(self.folder / "takes12", card="h100-80gb,driver=12.4"))
+        self.emulate(self.folder / "takes13", card="h100-80gb,driver=12.4", exit_code=9)  # too old a driver
 
     def test_an_installation_whose_path_the_loader_would_split(self):
         prefix = self.folder / "a b:c"
@@ -199,25 +256,52 @@ class EmulateTest(unittest.TestCase):
             self.assertIn(f"refused  {name}: 1 call", said)
         self.assertIn("a way round: torch.linalg on the CPU", said)
 
-    def with_torch(self, version, exit_code=2):
+    def with_torch(self, version, exit_code=2, program="print('trained')\n", architectures="", **more):
         """What is said of a program whose PyTorch has this version.py."""
         package = self.folder / "torch"
-        package.mkdir(exist_ok=True)
+        (package / "lib").mkdir(parents=True, exist_ok=True)
         (package / "__init__.py").write_text("raise SystemExit('torch is not imported to look at its version')\n")
         (package / "version.py").write_text(version)
-        (self.folder / "train.py").write_text("print('trained')\n")
-        return self.emulate(sys.executable, "-u", self.folder / "train.py", exit_code=exit_code)
+        (package / "lib/libtorch_python.so").write_bytes(f"\0sm_1\0 sm_90\0{architectures}\0".encode())
+        (self.folder / "train.py").write_text(program)
+        return self.emulate(sys.executable, "-u", self.folder / "train.py", exit_code=exit_code, **more)
 
     def test_a_torch_that_cannot_work_is_refused_before_the_program_starts(self):
         facts = "from typing import Optional\n__version__ = '{}'\ncuda: Optional[str] = {}\nhip: Optional[str] = {}\n"
         self.assertIn("built without CUDA", self.with_torch(facts.format("2.11.0+cpu", None, None)))
         self.assertIn("built for ROCm 6.4.1", self.with_torch(facts.format("2.11.0+rocm6.4", None, "'6.4.1'")))
         self.assertIn("too old: the emulated card works with PyTorch 2.6", self.with_torch(facts.format("2.5.1+cu124", "'12.4'", None)))
-        other = self.with_torch(facts.format("2.11.0+cu126", "'12.6'", None))
-        self.assertIn("PyTorch 2.11.0+cu126 in " + str(self.folder / "torch"), other)
-        self.assertIn("is built for CUDA 12.6; this emulated card has the libraries of CUDA 13", other)
+        other = self.with_torch(facts.format("2.6.0+cu118", "'11.8'", None))
+        self.assertIn("PyTorch 2.6.0+cu118 in " + str(self.folder / "torch"), other)
+        self.assertIn("is built for CUDA 11.8; this emulated card has the libraries of CUDA 12 and 13", other)
         named = self.with_torch(facts.format("2.12.1+cu132", "'13.2'", None), exit_code=0)
         self.assertIn(f"PyTorch 2.12.1+cu132, in {self.folder / 'torch'}", named)
+
+    def test_the_stand_ins_are_those_of_the_programs_torch(self):
+        """A PyTorch for CUDA 12.4: the libraries, what they say of themselves, and CUDA 12's records and forms of functions."""
+        (self.folder / "torch-2.6.0.dist-info").mkdir()
+        (self.folder / "torch-2.6.0.dist-info/METADATA").write_text(
+            "Requires-Dist: nvidia-cudnn-cu12 (==9.1.0.70) ; platform_system\nRequires-Dist: nvidia-nccl-cu12==2.21.5; platform_system\n"
+        )
+        lists = {name: sorted(self.listed(name)) for name in CUDA12}
+        (self.folder / "lists.json").write_text(json.dumps({CUDA12[name]: names for name, names in lists.items()}))
+        version = "__version__ = '2.6.0+cu124'\ncuda = '12.4'\n"
+        out = self.folder / "took.json"
+        self.with_torch(version, 0, CUDA12_PROGRAM, "sm_70 sm_80 sm_90", card="v100-16gb", options=["--json", out, "--no-compute"])
+        took = json.loads(out.read_text())
+        self.assertEqual(took["processes"][0]["devices"][0]["peak_malloc_bytes"], 1 << 30)
+        self.assertEqual(took["processes"][0]["refused"], [])
+        said = self.with_torch(version, 2, "", "sm_70 sm_80", card="h100-80gb")
+        self.assertIn("LibTorch 2.6.0+cu124 has code for sm_70, sm_80 alone", said)
+
+    def listed(self, library):
+        names, cuda = set(), None
+        for line in (EMULATOR / library / "exports.txt").read_text().splitlines():
+            if line.startswith("["):
+                cuda = line
+            elif not line.startswith("#") and cuda in (None, "[12]"):
+                names.add(line)
+        return names
 
     def test_a_program_that_is_killed(self):
         said = self.emulate("sh", "-c", "kill -9 $$", exit_code=137)

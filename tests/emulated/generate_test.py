@@ -68,5 +68,24 @@ class GenerateTest(unittest.TestCase):
         self.assertIn("entry_points.txt:3", done.stderr)
 
 
+    def test_lists_of_exports_are_kept_by_cuda(self):
+        source, library, exports = self.folder / "vendor.c", self.folder / "vendor.so", self.folder / "exports.txt"
+        for major, names in (("13", "cudaBoth cudaNew"), ("12", "cudaBoth cudaOld"), ("13", "cudaBoth cudaNewer other")):
+            source.write_text("".join(f"int {name}(void) {{ return 0; }}\n" for name in names.split()))
+            subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+            done = self.generate("exports", exports, major, library)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(exports.read_text().split("\n")[1:], ["cudaBoth", "[12]", "cudaOld", "[13]", "cudaNew", "cudaNewer", ""])
+
+    def test_libraries_of_a_cuda_without_its_libtorch(self):
+        self.assertEqual(self.generate("listed", "12", self.scan).returncode, 0)
+        libraries = json.loads(self.scan.read_text())["libraries"]
+        self.assertEqual(libraries["runtime"]["soname"], "libcudart.so.12")
+        self.assertEqual(libraries["cusolver"]["node"], "libcusolver.so.11")
+        self.assertIn("cudaGetDeviceProperties_v2", libraries["runtime"]["functions"])
+        self.assertNotIn("cudaLogsCurrent", libraries["runtime"]["functions"])
+        self.assertNotIn("cudnn", libraries, "one library for every CUDA")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -9,10 +9,13 @@ Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
 PYTHON = os.environ.get("PEAKBENCH_ORACLE")
@@ -20,11 +23,11 @@ CASES = pathlib.Path(__file__).resolve().parent / "values_cases.py"
 
 
 class ValuesTest(unittest.TestCase):
-    def emulate(self, *kinds, options=()):
+    def emulate(self, *kinds, options=(), python=PYTHON):
         """What the program printed; the verdict is kept."""
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder, "took.json")
-            command = [PEAKBENCH, "emulate", *options, "--json", out, "--", PYTHON, CASES, *kinds]
+            command = [PEAKBENCH, "emulate", *options, "--json", out, "--", python, CASES, *kinds]
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.said = done.stderr
@@ -111,6 +114,38 @@ class ValuesTest(unittest.TestCase):
         device = self.processes[0]["devices"][0]
         self.assertEqual(device["largest_needed_bytes"], 90 << 30)
         self.assertIn("PyTorch would have needed 90.000 GiB at least", self.said)
+    def other_torch(self):
+        """The oracle's PyTorch as if it were another version: its files, but for version.py."""
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="peakbench-values-"))
+        self.addCleanup(shutil.rmtree, folder)
+        find = "import os, torch; print(os.path.realpath(os.path.dirname(torch.__file__)))"
+        torch = pathlib.Path(subprocess.run([PYTHON, "-c", find], capture_output=True, text=True, check=True).stdout.strip())
+        for part in ("torch", "torch/lib"):
+            (folder / part).mkdir()
+            for path in (torch.parent / part).iterdir():
+                (folder / part / path.name).symlink_to(path) if path.name not in ("lib", "version.py") else None
+        text = (torch / "version.py").read_text()
+        (folder / "torch/version.py").write_text(re.sub(r"__version__ = '.*'", "__version__ = '2.99.0'", text))
+        (folder / "nvidia").symlink_to(torch.parent / "nvidia")
+        return folder
+
+    def test_values_for_another_version_are_compiled_once(self):
+        folder = self.other_torch()
+        environment = {"PYTHONPATH": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+        without = {"PATH": str(folder), "CXX": ""}
+        python = subprocess.run([PYTHON, "-c", "import sys; print(sys.executable)"], capture_output=True, text=True, check=True).stdout.strip()
+        with unittest.mock.patch.dict(os.environ, {**environment, **without}):
+            self.emulate("loss", python=python)
+        self.assertEqual(self.processes[0]["computing"], "unavailable")
+        note = "values were not computed: none are compiled for PyTorch 2.99.0: there is no C++ compiler (c++, g++, or what CXX names)"
+        self.assertEqual(self.verdict["notes"], [note])
+        with unittest.mock.patch.dict(os.environ, environment):
+            for once in (True, False):
+                for name, (cpu, card) in self.emulate("known", python=python)["known"].items():
+                    self.assertEqual(cpu, card, name)
+                self.assertEqual(self.verdict["kind"], "exact", self.said)
+                self.assertEqual("compiling the values library for PyTorch 2.99.0 (once" in self.said, once)
+                self.assertIn(f"PyTorch 2.99.0, in {folder}/torch", self.said)
 
     def test_bad_words(self):
         for options, said in ((["--assume", "nonzero=some"], "expected nonzero=all or nonzero=none"),

@@ -1,0 +1,107 @@
+#include "host/torch_release.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <regex>
+#include <string_view>
+
+#include "errors/errors.h"
+#include "files/read_file.h"
+
+namespace peakbench::emulator {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A file's bytes, without reading what is not looked at.
+class Mapped {
+ public:
+  explicit Mapped(const fs::path& path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat facts {};
+    if (file < 0) return;
+    if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
+      size_ = static_cast<std::size_t>(facts.st_size);
+      bytes_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+    }
+    close(file);
+  }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+  ~Mapped() {
+    if (bytes_ != MAP_FAILED) munmap(bytes_, size_);
+  }
+  std::string_view text() const {
+    return bytes_ == MAP_FAILED ? std::string_view()
+                                : std::string_view(static_cast<const char*>(bytes_), size_);
+  }
+
+ private:
+  void* bytes_ = MAP_FAILED;
+  std::size_t size_ = 0;
+};
+
+// "sm_75 sm_80 compute_90": the numbers of the first kind; empty of any other text.
+std::vector<int> architectures_in(const std::string& list) {
+  static const std::regex whole(R"((?:(?:sm|compute)_\d+[af]? ?){2,})");
+  static const std::regex one(R"(sm_(\d+))");
+  std::vector<int> found;
+  if (!std::regex_match(list, whole)) return found;
+  for (std::sregex_iterator at(list.begin(), list.end(), one), end; at != end; ++at)
+    found.push_back(std::atoi((*at)[1].str().c_str()));
+  return found;
+}
+
+int pinned(const std::string& metadata, const std::string& library) {
+  const std::regex pin("Requires-Dist: nvidia-" + library +
+                       R"(-cu\d+ *\(?==(\d{1,3})\.(\d{1,2})\.(\d{1,2}))");
+  std::smatch parts;
+  if (!std::regex_search(metadata, parts, pin)) return 0;
+  const auto part = [&](int i) { return std::atoi(parts[i].str().c_str()); };
+  return part(1) * 10000 + part(2) * 100 + part(3);
+}
+
+}  // namespace
+
+VendorVersions vendor_versions_of(const fs::path& torch) {
+  VendorVersions found;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(torch.parent_path(), error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const auto name = entry->path().filename().string();
+    if (!name.starts_with("torch-") || !name.ends_with(".dist-info")) continue;
+    try {
+      const auto text =
+          files::read_regular_file((entry->path() / "METADATA").string(), files::kMostSmallText);
+      found = {pinned(text, "cudnn"), pinned(text, "nccl")};
+    } catch (const ConfigError&) {  // a package without metadata says nothing
+    }
+  }
+  return found;
+}
+
+std::vector<int> architectures_of(const fs::path& torch) {
+  const Mapped library(torch / "lib/libtorch_python.so");
+  const std::string_view text = library.text();
+  constexpr std::string_view kStart("\0sm_", 4);
+  std::vector<int> longest;
+  for (auto at = text.find(kStart); at != std::string_view::npos; at = text.find(kStart, at + 1)) {
+    const auto end = text.find('\0', at + 1);
+    if (end == std::string_view::npos || end - at > 400) continue;
+    auto found = architectures_in(std::string(text.substr(at + 1, end - at - 1)));
+    if (found.size() > longest.size()) longest = std::move(found);
+  }
+  return longest;
+}
+
+int cuda_number(const std::string& version) {
+  int major = 0, minor = 0;
+  return std::sscanf(version.c_str(), "%d.%d", &major, &minor) == 2 ? major * 1000 + minor * 10 : 0;
+}
+
+}  // namespace peakbench::emulator
