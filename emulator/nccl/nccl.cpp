@@ -140,6 +140,15 @@ PEAKBENCH_ENTRY int ncclCommCuDevice(void* communicator, int* out) {
   return with(communicator, [&](const Communicator& self) { return give(out, self.device); });
 }
 
+// Memory that the program has already, made known: PyTorch does so with its allocator's. What NCCL
+// keeps for it is its own.
+PEAKBENCH_ENTRY int ncclCommRegister(void* communicator, void*, std::size_t, void** out) {
+  return with(communicator, [&](const Communicator&) { return give_handle(out); });
+}
+PEAKBENCH_ENTRY int ncclCommDeregister(void* communicator, void*) {
+  return with(communicator, [](const Communicator&) { return kSuccess; });
+}
+
 PEAKBENCH_ENTRY const char* ncclGetErrorString(int error) {
   return error == kSuccess ? "no error" : "an error of the emulated NCCL";
 }
