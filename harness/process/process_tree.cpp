@@ -1,17 +1,18 @@
 #include "process/process_tree.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <string>
 #include <thread>
@@ -25,10 +26,20 @@ constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
 constexpr auto kBetweenSearches = std::chrono::milliseconds(500);
 constexpr int kShareOfTime = 100;
 
+// The start of a file of /proc; empty where its process has ended, which may happen between open
+// and read. (A stream throws then.)
+std::string start_of(const std::string& path) {
+  std::array<char, 256> text{};
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return "";
+  const ssize_t count = read(file, text.data(), text.size());
+  close(file);
+  return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
+}
+
 // From /proc/PID/stat: "PID (NAME) STATE PARENT ...", where NAME may hold anything.
 pid_t parent_of(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto text = start_of(fmt::format("/proc/{}/stat", pid));
   const auto name_end = text.rfind(')');
   if (name_end == std::string::npos || name_end + 4 >= text.size()) return 0;
   return std::atoi(text.c_str() + name_end + 4);
