@@ -7,7 +7,7 @@ namespace {
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
-constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+constexpr std::size_t kAll = 0;  // StatType::AGGREGATE, which releases declare in different places
 
 auto count_device(c10::DeviceIndex device) {
   const auto stats = allocator::getDeviceStats(device);
