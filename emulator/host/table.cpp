@@ -130,10 +130,8 @@ std::string ending(int wait_status) {
 std::string emulation_table(const Card& card, const std::vector<const Ledger*>& ledgers,
                             const std::vector<int>& cuda_majors, const Verdict& verdict,
                             int wait_status) {
-  std::string out = fmt::format("
-                                Emulated card{}({}, {})
-                                : memory, no times.", card.spec, card.facts.name,
-                                          gib(card.facts.total_memory_bytes)) +
+  std::string out = fmt::format("\nEmulated card {} ({}, {}): memory, no times.\n", card.spec,
+                                card.facts.name, gib(card.facts.total_memory_bytes)) +
                     context_line(card);
   bool used = false;
   for (const Ledger* ledger : ledgers) {
