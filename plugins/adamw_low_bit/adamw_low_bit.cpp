@@ -50,12 +50,14 @@ void AdamWLowBit::update(const std::vector<Parameter>& parameters, KernelGroupin
 void AdamWLowBit::update_one(const at::Tensor& parameter, AdamWState& state) {
   state.step.add_(1);
   const double step = state.step.item<double>();
-  const at::Tensor values = parameter.view(-1), gradient = parameter.grad().reshape(-1);
+  // Blocks go by the order of a contiguous tensor: one in another format (channels_last) is copied.
+  const at::Tensor values = parameter.reshape(-1), gradient = parameter.grad().reshape(-1);
   for (std::int64_t begin = 0; begin < values.numel(); begin += kValuesAtOnce) {
     const std::int64_t end = std::min(begin + kValuesAtOnce, values.numel());
     update_part(values.slice(0, begin, end), gradient.slice(0, begin, end), begin, step, state,
                 options_);
   }
+  if (!parameter.is_contiguous()) parameter.copy_(values.view(parameter.sizes()));
 }
 
 void AdamWLowBit::visit_state(const StateVisitor& visit) {

@@ -9,7 +9,8 @@ constexpr std::int64_t kLeastQuantised = 4096;  // torchao's, and bitsandbytes'
 
 class PlainMoment : public Moment {
  public:
-  explicit PlainMoment(const at::Tensor& parameter) : values_(at::zeros_like(parameter)) {}
+  explicit PlainMoment(const at::Tensor& parameter)
+      : values_(at::zeros_like(parameter, at::MemoryFormat::Contiguous)) {}
   at::Tensor read(std::int64_t begin, std::int64_t end) const override {
     return values_.view(-1).slice(0, begin, end).to(at::kFloat, false, /*copy=*/true);
   }

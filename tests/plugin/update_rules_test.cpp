@@ -187,6 +187,21 @@ TEST(LowBitAdamW, KeepsTorchaosBytes) {
   EXPECT_EQ(state_of(*low_bit(8, 256), parameter({100}, at::kBFloat16)), 2 * 100 * 2 + 4);
 }
 
+TEST(LowBitAdamW, AnotherMemoryFormatIsUpdatedLikeAContiguousOne) {
+  for (const std::int64_t width : {8, 64}) {  // too small to be quantised; quantised
+    const Parameter one = parameter({width, width, 3, 3});
+    Parameter other{one.name, one.tensor.detach().clone(at::MemoryFormat::ChannelsLast)};
+    other.tensor.mutable_grad() = one.tensor.grad().clone(at::MemoryFormat::ChannelsLast);
+    const Rule first = low_bit(8, 256), second = low_bit(8, 256);
+    for (int step = 0; step < 2; ++step) {
+      update(*first, {one});
+      update(*second, {other});
+    }
+    EXPECT_TRUE(at::equal(one.tensor, other.tensor)) << width;
+    EXPECT_TRUE(other.tensor.is_contiguous(at::MemoryFormat::ChannelsLast)) << width;
+  }
+}
+
 TEST(LowBitAdamW, HasTemporariesOfOnePartAlone) {
   const auto temporaries = [](int bits, std::int64_t values, at::ScalarType dtype) {
     const Rule rule = low_bit(bits, 256);
