@@ -7,5 +7,10 @@ inline constexpr const char* kReadSize = "size";  // the number of rows of an op
 inline constexpr const char* kReadBool = "bool";
 inline constexpr const char* kReadInteger = "integer";
 inline constexpr const char* kReadFloating = "floating";
+// Whether values are finite (isfinite, isnan, isinf), which those that are not known are taken to
+// be.
+inline constexpr const char* kReadFinite = "finite";
+inline constexpr const char* kReadSeed = "seed";        // a random number from all integers
+inline constexpr const char* kReadStorage = "storage";  // a storage as it is: torch.save
 
 }  // namespace peakbench::emulator

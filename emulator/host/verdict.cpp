@@ -28,6 +28,8 @@ std::string where(const LedgerReadBack& row) {
 std::string what_was_read(const LedgerReadBack& row) {
   const std::string_view kind = row.kind;
   if (kind == kReadSize) return "a size that rests on values that are not known";
+  if (kind == kReadFinite) return "whether values are finite, which they are taken to be";
+  if (kind == kReadStorage) return "storages whose bytes are not known";
   if (kind.empty()) return "bytes that are not known";
   return fmt::format("{} values that are not known", kind);
 }
@@ -48,7 +50,7 @@ class Judge {
     for (unsigned i = 0; i < std::min<unsigned>(ledger.faults.count, kLedgerRows); ++i)
       unreliable(ledger.faults.rows[i].name);
     for (unsigned i = 0; i < std::min<unsigned>(ledger.unmodelled.count, kLedgerRows); ++i)
-      unmodelled(ledger.unmodelled.rows[i].name);
+      unmodelled(ledger.unmodelled.rows[i].name, ledger.unmodelled.rows[i].calls);
     if (!ledger.finished && used_the_card(ledger))
       lower(fmt::format("process {} did not come to its end by itself", ledger.pid));
     computing(ledger);
@@ -68,6 +70,16 @@ class Judge {
       if (bounded_below_) result_.kind = VerdictKind::lower_bound;
       if (bounded_above_) result_.kind = VerdictKind::upper_bound;
     }
+    if (workspaces_)
+      add(result_.notes,
+          "a workspace is held while one call runs: the peak lies higher by the largest that is "
+          "held "
+          "at the peak, and by nothing where the peak lies elsewhere");
+    if (convolutions_)
+      advise(
+          "torch.backends.cudnn.enabled = False takes PyTorch's own convolutions and attention, "
+          "whose "
+          "memory is known");
     if (sizes_ && request_.assume.empty())
       advise("--assume nonzero=none and --assume nonzero=all give a lower and an upper bound");
     if (branches_)
@@ -83,7 +95,9 @@ class Judge {
     const auto calls = unknown_calls(row);
     std::string text = fmt::format("{} read {} ({} time{})", where(row), what_was_read(row), calls,
                                    calls == 1 ? "" : "s");
-    if (kind == kReadFloating) return add(result_.conditions, std::move(text));
+    if (kind == kReadSeed) return;
+    if (kind == kReadFloating || kind == kReadFinite || kind == kReadStorage)
+      return add(result_.conditions, std::move(text));
     if (kind == kReadSize) return size(std::move(text));
     branches_ = true;
     unreliable(std::move(text));
@@ -101,9 +115,15 @@ class Judge {
     }
   }
 
-  void unmodelled(const std::string& name) {
-    if (name.find("workspace") != std::string::npos)
-      lower(fmt::format("{}: its size is the vendor's to choose and is counted as zero", name));
+  void unmodelled(const std::string& name, std::uint64_t calls) {
+    constexpr std::string_view kAnswered = ": answered with 0 bytes";
+    const bool answered = name.ends_with(kAnswered);
+    if (!answered && name.find("workspace") == std::string::npos) return;
+    const auto what = answered ? name.substr(0, name.size() - kAnswered.size()) : name;
+    lower(fmt::format("{} ({} call{}): memory of the vendor's choosing, counted as none", what,
+                      calls, calls == 1 ? "" : "s"));
+    workspaces_ = true;
+    convolutions_ |= what == "cudnn engine workspace";
   }
 
   void computing(const Ledger& ledger) {
@@ -133,6 +153,7 @@ class Judge {
   const VerdictRequest& request_;
   Verdict result_;
   bool bounded_below_ = false, bounded_above_ = false, sizes_ = false, branches_ = false;
+  bool workspaces_ = false, convolutions_ = false;
 };
 
 void add_lines(std::string& out, const char* before, const std::vector<std::string>& lines) {

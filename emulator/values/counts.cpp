@@ -1,5 +1,9 @@
 #include "values/counts.h"
 
+#include <unistd.h>
+
+#include <cstdlib>
+
 #include "core/values_hook.h"
 
 namespace peakbench::values {
@@ -16,6 +20,16 @@ auto count_device(c10::DeviceIndex device) {
   return stats;
 }
 
+void count_all() {
+  for (int device = 0; device < c10::cuda::device_count(); ++device) {
+    try {
+      count_device(static_cast<c10::DeviceIndex>(device));
+    } catch (const std::exception&) {  // a device that the program never used
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 void count(const allocator::TraceEntry& entry) {
@@ -26,15 +40,12 @@ void count(const allocator::TraceEntry& entry) {
         static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current) + entry.size_);
 }
 
-void count_all() {
-  if (!allocator::get() || !allocator::get()->initialized()) return;
-  for (int device = 0; device < c10::cuda::device_count(); ++device) {
-    try {
-      count_device(static_cast<c10::DeviceIndex>(device));
-    } catch (const std::exception&) {  // a device that the program never used
-      return;
-    }
-  }
+void count_at_end() {
+  static const pid_t counted = getpid();
+  // Before the allocator itself goes. A fork has no CUDA, and maybe a lock that nobody gives back.
+  std::atexit([] {
+    if (getpid() == counted) count_all();
+  });
 }
 
 }  // namespace peakbench::values

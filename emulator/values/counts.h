@@ -9,7 +9,7 @@ namespace peakbench::values {
 // For each event of the allocator, which holds its lock: peaks only fall when the program resets
 // them, and what they were then has been seen by an event before.
 void count(const c10::cuda::CUDACachingAllocator::TraceEntry& entry);
-// What came after the last event: at the process's end.
-void count_all();
+// Once: counts what comes after the last event, at the process's end.
+void count_at_end();
 
 }  // namespace peakbench::values

@@ -84,7 +84,7 @@ class Gatherer {
       add_host(input, tensor);
     } else if (tensor.layout() != at::kStrided) {
       return add_sparse(input, tensor, list_size);
-    } else if (has_storage(tensor)) {
+    } else if (can_be_read(tensor) && (has_storage(tensor) || !writes(argument))) {
       add_device(input, tensor, list_size);
     } else if (is_plain(tensor) && tensor.numel() == 0) {
       input.constant = empty_on_host(tensor);
@@ -148,7 +148,8 @@ class Gatherer {
   void take_range(c10::ArrayRef<const c10::IValue> arguments) {
     if (arguments.empty() || !arguments[0].isTensor()) return;
     const at::Tensor& first = arguments[0].toTensor();
-    if (!first.defined() || first.dim() == 0) return;
+    // A size that is a symbol would be fixed by asking for it.
+    if (!is_plain(first) || first.dim() == 0) return;
     std::int64_t dim = -1;
     const auto at = static_cast<std::size_t>(op_.dim);
     if (op_.dim >= 0 && at < arguments.size() && arguments[at].isInt()) dim = arguments[at].toInt();

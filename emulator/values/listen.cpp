@@ -26,6 +26,8 @@ struct Thread {
   int inside_writer = 0;  // below an operator that writes in place: it is recorded as a whole
   int inside_reader = 0;  // below one whose size is computed beforehand
   at::ScalarType reading = at::ScalarType::Undefined;
+  bool reading_storage = false;
+  const void* shows_storage = nullptr;  // the tensor that was set to a storage last
 };
 thread_local Thread thread;
 
@@ -71,7 +73,7 @@ bool watches_allocator() {
     peakbench_emulator_watch_allocator();
     allocator::attachAllocatorTraceTracker(on_allocator);
     watched = true;
-    std::atexit(count_all);  // before the allocator itself goes
+    count_at_end();
   } catch (const std::exception&) {
     stop(
         "PyTorch's allocator (PYTORCH_CUDA_ALLOC_CONF, or one of the program's own) does not say "
@@ -88,7 +90,9 @@ std::unique_ptr<at::ObserverContext> start_read(c10::ArrayRef<const c10::IValue>
   auto under = std::make_unique<Under>();
   under->scalar = true;
   under->reading_before = thread.reading;
-  thread.reading = arguments[source].toTensor().scalar_type();
+  const at::Tensor& read = arguments[source].toTensor();
+  thread.reading = read.scalar_type();
+  thread.reading_storage = read.unsafeGetTensorImpl() == thread.shows_storage;
   return under;
 }
 
@@ -132,6 +136,7 @@ std::unique_ptr<at::ObserverContext> start_composite_writer(
 std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function) {
   const Operator& op = operator_of(function);
   const auto arguments = function.inputs();
+  if (op.sets_storage) thread.shows_storage = arguments[0].toTensor().unsafeGetTensorImpl();
   if (op.ignored && !op.reads_scalar) return nullptr;
   if (!uses_card(arguments)) return nullptr;
   if (!watches_allocator() || !computes) return nullptr;
@@ -165,6 +170,13 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   }
 }
 
+void give_purpose(const Operator& op, const at::Tensor& tensor) {
+  if (op.purpose == Purpose::any ||
+      (op.purpose == Purpose::seed && tensor.scalar_type() != at::kLong))
+    return;
+  if (const auto value = value_at(tensor)) value->purpose = op.purpose;
+}
+
 void ended(const at::RecordFunction& function, Under& under) {
   if (!under.records && under.untouched.empty()) return;
   const std::lock_guard lock(Storages::all().mutex());
@@ -177,8 +189,15 @@ void ended(const at::RecordFunction& function, Under& under) {
     return put_indices(under.size, function.outputs());
   }
   if (under.reader) return put_results(under.call, under.size, function.outputs());
-  if (under.writer) return record_targets(under.call);
+  if (under.writer) {
+    record_targets(under.call);
+    for (const at::Tensor& target : under.call.targets) give_purpose(*under.call.node->op, target);
+    return;
+  }
   record_results(under.call, function.outputs());
+  for (const c10::IValue& result : function.outputs())
+    for_each_tensor(result,
+                    [&](const at::Tensor& tensor) { give_purpose(*under.call.node->op, tensor); });
 }
 
 void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
@@ -187,7 +206,10 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   auto& under = static_cast<Under&>(*context);
   thread.inside_writer -= under.writer;
   thread.inside_reader -= under.quiet;
-  if (under.scalar) thread.reading = under.reading_before;
+  if (under.scalar) {
+    thread.reading = under.reading_before;
+    thread.reading_storage = false;
+  }
   if (under.reader) tell_size(under.told_before);
   try {
     ended(function, under);
@@ -229,7 +251,7 @@ int tell(const Size& size, void* to, std::uint64_t bytes, const char** kind) {
 
 int on_read(std::uint64_t from, void* to, std::uint64_t bytes, const char** kind) {
   if (const Size* size = size_asked_for()) return tell(*size, to, bytes, kind);
-  *kind = kind_of(thread.reading);
+  *kind = thread.reading_storage ? emulator::kReadStorage : kind_of(thread.reading);
   const std::lock_guard lock(Storages::all().mutex());
   std::size_t offset = 0;
   const auto value = Storages::all().find_bytes(from, bytes, offset);
@@ -240,6 +262,8 @@ int on_read(std::uint64_t from, void* to, std::uint64_t bytes, const char** kind
     return kPeakbenchUnknown;
   }
   std::memcpy(to, static_cast<const char*>(value->data.data_ptr()) + offset, bytes);
+  if (value->substituted && value->purpose != Purpose::any)
+    *kind = value->purpose == Purpose::seed ? emulator::kReadSeed : emulator::kReadFinite;
   return doubtful(*value) ? kPeakbenchSubstitute : kPeakbenchKnown;
 }
 

@@ -23,8 +23,12 @@ constexpr std::array<std::string_view, 24> kIgnored = {
     "aten::requires_grad_", "aten::t_",
     "aten::transpose_",     "aten::_version"};
 
-constexpr std::array<std::string_view, 4> kUninitialised = {"aten::empty", "aten::empty_strided",
-                                                            "aten::empty_like", "aten::new_empty"};
+constexpr std::array<std::string_view, 6> kUninitialised = {
+    "aten::empty",     "aten::empty_strided",     "aten::empty_like",
+    "aten::new_empty", "aten::new_empty_strided", "aten::empty_permuted"};
+
+constexpr std::array<std::string_view, 3> kFiniteChecks = {"aten::isfinite", "aten::isnan",
+                                                           "aten::isinf"};
 
 template <std::size_t size>
 bool is_one_of(const std::array<std::string_view, size>& names, std::string_view name) {
@@ -103,6 +107,9 @@ Operator read(const at::RecordFunction& function) {
       op.name == "aten::native_dropout" || op.handle->hasTag(at::Tag::nondeterministic_seeded);
   op.uninitialised = is_one_of(kUninitialised, op.name);
   op.is_all = op.name == "aten::all";
+  op.sets_storage = op.name == "aten::set_" && name->overload_name.starts_with("source_Storage");
+  if (is_one_of(kFiniteChecks, op.name)) op.purpose = Purpose::finite_check;
+  if (op.name == "aten::random_" && name->overload_name.empty()) op.purpose = Purpose::seed;
   op.overwrites = op.is_copy || op.name == "aten::fill_" || op.name == "aten::zero_" ||
                   (op.random && op.mutates);
   // Gradients are taken for finite: a scale that is lowered at every step would be no training.

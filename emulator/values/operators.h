@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "values/value.h"
+
 namespace peakbench::values {
 
 // Operators whose kernel reads the number of rows of its result back from the device.
@@ -30,9 +32,11 @@ struct Operator {
   bool mutates = false;
   bool overwrites = false;  // whatever its target held before
   bool random = false;
-  bool uninitialised = false;  // aten::empty and its like
-  bool reads_scalar = false;   // aten::_local_scalar_dense
-  bool is_copy = false;        // aten::copy_
+  bool uninitialised = false;      // aten::empty and its like
+  bool reads_scalar = false;       // aten::_local_scalar_dense
+  bool is_copy = false;            // aten::copy_
+  bool sets_storage = false;       // aten::set_ to a storage
+  Purpose purpose = Purpose::any;  // of its result
   bool is_all = false;
   // Arguments that it writes though its schema does not say so: batch normalisation's statistics.
   std::vector<int> hidden_targets;

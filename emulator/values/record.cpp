@@ -28,11 +28,23 @@ bool is_floating(const at::Tensor& tensor) {
   return c10::isFloatingType(tensor.scalar_type()) || c10::isComplexType(tensor.scalar_type());
 }
 
+// What is made of nothing unknown but checks for finite values is one itself.
+Purpose purpose_of(const Node& node) {
+  int checks = 0, others = node.op->random;
+  const auto look = [&](const ValuePtr& value) {
+    if (value && value->substituted) ++(value->purpose == Purpose::finite_check ? checks : others);
+  };
+  for (const Input& input : node.inputs) look(input.value);
+  for (const Output& output : node.outputs) look(output.before);
+  return checks && !others ? Purpose::finite_check : Purpose::any;
+}
+
 ValuePtr value_of(const Node& node, std::size_t bytes) {
   auto value = std::make_shared<Value>();
   value->bytes = bytes;
   value->substituted = node.substituted;
   value->depth = node.depth;
+  value->purpose = purpose_of(node);
   return value;
 }
 
@@ -215,8 +227,9 @@ bool add_target(Call& call, std::size_t i) {
   if (!overwritten || !covers_storage(tensor)) {
     output.before = Storages::all().find(base_of(tensor), output.bytes);
     if (!output.before && is_floating(tensor) && output.bytes > kPlausible) return false;
+    output.arbitrary = !output.before;
     if (!output.before) output.before = unknown(output.bytes, {tensor.scalar_type(), false, 1});
-    call.node->substituted |= doubtful(*output.before);
+    call.node->substituted |= !output.arbitrary && doubtful(*output.before);
     call.node->depth = std::max(call.node->depth, output.before->depth + 1);
   }
   input->view = output.view;
@@ -225,6 +238,23 @@ bool add_target(Call& call, std::size_t i) {
   input->target = static_cast<int>(call.node->outputs.size());
   call.node->outputs.push_back(std::move(output));
   return true;
+}
+
+// Of targets that nobody knows: whether it is known all the same what is in them now, as where a
+// permutation is written into new memory.
+bool settled(Node& node) {
+  bool arbitrary = false, small = true;
+  for (const Output& output : node.outputs) {
+    arbitrary |= output.arbitrary;
+    small &= output.bytes <= kPlausible;
+  }
+  if (!arbitrary) return false;
+  const bool writes_tensors = node.inputs.size() > node.outputs.size();
+  if (small && writes_tensors && !node.substituted && settle(node)) return true;
+  node.substituted = true;
+  for (const Output& output : node.outputs)
+    if (const auto value = output.value.lock()) value->substituted = true;
+  return false;
 }
 
 bool any_floating_target(const Call& call) {
@@ -296,7 +326,7 @@ void record_targets(Call& call) {
     Storages::all().put(base_of(call.targets[i]), value);
     values.emplace_back(call.targets[i], value);
   }
-  end_chain(*node, values);
+  if (!settled(*node)) end_chain(*node, values);
 }
 
 }  // namespace peakbench::values

@@ -11,8 +11,9 @@ std::atomic<std::uint64_t> foreign{0};
 // What wraps tensors rather than holding one.
 const c10::DispatchKeySet kWrappers({c10::DispatchKey::Python, c10::DispatchKey::Functionalize,
                                      c10::DispatchKey::FuncTorchBatched,
-                                     c10::DispatchKey::FuncTorchGradWrapper,
-                                     c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
+                                     c10::DispatchKey::FuncTorchGradWrapper});
+// Views that change what they show.
+const c10::DispatchKeySet kChanging({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
 
 }  // namespace
 
@@ -65,7 +66,10 @@ bool is_plain(const at::Tensor& tensor) {
   return tensor.defined() && tensor.layout() == at::kStrided && !tensor.is_quantized() &&
          !tensor.key_set().has_any(kWrappers) && tensor.has_storage();
 }
-bool has_storage(const at::Tensor& tensor) { return is_plain(tensor) && base_of(tensor) != 0; }
+bool has_storage(const at::Tensor& tensor) {
+  return is_plain(tensor) && !tensor.key_set().has_any(kChanging) && base_of(tensor) != 0;
+}
+bool can_be_read(const at::Tensor& tensor) { return is_plain(tensor) && base_of(tensor) != 0; }
 std::vector<at::Tensor> parts_of(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.key_set().has_any(kWrappers)) return {};
   const Unseen unseen;

@@ -41,8 +41,11 @@ bool doubtful(const Value& value);
 
 // A dense tensor that is nothing but one: no subclass, no batch of a transform, no sparse one.
 bool is_plain(const at::Tensor& tensor);
-// A plain tensor whose storage has an address: one of no elements mostly has none.
+// A plain tensor whose storage has an address (one of no elements mostly has none), and shows it as
+// it is.
 bool has_storage(const at::Tensor& tensor);
+// The same, or a conjugate or negative view.
+bool can_be_read(const at::Tensor& tensor);
 // The dense tensors that a sparse one is made of, indices before values; none of another kind.
 std::vector<at::Tensor> parts_of(const at::Tensor& tensor);
 // Whatever lies there is not known any more; of any tensor, plain or not.

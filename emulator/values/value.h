@@ -24,12 +24,16 @@ struct Substitute {
   std::int64_t range = 1;  // integers are drawn from 0 to range - 1
 };
 
+// What a value that is not known is good for.
+enum class Purpose : std::uint8_t { any, finite_check, seed };
+
 // The bytes of one storage between two writes; never changed once it is computed, so that recorded
 // operators can hold it.
 struct Value {
   std::size_t bytes = 0;
   bool substituted = false;  // rests on a substitute, as far as is known before it is computed
-  int depth = 0;             // of the recorded operators that lead to it
+  Purpose purpose = Purpose::any;
+  int depth = 0;                   // of the recorded operators that lead to it
   std::uint64_t foreign_work = 0;  // kernels launched outside of operators by then
   Substitute substitute;           // where there is no node
   at::Tensor data;                 // once computed: `bytes` bytes
@@ -42,6 +46,7 @@ struct View {
   at::ScalarType dtype = at::kByte;
   std::int64_t offset_bytes = 0;
   c10::SmallVector<std::int64_t, 5> sizes, strides;
+  bool conjugate = false, negative = false;
 };
 View view_of(const at::Tensor& tensor);
 
@@ -74,6 +79,7 @@ struct Output {
   View view;
   std::size_t bytes = 0;
   std::weak_ptr<Value> value;
+  bool arbitrary = false;  // nothing is known of `before`
 };
 
 // A call of an operator that may still have to be computed.
@@ -95,6 +101,9 @@ ValuePtr known(at::Tensor bytes);
 ValuePtr unknown(std::size_t bytes, const Substitute& substitute);
 // Computes it, and what it needs, unless done. Afterwards `data` is defined.
 void compute(Value& value);
+// Whether the outputs are the same whatever the targets held before; then they are computed, and
+// known. Nothing else of the call may be unknown.
+bool settle(Node& node);
 // Calls the operator at once; false when it cannot be. `substituted` is set where an input is.
 bool call(const Node& node, std::vector<c10::IValue>& stack);
 

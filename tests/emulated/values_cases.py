@@ -4,6 +4,7 @@ usage: peakbench emulate -- PYTHON values_cases.py KIND...     prints a JSON obj
 """
 
 import ctypes
+import io
 import json
 import sys
 
@@ -52,6 +53,21 @@ def unique_along_a_dimension(device):
     x = torch.tensor([[1, 1, 2, 1], [3, 3, 4, 3], [1, 1, 2, 1]]).to(device)
     columns, rows = torch.unique(x, dim=1), torch.unique(x, dim=0)
     return columns.tolist(), rows.tolist(), torch.unique_consecutive(x, dim=-1).shape[1]
+
+
+@case
+def written_into_new_memory(device):
+    order = torch.tensor([2, 0, 3, 1]).to(device)
+    inverse = torch.empty_like(order).scatter_(0, order, torch.arange(4).to(device))
+    sorted_by = torch.empty(4, dtype=torch.long, device=device)
+    sorted_by[order] = order * 2
+    return inverse.tolist(), sorted_by.tolist()
+
+
+@case
+def conjugates(device):
+    x = torch.tensor([1 + 2j, 3 - 1j]).to(device)
+    return (x.conj() * 2).imag.tolist(), torch.view_as_real(x.conj().resolve_conj()).tolist()
 
 
 @case
@@ -221,6 +237,22 @@ def statistics():
     layer = torch.nn.BatchNorm1d(4).cuda()
     layer(torch.ones(8, 4).cuda())
     return {"read": len(layer.running_mean.tolist())}
+
+
+def checkpoint():
+    """Weights that nobody knows, saved, and a loss that is looked at for being finite: neither decides what the program does."""
+    x = large()
+    file = io.BytesIO()
+    torch.save(x.mean(0), file)
+    return {"finite": bool(torch.isfinite(x.mean())) and not torch.isnan(x.mean()), "saved": file.tell() > 0}
+
+
+def symbolic():
+    """Sizes that are symbols stay so."""
+    batch = torch.export.Dim("batch", min=2, max=64)
+    model = torch.nn.Linear(4, 2).cuda()
+    program = torch.export.export(model, (torch.randn(4, 4, device="cuda"),), dynamic_shapes=({0: batch},))
+    return {"rows": program.module()(torch.randn(16, 4, device="cuda")).shape[0]}
 
 
 def negated():

@@ -71,6 +71,16 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual(self.verdict["kind"], "exact")
         self.assertRegex(self.verdict["conditions"][0], r"at values_cases.py:\d+ read floating values that are not known")
 
+    def test_what_decides_nothing_is_a_condition(self):
+        self.assertEqual(self.emulate_one("checkpoint"), {"finite": True, "saved": True})
+        self.assertEqual(self.verdict["kind"], "exact", self.said)
+        said = " ".join(self.verdict["conditions"])
+        self.assertIn("read whether values are finite, which they are taken to be", said)
+        self.assertIn("read storages whose bytes are not known", said)
+
+    def test_symbolic_sizes(self):
+        self.assertEqual(self.emulate_one("symbolic"), {"rows": 16})
+
     def test_no_stale_values(self):
         for options in ((), ("--no-compute",)):
             with self.subTest(options):

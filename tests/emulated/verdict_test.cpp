@@ -64,6 +64,18 @@ TEST_F(VerdictTest, UnknownNumbersAreACondition) {
             "aten::item at train.py:12 read floating values that are not known (2 times)");
 }
 
+TEST_F(VerdictTest, ChecksForFiniteValuesAndCheckpointsAreConditions) {
+  add_read(kReadFinite, 0, 2);
+  add_read(kReadStorage, 0, 1);
+  add_read(kReadSeed, 0, 1);
+  const Verdict said = verdict();
+  EXPECT_EQ(said.kind, VerdictKind::exact);
+  ASSERT_EQ(said.conditions.size(), 2u);
+  EXPECT_EQ(said.conditions[0],
+            "aten::item at train.py:12 read whether values are finite, which they are taken to be "
+            "(2 times)");
+}
+
 TEST_F(VerdictTest, UnknownTruthsIntegersAndBytesAreUnreliable) {
   for (const char* kind : {kReadBool, kReadInteger, ""}) {
     ledger_->read_back_count = 0;
@@ -87,6 +99,23 @@ TEST_F(VerdictTest, VendorWorkspacesAreMissing) {
   add_read(kReadSize, 0, 1);
   EXPECT_EQ(verdict("nonzero=all").kind, VerdictKind::unreliable)
       << "neither above nor below what a card would take";
+}
+
+TEST_F(VerdictTest, WorkspacesThatWereAnsweredWithNoneAreMissing) {
+  add_name(ledger_->unmodelled, "cusolverDnXpotrf_bufferSize: answered with 0 bytes");
+  const Verdict said = verdict();
+  EXPECT_EQ(said.kind, VerdictKind::lower_bound);
+  EXPECT_EQ(
+      said.reasons.at(0),
+      "cusolverDnXpotrf_bufferSize (1 call): memory of the vendor's choosing, counted as none");
+  EXPECT_EQ(said.notes.size(), 1u);
+  EXPECT_TRUE(said.advice.empty());
+}
+
+TEST_F(VerdictTest, WhatIsNoWorkspaceChangesNothing) {
+  add_name(ledger_->unmodelled, "occupancy: register use of kernels");
+  add_name(ledger_->unmodelled, "cudnn RNN reserve space: a model of what backward needs");
+  EXPECT_EQ(verdict().kind, VerdictKind::exact);
 }
 
 TEST_F(VerdictTest, WhatDidNotEndWellMayHaveNeededMore) {
