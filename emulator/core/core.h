@@ -44,6 +44,10 @@ PEAKBENCH_EMULATOR_API void device_uuid(int device, unsigned char* out);
 PEAKBENCH_EMULATOR_API int cuda_version();
 // The same for a library that one major version of CUDA alone has.
 PEAKBENCH_EMULATOR_API int cuda_version(int major);
+// Of the libraries that the program's PyTorch is released with, 90100 and 22105: as the launcher
+// found out, otherwise as the package says that the process has loaded. 0: not known.
+PEAKBENCH_EMULATOR_API int cudnn_version();
+PEAKBENCH_EMULATOR_API int nccl_version();
 
 // --- Memory
 // -----------------------------------------------------------------------------------------------------------

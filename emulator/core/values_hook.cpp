@@ -1,7 +1,6 @@
 #include "core/values_hook.h"
 
 #include <dlfcn.h>
-#include <link.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,6 +11,7 @@
 #include <mutex>
 #include <string>
 
+#include "core/pytorch.h"
 #include "core/state.h"
 
 namespace peakbench::emulator {
@@ -19,24 +19,6 @@ namespace {
 
 std::atomic<PeakbenchReader> reader{nullptr};
 std::atomic<PeakbenchWorkListener> work_listener{nullptr};
-
-// The path of a library that the process has loaded, by its file's name; empty where there is none.
-std::string loaded_library(const char* name) {
-  struct Search {
-    const char* name;
-    std::string found;
-  } search{name, ""};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* data) {
-        auto& wanted = *static_cast<Search*>(data);
-        const char* slash = std::strrchr(info->dlpi_name, '/');
-        if (!slash || std::strcmp(slash + 1, wanted.name) != 0) return 0;
-        wanted.found = info->dlpi_name;
-        return 1;
-      },
-      &search);
-  return search.found;
-}
 
 // Of the wheel that a library lies in: torch/lib/libtorch_cpu.so has torch/version.py.
 std::string version_beside(const std::string& library) {

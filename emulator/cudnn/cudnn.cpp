@@ -34,7 +34,7 @@ int no_workspace(std::size_t* out) {
 // released with, or else the one of this build's LibTorch.
 PEAKBENCH_ENTRY std::size_t cudnnGetVersion() {
   constexpr int kOwn = kCudnnMajor * 10000 + kCudnnMinor * 100 + kCudnnPatch;
-  return card().cudnn_version ? card().cudnn_version : kOwn;
+  return cudnn_version() ? cudnn_version() : kOwn;
 }
 PEAKBENCH_ENTRY std::size_t cudnnGetCudartVersion() { return cuda_version(); }
 

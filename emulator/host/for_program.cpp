@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/vendor_versions.h"
 #include "host/torch_release.h"
 
 namespace peakbench::emulator {
@@ -44,7 +45,7 @@ Installation for_program(const Installation& installation, const std::optional<T
     fitted.libraries = libraries_for_cuda12(installation);
   if (auto found = architectures_of(torch->folder); !found.empty())
     fitted.architectures = std::move(found);
-  const VendorVersions vendors = vendor_versions_of(torch->folder);
+  const VendorVersions vendors = vendor_versions_beside(torch->folder.string());
   fitted.cudnn_version = vendors.cudnn;
   fitted.nccl_version = vendors.nccl;
   return fitted;

@@ -10,9 +10,6 @@
 #include <regex>
 #include <string_view>
 
-#include "errors/errors.h"
-#include "files/read_file.h"
-
 namespace peakbench::emulator {
 namespace {
 
@@ -57,33 +54,7 @@ std::vector<int> architectures_in(const std::string& list) {
   return found;
 }
 
-int pinned(const std::string& metadata, const std::string& library) {
-  const std::regex pin("Requires-Dist: nvidia-" + library +
-                       R"(-cu\d+ *\(?==(\d{1,3})\.(\d{1,2})\.(\d{1,2}))");
-  std::smatch parts;
-  if (!std::regex_search(metadata, parts, pin)) return 0;
-  const auto part = [&](int i) { return std::atoi(parts[i].str().c_str()); };
-  return part(1) * 10000 + part(2) * 100 + part(3);
-}
-
 }  // namespace
-
-VendorVersions vendor_versions_of(const fs::path& torch) {
-  VendorVersions found;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(torch.parent_path(), error);
-       !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    const auto name = entry->path().filename().string();
-    if (!name.starts_with("torch-") || !name.ends_with(".dist-info")) continue;
-    try {
-      const auto text =
-          files::read_regular_file((entry->path() / "METADATA").string(), files::kMostSmallText);
-      found = {pinned(text, "cudnn"), pinned(text, "nccl")};
-    } catch (const ConfigError&) {  // a package without metadata says nothing
-    }
-  }
-  return found;
-}
 
 std::vector<int> architectures_of(const fs::path& torch) {
   const Mapped library(torch / "lib/libtorch_python.so");

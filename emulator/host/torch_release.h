@@ -7,16 +7,6 @@
 
 namespace peakbench::emulator {
 
-// Versions of the vendor's libraries that it is released with, as these count them; 0 where it does
-// not say.
-struct VendorVersions {
-  int cudnn = 0;  // 90100
-  int nccl = 0;   // 22105
-};
-
-// From the metadata of the installed package, beside the folder `torch`.
-VendorVersions vendor_versions_of(const std::filesystem::path& torch);
-
 // The compute capabilities that it has code for, 90 for sm_90: what torch.cuda.get_arch_list()
 // says. Empty where that is not found.
 std::vector<int> architectures_of(const std::filesystem::path& torch);

@@ -85,7 +85,7 @@ int gather(void* to, const void* from, std::size_t bytes, const Communicator& se
 }  // namespace
 
 PEAKBENCH_ENTRY int ncclGetVersion(int* out) {
-  return give(out, card().nccl_version ? card().nccl_version : kOwnVersion);
+  return give(out, nccl_version() ? nccl_version() : kOwnVersion);
 }
 
 PEAKBENCH_ENTRY int ncclGetUniqueId(char* out) {

@@ -88,7 +88,7 @@ class EmulateTest(unittest.TestCase):
         return done.stderr
 
     def compiled(self, text, name, *flags):
-        source, program = self.folder / f"{name}.c", self.folder / name
+        source, program = self.folder / f"{pathlib.Path(name).name}.c", self.folder / name
         source.write_text(text)
         subprocess.run(["cc", "-I", CUDA_INCLUDE, "-o", program, source, *map(str, flags)], check=True)
         return program
@@ -293,6 +293,21 @@ class EmulateTest(unittest.TestCase):
         self.assertEqual(took["processes"][0]["refused"], [])
         said = self.with_torch(version, 2, "", "sm_70 sm_80", card="h100-80gb")
         self.assertIn("LibTorch 2.6.0+cu124 has code for sm_70, sm_80 alone", said)
+
+    def test_versions_of_a_torch_that_only_the_process_finds(self):
+        """A shell starts the program: the launcher cannot know, so the stand-ins look beside the loaded PyTorch."""
+        (self.folder / "site/torch-2.7.0.dist-info").mkdir(parents=True)
+        (self.folder / "site/torch-2.7.0.dist-info/METADATA").write_text(
+            "Name: torch\nRequires-Dist: nvidia-cudnn-cu12==9.5.1.17; platform_system\nRequires-Dist: nvidia-nccl-cu12==2.26.2; x\n\n==1.2.3\n"
+        )
+        (self.folder / "site/torch/lib").mkdir(parents=True)
+        library = self.compiled("int nothing;\n", "site/torch/lib/libtorch_cpu.so", "-shared", "-fPIC")
+        program = self.folder / "versions.py"
+        program.write_text(
+            f"import ctypes\nctypes.CDLL('{library}')\nassert ctypes.CDLL('libcudnn.so.9').cudnnGetVersion() == 90501\n"
+            "out = ctypes.c_int()\nctypes.CDLL('libnccl.so.2').ncclGetVersion(ctypes.byref(out))\nassert out.value == 22602\n"
+        )
+        self.emulate("sh", "-c", f"{sys.executable} {program}")
 
     def listed(self, library):
         names, cuda = set(), None
