@@ -45,6 +45,11 @@ struct CardFacts {
 inline constexpr const char* kCardVariable = "PEAKBENCH_EMULATED_CARD";
 // Folder where each emulated process keeps its ledger, PID.N.ledger. Unset: in memory only.
 inline constexpr const char* kLedgerVariable = "PEAKBENCH_EMULATION_LEDGERS";
+// Folder of what the processes of one program share, such as the memory of the cards. Empty: this
+// process has all to itself.
+inline constexpr const char* kSharedVariable = "PEAKBENCH_EMULATION_SHARED";
+// How NCCL's ranks find each other: "alone", they do not; or for how many seconds they wait.
+inline constexpr const char* kRanksVariable = "PEAKBENCH_EMULATED_RANKS";
 // Set, for tests: a page without access follows each allocation.
 inline constexpr const char* kGuardVariable = "PEAKBENCH_EMULATED_GUARD";
 

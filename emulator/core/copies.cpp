@@ -127,7 +127,7 @@ Fit fit(State& s, const void* address, std::uint64_t bytes) {
 // Names the call in the ledger, without the lock.
 MemoryResult misfit(const char* what, Fit fit) {
   char text[sizeof LedgerName::name];
-  std::snprintf(text, sizeof text, "%s %s, asked for by %.40s", what,
+  std::snprintf(text, sizeof text, "%s %s was refused (%.30s)", what,
                 fit == Fit::past_end ? "past the end of its block" : "where no memory is",
                 find_caller().function);
   fault(text);
@@ -160,6 +160,17 @@ void enter_copy(State& s, void* to, const void* from, std::uint64_t bytes, Outco
 }
 
 }  // namespace
+
+bool is_whole(const void* address, std::uint64_t bytes, const char* call) {
+  State& s = state();
+  Fit fits;
+  {
+    std::lock_guard lock(s.mutex);
+    fits = fit(s, address, bytes);
+  }
+  if (fits != Fit::whole) misfit(call, fits);
+  return fits == Fit::whole;
+}
 
 MemoryResult copy_bytes(void* to, const void* from, std::uint64_t bytes) {
   if (!bytes) return MemoryResult::ok;

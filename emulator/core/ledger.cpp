@@ -103,7 +103,9 @@ void add(std::uint64_t& counter) {
 
 __attribute__((destructor)) void at_exit() {
   // Only a process that used CUDA has a ledger; asking for it here would make one.
-  if (machine_state_made()) ledger().finished = 1;
+  if (!machine_state_made()) return;
+  ledger().finished = 1;
+  if (state().share) state().share->leave();
 }
 
 }  // namespace
@@ -174,7 +176,7 @@ void refuse(const char* name) {
 void fault(const char* what) {
   bool fresh = false;
   enter_name(ledger().faults, what, &fresh);
-  if (fresh) std::fprintf(stderr, "peakbench emulator: %s; it was refused\n", what);
+  if (fresh) std::fprintf(stderr, "peakbench emulator: %s\n", what);
 }
 
 void unmodelled(const char* what) {

@@ -12,6 +12,7 @@ inline constexpr int kLedgerDevices = 64;
 inline constexpr int kLedgerRows = 256;
 
 struct LedgerDevice {
+  std::uint64_t card;  // which one of the machine's it is (CUDA_VISIBLE_DEVICES)
   std::uint64_t total_bytes;
   std::uint64_t used_bytes, peak_used_bytes;        // of both kinds together
   std::uint64_t malloc_bytes, peak_malloc_bytes;    // cudaMalloc and its kin

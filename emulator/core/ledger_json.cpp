@@ -12,6 +12,7 @@ json known(bool counts, std::uint64_t bytes) { return counts ? json(bytes) : jso
 
 json device_json(const LedgerDevice& device, unsigned index, bool counts) {
   return {{"index", index},
+          {"card", device.card},
           {"peak_allocated_bytes", known(counts, device.peak_allocated_bytes)},
           {"peak_reserved_bytes", known(counts, device.peak_reserved_bytes)},
           {"total_bytes", device.total_bytes},

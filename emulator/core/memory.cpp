@@ -71,10 +71,20 @@ void clear_host(State& state, char* at, std::uint64_t bytes) {
   std::memset(reinterpret_cast<void*>(last), 0, end - last);
 }
 
+namespace {
+
+bool has_room(State& state, const LedgerDevice& row, std::uint64_t bytes) {
+  const auto limit = row.total_bytes - std::min(row.total_bytes, state.card.context_bytes);
+  if (bytes > limit || row.used_bytes > limit - bytes) return false;
+  return !state.share || state.share->take(static_cast<int>(row.card), bytes,
+                                           state.card.context_bytes, row.total_bytes);
+}
+
+}  // namespace
+
 bool charge(State& state, int device, Charge kind, std::uint64_t bytes) {
   LedgerDevice& row = state.ledger->devices[device];
-  const auto limit = row.total_bytes - std::min(row.total_bytes, state.card.context_bytes);
-  if (bytes > limit || row.used_bytes > limit - bytes) {
+  if (!has_room(state, row, bytes)) {
     ++row.refused_allocations;
     row.last_refused_bytes = bytes;
     row.largest_refused_bytes = std::max(row.largest_refused_bytes, bytes);
@@ -90,6 +100,7 @@ bool charge(State& state, int device, Charge kind, std::uint64_t bytes) {
 void discharge(State& state, int device, Charge kind, std::uint64_t bytes) {
   LedgerDevice& row = state.ledger->devices[device];
   row.used_bytes -= bytes;
+  if (state.share) state.share->give(static_cast<int>(row.card), bytes);
   (kind == Charge::malloc_memory ? row.malloc_bytes : row.virtual_bytes) -= bytes;
   ++row.frees;
 }
@@ -207,7 +218,9 @@ void memory_info(int device, std::uint64_t* free_bytes, std::uint64_t* total_byt
   std::lock_guard lock(s.mutex);
   const LedgerDevice& row = s.ledger->devices[device];
   *total_bytes = row.total_bytes;
-  *free_bytes = row.total_bytes - std::min(row.total_bytes, row.used_bytes + s.card.context_bytes);
+  const auto used = s.share ? s.share->used(static_cast<int>(row.card), s.card.context_bytes)
+                            : row.used_bytes + s.card.context_bytes;
+  *free_bytes = row.total_bytes - std::min(row.total_bytes, used);
 }
 
 std::uint64_t peak_used_bytes(int device) {

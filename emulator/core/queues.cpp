@@ -28,7 +28,7 @@ std::uint64_t create_stream(int priority, unsigned flags) {
   State& s = state();
   const auto handle = fresh_handle();
   std::lock_guard lock(s.mutex);
-  s.queues.streams[handle] = {current_device(), priority, flags};
+  s.queues.streams[handle] = {current_device(), priority, flags, 0, {}};
   return handle;
 }
 
@@ -76,7 +76,11 @@ std::uint64_t create_event() {
 bool destroy_event(std::uint64_t event) {
   State& s = state();
   std::lock_guard lock(s.mutex);
-  return s.queues.events.erase(event) == 1;
+  const auto found = s.queues.events.find(event);
+  if (found == s.queues.events.end()) return false;
+  note_destroyed(found->second);
+  s.queues.events.erase(found);
+  return true;
 }
 
 bool event_exists(std::uint64_t event) {
@@ -93,6 +97,8 @@ bool record_event(std::uint64_t event, std::uint64_t stream) {
   auto owner = s.queues.streams.find(stream);
   if (owner == s.queues.streams.end() && !is_default(stream)) return false;
   found->second.capture = owner == s.queues.streams.end() ? 0 : owner->second.capture;
+  found->second.tickets = *tickets_of_stream(s, stream);
+  note_recorded(event, found->second, stream);
   return true;
 }
 
@@ -108,7 +114,10 @@ bool wait_event(std::uint64_t stream, std::uint64_t event) {
   auto found = s.queues.events.find(event);
   auto waiter = s.queues.streams.find(stream);
   if (found == s.queues.events.end()) return false;
-  if (waiter == s.queues.streams.end()) return is_default(stream);
+  if (waiter == s.queues.streams.end() && !is_default(stream)) return false;
+  merge_tickets(*tickets_of_stream(s, stream), found->second.tickets);
+  note_waited(s, found->second);
+  if (waiter == s.queues.streams.end()) return true;
   const auto capture = found->second.capture;
   if (capture && s.queues.captures.contains(capture)) waiter->second.capture = capture;
   return true;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 namespace peakbench::emulator {
@@ -22,24 +23,68 @@ void after_fork_in_child() {
   if (!state) return;  // the child may use CUDA afresh
   forked = true;
   detach_ledger(state->ledger);
+  static_cast<void>(state->share.release());  // the parent's
 }
 
-// CUDA_VISIBLE_DEVICES names the devices that a program sees, up to the first that there is not.
-// They are all alike, so their number is all that matters.
-int visible_devices(int count) {
-  const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (!list) return count;
-  int visible = 0;
-  for (const char* at = list; *at && visible < count;) {
-    const bool by_name = std::strncmp(at, "GPU-", 4) == 0;
-    char* end = nullptr;
-    const long index = std::strtol(at, &end, 10);
-    if (!by_name && (end == at || index < 0 || index >= count)) break;
-    ++visible;
-    at += std::strcspn(at, ",");
-    if (*at == ',') ++at;
+void uuid_of_card(int card, unsigned char* out) {
+  constexpr std::string_view kName = "peakbench-emul-";
+  std::copy(kName.begin(), kName.end(), out);
+  out[kName.size()] = static_cast<unsigned char>(card);
+}
+
+// As NVML writes it: GPU-70656172-6b62-...
+std::string uuid_text(int card) {
+  unsigned char bytes[16];
+  uuid_of_card(card, bytes);
+  std::string text = "GPU";
+  for (int i = 0; i < 16; ++i) {
+    char digits[4];
+    const bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+    std::snprintf(digits, sizeof digits, dash ? "-%02x" : "%02x", bytes[i]);
+    text += digits;
   }
-  return visible;
+  return text;
+}
+
+// The card that an entry of CUDA_VISIBLE_DEVICES names; -1: none.
+int card_named(const std::string& name, int count) {
+  int found = -1;
+  if (name.starts_with("GPU-")) {
+    for (int card = 0; card < count; ++card)
+      if (uuid_text(card).starts_with(name)) found = found < 0 ? card : count;
+    return found < count ? found : -1;  // the beginning of several names none
+  }
+  char* end = nullptr;
+  const long index = std::strtol(name.c_str(), &end, 10);
+  return end != name.c_str() && index >= 0 && index < count ? static_cast<int>(index) : -1;
+}
+
+// CUDA_VISIBLE_DEVICES names the cards that a program sees, in its order, up to the first that
+// there is not.
+std::vector<int> visible_cards(int count) {
+  std::vector<int> cards;
+  const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
+  for (int card = 0; !list && card < count; ++card) cards.push_back(card);
+  for (const char* at = list; at && *at;) {
+    const auto length = std::strcspn(at, ",");
+    const int card = card_named(std::string(at, length), count);
+    if (card < 0 || std::ranges::find(cards, card) != cards.end()) break;
+    cards.push_back(card);
+    at += length + (at[length] == ',');
+  }
+  return cards;
+}
+
+// The folder is the launcher's of this very program: whoever starts emulated programs of its own
+// (`peakbench run`) clears the variable.
+std::unique_ptr<CardShare> share_cards() {
+  const char* folder = std::getenv(kSharedVariable);
+  if (!folder || !*folder) return nullptr;
+  SharedCards* cards = map_shared_cards(std::string(folder) + "/" + kSharedCardsFile);
+  if (cards) return std::make_unique<CardShare>(*cards);
+  std::fprintf(stderr, "peakbench emulator: cannot use %s/%s: this process has cards of its own\n",
+               folder, kSharedCardsFile);
+  return nullptr;
 }
 
 State* make_state() {
@@ -47,7 +92,8 @@ State* make_state() {
   if (const char* text = std::getenv(kCardVariable); text && *text) {
     try {
       state->card = card_from_json(text);
-      state->card.count = visible_devices(state->card.count);
+      state->cards = visible_cards(state->card.count);
+      state->card.count = static_cast<int>(state->cards.size());
       state->has_card = state->card.count > 0;
     } catch (const std::invalid_argument& error) {
       std::fprintf(stderr, "peakbench emulator: %s is not understood (%s): there is no card\n",
@@ -55,6 +101,9 @@ State* make_state() {
     }
   }
   state->ledger = open_ledger(state->card, state->has_card ? state->card.count : 0);
+  for (std::size_t i = 0; i < state->cards.size(); ++i)
+    state->ledger->devices[i].card = static_cast<std::uint64_t>(state->cards[i]);
+  if (state->has_card) state->share = share_cards();
   pthread_atfork(nullptr, nullptr, after_fork_in_child);
   return state;
 }
@@ -91,9 +140,9 @@ int current_device() { return device_of_thread; }
 void set_current_device(int device) { device_of_thread = device; }
 
 void device_uuid(int device, unsigned char* out) {
-  constexpr std::string_view kName = "peakbench-emul-";
-  std::copy(kName.begin(), kName.end(), out);
-  out[kName.size()] = static_cast<unsigned char>(device);
+  const auto& cards = state().cards;
+  const auto at = static_cast<std::size_t>(device);
+  uuid_of_card(at < cards.size() ? cards[at] : device, out);
 }
 
 int cuda_version() { return card().cuda_version ? card().cuda_version : PEAKBENCH_CUDA_VERSION; }

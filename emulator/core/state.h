@@ -7,10 +7,13 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "core/address_space.h"
 #include "core/core.h"
+#include "core/exchange.h"
 #include "core/kept_bytes.h"
+#include "core/shared_cards.h"
 
 namespace peakbench::emulator {
 
@@ -64,10 +67,18 @@ struct Stream {
   int priority;
   unsigned flags;
   std::uint64_t capture = 0;  // 0: not capturing
+  std::vector<Ticket> tickets;
 };
 
 struct Event {
-  std::uint64_t capture = 0;  // the capture it was last recorded in
+  std::uint64_t capture = 0;    // the capture it was last recorded in
+  std::vector<Ticket> tickets;  // of the stream, when it was recorded
+  bool ends_work = false;       // recorded right after work of several ranks
+  std::uint64_t ends_work_of =
+      0;                       // the event before it, which does: that work's future has this one
+  std::uint64_t recorded = 0;  // when: tells uses of an event apart
+  std::uint64_t end_recorded = 0;  // and when that one was
+  bool waited_for = false, joined = false, seen = false;
 };
 
 struct Capture {
@@ -81,13 +92,16 @@ struct Queues {
   std::unordered_map<std::uint64_t, Capture> captures;      // by id, while they last
   std::unordered_map<std::uint64_t, std::uint64_t> graphs;  // handle -> nodes
   std::uint64_t next_capture = 0;
+  std::vector<Ticket> tickets_of_default;  // of the default streams, which are one here
 };
 
 // Made at the first use and never destroyed: LibTorch calls CUDA until the very end of a process.
 struct State {
   std::mutex mutex;
   CardFacts card;
+  std::vector<int> cards;  // of the machine's, by device of this process
   bool has_card = false;
+  std::unique_ptr<CardShare> share;  // null: nobody else uses the cards
   Ledger* ledger = nullptr;
   std::atomic<std::uint64_t> device_work{0};  // launches and library calls asked for so far
   Allocator allocator = Allocator::cuda;
@@ -119,6 +133,16 @@ MemoryResult no_host_memory(State& state, std::uint64_t bytes, MemoryResult resu
 // what `to` holds; returns the kind of what is read. Call without the mutex.
 const char* ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& answer);
 void tell_of_work();
+
+// What a stream waits for. Call with the mutex held.
+std::vector<Ticket>* tickets_of_stream(State& state, std::uint64_t stream);
+// An event is recorded, or waited for. Call with the mutex held.
+void note_recorded(std::uint64_t handle, Event& event, std::uint64_t stream);
+void note_waited(State& state, Event& event);
+void note_destroyed(Event& event);
+// The calling thread was told that it is done.
+void asked_for_event(std::uint64_t event);
+void merge_tickets(std::vector<Ticket>& into, const std::vector<Ticket>& from);
 
 Ledger* open_ledger(const CardFacts& card, int device_count);
 // In a child after fork: what it writes must not reach its parent's ledger.

@@ -33,6 +33,26 @@ PEAKBENCH_VALUES_API void peakbench_emulator_counted(int device, std::uint64_t p
                                                      std::uint64_t peak_reserved_bytes);
 // PyTorch's allocator ran out of memory with so much handed out and so much asked for, together.
 PEAKBENCH_VALUES_API void peakbench_emulator_needed(int device, std::uint64_t bytes);
+
+// Bytes that another process of the program sends, for when somebody reads them.
+struct PeakbenchArrival {
+  void* token;
+  // Waits for them, a bounded time, and writes them; kPeakbenchKnown, kPeakbenchSubstitute or
+  // kPeakbenchUnknown. From any thread, once.
+  int (*resolve)(void* token, void* to);
+  void (*release)(void* token);  // the last call
+};
+// What an exchange between processes asks of whoever computes values. Called with no lock held.
+struct PeakbenchExchange {
+  // The value of these bytes, as a PeakbenchStanding. `floating`: of floating-point numbers, which
+  // are not worth computing where they are no known ones.
+  int (*take)(std::uint64_t from, std::uint64_t bytes, int floating, void* to);
+  // 1: taken over. 0: these bytes are not a small tensor's.
+  int (*expect)(std::uint64_t to, std::uint64_t bytes, const struct PeakbenchArrival* arrival);
+  int (*move)(std::uint64_t to, std::uint64_t from, std::uint64_t bytes);
+  void (*forget)(std::uint64_t to, std::uint64_t bytes);
+};
+PEAKBENCH_VALUES_API void peakbench_emulator_exchange(const struct PeakbenchExchange* exchange);
 // Says in the ledger that values are not computed after all.
 PEAKBENCH_VALUES_API void peakbench_emulator_cannot_compute(const char* why);
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/exchange.h"
 #include "driver/attributes.h"
 #include "driver/errors.h"
 
@@ -164,5 +165,8 @@ PEAKBENCH_ENTRY CUresult cuCtxGetDevice(CUdevice* out) {
 }
 
 PEAKBENCH_ENTRY CUresult cuCtxSynchronize() {
-  return entry([] { return CUDA_SUCCESS; });
+  return entry([] {
+    wait_for_everything();
+    return CUDA_SUCCESS;
+  });
 }

@@ -1,4 +1,5 @@
 // The driver's streams and events: the runtime's, under other names.
+#include "core/exchange.h"
 #include "driver/errors.h"
 
 using namespace peakbench::emulator;
@@ -26,10 +27,16 @@ PEAKBENCH_ENTRY CUresult cuStreamDestroy(CUstream stream) {
   return entry([&] { return known(destroy_stream(number(stream))); });
 }
 PEAKBENCH_ENTRY CUresult cuStreamSynchronize(CUstream stream) {
-  return entry([&] { return known(stream_exists(number(stream))); });
+  return entry([&] {
+    wait_for_stream(number(stream));
+    return known(stream_exists(number(stream)));
+  });
 }
 PEAKBENCH_ENTRY CUresult cuStreamQuery(CUstream stream) {
-  return entry([&] { return known(stream_exists(number(stream))); });
+  return entry([&] {
+    if (!is_stream_done(number(stream))) return CUDA_ERROR_NOT_READY;
+    return known(stream_exists(number(stream)));
+  });
 }
 PEAKBENCH_ENTRY CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* out) {
   return entry([&] {
@@ -54,10 +61,16 @@ PEAKBENCH_ENTRY CUresult cuEventRecord(CUevent event, CUstream stream) {
   return entry([&] { return known(record_event(number(event), number(stream))); });
 }
 PEAKBENCH_ENTRY CUresult cuEventQuery(CUevent event) {
-  return entry([&] { return known(event_exists(number(event))); });
+  return entry([&] {
+    if (!is_event_done(number(event))) return CUDA_ERROR_NOT_READY;
+    return known(event_exists(number(event)));
+  });
 }
 PEAKBENCH_ENTRY CUresult cuEventSynchronize(CUevent event) {
-  return entry([&] { return known(event_exists(number(event))); });
+  return entry([&] {
+    wait_for_event(number(event));
+    return known(event_exists(number(event)));
+  });
 }
 PEAKBENCH_ENTRY CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
   return entry([&] {

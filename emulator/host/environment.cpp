@@ -33,6 +33,7 @@ Environment emulation_environment(const Card& card, const Installation& installa
   return {{"LD_PRELOAD", preload_list(installation)},
           {kCardVariable, to_json(card.facts)},
           {kLedgerVariable, ledger_folder.string()},
+          {kSharedVariable, ledger_folder.string()},
           // A machine that hides its real cards by this variable must not hide the emulated ones.
           {"CUDA_VISIBLE_DEVICES", all_devices(card.facts.count)},
           // Triton opens the driver by its path.

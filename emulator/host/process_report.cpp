@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
+#include "core/shared_cards.h"
 #include "errors/errors.h"
 #include "files/read_file.h"
 
@@ -58,6 +60,12 @@ std::vector<std::unique_ptr<Ledger>> read_ledgers(const fs::path& folder) {
   }
   std::ranges::sort(ledgers, {}, [](const auto& ledger) { return ledger->pid; });
   return ledgers;
+}
+
+std::vector<std::uint64_t> read_card_peaks(const fs::path& folder) {
+  const SharedCards* cards = map_shared_cards(folder / kSharedCardsFile);
+  if (!cards) return {};
+  return {std::begin(cards->peak_used_bytes), std::end(cards->peak_used_bytes)};
 }
 
 bool used_the_card(const Ledger& ledger) {

@@ -13,6 +13,10 @@ namespace peakbench::emulator {
 // that are no ledgers of this build are left out.
 std::vector<std::unique_ptr<Ledger>> read_ledgers(const std::filesystem::path& folder);
 
+// The most that all processes together took of each card, their contexts included, by card; empty
+// where they shared none.
+std::vector<std::uint64_t> read_card_peaks(const std::filesystem::path& folder);
+
 // Whether the process took memory or started work; a program may only have asked which cards there
 // are.
 bool used_the_card(const Ledger& ledger);

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "core/ledger_json.h"
+#include "core/shared_cards.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "host/environment.h"
@@ -48,6 +49,9 @@ class LedgerFolder {
           error ? error.message() : std::strerror(errno)));
     }
     path_ = pattern;
+    if (!make_shared_cards(path_ / kSharedCardsFile))
+      throw ConfigError(fmt::format("cannot write to {}: {}; set TMPDIR to a folder with room",
+                                    folder.string(), std::strerror(errno)));
   }
   LedgerFolder(const LedgerFolder&) = delete;
   LedgerFolder& operator=(const LedgerFolder&) = delete;
@@ -182,9 +186,22 @@ nlohmann::json torch_json(const std::optional<TorchInUse>& torch) {
   return {{"version", torch->version}, {"cuda", torch->cuda}, {"folder", torch->folder.string()}};
 }
 
+// Those that were used: each card's own peak, over all processes.
+nlohmann::json cards_json(const Card& card, const std::vector<std::uint64_t>& peaks) {
+  nlohmann::json cards = nlohmann::json::array();
+  for (std::size_t i = 0; i < peaks.size(); ++i) {
+    if (peaks[i])
+      cards.push_back({{"index", i},
+                       {"total_bytes", card.facts.total_memory_bytes},
+                       {"peak_used_bytes", peaks[i]}});
+  }
+  return cards;
+}
+
 void write_json(const EmulateRequest& request, const Card& card,
                 const std::optional<TorchInUse>& torch, const std::vector<const Ledger*>& ledgers,
-                const Verdict& verdict, int wait_status) {
+                const std::vector<std::uint64_t>& card_peaks, const Verdict& verdict,
+                int wait_status) {
   nlohmann::json processes = nlohmann::json::array();
   for (const Ledger* ledger : ledgers) processes.push_back(to_json(*ledger));
   const nlohmann::json document = {{"emulated", true},
@@ -197,6 +214,7 @@ void write_json(const EmulateRequest& request, const Card& card,
                                    {"torch", torch_json(torch)},
                                    {"exit_code", exit_code(wait_status)},
                                    {"processes", processes},
+                                   {"cards", cards_json(card, card_peaks)},
                                    {"verdict", to_json(verdict)}};
   files::write_json_file(request.json_path, document);
 }
@@ -240,7 +258,8 @@ int run_emulated(const EmulateRequest& request) {
   std::vector<const Ledger*> ledgers;
   for (const auto& ledger : owned) ledgers.push_back(ledger.get());
   const Verdict verdict = judge(ledgers, {status, request.values.assume});
-  const auto table = emulation_table(card, ledgers, installation.cuda_majors, verdict, status);
+  const auto table = emulation_table(card, ledgers, read_card_peaks(folder.path()),
+                                     installation.cuda_majors, verdict, status);
   if (torch) {
     const auto line = fmt::format("\nPyTorch {}, in {}", torch->version, torch->folder.string());
     std::fputs(escaped_controls(line).c_str(), stderr);
@@ -248,7 +267,7 @@ int run_emulated(const EmulateRequest& request) {
   std::fputs(escaped_controls(table).c_str(), stderr);
   // Said, and no reason to hide how the program ended; of one that ended well, it is the end.
   if (!request.json_path.empty()) try {
-      write_json(request, card, torch, ledgers, verdict, status);
+      write_json(request, card, torch, ledgers, card_peaks, verdict, status);
     } catch (const ConfigError& error) {
       std::fprintf(stderr, "peakbench: %s\n", escaped_controls(error.what()).c_str());
       return exit_code(status) == 0 ? kCannotWrite : exit_code(status);

@@ -26,7 +26,9 @@ int run_emulated(const EmulateRequest& request);
 
 // The table and the verdict below it, for a program that ended with this status (as waitpid gives
 // it).
+// `card_peaks`: of all processes together, by card; see read_card_peaks.
 std::string emulation_table(const Card& card, const std::vector<const Ledger*>& ledgers,
+                            const std::vector<std::uint64_t>& card_peaks,
                             const std::vector<int>& cuda_majors, const Verdict& verdict,
                             int wait_status);
 

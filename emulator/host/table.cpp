@@ -117,6 +117,27 @@ std::string context_line(const Card& card) {
                      long_text(card.context_memory));
 }
 
+// How many of the processes took memory of a card.
+long users_of(std::size_t card, const std::vector<const Ledger*>& ledgers) {
+  return std::ranges::count_if(ledgers, [&](const Ledger* ledger) {
+    const auto* end = ledger->devices + std::min<unsigned>(ledger->device_count, kLedgerDevices);
+    return std::any_of(ledger->devices, end, [&](const LedgerDevice& device) {
+      return device.card == card && device.allocations;
+    });
+  });
+}
+
+// Of cards that several processes used: what each took may have been taken at different times.
+void add_shared_cards(std::string& out, const Card& card, const std::vector<const Ledger*>& ledgers,
+                      const std::vector<std::uint64_t>& peaks) {
+  for (std::size_t i = 0; i < peaks.size(); ++i) {
+    const long users = users_of(i, ledgers);
+    if (users < 2) continue;
+    out += fmt::format("card {}  peak {} of {}  ({} bytes; {} processes together)\n", i,
+                       gib(peaks[i]), gib(card.facts.total_memory_bytes), peaks[i], users);
+  }
+}
+
 std::string ending(int wait_status) {
   if (WIFSIGNALED(wait_status)) {
     return fmt::format("The program was ended by signal {} ({}).\n", WTERMSIG(wait_status),
@@ -128,6 +149,7 @@ std::string ending(int wait_status) {
 }  // namespace
 
 std::string emulation_table(const Card& card, const std::vector<const Ledger*>& ledgers,
+                            const std::vector<std::uint64_t>& card_peaks,
                             const std::vector<int>& cuda_majors, const Verdict& verdict,
                             int wait_status) {
   std::string out = fmt::format("\nEmulated card {} ({}, {}): memory, no times.\n", card.spec,
@@ -146,6 +168,7 @@ std::string emulation_table(const Card& card, const std::vector<const Ledger*>& 
     add_names(out, "unmodelled", ledger->unmodelled);
     out += fmt::format("  {} kernel launches, none run\n", ledger->kernel_launches);
   }
+  add_shared_cards(out, card, ledgers, card_peaks);
   if (!used && !ledgers.empty()) {
     out +=
         "The program asked which cards there are, and then took no memory and started no kernel on "

@@ -1,85 +1,69 @@
-// NCCL for a rank alone in its process: communicators that know their size, collectives that move
-// nothing between ranks. What a rank has itself arrives where it would: one's own part of a gather,
-// one's own sum of one.
+// NCCL's entry points: communicators whose ranks meet (communicator.h), and calls that move small
+// buffers between them (operations.h). A rank that is alone is like all the others.
+#include <sys/random.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
-#include <mutex>
+#include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "core/entry.h"
+#include "nccl/operations.h"
+#include "nccl/reduce.h"
 #include "vendor_versions.h"
 
 using namespace peakbench::emulator;
+using namespace peakbench::emulator::nccl;
 
 namespace {
 
-constexpr int kInvalidArgument = 4;
 constexpr int kOwnVersion = kNcclMajor * 10000 + kNcclMinor * 100 + kNcclPatch;
+constexpr std::string_view kIdMark = "peakbench";
 
-struct Communicator {
-  int ranks;
-  int rank;
-  int device;
+struct UniqueId {
+  char bytes[128];
 };
 
-struct Communicators {
-  std::mutex mutex;
-  std::unordered_map<void*, Communicator> known;
-};
-
-Communicators& communicators() {
-  static auto* const communicators = new Communicators;
-  return *communicators;
+// A file's name for an id of ours; empty for any other: what a program made up, or none at all.
+std::string name_of_id(const UniqueId& id) {
+  if (std::memcmp(id.bytes, kIdMark.data(), kIdMark.size()) != 0) return "";
+  std::string name = "nccl-";
+  for (int i = 0; i < 16; ++i) {
+    char digits[4];
+    std::snprintf(digits, sizeof digits, "%02x",
+                  static_cast<unsigned char>(id.bytes[kIdMark.size() + static_cast<size_t>(i)]));
+    name += digits;
+  }
+  return name;
 }
 
-int create(void** out, int ranks, int rank) {
+int create(void** out, int ranks, const UniqueId& id, int rank, int device) {
+  if (!out || ranks < 1 || rank < 0 || rank >= ranks) return kInvalidArgument;
   unmodelled("NCCL: its own device memory");
-  *out = new_handle();
-  std::lock_guard lock(communicators().mutex);
-  communicators().known[*out] = {ranks, rank, current_device()};
+  std::string problem;
+  const auto made = Communicator::create(name_of_id(id), ranks, rank, device, &problem);
+  if (!made) {
+    fault(("NCCL: " + problem).c_str());
+    return kInvalidUsage;
+  }
+  *out = handle_of(made);
   return kSuccess;
 }
 
-int destroy(void* communicator) {
-  std::lock_guard lock(communicators().mutex);
-  return communicators().known.erase(communicator) ? kSuccess : kInvalidArgument;
-}
-
 template <typename Work>
-int with(void* communicator, Work&& work) {
-  Communicator found;
-  {
-    std::lock_guard lock(communicators().mutex);
-    auto at = communicators().known.find(communicator);
-    if (at == communicators().known.end()) return kInvalidArgument;
-    found = at->second;
-  }
-  return work(found);
+int with(void* handle, Work&& work) {
+  const auto found = find_communicator(handle);
+  return found ? work(*found) : kInvalidArgument;
 }
 
-// ncclDataType_t: int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, e4m3,
-// e5m2.
-std::size_t element_bytes(int type) {
-  constexpr std::size_t kBytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
-  return type >= 0 && type < 12 ? kBytes[type] : 0;
-}
-
-int copy(void* to, const void* from, std::size_t bytes) {
-  if (to == from) return kSuccess;
-  return copy_bytes(to, from, bytes) == MemoryResult::ok ? kSuccess : kInvalidArgument;
-}
-
-// Every rank's part is taken to be like one's own: what programs check with a gather (that ranks
-// agree) holds.
-int gather(void* to, const void* from, std::size_t bytes, const Communicator& self) {
-  int result = kSuccess;
-  for (int rank = 0; rank < self.ranks && result == kSuccess; ++rank) {
-    result = copy(static_cast<char*>(to) + rank * bytes, from, bytes);
-  }
-  return result;
+int run_on(void* handle, Call call, const void* from, void* to, std::size_t count, int type,
+           int reduction, int root, void* stream) {
+  return run(find_communicator(handle),
+             {call, from, to, count * element_bytes(type), type, reduction, root},
+             reinterpret_cast<std::uint64_t>(stream));
 }
 
 }  // namespace
@@ -88,56 +72,59 @@ PEAKBENCH_ENTRY int ncclGetVersion(int* out) {
   return give(out, nccl_version() ? nccl_version() : kOwnVersion);
 }
 
-PEAKBENCH_ENTRY int ncclGetUniqueId(char* out) {
-  std::memset(out, 0, 128);
-  constexpr std::string_view kName = "peakbench";
-  std::copy(kName.begin(), kName.end(), out);
-  return kSuccess;
+PEAKBENCH_ENTRY int ncclGetUniqueId(UniqueId* out) {
+  if (!out) return kInvalidArgument;
+  *out = {};
+  std::copy(kIdMark.begin(), kIdMark.end(), out->bytes);
+  return getrandom(out->bytes + kIdMark.size(), 16, 0) == 16 ? kSuccess : kInvalidUsage;
 }
 
-struct UniqueId {
-  char bytes[128];
-};
-
-PEAKBENCH_ENTRY int ncclCommInitRank(void** out, int ranks, UniqueId, int rank) {
-  return create(out, ranks, rank);
+PEAKBENCH_ENTRY int ncclCommInitRank(void** out, int ranks, UniqueId id, int rank) {
+  return create(out, ranks, id, rank, current_device());
 }
-PEAKBENCH_ENTRY int ncclCommInitRankConfig(void** out, int ranks, UniqueId, int rank, void*) {
-  return create(out, ranks, rank);
+PEAKBENCH_ENTRY int ncclCommInitRankConfig(void** out, int ranks, UniqueId id, int rank, void*) {
+  return create(out, ranks, id, rank, current_device());
 }
-PEAKBENCH_ENTRY int ncclCommInitRankScalable(void** out, int ranks, int rank, int, UniqueId*,
+PEAKBENCH_ENTRY int ncclCommInitRankScalable(void** out, int ranks, int rank, int, UniqueId* ids,
                                              void*) {
-  return create(out, ranks, rank);
+  return ids ? create(out, ranks, ids[0], rank, current_device()) : kInvalidArgument;
 }
 
-PEAKBENCH_ENTRY int ncclCommInitAll(void** out, int devices, const int*) {
-  for (int i = 0; i < devices; ++i) create(out + i, devices, i);
-  return kSuccess;
+PEAKBENCH_ENTRY int ncclCommInitAll(void** out, int devices, const int* list) {
+  UniqueId id;
+  int result = ncclGetUniqueId(&id);
+  for (int i = 0; i < devices && result == kSuccess; ++i)
+    result = create(out + i, devices, id, i, list ? list[i] : i);
+  return result;
 }
 
-// Everyone of one's colour is taken to be in the new one: the ranks of a program that splits evenly
-// are not known here.
 PEAKBENCH_ENTRY int ncclCommSplit(void* parent, int color, int key, void** out, void*) {
-  if (color < 0) return give(out, static_cast<void*>(nullptr));
-  return with(parent, [&](const Communicator& self) {
-    unmodelled("ncclCommSplit: the new communicator has as many ranks as the old one");
-    return create(out, self.ranks, key < self.ranks ? key : self.rank);
-  });
+  if (!out) return kInvalidArgument;
+  CommunicatorPtr made;
+  *out = nullptr;
+  const int result = split(find_communicator(parent), color, key, made);
+  if (made) *out = handle_of(made);
+  return result;
 }
 
 PEAKBENCH_ENTRY int ncclCommFinalize(void*) { return kSuccess; }
-PEAKBENCH_ENTRY int ncclCommDestroy(void* communicator) { return destroy(communicator); }
-PEAKBENCH_ENTRY int ncclCommAbort(void* communicator) { return destroy(communicator); }
-PEAKBENCH_ENTRY int ncclCommGetAsyncError(void*, int* out) { return give(out, kSuccess); }
+PEAKBENCH_ENTRY int ncclCommDestroy(void* communicator) {
+  return drop_communicator(communicator) ? kSuccess : kInvalidArgument;
+}
+PEAKBENCH_ENTRY int ncclCommAbort(void* communicator) { return ncclCommDestroy(communicator); }
 
+PEAKBENCH_ENTRY int ncclCommGetAsyncError(void* communicator, int* out) {
+  const auto found = find_communicator(communicator);
+  return give(out, found ? found->error() : kSuccess);
+}
 PEAKBENCH_ENTRY int ncclCommCount(void* communicator, int* out) {
-  return with(communicator, [&](const Communicator& self) { return give(out, self.ranks); });
+  return with(communicator, [&](const Communicator& self) { return give(out, self.ranks()); });
 }
 PEAKBENCH_ENTRY int ncclCommUserRank(void* communicator, int* out) {
-  return with(communicator, [&](const Communicator& self) { return give(out, self.rank); });
+  return with(communicator, [&](const Communicator& self) { return give(out, self.rank()); });
 }
 PEAKBENCH_ENTRY int ncclCommCuDevice(void* communicator, int* out) {
-  return with(communicator, [&](const Communicator& self) { return give(out, self.device); });
+  return with(communicator, [&](const Communicator& self) { return give(out, self.device()); });
 }
 
 // Memory that the program has already, made known: PyTorch does so with its allocator's. What NCCL
@@ -150,33 +137,71 @@ PEAKBENCH_ENTRY int ncclCommDeregister(void* communicator, void*) {
 }
 
 PEAKBENCH_ENTRY const char* ncclGetErrorString(int error) {
-  return error == kSuccess ? "no error" : "an error of the emulated NCCL";
+  switch (error) {
+    case kSuccess:
+      return "no error";
+    case kInvalidArgument:
+      return "invalid argument";
+    case kInvalidUsage:
+      return "invalid usage";
+    case kRemoteError:
+      return "remote process exited or there was a network error";
+    default:
+      return "an error of the emulated NCCL";
+  }
 }
-PEAKBENCH_ENTRY const char* ncclGetLastError(void*) { return ""; }
+PEAKBENCH_ENTRY const char* ncclGetLastError(void*) { return last_error(); }
 // The same under the names that NCCL has for profilers.
 PEAKBENCH_ENTRY const char* pncclGetErrorString(int error) { return ncclGetErrorString(error); }
-PEAKBENCH_ENTRY const char* pncclGetLastError(void*) { return ""; }
+PEAKBENCH_ENTRY const char* pncclGetLastError(void*) { return last_error(); }
+
+PEAKBENCH_ENTRY int ncclGroupStart() {
+  begin_group();
+  return kSuccess;
+}
+PEAKBENCH_ENTRY int ncclGroupEnd() { return end_group(); }
+
+// What an operator of the program's own makes of the ranks' parts is not known.
+PEAKBENCH_ENTRY int ncclRedOpCreatePreMulSum(int* out, void*, int, int, void*) {
+  constexpr int kOwn = 1000;
+  return give(out, kOwn);
+}
 
 PEAKBENCH_ENTRY int ncclAllGather(const void* from, void* to, std::size_t count, int type,
-                                  void* communicator, void*) {
-  return with(communicator, [&](const Communicator& self) {
-    return gather(to, from, count * element_bytes(type), self);
-  });
+                                  void* communicator, void* stream) {
+  return run_on(communicator, Call::all_gather, from, to, count, type, 0, -1, stream);
 }
-PEAKBENCH_ENTRY int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int,
-                                  void* communicator, void*) {
-  return with(communicator,
-              [&](const Communicator&) { return copy(to, from, count * element_bytes(type)); });
+PEAKBENCH_ENTRY int ncclAllReduce(const void* from, void* to, std::size_t count, int type,
+                                  int reduction, void* communicator, void* stream) {
+  return run_on(communicator, Call::all_reduce, from, to, count, type, reduction, -1, stream);
 }
-PEAKBENCH_ENTRY int ncclBroadcast(const void* from, void* to, std::size_t count, int type, int,
-                                  void* communicator, void*) {
-  return with(communicator,
-              [&](const Communicator&) { return copy(to, from, count * element_bytes(type)); });
+PEAKBENCH_ENTRY int ncclBroadcast(const void* from, void* to, std::size_t count, int type, int root,
+                                  void* communicator, void* stream) {
+  return run_on(communicator, Call::broadcast, from, to, count, type, 0, root, stream);
 }
-PEAKBENCH_ENTRY int ncclReduceScatter(const void* from, void* to, std::size_t count, int type, int,
-                                      void* communicator, void*) {
-  return with(communicator, [&](const Communicator& self) {
-    const auto bytes = count * element_bytes(type);
-    return copy(to, static_cast<const char*>(from) + self.rank * bytes, bytes);
-  });
+PEAKBENCH_ENTRY int ncclBcast(void* buffer, std::size_t count, int type, int root,
+                              void* communicator, void* stream) {
+  return ncclBroadcast(buffer, buffer, count, type, root, communicator, stream);
+}
+PEAKBENCH_ENTRY int ncclReduce(const void* from, void* to, std::size_t count, int type,
+                               int reduction, int root, void* communicator, void* stream) {
+  return run_on(communicator, Call::reduce, from, to, count, type, reduction, root, stream);
+}
+PEAKBENCH_ENTRY int ncclReduceScatter(const void* from, void* to, std::size_t count, int type,
+                                      int reduction, void* communicator, void* stream) {
+  return run_on(communicator, Call::reduce_scatter, from, to, count, type, reduction, -1, stream);
+}
+PEAKBENCH_ENTRY int ncclAlltoAll(const void* from, void* to, std::size_t count, int type,
+                                 void* communicator, void* stream) {
+  return run_on(communicator, Call::all_to_all, from, to, count, type, 0, -1, stream);
+}
+PEAKBENCH_ENTRY int ncclSend(const void* from, std::size_t count, int type, int peer,
+                             void* communicator, void* stream) {
+  return send(find_communicator(communicator), from, count * element_bytes(type), type, peer,
+              reinterpret_cast<std::uint64_t>(stream));
+}
+PEAKBENCH_ENTRY int ncclRecv(void* to, std::size_t count, int type, int peer, void* communicator,
+                             void* stream) {
+  return receive(find_communicator(communicator), to, count * element_bytes(type), type, peer,
+                 reinterpret_cast<std::uint64_t>(stream));
 }

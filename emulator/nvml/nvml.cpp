@@ -1,5 +1,5 @@
-// NVML: the card as its management sees it. What the process itself has taken is used; other
-// processes are not seen.
+// NVML: the card as its management sees it. What all processes have taken is used; in the list of
+// processes is this one alone.
 #include <unistd.h>
 
 #include <algorithm>
@@ -80,11 +80,9 @@ int running_processes(void* handle, unsigned* count, Info* out) {
   const unsigned room = *count;
   *count = 1;
   if (!room || !out) return kInsufficientSize;
-  std::uint64_t free = 0, total = 0;
-  memory_info(device_of(handle), &free, &total);
   *out = {};
   out->pid = static_cast<unsigned>(getpid());
-  out->used = total - free;
+  out->used = ledger().devices[device_of(handle)].used_bytes + card().context_bytes;
   return kSuccess;
 }
 

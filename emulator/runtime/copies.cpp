@@ -36,7 +36,7 @@ cudaError_t fill_2d(void* to, size_t pitch, int value, size_t width, size_t heig
 bool in_symbol(const void* symbol, size_t bytes, size_t offset) {
   const auto size = symbol_bytes(symbol);
   if (offset <= size && bytes <= size - offset) return true;
-  fault("a copy past the end of a symbol of the program");
+  fault("a copy past the end of a symbol of the program was refused");
   return false;
 }
 

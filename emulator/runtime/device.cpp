@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/exchange.h"
 #include "core/limits.h"
 #include "runtime/errors.h"
 
@@ -46,7 +47,10 @@ PEAKBENCH_ENTRY cudaError_t cudaGetDeviceFlags(unsigned* flags) {
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaDeviceSynchronize() {
-  return entry([] { return cudaSuccess; });
+  return entry([] {
+    wait_for_everything();
+    return cudaSuccess;
+  });
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaDriverGetVersion(int* version) {

@@ -1,4 +1,5 @@
 // CUDA graphs: a capture counts the launches it would record, which is all that a graph is here.
+#include "core/exchange.h"
 #include "runtime/errors.h"
 
 using namespace peakbench::emulator;
@@ -47,7 +48,9 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
   });
 }
 
+// PyTorch's watchdog ends with it what it does for a collective whose event it has asked for.
 PEAKBENCH_ENTRY cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  looked_at_events();
   thread_local cudaStreamCaptureMode of_thread = cudaStreamCaptureModeGlobal;
   const auto before = of_thread;
   of_thread = *mode;

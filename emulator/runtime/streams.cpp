@@ -1,4 +1,6 @@
-// Streams and events: everything issued is done, so waiting never waits. Events have no times.
+// Streams and events: everything issued is done, but for what other ranks take part in (NCCL).
+// Events have no times.
+#include "core/exchange.h"
 #include "runtime/errors.h"
 
 using namespace peakbench::emulator;
@@ -47,13 +49,19 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     return destroy_stream(number(stream)) ? cudaSuccess : cudaErrorInvalidResourceHandle;
   });
 }
-PEAKBENCH_ENTRY cudaError_t cudaStreamQuery(cudaStream_t stream) { return with_stream(stream); }
+// cudaErrorNotReady is no error that is remembered.
+PEAKBENCH_ENTRY cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  const auto error = with_stream(stream);
+  return error != cudaSuccess || is_stream_done(number(stream)) ? error : cudaErrorNotReady;
+}
 // A stream that is being captured runs nothing, so nothing can be waited for: a program that reads
 // a value there fails on a card.
 PEAKBENCH_ENTRY cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return entry([&] {
     if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
-    return capture_of(number(stream)) ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+    if (capture_of(number(stream))) return cudaErrorStreamCaptureUnsupported;
+    wait_for_stream(number(stream));
+    return cudaSuccess;
   });
 }
 PEAKBENCH_ENTRY cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* out) {
@@ -86,8 +94,14 @@ PEAKBENCH_ENTRY cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return entry(
       [&] { return destroy_event(number(event)) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
 }
-PEAKBENCH_ENTRY cudaError_t cudaEventQuery(cudaEvent_t event) { return with_event(event); }
-PEAKBENCH_ENTRY cudaError_t cudaEventSynchronize(cudaEvent_t event) { return with_event(event); }
+PEAKBENCH_ENTRY cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const auto error = with_event(event);
+  return error != cudaSuccess || is_event_done(number(event)) ? error : cudaErrorNotReady;
+}
+PEAKBENCH_ENTRY cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  wait_for_event(number(event));
+  return with_event(event);
+}
 PEAKBENCH_ENTRY cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return entry([&] {
     return record_event(number(event), number(stream)) ? cudaSuccess

@@ -132,7 +132,8 @@ class Gatherer {
     if (bytes <= kLargest) input.value = Storages::all().find(base, bytes);
     if (input.value) {
       input.view = view_of(tensor);
-      call_.node->substituted |= doubtful(*input.value);
+      // Of what is written, `record` knows what of it stays.
+      if (!writes(input.argument)) call_.node->substituted |= doubtful(*input.value, input.view);
       call_.node->depth = std::max(call_.node->depth, input.value->depth + 1);
       return;
     }

@@ -2,6 +2,7 @@
 #include <ATen/record_function.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +10,8 @@
 #include "core/read_kinds.h"
 #include "core/values_hook.h"
 #include "values/counts.h"
+#include "values/exchange.h"
+#include "values/patch.h"
 #include "values/record.h"
 #include "values/sizes.h"
 #include "values/storages.h"
@@ -39,7 +42,11 @@ struct Under : at::ObserverContext {
   // Of an operator that leaves writing to others: what its targets held before.
   std::vector<std::pair<at::Tensor, ValuePtr>> untouched;
   std::vector<at::Tensor> hidden_targets;
+  at::Tensor resized;
+  ValuePtr resized_value;  // what it held
+  std::uint64_t resized_base = 0;
   bool records = false, writer = false, reader = false, scalar = false, quiet = false;
+  bool collective = false;
 };
 
 // --- The allocator -------------------------------------------------------------------------------
@@ -58,6 +65,7 @@ void on_allocator(const allocator::TraceEntry& entry) {
 void stop(const char* why) {
   stopped = true;
   peakbench_emulator_listen(nullptr, nullptr);
+  peakbench_emulator_exchange(nullptr);
   peakbench_emulator_cannot_compute(why);
 }
 
@@ -111,11 +119,53 @@ ValuePtr value_at(const at::Tensor& tensor) {
   return has_storage(tensor) ? Storages::all().find(base_of(tensor), bytes_of(tensor)) : nullptr;
 }
 
+std::unique_ptr<at::ObserverContext> start_resize(const at::Tensor& tensor) {
+  const std::lock_guard lock(Storages::all().mutex());
+  auto under = std::make_unique<Under>();
+  under->resized = tensor;
+  under->resized_value = has_storage(tensor) ? value_at(tensor) : nullptr;
+  under->resized_base = under->resized_value ? base_of(tensor) : 0;
+  return under;
+}
+
+void end_resize(const Under& under) {
+  const at::Tensor& tensor = under.resized;
+  if (!under.resized_value || !has_storage(tensor)) return;
+  const std::lock_guard lock(Storages::all().mutex());
+  const auto bytes = bytes_of(tensor);
+  if (base_of(tensor) == under.resized_base || bytes > kLargest) return;
+  Patch patch;
+  patch.source = under.resized_value;
+  patch.bytes = std::min(bytes, under.resized_value->bytes);
+  put_patch(base_of(tensor), bytes, std::move(patch));
+}
+
+// What it moves, the emulated NCCL says.
+std::unique_ptr<at::ObserverContext> start_collective(c10::ArrayRef<const c10::IValue> arguments) {
+  auto under = std::make_unique<Under>();
+  under->collective = true;
+  begin_collective(arguments);
+  return under;
+}
+
 template <typename Visit>
 void for_each_tensor(const c10::IValue& value, Visit visit) {
   if (value.isTensor()) visit(value.toTensor());
   if (!value.isTensorList()) return;
   for (const c10::IValue& one : value.toListRef()) visit(one.toTensor());
+}
+
+// Before the lock is taken: an operator whose size is computed at once must not hold it and wait.
+void wait_for_values(c10::ArrayRef<const c10::IValue> arguments) {
+  for (const c10::IValue& argument : arguments)
+    for_each_tensor(argument, [](const at::Tensor& tensor) {
+      ValuePtr value;
+      {
+        const std::lock_guard lock(Storages::all().mutex());
+        if (tensor.defined() && tensor.is_cuda()) value = value_at(tensor);
+      }
+      if (value) settle(value);
+    });
 }
 
 // The operators that a composite calls are recorded. Where none of them wrote, its kernel did it
@@ -137,13 +187,16 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function)
   const Operator& op = operator_of(function);
   const auto arguments = function.inputs();
   if (op.sets_storage) thread.shows_storage = arguments[0].toTensor().unsafeGetTensorImpl();
-  if (op.ignored && !op.reads_scalar) return nullptr;
+  if (op.ignored && !op.reads_scalar && !op.resizes) return nullptr;
   if (!uses_card(arguments)) return nullptr;
   if (!watches_allocator() || !computes) return nullptr;
+  if (op.is_collective) return start_collective(arguments);
+  if (op.resizes) return start_resize(arguments[0].toTensor());
   if (op.reads_scalar) return start_read(arguments, 0);
   if (op.is_copy && arguments[0].toTensor().is_cpu()) return start_read(arguments, 1);
   if (thread.inside_reader || (thread.inside_writer && op.mutates)) return nullptr;
   if (op.mutates && !op.direct) return start_composite_writer(op, arguments);
+  if (op.size_of != SizeOf::nothing) wait_for_values(arguments);
   auto under = std::make_unique<Under>();
   const std::lock_guard lock(Storages::all().mutex());
   under->call = gather(op, arguments);
@@ -206,12 +259,14 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   auto& under = static_cast<Under&>(*context);
   thread.inside_writer -= under.writer;
   thread.inside_reader -= under.quiet;
+  if (under.collective) end_collective();
   if (under.scalar) {
     thread.reading = under.reading_before;
     thread.reading_storage = false;
   }
   if (under.reader) tell_size(under.told_before);
   try {
+    if (under.resized.defined()) return end_resize(under);
     ended(function, under);
   } catch (const std::exception&) {
     // What it wrote is not known.
@@ -249,22 +304,29 @@ int tell(const Size& size, void* to, std::uint64_t bytes, const char** kind) {
   return size.substituted ? kPeakbenchSubstitute : kPeakbenchKnown;
 }
 
+ValuePtr value_to_read(std::uint64_t from, std::uint64_t bytes, std::size_t& offset) {
+  const std::lock_guard lock(Storages::all().mutex());
+  return Storages::all().find_bytes(from, bytes, offset);
+}
+
 int on_read(std::uint64_t from, void* to, std::uint64_t bytes, const char** kind) {
   if (const Size* size = size_asked_for()) return tell(*size, to, bytes, kind);
   *kind = thread.reading_storage ? emulator::kReadStorage : kind_of(thread.reading);
-  const std::lock_guard lock(Storages::all().mutex());
   std::size_t offset = 0;
-  const auto value = Storages::all().find_bytes(from, bytes, offset);
+  const auto value = value_to_read(from, bytes, offset);
   if (!value) return kPeakbenchNotMine;
+  settle(value);
+  const std::lock_guard lock(Storages::all().mutex());
   try {
     compute(*value);
   } catch (const std::exception&) {  // no memory on the host, most likely
     return kPeakbenchUnknown;
   }
   std::memcpy(to, static_cast<const char*>(value->data.data_ptr()) + offset, bytes);
-  if (value->substituted && value->purpose != Purpose::any)
+  if (known_where_written(*value, offset, offset + bytes)) return kPeakbenchKnown;
+  if (value->purpose != Purpose::any)
     *kind = value->purpose == Purpose::seed ? emulator::kReadSeed : emulator::kReadFinite;
-  return doubtful(*value) ? kPeakbenchSubstitute : kPeakbenchKnown;
+  return kPeakbenchSubstitute;
 }
 
 void on_work() {
@@ -274,7 +336,10 @@ void on_work() {
 __attribute__((constructor)) void listen() {
   const char* compute = std::getenv(emulator::kComputeVariable);
   computes = compute && *compute == '1';
-  if (computes) peakbench_emulator_listen(on_read, on_work);
+  if (computes) {
+    peakbench_emulator_listen(on_read, on_work);
+    answer_exchange();
+  }
   at::addGlobalCallback(at::RecordFunctionCallback(on_start, on_end)
                             .needsInputs(true)
                             .needsOutputs(computes)

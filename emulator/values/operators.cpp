@@ -93,6 +93,8 @@ Operator read(const at::RecordFunction& function) {
   op.ignored = is_one_of(kIgnored, op.name) || returns_view(schema) ||
                (!op.mutates && op.size_of == SizeOf::nothing && !returns_tensors(schema));
   op.is_copy = op.name == "aten::copy_";
+  op.resizes = op.name == "aten::resize_";
+  op.is_collective = op.name.starts_with("c10d::");
   const bool ours = op.name.starts_with("aten::");
   op.direct = has_any(*op.handle, {c10::DispatchKey::CUDA, c10::DispatchKey::SparseCUDA,
                                    c10::DispatchKey::SparseCsrCUDA}) ||

@@ -38,6 +38,8 @@ struct Operator {
   bool sets_storage = false;       // aten::set_ to a storage
   Purpose purpose = Purpose::any;  // of its result
   bool is_all = false;
+  bool resizes = false;        // aten::resize_: keeps what fits, perhaps in new memory
+  bool is_collective = false;  // c10d::allreduce_ and its like
   // Arguments that it writes though its schema does not say so: batch normalisation's statistics.
   std::vector<int> hidden_targets;
   int kept_target = -1;  // an argument that unknown gradients leave as it is

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "values/exchange.h"
+#include "values/patch.h"
 #include "values/storages.h"
 
 namespace peakbench::values {
@@ -107,7 +109,7 @@ void end_chain(const Node& node, const std::vector<std::pair<at::Tensor, ValuePt
   for (const auto& [tensor, value] : values) {
     if (node.substituted && is_floating(tensor)) {
       Storages::all().forget(base_of(tensor), bytes_of(tensor));
-    } else {
+    } else if (!waits(value)) {
       compute(*value);
       value->depth = 0;
     }
@@ -226,10 +228,18 @@ bool add_target(Call& call, std::size_t i) {
   output.bytes = bytes_of(tensor);
   if (!overwritten || !covers_storage(tensor)) {
     output.before = Storages::all().find(base_of(tensor), output.bytes);
+    if (overwritten && tensor.is_non_overlapping_and_dense()) {
+      output.begin = static_cast<std::size_t>(output.view.offset_bytes);
+      output.end = output.begin + tensor.nbytes();
+    }
+    // A part of new memory: of the rest, nothing is known yet.
+    if (!output.before && output.end) output.before = untouched(output.bytes);
     if (!output.before && is_floating(tensor) && output.bytes > kPlausible) return false;
     output.arbitrary = !output.before;
     if (!output.before) output.before = unknown(output.bytes, {tensor.scalar_type(), false, 1});
-    call.node->substituted |= !output.arbitrary && doubtful(*output.before);
+    if (!output.arbitrary)
+      call.node->substituted |=
+          output.end ? doubtful(*output.before) : doubtful(*output.before, output.view);
     call.node->depth = std::max(call.node->depth, output.before->depth + 1);
   }
   input->view = output.view;
@@ -257,6 +267,26 @@ bool settled(Node& node) {
   return false;
 }
 
+// A copy of bytes as they lie, within the card: what nobody has written of them stays so.
+bool record_plain_copy(const Call& call) {
+  if (!call.node->op->is_copy || call.targets.size() != 1) return false;
+  const at::Tensor& to = call.targets[0];
+  const auto from = std::ranges::find(call.node->inputs, 1, &Input::argument);
+  if (from == call.node->inputs.end() || !from->value || !has_storage(to) || !is_small(to))
+    return false;
+  const View view = view_of(to);
+  if (view.dtype != from->view.dtype || view.sizes != from->view.sizes ||
+      view.strides != from->view.strides || !to.is_non_overlapping_and_dense())
+    return false;
+  Patch patch;
+  patch.offset = static_cast<std::size_t>(view.offset_bytes);
+  patch.bytes = to.nbytes();
+  patch.source = from->value;
+  patch.source_offset = static_cast<std::size_t>(from->view.offset_bytes);
+  put_patch(base_of(to), bytes_of(to), std::move(patch));
+  return true;
+}
+
 bool any_floating_target(const Call& call) {
   return std::ranges::any_of(call.targets, is_floating);
 }
@@ -275,6 +305,8 @@ void record_results(Call& call, const std::vector<c10::IValue>& results) {
   const auto chosen = results_to_record(call, results);
   if (chosen.empty()) return;
   const auto node = call.node;
+  if (node->op->uninitialised)
+    for (const Result& result : chosen) add_to_collective(result.tensor);
   if (node->op->uninitialised || !worth_recording(call, chosen)) {
     for (const Result& result : chosen) put_substitute(*node->op, result.tensor, call.range);
     return;
@@ -297,6 +329,7 @@ void record_results(Call& call, const std::vector<c10::IValue>& results) {
 void record_targets(Call& call) {
   const auto node = call.node;
   const Operator& op = *node->op;
+  if (record_plain_copy(call)) return;
   if (is_list_operator(call) && op.computable && op.kept_target < 0) {
     const auto length = static_cast<std::size_t>(
         node->list_sizes[static_cast<std::size_t>(call.target_places[0].first)]);
@@ -320,9 +353,12 @@ void record_targets(Call& call) {
   node->sequence = next_sequence();
   std::vector<std::pair<at::Tensor, ValuePtr>> values;
   for (std::size_t i = 0; i < node->outputs.size(); ++i) {
-    const auto value = value_of(*node, node->outputs[i].bytes);
+    Output& output = node->outputs[i];
+    const auto value = value_of(*node, output.bytes);
     value->node = node;
-    node->outputs[i].value = value;
+    if (output.before)
+      value->unwritten = without(output.before->unwritten, output.begin, output.end);
+    output.value = value;
     Storages::all().put(base_of(call.targets[i]), value);
     values.emplace_back(call.targets[i], value);
   }

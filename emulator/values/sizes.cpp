@@ -129,6 +129,10 @@ Size find_size(Call& call) {
     size.results.clear();
     size.substituted = true;
   }
+  // Whether what had to be computed first is known, is known only now.
+  size.substituted |= std::ranges::any_of(call.node->inputs, [](const Input& input) {
+    return input.value && input.value->substituted;
+  });
   size.count = count_of(call, size.results);
   return size;
 }

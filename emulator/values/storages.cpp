@@ -1,5 +1,6 @@
 #include "values/storages.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 
@@ -35,6 +36,13 @@ ValuePtr Storages::find_bytes(std::uint64_t at, std::size_t bytes, std::size_t& 
   return offset + bytes <= value->bytes ? value : nullptr;
 }
 
+ValuePtr Storages::find_storage(std::uint64_t at, std::size_t bytes, std::uint64_t& base) const {
+  std::size_t offset = 0;
+  auto found = find_bytes(at, bytes, offset);
+  base = found ? at - offset : 0;
+  return found;
+}
+
 void Storages::put(std::uint64_t base, ValuePtr value) {
   value->foreign_work = foreign_work();
   if (auto found = values_.find(base);
@@ -60,6 +68,29 @@ void count_foreign_work() { foreign.fetch_add(1, std::memory_order_relaxed); }
 
 bool doubtful(const Value& value) {
   return value.substituted || value.foreign_work != foreign_work();
+}
+
+bool doubtful(const Value& value, std::size_t begin, std::size_t end) {
+  return doubtful(value) || std::ranges::any_of(value.unwritten, [&](const auto& gap) {
+           return gap.first < end && begin < gap.second;
+         });
+}
+
+bool doubtful(const Value& value, const View& view) {
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < view.sizes.size(); ++i) {
+    if (view.sizes[i] == 0) return doubtful(value);
+    last += (view.sizes[i] - 1) * view.strides[i];
+  }
+  const auto bytes = static_cast<std::int64_t>(c10::elementSize(view.dtype));
+  return doubtful(value, static_cast<std::size_t>(view.offset_bytes),
+                  static_cast<std::size_t>(view.offset_bytes + (last + 1) * bytes));
+}
+
+bool known_where_written(const Value& value, std::size_t begin, std::size_t end) {
+  const bool unwritten = std::ranges::any_of(
+      value.unwritten, [&](const auto& gap) { return gap.first <= begin && end <= gap.second; });
+  return !doubtful(value) && !unwritten;
 }
 
 bool is_plain(const at::Tensor& tensor) {

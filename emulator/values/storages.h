@@ -24,6 +24,8 @@ class Storages {
   ValuePtr find(std::uint64_t base, std::size_t bytes) const;
   // The value that holds these bytes; `offset` is where they begin in it.
   ValuePtr find_bytes(std::uint64_t at, std::size_t bytes, std::size_t& offset) const;
+  // The same, and where the storage begins; null and 0.
+  ValuePtr find_storage(std::uint64_t at, std::size_t bytes, std::uint64_t& base) const;
   void put(std::uint64_t base, ValuePtr value);
   void forget(std::uint64_t base, std::size_t bytes);
 
@@ -36,8 +38,13 @@ class Storages {
 // anywhere.
 std::uint64_t foreign_work();
 void count_foreign_work();
-// Whether a value is not certain.
+// Whether a value is not certain; where it is, whether some of its bytes are not.
 bool doubtful(const Value& value);
+bool doubtful(const Value& value, std::size_t begin, std::size_t end);
+bool doubtful(const Value& value, const View& view);
+// Whether what was written of the bytes is certain. Programs send and read whole buffers of which
+// they use the beginning: what nobody has written there is of no use to them.
+bool known_where_written(const Value& value, std::size_t begin, std::size_t end);
 
 // A dense tensor that is nothing but one: no subclass, no batch of a transform, no sparse one.
 bool is_plain(const at::Tensor& tensor);

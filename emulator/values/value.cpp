@@ -4,9 +4,11 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "values/operators.h"
+#include "values/patch.h"
 #include "values/storages.h"
 
 namespace peakbench::values {
@@ -151,6 +153,7 @@ void finish(Value& value, at::Tensor data, bool substituted) {
   value.data = std::move(data);
   value.substituted = substituted;
   value.node.reset();
+  value.patch.reset();
 }
 
 // Whether a factorisation went well. Of values that nobody knows it is taken to have, as gradients
@@ -190,6 +193,23 @@ void compute_node(Node& node) {
   }
   node.inputs.clear();
   node.outputs.clear();
+}
+
+void compute_patch(Value& value, const Patch& patch) {
+  if (patch.before) compute(*patch.before);
+  at::Tensor data = patch.before ? patch.before->data.clone()
+                                 : at::zeros({static_cast<std::int64_t>(value.bytes)}, at::kByte);
+  bool substituted = patch.before && patch.before->substituted;
+  auto* const to = static_cast<char*>(data.data_ptr()) + patch.offset;
+  if (patch.arrival) {
+    substituted |= !patch.arrival->write(to);
+  } else {
+    compute(*patch.source);
+    std::memcpy(to, static_cast<char*>(patch.source->data.data_ptr()) + patch.source_offset,
+                patch.bytes);
+    substituted |= patch.source->substituted;
+  }
+  finish(value, std::move(data), substituted);
 }
 
 }  // namespace
@@ -243,6 +263,7 @@ void compute(Value& value) {
   if (value.data.defined()) return;
   const Unseen unseen_here;
   if (const auto node = value.node) compute_node(*node);
+  if (const auto patch = value.patch) compute_patch(value, *patch);
   if (!value.data.defined()) finish(value, made_up(value.bytes, value.substitute), true);
 }
 

@@ -15,6 +15,7 @@ namespace peakbench::values {
 
 struct Operator;
 struct Node;
+struct Patch;
 
 // What stands in for a value that is not known: plausible, so that routing comes out balanced and
 // checks of arguments pass. Floating-point numbers are drawn from N(0, 1), a single one is 1.
@@ -38,6 +39,9 @@ struct Value {
   Substitute substitute;           // where there is no node
   at::Tensor data;                 // once computed: `bytes` bytes
   std::shared_ptr<Node> node;      // until then, if an operator makes it
+  std::shared_ptr<Patch> patch;    // until then, if bytes were put into another value
+  // Bytes of new memory that nobody has written yet: begin and end, in order.
+  std::vector<std::pair<std::size_t, std::size_t>> unwritten;
 };
 using ValuePtr = std::shared_ptr<Value>;
 
@@ -79,7 +83,8 @@ struct Output {
   View view;
   std::size_t bytes = 0;
   std::weak_ptr<Value> value;
-  bool arbitrary = false;  // nothing is known of `before`
+  bool arbitrary = false;          // nothing is known of `before`
+  std::size_t begin = 0, end = 0;  // of what is overwritten in `before`, where that is one piece
 };
 
 // A call of an operator that may still have to be computed.
@@ -93,6 +98,18 @@ struct Node {
   std::uint64_t sequence = 0;
   bool substituted = false;
   int depth = 0;
+};
+
+// Bytes that another process sends; see patch.h.
+class Arrival;
+
+// A value with some of its bytes replaced: by those of another value, or by an arrival's.
+struct Patch {
+  ValuePtr before;  // null: new memory
+  std::size_t offset = 0, bytes = 0;
+  ValuePtr source;
+  std::size_t source_offset = 0;
+  std::shared_ptr<Arrival> arrival;
 };
 
 // A value that is there already.

@@ -324,6 +324,17 @@ TEST(Environment, PreloadsTheSharedStateFirst) {
   EXPECT_EQ(card_from_json(environment[1].second).count, 2);
 }
 
+// A worker of `peakbench run` below `peakbench emulate` must not share the outer program's cards.
+TEST(Environment, WithoutAFolderNothingIsShared) {
+  for (const std::string folder : {"", "/ledgers"}) {
+    const auto environment = emulation_environment(parse("h100-80gb"), installation(), folder);
+    const auto shared = std::find_if(environment.begin(), environment.end(),
+                                     [](const auto& one) { return one.first == kSharedVariable; });
+    ASSERT_NE(shared, environment.end());
+    EXPECT_EQ(shared->second, folder);
+  }
+}
+
 // What the dynamic loader would take for a separator or a variable.
 TEST(Environment, PreloadsThroughALinkWhereThePathNeedsOne) {
   namespace fs = std::filesystem;

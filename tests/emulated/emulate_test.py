@@ -74,6 +74,25 @@ int main(int count, char** words) {
   return count > 1 ? atoi(words[1]) : 0;
 }
 """
+# GIBIBYTES READY UNTIL: takes them, says whether it was refused and what is free, makes the file READY and ends when UNTIL is there.
+SHARES = """
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <cuda_runtime_api.h>
+int main(int count, char** words) {
+  void* at = 0;
+  size_t free_bytes = 0, total = 0;
+  int refused = cudaMalloc(&at, (size_t)atoi(words[1]) << 30) == cudaErrorMemoryAllocation;
+  cudaMemGetInfo(&free_bytes, &total);
+  printf("%s %d\\n", refused ? "refused" : "taken", (int)(free_bytes >> 30));
+  fflush(stdout);
+  close(open(words[2], O_CREAT | O_WRONLY, 0600));
+  for (int i = 0; i < 20000 && access(words[3], F_OK) != 0; ++i) usleep(1000);
+  return 0;
+}
+"""
 
 
 class EmulateTest(unittest.TestCase):
@@ -190,6 +209,42 @@ class EmulateTest(unittest.TestCase):
     def test_memory_runs_out(self):
         said = self.emulate(self.cuda_program(), card="t4-16gb,memory=512MiB", exit_code=9)
         self.assertIn("out of memory 1 times; the largest that was refused: 1.000 GiB", said)
+
+    def share(self, script, card="h100-80gb"):
+        """What the program's processes said, in order; `$share` is SHARES, `until_there FILE` waits for a file."""
+        program = self.compiled(SHARES, "share", PEAKBENCH.parent.parent / "lib/peakbench/emulator/libcudart.so.13",
+                                "-Wl,--allow-shlib-undefined")
+        out = self.folder / "took.json"
+        script = f'cd {self.folder}; share={program}; until_there() {{ while [ ! -e $1 ]; do sleep 0.01; done; }}\n{script}'
+        done = subprocess.run([PEAKBENCH, "emulate", "--card", card, "--json", out, "--", "sh", "-c", script], capture_output=True, text=True,
+                              timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.said, self.took = done.stderr, json.loads(out.read_text())
+        return done.stdout.split("\n")[:-1]
+
+    def test_processes_share_a_card(self):
+        self.assertEqual(self.share("$share 50 a end & until_there a; $share 50 b b; touch end; wait; $share 60 c c"),
+                         ["taken 29", "refused 29", "taken 19"])
+        self.assertIn(f"card 0  peak 60.000 GiB of 79.179 GiB  ({60 << 30} bytes; 2 processes together)", self.said)
+        self.assertEqual([(card["index"], card["peak_used_bytes"]) for card in self.took["cards"]], [(0, 60 << 30)])
+        self.assertIn("out of memory 1 times", self.said)
+
+    def test_what_a_killed_process_had_is_given_back(self):
+        self.assertEqual(self.share("$share 50 a end & until_there a; kill -9 $!; wait; $share 70 b b"), ["taken 29", "taken 9"])
+
+    def test_contexts_of_processes_that_share_a_card(self):
+        self.assertEqual(self.share("$share 30 a end & until_there a; $share 30 b b; $share 48 c c; touch end; wait", card="h100-80gb,context=1GiB"),
+                         ["taken 48", "taken 17", "refused 47"])
+
+    def test_cards_are_told_apart_however_they_are_numbered(self):
+        script = """$share 50 a end & until_there a
+        CUDA_VISIBLE_DEVICES=1 $share 50 b end & until_there b
+        CUDA_VISIBLE_DEVICES=1,0 $share 50 c c
+        CUDA_VISIBLE_DEVICES=0,1 $share 20 d d
+        touch end; wait"""
+        self.assertEqual(self.share(script, card="h100-80gb,count=2"), ["taken 29", "taken 29", "refused 29", "taken 9"])
+        self.assertEqual(sorted(process["devices"][0]["card"] for process in self.took["processes"]), [0, 0, 1, 1])
+        self.assertEqual([card["peak_used_bytes"] >> 30 for card in self.took["cards"]], [70, 50])
 
     def test_a_program_that_does_not_use_cuda(self):
         said = self.emulate("true")

@@ -7,6 +7,7 @@
 namespace peakbench::emulator {
 
 // In a process that is not emulated yet: never returns. In the emulated one: does nothing.
-void start_again_on(const std::string& card, char** arguments);
+// `shared`: the folder of what its processes share, if any.
+void start_again_on(const std::string& card, char** arguments, const std::string& shared = "");
 
 }  // namespace peakbench::emulator

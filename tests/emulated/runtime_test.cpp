@@ -195,9 +195,10 @@ TEST_F(Runtime, CopiesPastAnAllocationAreErrors) {
     EXPECT_EQ(host[0], 0) << "nothing is overwritten";
   }
   const auto faults = report().at("faults").dump();
-  for (const char* what : {"a fill past the end of its block, asked for by ",
-                           "a copy past the end of its block, asked for by ",
-                           "a copy of rows where no memory is", "a copy where no memory is"})
+  for (const char* what :
+       {"a fill past the end of its block was refused (",
+        "a copy past the end of its block was refused (",
+        "a copy of rows where no memory is was refused", "a copy where no memory is was refused"})
     EXPECT_NE(faults.find(what), std::string::npos) << what << " in " << faults;
   cudaFreeHost(pinned);
   cudaFree(next);

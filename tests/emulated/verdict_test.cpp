@@ -50,9 +50,16 @@ TEST_F(VerdictTest, KnownReadsAreExact) {
 }
 
 TEST_F(VerdictTest, ARefusedWriteIsUnreliable) {
-  add_name(ledger_->faults, "a copy past the end of its block, asked for by gather");
+  add_name(ledger_->faults, "a copy past the end of its block was refused (gather)");
   EXPECT_EQ(verdict().kind, VerdictKind::unreliable);
-  EXPECT_EQ(verdict().reasons[0], "a copy past the end of its block, asked for by gather");
+  EXPECT_EQ(verdict().reasons[0], "a copy past the end of its block was refused (gather)");
+}
+
+TEST_F(VerdictTest, ARankAloneIsACondition) {
+  add_name(ledger_->unmodelled, "NCCL: rank 0 of 8 alone, the others taken to be like it");
+  EXPECT_EQ(verdict().kind, VerdictKind::exact);
+  ASSERT_EQ(verdict().conditions.size(), 1u);
+  EXPECT_EQ(verdict().conditions[0], "NCCL: rank 0 of 8 alone, the others taken to be like it");
 }
 
 TEST_F(VerdictTest, UnknownNumbersAreACondition) {

@@ -1,0 +1,176 @@
+#include "core/exchange.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "core/state.h"
+
+namespace peakbench::emulator {
+namespace {
+
+std::atomic<const PeakbenchExchange*> exchange{nullptr};
+std::atomic<const TicketOffice*> office{nullptr};
+
+std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
+
+// What copies put there, where nobody computes values.
+Standing take_kept(const void* from, std::uint64_t bytes, void* to) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  const auto range = find_range(s, from);
+  if (range == s.memory.ranges.end() || !range->second.kept) return Standing::unknown;
+  const auto since = range->second.kept->since(number(from) - range->first, bytes);
+  if (!since || (s.allocator == Allocator::unwatched && *since != s.device_work))
+    return Standing::unknown;
+  std::memcpy(to, from, bytes);
+  return *since == s.device_work ? Standing::known : Standing::substitute;
+}
+
+void forget_kept(void* to, std::uint64_t bytes) {
+  peakbench_emulator_handed_out(number(to), bytes);
+}
+
+void merge(std::vector<Ticket>& into, const Ticket& ticket) {
+  for (Ticket& held : into) {
+    if (held.communicator != ticket.communicator || held.source != ticket.source) continue;
+    held.sequence = std::max(held.sequence, ticket.sequence);
+    return;
+  }
+  into.push_back(ticket);
+}
+
+void wait_for(const std::vector<Ticket>& tickets) {
+  const TicketOffice* asked = office.load(std::memory_order_acquire);
+  if (!asked) return;
+  for (const Ticket& ticket : tickets) asked->wait(ticket);
+}
+
+// Those that are not done yet; forgets the others.
+std::vector<Ticket> open_tickets(std::vector<Ticket>* (*find)(State&, std::uint64_t),
+                                 std::uint64_t handle) {
+  const TicketOffice* asked = office.load(std::memory_order_acquire);
+  if (!asked) return {};
+  State& s = state();
+  std::vector<Ticket> tickets;
+  {
+    std::lock_guard lock(s.mutex);
+    if (const auto* held = find(s, handle)) tickets = *held;
+  }
+  const auto before = tickets.size();
+  std::erase_if(tickets, [&](const Ticket& ticket) { return asked->is_done(ticket); });
+  if (tickets.empty() && before) {
+    std::lock_guard lock(s.mutex);
+    if (auto* held = find(s, handle); held && held->size() == before) held->clear();
+  }
+  return tickets;
+}
+
+std::vector<Ticket>* of_event(State& s, std::uint64_t event) {
+  const auto found = s.queues.events.find(event);
+  return found == s.queues.events.end() ? nullptr : &found->second.tickets;
+}
+
+// Of other events nobody is told that they have to wait: PyTorch's allocator asks such whether it
+// may hand a block out again, and when other ranks come must not decide that.
+std::vector<Ticket>* of_event_that_ends_work(State& s, std::uint64_t event) {
+  const auto found = s.queues.events.find(event);
+  return found == s.queues.events.end() || !found->second.ends_work ? nullptr
+                                                                    : &found->second.tickets;
+}
+
+}  // namespace
+
+std::vector<Ticket>* tickets_of_stream(State& s, std::uint64_t stream) {
+  const auto found = s.queues.streams.find(stream);
+  return found == s.queues.streams.end() ? &s.queues.tickets_of_default : &found->second.tickets;
+}
+
+void merge_tickets(std::vector<Ticket>& into, const std::vector<Ticket>& from) {
+  for (const Ticket& ticket : from) merge(into, ticket);
+}
+
+Standing take_value(const void* from, std::uint64_t bytes, bool floating, void* to) {
+  if (const auto* values = exchange.load(std::memory_order_acquire)) {
+    switch (values->take(number(from), bytes, floating, to)) {
+      case kPeakbenchKnown:
+        return Standing::known;
+      case kPeakbenchSubstitute:
+        return Standing::substitute;
+      case kPeakbenchUnknown:
+        return Standing::unknown;
+      default:
+        break;
+    }
+  }
+  return take_kept(from, bytes, to);
+}
+
+bool expect_value(void* to, std::uint64_t bytes, const PeakbenchArrival& arrival) {
+  const auto* values = exchange.load(std::memory_order_acquire);
+  if (!values || !values->expect(number(to), bytes, &arrival)) return false;
+  forget_kept(to, bytes);
+  return true;
+}
+
+void put_value(void* to, std::uint64_t bytes, const void* data, Standing standing) {
+  forget_value(to, bytes);
+  if (standing == Standing::unknown) return;
+  copy_bytes(to, data, bytes);
+  // Later than what a launch may have changed: not certain.
+  if (standing == Standing::substitute) count_device_work();
+}
+
+MemoryResult move_value(void* to, const void* from, std::uint64_t bytes) {
+  if (to == from) return MemoryResult::ok;
+  const auto result = copy_bytes(to, from, bytes);
+  const auto* values = exchange.load(std::memory_order_acquire);
+  if (result == MemoryResult::ok && values) values->move(number(to), number(from), bytes);
+  return result;
+}
+
+void forget_value(void* to, std::uint64_t bytes) {
+  if (const auto* values = exchange.load(std::memory_order_acquire))
+    values->forget(number(to), bytes);
+  forget_kept(to, bytes);
+}
+
+void open_ticket_office(const TicketOffice* opened) { office = opened; }
+
+void enqueue(std::uint64_t stream, const Ticket& ticket) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  merge(*tickets_of_stream(s, stream), ticket);
+  mark_work(stream);
+}
+
+void wait_for_stream(std::uint64_t stream) { wait_for(open_tickets(tickets_of_stream, stream)); }
+void wait_for_event(std::uint64_t event) { wait_for(open_tickets(of_event, event)); }
+
+void wait_for_everything() {
+  if (!office.load(std::memory_order_acquire)) return;
+  std::vector<Ticket> tickets;
+  State& s = state();
+  {
+    std::lock_guard lock(s.mutex);
+    tickets = s.queues.tickets_of_default;
+    for (const auto& [handle, stream] : s.queues.streams) merge_tickets(tickets, stream.tickets);
+  }
+  wait_for(tickets);
+}
+
+bool is_stream_done(std::uint64_t stream) {
+  return open_tickets(tickets_of_stream, stream).empty();
+}
+bool is_event_done(std::uint64_t event) {
+  const bool done = open_tickets(of_event_that_ends_work, event).empty();
+  if (done) asked_for_event(event);
+  return done;
+}
+
+}  // namespace peakbench::emulator
+
+extern "C" void peakbench_emulator_exchange(const PeakbenchExchange* values) {
+  peakbench::emulator::exchange = values;
+}

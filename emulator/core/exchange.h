@@ -1,0 +1,76 @@
+// What the emulated NCCL does to memory: bytes that leave with what is known of them, and bytes
+// that arrive from another rank, when somebody asks for them.
+#pragma once
+
+#include <cstdint>
+
+#include "core/core.h"
+#include "core/values_hook.h"
+
+namespace peakbench::emulator {
+
+enum class Standing : std::uint32_t {
+  unknown,     // there are no bytes
+  known,       // they are what a card would hold
+  substitute,  // they are plausible
+};
+
+// Whether a block holds so many bytes there; names the call in the ledger where it does not.
+PEAKBENCH_EMULATOR_API bool is_whole(const void* address, std::uint64_t bytes, const char* call);
+
+// Copies what is known of the bytes to `to`. Of floating-point numbers, substitutes are unknown.
+// May compute, and wait for what others were to send.
+PEAKBENCH_EMULATOR_API Standing take_value(const void* from, std::uint64_t bytes, bool floating,
+                                           void* to);
+// The bytes will be what the arrival gives. False where they have to be put there now: nobody would
+// ask for them later. The arrival is taken over where it is true.
+PEAKBENCH_EMULATOR_API bool expect_value(void* to, std::uint64_t bytes,
+                                         const PeakbenchArrival& arrival);
+PEAKBENCH_EMULATOR_API void put_value(void* to, std::uint64_t bytes, const void* data,
+                                      Standing standing);
+// As a copy on the device, values included.
+PEAKBENCH_EMULATOR_API MemoryResult move_value(void* to, const void* from, std::uint64_t bytes);
+// What lies there is not known from now on.
+PEAKBENCH_EMULATOR_API void forget_value(void* to, std::uint64_t bytes);
+
+// --- What streams wait for -----------------------------------------------------------------------
+
+// A piece of work that is done when other ranks have taken part in it.
+struct Ticket {
+  std::uint64_t communicator;
+  // Whose part it needs: -1 everybody's, a rank's, or -2 - rank for what that one sends to this.
+  std::int32_t source;
+  std::uint64_t sequence;  // later work of the same communicator and source ends no earlier
+};
+
+// Whoever knows; called without a lock. `wait` gives up after a bounded time.
+struct TicketOffice {
+  bool (*is_done)(const Ticket&);
+  void (*wait)(const Ticket&);
+};
+PEAKBENCH_EMULATOR_API void open_ticket_office(const TicketOffice* office);
+// Work on a stream: who waits for the stream waits for it.
+PEAKBENCH_EMULATOR_API void enqueue(std::uint64_t stream, const Ticket& ticket);
+
+// Says the same of work that nobody has to wait for.
+PEAKBENCH_EMULATOR_API void mark_work(std::uint64_t stream);
+
+// --- What PyTorch's watchdog sees ----------------------------------------------------------------
+
+// PyTorch keeps the tensors of a collective until somebody waits for it, or until its watchdog, a
+// thread that looks ten times a second, has seen that it is done and the next collective is called.
+// Of collectives that are waited for through a future alone (DDP's), the peak would depend on when
+// that thread looks. On a card such a step takes longer than it sleeps. So before a collective,
+// wait until it has seen those that the program has waited for.
+PEAKBENCH_EMULATOR_API void wait_for_watchdog();
+// The calling thread is through with what it asked events for.
+PEAKBENCH_EMULATOR_API void looked_at_events();
+
+// For the entry points that wait and ask.
+PEAKBENCH_EMULATOR_API void wait_for_stream(std::uint64_t stream);
+PEAKBENCH_EMULATOR_API void wait_for_event(std::uint64_t event);
+PEAKBENCH_EMULATOR_API void wait_for_everything();
+PEAKBENCH_EMULATOR_API bool is_stream_done(std::uint64_t stream);
+PEAKBENCH_EMULATOR_API bool is_event_done(std::uint64_t event);
+
+}  // namespace peakbench::emulator

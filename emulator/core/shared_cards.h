@@ -1,0 +1,60 @@
+// The memory of the cards that all processes of one `peakbench emulate` share: a file that each of
+// them maps. The launcher makes it and reads it at the end (host); the stand-ins keep it.
+#pragma once
+
+#include <pthread.h>
+
+#include <cstdint>
+#include <string>
+
+#include "core/card.h"
+
+namespace peakbench::emulator {
+
+inline constexpr int kSharedProcesses = 1024;
+
+struct SharedProcess {
+  std::int32_t pid;                       // 0: a free row
+  std::uint64_t started;                  // see start_of
+  std::uint64_t used_bytes[kMaxDevices];  // by card, its context included
+};
+
+struct SharedCards {
+  std::uint64_t magic;
+  pthread_mutex_t mutex;  // survives whoever dies with it
+  std::uint64_t used_bytes[kMaxDevices], peak_used_bytes[kMaxDevices];  // of all processes together
+  SharedProcess processes[kSharedProcesses];
+};
+
+// The file's name in the folder of the ledgers.
+inline constexpr const char* kSharedCardsFile = "cards.shared";
+
+// When a process was started, which tells it from a later one with its number; 0: it has ended.
+std::uint64_t start_of(std::int32_t pid);
+
+// Makes the file; false when it cannot be had.
+bool make_shared_cards(const std::string& path);
+// Null when there is none; mapped for as long as the process lives.
+SharedCards* map_shared_cards(const std::string& path);
+
+// What this process takes of the cards. The processes that have ended are seen to have given
+// everything back.
+class CardShare {
+ public:
+  explicit CardShare(SharedCards& cards);
+  CardShare(const CardShare&) = delete;
+  CardShare& operator=(const CardShare&) = delete;
+  // False when the card has not so much left. The first one takes `context` besides.
+  bool take(int card, std::uint64_t bytes, std::uint64_t context, std::uint64_t total);
+  void give(int card, std::uint64_t bytes);
+  // Of all processes, and this one's context in any case.
+  std::uint64_t used(int card, std::uint64_t context);
+  // The end of the process: nothing of it is counted from now on.
+  void leave();
+
+ private:
+  SharedCards& cards_;
+  SharedProcess* own_ = nullptr;
+};
+
+}  // namespace peakbench::emulator

@@ -1,0 +1,390 @@
+#include "nccl/communicator.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+
+#include "core/card.h"
+#include "core/shared_cards.h"
+
+namespace peakbench::emulator::nccl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+using std::chrono::seconds;
+
+// With a rank that lives: longer than PyTorch's own patience with a collective, ten minutes.
+constexpr long kPatience = 1800;
+// Of a rank to whom nobody has come yet: while there are other processes of the program, which may
+// still become ranks, or several devices, whose ranks may be threads of this one.
+constexpr long kAlonePatience = 120, kThreadsPatience = 10;
+constexpr seconds kHintAfter(5);
+
+// Nobody ever came to this process's communicators: the others need not wait for that again.
+std::atomic<bool> process_is_alone{false};
+std::atomic<bool> somebody_came{false};
+
+struct Communicators {
+  std::mutex mutex;
+  std::unordered_map<void*, CommunicatorPtr> by_handle;
+  std::unordered_map<std::uint64_t, std::weak_ptr<Communicator>> by_id;
+  std::uint64_t next_id = 0;
+  std::string last_error;
+};
+
+Communicators& communicators() {
+  static auto* const communicators = new Communicators;
+  return *communicators;
+}
+
+CommunicatorPtr communicator_of(std::uint64_t id) {
+  const std::lock_guard lock(communicators().mutex);
+  const auto found = communicators().by_id.find(id);
+  return found == communicators().by_id.end() ? nullptr : found->second.lock();
+}
+
+constexpr TicketOffice kOffice = {
+    [](const Ticket& ticket) {
+      const auto communicator = communicator_of(ticket.communicator);
+      return !communicator || communicator->is_done(ticket);
+    },
+    [](const Ticket& ticket) {
+      if (const auto communicator = communicator_of(ticket.communicator))
+        communicator->wait(ticket);
+    }};
+
+// PEAKBENCH_EMULATED_RANKS: "alone", or for how many seconds ranks wait for each other.
+std::string_view ranks_setting() {
+  const char* text = std::getenv(kRanksVariable);
+  return text ? text : "";
+}
+
+long patience(long usual) {
+  static const long given = std::atol(std::string(ranks_setting()).c_str());
+  return given > 0 ? given : usual;
+}
+
+bool has_variable(const std::string& environment, const std::string& variable) {
+  for (std::size_t at = 0; at < environment.size(); at = environment.find('\0', at) + 1) {
+    if (std::strcmp(environment.c_str() + at, variable.c_str()) == 0) return true;
+    if (environment.find('\0', at) == std::string::npos) break;
+  }
+  return false;
+}
+
+std::string read_environment(const char* pid) {
+  const int file = open((std::string("/proc/") + pid + "/environ").c_str(), O_RDONLY | O_CLOEXEC);
+  std::string text;
+  char piece[4096];
+  for (ssize_t got = 1; file >= 0 && (got = read(file, piece, sizeof piece)) > 0;)
+    text.append(piece, static_cast<std::size_t>(got));
+  if (file >= 0) close(file);
+  return text;
+}
+
+// Whether any other process was started under the same `peakbench emulate`.
+bool others_in_program() {
+  const char* folder = std::getenv(kSharedVariable);
+  if (!folder || !*folder) return false;
+  const std::string variable = std::string(kSharedVariable) + "=" + folder;
+  const std::string own = std::to_string(getpid());
+  DIR* processes = opendir("/proc");
+  bool found = false;
+  while (const dirent* entry = processes && !found ? readdir(processes) : nullptr) {
+    const bool number = std::all_of(entry->d_name, entry->d_name + std::strlen(entry->d_name),
+                                    [](char c) { return c >= '0' && c <= '9'; });
+    found =
+        number && own != entry->d_name && has_variable(read_environment(entry->d_name), variable);
+  }
+  if (processes) closedir(processes);
+  return found;
+}
+
+long alone_patience() {
+  if (process_is_alone) return 0;
+  if (others_in_program()) return patience(kAlonePatience);
+  return device_count() > 1 ? patience(kThreadsPatience) : 0;
+}
+
+}  // namespace
+
+const char* name_of(Call call) {
+  constexpr const char* kNames[] = {"ncclAllGather", "ncclAllReduce",     "ncclBroadcast",
+                                    "ncclReduce",    "ncclReduceScatter", "ncclAlltoAll",
+                                    "ncclCommSplit", "ncclSend"};
+  const auto at = static_cast<std::size_t>(call);
+  return at < std::size(kNames) ? kNames[at] : "another call";
+}
+
+std::shared_ptr<Communicator> Communicator::create(const std::string& name, int ranks, int rank,
+                                                   int device, std::string* problem) {
+  auto made = std::make_shared<Communicator>();
+  made->ranks_ = ranks;
+  made->rank_ = rank;
+  made->name_ = name;
+  made->device_ = device;
+  made->calls_.resize(static_cast<std::size_t>(ranks));
+  made->received_.resize(static_cast<std::size_t>(ranks));
+  if (ranks > 1 && !name.empty() && ranks_setting() != "alone" && !process_is_alone) {
+    made->board_ = Board::open(name, ranks);
+    if (!made->board_) *problem = "the file of a communicator cannot be had, or has other ranks";
+    if (!made->board_ || !made->take_seat(problem)) return nullptr;
+  }
+  {
+    const std::lock_guard lock(communicators().mutex);
+    made->id_ = ++communicators().next_id;
+    communicators().by_id[made->id_] = made;
+  }
+  open_ticket_office(&kOffice);
+  if (!made->board_ || (made->nobody_came() && alone_patience() == 0)) made->become_alone();
+  return made;
+}
+
+bool Communicator::take_seat(std::string* problem) {
+  const int card = static_cast<int>(ledger().devices[device_].card);
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const Seat& seat = board_->seat(rank);
+    if (rank != rank_ && seat.presence == Presence::joined && seat.card == card)
+      unmodelled("NCCL: two ranks on one card, which NCCL itself refuses");
+  }
+  if (board_->join(rank_, card)) return true;
+  *problem = "rank " + std::to_string(rank_) + " has joined the communicator before";
+  return false;
+}
+
+void Communicator::say_how_to_be_alone() const {
+  static std::atomic<bool> said{false};
+  if (said.exchange(true)) return;
+  std::fprintf(
+      stderr,
+      "peakbench emulator: NCCL: rank %d of %d waits for the others; if there are none, set "
+      "%s=alone\n",
+      rank_, ranks_, kRanksVariable);
+}
+
+void Communicator::become_alone() {
+  if (alone_.exchange(true) || ranks_ == 1) return;
+  if (board_) process_is_alone = !somebody_came;
+  char text[96];
+  std::snprintf(text, sizeof text, "NCCL: rank %d of %d alone, the others taken to be like it",
+                rank_, ranks_);
+  unmodelled(text);
+}
+
+bool Communicator::nobody_came() {
+  if (somebody_came) return false;
+  for (int rank = 0; rank < ranks_; ++rank)
+    if (rank != rank_ && board_->seat(rank).presence != Presence::none) {
+      somebody_came = true;
+      return false;
+    }
+  return true;
+}
+
+int Communicator::fail(int error, const std::string& text) {
+  int none = 0;
+  if (!error_.compare_exchange_strong(none, error)) return error;
+  const std::string sentence = "NCCL: " + text;
+  {
+    const std::lock_guard lock(communicators().mutex);
+    communicators().last_error = sentence;
+  }
+  fault(sentence.c_str());
+  return error;
+}
+
+std::uint64_t Communicator::post(Call call, int peer, int type, std::uint64_t about,
+                                 Standing standing, const std::string& bytes) {
+  Record record;
+  record.call = static_cast<std::uint32_t>(call);
+  record.peer = peer;
+  record.type = static_cast<std::uint32_t>(type);
+  record.standing = static_cast<std::uint32_t>(standing);
+  record.bytes = about;
+  record.sent = standing == Standing::unknown ? 0 : bytes.size();
+  const bool collective = call != Call::send;
+  const std::lock_guard lock(mutex_);
+  if (!board_->post(rank_, record, bytes.data(), collective))
+    fail(kRemoteError, "a rank cannot write what it sends (TMPDIR is full?)");
+  return collective ? ++collectives_ : 0;
+}
+
+std::uint64_t Communicator::receive_from(int peer) {
+  const std::lock_guard lock(mutex_);
+  return ++received_[static_cast<std::size_t>(peer)];
+}
+
+bool Communicator::parse(int rank) {
+  Calls& calls = calls_[static_cast<std::size_t>(rank)];
+  Record record;
+  if (!board_->read(rank, calls.parsed, &record, sizeof record)) return false;
+  if (record.call != static_cast<std::uint32_t>(Call::send)) {
+    calls.collectives.push_back(calls.parsed);
+  } else if (record.peer == rank_) {
+    calls.sent_here.push_back(calls.parsed);
+  }
+  calls.parsed += sizeof record + record.sent;
+  return true;
+}
+
+bool Communicator::has(int rank, bool sent, std::uint64_t sequence) {
+  const std::lock_guard lock(mutex_);
+  Calls& calls = calls_[static_cast<std::size_t>(rank)];
+  const auto& known = sent ? calls.sent_here : calls.collectives;
+  while (known.size() < sequence && parse(rank)) {
+  }
+  return known.size() >= sequence;
+}
+
+bool Communicator::read_part(int rank, std::uint64_t at, Part& out) {
+  if (!board_->read(rank, at, &out.record, sizeof out.record)) return false;
+  out.bytes.resize(out.record.sent);
+  return board_->read(rank, at + sizeof out.record, out.bytes.data(), out.record.sent);
+}
+
+std::string Communicator::why_gone(int rank) {
+  const Seat& seat = board_->seat(rank);
+  const auto presence = seat.presence.load();
+  const std::string who = "rank " + std::to_string(rank);
+  if (presence == Presence::left) return who + " has left the communicator";
+  if (presence == Presence::joined && start_of(seat.pid) != seat.started)
+    return who + " (process " + std::to_string(seat.pid) + ") has ended";
+  return "";
+}
+
+bool Communicator::wait_until(int rank, const std::function<bool()>& ready, const char* what) {
+  const auto begin = Clock::now();
+  auto looked = begin;
+  for (microseconds pause{20};; pause = std::min(pause * 2, microseconds(1000))) {
+    if (ready()) return true;
+    if (alone_ || error_) return false;
+    const auto now = Clock::now();
+    if (now - looked > std::chrono::milliseconds(50)) {
+      looked = now;
+      const bool nobody = nobody_came();
+      if (nobody && now - begin > seconds(alone_patience())) {
+        become_alone();
+        return false;
+      }
+      if (nobody && now - begin > kHintAfter) say_how_to_be_alone();
+      const auto gone = why_gone(rank);
+      if (!gone.empty()) {
+        if (ready()) return true;  // it had called before
+        fail(kRemoteError, gone + " without " + what);
+        return false;
+      }
+      if (now - begin > seconds(patience(kPatience))) {
+        fail(kRemoteError, "rank " + std::to_string(rank) + " came not to " + what + " within " +
+                               std::to_string(patience(kPatience)) + " s");
+        return false;
+      }
+    }
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+bool Communicator::part_of(int rank, std::uint64_t sequence, Call expected, std::uint64_t about,
+                           Part& out) {
+  if (!wait_until(
+          rank, [&] { return has(rank, false, sequence); }, name_of(expected)))
+    return false;
+  std::uint64_t at;
+  {
+    const std::lock_guard lock(mutex_);
+    at = calls_[static_cast<std::size_t>(rank)].collectives[sequence - 1];
+  }
+  if (!read_part(rank, at, out)) return false;
+  if (out.record.call == static_cast<std::uint32_t>(expected) && out.record.bytes == about)
+    return true;
+  fail(kInvalidUsage, "rank " + std::to_string(rank) + " called " +
+                          name_of(static_cast<Call>(out.record.call)) + " of " +
+                          std::to_string(out.record.bytes) + " bytes, this one " +
+                          name_of(expected) + " of " + std::to_string(about));
+  return false;
+}
+
+bool Communicator::sent_by(int rank, std::uint64_t sequence, std::uint64_t about, Part& out) {
+  if (!wait_until(
+          rank, [&] { return has(rank, true, sequence); }, "ncclSend"))
+    return false;
+  std::uint64_t at;
+  {
+    const std::lock_guard lock(mutex_);
+    at = calls_[static_cast<std::size_t>(rank)].sent_here[sequence - 1];
+  }
+  if (!read_part(rank, at, out)) return false;
+  if (out.record.bytes == about) return true;
+  fail(kInvalidUsage, "rank " + std::to_string(rank) + " sends " +
+                          std::to_string(out.record.bytes) + " bytes, this one receives " +
+                          std::to_string(about));
+  return false;
+}
+
+bool Communicator::is_done(const Ticket& ticket) {
+  if (alone_ || left_ || error_) return true;
+  if (ticket.source < -1) return has(-2 - ticket.source, true, ticket.sequence);
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const bool needed = ticket.source < 0 || ticket.source == rank;
+    if (needed && board_->seat(rank).collectives.load(std::memory_order_acquire) < ticket.sequence)
+      return false;
+  }
+  return true;
+}
+
+void Communicator::wait(const Ticket& ticket) {
+  for (int rank = 0; rank < ranks_ && !left_; ++rank) {
+    const bool sent = ticket.source < -1;
+    if (ticket.source != -1 && rank != (sent ? -2 - ticket.source : ticket.source)) continue;
+    const auto called = [&] {
+      return sent ? has(rank, true, ticket.sequence)
+                  : board_->seat(rank).collectives.load() >= ticket.sequence;
+    };
+    if (alone_ || !wait_until(rank, called, sent ? "ncclSend" : "a collective")) return;
+  }
+}
+
+void Communicator::leave() {
+  left_ = true;
+  if (board_) board_->seat(rank_).presence = Presence::left;
+}
+
+CommunicatorPtr find_communicator(void* handle) {
+  const std::lock_guard lock(communicators().mutex);
+  const auto found = communicators().by_handle.find(handle);
+  return found == communicators().by_handle.end() ? nullptr : found->second;
+}
+
+void* handle_of(const CommunicatorPtr& communicator) {
+  void* const handle = new_handle();
+  const std::lock_guard lock(communicators().mutex);
+  communicators().by_handle[handle] = communicator;
+  return handle;
+}
+
+bool drop_communicator(void* handle) {
+  const auto found = find_communicator(handle);
+  if (!found) return false;
+  found->leave();
+  const std::lock_guard lock(communicators().mutex);
+  communicators().by_handle.erase(handle);
+  return true;
+}
+
+const char* last_error() {
+  const std::lock_guard lock(communicators().mutex);
+  thread_local std::string text;
+  text = communicators().last_error;
+  return text.c_str();
+}
+
+}  // namespace peakbench::emulator::nccl

@@ -1,0 +1,332 @@
+#include "nccl/operations.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/entry.h"
+#include "nccl/reduce.h"
+
+namespace peakbench::emulator::nccl {
+namespace {
+
+// Where values are not computed, a receive is not put off until somebody reads: it waits so long.
+constexpr auto kEagerPatience = std::chrono::seconds(2);
+
+struct Group {
+  int depth = 0;
+  std::vector<std::function<void()>> at_end;
+};
+thread_local Group group;
+
+bool gives(const Communicator& self, const Collective& what) {
+  return what.call != Call::broadcast || self.rank() == what.root;
+}
+bool receives(const Communicator& self, const Collective& what) {
+  return what.call != Call::reduce || self.rank() == what.root;
+}
+
+std::uint64_t times_ranks(const Communicator& self, std::uint64_t bytes) {
+  return bytes * static_cast<std::uint64_t>(self.ranks_unknown() ? 1 : self.ranks());
+}
+std::uint64_t given_bytes(const Communicator& self, const Collective& what) {
+  const bool parts = what.call == Call::reduce_scatter || what.call == Call::all_to_all;
+  return parts ? times_ranks(self, what.bytes) : what.bytes;
+}
+std::uint64_t received_bytes(const Communicator& self, const Collective& what) {
+  const bool parts = what.call == Call::all_gather || what.call == Call::all_to_all;
+  return parts ? times_ranks(self, what.bytes) : what.bytes;
+}
+
+bool fits(const Communicator& self, const Collective& what) {
+  const char* name = name_of(what.call);
+  // A rank alone that knows not how many there are touches its own part.
+  const auto rank = static_cast<std::uint64_t>(self.rank());
+  const auto* from = static_cast<const char*>(what.from);
+  const auto* to = static_cast<const char*>(what.to);
+  if (self.ranks_unknown() && what.call == Call::reduce_scatter) from += rank * what.bytes;
+  if (self.ranks_unknown() && what.call == Call::all_gather) to += rank * what.bytes;
+  return (!gives(self, what) || is_whole(from, given_bytes(self, what), name)) &&
+         (!receives(self, what) || is_whole(to, received_bytes(self, what), name));
+}
+
+// --- A rank alone --------------------------------------------------------------------------------
+
+int move(void* to, const void* from, std::uint64_t bytes) {
+  return move_value(to, from, bytes) == MemoryResult::ok ? kSuccess : kInvalidArgument;
+}
+
+// Every rank's part is taken to be like one's own: what programs check with a gather (that ranks
+// agree) holds.
+int gather_own(const Communicator& self, const Collective& what) {
+  auto* const to = static_cast<char*>(what.to);
+  const auto bytes = what.bytes;
+  if (self.ranks_unknown())
+    return move(to + static_cast<std::uint64_t>(self.rank()) * bytes, what.from, bytes);
+  int result = kSuccess;
+  for (int rank = 0; rank < self.ranks() && result == kSuccess; ++rank)
+    result = move(to + static_cast<std::uint64_t>(rank) * bytes, what.from, bytes);
+  return result;
+}
+
+int run_alone(const Communicator& self, const Collective& what) {
+  const auto* from = static_cast<const char*>(what.from);
+  switch (what.call) {
+    case Call::all_gather:
+      return gather_own(self, what);
+    case Call::reduce_scatter:
+      return move(what.to, from + static_cast<std::uint64_t>(self.rank()) * what.bytes, what.bytes);
+    case Call::reduce:
+      return receives(self, what) ? move(what.to, from, what.bytes) : kSuccess;
+    default:
+      return move(what.to, from, received_bytes(self, what));
+  }
+}
+
+// --- Ranks together ------------------------------------------------------------------------------
+
+Standing worse(Standing a, Standing b) {
+  if (a == Standing::unknown || b == Standing::unknown) return Standing::unknown;
+  return std::max(a, b);
+}
+
+int as_values_say(Standing standing) {
+  if (standing == Standing::known) return kPeakbenchKnown;
+  return standing == Standing::substitute ? kPeakbenchSubstitute : kPeakbenchUnknown;
+}
+
+// What a collective will have put in place, or what another rank sends.
+struct Pending {
+  CommunicatorPtr communicator;
+  Collective what;
+  std::uint64_t sequence;
+
+  Standing resolve(char* to) const { return what.call == Call::send ? receive(to) : collect(to); }
+
+ private:
+  Standing receive(char* to) const {
+    Part part;
+    if (!communicator->sent_by(what.root, sequence, what.bytes, part) || !part.is_there())
+      return Standing::unknown;
+    std::memcpy(to, part.bytes.data(), what.bytes);
+    return static_cast<Standing>(part.record.standing);
+  }
+
+  // Those that are needed, in the order of the ranks; of a rank alone, its own for each.
+  Standing parts(std::vector<Part>& out) const {
+    Standing standing = Standing::known;
+    const bool one = what.call == Call::broadcast;
+    for (int rank = one ? what.root : 0; rank < (one ? what.root + 1 : communicator->ranks());
+         ++rank) {
+      Part& part = out.emplace_back();
+      const auto about = given_bytes(*communicator, what);
+      bool there = communicator->part_of(rank, sequence, what.call, about, part);
+      if (!there && communicator->alone())
+        there = communicator->part_of(communicator->rank(), sequence, what.call, about, part);
+      if (!there || !part.is_there()) return Standing::unknown;
+      standing = worse(standing, static_cast<Standing>(part.record.standing));
+    }
+    return standing;
+  }
+
+  Standing collect(char* to) const {
+    std::vector<Part> all;
+    const Standing standing = parts(all);
+    if (standing == Standing::unknown) return standing;
+    const auto own = static_cast<std::uint64_t>(communicator->rank()) * what.bytes;
+    const bool reduces = what.call == Call::all_reduce || what.call == Call::reduce ||
+                         what.call == Call::reduce_scatter;
+    if (reduces) {
+      std::vector<const char*> from;
+      for (const Part& part : all)
+        from.push_back(part.bytes.data() + (what.call == Call::reduce_scatter ? own : 0));
+      return reduce(from, what.bytes, what.type, what.reduction, to) ? standing : Standing::unknown;
+    }
+    for (const Part& part : all) {
+      std::memcpy(to, part.bytes.data() + (what.call == Call::all_to_all ? own : 0), what.bytes);
+      to += what.bytes;
+    }
+    return standing;
+  }
+};
+
+void put_now(const Pending& pending, std::uint64_t bytes) {
+  std::string data(bytes, '\0');
+  const Standing standing = pending.resolve(data.data());
+  put_value(pending.what.to, bytes, data.data(), standing);
+}
+
+void put_now_or_soon(const Pending& pending, std::uint64_t bytes, const Ticket& ticket) {
+  const bool sent = ticket.source < -1;
+  const auto until = std::chrono::steady_clock::now() + kEagerPatience;
+  while (sent && !pending.communicator->is_done(ticket)) {
+    if (std::chrono::steady_clock::now() > until) return forget_value(pending.what.to, bytes);
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  put_now(pending, bytes);
+}
+
+// The destination gets what `pending` gives when somebody asks; or, where nobody computes values,
+// at the end of the group.
+void expect(Pending pending, std::uint64_t bytes, const Ticket& ticket) {
+  auto* const held = new Pending(std::move(pending));
+  const PeakbenchArrival arrival = {
+      held,
+      [](void* token, void* to) {
+        return as_values_say(static_cast<Pending*>(token)->resolve(static_cast<char*>(to)));
+      },
+      [](void* token) { delete static_cast<Pending*>(token); }};
+  if (expect_value(held->what.to, bytes, arrival)) return;
+  auto put = [held = std::shared_ptr<Pending>(held), bytes, ticket] {
+    put_now_or_soon(*held, bytes, ticket);
+  };
+  if (group.depth > 0) {
+    group.at_end.emplace_back(std::move(put));
+  } else {
+    put();
+  }
+}
+
+Standing take(const void* from, std::uint64_t bytes, int type, std::string& out) {
+  out.resize(bytes);
+  return take_value(from, bytes, is_floating(type), out.data());
+}
+
+bool travels(std::uint64_t bytes) { return bytes > 0 && bytes <= kLargestSent; }
+
+int run_together(const CommunicatorPtr& self, const Collective& what, std::uint64_t stream) {
+  const auto given = given_bytes(*self, what), received = received_bytes(*self, what);
+  const bool moves = travels(std::max(given, received));
+  std::string bytes;
+  Standing standing = Standing::unknown;
+  if (moves && gives(*self, what)) standing = take(what.from, given, what.type, bytes);
+  const auto sequence = self->post(what.call, what.root, what.type, given, standing, bytes);
+  const bool of_one = what.call == Call::broadcast;
+  const Ticket ticket{self->id(), of_one ? what.root : -1, sequence};
+  enqueue(stream, ticket);
+  if (!receives(*self, what)) return self->error();
+  const bool hopeless = gives(*self, what) && standing == Standing::unknown;
+  if (!moves || hopeless) {
+    forget_value(what.to, received);
+  } else {
+    expect({self, what, sequence}, received, ticket);
+  }
+  return self->error();
+}
+
+std::string child_name(const Communicator& parent, std::uint64_t sequence, int color) {
+  std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a, the same in every process
+  for (const char c : parent.name() + "/" + std::to_string(sequence) + "/" + std::to_string(color))
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  char name[32];
+  std::snprintf(name, sizeof name, "nccl-%016llx", static_cast<unsigned long long>(hash));
+  return name;
+}
+
+int split_alone(const Communicator& parent, int color, int key, CommunicatorPtr& out) {
+  if (color < 0) return kSuccess;
+  unmodelled("ncclCommSplit of a rank alone: how many ranks the new communicator has");
+  const int rank = key >= 0 && key < parent.ranks() ? key : parent.rank();
+  std::string problem;
+  out = Communicator::create("", parent.ranks(), rank, parent.device(), &problem);
+  if (parent.ranks() > 1) out->forget_ranks();
+  return kSuccess;
+}
+
+struct Member {
+  int color, key, rank;
+};
+
+}  // namespace
+
+int run(const CommunicatorPtr& self, const Collective& what, std::uint64_t stream) {
+  if (!self || !element_bytes(what.type)) return kInvalidArgument;
+  if (what.root >= self->ranks()) return kInvalidArgument;
+  if (self->error()) return self->error();
+  if (what.bytes == 0) return kSuccess;
+  if (!fits(*self, what)) return kInvalidArgument;
+  wait_for_watchdog();
+  mark_work(stream);
+  return self->alone() ? run_alone(*self, what) : run_together(self, what, stream);
+}
+
+int send(const CommunicatorPtr& self, const void* from, std::uint64_t bytes, int type, int peer,
+         std::uint64_t stream) {
+  if (!self || peer < 0 || peer >= self->ranks()) return kInvalidArgument;
+  if (self->error()) return self->error();
+  if (bytes && !is_whole(from, bytes, "ncclSend")) return kInvalidArgument;
+  wait_for_watchdog();
+  mark_work(stream);
+  if (self->alone()) return kSuccess;
+  std::string data;
+  const auto standing = travels(bytes) ? take(from, bytes, type, data) : Standing::unknown;
+  self->post(Call::send, peer, type, bytes, standing, data);
+  return self->error();
+}
+
+int receive(const CommunicatorPtr& self, void* to, std::uint64_t bytes, int type, int peer,
+            std::uint64_t stream) {
+  if (!self || peer < 0 || peer >= self->ranks()) return kInvalidArgument;
+  if (self->error()) return self->error();
+  if (bytes && !is_whole(to, bytes, "ncclRecv")) return kInvalidArgument;
+  wait_for_watchdog();
+  mark_work(stream);
+  if (self->alone()) {
+    forget_value(to, bytes);
+    return kSuccess;
+  }
+  const auto sequence = self->receive_from(peer);
+  const Ticket ticket{self->id(), -2 - peer, sequence};
+  enqueue(stream, ticket);
+  if (travels(bytes)) {
+    expect({self, {Call::send, nullptr, to, bytes, type, 0, peer}, sequence}, bytes, ticket);
+  } else {
+    forget_value(to, bytes);
+  }
+  return self->error();
+}
+
+int split(const CommunicatorPtr& parent, int color, int key, CommunicatorPtr& out) {
+  if (!parent) return kInvalidArgument;
+  if (parent->error()) return parent->error();
+  if (parent->alone()) return split_alone(*parent, color, key, out);
+  const int own[2] = {color, key};
+  const std::string said(reinterpret_cast<const char*>(own), sizeof own);
+  const auto sequence = parent->post(Call::split, -1, 0, sizeof own, Standing::known, said);
+  std::vector<Member> members;
+  int rank_there = -1;
+  for (int rank = 0; rank < parent->ranks(); ++rank) {
+    Part part;
+    if (!parent->part_of(rank, sequence, Call::split, sizeof own, part))
+      return parent->alone() ? split_alone(*parent, color, key, out) : parent->error();
+    Member member{0, 0, rank};
+    std::memcpy(&member, part.bytes.data(), sizeof own);
+    if (member.color == color) members.push_back(member);
+  }
+  if (color < 0) return kSuccess;
+  std::ranges::stable_sort(members, {}, &Member::key);
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (members[i].rank == parent->rank()) rank_there = static_cast<int>(i);
+  std::string problem;
+  out = Communicator::create(child_name(*parent, sequence, color), static_cast<int>(members.size()),
+                             rank_there, parent->device(), &problem);
+  return out ? kSuccess : parent->fail(kInvalidUsage, problem);
+}
+
+void begin_group() { ++group.depth; }
+
+int end_group() {
+  if (group.depth == 0) return kInvalidUsage;
+  if (--group.depth > 0) return kSuccess;
+  auto puts = std::move(group.at_end);
+  group.at_end.clear();
+  for (const auto& put : puts) put();
+  return kSuccess;
+}
+
+}  // namespace peakbench::emulator::nccl

@@ -1,0 +1,125 @@
+#include "values/exchange.h"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "values/patch.h"
+#include "values/storages.h"
+
+namespace peakbench::values {
+namespace {
+
+struct Storage {
+  std::uint64_t base = 0;
+  std::size_t bytes = 0;
+
+  bool holds(std::uint64_t at, std::size_t count) const {
+    return at >= base && at - base <= bytes && count <= bytes - (at - base);
+  }
+};
+
+thread_local int collectives = 0;
+thread_local std::vector<Storage> storages;
+
+template <typename Visit>
+void visit_tensors(const c10::IValue& value, const Visit& visit) {
+  if (value.isTensor()) visit(value.toTensor());
+  if (value.isList())
+    for (const c10::IValue& one : value.toListRef()) visit_tensors(one, visit);
+}
+
+// Empty where the bytes are no small tensor's.
+Storage storage_at(std::uint64_t at, std::size_t bytes) {
+  const auto found =
+      std::ranges::find_if(storages, [&](const Storage& one) { return one.holds(at, bytes); });
+  Storage storage = found == storages.end() ? Storage() : *found;
+  if (!storage.bytes)
+    if (const auto value = Storages::all().find_storage(at, bytes, storage.base))
+      storage.bytes = value->bytes;
+  return storage.bytes <= kLargest ? storage : Storage();
+}
+
+// The value and where the bytes begin in it; the value is null where there is none.
+std::pair<ValuePtr, std::size_t> value_at(std::uint64_t at, std::size_t bytes) {
+  std::uint64_t base = 0;
+  auto value = Storages::all().find_storage(at, bytes, base);
+  return {std::move(value), at - base};
+}
+
+int take(std::uint64_t from, std::uint64_t bytes, int floating, void* to) {
+  ValuePtr value;
+  std::size_t offset = 0;
+  {
+    const std::lock_guard lock(Storages::all().mutex());
+    std::tie(value, offset) = value_at(from, bytes);
+    if (!value) return kPeakbenchUnknown;
+    if (floating && !known_where_written(*value, offset, offset + bytes)) return kPeakbenchUnknown;
+  }
+  settle(value);
+  const std::lock_guard lock(Storages::all().mutex());
+  try {
+    compute(*value);
+  } catch (const std::exception&) {  // no memory on the host, most likely
+    return kPeakbenchUnknown;
+  }
+  std::memcpy(to, static_cast<const char*>(value->data.data_ptr()) + offset, bytes);
+  if (known_where_written(*value, offset, offset + bytes)) return kPeakbenchKnown;
+  return floating ? kPeakbenchUnknown : kPeakbenchSubstitute;
+}
+
+int expect(std::uint64_t to, std::uint64_t bytes, const PeakbenchArrival* arrival) {
+  const std::lock_guard lock(Storages::all().mutex());
+  const Storage storage = storage_at(to, bytes);
+  if (!storage.bytes) return 0;
+  Patch patch;
+  patch.offset = to - storage.base;
+  patch.bytes = bytes;
+  patch.arrival = std::make_shared<Arrival>(*arrival, bytes);
+  put_patch(storage.base, storage.bytes, std::move(patch));
+  return 1;
+}
+
+int move(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
+  const std::lock_guard lock(Storages::all().mutex());
+  const Storage storage = storage_at(to, bytes);
+  Patch patch;
+  std::tie(patch.source, patch.source_offset) = value_at(from, bytes);
+  if (!storage.bytes || !patch.source) {
+    Storages::all().forget(to, bytes);
+    return 0;
+  }
+  patch.offset = to - storage.base;
+  patch.bytes = bytes;
+  put_patch(storage.base, storage.bytes, std::move(patch));
+  return 1;
+}
+
+void forget(std::uint64_t to, std::uint64_t bytes) {
+  const std::lock_guard lock(Storages::all().mutex());
+  Storages::all().forget(to, bytes);
+}
+
+constexpr PeakbenchExchange kExchange = {take, expect, move, forget};
+
+}  // namespace
+
+void add_to_collective(const at::Tensor& tensor) {
+  if (collectives > 0 && has_storage(tensor) && tensor.is_cuda())
+    storages.push_back({base_of(tensor), bytes_of(tensor)});
+}
+
+void begin_collective(c10::ArrayRef<const c10::IValue> arguments) {
+  ++collectives;
+  for (const c10::IValue& argument : arguments) visit_tensors(argument, add_to_collective);
+}
+
+void end_collective() {
+  if (--collectives == 0) storages.clear();
+}
+
+void answer_exchange() { peakbench_emulator_exchange(&kExchange); }
+
+}  // namespace peakbench::values

@@ -1,0 +1,137 @@
+#include "values/patch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <unordered_set>
+
+#include "values/storages.h"
+
+namespace peakbench::values {
+namespace {
+
+// A longer chain of patches is computed; or cut, where it is of larger values that are not known.
+constexpr int kDeepestPatch = 64;
+constexpr std::size_t kPlausiblePatch = 64 << 10;
+
+std::atomic<int> on_the_way{0};  // arrivals that are not here
+
+// The first arrival that a value needs and that is not here.
+class Search {
+ public:
+  std::shared_ptr<Arrival> in(const ValuePtr& value) {
+    open_.push_back(value.get());
+    while (!open_.empty()) {
+      const Value* next = open_.back();
+      open_.pop_back();
+      if (!next || next->data.defined() || !seen_.insert(next).second) continue;
+      if (next->patch) {
+        if (next->patch->arrival && !next->patch->arrival->is_here()) return next->patch->arrival;
+        open_.push_back(next->patch->before.get());
+        open_.push_back(next->patch->source.get());
+      }
+      if (next->node) look_at(*next->node);
+    }
+    return nullptr;
+  }
+
+ private:
+  void look_at(const Node& node) {
+    for (const Input& input : node.inputs) open_.push_back(input.value.get());
+    for (const Output& output : node.outputs) open_.push_back(output.before.get());
+  }
+
+  std::vector<const Value*> open_;
+  std::unordered_set<const Value*> seen_;
+};
+
+std::shared_ptr<Arrival> missing(const ValuePtr& value) {
+  if (on_the_way.load(std::memory_order_relaxed) == 0) return nullptr;
+  const std::lock_guard lock(Storages::all().mutex());
+  return Search().in(value);
+}
+
+// What nobody has written stays so when it is copied.
+void add_gaps(Gaps& gaps, const Patch& patch) {
+  const auto end = patch.source_offset + patch.bytes;
+  for (const auto& [first, last] : patch.source->unwritten) {
+    const auto begin = std::max(first, patch.source_offset);
+    if (begin < std::min(last, end))
+      gaps.emplace_back(begin - patch.source_offset + patch.offset,
+                        std::min(last, end) - patch.source_offset + patch.offset);
+  }
+}
+
+}  // namespace
+
+Arrival::Arrival(const PeakbenchArrival& from, std::size_t bytes) : from_(from), bytes_(bytes, 0) {
+  ++on_the_way;
+}
+
+Arrival::~Arrival() {
+  if (!here_) --on_the_way;
+  from_.release(from_.token);
+}
+
+void Arrival::wait() {
+  const std::lock_guard lock(mutex_);
+  if (here_) return;
+  standing_ = from_.resolve(from_.token, bytes_.data());
+  here_ = true;
+  --on_the_way;
+}
+
+bool Arrival::write(char* to) {
+  wait();
+  std::memcpy(to, bytes_.data(), bytes_.size());
+  return standing_ == kPeakbenchKnown;
+}
+
+Gaps without(const Gaps& gaps, std::size_t begin, std::size_t end) {
+  Gaps left;
+  for (const auto& [first, last] : gaps) {
+    if (first < std::min(last, begin)) left.emplace_back(first, std::min(last, begin));
+    if (std::max(first, end) < last) left.emplace_back(std::max(first, end), last);
+  }
+  return left;
+}
+
+ValuePtr untouched(std::size_t bytes) {
+  auto value = known(at::zeros({static_cast<std::int64_t>(bytes)}, at::kByte));
+  value->unwritten = {{0, bytes}};
+  value->foreign_work = foreign_work();
+  return value;
+}
+
+bool waits(const ValuePtr& value) { return missing(value) != nullptr; }
+
+void settle(const ValuePtr& value) {
+  while (const auto arrival = missing(value)) arrival->wait();
+}
+
+void put_patch(std::uint64_t base, std::size_t storage_bytes, Patch patch) {
+  const bool whole = patch.offset == 0 && patch.bytes == storage_bytes;
+  if (!whole) patch.before = Storages::all().find(base, storage_bytes);
+  if (!whole && !patch.before) patch.before = untouched(storage_bytes);
+  auto value = std::make_shared<Value>();
+  value->bytes = storage_bytes;
+  if (patch.before) {
+    value->substituted = doubtful(*patch.before);
+    value->unwritten = without(patch.before->unwritten, patch.offset, patch.offset + patch.bytes);
+    value->depth = patch.before->depth + 1;
+  }
+  if (patch.source) {
+    value->substituted |= doubtful(*patch.source);
+    add_gaps(value->unwritten, patch);
+    value->depth = std::max(value->depth, patch.source->depth + 1);
+  }
+  value->patch = std::make_shared<Patch>(std::move(patch));
+  Storages::all().put(base, value);
+  if (value->depth <= kDeepestPatch || waits(value)) return;
+  if (value->substituted && storage_bytes > kPlausiblePatch)
+    return Storages::all().forget(base, storage_bytes);
+  compute(*value);
+  value->depth = 0;
+}
+
+}  // namespace peakbench::values

@@ -1,0 +1,52 @@
+// Values that are put together from others', and bytes that another process of the program sends:
+// they are waited for when somebody reads.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/values_hook.h"
+#include "values/value.h"
+
+namespace peakbench::values {
+
+class Arrival {
+ public:
+  Arrival(const PeakbenchArrival& from, std::size_t bytes);
+  Arrival(const Arrival&) = delete;
+  Arrival& operator=(const Arrival&) = delete;
+  ~Arrival();
+
+  bool is_here() const { return here_; }
+  // Waits for the bytes. With no lock held: others may have to go on before they come.
+  void wait();
+  // Waits unless they are here. Whether they are known; otherwise plausible, or zeros.
+  bool write(char* to);
+
+ private:
+  PeakbenchArrival from_;
+  std::mutex mutex_;
+  std::string bytes_;
+  int standing_ = kPeakbenchUnknown;
+  std::atomic<bool> here_{false};
+};
+
+using Gaps = std::vector<std::pair<std::size_t, std::size_t>>;
+// Without what lies between the two.
+Gaps without(const Gaps& gaps, std::size_t begin, std::size_t end);
+// New memory.
+ValuePtr untouched(std::size_t bytes);
+
+// Whether a value needs what has not arrived yet.
+bool waits(const ValuePtr& value);
+// Waits for all that it needs, with no lock held: computing it afterwards does not wait.
+void settle(const ValuePtr& value);
+
+// The storage's value with bytes of it replaced; `patch.before` is filled in. Call with the lock.
+void put_patch(std::uint64_t base, std::size_t storage_bytes, Patch patch);
+
+}  // namespace peakbench::values

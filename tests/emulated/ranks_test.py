@@ -1,0 +1,99 @@
+"""Programs of two ranks on emulated cards, with stock PyTorch: what the ranks tell each other is true, what they take is the same in every
+run, and a rank alone in a world that it only pretends is told apart.
+
+usage: ranks_test.py PEAKBENCH [--often]: ten runs instead of three
+Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+RUNS = 10 if "--often" in sys.argv else 3
+sys.argv = [word for word in sys.argv if word != "--often"]
+if "PEAKBENCH_ORACLE" not in os.environ:
+    print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
+    sys.exit(77)
+PYTHON = os.environ["PEAKBENCH_ORACLE"]
+CASES = pathlib.Path(__file__).resolve().parent / "ranks_cases.py"
+
+ALONE = """
+import torch, torch.distributed as dist
+from torch import nn
+dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=8, device_id=torch.device("cuda", 0))
+every = torch.empty(8, dtype=torch.int64, device="cuda")
+dist.all_gather_into_tensor(every, torch.tensor([42], device="cuda"))
+assert every.tolist() == [42] * 8, every
+some = dist.new_group([0, 1])
+two = torch.empty(2, dtype=torch.int64, device="cuda")
+guard = torch.full((6,), 5, dtype=torch.int64, device="cuda")
+dist.all_gather_into_tensor(two, torch.tensor([7], device="cuda"), group=some)
+assert two[0].item() == 7 and guard.tolist() == [5] * 6, (two, guard)
+"""
+
+
+class RanksTest(unittest.TestCase):
+    def emulate(self, *command, exit_code=0, options=("--card", "h100-80gb,count=2"), **environment):
+        """What the program printed; what it took is kept."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder, "took.json")
+            line = [PEAKBENCH, "emulate", *options, "--json", out, "--", PYTHON, *command]
+            done = subprocess.run(list(map(str, line)), capture_output=True, text=True, timeout=280, env={**os.environ, **environment})
+            if exit_code is not None:
+                self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)
+            self.said, self.code = done.stderr, done.returncode
+            self.took = json.loads(out.read_text(encoding="utf-8"))
+        return done.stdout
+
+    def ranks(self, *kinds, **more):
+        return self.emulate("-m", "torch.distributed.run", "--nproc-per-node", 2, "--standalone", CASES, *kinds, **more)
+
+    def assert_exact(self):
+        verdict = self.took["verdict"]
+        self.assertEqual(verdict["kind"], "exact", self.said)
+        for process in self.took["processes"]:
+            names = [row["name"] for row in process["unmodelled"]]
+            self.assertFalse([name for name in names if "alone" in name], self.said)
+
+    def test_what_ranks_tell_each_other_is_true(self):
+        self.ranks("collectives", "messages", "objects", "ordering")
+        self.assert_exact()
+        self.ranks("groups", "collectives", "objects")
+        self.assert_exact()
+
+    def test_a_checkpoint_of_two_ranks_and_a_pipeline(self):
+        self.ranks("checkpoint", "pipeline")
+        self.assert_exact()
+
+    def test_every_run_takes_the_same_bytes(self):
+        for kind in ("ddp", "compressed", "fsdp"):
+            with self.subTest(kind):
+                runs = [sorted(re.findall(r"peak \d \d+ \d+", self.ranks(kind))) for _ in range(RUNS)]
+                self.assertEqual(len(runs[0]), 2, runs)
+                self.assertEqual(runs, [runs[0]] * RUNS)
+                self.assertEqual(len({line.split(" ", 2)[2] for line in runs[0]}), 1, "both ranks do the same")
+                self.assert_exact()
+
+    def test_a_rank_that_ends_is_an_error_of_the_other(self):
+        self.ranks("gone", exit_code=None)
+        self.assertNotEqual(self.code, 0)
+        self.assertRegex(self.said, r"NCCL: rank 1 \(process \d+\) has ended without ncclAllReduce")
+        self.assertIn("has ended without", " ".join(self.took["verdict"]["reasons"]))
+
+    def test_a_rank_alone_is_like_all_the_others(self):
+        for card in ("h100-80gb", "h100-80gb,count=8"):
+            self.emulate("-c", ALONE, options=("--card", card))
+            names = [row["name"] for row in self.took["processes"][0]["unmodelled"]]
+            self.assertIn("NCCL: rank 0 of 8 alone, the others taken to be like it", names)
+            self.assertEqual(self.took["verdict"]["kind"], "exact", self.said)
+            self.assertIn("rank 0 of 8 alone", " ".join(self.took["verdict"]["conditions"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
