@@ -258,8 +258,9 @@ int run_emulated(const EmulateRequest& request) {
   std::vector<const Ledger*> ledgers;
   for (const auto& ledger : owned) ledgers.push_back(ledger.get());
   const Verdict verdict = judge(ledgers, {status, request.values.assume});
-  const auto table = emulation_table(card, ledgers, read_card_peaks(folder.path()),
-                                     installation.cuda_majors, verdict, status);
+  const auto card_peaks = read_card_peaks(folder.path());
+  const auto table =
+      emulation_table(card, ledgers, card_peaks, installation.cuda_majors, verdict, status);
   if (torch) {
     const auto line = fmt::format("\nPyTorch {}, in {}", torch->version, torch->folder.string());
     std::fputs(escaped_controls(line).c_str(), stderr);
