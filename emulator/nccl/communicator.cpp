@@ -1,20 +1,18 @@
 #include "nccl/communicator.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 #include <thread>
-#include <unordered_map>
 
 #include "core/card.h"
 #include "core/shared_cards.h"
+#include "nccl/program.h"
+#include "nccl/registry.h"
 
 namespace peakbench::emulator::nccl {
 namespace {
@@ -34,35 +32,6 @@ constexpr seconds kHintAfter(5);
 std::atomic<bool> process_is_alone{false};
 std::atomic<bool> somebody_came{false};
 
-struct Communicators {
-  std::mutex mutex;
-  std::unordered_map<void*, CommunicatorPtr> by_handle;
-  std::unordered_map<std::uint64_t, std::weak_ptr<Communicator>> by_id;
-  std::uint64_t next_id = 0;
-  std::string last_error;
-};
-
-Communicators& communicators() {
-  static auto* const communicators = new Communicators;
-  return *communicators;
-}
-
-CommunicatorPtr communicator_of(std::uint64_t id) {
-  const std::lock_guard lock(communicators().mutex);
-  const auto found = communicators().by_id.find(id);
-  return found == communicators().by_id.end() ? nullptr : found->second.lock();
-}
-
-constexpr TicketOffice kOffice = {
-    [](const Ticket& ticket) {
-      const auto communicator = communicator_of(ticket.communicator);
-      return !communicator || communicator->is_done(ticket);
-    },
-    [](const Ticket& ticket) {
-      if (const auto communicator = communicator_of(ticket.communicator))
-        communicator->wait(ticket);
-    }};
-
 // PEAKBENCH_EMULATED_RANKS: "alone", or for how many seconds ranks wait for each other.
 std::string_view ranks_setting() {
   const char* text = std::getenv(kRanksVariable);
@@ -72,42 +41,6 @@ std::string_view ranks_setting() {
 long patience(long usual) {
   static const long given = std::atol(std::string(ranks_setting()).c_str());
   return given > 0 ? given : usual;
-}
-
-bool has_variable(const std::string& environment, const std::string& variable) {
-  for (std::size_t at = 0; at < environment.size(); at = environment.find('\0', at) + 1) {
-    if (std::strcmp(environment.c_str() + at, variable.c_str()) == 0) return true;
-    if (environment.find('\0', at) == std::string::npos) break;
-  }
-  return false;
-}
-
-std::string read_environment(const char* pid) {
-  const int file = open((std::string("/proc/") + pid + "/environ").c_str(), O_RDONLY | O_CLOEXEC);
-  std::string text;
-  char piece[4096];
-  for (ssize_t got = 1; file >= 0 && (got = read(file, piece, sizeof piece)) > 0;)
-    text.append(piece, static_cast<std::size_t>(got));
-  if (file >= 0) close(file);
-  return text;
-}
-
-// Whether any other process was started under the same `peakbench emulate`.
-bool others_in_program() {
-  const char* folder = std::getenv(kSharedVariable);
-  if (!folder || !*folder) return false;
-  const std::string variable = std::string(kSharedVariable) + "=" + folder;
-  const std::string own = std::to_string(getpid());
-  DIR* processes = opendir("/proc");
-  bool found = false;
-  while (const dirent* entry = processes && !found ? readdir(processes) : nullptr) {
-    const bool number = std::all_of(entry->d_name, entry->d_name + std::strlen(entry->d_name),
-                                    [](char c) { return c >= '0' && c <= '9'; });
-    found =
-        number && own != entry->d_name && has_variable(read_environment(entry->d_name), variable);
-  }
-  if (processes) closedir(processes);
-  return found;
 }
 
 long alone_patience() {
@@ -140,12 +73,7 @@ std::shared_ptr<Communicator> Communicator::create(const std::string& name, int 
     if (!made->board_) *problem = "the file of a communicator cannot be had, or has other ranks";
     if (!made->board_ || !made->take_seat(problem)) return nullptr;
   }
-  {
-    const std::lock_guard lock(communicators().mutex);
-    made->id_ = ++communicators().next_id;
-    communicators().by_id[made->id_] = made;
-  }
-  open_ticket_office(&kOffice);
+  made->id_ = enter_communicator(made);
   if (!made->board_ || (made->nobody_came() && alone_patience() == 0)) made->become_alone();
   return made;
 }
@@ -195,10 +123,7 @@ int Communicator::fail(int error, const std::string& text) {
   int none = 0;
   if (!error_.compare_exchange_strong(none, error)) return error;
   const std::string sentence = "NCCL: " + text;
-  {
-    const std::lock_guard lock(communicators().mutex);
-    communicators().last_error = sentence;
-  }
+  set_last_error(sentence);
   fault(sentence.c_str());
   return error;
 }
@@ -356,35 +281,6 @@ void Communicator::wait(const Ticket& ticket) {
 void Communicator::leave() {
   left_ = true;
   if (board_) board_->seat(rank_).presence = Presence::left;
-}
-
-CommunicatorPtr find_communicator(void* handle) {
-  const std::lock_guard lock(communicators().mutex);
-  const auto found = communicators().by_handle.find(handle);
-  return found == communicators().by_handle.end() ? nullptr : found->second;
-}
-
-void* handle_of(const CommunicatorPtr& communicator) {
-  void* const handle = new_handle();
-  const std::lock_guard lock(communicators().mutex);
-  communicators().by_handle[handle] = communicator;
-  return handle;
-}
-
-bool drop_communicator(void* handle) {
-  const auto found = find_communicator(handle);
-  if (!found) return false;
-  found->leave();
-  const std::lock_guard lock(communicators().mutex);
-  communicators().by_handle.erase(handle);
-  return true;
-}
-
-const char* last_error() {
-  const std::lock_guard lock(communicators().mutex);
-  thread_local std::string text;
-  text = communicators().last_error;
-  return text.c_str();
 }
 
 }  // namespace peakbench::emulator::nccl

@@ -112,11 +112,4 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 };
 using CommunicatorPtr = std::shared_ptr<Communicator>;
 
-// By NCCL's handle; null for none of these.
-CommunicatorPtr find_communicator(void* handle);
-void* handle_of(const CommunicatorPtr& communicator);
-bool drop_communicator(void* handle);
-// The last error of any communicator, in words.
-const char* last_error();
-
 }  // namespace peakbench::emulator::nccl

@@ -13,6 +13,7 @@
 #include "core/entry.h"
 #include "nccl/operations.h"
 #include "nccl/reduce.h"
+#include "nccl/registry.h"
 #include "vendor_versions.h"
 
 using namespace peakbench::emulator;

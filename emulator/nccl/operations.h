@@ -17,6 +17,11 @@ struct Collective {
   int root = -1;
 };
 
+bool gives(const Communicator& self, const Collective& what);
+bool receives(const Communicator& self, const Collective& what);
+std::uint64_t given_bytes(const Communicator& self, const Collective& what);
+std::uint64_t received_bytes(const Communicator& self, const Collective& what);
+
 // ncclResult_t, all of them.
 int run(const CommunicatorPtr& communicator, const Collective& what, std::uint64_t stream);
 int send(const CommunicatorPtr& communicator, const void* from, std::uint64_t bytes, int type,
