@@ -1,0 +1,148 @@
+"""A corpus of programs as their users write them (corpus/*.py), each run by `peakbench emulate`: it ends as expected, with the expected
+verdict and the expected bytes, and where it prints sizes, they are those of the CPU's own run of the same program.
+
+usage: programs_test.py PEAKBENCH                 some programs, for every change
+       programs_test.py PEAKBENCH --all           all of them; a few also ten times, with the same bytes
+       programs_test.py PEAKBENCH --only A,B      these
+       programs_test.py PEAKBENCH --update ...    writes what is found into expected.json; look at what changed
+
+Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+CORPUS = HERE / "corpus"
+EXPECTED = HERE / "expected.json"
+PYTHON = os.environ.get("PEAKBENCH_ORACLE")
+CARD = "h100-80gb"
+SKIPPED = 77
+SECONDS = 600
+QUICK = ("nms_of_host_boxes", "moe_router", "loop_until_converged", "gaussian_process", "amp_grad_scaler", "memory_assertions",
+         "smaller_batch_after_out_of_memory", "sparse_embedding")  # fmt: skip
+REPEATED = ("classify_resnet", "moe_router", "threads", "data_loader", "sparse_embedding", "policy_gradient")
+REPETITIONS = 10
+
+
+def option(name):
+    if name not in sys.argv:
+        return False
+    sys.argv.remove(name)
+    return True
+
+
+def option_value(name):
+    if name not in sys.argv:
+        return None
+    at = sys.argv.index(name)
+    value = sys.argv[at + 1]
+    del sys.argv[at : at + 2]
+    return value
+
+
+PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+ALL, UPDATE, ONLY = option("--all"), option("--update"), option_value("--only")
+
+
+def chosen():
+    if ONLY:
+        return ONLY.split(",")
+    return sorted(path.stem for path in CORPUS.glob("*.py")) if ALL else QUICK
+
+
+def recorded():
+    return json.loads(EXPECTED.read_text(encoding="utf-8")) if EXPECTED.exists() else {}
+
+
+def environment(**more):
+    """Nothing is downloaded, and nothing of the caller's settings of PyTorch's allocator counts."""
+    own = {key: value for key, value in os.environ.items() if not key.startswith(("PYTORCH_", "PROGRAM_"))}
+    return {**own, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONWARNINGS": "ignore", **more}
+
+
+def run(command, **more):
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=SECONDS, env=environment(**more))
+
+
+def sizes_in(text):
+    return [line for line in text.splitlines() if line.startswith("size ")]
+
+
+def peaks(processes):
+    """Of every process that took something of the card, in the order of their ids."""
+    keys = {"allocated_bytes": "peak_allocated_bytes", "reserved_bytes": "peak_reserved_bytes", "used_bytes": "peak_used_bytes"}
+    found = [{name: device[key] for name, key in keys.items()}
+             for process in processes for device in process["devices"] if device["allocations"]]  # fmt: skip
+    return found[0] if len(found) == 1 else found
+
+
+def emulate(name):
+    """What a program's record has, what it printed, and all that was said."""
+    with tempfile.TemporaryDirectory(prefix="peakbench-corpus-") as folder:
+        took = pathlib.Path(folder, "took.json")
+        done = run([PEAKBENCH, "emulate", "--card", CARD, "--json", took, "--", PYTHON, "-B", CORPUS / f"{name}.py"])
+        record = json.loads(took.read_text(encoding="utf-8"))
+    if done.returncode == SKIPPED:
+        return None, done.stdout, done.stderr
+    found = {"exit_code": done.returncode, "verdict": record["verdict"]["kind"], "peak": peaks(record["processes"])}
+    if sizes := sizes_in(done.stdout):
+        found["sizes"] = sizes
+    return found, done.stdout, done.stderr
+
+
+def promise(name):
+    """Exit code and verdict, as the program's docstring has them."""
+    text = CORPUS.joinpath(f"{name}.py").read_text(encoding="utf-8")
+    words = re.search(r"^Expected: (?:ends well|exit code (\d+)), (exact|lower bound|upper bound|unreliable)\b", text, re.MULTILINE)
+    assert words, f"{name}.py: no line 'Expected: ends well, exact' in its docstring"
+    return int(words[1] or 0), words[2]
+
+
+class Programs(unittest.TestCase):
+    def test_programs(self):
+        expected = recorded()
+        for name in chosen():
+            with self.subTest(name):
+                found, printed, said = emulate(name)
+                if found is None:
+                    print(f"{name}: {printed.strip()}")
+                    continue
+                self.assertEqual((found["exit_code"], found["verdict"]), promise(name), printed + said)
+                if "sizes" in found:
+                    on_cpu = run([PYTHON, "-B", CORPUS / f"{name}.py"], PROGRAM_DEVICE="cpu")
+                    self.assertEqual(found["sizes"], sizes_in(on_cpu.stdout), said)
+                if UPDATE:
+                    expected[name] = found
+                    EXPECTED.write_text(json.dumps(dict(sorted(expected.items())), indent=1) + "\n", encoding="utf-8")
+                else:
+                    self.assertEqual(found, expected[name], said)
+
+    def test_every_program_is_recorded(self):
+        names = {path.stem for path in CORPUS.glob("*.py")}
+        self.assertEqual(set(recorded()) | {name for name in names if self.may_skip(name)}, names)
+
+    @staticmethod
+    def may_skip(name):
+        return "SKIP" in CORPUS.joinpath(f"{name}.py").read_text(encoding="utf-8")
+
+    @unittest.skipUnless(ALL and not UPDATE, "takes minutes")
+    def test_repeated_programs_take_the_same_bytes(self):
+        expected = recorded()
+        for name in REPEATED:
+            for repetition in range(REPETITIONS):
+                with self.subTest(name, repetition=repetition):
+                    self.assertEqual(emulate(name)[0], expected[name])
+
+
+if __name__ == "__main__":
+    if not PYTHON:
+        print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
+        sys.exit(77)
+    unittest.main()
