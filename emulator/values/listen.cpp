@@ -187,7 +187,7 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function)
   const Operator& op = operator_of(function);
   const auto arguments = function.inputs();
   if (op.sets_storage) thread.shows_storage = arguments[0].toTensor().unsafeGetTensorImpl();
-  if (op.ignored && !op.reads_scalar && !op.resizes) return nullptr;
+  if (op.ignored && !op.reads_scalar && !op.resizes && !op.is_collective) return nullptr;
   if (!uses_card(arguments)) return nullptr;
   if (!watches_allocator() || !computes) return nullptr;
   if (op.is_collective) return start_collective(arguments);
