@@ -20,8 +20,8 @@
 #include "launch/session.h"
 #include "launch/together.h"
 #include "reports/report/report.h"
-#include "result/torch_variables.h"
 #include "result/device.h"
+#include "result/torch_variables.h"
 #include "text/printable.h"
 
 namespace peakbench::cli {
@@ -109,7 +109,8 @@ class RunCommand {
     if (!has_card(plan) || arguments_.quiet) return;
     for (const char* name : result::kAllocatorVariables)
       warn_of(name, "--allocator sets the allocator of cases");
-    for (const char* name : result::kLibraryVariables) warn_of(name, "cases have PyTorch's default");
+    for (const char* name : result::kLibraryVariables)
+      warn_of(name, "cases have PyTorch's default");
   }
   void warn_of(const char* name, const char* instead) {
     if (const char* value = std::getenv(name))

@@ -113,8 +113,9 @@ std::vector<c10::IValue> stack_of(const Node& node, const std::vector<at::Tensor
 }
 
 bool run(const Node& node, std::vector<c10::IValue>& stack) {
-  // An operator with several `out` arguments (kthvalue) returns references to what lay on the stack,
-  // which PyTorch's boxing takes off it before it copies them: somebody must still have them.
+  // An operator with several `out` arguments (kthvalue) returns references to what lay on the
+  // stack, which PyTorch's boxing takes off it before it copies them: somebody must still have
+  // them.
   const std::vector<c10::IValue> held = stack;
   try {
     const Seeded seeded(node);

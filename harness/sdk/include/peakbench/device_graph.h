@@ -31,8 +31,8 @@ std::unique_ptr<DeviceGraph> make_device_graph();
 using DeviceGraphMaker = std::unique_ptr<DeviceGraph> (*)();
 void set_device_graph_maker(DeviceGraphMaker maker);
 
-// Who puts a random generator back to an earlier state, to draw the same numbers a second time, says
-// so: a generator that is being captured does not go back. From any thread.
+// Who puts a random generator back to an earlier state, to draw the same numbers a second time,
+// says so: a generator that is being captured does not go back. From any thread.
 void random_state_restored();
 // How often that was said in this process.
 std::int64_t random_states_restored();
