@@ -31,7 +31,9 @@ PEAKBENCH_ENTRY const char* cublasLtGetStatusName(int status) {
   return status == kSuccess ? "CUBLAS_STATUS_SUCCESS" : "CUBLAS_STATUS of the emulated cuBLASLt";
 }
 // As the release of CUDA that it is of: 12.4 is 120400.
-PEAKBENCH_ENTRY std::size_t cublasLtGetVersion() { return cuda_version(PEAKBENCH_CUDA_MAJOR) * 10; }
+PEAKBENCH_ENTRY std::size_t cublasLtGetVersion() {
+  return std::size_t{10} * static_cast<std::size_t>(cuda_version(PEAKBENCH_CUDA_MAJOR));
+}
 PEAKBENCH_ENTRY int cublasLtCreate(void** out) { return give_handle(out); }
 PEAKBENCH_ENTRY int cublasLtDestroy(void*) { return kSuccess; }
 PEAKBENCH_ENTRY int cublasLtMatmulDescCreate(void** out, int, int) { return give_handle(out); }
