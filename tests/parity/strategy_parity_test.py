@@ -272,7 +272,9 @@ def stacks(name):
         if not ALL and module.__name__ not in EVERY_STACK_OF:
             listed_stacks = listed_stacks[: 0 if "bfloat16" in name else 1]
         found |= dict.fromkeys(listed_stacks)
-    return [stack for stack in found if CHOSEN in stack]
+    # PyTorch's flash kernel for the CPU has no dropout, which GPT-2 has by default: both sides refuse it.
+    refused = "backend=flash" if name == "gpt2" else None
+    return [stack for stack in found if CHOSEN in stack and not (refused and refused in stack)]
 
 
 def add_tests():
