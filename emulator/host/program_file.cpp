@@ -1,10 +1,7 @@
 #include "host/program_file.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -12,41 +9,12 @@
 #include <sstream>
 #include <vector>
 
+#include "host/mapped_file.h"
+
 namespace peakbench::emulator {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A file seen as bytes, for as long as the object lives.
-class MappedFile {
- public:
-  explicit MappedFile(const fs::path& path) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat facts {};
-    if (file >= 0 && fstat(file, &facts) == 0 && facts.st_size > 0) {
-      bytes_ = facts.st_size;
-      at_ = mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file, 0);
-      if (at_ == MAP_FAILED) at_ = nullptr;
-    }
-    if (file >= 0) close(file);
-  }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-  ~MappedFile() {
-    if (at_) munmap(at_, bytes_);
-  }
-
-  // `count` records at an offset; null when they do not lie in the file.
-  template <typename Record>
-  const Record* at(std::uint64_t offset, std::uint64_t count = 1) const {
-    if (!at_ || offset > bytes_ || count > (bytes_ - offset) / sizeof(Record)) return nullptr;
-    return reinterpret_cast<const Record*>(static_cast<const char*>(at_) + offset);
-  }
-
- private:
-  void* at_ = nullptr;
-  std::uint64_t bytes_ = 0;
-};
 
 struct ProgramFacts {
   bool is_program = false;

@@ -1,47 +1,16 @@
 #include "host/torch_release.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <regex>
 #include <string_view>
 
+#include "host/mapped_file.h"
+
 namespace peakbench::emulator {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A file's bytes, without reading what is not looked at.
-class Mapped {
- public:
-  explicit Mapped(const fs::path& path) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat facts {};
-    if (file < 0) return;
-    if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
-      size_ = static_cast<std::size_t>(facts.st_size);
-      bytes_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
-    }
-    close(file);
-  }
-  Mapped(const Mapped&) = delete;
-  Mapped& operator=(const Mapped&) = delete;
-  ~Mapped() {
-    if (bytes_ != MAP_FAILED) munmap(bytes_, size_);
-  }
-  std::string_view text() const {
-    return bytes_ == MAP_FAILED ? std::string_view()
-                                : std::string_view(static_cast<const char*>(bytes_), size_);
-  }
-
- private:
-  void* bytes_ = MAP_FAILED;
-  std::size_t size_ = 0;
-};
 
 // "sm_75 sm_80 compute_90": the numbers of the first kind; empty of any other text.
 std::vector<int> architectures_in(const std::string& list) {
@@ -57,7 +26,7 @@ std::vector<int> architectures_in(const std::string& list) {
 }  // namespace
 
 std::vector<int> architectures_of(const fs::path& torch) {
-  const Mapped library(torch / "lib/libtorch_python.so");
+  const MappedFile library(torch / "lib/libtorch_python.so");
   const std::string_view text = library.text();
   constexpr std::string_view kStart("\0sm_", 4);
   std::vector<int> longest;

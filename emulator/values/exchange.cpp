@@ -1,7 +1,6 @@
 #include "values/exchange.h"
 
 #include <algorithm>
-#include <cstring>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -58,16 +57,8 @@ int take(std::uint64_t from, std::uint64_t bytes, int floating, void* to) {
     if (!value) return kPeakbenchUnknown;
     if (floating && !known_where_written(*value, offset, offset + bytes)) return kPeakbenchUnknown;
   }
-  settle(value);
-  const std::lock_guard lock(Storages::all().mutex());
-  try {
-    compute(*value);
-  } catch (const std::exception&) {  // no memory on the host, most likely
-    return kPeakbenchUnknown;
-  }
-  std::memcpy(to, static_cast<const char*>(value->data.data_ptr()) + offset, bytes);
-  if (known_where_written(*value, offset, offset + bytes)) return kPeakbenchKnown;
-  return floating ? kPeakbenchUnknown : kPeakbenchSubstitute;
+  const int standing = read_bytes(value, offset, bytes, to);
+  return floating && standing == kPeakbenchSubstitute ? kPeakbenchUnknown : standing;
 }
 
 int expect(std::uint64_t to, std::uint64_t bytes, const PeakbenchArrival* arrival) {

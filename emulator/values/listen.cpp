@@ -315,18 +315,11 @@ int on_read(std::uint64_t from, void* to, std::uint64_t bytes, const char** kind
   std::size_t offset = 0;
   const auto value = value_to_read(from, bytes, offset);
   if (!value) return kPeakbenchNotMine;
-  settle(value);
+  const int standing = read_bytes(value, offset, bytes, to);
   const std::lock_guard lock(Storages::all().mutex());
-  try {
-    compute(*value);
-  } catch (const std::exception&) {  // no memory on the host, most likely
-    return kPeakbenchUnknown;
-  }
-  std::memcpy(to, static_cast<const char*>(value->data.data_ptr()) + offset, bytes);
-  if (known_where_written(*value, offset, offset + bytes)) return kPeakbenchKnown;
-  if (value->purpose != Purpose::any)
+  if (standing == kPeakbenchSubstitute && value->purpose != Purpose::any)
     *kind = value->purpose == Purpose::seed ? emulator::kReadSeed : emulator::kReadFinite;
-  return kPeakbenchSubstitute;
+  return standing;
 }
 
 void on_work() {

@@ -109,6 +109,19 @@ void settle(const ValuePtr& value) {
   while (const auto arrival = missing(value)) arrival->wait();
 }
 
+int read_bytes(const ValuePtr& value, std::size_t offset, std::size_t bytes, void* to) {
+  settle(value);
+  const std::lock_guard lock(Storages::all().mutex());
+  try {
+    compute(*value);
+  } catch (const std::exception&) {
+    return kPeakbenchUnknown;
+  }
+  std::memcpy(to, static_cast<const char*>(value->data.data_ptr()) + offset, bytes);
+  return known_where_written(*value, offset, offset + bytes) ? kPeakbenchKnown
+                                                             : kPeakbenchSubstitute;
+}
+
 void put_patch(std::uint64_t base, std::size_t storage_bytes, Patch patch) {
   const bool whole = patch.offset == 0 && patch.bytes == storage_bytes;
   if (!whole) patch.before = Storages::all().find(base, storage_bytes);

@@ -45,6 +45,9 @@ ValuePtr untouched(std::size_t bytes);
 bool waits(const ValuePtr& value);
 // Waits for all that it needs, with no lock held: computing it afterwards does not wait.
 void settle(const ValuePtr& value);
+// What bytes of a value are, once they are computed: kPeakbenchKnown or kPeakbenchSubstitute, and
+// kPeakbenchUnknown where that needs more memory than the host has. With no lock held.
+int read_bytes(const ValuePtr& value, std::size_t offset, std::size_t bytes, void* to);
 
 // The storage's value with bytes of it replaced; `patch.before` is filled in. Call with the lock.
 void put_patch(std::uint64_t base, std::size_t storage_bytes, Patch patch);
