@@ -23,6 +23,7 @@ Command add_report(CLI::App& app, World& world);
 Command add_doctor(CLI::App& app, World& world);
 Command add_emulate(CLI::App& app);
 Command add_export(CLI::App& app, World& world);
+Command add_fidelity(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_history(CLI::App& app, World& world);
 Command add_publish(CLI::App& app, World& world);
 Command add_compare(CLI::App& app, World& world);

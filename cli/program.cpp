@@ -31,6 +31,7 @@ constexpr const char* kProgramFooter = R"(Examples:
   peakbench doctor
   peakbench history add results/vit
   peakbench publish --out site
+  peakbench fidelity add my-card.json
   peakbench emulate --card h100-80gb -- python3 train.py
 
 Exit codes: 0 done, whatever the cases' outcomes; 1 internal error; 2 unusable input (also: every case
@@ -133,7 +134,8 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
       {"doctor", add_doctor(app, world)},     {"emulate", add_emulate(app)},
       {"export", add_export(app, world)},     {"compare", add_compare(app, world)},
       {"gate", add_gate(app, world)},         {"ab", add_ab(app, world, typed)},
-      {"history", add_history(app, world)},   {"publish", add_publish(app, world)}};
+      {"history", add_history(app, world)},   {"publish", add_publish(app, world)},
+      {"fidelity", add_fidelity(app, world, typed)}};
   // `help COMMAND` as people type it.
   auto words = arguments;
   if (!words.empty() && words[0] == "help") {

@@ -1,24 +1,20 @@
 // `peakbench run`: from arguments to a run folder and its report.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/dry_run.h"
-#include "cli/progress.h"
+#include "cli/measure.h"
 #include "cli/run_arguments.h"
 #include "devices/hook.h"
 #include "errors/errors.h"
 #include "launch/interrupt.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
-#include "launch/together.h"
 #include "reports/report/report.h"
 #include "result/device.h"
 #include "result/torch_variables.h"
@@ -41,28 +37,6 @@ Options given beside a suite replace the suite's own. A comma separates values, 
 options of its own (NAME,key=value): repeat the option then.
 Exit codes: 0 done, whatever the cases' outcomes; 2 unusable input, or every case conflicts; 3 no case
 ended ok; 130 interrupted, the report of what was done is written.)";
-
-std::string folder_for(const std::string& title) {
-  std::string name;
-  for (const unsigned char c : title) {
-    const bool safe = std::isalnum(c) || c == '.' || c == '-' || c == '_';
-    if (safe)
-      name += static_cast<char>(std::tolower(c));
-    else if (!name.empty() && name.back() != '-')
-      name += '-';
-  }
-  name.resize(std::min<std::size_t>(name.size(), 60));
-  return fmt::format("results/{}-{:%Y%m%dT%H%M%SZ}", name, fmt::gmtime(std::time(nullptr)));
-}
-
-launch::ParameterCount parameter_count(const manifest::Found& plugins) {
-  return [&plugins](const std::string& id) -> std::int64_t {
-    for (const auto& plugin : plugins.plugins)
-      for (const auto& entry : plugin.entries)
-        if (plugin.kind == manifest::Kind::kModel && entry.id == id) return entry.parameters;
-    return 0;
-  };
-}
 
 int exit_code(const result::Run& run) {
   if (run.status == "interrupted") return kInterrupted;
@@ -124,22 +98,14 @@ class RunCommand {
     options.resume = arguments_.resume;
     options.overwrite = arguments_.overwrite;
     options.command = typed_;
-    options.parameters = parameter_count(plugins);
-    options.jobs =
-        arguments_.jobs ? static_cast<std::size_t>(*arguments_.jobs) : launch::usable_cores();
 
     // Before the work, not after it.
     if (!arguments_.no_report) reports::check_report(report_options(place));
-    const auto runner = world_.make_runner();
     // Until the report is written: of a run that another overwrites there is none to be made.
     const launch::RunFolder folder(place);
     const launch::InterruptScope interrupts;
-    result::Run run;
-    {
-      // Its end takes the status lines off the screen.
-      const auto progress = make_progress(world_.out, world_.err, world_.screen, arguments_.quiet);
-      run = launch::run_plan(plan, folder, options, *runner, *progress);
-    }
+    const auto run =
+        measure(world_, plan, plugins, folder, options, arguments_.jobs, arguments_.quiet);
     if (run.status == "interrupted") say_interrupted(run, place);
     say_not_measured(run, place);
     if (!arguments_.no_report) report(run, place);

@@ -41,7 +41,8 @@ std::map<std::string, T> read_map(const json& value, const std::string& pointer)
 }  // namespace
 
 FieldError::FieldError(const std::string& pointer, const std::string& problem)
-    : RunFileError(fmt::format("{}: {}", pointer.empty() ? "top level" : pointer, problem)) {}
+    : RunFileError(fmt::format("{}: {}", pointer.empty() ? "top level" : pointer, problem)),
+      pointer(pointer) {}
 
 std::string describe(const json& value) {
   constexpr std::size_t kShown = 60;

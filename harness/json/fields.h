@@ -21,6 +21,7 @@ namespace peakbench {
 // "POINTER: what is wrong".
 struct FieldError : RunFileError {
   FieldError(const std::string& pointer, const std::string& problem);
+  std::string pointer;
 };
 
 // How messages call a JSON value: "the string \"abc\"", "an object".

@@ -228,6 +228,13 @@ class Planner {
     if (!figure.dtype.empty())
       at_place(request_.where, place("dtype"),
                [&] { resolver_.values(result::row_of(Axis::kDtype), "published", figure.dtype); });
+    if (!figure.device.empty())
+      at_place(request_.where, place("device"), [&] {
+        figure.device =
+            resolver_.values(result::row_of(Axis::kDevice), "published", figure.device)
+                .front()
+                .device;
+      });
     if (figure.strategy.empty()) return;
     at_place(request_.where, place("strategy"), [&] {
       figure.strategy =

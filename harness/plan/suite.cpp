@@ -160,31 +160,35 @@ class SuiteReader {
   }
 
   void read_published(const SuiteTable& table) {
-    table.only({"model", "strategy", "dtype", "batch_size", "sequence_length", "metric", "value",
-                "unit", "source", "url", "note"});
+    table.only({"model", "strategy", "device", "dtype", "batch_size", "sequence_length", "metric",
+                "value", "unit", "rounded_to", "source", "url", "note", "versions", "grade",
+                "cause", "explanation"});
     const auto required = [&](const char* key) {
       const auto text = table.text(key);
       if (!text || text->empty()) table.fail(key, "missing; a published figure needs it");
       return *text;
     };
-    result::Published figure;
-    figure.model = required("model");
-    figure.strategy = table.text("strategy").value_or("");
-    figure.dtype = table.text("dtype").value_or("");
-    figure.batch_size = table.integer("batch_size", kSizes);
-    figure.sequence_length = table.integer("sequence_length", kSizes);
-    figure.metric = required("metric");
-    if (figure.metric != "peak_memory" && figure.metric != "throughput") {
-      table.fail("metric", "expected peak_memory or throughput, got \"" + figure.metric + "\"");
-    }
-    const auto value = table.number("value", kMeasuredRate);
-    if (!value) table.fail("value", "missing; a published figure needs it");
-    figure.value = *value;
-    figure.unit = required("unit");
-    figure.source = required("source");
-    figure.url = table.text("url").value_or("");
-    figure.note = table.text("note").value_or("");
-    for (const char* key : {"model", "strategy", "dtype"}) {
+    const auto text = [&](const char* key) { return table.text(key).value_or(""); };
+    result::Published figure{.model = required("model"),
+                             .strategy = text("strategy"),
+                             .metric = required("metric"),
+                             .value = table.number("value", kMeasuredRate).value_or(0),
+                             .unit = required("unit"),
+                             .source = required("source"),
+                             .url = text("url"),
+                             .note = text("note"),
+                             .dtype = text("dtype"),
+                             .batch_size = table.integer("batch_size", kSizes),
+                             .sequence_length = table.integer("sequence_length", kSizes),
+                             .device = text("device"),
+                             .rounded_to = table.number("rounded_to", kMeasuredRate),
+                             .grade = text("grade"),
+                             .cause = text("cause"),
+                             .explanation = text("explanation")};
+    if (const auto versions = table.table("versions"))
+      for (const auto& [name, version] : versions->scalars()) figure.versions[name] = version.text;
+    if (const auto wrong = wrong_field_of(figure)) table.fail(wrong->field, wrong->problem);
+    for (const char* key : {"model", "strategy", "dtype", "device"}) {
       request_.where.emplace(fmt::format("published/{}/{}", request_.published.size(), key),
                              table.where(key));
     }

@@ -6,22 +6,11 @@
 #include <vector>
 
 #include "result/case.h"
+#include "result/published.h"
 
 namespace peakbench::result {
 
-inline constexpr const char* kSchemaVersion = "1.2.0";  // semantic; readers accept the same major
-
-// A figure somebody published, to be shown beside ours. `value` in `unit` as published.
-struct Published {
-  std::string model, strategy;  // strategy: a stack, as in a case id; empty = any
-  std::string metric;           // peak_memory | throughput
-  double value = 0;
-  std::string unit;  // GB, GiB, tok/s, ...
-  std::string source, url, note;
-  // Of these cases only; empty and nullopt: any.
-  std::string dtype = {};
-  std::optional<std::int64_t> batch_size = {}, sequence_length = {};
-};
+inline constexpr const char* kSchemaVersion = "1.3.0";  // semantic; readers accept the same major
 
 struct Run {
   std::string schema_version = kSchemaVersion;

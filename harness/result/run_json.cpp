@@ -16,34 +16,6 @@ namespace {
 
 constexpr const char* kFileName = "run.json";
 
-ordered_json to_json(const Published& figure) {
-  return {{"model", figure.model},
-          {"strategy", figure.strategy},
-          {"dtype", figure.dtype},
-          {"batch_size", optional_to_json(figure.batch_size)},
-          {"sequence_length", optional_to_json(figure.sequence_length)},
-          {"metric", figure.metric},
-          {"value", figure.value},
-          {"unit", figure.unit},
-          {"source", figure.source},
-          {"url", figure.url},
-          {"note", figure.note}};
-}
-
-Published read_published(const Fields& fields) {
-  return {.model = fields.get<std::string>("model"),
-          .strategy = fields.get_or<std::string>("strategy", ""),
-          .metric = fields.get<std::string>("metric"),
-          .value = fields.get("value", kMeasuredRate),
-          .unit = fields.get<std::string>("unit"),
-          .source = fields.get<std::string>("source"),
-          .url = fields.get_or<std::string>("url", ""),
-          .note = fields.get_or<std::string>("note", ""),
-          .dtype = fields.get_or<std::string>("dtype", ""),
-          .batch_size = fields.maybe("batch_size", kMeasured),
-          .sequence_length = fields.maybe("sequence_length", kMeasured)};
-}
-
 int major_of(const std::string& version) {
   int major = -1;
   const char* end = version.data() + version.size();
@@ -114,7 +86,7 @@ Run run_from_json(const json& json) {
   run.environment = fields.get<nlohmann::json>("environment");
   run.settings = fields.get_or<nlohmann::json>("settings", nlohmann::json::object());
   fields.each("published",
-              [&](const Fields& item) { run.published.push_back(read_published(item)); });
+              [&](const Fields& item) { run.published.push_back(published_from(item)); });
   fields.require("cases");
   fields.each("cases", [&](const Fields& item) { run.cases.push_back(read_named_case(item)); });
   run.pending = fields.get_or<std::vector<std::string>>("pending", {});

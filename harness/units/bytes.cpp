@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -25,6 +27,11 @@ constexpr std::array<Unit, 10> kUnits{{{"", 1},
                                        {"GB", 1e9},
                                        {"TB", 1e12}}};
 
+bool same_letters(std::string_view a, std::string_view b) {
+  const auto lower = [](unsigned char letter) { return std::tolower(letter); };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
 }  // namespace
 
 std::optional<std::int64_t> bytes_from_text(std::string_view text) {
@@ -40,6 +47,14 @@ std::optional<std::int64_t> bytes_from_text(std::string_view text) {
     const double bytes = value * unit.bytes;
     const bool fits = bytes >= 1 && bytes <= kMost;
     return fits ? std::optional<std::int64_t>(std::llround(bytes)) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> bytes_of(double value, std::string_view unit) {
+  if (same_letters(unit, "bytes")) return value;
+  for (const auto& known : kUnits) {
+    if (!known.name.empty() && same_letters(unit, known.name)) return value * known.bytes;
   }
   return std::nullopt;
 }

@@ -16,6 +16,11 @@ std::optional<std::int64_t> bytes_from_text(std::string_view text);
 inline constexpr const char* kExpectedBytes =
     "a size above 0 with B, KiB, MiB, GiB, TiB, kB, MB, GB or TB, like 60GiB, or bytes alone";
 
+// A figure's unit as people publish it, in any case: bytes; nullopt for any other. "GB" may mean
+// either in the field's literature: the letter is taken, 10^9.
+std::optional<double> bytes_of(double value, std::string_view unit);
+inline constexpr const char* kMemoryUnits = "bytes, KiB, MiB, GiB, TiB, kB, MB, GB or TB";
+
 // "5.670 GiB": three decimals, as in tables. Limits that nobody measured have fewer.
 std::string gib_text(std::int64_t bytes, int decimals = 3);
 

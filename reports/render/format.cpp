@@ -112,28 +112,6 @@ std::string date_for_people(const std::string& rfc3339) {
   return shaped ? rfc3339.substr(0, 10) + " " + rfc3339.substr(11, 5) + " UTC" : rfc3339;
 }
 
-std::optional<double> bytes_of(double value, const std::string& unit) {
-  struct Unit {
-    const char* name;
-    double bytes;
-  };
-  // Figures in the field's literature: "GB" may mean either; we take the letter, and show the
-  // original.
-  static constexpr std::array<Unit, 9> kUnits{{{"b", 1},
-                                               {"bytes", 1},
-                                               {"kib", 1024.0},
-                                               {"mib", 1048576.0},
-                                               {"gib", kGiB},
-                                               {"tib", kGiB * 1024},
-                                               {"kb", 1e3},
-                                               {"mb", 1e6},
-                                               {"gb", 1e9}}};
-  for (const Unit& known : kUnits) {
-    if (lower(unit) == known.name) return value * known.bytes;
-  }
-  return std::nullopt;
-}
-
 std::optional<PublishedRate> rate_of(double value, const std::string& unit) {
   const std::string name = lower(unit);
   const auto is = [&](std::initializer_list<const char*> names) {

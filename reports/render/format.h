@@ -25,10 +25,6 @@ std::string duration(std::int64_t nanoseconds);      // "812 ms", "12.3 s", "3 m
 std::string date_for_people(
     const std::string& rfc3339);  // "2026-11-03 14:05 UTC"; as given if not such a date
 
-// A published figure's unit. Bytes for a memory unit (GB is 10^9, GiB is 2^30); nullopt for any
-// other.
-std::optional<double> bytes_of(double value, const std::string& unit);
-
 enum class Rate { kSamplesPerSecond, kTokensPerSecond, kSecondsPerStep };
 struct PublishedRate {
   Rate rate;

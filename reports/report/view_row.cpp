@@ -157,17 +157,6 @@ std::vector<FactView> emulation_view(const result::Emulation& emulation) {
   return facts;
 }
 
-// Of this model (its id, or with the case's options), for this stack, dtype, batch and sequence or
-// any.
-bool is_about(const result::Published& published, const result::CaseSpec& spec) {
-  const bool model =
-      published.model == spec.model.id || published.model == selection_text(spec.model);
-  return model && (published.strategy.empty() || published.strategy == stack_text(spec)) &&
-         (published.dtype.empty() || published.dtype == spec.dtype) &&
-         (!published.batch_size || published.batch_size == spec.batch_size) &&
-         (!published.sequence_length || published.sequence_length == spec.sequence_length);
-}
-
 std::string off(double ours, double theirs) {
   return theirs > 0 ? signed_percent(ours / theirs - 1) : "";
 }
@@ -200,11 +189,12 @@ void add_published(const CaseResult& result, const Group& group, Sources& source
   for (const result::Published& published : group.run->published) {
     if (!is_about(published, result.spec)) continue;
     PublishedView view = published_view(published, sources);
-    if (published.metric == "peak_memory") {
+    if (is_of_memory(published)) {
       const auto bytes = bytes_of(published.value, published.unit);
+      const auto ours =
+          result.memory ? bytes_of_kind(*result.memory, published.metric) : std::nullopt;
       if (bytes) view.gib = gib(static_cast<std::int64_t>(*bytes));
-      if (bytes && result.memory)
-        view.off_percent = off(static_cast<double>(result.memory->peak_allocated_bytes), *bytes);
+      if (bytes && ours) view.off_percent = off(static_cast<double>(*ours), *bytes);
       row.published_memory.push_back(std::move(view));
     } else {
       const auto rate = rate_of(published.value, published.unit);

@@ -1,4 +1,5 @@
 """A standard output that cannot be written is an error of every command: nobody takes half an answer for a whole one."""
+import json
 import os
 import re
 import subprocess
@@ -30,6 +31,9 @@ PRINTS = {
     "history prune": ["history", "prune", "--keep", "9", "--json"],
     "history export": ["history", "export"],
     "history check": ["history", "check"],
+    "fidelity": None,
+    "fidelity add": ["fidelity", "add", "record.json"],
+    "fidelity table": ["fidelity", "table", "record.json", "--json"],
     "publish": ["publish", "--out", "site"],
 }
 
@@ -50,6 +54,10 @@ class Output(ProgramTest):
         for name in ("out", "other"):
             self.peakbench(*ONE, "--out", name)
         self.peakbench("history", "add", "out", "--commit", "abc", "--branch", "main")
+        (self.folder / "record.json").write_text(json.dumps({
+            "schema": "peakbench.fidelity/1", "figure": {"metric": "peak_allocated", "value": 1, "unit": "GiB"},
+            "source": {"name": "Lab", "url": "https://example.org"}, "card": "h100-80gb", "configuration": {"program": ["train.py"]},
+            "grade": "same_law", "emulated": {"bytes": 1 << 30, "date": "2026-11-23"}}), encoding="utf-8")
 
     def ends(self, *arguments, stdout):
         arguments = [str(self.prefix / "installed") if word == "INSTALLED" else word for word in arguments]

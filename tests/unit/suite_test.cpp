@@ -189,7 +189,50 @@ TEST_F(Suite, WhatIsMissingIsNamed) {
       "FILE:6:14: batch_size: expected an integer from 1 to 1000000000, got 0");
   EXPECT_EQ(
       error_of(std::string(kLeast) + "[[published]]\nmodel = \"vit-l-16\"\nmetric = \"memory\"\n"),
-      "FILE:5:10: metric: expected peak_memory or throughput, got \"memory\"");
+      "FILE:5:10: metric: expected peak_memory, peak_allocated, peak_active, peak_reserved or "
+      "throughput, got \"memory\"");
+}
+
+TEST_F(Suite, PublishedFiguresAreGradedWithWhatThatNeeds) {
+  const std::string figure = std::string(kLeast) +
+                             "[[published]]\nmodel = \"vit-l-16\"\nsource = \"x\"\n"
+                             "metric = \"peak_reserved\"\nunit = \"GiB\"\nvalue = 4.8\n";
+  const auto graded = figure + "url = \"https://example.org\"\ndevice = \"emulated:a100-80gb\"\n" +
+                      "rounded_to = 0.1\nversions = {torch = \"2.4.0\", peft = \"0.12\"}\n" +
+                      "grade = \"same_law\"\n";
+  const auto read_back =
+      read(graded + "cause = \"data\"\nexplanation = \"shorter samples\"\n").published.at(0);
+  EXPECT_EQ(read_back.device, "emulated:a100-80gb");
+  EXPECT_EQ(read_back.rounded_to, 0.1);
+  EXPECT_EQ(read_back.versions.at("peft"), "0.12");
+  EXPECT_EQ(read_back.grade, "same_law");
+  EXPECT_EQ(read_back.cause, "data");
+  EXPECT_EQ(read_back.explanation, "shorter samples");
+
+  EXPECT_EQ(error_of(figure + "grade = \"good\"\n"),
+            "FILE:9:9: grade: expected same_configuration, same_law, other_versions, got \"good\"");
+  EXPECT_EQ(error_of(figure + "grade = \"same_law\"\n"),
+            "FILE:3:1: device: missing; a graded figure names the card it was measured on");
+  EXPECT_EQ(error_of(figure + "device = \"cuda:0\"\n"),
+            "FILE:9:10: device: expected an emulated card, like emulated:a100-80gb, got \"cuda:0\"");
+  EXPECT_EQ(error_of(graded + "cause = \"data\"\n"),
+            "FILE:3:1: explanation: missing; a cause needs a sentence that says what was seen");
+  EXPECT_EQ(error_of(graded + "cause = \"magic\"\nexplanation = \"x\"\n"),
+            "FILE:14:9: cause: expected versions, kernels, workspaces, data, unknown, got \"magic\"");
+  EXPECT_EQ(error_of(figure + "cause = \"data\"\nexplanation = \"x\"\n"),
+            "FILE:9:9: cause: is of graded figures; add a grade");
+}
+
+TEST_F(Suite, PublishedMemoryHasAUnitOfMemory) {
+  const std::string figure = std::string(kLeast) +
+                             "[[published]]\nmodel = \"vit-l-16\"\nsource = \"x\"\n"
+                             "metric = \"peak_memory\"\n";
+  EXPECT_EQ(error_of(figure + "unit = \"Gb/s\"\nvalue = 4.8\n"),
+            "FILE:7:8: unit: expected bytes, KiB, MiB, GiB, TiB, kB, MB, GB or TB, got \"Gb/s\"");
+  EXPECT_EQ(error_of(figure + "unit = \"GB\"\n"),
+            "FILE:3:1: value: missing, or 0; a published figure is above 0");
+  EXPECT_EQ(error_of(figure + "unit = \"GB\"\nvalue = 5\nrounded_to = 0\n"),
+            "FILE:9:14: rounded_to: expected a figure above 0, in the figure's unit");
 }
 
 TEST_F(Suite, NamesAreReportedWhereTheyStand) {

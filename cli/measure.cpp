@@ -1,0 +1,52 @@
+#include "cli/measure.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <ctime>
+#include <utility>
+
+#include "cli/progress.h"
+#include "launch/together.h"
+
+namespace peakbench::cli {
+namespace {
+
+launch::ParameterCount parameter_count(const manifest::Found& plugins) {
+  return [&plugins](const std::string& id) -> std::int64_t {
+    for (const auto& plugin : plugins.plugins)
+      for (const auto& entry : plugin.entries)
+        if (plugin.kind == manifest::Kind::kModel && entry.id == id) return entry.parameters;
+    return 0;
+  };
+}
+
+}  // namespace
+
+std::string folder_for(const std::string& title) {
+  std::string name;
+  for (const unsigned char c : title) {
+    const bool safe = std::isalnum(c) || c == '.' || c == '-' || c == '_';
+    if (safe)
+      name += static_cast<char>(std::tolower(c));
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
+  }
+  name.resize(std::min<std::size_t>(name.size(), 60));
+  return fmt::format("results/{}-{:%Y%m%dT%H%M%SZ}", name, fmt::gmtime(std::time(nullptr)));
+}
+
+result::Run measure(World& world, const plan::Plan& plan, const manifest::Found& plugins,
+                    const launch::RunFolder& folder, launch::SessionOptions options,
+                    std::optional<std::int64_t> jobs, bool quiet) {
+  options.parameters = parameter_count(plugins);
+  options.jobs = jobs ? static_cast<std::size_t>(*jobs) : launch::usable_cores();
+  const auto runner = world.make_runner();
+  // Its end takes the status lines off the screen.
+  const auto progress = make_progress(world.out, world.err, world.screen, quiet);
+  return launch::run_plan(plan, folder, options, *runner, *progress);
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,24 @@
+// What `run` and `fidelity add` do alike: a plan becomes a run in a folder.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/program.h"
+#include "launch/run_folder.h"
+#include "launch/session.h"
+#include "manifest/manifest.h"
+
+namespace peakbench::cli {
+
+// "results/TITLE-20261103T140500Z", for a run that nobody gave a folder.
+std::string folder_for(const std::string& title);
+
+// `options.parameters` is filled in from the plugins, `options.jobs` with the usable cores where
+// `jobs` is empty. Shows progress unless `quiet`.
+result::Run measure(World& world, const plan::Plan& plan, const manifest::Found& plugins,
+                    const launch::RunFolder& folder, launch::SessionOptions options,
+                    std::optional<std::int64_t> jobs, bool quiet);
+
+}  // namespace peakbench::cli

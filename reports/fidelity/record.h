@@ -1,0 +1,73 @@
+// Records of fidelity: a peak that somebody measured on a real card, the configuration it was
+// measured with, and what an emulated card gives for the same. The form is in docs/fidelity.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "result/published.h"
+#include "result/run.h"
+
+namespace peakbench::fidelity {
+
+inline constexpr const char* kSchema = "peakbench.fidelity/1";
+
+// Ours, of the figure's kind.
+struct Emulated {
+  std::int64_t bytes = 0;
+  std::string phase;                            // of the peak; empty where it is not known
+  std::string at_peak;                          // what was alive there, in a few words
+  std::string verdict;                          // of a program: how far `bytes` can be trusted
+  std::map<std::string, std::string> versions;  // {"torch", "2.11.0"}
+  std::string date;                             // YYYY-MM-DD
+};
+
+struct Record {
+  // Of a case, or, where `program` is not empty, of what it does: its model and strategy are words.
+  result::Published figure;
+  std::vector<std::string> program;             // run by `peakbench emulate`
+  std::map<std::string, std::string> packages;  // that it is run with: {"liger-kernel", "0.2.1"}
+  std::optional<Emulated> emulated;
+  std::string reason;  // why there is no `emulated`
+};
+
+// Figures of a publisher that cannot be measured again here.
+struct NotRebuilt {
+  std::string source, url, reason;
+  std::int64_t figures = 1;
+};
+
+struct Records {
+  std::vector<Record> records;
+  std::vector<NotRebuilt> not_rebuilt;
+};
+
+// A file of records, or of one alone. Throws ConfigError with file and line: not JSON, a field that
+// is missing, unknown or wrong (unit, card, kind of figure, grade).
+Records read_records(const std::string& path);
+Records records_from(std::string_view text, const std::string& path);
+
+// The graded figures of a run, each beside the case that it is about; with a reason where there is
+// no such case, or it did not end ok.
+Records records_of(const result::Run& run);
+
+// What a case of the run measured, as a record's `emulated`: it has such a figure (bytes_of_kind).
+Emulated emulated_by(const result::CaseResult& result, const std::string& metric,
+                     const result::Run& run);
+
+// In place of the record of the same figure, card and configuration, or at the end.
+void add(Records& records, const Record& record);
+
+// For messages: "IBM: llama-3-8b / checkpointing / bf16 b4 s4096".
+std::string name_of(const Record& record);
+// Without the publisher; a program's file and arguments.
+std::string configuration_of(const Record& record);
+
+nlohmann::ordered_json to_json(const Records& records);
+
+}  // namespace peakbench::fidelity

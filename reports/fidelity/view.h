@@ -1,0 +1,116 @@
+// What the template of the page is given.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/fidelity/record.h"
+#include "reports/render/record.h"
+
+namespace peakbench::fidelity {
+
+using reports::FieldValues;
+
+struct FigureView {
+  std::string card, configuration, metric, published, unit, bytes, difference, grade, phase, note,
+      cause, explanation, at_peak, verdict, versions, our_versions, date, reason;
+  bool measured = false, differs = false, within_rounding = false;
+
+  FieldValues fields() const {
+    return {{"card", card, "The emulated card that stands for the publisher's"},
+            {"configuration", configuration, "The case, or the program and its arguments"},
+            {"metric", metric, "The kind of figure: allocated, active, reserved, memory"},
+            {"published", published, "As published"},
+            {"unit", unit, "Its unit"},
+            {"bytes", bytes, "Ours, in bytes"},
+            {"difference", difference, "Ours against the published figure, signed per cent"},
+            {"within_rounding", within_rounding, "No further apart than the published last digit"},
+            {"grade", grade, "How much of the configuration is the same"},
+            {"phase", phase, "Where our peak lies"},
+            {"note", note, "What to know about the published figure"},
+            {"differs", differs, "Further apart than 0.5% and the published last digit"},
+            {"cause", cause, "Why, in a word"},
+            {"explanation", explanation, "Why, in a sentence"},
+            {"at_peak", at_peak, "What is alive at our peak"},
+            {"verdict", verdict, "Of a program: how far ours can be trusted"},
+            {"versions", versions, "The publisher's libraries"},
+            {"our_versions", our_versions, "Ours"},
+            {"date", date, "When ours was measured"},
+            {"measured", measured, "There is a figure of ours"},
+            {"reason", reason, "Why there is none"}};
+  }
+};
+
+struct SourceView {
+  std::string name, url;
+  std::vector<FigureView> figures, differing, not_measured;
+
+  FieldValues fields() const {
+    return {{"name", name, "Who published the figures"},
+            {"url", url, "Where (http or https only)"},
+            {"figures", figures, "Those that were measured again"},
+            {"differing", differing, "Those of them that differ"},
+            {"has_differing", !differing.empty(), "`differing` is not empty"},
+            {"not_measured", not_measured, "Those whose case did not end ok"},
+            {"has_not_measured", !not_measured.empty(), "`not_measured` is not empty"}};
+  }
+};
+
+struct GradeView {
+  std::string grade, figures, close, agree, rounded, differ, largest;
+
+  FieldValues fields() const {
+    return {{"grade", grade, "The grade; `all` in the last row"},
+            {"figures", figures, "How many"},
+            {"close", close, "Within 0.01%"},
+            {"agree", agree, "Within 0.5%, those included"},
+            {"rounded", rounded, "Further apart, and within the published last digit"},
+            {"differ", differ, "The rest"},
+            {"largest", largest, "The largest difference, signed per cent"}};
+  }
+};
+
+struct CauseView {
+  std::string cause, figures, largest;
+
+  FieldValues fields() const {
+    return {{"cause", cause, "versions, kernels, workspaces, data, unknown"},
+            {"figures", figures, "How many differ for it"},
+            {"largest", largest, "The largest difference, signed per cent"}};
+  }
+};
+
+struct NotRebuiltView {
+  std::string source, url, figures, reason;
+
+  FieldValues fields() const {
+    return {{"source", source, "Who published the figures"},
+            {"url", url, "Where (http or https only)"},
+            {"figures", figures, "How many"},
+            {"reason", reason, "Why they cannot be measured again here"}};
+  }
+};
+
+struct PageView {
+  std::string figures, publishers, outside_step;
+  std::vector<GradeView> grades;
+  std::vector<CauseView> causes;
+  std::vector<SourceView> sources;
+  std::vector<NotRebuiltView> not_rebuilt;
+
+  FieldValues fields() const {
+    return {{"figures", figures, "How many were measured again"},
+            {"publishers", publishers, "Of how many publishers"},
+            {"outside_step", outside_step, "How many of the peaks lie outside the optimizer step"},
+            {"grades", grades, "Counted by grade"},
+            {"causes", causes, "Those that differ, counted by cause"},
+            {"has_causes", !causes.empty(), "`causes` is not empty"},
+            {"sources", sources, "Row by row, a table a publisher"},
+            {"not_rebuilt", not_rebuilt, "Figures that are left out"},
+            {"has_not_rebuilt", !not_rebuilt.empty(), "`not_rebuilt` is not empty"}};
+  }
+};
+
+PageView page_view(const Records& records);
+
+}  // namespace peakbench::fidelity

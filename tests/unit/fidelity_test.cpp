@@ -1,0 +1,187 @@
+#include <gtest/gtest.h>
+
+#include "errors/errors.h"
+#include "json/lines.h"
+#include "reports/fidelity/program_result.h"
+#include "reports/fidelity/record.h"
+#include "reports/fidelity/table.h"
+#include "support/example_run.h"
+#include "support/scratch.h"
+
+namespace peakbench::fidelity {
+namespace {
+
+using peakbench::testing::example_run;
+using peakbench::testing::message_of;
+using peakbench::testing::ScratchFolder;
+using peakbench::testing::write_text;
+
+constexpr const char* kRecord = R"({
+  "schema": "peakbench.fidelity/1",
+  "figure": {"metric": "peak_allocated", "value": 10.5, "unit": "GiB"},
+  "source": {"name": "Lab", "url": "https://example.org"},
+  "card": "a100-80gb",
+  "configuration": {
+    "model": "vit-l-16", "strategy": "baseline", "dtype": "fp32",
+    "batch_size": 8
+  },
+  "grade": "same_configuration"
+})";
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string error_of(const std::string& text) {
+  return message_of<ConfigError>([&] { records_from(text, "FILE"); });
+}
+
+Record measured(double published, double rounded_to, std::int64_t ours) {
+  Record record = records_from(kRecord, "FILE").records.at(0);
+  record.figure.value = published;
+  if (rounded_to > 0) record.figure.rounded_to = rounded_to;
+  record.emulated = Emulated{.bytes = ours, .date = "2026-11-23"};
+  return record;
+}
+
+TEST(JsonLines, AreOfKeysAndOfItemsInLists) {
+  const JsonLines lines("{\n \"a\": 1,\n \"b\": [\n  {\"c\":\n 2},\n  \"x\"\n ]\n}");
+  EXPECT_EQ(lines.of(""), 1u);
+  EXPECT_EQ(lines.of("/a"), 2u);
+  EXPECT_EQ(lines.of("/b"), 3u);
+  EXPECT_EQ(lines.of("/b/0"), 4u);
+  EXPECT_EQ(lines.of("/b/0/c"), 4u);
+  EXPECT_EQ(lines.of("/b/1"), 6u);
+  EXPECT_EQ(lines.of("/b/0/missing"), 4u) << "of the object that lacks it";
+  EXPECT_EQ(lines.of("/missing/too"), 1u);
+}
+
+TEST(FidelityRecord, IsReadAndWrittenTheSame) {
+  const auto records = records_from(kRecord, "FILE");
+  ASSERT_EQ(records.records.size(), 1u);
+  const auto& figure = records.records[0].figure;
+  EXPECT_EQ(figure.device, "emulated:a100-80gb");
+  EXPECT_EQ(figure.model, "vit-l-16");
+  EXPECT_EQ(figure.batch_size, 8);
+  EXPECT_EQ(figure.sequence_length, std::nullopt);
+  EXPECT_EQ(records.records[0].reason, "not measured yet");
+  const auto text = to_json(records).dump();
+  EXPECT_EQ(to_json(records_from(text, "FILE")).dump(), text);
+}
+
+TEST(FidelityRecord, WrongFieldsHaveFileAndLine) {
+  EXPECT_EQ(error_of(""), "FILE: the file is empty");
+  EXPECT_EQ(error_of(with(kRecord, "GiB", "Gb/s")),
+            "FILE:3: /figure/unit: expected bytes, KiB, MiB, GiB, TiB, kB, MB, GB or TB, got \"Gb/s\"");
+  EXPECT_EQ(error_of(with(kRecord, "peak_allocated", "throughput")),
+            "FILE:3: /figure/metric: \"throughput\" cannot be graded: an emulated card has no times");
+  EXPECT_EQ(error_of(with(kRecord, "peak_allocated", "peak")),
+            "FILE:3: /figure/metric: expected peak_memory, peak_allocated, peak_active, "
+            "peak_reserved or throughput, got \"peak\"");
+  EXPECT_EQ(error_of(with(kRecord, "10.5", "0")),
+            "FILE:3: /figure/value: missing, or 0; a published figure is above 0");
+  EXPECT_EQ(error_of(with(kRecord, "\"name\": \"Lab\", ", "")), "FILE:4: /source/name: missing");
+  EXPECT_EQ(error_of(with(kRecord, "a100-80gb", "")), "FILE:5: /card: is empty");
+  EXPECT_EQ(error_of(with(kRecord, "\"batch_size\": 8", "\"batch_size\": 0")),
+            "FILE:8: /configuration/batch_size: expected an integer from 1 to 1000000000, got 0");
+  EXPECT_EQ(error_of(with(kRecord, "\"batch_size\": 8", "\"batch\": 8")),
+            "FILE:8: /configuration/batch: unknown key; did you mean \"batch_size\"?");
+  EXPECT_EQ(error_of(with(kRecord, "same_configuration", "good")),
+            "FILE:10: /grade: expected same_configuration, same_law, other_versions, got \"good\"");
+  EXPECT_EQ(error_of(with(kRecord, "fidelity/1", "fidelity/2")),
+            "FILE:2: /schema: expected peakbench.fidelity/1, got \"peakbench.fidelity/2\"");
+}
+
+TEST(FidelityRecord, OneOfTheSameFigureIsReplaced) {
+  Records records;
+  const auto first = measured(10.5, 0, 1), again = measured(10.5, 0, 2);
+  auto other = measured(10.5, 0, 3);
+  other.figure.batch_size = 9;
+  for (const auto* record : {&first, &other, &again}) add(records, *record);
+  ASSERT_EQ(records.records.size(), 2u);
+  EXPECT_EQ(records.records[0].emulated->bytes, 2);
+}
+
+TEST(FidelityRecord, OfARunIsTheCaseThatTheFigureIsAbout) {
+  auto run = example_run();
+  auto& done = run.cases.at(0);
+  ASSERT_TRUE(done.memory);
+  auto figure = records_from(kRecord, "FILE").records[0].figure;
+  figure.device = done.spec.device;
+  figure.model = done.spec.model.id;
+  figure.strategy.clear();
+  figure.dtype.clear();
+  figure.batch_size.reset();
+  auto elsewhere = figure, ungraded = figure;
+  elsewhere.dtype = "fp8";
+  ungraded.grade.clear();
+  run.published = {figure, elsewhere, ungraded};
+  const auto records = records_of(run).records;
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].emulated.value().bytes, done.memory->peak_allocated_bytes);
+  EXPECT_EQ(records[0].emulated->phase, done.memory->peak_phase);
+  EXPECT_FALSE(records[1].emulated);
+  EXPECT_EQ(records[1].reason, "the run has no such case");
+}
+
+TEST(Fidelity, ADifferenceHasACauseBeyondHalfAPercentAndTheLastDigit) {
+  const auto gib = [](double value) { return static_cast<std::int64_t>(value * kGiB); };
+  EXPECT_NEAR(difference(measured(10, 0.001, gib(10.1))), 0.01, 1e-9);
+  EXPECT_EQ(cause_of(measured(10, 0.001, gib(10.04))), "") << "0.4%";
+  EXPECT_EQ(cause_of(measured(10, 0.001, gib(10.06))), "unknown");
+  EXPECT_EQ(cause_of(measured(10, 0.2, gib(10.06))), "") << "it would be printed as 10.0";
+  EXPECT_EQ(cause_of(measured(10.1, 0, gib(10.04))), "unknown") << "printed as 10.0, not 10.1";
+  EXPECT_EQ(cause_of(measured(1.5, 0, gib(1.54))), "") << "2.7%, and printed as 1.5";
+  auto explained = measured(10, 0.001, gib(11));
+  explained.figure.cause = "versions";
+  EXPECT_EQ(cause_of(explained), "versions");
+}
+
+class ProgramResult : public ::testing::Test {
+ protected:
+  std::string write(const std::string& text) {
+    write_text(folder_ / "took.json", text);
+    return folder_ / "took.json";
+  }
+  std::string error(const std::string& text, const std::string& metric = "peak_allocated") {
+    auto record = records_from(kRecord, "FILE").records[0];
+    record.figure.metric = metric;
+    const auto path = write(text);
+    return message_of<ConfigError>([&] { read_program_result(path, record); })
+        .substr(path.size());
+  }
+  ScratchFolder folder_;
+  const std::string took_ =
+      R"({"card": "a100-80gb", "exit_code": 0, "torch": {"version": "2.6.0"},)"
+      R"( "verdict": {"kind": "exact"}, "processes": [)"
+      R"({"devices": [{"peak_allocated_bytes": 5, "peak_reserved_bytes": 50}]},)"
+      R"({"devices": [{"peak_allocated_bytes": 7, "peak_reserved_bytes": 40}]}]})";
+};
+
+TEST_F(ProgramResult, IsTheLargestOfItsKind) {
+  auto record = records_from(kRecord, "FILE").records[0];
+  const auto path = write(took_);
+  const auto ours = read_program_result(path, record);
+  EXPECT_EQ(ours.bytes, 7);
+  EXPECT_EQ(ours.verdict, "exact");
+  EXPECT_EQ(ours.versions.at("torch"), "2.6.0");
+  record.figure.metric = "peak_reserved";
+  EXPECT_EQ(read_program_result(path, record).bytes, 50);
+}
+
+TEST_F(ProgramResult, OfSomethingElseIsRefused) {
+  EXPECT_EQ(error(with(took_, "a100-80gb", "h100-80gb")),
+            ": /card: the program ran on h100-80gb, the record is of a100-80gb");
+  EXPECT_EQ(error(with(took_, "\"exit_code\": 0", "\"exit_code\": 1")),
+            ": /exit_code: the program failed with 1: its peak is of no whole run");
+  EXPECT_EQ(error(with(with(took_, "_bytes\": 5", "_bytes\": null"), "_bytes\": 7", "_bytes\": null")),
+            ": /processes: no process has PyTorch's own count of memory on a card");
+  EXPECT_TRUE(error(took_, "peak_active").starts_with(": `peakbench emulate` does not count active"));
+  EXPECT_EQ(error("{}"), ": /card: missing");
+}
+
+}  // namespace
+}  // namespace peakbench::fidelity
