@@ -41,7 +41,7 @@ constexpr const char* kTableFooter = R"(Examples:
 A folder of a run gives the graded figures of its suite; a file gives its records.
 Exit codes: 0, whatever the differences; 2 unusable input, or nothing in it was measured.)";
 
-constexpr const char* kAddFooter = R"(Examples:
+constexpr const char* kAddRecordFooter = R"(Examples:
   peakbench fidelity add my-card.json
   peakbench fidelity add my-card.json --to fidelity.json --out results/my-card
   peakbench emulate --card a100-80gb --json took.json -- python3 train.py
@@ -51,7 +51,7 @@ wrote. A record of the same figure, card and configuration is replaced.
 Exit codes: 0; 2 unusable input; 3 the case did not end ok on the emulated card: nothing is added;
 130 interrupted, nothing is added.)";
 
-void append(Records& to, Records from) {
+void gather(Records& to, Records from) {
   std::ranges::move(from.records, std::back_inserter(to.records));
   std::ranges::move(from.not_rebuilt, std::back_inserter(to.not_rebuilt));
 }
@@ -66,24 +66,23 @@ Records read_source(const std::string& path) {
   return records;
 }
 
-struct TableArguments {
+struct FidelityTable {
   std::vector<std::string> sources;
   std::string out, templates;
   bool json = false;
 };
 
-int make_table(World& world, const TableArguments& arguments) {
+int show_table(World& world, const FidelityTable& arguments) {
   Records records;
-  for (const auto& source : arguments.sources) append(records, read_source(source));
-  const bool measured =
-      std::ranges::any_of(records.records, [](const Record& one) { return one.emulated.has_value(); });
+  for (const auto& source : arguments.sources) gather(records, read_source(source));
+  const bool measured = std::ranges::any_of(
+      records.records, [](const Record& one) { return one.emulated.has_value(); });
   if (!measured)
     throw ConfigError(fmt::format("no record of {} has a figure of an emulated card",
                                   fmt::join(arguments.sources, ", ")));
   if (!arguments.out.empty())
     files::write_file_atomically(
-        arguments.out,
-        fidelity::page(records, {arguments.templates, world.places.templates}));
+        arguments.out, fidelity::page(records, {arguments.templates, world.places.templates}));
   if (arguments.json)
     world.out << json_text(to_json(records));
   else if (arguments.out.empty())
@@ -96,7 +95,7 @@ int make_table(World& world, const TableArguments& arguments) {
 Command add_table(CLI::App& parent, World& world) {
   auto* command = parent.add_subcommand("table", "Show published and emulated figures, row by row");
   command->footer(kTableFooter);
-  const auto arguments = std::make_shared<TableArguments>();
+  const auto arguments = std::make_shared<FidelityTable>();
   command->add_option("source", arguments->sources, "Folders of runs, and files of records")
       ->type_name("RUN|FILE")
       ->required();
@@ -107,23 +106,24 @@ Command add_table(CLI::App& parent, World& world) {
       ->add_option("--templates", arguments->templates,
                    "Folder of templates; a file in it replaces ours")
       ->type_name("DIR");
-  return [&world, arguments] { return make_table(world, *arguments); };
+  return [&world, arguments] { return show_table(world, *arguments); };
 }
 
-struct AddArguments {
+struct RecordArguments {
   std::vector<std::string> files, plugins;
   std::string to = "fidelity.json", emulated, out;
   bool quiet = false;
 };
 
-class AddCommand {
+class RecordCommand {
  public:
-  AddCommand(World& world, const AddArguments& arguments, const std::vector<std::string>& typed)
+  RecordCommand(World& world, const RecordArguments& arguments,
+                const std::vector<std::string>& typed)
       : world_(world), arguments_(arguments), typed_(typed) {}
 
   int go() {
     // All that can be wrong with files, before anything runs.
-    for (const auto& file : arguments_.files) append(new_, fidelity::read_records(file));
+    for (const auto& file : arguments_.files) gather(new_, fidelity::read_records(file));
     if (files::is_there(arguments_.to)) all_ = fidelity::read_records(arguments_.to);
     take_programs();
     if (const int code = measure_cases(); code != kDone) return code;
@@ -167,6 +167,7 @@ class AddCommand {
                      {"batch_size", std::to_string(figure.batch_size.value_or(1))}};
       if (figure.sequence_length)
         rule.fields["sequence_length"] = std::to_string(*figure.sequence_length);
+      for (const auto& [field, text] : rule.fields) rule.where[field] = record.where;
       request.includes.push_back(std::move(rule));
       request.published.push_back(figure);
     }
@@ -195,7 +196,9 @@ class AddCommand {
     for (auto& record : new_.records) {
       if (!is_to_measure(record)) continue;
       const Record& ours = *next++;
-      record = ours;
+      record.figure = ours.figure;
+      record.emulated = ours.emulated;
+      record.reason = ours.reason;
       if (record.emulated) continue;
       world_.err << fmt::format("peakbench: {}: {}; its run is in {}\n", fidelity::name_of(record),
                                 printable(record.reason), folder);
@@ -205,15 +208,15 @@ class AddCommand {
   }
 
   World& world_;
-  const AddArguments& arguments_;
+  const RecordArguments& arguments_;
   const std::vector<std::string>& typed_;
   Records new_, all_;
 };
 
-Command add_add(CLI::App& parent, World& world, const std::vector<std::string>& typed) {
+Command add_record(CLI::App& parent, World& world, const std::vector<std::string>& typed) {
   auto* command = parent.add_subcommand("add", "Add your own measurement to a file of records");
-  command->footer(kAddFooter);
-  const auto arguments = std::make_shared<AddArguments>();
+  command->footer(kAddRecordFooter);
+  const auto arguments = std::make_shared<RecordArguments>();
   command->add_option("record", arguments->files, "Files of a record, or of several")
       ->type_name("FILE")
       ->required();
@@ -228,7 +231,7 @@ Command add_add(CLI::App& parent, World& world, const std::vector<std::string>& 
   command->add_option("--plugins", arguments->plugins, "Folder of more plugins; may be repeated")
       ->type_name("DIR");
   command->add_flag("-q,--quiet", arguments->quiet, "Show no progress");
-  return [&world, arguments, &typed] { return AddCommand(world, *arguments, typed).go(); };
+  return [&world, arguments, &typed] { return RecordCommand(world, *arguments, typed).go(); };
 }
 
 }  // namespace
@@ -239,7 +242,7 @@ Command add_fidelity(CLI::App& app, World& world, const std::vector<std::string>
   command->footer(kFidelityFooter);
   command->require_subcommand(1);
   const auto table = add_table(*command, world);
-  const auto add = add_add(*command, world, typed);
+  const auto add = add_record(*command, world, typed);
   return [command, table, add] { return command->got_subcommand("table") ? table() : add(); };
 }
 

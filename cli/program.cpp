@@ -129,12 +129,18 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   std::vector<std::string> typed{"peakbench"};
   typed.insert(typed.end(), arguments.begin(), arguments.end());
   const std::vector<std::pair<std::string, Command>> commands{
-      {"run", add_run(app, world, typed)},    {"list", add_list(app, world)},
-      {"describe", add_describe(app, world)}, {"report", add_report(app, world)},
-      {"doctor", add_doctor(app, world)},     {"emulate", add_emulate(app)},
-      {"export", add_export(app, world)},     {"compare", add_compare(app, world)},
-      {"gate", add_gate(app, world)},         {"ab", add_ab(app, world, typed)},
-      {"history", add_history(app, world)},   {"publish", add_publish(app, world)},
+      {"run", add_run(app, world, typed)},
+      {"list", add_list(app, world)},
+      {"describe", add_describe(app, world)},
+      {"report", add_report(app, world)},
+      {"doctor", add_doctor(app, world)},
+      {"emulate", add_emulate(app)},
+      {"export", add_export(app, world)},
+      {"compare", add_compare(app, world)},
+      {"gate", add_gate(app, world)},
+      {"ab", add_ab(app, world, typed)},
+      {"history", add_history(app, world)},
+      {"publish", add_publish(app, world)},
       {"fidelity", add_fidelity(app, world, typed)}};
   // `help COMMAND` as people type it.
   auto words = arguments;

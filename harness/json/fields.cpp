@@ -118,6 +118,10 @@ template <>
 std::map<std::string, std::int64_t> read_value(const json& value, const std::string& pointer) {
   return read_map<std::int64_t>(value, pointer);
 }
+template <>
+std::map<std::string, std::string> read_value(const json& value, const std::string& pointer) {
+  return read_map<std::string>(value, pointer);
+}
 
 Fields::Fields(const json& object, std::string pointer)
     : object_(object), pointer_(std::move(pointer)) {

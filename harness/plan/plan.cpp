@@ -230,10 +230,9 @@ class Planner {
                [&] { resolver_.values(result::row_of(Axis::kDtype), "published", figure.dtype); });
     if (!figure.device.empty())
       at_place(request_.where, place("device"), [&] {
-        figure.device =
-            resolver_.values(result::row_of(Axis::kDevice), "published", figure.device)
-                .front()
-                .device;
+        figure.device = resolver_.values(result::row_of(Axis::kDevice), "published", figure.device)
+                            .front()
+                            .device;
       });
     if (figure.strategy.empty()) return;
     at_place(request_.where, place("strategy"), [&] {

@@ -169,25 +169,26 @@ class SuiteReader {
       return *text;
     };
     const auto text = [&](const char* key) { return table.text(key).value_or(""); };
-    result::Published figure{.model = required("model"),
-                             .strategy = text("strategy"),
-                             .metric = required("metric"),
-                             .value = table.number("value", kMeasuredRate).value_or(0),
-                             .unit = required("unit"),
-                             .source = required("source"),
-                             .url = text("url"),
-                             .note = text("note"),
-                             .dtype = text("dtype"),
-                             .batch_size = table.integer("batch_size", kSizes),
-                             .sequence_length = table.integer("sequence_length", kSizes),
-                             .device = text("device"),
-                             .rounded_to = table.number("rounded_to", kMeasuredRate),
-                             .grade = text("grade"),
-                             .cause = text("cause"),
-                             .explanation = text("explanation")};
+    result::Published figure;
+    figure.model = required("model");
+    figure.strategy = text("strategy");
+    figure.device = text("device");
+    figure.dtype = text("dtype");
+    figure.batch_size = table.integer("batch_size", kSizes);
+    figure.sequence_length = table.integer("sequence_length", kSizes);
+    figure.metric = required("metric");
+    figure.value = table.number("value", kMeasuredRate).value_or(0);
+    figure.unit = text("unit");
+    figure.rounded_to = table.number("rounded_to", kMeasuredRate);
+    figure.url = text("url");
+    figure.note = text("note");
+    figure.grade = text("grade");
+    figure.cause = text("cause");
+    figure.explanation = text("explanation");
     if (const auto versions = table.table("versions"))
       for (const auto& [name, version] : versions->scalars()) figure.versions[name] = version.text;
     if (const auto wrong = wrong_field_of(figure)) table.fail(wrong->field, wrong->problem);
+    figure.source = required("source");
     for (const char* key : {"model", "strategy", "dtype", "device"}) {
       request_.where.emplace(fmt::format("published/{}/{}", request_.published.size(), key),
                              table.where(key));

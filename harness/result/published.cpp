@@ -32,9 +32,9 @@ std::optional<WrongField> wrong_name(const char* field, const std::string& text,
 std::optional<WrongField> missing_for_grade(const Published& figure) {
   if (figure.grade.empty()) return std::nullopt;
   if (!is_of_memory(figure))
-    return WrongField{"metric",
-                      fmt::format("\"{}\" cannot be graded: an emulated card has no times",
-                                  figure.metric)};
+    return WrongField{
+        "metric",
+        fmt::format("\"{}\" cannot be graded: an emulated card has no times", figure.metric)};
   if (figure.device.empty())
     return WrongField{"device", "missing; a graded figure names the card it was measured on"};
   return std::nullopt;
@@ -51,13 +51,13 @@ std::optional<WrongField> wrong_device(const Published& figure) {
 std::optional<WrongField> wrong_value(const Published& figure) {
   if (!(figure.value > 0))
     return WrongField{"value", "missing, or 0; a published figure is above 0"};
+  if (figure.unit.empty()) return WrongField{"unit", "missing; a published figure needs it"};
   if (!is_of_memory(figure)) {
     if (!figure.rounded_to) return std::nullopt;
     return WrongField{"rounded_to", "is of figures of memory"};
   }
   if (!bytes_of(1, figure.unit))
-    return WrongField{"unit",
-                      fmt::format("expected {}, got \"{}\"", kMemoryUnits, figure.unit)};
+    return WrongField{"unit", fmt::format("expected {}, got \"{}\"", kMemoryUnits, figure.unit)};
   if (figure.rounded_to && !(*figure.rounded_to > 0))
     return WrongField{"rounded_to", "expected a figure above 0, in the figure's unit"};
   return std::nullopt;

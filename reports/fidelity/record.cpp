@@ -13,6 +13,7 @@
 #include "json/lines.h"
 #include "json/parse_json.h"
 #include "reports/render/words.h"
+#include "result/axes.h"
 #include "result/device.h"
 #include "units/bytes.h"
 
@@ -80,9 +81,8 @@ Emulated read_emulated(const Fields& fields) {
 // Where a record has what the figure calls otherwise.
 std::string pointer_of(const Fields& record, const std::string& field) {
   static const Texts kPlaces = {
-      {"metric", "/figure/metric"}, {"value", "/figure/value"},
-      {"unit", "/figure/unit"},     {"rounded_to", "/figure/rounded_to"},
-      {"url", "/source/url"},       {"device", "/card"},
+      {"metric", "/figure/metric"},         {"value", "/figure/value"}, {"unit", "/figure/unit"},
+      {"rounded_to", "/figure/rounded_to"}, {"url", "/source/url"},     {"device", "/card"},
   };
   const auto place = kPlaces.find(field);
   return record.pointer() + (place == kPlaces.end() ? "/" + field : place->second);
@@ -97,10 +97,21 @@ std::string card_device(const Fields& fields) {
   }
 }
 
-Record read_record(const Fields& fields) {
+// Where in a file fields stand, for messages.
+struct Place {
+  const std::string& path;
+  const JsonLines& lines;
+
+  std::string of(const std::string& pointer) const {
+    return fmt::format("{}:{}", path, lines.of(pointer));
+  }
+};
+
+Record read_record(const Fields& fields, const Place& place) {
   fields.only({"schema", "figure", "source", "card", "configuration", "versions", "grade", "cause",
                "explanation", "emulated"});
   Record record;
+  record.where = place.of(fields.pointer("configuration"));
   read_figure(fields.child("figure"), record.figure);
   read_source(fields.child("source"), record.figure);
   record.figure.device = card_device(fields);
@@ -133,16 +144,16 @@ void check_schema(const Fields& fields) {
                      fmt::format("expected {}, got \"{}\"", kSchema, schema));
 }
 
-Records read(const Fields& fields) {
+Records read(const Fields& fields, const Place& place) {
   check_schema(fields);
   Records records;
   if (fields.find("figure")) {
-    records.records.push_back(read_record(fields));
+    records.records.push_back(read_record(fields, place));
     return records;
   }
   fields.only({"schema", "records", "not_rebuilt"});
   fields.each("records",
-              [&](const Fields& item) { records.records.push_back(read_record(item)); });
+              [&](const Fields& item) { records.records.push_back(read_record(item, place)); });
   fields.each("not_rebuilt",
               [&](const Fields& item) { records.not_rebuilt.push_back(read_not_rebuilt(item)); });
   return records;
@@ -162,8 +173,7 @@ ordered_json to_json(const Record& record) {
                              {"strategy", figure.strategy},
                              {"dtype", figure.dtype},
                              {"batch_size", figure.batch_size.value_or(1)}};
-    if (figure.sequence_length)
-      json["configuration"]["sequence_length"] = *figure.sequence_length;
+    if (figure.sequence_length) json["configuration"]["sequence_length"] = *figure.sequence_length;
   } else {
     json["configuration"] = {{"program", record.program}};
     if (!record.packages.empty()) json["configuration"]["packages"] = record.packages;
@@ -197,9 +207,9 @@ std::string at_peak_text(const result::Memory& memory) {
 
 Record record_of(const result::Published& figure, const result::Run& run) {
   Record record{.figure = figure};
-  const auto about = std::ranges::find_if(
-      run.cases,
-      [&](const auto& one) { return one.spec.device == figure.device && is_about(figure, one.spec); });
+  const auto about = std::ranges::find_if(run.cases, [&](const auto& one) {
+    return one.spec.device == figure.device && is_about(figure, one.spec);
+  });
   if (about == run.cases.end())
     record.reason = "the run has no such case";
   else if (about->status != result::Status::kOk || !about->memory)
@@ -216,11 +226,12 @@ Record record_of(const result::Published& figure, const result::Run& run) {
 Records records_from(std::string_view text, const std::string& path) {
   try {
     const auto parsed = parse_json(text);
+    const JsonLines lines(text);
+    const Place place{path, lines};
     try {
-      return read(Fields(parsed));
+      return read(Fields(parsed), place);
     } catch (const FieldError& error) {
-      throw ConfigError(
-          fmt::format("{}:{}: {}", path, JsonLines(text).of(error.pointer), error.what()));
+      throw ConfigError(fmt::format("{}: {}", place.of(error.pointer), error.what()));
     }
   } catch (const RunFileError& error) {
     throw ConfigError(fmt::format("{}: {}", path, error.what()));
@@ -255,8 +266,8 @@ void add(Records& records, const Record& record) {
   // Once read, a record written twice is the same text.
   const auto identity = [](const Record& one) {
     auto json = to_json(one);
-    return ordered_json::array({json["figure"]["metric"], json["source"]["name"], json["card"],
-                                json["configuration"]});
+    return ordered_json::array(
+        {json["figure"]["metric"], json["source"]["name"], json["card"], json["configuration"]});
   };
   const auto same = std::ranges::find(records.records, identity(record), identity);
   if (same == records.records.end())

@@ -20,20 +20,21 @@ inline constexpr const char* kSchema = "peakbench.fidelity/1";
 // Ours, of the figure's kind.
 struct Emulated {
   std::int64_t bytes = 0;
-  std::string phase;                            // of the peak; empty where it is not known
-  std::string at_peak;                          // what was alive there, in a few words
-  std::string verdict;                          // of a program: how far `bytes` can be trusted
-  std::map<std::string, std::string> versions;  // {"torch", "2.11.0"}
-  std::string date;                             // YYYY-MM-DD
+  std::string phase = {};                            // of the peak; empty where it is not known
+  std::string at_peak = {};                          // what was alive there, in a few words
+  std::string verdict = {};                          // of a program: how far `bytes` can be trusted
+  std::map<std::string, std::string> versions = {};  // {"torch", "2.11.0"}
+  std::string date = {};                             // YYYY-MM-DD
 };
 
 struct Record {
   // Of a case, or, where `program` is not empty, of what it does: its model and strategy are words.
   result::Published figure;
-  std::vector<std::string> program;             // run by `peakbench emulate`
-  std::map<std::string, std::string> packages;  // that it is run with: {"liger-kernel", "0.2.1"}
-  std::optional<Emulated> emulated;
-  std::string reason;  // why there is no `emulated`
+  std::vector<std::string> program = {};             // run by `peakbench emulate`
+  std::map<std::string, std::string> packages = {};  // that it is run with
+  std::optional<Emulated> emulated = {};
+  std::string reason = {};  // why there is no `emulated`
+  std::string where = {};   // "FILE:LINE", of one that was read
 };
 
 // Figures of a publisher that cannot be measured again here.

@@ -34,14 +34,14 @@ std::string page(const Records& records, const PageOptions& options) {
 
 std::string to_text(const Records& records, int width) {
   std::vector<reports::TableColumn> columns = {{"configuration"},
-                                               {"publisher", 1},
-                                               {"card", 3},
+                                               {"publisher", 3},
+                                               {"card", 5},
                                                {"kind", 4},
-                                               {"published", 6, true},
-                                               {"emulated, bytes", 5, true},
+                                               {"published", 1, true},
+                                               {"emulated, bytes", 2, true},
                                                {"difference", 0, true},
-                                               {"peak in", 2},
-                                               {"cause", 3}};
+                                               {"peak in", 6},
+                                               {"cause", 7}};
   std::vector<std::vector<std::string>> rows;
   for (const auto& source : page_view(records).sources) {
     for (const auto* figures : {&source.figures, &source.not_measured}) {

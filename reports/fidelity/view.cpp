@@ -39,6 +39,11 @@ std::string versions_text(const std::map<std::string, std::string>& versions) {
   return text;
 }
 
+std::string without_full_stop(std::string text) {
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 FigureView figure_view(const Record& record) {
   const auto& figure = record.figure;
   FigureView view;
@@ -55,10 +60,10 @@ FigureView figure_view(const Record& record) {
   view.measured = true;
   view.bytes = reports::grouped(record.emulated->bytes);
   view.difference = signed_percent(difference(record));
-  view.within_rounding = is_within_rounding(record);
   view.cause = cause_of(record);
   view.differs = !view.cause.empty();
-  view.explanation = printable(figure.explanation);
+  view.within_rounding = !view.differs && std::abs(difference(record)) > kAgreement;
+  view.explanation = printable(without_full_stop(figure.explanation));
   view.phase = reports::phase_label(record.emulated->phase);
   view.at_peak = printable(record.emulated->at_peak);
   view.verdict = printable(record.emulated->verdict);
@@ -117,9 +122,8 @@ std::vector<CauseView> cause_views(const Records& records) {
     const auto of_cause =
         measured(records, [&](const Record& record) { return cause_of(record) == cause; });
     if (!of_cause.empty())
-      views.push_back({.cause = cause,
-                       .figures = count(of_cause.size()),
-                       .largest = largest_of(of_cause)});
+      views.push_back(
+          {.cause = cause, .figures = count(of_cause.size()), .largest = largest_of(of_cause)});
   }
   return views;
 }

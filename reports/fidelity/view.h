@@ -24,13 +24,14 @@ struct FigureView {
             {"unit", unit, "Its unit"},
             {"bytes", bytes, "Ours, in bytes"},
             {"difference", difference, "Ours against the published figure, signed per cent"},
-            {"within_rounding", within_rounding, "No further apart than the published last digit"},
+            {"within_rounding", within_rounding,
+             "Further apart than 0.5%, but not than the published last digit"},
             {"grade", grade, "How much of the configuration is the same"},
             {"phase", phase, "Where our peak lies"},
             {"note", note, "What to know about the published figure"},
             {"differs", differs, "Further apart than 0.5% and the published last digit"},
             {"cause", cause, "Why, in a word"},
-            {"explanation", explanation, "Why, in a sentence"},
+            {"explanation", explanation, "Why, in a sentence without its full stop"},
             {"at_peak", at_peak, "What is alive at our peak"},
             {"verdict", verdict, "Of a program: how far ours can be trusted"},
             {"versions", versions, "The publisher's libraries"},
@@ -43,7 +44,7 @@ struct FigureView {
 
 struct SourceView {
   std::string name, url;
-  std::vector<FigureView> figures, differing, not_measured;
+  std::vector<FigureView> figures = {}, differing = {}, not_measured = {};
 
   FieldValues fields() const {
     return {{"name", name, "Who published the figures"},

@@ -7,6 +7,7 @@
 #include "reports/render/text.h"
 #include "reports/render/words.h"
 #include "result/run_paths.h"
+#include "units/bytes.h"
 
 namespace peakbench::reports {
 namespace {

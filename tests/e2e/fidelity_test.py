@@ -118,9 +118,9 @@ source = "not graded"
     def test_wrong_input_adds_nothing(self):
         good = self.write("good.json", record())
         for changes, says in (
-                ({"card": "h100-80g"}, ["bad.json:", "h100-80g", "h100-80gb"]),
-                ({"configuration": {**record()["configuration"], "model": "tinny"}}, ["tinny", "tiny"]),
-                ({"configuration": {**record()["configuration"], "dtype": "fp7"}}, ["fp7"]),
+                ({"card": "h100-80g"}, ["bad.json:13: ", "h100-80g", "h100-80gb"]),
+                ({"configuration": {**record()["configuration"], "model": "tinny"}}, ["bad.json:13: ", "tinny", "tiny"]),
+                ({"configuration": {**record()["configuration"], "dtype": "fp7"}}, ["bad.json:13: ", "fp7"]),
                 ({"figure": {"metric": "peak_allocated", "value": 100}}, ["bad.json:3: /figure/unit: missing"]),
                 ({"colour": "red"}, ["bad.json:", "/colour: unknown key"])):
             self.fails("fidelity", "add", good, self.write("bad.json", record(**changes)), "--out", "out", says=says)

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "reports/render/expression.h"
+#include "units/bytes.h"
 
 namespace peakbench::reports {
 namespace {

@@ -74,10 +74,12 @@ TEST(FidelityRecord, IsReadAndWrittenTheSame) {
 
 TEST(FidelityRecord, WrongFieldsHaveFileAndLine) {
   EXPECT_EQ(error_of(""), "FILE: the file is empty");
-  EXPECT_EQ(error_of(with(kRecord, "GiB", "Gb/s")),
-            "FILE:3: /figure/unit: expected bytes, KiB, MiB, GiB, TiB, kB, MB, GB or TB, got \"Gb/s\"");
-  EXPECT_EQ(error_of(with(kRecord, "peak_allocated", "throughput")),
-            "FILE:3: /figure/metric: \"throughput\" cannot be graded: an emulated card has no times");
+  EXPECT_EQ(
+      error_of(with(kRecord, "GiB", "Gb/s")),
+      "FILE:3: /figure/unit: expected bytes, KiB, MiB, GiB, TiB, kB, MB, GB or TB, got \"Gb/s\"");
+  EXPECT_EQ(
+      error_of(with(kRecord, "peak_allocated", "throughput")),
+      "FILE:3: /figure/metric: \"throughput\" cannot be graded: an emulated card has no times");
   EXPECT_EQ(error_of(with(kRecord, "peak_allocated", "peak")),
             "FILE:3: /figure/metric: expected peak_memory, peak_allocated, peak_active, "
             "peak_reserved or throughput, got \"peak\"");
@@ -100,7 +102,7 @@ TEST(FidelityRecord, OneOfTheSameFigureIsReplaced) {
   const auto first = measured(10.5, 0, 1), again = measured(10.5, 0, 2);
   auto other = measured(10.5, 0, 3);
   other.figure.batch_size = 9;
-  for (const auto* record : {&first, &other, &again}) add(records, *record);
+  for (const auto& record : {first, other, again}) add(records, record);
   ASSERT_EQ(records.records.size(), 2u);
   EXPECT_EQ(records.records[0].emulated->bytes, 2);
 }
@@ -150,8 +152,7 @@ class ProgramResult : public ::testing::Test {
     auto record = records_from(kRecord, "FILE").records[0];
     record.figure.metric = metric;
     const auto path = write(text);
-    return message_of<ConfigError>([&] { read_program_result(path, record); })
-        .substr(path.size());
+    return message_of<ConfigError>([&] { read_program_result(path, record); }).substr(path.size());
   }
   ScratchFolder folder_;
   const std::string took_ =
@@ -177,9 +178,11 @@ TEST_F(ProgramResult, OfSomethingElseIsRefused) {
             ": /card: the program ran on h100-80gb, the record is of a100-80gb");
   EXPECT_EQ(error(with(took_, "\"exit_code\": 0", "\"exit_code\": 1")),
             ": /exit_code: the program failed with 1: its peak is of no whole run");
-  EXPECT_EQ(error(with(with(took_, "_bytes\": 5", "_bytes\": null"), "_bytes\": 7", "_bytes\": null")),
-            ": /processes: no process has PyTorch's own count of memory on a card");
-  EXPECT_TRUE(error(took_, "peak_active").starts_with(": `peakbench emulate` does not count active"));
+  EXPECT_EQ(
+      error(with(with(took_, "_bytes\": 5", "_bytes\": null"), "_bytes\": 7", "_bytes\": null")),
+      ": /processes: no process has PyTorch's own count of memory on a card");
+  EXPECT_TRUE(
+      error(took_, "peak_active").starts_with(": `peakbench emulate` does not count active"));
   EXPECT_EQ(error("{}"), ": /card: missing");
 }
 
