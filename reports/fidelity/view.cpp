@@ -50,7 +50,9 @@ FigureView figure_view(const Record& record) {
   view.card = printable(result::recorded_device(figure.device).card);
   view.configuration = printable(configuration_of(record));
   view.metric = reports::spaced(figure.metric.substr(std::string("peak_").size()));
-  view.published = reports::plain_number(figure.value);
+  view.published = figure.unit == "bytes"
+                       ? reports::grouped(static_cast<std::int64_t>(figure.value))
+                       : reports::plain_number(figure.value);
   view.unit = printable(figure.unit);
   view.grade = reports::spaced(figure.grade);
   view.note = printable(figure.note);

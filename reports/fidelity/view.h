@@ -50,6 +50,7 @@ struct SourceView {
     return {{"name", name, "Who published the figures"},
             {"url", url, "Where (http or https only)"},
             {"figures", figures, "Those that were measured again"},
+            {"has_figures", !figures.empty(), "`figures` is not empty"},
             {"differing", differing, "Those of them that differ"},
             {"has_differing", !differing.empty(), "`differing` is not empty"},
             {"not_measured", not_measured, "Those whose case did not end ok"},
