@@ -178,13 +178,14 @@ class RecordCommand {
     if (std::ranges::none_of(new_.records, is_to_measure)) return kDone;
     const auto plugins = find_plugins(world_, arguments_.plugins);
     const auto plan = plan::make_plan(request(), plugins, devices::device_hook(""));
+    const auto runner = world_.make_runner();
     const launch::RunFolder folder(arguments_.out.empty() ? folder_for("fidelity")
                                                           : arguments_.out);
     const launch::InterruptScope interrupts;
     launch::SessionOptions options;
     options.command = typed_;
     const auto run =
-        measure(world_, plan, plugins, folder, options, std::nullopt, arguments_.quiet);
+        measure(world_, plan, plugins, *runner, folder, options, std::nullopt, arguments_.quiet);
     if (run.status == "interrupted") return kInterrupted;
     return take(fidelity::records_of(run), folder.path());
   }
@@ -240,10 +241,14 @@ Command add_fidelity(CLI::App& app, World& world, const std::vector<std::string>
   auto* command = app.add_subcommand(
       "fidelity", "How close are emulated cards to real ones? Published figures beside ours");
   command->footer(kFidelityFooter);
-  command->require_subcommand(1);
+  command->require_subcommand(0, 1);
   const auto table = add_table(*command, world);
   const auto add = add_record(*command, world, typed);
-  return [command, table, add] { return command->got_subcommand("table") ? table() : add(); };
+  return [command, table, add] {
+    if (command->got_subcommand("table")) return table();
+    if (command->got_subcommand("add")) return add();
+    throw ConfigError("fidelity needs a command: table or add; see `peakbench fidelity --help`");
+  };
 }
 
 }  // namespace peakbench::cli

@@ -39,14 +39,13 @@ std::string folder_for(const std::string& title) {
 }
 
 result::Run measure(World& world, const plan::Plan& plan, const manifest::Found& plugins,
-                    const launch::RunFolder& folder, launch::SessionOptions options,
-                    std::optional<std::int64_t> jobs, bool quiet) {
+                    launch::Runner& runner, const launch::RunFolder& folder,
+                    launch::SessionOptions options, std::optional<std::int64_t> jobs, bool quiet) {
   options.parameters = parameter_count(plugins);
   options.jobs = jobs ? static_cast<std::size_t>(*jobs) : launch::usable_cores();
-  const auto runner = world.make_runner();
   // Its end takes the status lines off the screen.
   const auto progress = make_progress(world.out, world.err, world.screen, quiet);
-  return launch::run_plan(plan, folder, options, *runner, *progress);
+  return launch::run_plan(plan, folder, options, runner, *progress);
 }
 
 }  // namespace peakbench::cli

@@ -16,9 +16,10 @@ namespace peakbench::cli {
 std::string folder_for(const std::string& title);
 
 // `options.parameters` is filled in from the plugins, `options.jobs` with the usable cores where
-// `jobs` is empty. Shows progress unless `quiet`.
+// `jobs` is empty. Shows progress unless `quiet`. The runner is made before the folder: without a
+// worker there is nothing to make one for.
 result::Run measure(World& world, const plan::Plan& plan, const manifest::Found& plugins,
-                    const launch::RunFolder& folder, launch::SessionOptions options,
-                    std::optional<std::int64_t> jobs, bool quiet);
+                    launch::Runner& runner, const launch::RunFolder& folder,
+                    launch::SessionOptions options, std::optional<std::int64_t> jobs, bool quiet);
 
 }  // namespace peakbench::cli

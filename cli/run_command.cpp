@@ -101,11 +101,12 @@ class RunCommand {
 
     // Before the work, not after it.
     if (!arguments_.no_report) reports::check_report(report_options(place));
+    const auto runner = world_.make_runner();
     // Until the report is written: of a run that another overwrites there is none to be made.
     const launch::RunFolder folder(place);
     const launch::InterruptScope interrupts;
     const auto run =
-        measure(world_, plan, plugins, folder, options, arguments_.jobs, arguments_.quiet);
+        measure(world_, plan, plugins, *runner, folder, options, arguments_.jobs, arguments_.quiet);
     if (run.status == "interrupted") say_interrupted(run, place);
     say_not_measured(run, place);
     if (!arguments_.no_report) report(run, place);
