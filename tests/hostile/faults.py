@@ -38,6 +38,8 @@ COMMANDS = {
     "history export": ["history", "export", "--out", "OUT/h.jsonl", "--history", "HISTORY"],
     "history export, folders": ["history", "export", "--format", "folders", "--out", "OUT/folders", "--history", "HISTORY"],
     "publish": ["publish", "--history", "HISTORY", "--out", "OUT/site"],
+    "fidelity add": ["fidelity", "add", "RECORD", "--to", "OUT/all.json"],
+    "fidelity table": ["fidelity", "table", "RECORD", "--out", "OUT/page.md"],
     "report, again": ["report", "RUN", "--out", "OUT/again"],
     "publish, again": ["publish", "--history", "HISTORY", "--out", "OUT/again"],
     "worker": ["run", "--model", MODEL, "--strategy", "baseline", "--strategy", "foreach-off", "--steps", "1", "--repetitions", "1",
@@ -111,7 +113,7 @@ class Command:
         self.calls = []
         self.in_worker = name.startswith("worker")
         places = {"RUN": workplace.run(), "BASE": workplace.base(), "TIMED": workplace.timed(), "HISTORY": workplace.history(),
-                  "FRESH": workplace.fresh(),
+                  "FRESH": workplace.fresh(), "RECORD": workplace.record(),
                   "BUILD": workplace.root / "installed"}
         self.words = [str(places.get(word, word)) for word in COMMANDS[name]]
         # What the command finds there, by name.

@@ -156,6 +156,9 @@ class Workplace:
     def card(self):
         return self._made("card.json", lambda path: shutil.copy(SOURCE / "emulator/cards/t4-16gb.json", path))
 
+    def record(self):
+        return self._made("record.json", lambda path: shutil.copy(SOURCE / "tests/hostile/fuzz/seeds/record/records.json", path))
+
     def strategies(self):
         return self.plugins / "fake_strategies.so"
 

@@ -21,7 +21,8 @@ const std::vector<Reader>& readers() {
                                        {"safetensors", read_safetensors_file},
                                        {"card", read_card},
                                        {"template", read_template},
-                                       {"policy", read_policy}};
+                                       {"policy", read_policy},
+                                       {"record", read_record}};
   return all;
 }
 
