@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPollMs = 10;
+constexpr int kPollMs = 50;
 constexpr int kOutputPipeBytes = 1 << 20;  // a worker that prints a lot seldom waits
 // How much later than it should a supervisor may end; then something has stopped it.
 constexpr auto kSupervisorLate = std::chrono::seconds(15);

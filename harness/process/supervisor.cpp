@@ -26,7 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kFirstFree = 10;  // above every number that a descriptor is to have
-constexpr int kSupervisorPollMs = 10;
+constexpr int kSupervisorPollMs = 20;
 constexpr std::size_t kReadAtOnce = std::size_t{1} << 20;
 constexpr std::array kIgnored{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ};
 constexpr auto kPatience = std::chrono::seconds(5);  // with what cannot be killed
