@@ -162,6 +162,11 @@ void count_device_work() {
   tell_of_work();
 }
 
+void count_device_work(const std::vector<std::uint64_t>& words) {
+  state().device_work.fetch_add(1, std::memory_order_relaxed);
+  tell_of_work(words);
+}
+
 void count_graph_launch() {
   add(ledger().graph_launches);
   count_device_work();

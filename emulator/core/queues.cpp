@@ -174,15 +174,33 @@ std::uint64_t graph_nodes(std::uint64_t graph) {
   return 0;
 }
 
-void count_launch(std::uint64_t stream) {
-  std::atomic_ref(ledger().kernel_launches).fetch_add(1, std::memory_order_relaxed);
-  count_device_work();
+namespace {
+
+void count_in_capture(std::uint64_t stream) {
   if (is_default(stream)) return;
   State& s = state();
   std::lock_guard lock(s.mutex);
   auto found = s.queues.streams.find(stream);
   if (found == s.queues.streams.end() || !found->second.capture) return;
   ++s.queues.captures[found->second.capture].launches;
+}
+
+void count_kernel() {
+  std::atomic_ref(ledger().kernel_launches).fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void count_launch(std::uint64_t stream) {
+  count_kernel();
+  count_device_work();
+  count_in_capture(stream);
+}
+
+void count_launch(std::uint64_t stream, const std::vector<std::uint64_t>& words) {
+  count_kernel();
+  count_device_work(words);
+  count_in_capture(stream);
 }
 
 }  // namespace peakbench::emulator

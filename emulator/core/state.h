@@ -132,7 +132,9 @@ MemoryResult no_host_memory(State& state, std::uint64_t bytes, MemoryResult resu
 // Whoever computes values, see values_hook.h: asked of what the host reads. Improves `answer` and
 // what `to` holds; returns the kind of what is read. Call without the mutex.
 const char* ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& answer);
+// Of work that may have written anywhere; of work that was given these words.
 void tell_of_work();
+void tell_of_work(const std::vector<std::uint64_t>& words);
 
 // What a stream waits for. Call with the mutex held.
 std::vector<Ticket>* tickets_of_stream(State& state, std::uint64_t stream);

@@ -97,7 +97,12 @@ const char* ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& 
 }
 
 void tell_of_work() {
-  if (const auto listener = work_listener.load(std::memory_order_acquire)) listener();
+  if (const auto listener = work_listener.load(std::memory_order_acquire)) listener(nullptr, -1);
+}
+
+void tell_of_work(const std::vector<std::uint64_t>& words) {
+  if (const auto listener = work_listener.load(std::memory_order_acquire))
+    listener(words.data(), static_cast<int>(words.size()));
 }
 
 }  // namespace peakbench::emulator

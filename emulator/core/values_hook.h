@@ -18,8 +18,9 @@ enum PeakbenchStanding {
 // Answers a read of device memory by the host. `kind` becomes one of read_kinds.h, or "".
 using PeakbenchReader = int (*)(std::uint64_t from, void* to, std::uint64_t bytes,
                                 const char** kind);
-// Called for each launch or library call that would have made the device write memory.
-using PeakbenchWorkListener = void (*)();
+// Called for each launch or library call that would have made the device write memory. `words`:
+// where it may have written, among them numbers that are no addresses; -1 of them: anywhere.
+using PeakbenchWorkListener = void (*)(const std::uint64_t* words, int count);
 
 // Either may be null. Called with no lock held.
 PEAKBENCH_VALUES_API void peakbench_emulator_listen(PeakbenchReader reader,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "driver/errors.h"
+#include "driver/functions.h"
 
 using namespace peakbench::emulator;
 using namespace peakbench::emulator::driver;
@@ -12,12 +13,18 @@ namespace {
 constexpr std::uint64_t kMaxThreadsPerBlock = 1024;
 constexpr unsigned kPortableClusterSize = 8, kLargestClusterSize = 16;
 
-CUresult launched(CUstream stream, std::uint64_t threads, unsigned shared_bytes) {
+// With `arguments` as the driver takes them: an address each.
+CUresult launched(CUfunction function, void* const* arguments, CUstream stream,
+                  std::uint64_t threads, unsigned shared_bytes) {
   return entry([&] {
     if (!threads || threads > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
     if (shared_bytes > card().shared_memory_per_block_optin_bytes) return CUDA_ERROR_INVALID_VALUE;
     if (!stream_exists(number(stream))) return CUDA_ERROR_INVALID_HANDLE;
-    count_launch(number(stream));
+    const auto sizes = arguments ? parameters_of(function) : std::nullopt;
+    if (sizes)
+      count_launch(number(stream), words_of(*sizes, arguments));
+    else
+      count_launch(number(stream));
     return CUDA_SUCCESS;
   });
 }
@@ -50,23 +57,25 @@ std::uint64_t blocks_per_multiprocessor(std::uint64_t threads, std::uint64_t sha
 
 }  // namespace
 
-PEAKBENCH_ENTRY CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned x,
-                                        unsigned y, unsigned z, unsigned shared_bytes,
-                                        CUstream stream, void**, void**) {
-  return launched(stream, std::uint64_t{x} * y * z, shared_bytes);
+PEAKBENCH_ENTRY CUresult cuLaunchKernel(CUfunction function, unsigned, unsigned, unsigned,
+                                        unsigned x, unsigned y, unsigned z, unsigned shared_bytes,
+                                        CUstream stream, void** arguments, void**) {
+  return launched(function, arguments, stream, std::uint64_t{x} * y * z, shared_bytes);
 }
 
-PEAKBENCH_ENTRY CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned,
-                                                   unsigned x, unsigned y, unsigned z,
-                                                   unsigned shared_bytes, CUstream stream, void**) {
-  return launched(stream, std::uint64_t{x} * y * z, shared_bytes);
+PEAKBENCH_ENTRY CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned, unsigned,
+                                                   unsigned, unsigned x, unsigned y, unsigned z,
+                                                   unsigned shared_bytes, CUstream stream,
+                                                   void** arguments) {
+  return launched(function, arguments, stream, std::uint64_t{x} * y * z, shared_bytes);
 }
 
-PEAKBENCH_ENTRY CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction, void**,
-                                          void**) {
+PEAKBENCH_ENTRY CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function,
+                                          void** arguments, void**) {
   if (!config) return CUDA_ERROR_INVALID_VALUE;
   if (cluster_size(*config) > 1 && card().major < 9) return CUDA_ERROR_INVALID_VALUE;
-  return launched(config->hStream, threads_of(*config), config->sharedMemBytes);
+  return launched(function, arguments, config->hStream, threads_of(*config),
+                  config->sharedMemBytes);
 }
 
 // A function of the host that a stream calls when it gets there: it is there.

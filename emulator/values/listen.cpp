@@ -322,8 +322,12 @@ int on_read(std::uint64_t from, void* to, std::uint64_t bytes, const char** kind
   return standing;
 }
 
-void on_work() {
-  if (thread.operators == 0) count_foreign_work();
+// The work of operators is known from them.
+void on_work(const std::uint64_t* words, int count) {
+  if (thread.operators != 0) return;
+  if (count < 0) return count_foreign_work();
+  const std::lock_guard lock(Storages::all().mutex());
+  for (int i = 0; i < count; ++i) Storages::all().may_be_written(words[i]);
 }
 
 __attribute__((constructor)) void listen() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <map>
 
 namespace peakbench::values {
@@ -61,6 +62,21 @@ void Storages::forget(std::uint64_t base, std::size_t bytes) {
     if (before->first + before->second->bytes > base) at = before;
   }
   while (at != values_.end() && at->first < base + bytes) at = values_.erase(at);
+}
+
+void Storages::may_be_written(std::uint64_t at) {
+  std::uint64_t base = 0;
+  const auto value = find_storage(at, 1, base);
+  if (!value) return;
+  forget(base, value->bytes);
+  if (!value->data.defined()) return;
+  // A table of pointers, as kernels over groups of tensors are given.
+  const auto* bytes = static_cast<const char*>(value->data.data_ptr());
+  for (std::size_t i = 0; i + sizeof(std::uint64_t) <= value->bytes; i += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes + i, sizeof word);
+    if (const auto pointed = find_storage(word, 1, base)) forget(base, pointed->bytes);
+  }
 }
 
 std::uint64_t foreign_work() { return foreign.load(std::memory_order_relaxed); }

@@ -28,6 +28,9 @@ class Storages {
   ValuePtr find_storage(std::uint64_t at, std::size_t bytes, std::uint64_t& base) const;
   void put(std::uint64_t base, ValuePtr value);
   void forget(std::uint64_t base, std::size_t bytes);
+  // A kernel that nothing else is known of was given this address, or a number that is none: the
+  // storage there is forgotten, and those whose addresses it is known to hold.
+  void may_be_written(std::uint64_t at);
 
  private:
   std::recursive_mutex mutex_;

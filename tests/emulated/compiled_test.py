@@ -70,6 +70,22 @@ for _ in range(2):
 """
 
 
+# Two sums after a kernel: of what the kernel was not given, and of what it wrote.
+KERNEL = """
+import torch, triton, triton.language as tl
+@triton.jit
+def double(x, y, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, 2 * tl.load(x + at, mask=at < count), mask=at < count)
+x = torch.arange(64, device="cuda")
+y, mask = torch.zeros_like(x), x % 3 == 0
+double[(1,)](x, y, 64, BLOCK=64)
+print(int(mask.sum()))
+if {}:
+    print(y[:int(y.sum()) % 64].shape[0])
+"""
+
+
 class CompiledTest(unittest.TestCase):
     run_program = programs_test.ProgramsTest.run_program
 
@@ -88,6 +104,12 @@ class CompiledTest(unittest.TestCase):
         logits = 2048 * 32000 * 4
         self.assertGreater(whole, 2 * logits)
         self.assertLess(liger, logits)
+
+    def test_a_kernel_leaves_known_what_it_was_not_given(self):
+        said, _ = self.run_program(KERNEL.format(False), PYTHONPATH=str(COMPILERS))
+        self.assertEqual((said.split(), self.verdict), (["22"], "exact"))
+        said, _ = self.run_program(KERNEL.format(True), PYTHONPATH=str(COMPILERS))
+        self.assertEqual((said.split()[0], self.verdict), ("22", "unreliable"))
 
     def test_torchaos_low_bit_state(self):
         values = 1024 * 4096

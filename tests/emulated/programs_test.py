@@ -109,6 +109,7 @@ class ProgramsTest(unittest.TestCase):
                            "TORCHINDUCTOR_COMPILE_THREADS": "1", **more}  # fmt: skip
             done = subprocess.run(list(map(str, [*command, *arguments])), capture_output=True, text=True, env=environment)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.verdict = json.loads(out.read_text())["verdict"]["kind"]
             processes = json.loads(out.read_text())["processes"]
         self.assertEqual([row["name"] for process in processes for row in process["refused"]], [], done.stderr)
         return done.stdout, {row["name"] for process in processes for row in process["unmodelled"]}
