@@ -148,16 +148,19 @@ std::vector<SourceView> source_views(const Records& records) {
 
 PageView page_view(const Records& records) {
   PageView view;
-  std::set<std::string> publishers;
+  std::set<std::string> publishers, dates;
   std::size_t outside_step = 0;
   const auto all = measured(records, [](const Record&) { return true; });
   for (const Record* record : all) {
     publishers.insert(record->figure.source);
+    dates.insert(printable(record->emulated->date));
     const auto& phase = record->emulated->phase;
     outside_step += !phase.empty() && phase != "optimizer_step";
   }
   view.figures = count(all.size());
   view.publishers = count(publishers.size());
+  if (!dates.empty())
+    view.dates = *dates.begin() + (dates.size() > 1 ? " to " + *dates.rbegin() : "");
   view.outside_step = count(outside_step);
   view.grades = grade_views(records);
   view.causes = cause_views(records);

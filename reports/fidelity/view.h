@@ -94,7 +94,7 @@ struct NotRebuiltView {
 };
 
 struct PageView {
-  std::string figures, publishers, outside_step;
+  std::string figures, publishers, outside_step, dates;
   std::vector<GradeView> grades;
   std::vector<CauseView> causes;
   std::vector<SourceView> sources;
@@ -104,6 +104,7 @@ struct PageView {
     return {{"figures", figures, "How many were measured again"},
             {"publishers", publishers, "Of how many publishers"},
             {"outside_step", outside_step, "How many of the peaks lie outside the optimizer step"},
+            {"dates", dates, "When ours were measured: a day, or the first and the last"},
             {"grades", grades, "Counted by grade"},
             {"causes", causes, "Those that differ, counted by cause"},
             {"has_causes", !causes.empty(), "`causes` is not empty"},

@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tomllib
 import unittest
 
 PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
@@ -30,6 +31,14 @@ class Suites(unittest.TestCase):
             self.assertEqual([case["id"] for case in cases if case["decided"]], [], suite.name)
             planned[suite.stem] = len(cases)
         self.assertEqual(documented, planned)
+
+    def test_each_publishers_figures_have_their_cases(self):
+        suites = sorted((REPOSITORY / "suites/published").glob("*.toml"))
+        self.assertGreater(len(suites), 2)
+        for suite in suites:
+            self.assertEqual([case["id"] for case in asked_cases(suite) if case["decided"]], [], suite.name)
+            figures = tomllib.loads(suite.read_text(encoding="utf-8"))["published"]
+            self.assertEqual([figure["source"] for figure in figures if "grade" not in figure], [], suite.name)
 
 
 if __name__ == "__main__":
