@@ -19,6 +19,8 @@ struct Variant {
 
 constexpr Variant kQwen25 = {true, true, 1e-6, {1000000.0, 0}};
 constexpr Variant kQwen25Untied = {true, false, 1e-6, {1000000.0, 0}};
+constexpr Variant kLlama2 = {false, false, 1e-5, {10000.0, 0}};
+constexpr Variant kLlama3 = {false, false, 1e-5, {500000.0, 0}};
 constexpr Variant kLlama32 = {false, true, 1e-5, {500000.0, 32}};
 constexpr Variant kLlama31 = {false, false, 1e-5, {500000.0, 8}};
 constexpr Variant kMistral = {false, false, 1e-5, {10000.0, 0}, 4096};
@@ -28,10 +30,12 @@ constexpr Variant kPowerLm = {false,        true, 1e-5,
                               {10000.0, 0}, 0,    GraniteScales{12, 1.0 / 64, 0.22, 8}};
 
 const std::map<std::string, Variant> kVariants = {
-    {"qwen2.5-0.5b", kQwen25},     {"qwen2.5-1.5b", kQwen25},      {"qwen2.5-3b", kQwen25},
-    {"qwen2.5-7b", kQwen25Untied}, {"llama-3.2-1b", kLlama32},     {"llama-3.2-3b", kLlama32},
-    {"llama-3.1-8b", kLlama31},    {"llama-3.1-70b", kLlama31},    {"llama-3.1-405b", kLlama31},
-    {"mistral-7b-v0.1", kMistral}, {"mistral-7b-v0.3", kMistral3}, {"powerlm-3b", kPowerLm}};
+    {"qwen2.5-0.5b", kQwen25},     {"qwen2.5-1.5b", kQwen25},     {"qwen2.5-3b", kQwen25},
+    {"qwen2.5-7b", kQwen25Untied}, {"tinyllama-1.1b", kLlama2},   {"llama-2-7b", kLlama2},
+    {"llama-2-13b", kLlama2},      {"llama-3-8b", kLlama3},       {"llama-3.2-1b", kLlama32},
+    {"llama-3.2-3b", kLlama32},    {"llama-3.1-8b", kLlama31},    {"llama-3.1-70b", kLlama31},
+    {"llama-3.1-405b", kLlama31},  {"mistral-7b-v0.1", kMistral}, {"mistral-7b-v0.3", kMistral3},
+    {"powerlm-3b", kPowerLm}};
 
 std::string given(const char* name, std::int64_t value) {
   return std::string(name) + "=" + std::to_string(value);

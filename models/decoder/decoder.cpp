@@ -1,4 +1,4 @@
-// The family's plugin: Qwen2.5, Llama 3, Mistral 7B and PowerLM as language models in training.
+// The family's plugin: Qwen2.5, Llama, Mistral 7B and PowerLM as language models in training.
 #include <ATen/ATen.h>
 
 #include "causal_lm.h"

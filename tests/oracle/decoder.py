@@ -37,6 +37,14 @@ def qwen(hidden_size, intermediate_size, num_hidden_layers, num_attention_heads,
     )  # fmt: skip
 
 
+def plain_llama(vocab_size, hidden_size, intermediate_size, num_hidden_layers, num_attention_heads, kv_heads, positions, rope_theta):
+    return LlamaForCausalLM, dict(
+        vocab_size=vocab_size, hidden_size=hidden_size, intermediate_size=intermediate_size, num_hidden_layers=num_hidden_layers,
+        num_attention_heads=num_attention_heads, num_key_value_heads=kv_heads, max_position_embeddings=positions, rms_norm_eps=1e-5,
+        tie_word_embeddings=False, rope_parameters={"rope_type": "default", "rope_theta": rope_theta},
+    )  # fmt: skip
+
+
 def llama(hidden_size, intermediate_size, num_hidden_layers, num_attention_heads, head_dim, tied, factor):
     return LlamaForCausalLM, dict(
         vocab_size=128256, hidden_size=hidden_size, intermediate_size=intermediate_size, num_hidden_layers=num_hidden_layers,
@@ -67,6 +75,10 @@ MODELS = {
     "qwen2.5-1.5b": qwen(1536, 8960, 28, 12, 131072),
     "qwen2.5-3b": qwen(2048, 11008, 36, 16, 32768),
     "qwen2.5-7b": qwen(3584, 18944, 28, 28, 131072, kv_heads=4, vocab_size=152064, tied=False),
+    "tinyllama-1.1b": plain_llama(32000, 2048, 5632, 22, 32, 4, 2048, 10000.0),
+    "llama-2-7b": plain_llama(32000, 4096, 11008, 32, 32, 32, 4096, 10000.0),
+    "llama-2-13b": plain_llama(32000, 5120, 13824, 40, 40, 40, 4096, 10000.0),
+    "llama-3-8b": plain_llama(128256, 4096, 14336, 32, 32, 8, 8192, 500000.0),
     "llama-3.2-1b": llama(2048, 8192, 16, 32, 64, True, 32.0),
     "llama-3.2-3b": llama(3072, 8192, 28, 24, 128, True, 32.0),
     "llama-3.1-8b": llama(4096, 14336, 32, 32, 128, False, 8.0),
