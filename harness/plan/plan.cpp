@@ -223,8 +223,7 @@ class Planner {
     const auto place = [&](const char* field) {
       return fmt::format("published/{}/{}", index, field);
     };
-    at_place(request_.where, place("model"),
-             [&] { catalogue_.find(manifest::Kind::kModel, parse_selection(figure.model).id); });
+    at_place(request_.where, place("model"), [&] { figure.model = model_of(figure.model); });
     if (!figure.dtype.empty())
       at_place(request_.where, place("dtype"),
                [&] { resolver_.values(result::row_of(Axis::kDtype), "published", figure.dtype); });
@@ -239,6 +238,16 @@ class Planner {
       figure.strategy =
           stack_text(make_stack(catalogue_, parse_stack(figure.strategy), {}).selections);
     });
+  }
+
+  // A model without options is every case's of that model; with options it is written as cases are.
+  std::string model_of(const std::string& text) const {
+    const auto typed = parse_selection(text);
+    if (typed.options.empty()) {
+      catalogue_.find(manifest::Kind::kModel, typed.id);
+      return text;
+    }
+    return selection_text(catalogue_.choose(manifest::Kind::kModel, typed, {}).use.selection);
   }
 
   const Request& request_;

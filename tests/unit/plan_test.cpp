@@ -440,6 +440,18 @@ TEST(Published, StacksAreShownInCanonicalOrderAndNamesChecked) {
   EXPECT_EQ(error_of(request), "unknown strategy \"foreach-of\"; did you mean \"foreach-off\"?");
 }
 
+TEST(Published, AModelWithOptionsIsNamedAsItsCaseIs) {
+  auto request = request_of({"vit-l-16"}, {"baseline"});
+  request.published = {
+      {"vit-l-16,weights=/a,layers=2", "", "peak_memory", 4, "GB", "somebody", "", ""},
+      {"vit-l-16", "", "peak_memory", 4, "GB", "somebody", "", ""}};
+  const auto published = plan_of(request).request.published;
+  EXPECT_EQ(published[0].model, "vit-l-16,layers=2,weights=/a");
+  EXPECT_EQ(published[1].model, "vit-l-16");
+  request.published[0].model = "vit-l-16,layer=2";
+  EXPECT_NE(error_of(request).find("layers"), std::string::npos) << error_of(request);
+}
+
 TEST(Published, TheDtypeIsChecked) {
   auto request = request_of({"vit-l-16"}, {"baseline"});
   request.published = {{"vit-l-16", "", "peak_memory", 4, "GB", "somebody", "", "", "fp33", 8, {}}};
