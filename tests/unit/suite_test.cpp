@@ -387,5 +387,25 @@ TEST_F(OurSuites, Tutorial) {
   expect_all_run(plan);
 }
 
+// What others published is of cases that these suites have, and all of it is graded.
+TEST_F(OurSuites, PublishedByOthers) {
+  namespace fs = std::filesystem;
+  std::size_t suites = 0;
+  for (const auto& file : fs::directory_iterator(PEAKBENCH_SOURCE_DIR "/suites/published")) {
+    if (file.path().extension() != ".toml") continue;
+    const Plan plan = plan_of("published/" + file.path().filename().string());
+    expect_all_run(plan);
+    EXPECT_FALSE(plan.request.published.empty()) << file.path();
+    for (const auto& figure : plan.request.published) {
+      const auto has_it = [&](const auto& planned) { return is_about(figure, planned.spec); };
+      EXPECT_TRUE(std::any_of(plan.cases.begin(), plan.cases.end(), has_it))
+          << file.path() << ": no case of " << figure.model << " / " << figure.strategy;
+      EXPECT_FALSE(figure.grade.empty()) << file.path() << ": " << figure.strategy;
+    }
+    ++suites;
+  }
+  EXPECT_GT(suites, 0u);
+}
+
 }  // namespace
 }  // namespace peakbench::plan
