@@ -17,6 +17,8 @@ using Command = std::function<int()>;
 
 // `typed`: the whole command line, for the record.
 Command add_run(CLI::App& app, World& world, const std::vector<std::string>& typed);
+// What a scheduler's task runs: one task of a queue that `run --executor slurm` made.
+Command add_work(CLI::App& app, World& world);
 Command add_list(CLI::App& app, World& world);
 Command add_describe(CLI::App& app, World& world);
 Command add_report(CLI::App& app, World& world);

@@ -38,11 +38,16 @@ std::string folder_for(const std::string& title) {
   return fmt::format("results/{}-{:%Y%m%dT%H%M%SZ}", name, fmt::gmtime(std::time(nullptr)));
 }
 
+void complete(launch::SessionOptions& options, const manifest::Found& plugins,
+              std::optional<std::int64_t> jobs) {
+  options.parameters = parameter_count(plugins);
+  options.jobs = jobs ? static_cast<std::size_t>(*jobs) : launch::usable_cores();
+}
+
 result::Run measure(World& world, const plan::Plan& plan, const manifest::Found& plugins,
                     launch::Runner& runner, const launch::RunFolder& folder,
                     launch::SessionOptions options, std::optional<std::int64_t> jobs, bool quiet) {
-  options.parameters = parameter_count(plugins);
-  options.jobs = jobs ? static_cast<std::size_t>(*jobs) : launch::usable_cores();
+  complete(options, plugins, jobs);
   // Its end takes the status lines off the screen.
   const auto progress = make_progress(world.out, world.err, world.screen, quiet);
   return launch::run_plan(plan, folder, options, runner, *progress);

@@ -15,8 +15,12 @@ namespace peakbench::cli {
 // "results/TITLE-20261103T140500Z", for a run that nobody gave a folder.
 std::string folder_for(const std::string& title);
 
-// `options.parameters` is filled in from the plugins, `options.jobs` with the usable cores where
-// `jobs` is empty. Shows progress unless `quiet`. The runner is made before the folder: without a
+// Fills in `options.parameters` from the plugins, and `options.jobs` with the usable cores where
+// `jobs` is empty.
+void complete(launch::SessionOptions& options, const manifest::Found& plugins,
+              std::optional<std::int64_t> jobs);
+
+// With complete() options. Shows progress unless `quiet`. The runner is made before the folder: without a
 // worker there is nothing to make one for.
 result::Run measure(World& world, const plan::Plan& plan, const manifest::Found& plugins,
                     launch::Runner& runner, const launch::RunFolder& folder,

@@ -141,7 +141,8 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
       {"ab", add_ab(app, world, typed)},
       {"history", add_history(app, world)},
       {"publish", add_publish(app, world)},
-      {"fidelity", add_fidelity(app, world, typed)}};
+      {"fidelity", add_fidelity(app, world, typed)},
+      {"work", add_work(app, world)}};
   // `help COMMAND` as people type it.
   auto words = arguments;
   if (!words.empty() && words[0] == "help") {

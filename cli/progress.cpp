@@ -123,6 +123,13 @@ class Progress : public launch::RunListener {
   void warning(const std::string& text) override {
     err_ << "warning: " << text << "\n" << std::flush;
   }
+  void note(const std::string& text) override { err_ << text << "\n" << std::flush; }
+  void queue_state(const std::string& text) override {
+    if (text == state_ || clock_() - state_at_ < kHeartbeat) return;
+    state_ = text;
+    state_at_ = clock_();
+    note(text);
+  }
   void case_ended(std::size_t place, const result::CaseResult& result) override {
     out_ << case_row(place, activity_.count, result) << std::flush;
   }
@@ -171,6 +178,8 @@ class Progress : public launch::RunListener {
   std::list<Worker> workers_;  // at work, in the order in which they began
   Worker before_;
   bool begun_ = false;
+  std::string state_;  // of the queue, as said last
+  Time state_at_;
   MeanTime memory_, throughput_;
 };
 

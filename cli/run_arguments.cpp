@@ -130,6 +130,7 @@ void add_run_options(CLI::App& command, RunArguments& arguments) {
   add_case_options(command, arguments);
   add_measuring_options(command, arguments);
   add_cuda_options(command, arguments);
+  add_slurm_options(command, arguments.slurm);
   add_folder_options(command, arguments);
   add_output_options(command, arguments);
 }

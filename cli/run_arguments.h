@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/axis_options.h"
+#include "cli/slurm_arguments.h"
 #include "plan/plan.h"
 
 namespace peakbench::cli {
@@ -19,6 +20,7 @@ struct RunArguments {
   std::optional<std::uint64_t> seed;
   std::string memory_limit;
   std::optional<std::int64_t> jobs;
+  SlurmArguments slurm;
   std::string card, cudnn, tf32, deterministic;
   std::vector<std::string> plugins;
   std::string out;

@@ -1,17 +1,23 @@
 // `peakbench run`: from arguments to a run folder and its report.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/dry_run.h"
 #include "cli/measure.h"
+#include "cli/progress.h"
 #include "cli/run_arguments.h"
 #include "devices/hook.h"
 #include "errors/errors.h"
+#include "executor/run_queue.h"
+#include "files/file.h"
 #include "launch/interrupt.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
@@ -63,7 +69,14 @@ class RunCommand {
   int go() {
     const auto plugins = find_plugins(world_, arguments_.plugins);
     const auto plan =
-        plan::make_plan(make_request(arguments_), plugins, devices::device_hook(arguments_.card));
+        plan::make_plan(make_request(arguments_), plugins,
+                        arguments_.slurm.is_asked() ? devices::device_hook_for_others()
+                                                    : devices::device_hook(arguments_.card));
+    check_slurm_arguments(arguments_.slurm);
+    if (arguments_.dry_run && arguments_.slurm.is_asked() && !arguments_.json) {
+      world_.out << script_of(plan);
+      return kDone;
+    }
     if (arguments_.dry_run) {
       world_.out << (arguments_.json ? plan_as_json(plan) : plan_as_text(plan));
       return kDone;
@@ -92,8 +105,59 @@ class RunCommand {
                                 printable(value), instead);
   }
 
+  std::string place_of(const plan::Plan& plan) const {
+    return arguments_.out.empty() ? folder_for(plan.request.title) : arguments_.out;
+  }
+
+  // What would be submitted; what would be run stands in the plan, with --json.
+  std::string script_of(const plan::Plan& plan) {
+    const auto place = place_of(plan);
+    std::optional<result::Run> held;
+    if (arguments_.resume && files::is_there((fs::path(place) / "run.json").string()))
+      held = launch::read_matching_run(place, plan);
+    return executor::first_script(plan, place, queue_options(arguments_.slurm, {}),
+                                  held ? &*held : nullptr);
+  }
+
+  // On the machines of a scheduler.
+  result::Run run_there(const plan::Plan& plan, const manifest::Found& plugins,
+                        const launch::RunFolder& folder, launch::SessionOptions options) {
+    executor::Slurm slurm;
+    if (options.overwrite) {
+      if (const auto jobs = executor::live_jobs(folder.path(), slurm); !jobs.empty())
+        throw ConfigError(
+            fmt::format("--overwrite: job {} still measures for {}. End it first: "
+                        "scancel {}",
+                        jobs, folder.path(), jobs));
+      executor::remove_queues(folder.path());
+    }
+    complete(options, plugins, arguments_.jobs);
+    auto queue = queue_options(arguments_.slurm, options);
+    queue.asks_to_cancel = [this](const std::string& jobs) { return asks_to_cancel(jobs); };
+    // Its end takes the status lines off the screen.
+    const auto progress = make_progress(world_.out, world_.err, world_.screen, arguments_.quiet);
+    return executor::run_queue(plan, folder, queue, slurm, *progress);
+  }
+
+  // Nobody who could answer: the tasks go on, and --resume takes what they measure.
+  bool asks_to_cancel(const std::string& jobs) {
+    if (isatty(STDIN_FILENO) == 0) {
+      world_.err << fmt::format("{} goes on; scancel ends it, --resume takes what it measures.\n",
+                                jobs);
+      return false;
+    }
+    world_.err << fmt::format(
+                      "Cancel {}? Else it goes on, and --resume takes what it measures. "
+                      "[y/N] ",
+                      jobs)
+               << std::flush;
+    std::string answer;
+    std::getline(std::cin, answer);
+    return answer == "y" || answer == "Y" || answer == "yes";
+  }
+
   int run(const plan::Plan& plan, const manifest::Found& plugins) {
-    const auto place = arguments_.out.empty() ? folder_for(plan.request.title) : arguments_.out;
+    const auto place = place_of(plan);
     launch::SessionOptions options;
     options.resume = arguments_.resume;
     options.overwrite = arguments_.overwrite;
@@ -101,12 +165,12 @@ class RunCommand {
 
     // Before the work, not after it.
     if (!arguments_.no_report) reports::check_report(report_options(place));
-    const auto runner = world_.make_runner();
     // Until the report is written: of a run that another overwrites there is none to be made.
     const launch::RunFolder folder(place);
     const launch::InterruptScope interrupts;
-    const auto run =
-        measure(world_, plan, plugins, *runner, folder, options, arguments_.jobs, arguments_.quiet);
+    const auto run = runner ? measure(world_, plan, plugins, *runner, folder, options,
+                                      arguments_.jobs, arguments_.quiet)
+                            : run_there(plan, plugins, folder, options);
     if (run.status == "interrupted") say_interrupted(run, place);
     say_not_measured(run, place);
     if (!arguments_.no_report) report(run, place);

@@ -64,4 +64,17 @@ plan::DeviceHook device_hook(const std::string& card) {
   };
 }
 
+plan::DeviceHook device_hook_for_others() {
+  return [](const std::string& asked) -> std::vector<std::string> {
+    if (asked == "auto")
+      throw ConfigError(
+          "device \"auto\": the cards of the machines that a scheduler gives are not known here. "
+          "Name the device: --device cuda:0, cpu, or an emulated card.");
+    if (const auto device = result::device_from(asked);
+        device.kind == result::DeviceKind::kEmulated)
+      check_emulated(device);
+    return {asked};
+  };
+}
+
 }  // namespace peakbench::devices

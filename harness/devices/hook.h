@@ -12,4 +12,8 @@ namespace peakbench::devices {
 // emulate.
 plan::DeviceHook device_hook(const std::string& card);
 
+// For cases that run on other machines: real cards are theirs, and not looked for here. Throws
+// ConfigError for `auto`, which is decided by the cards that there are.
+plan::DeviceHook device_hook_for_others();
+
 }  // namespace peakbench::devices

@@ -10,15 +10,20 @@
 namespace peakbench::launch {
 namespace {
 
-constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
+constexpr std::array<int, 4> kSignals{SIGINT, SIGTERM, SIGHUP, SIGUSR2};
 
 std::atomic<int> seen{0};
 std::array<struct sigaction, kSignals.size()> before;
 static_assert(std::atomic<int>::is_always_lock_free);
 
 // Only what is safe in a signal handler.
-void note(int) {
-  if (seen.fetch_add(1) == 0) return;
+void note(int signal) {
+  int none = 0;
+  if (seen.compare_exchange_strong(none, signal)) return;
+  if (none == SIGUSR2) {  // a scheduler's warning; what follows it is the first to mean it
+    seen = signal;
+    return;
+  }
   _exit(kInterruptedExit);
 }
 
@@ -42,5 +47,7 @@ InterruptScope::~InterruptScope() {
 }
 
 bool interrupted() { return seen.load() > 0; }
+
+int interrupted_by() { return seen.load(); }
 
 }  // namespace peakbench::launch

@@ -7,8 +7,8 @@ namespace peakbench::launch {
 
 inline constexpr int kInterruptedExit = 130;
 
-// While it lives, SIGINT, SIGTERM and SIGHUP are noted instead of ending the process. One at a
-// time.
+// While it lives, SIGINT, SIGTERM and SIGHUP are noted instead of ending the process, and so is
+// SIGUSR2, by which a scheduler says that the time is nearly up. One at a time.
 class InterruptScope {
  public:
   InterruptScope();
@@ -19,5 +19,8 @@ class InterruptScope {
 
 // True from the first signal on, until the scope ends.
 bool interrupted();
+
+// The first signal; 0: none.
+int interrupted_by();
 
 }  // namespace peakbench::launch

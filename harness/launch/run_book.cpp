@@ -11,16 +11,17 @@
 
 namespace peakbench::launch {
 
-RunBook::RunBook(const plan::Plan& plan, const RunFolder& folder, result::Run run,
+RunBook::RunBook(const plan::Plan& plan, const RunPlaces& places, result::Run run,
                  CaseStates states, const std::vector<std::size_t>& order,
                  ParameterCount parameters, RunListener& listener)
     : plan_(plan),
-      folder_(folder),
+      folder_(places.folder),
+      case_directory_(places.case_directory.empty() ? folder_.path() : places.case_directory),
       listener_(listener),
       run_(std::move(run)),
       host_(host_environment()),
       states_(std::move(states)),
-      checkpoints_(plan, folder.path(), std::move(parameters)) {
+      checkpoints_(plan, case_directory_, std::move(parameters)) {
   for (const auto index : order) place_of_.emplace(index, place_of_.size());
 }
 
@@ -42,7 +43,7 @@ CaseOrder RunBook::order(std::size_t index) const {
   CaseOrder order;
   order.planned = &plan_.cases[index];
   order.request = &plan_.request;
-  order.run_directory = folder_.path();
+  order.run_directory = case_directory_;
   return order;
 }
 
@@ -58,6 +59,12 @@ std::vector<CaseOrder> RunBook::memory_orders(const std::vector<std::size_t>& ca
 
 void RunBook::take_memory(std::size_t index, result::CaseResult found) {
   launch::take_memory(states_, index, std::move(found));
+  to_close_.push_back(index);
+}
+
+void RunBook::take_over(std::size_t index, result::CaseResult found) {
+  states_.to_check.erase(index);
+  states_.results[index] = std::move(found);
   to_close_.push_back(index);
 }
 

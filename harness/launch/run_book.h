@@ -21,11 +21,17 @@ namespace peakbench::launch {
 
 class RunFolder;
 
+// Where run.json is written, and the folder that the files of cases are below: empty: the same.
+struct RunPlaces {
+  const RunFolder& folder;
+  std::string case_directory;
+};
+
 class RunBook {
  public:
   // `order`: the cases to run, by their indices, in the order in which they do. All references must
   // outlive it.
-  RunBook(const plan::Plan& plan, const RunFolder& folder, result::Run run, CaseStates states,
+  RunBook(const plan::Plan& plan, const RunPlaces& places, result::Run run, CaseStates states,
           const std::vector<std::size_t>& order, ParameterCount parameters, RunListener& listener);
 
   void begin();
@@ -40,6 +46,8 @@ class RunBook {
 
   // What happened to a case. None of it is written before save() or save_now().
   void take_memory(std::size_t index, result::CaseResult found);
+  // What others measured of it, all workers' together.
+  void take_over(std::size_t index, result::CaseResult found);
   result::CaseResult& result(std::size_t index) { return *states_.results[index]; }
   void is_over(std::size_t index) { states_.pending.erase(index); }
   void show(std::size_t index) { to_show_.push_back(index); }
@@ -53,6 +61,7 @@ class RunBook {
 
   const plan::Plan& plan_;
   const RunFolder& folder_;
+  std::string case_directory_;
   RunListener& listener_;
   result::Run run_;
   nlohmann::json host_;

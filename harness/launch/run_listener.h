@@ -20,6 +20,10 @@ class RunListener {
   virtual void tick() {}  // every few milliseconds
   virtual void worker_ended(std::size_t /*place*/) {}
   virtual void warning(const std::string&) {}  // see Listener::warn
+  // Of a run on the machines of a scheduler: what was submitted; how its tasks stand, which may be
+  // said again unchanged.
+  virtual void note(const std::string&) {}
+  virtual void queue_state(const std::string&) {}
   // In the order of their places, and when run.json holds it. A case that failed or is not to be
   // timed: at once, or when those before it have ended. The others of a group: after its rounds.
   virtual void case_ended(std::size_t place, const result::CaseResult& result) = 0;

@@ -9,38 +9,13 @@
 #include "launch/case.h"
 #include "launch/case_states.h"
 #include "launch/interrupt.h"
+#include "launch/pending_groups.h"
 #include "launch/rounds.h"
 #include "launch/run_book.h"
 #include "launch/together.h"
 
 namespace peakbench::launch {
 namespace {
-
-using Group = std::vector<std::size_t>;  // plan indices
-
-bool has_times(const CaseStates& states, const Group& group) {
-  return std::ranges::any_of(group, [&](std::size_t index) { return states.has_times[index]; });
-}
-
-// In the order they run.
-std::vector<Group> pending_groups(const plan::Plan& plan, const CaseStates& states) {
-  std::vector<Group> groups;
-  for (auto group : execution_groups(plan)) {
-    std::erase_if(group, [&](std::size_t index) { return states.pending.count(index) == 0; });
-    if (!group.empty()) groups.push_back(std::move(group));
-  }
-  // Emulated cards answer in milliseconds, and a step on the CPU takes seconds: first what is
-  // quick.
-  std::stable_partition(groups.begin(), groups.end(),
-                        [&](const Group& group) { return !has_times(states, group); });
-  return groups;
-}
-
-Group joined(const std::vector<Group>& groups) {
-  Group all;
-  for (const auto& group : groups) all.insert(all.end(), group.begin(), group.end());
-  return all;
-}
 
 // Of each function that runs something: false where it was interrupted.
 class Session {
@@ -220,8 +195,8 @@ result::Run run_plan(const plan::Plan& plan, const RunFolder& folder, const Sess
   auto run = open_run(plan, folder, options);
   auto states = take_over(plan, run);
   const auto groups = pending_groups(plan, states);
-  RunBook book(plan, folder, std::move(run), std::move(states), joined(groups), options.parameters,
-               listener);
+  RunBook book(plan, {folder, options.case_directory}, std::move(run), std::move(states),
+               joined(groups), options.parameters, listener);
   book.begin();
   Session(plan, options.jobs, runner, listener, book).go(groups);
   return book.end();

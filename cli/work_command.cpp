@@ -1,0 +1,67 @@
+// `peakbench work`: one task of a queue, on the machine that a scheduler gave it.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+#include "cli/commands.h"
+#include "executor/work.h"
+
+namespace peakbench::cli {
+namespace {
+
+constexpr const char* kWorkFooter =
+    R"(The batch script of `peakbench run --executor slurm` calls this; there is no need to.
+Example:
+  peakbench work results/vit/queue/1 --task 3
+Exit codes: 0 every case of the task has its row; 2 it could not begin; 130 stopped by a signal, the
+rest is pending.)";
+
+struct WorkArguments {
+  std::string queue;
+  std::size_t task = 0, jobs = 1;
+};
+
+// How often Slurm has begun this task before.
+int attempt() {
+  const char* text = std::getenv("SLURM_RESTART_COUNT");
+  const std::string_view said = text == nullptr ? "" : text;
+  int count = 0;
+  const auto [rest, error] = std::from_chars(said.data(), said.data() + said.size(), count);
+  return error == std::errc() && count > 0 ? count : 0;
+}
+
+std::string node() {
+  if (const char* name = std::getenv("SLURMD_NODENAME")) return name;
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+}  // namespace
+
+Command add_work(CLI::App& app, World& world) {
+  auto* command = app.add_subcommand("work", "Run one task of a queue (for schedulers' jobs)");
+  command->footer(kWorkFooter);
+  const auto arguments = std::make_shared<WorkArguments>();
+  command->add_option("queue", arguments->queue, "RUN/queue/N")->required()->type_name("QUEUE");
+  command->add_option("--task", arguments->task, "Its number, from 0")->required()->type_name("N");
+  command->add_option("--jobs", arguments->jobs, "Cases on emulated cards at a time (default 1)")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  return [&world, arguments] {
+    executor::WorkOptions options;
+    options.queue = arguments->queue;
+    options.task = arguments->task;
+    options.jobs = arguments->jobs;
+    options.attempt = attempt();
+    options.node = node();
+    return executor::work(options, world.make_runner, world.out) ? kDone : kInterrupted;
+  };
+}
+
+}  // namespace peakbench::cli

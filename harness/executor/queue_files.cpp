@@ -1,0 +1,219 @@
+#include "executor/queue_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "errors/errors.h"
+#include "files/atomic_file.h"
+#include "files/file.h"
+#include "json/fields.h"
+#include "json/json_text.h"
+
+namespace peakbench::executor {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kQueue = "queue";
+
+std::string whole_path(const fs::path& path) {
+  return fs::absolute(path).lexically_normal().string();
+}
+
+// Nullopt: no such number, or something beside it.
+std::optional<int> number_from(std::string_view text) {
+  int number = 0;
+  const auto* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (text.empty() || error != std::errc() || rest != end || number < 0) return std::nullopt;
+  return number;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  return names;
+}
+
+// Quick ones: a machine that falls over loses them, and the case is measured again.
+void write_quickly(const std::string& path, const json& content) {
+  files::AtomicFile file(path);
+  file.write(json_text(content));
+  file.finish(false);
+}
+
+// Nullopt where there is none, or none that is whole: a file that another machine is just
+// replacing.
+std::optional<json> read_if_there(const std::string& path) {
+  if (!files::is_there(path)) return std::nullopt;
+  try {
+    return files::read_json_file(path);
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+std::string text_of(TaskEnd::How how) {
+  switch (how) {
+    case TaskEnd::How::kDone:
+      return "done";
+    case TaskEnd::How::kStopped:
+      return "stopped";
+    case TaskEnd::How::kRefused:
+      return "refused";
+  }
+  return "";
+}
+
+TaskEnd::How how_from(const Fields& fields) {
+  const auto text = fields.get<std::string>("how");
+  for (const auto how : {TaskEnd::How::kDone, TaskEnd::How::kStopped, TaskEnd::How::kRefused})
+    if (text_of(how) == text) return how;
+  throw FieldError(fields.pointer("how"), "expected done, stopped or refused, got " + text);
+}
+
+TaskEnd end_from(const json& content) {
+  const Fields fields(content);
+  TaskEnd end;
+  end.task = fields.get<std::size_t>("task");
+  end.attempt = static_cast<int>(fields.get<std::int64_t>("attempt"));
+  end.how = how_from(fields);
+  end.why = fields.get_or<std::string>("why", "");
+  end.node = fields.get_or<std::string>("node", "");
+  if (const auto* run = fields.find("run")) end.run = result::run_from_json(*run);
+  return end;
+}
+
+void remove_queue(const QueueFiles& files) {
+  std::error_code ignored;
+  for (const auto& end : ends_in(files)) fs::remove(end.path, ignored);
+  for (const auto& name : names_in(files.folder() + "/task")) {
+    const auto number = number_from(name);
+    if (!number) continue;
+    const auto task = static_cast<std::size_t>(*number);
+    for (const auto& path : {files.order(task), files.at_work(task),
+                             files.task_folder(task) + "/run.json", files.log(task)})
+      fs::remove(path, ignored);
+    fs::remove(files.task_folder(task), ignored);
+  }
+  for (const auto& name : names_in(files.logs()))
+    if (name.ends_with(".txt")) fs::remove(files.logs() + "/" + name, ignored);
+  for (const auto& path : {files.script(), files.tasks(), files.job()}) fs::remove(path, ignored);
+  for (const auto& path : {files.ends(), files.logs(), files.folder() + "/task", files.folder()})
+    fs::remove(path, ignored);  // a folder that is empty
+}
+
+}  // namespace
+
+QueueFiles::QueueFiles(const std::string& run_folder, int number)
+    : folder_(whole_path(fs::path(run_folder) / kQueue / std::to_string(number))) {}
+QueueFiles::QueueFiles(const std::string& folder) : folder_(whole_path(folder)) {}
+
+std::string QueueFiles::log(std::size_t task) const {
+  return fmt::format("{}/{}.txt", logs(), task);
+}
+std::string QueueFiles::task_folder(std::size_t task) const {
+  return fmt::format("{}/task/{}", folder_, task);
+}
+std::string QueueFiles::order(std::size_t task) const { return task_folder(task) + "/order.json"; }
+std::string QueueFiles::at_work(std::size_t task) const {
+  return task_folder(task) + "/at_work.json";
+}
+std::string QueueFiles::end(std::size_t task, int attempt) const {
+  return fmt::format("{}/{}-{}.json", ends(), task, attempt);
+}
+
+std::vector<int> queues_in(const std::string& run_folder) {
+  std::vector<int> numbers;
+  for (const auto& name : names_in((fs::path(run_folder) / kQueue).string()))
+    if (const auto number = number_from(name)) numbers.push_back(*number);
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+void write_at_work(const std::string& path, const AtWork& at_work) {
+  json cases = json::array();
+  for (const auto& one : at_work.cases) cases.push_back({{"id", one.id}, {"before", one.before}});
+  write_quickly(path, {{"attempt", at_work.attempt}, {"cases", cases}});
+}
+
+std::optional<AtWork> read_at_work(const std::string& path) {
+  const auto content = read_if_there(path);
+  if (!content) return std::nullopt;
+  const Fields fields(*content);
+  AtWork found;
+  found.attempt = static_cast<int>(fields.get<std::int64_t>("attempt"));
+  fields.each("cases", [&](const Fields& one) {
+    found.cases.push_back({one.get<std::string>("id"), one.get<std::size_t>("before")});
+  });
+  return found;
+}
+
+void write_task_end(const std::string& path, const TaskEnd& end) {
+  nlohmann::ordered_json content{{"task", end.task},        {"attempt", end.attempt},
+                                 {"how", text_of(end.how)}, {"why", end.why},
+                                 {"node", end.node},        {"run", nullptr}};
+  if (end.run) content["run"] = result::to_json(*end.run);
+  files::write_json_file(path, content);
+}
+
+std::optional<TaskEnd> read_task_end(const std::string& path) {
+  const auto content = read_if_there(path);
+  if (!content) return std::nullopt;
+  try {
+    return end_from(*content);
+  } catch (const RunFileError& error) {
+    throw RunFileError(fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+std::vector<EndName> ends_in(const QueueFiles& files) {
+  std::vector<EndName> ends;
+  for (const auto& name : names_in(files.ends())) {
+    const auto dash = name.find('-');
+    if (dash == std::string::npos || !name.ends_with(".json")) continue;
+    const auto task = number_from(name.substr(0, dash));
+    const auto attempt = number_from(name.substr(dash + 1, name.size() - dash - 6));
+    if (task && attempt)
+      ends.push_back({static_cast<std::size_t>(*task), *attempt, files.ends() + "/" + name});
+  }
+  return ends;
+}
+
+void write_tasks(const QueueFiles& files, const std::vector<std::vector<std::string>>& tasks) {
+  files::write_json_file(files.tasks(), json{{"tasks", tasks}});
+}
+
+std::vector<std::vector<std::string>> read_tasks(const QueueFiles& files) {
+  const auto content = read_if_there(files.tasks());
+  if (!content) return {};
+  std::vector<std::vector<std::string>> tasks;
+  for (const auto& one : Fields(*content).require("tasks"))
+    tasks.push_back(read_value<std::vector<std::string>>(one, "/tasks"));
+  return tasks;
+}
+
+void write_job(const QueueFiles& files, const std::string& job) {
+  files::write_json_file(files.job(), json{{"job", job}});
+}
+
+std::string read_job(const QueueFiles& files) {
+  const auto content = read_if_there(files.job());
+  return content ? Fields(*content).get<std::string>("job") : "";
+}
+
+void remove_queues(const std::string& run_folder) {
+  for (const auto number : queues_in(run_folder)) remove_queue(QueueFiles(run_folder, number));
+  std::error_code ignored;
+  fs::remove(fs::path(run_folder) / kQueue, ignored);
+}
+
+}  // namespace peakbench::executor

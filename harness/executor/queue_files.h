@@ -1,0 +1,86 @@
+// The files by which a run and the tasks that a scheduler starts for it speak: RUN/queue/N, a
+// folder a submission, on a file system that all of them see. Everything is written whole or not at
+// all, and what says that a task ended has a new name at every attempt: no cached name or content
+// can be an older one.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "result/run.h"
+
+namespace peakbench::executor {
+
+// Names. Absolute, as jobs start anywhere.
+class QueueFiles {
+ public:
+  QueueFiles(const std::string& run_folder, int number);
+  // Of a queue's folder.
+  explicit QueueFiles(const std::string& folder);
+
+  const std::string& folder() const { return folder_; }
+  std::string script() const { return folder_ + "/job.sh"; }
+  std::string tasks() const { return folder_ + "/tasks.json"; }  // ids of cases, a list a task
+  std::string job() const { return folder_ + "/job.json"; }      // what the scheduler calls it
+  std::string logs() const { return folder_ + "/log"; }
+  std::string log(std::size_t task) const;
+  std::string task_folder(std::size_t task) const;  // its run.json, while it is at work
+  std::string order(std::size_t task) const;        // what it is to do
+  std::string at_work(std::size_t task) const;
+  std::string ends() const { return folder_ + "/ended"; }
+  std::string end(std::size_t task, int attempt) const;
+
+ private:
+  std::string folder_;
+};
+
+// Numbers of the queues in a run's folder, in order.
+std::vector<int> queues_in(const std::string& run_folder);
+
+// Which cases a task is measuring; the scheduler may end it before it can say anything else.
+struct AtWork {
+  struct Case {
+    std::string id;
+    std::size_t before = 0;  // workers that had ended before it began, in this attempt
+  };
+  int attempt = 0;
+  std::vector<Case> cases;
+};
+void write_at_work(const std::string& path, const AtWork& at_work);
+std::optional<AtWork> read_at_work(const std::string& path);
+
+// How an attempt at a task ended, as it says itself.
+struct TaskEnd {
+  enum class How {
+    kDone,     // every case has its row
+    kStopped,  // by a signal: the rest is pending
+    kRefused,  // it could not begin: `why`
+  };
+  std::size_t task = 0;
+  int attempt = 0;
+  How how = How::kDone;
+  std::string why, node;
+  std::optional<result::Run> run;  // what was measured, of earlier attempts too
+};
+void write_task_end(const std::string& path, const TaskEnd& end);
+// Nullopt: there is none that can be read, yet.
+std::optional<TaskEnd> read_task_end(const std::string& path);
+
+struct EndName {
+  std::size_t task = 0;
+  int attempt = 0;
+  std::string path;
+};
+std::vector<EndName> ends_in(const QueueFiles& files);
+
+void write_tasks(const QueueFiles& files, const std::vector<std::vector<std::string>>& tasks);
+std::vector<std::vector<std::string>> read_tasks(const QueueFiles& files);
+void write_job(const QueueFiles& files, const std::string& job);
+std::string read_job(const QueueFiles& files);  // empty: not submitted
+
+// Deletes what a run's queues hold. Files of other names stay, with their folders.
+void remove_queues(const std::string& run_folder);
+
+}  // namespace peakbench::executor

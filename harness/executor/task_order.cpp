@@ -1,0 +1,147 @@
+#include "executor/task_order.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "errors/errors.h"
+#include "files/atomic_file.h"
+#include "files/file.h"
+#include "json/fields.h"
+#include "json/json_text.h"
+#include "plan/case_id.h"
+#include "result/axes.h"
+#include "result/case_json.h"
+
+namespace peakbench::executor {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr const char* kBuild[] = {"peakbench", "commit", "libtorch", "libtorch_git_version",
+                                  "libtorch_cuda"};
+
+// A task may begin in another folder.
+result::PluginUse with_absolute_path(result::PluginUse use) {
+  if (!use.path.empty()) use.path = fs::absolute(use.path).string();
+  return use;
+}
+
+// A planned case is a job but for what becomes of it.
+ordered_json to_json(const plan::PlannedCase& planned) {
+  result::Job job;
+  static_cast<result::Setting&>(job) = planned.spec;
+  job.case_id = planned.spec.id;
+  job.model_plugin = with_absolute_path(planned.model);
+  for (const auto& use : planned.strategies)
+    job.strategy_plugins.push_back(with_absolute_path(use));
+  job.promise = planned.promise;
+  ordered_json reference = ordered_json::array();
+  for (const auto& selection : planned.reference) reference.push_back(result::to_json(selection));
+  return {{"job", result::to_json(job)},
+          {"slug", planned.spec.slug},
+          {"added_for", planned.added_for},
+          {"decided", planned.decided ? ordered_json(to_string(*planned.decided)) : ordered_json()},
+          {"reason", planned.reason},
+          {"reference", std::move(reference)}};
+}
+
+plan::PlannedCase read_planned(const Fields& fields) {
+  auto job = result::job_from_json(fields.require("job"));
+  plan::PlannedCase planned;
+  static_cast<result::Setting&>(planned.spec) = job;
+  planned.spec.id = job.case_id;
+  planned.spec.slug = fields.get<std::string>("slug");
+  planned.added_for = fields.get_or<std::string>("added_for", "");
+  if (fields.find("decided")) planned.decided = result::read_status(fields, "decided");
+  planned.reason = fields.get_or<std::string>("reason", "");
+  planned.model = std::move(job.model_plugin);
+  planned.strategies = std::move(job.strategy_plugins);
+  planned.promise = std::move(job.promise);
+  fields.each("reference", [&](const Fields& selection) {
+    planned.reference.push_back(result::read_selection(selection));
+  });
+  return planned;
+}
+
+ordered_json to_json(const plan::Request& request) {
+  return {{"title", request.title},
+          {"suite", request.suite_file},
+          {"steps", request.steps},
+          {"warmup", request.warmup},
+          {"repetitions", request.repetitions},
+          {"timeout_s", request.timeout_s},
+          {"memory_limit_bytes", request.memory_limit_bytes},
+          {"threads", request.threads},
+          {"seed", request.seed}};
+}
+
+plan::Request read_request(const Fields& fields) {
+  plan::Request request;
+  request.title = fields.get<std::string>("title");
+  request.suite_file = fields.get<std::string>("suite");
+  request.steps = fields.get<std::int64_t>("steps");
+  request.warmup = fields.get<std::int64_t>("warmup");
+  request.repetitions = fields.get<std::int64_t>("repetitions");
+  request.timeout_s = fields.get<std::int64_t>("timeout_s");
+  request.memory_limit_bytes = fields.get<std::int64_t>("memory_limit_bytes");
+  request.threads = fields.get<std::int64_t>("threads");
+  request.seed = fields.get<std::uint64_t>("seed");
+  return request;
+}
+
+TaskOrder order_from(const json& content) {
+  const Fields fields(content);
+  TaskOrder order;
+  order.run_folder = fields.get<std::string>("run_folder");
+  order.build = fields.get<json>("build");
+  order.plan.request = read_request(fields.child("request"));
+  order.plan.reference = fields.get<std::string>("reference");
+  fields.each("cases", [&](const Fields& one) { order.plan.cases.push_back(read_planned(one)); });
+  order.known = result::run_from_json(fields.require("known"));
+  return order;
+}
+
+}  // namespace
+
+json build_of(const json& environment) {
+  json build = json::object();
+  for (const char* name : kBuild)
+    if (environment.contains(name)) build[name] = environment.at(name);
+  return build;
+}
+
+std::string other_build(const json& here, const json& there) {
+  for (const char* name : kBuild) {
+    const auto ours = here.value(name, json()), theirs = there.value(name, json());
+    if (ours != theirs)
+      return fmt::format("{} is {} here and {} there", name, ours.dump(), theirs.dump());
+  }
+  return "";
+}
+
+void write_order(const std::string& path, const TaskOrder& order) {
+  ordered_json content{{"run_folder", order.run_folder},
+                       {"build", ordered_json(order.build)},
+                       {"request", to_json(order.plan.request)},
+                       {"reference", order.plan.reference}};
+  content["cases"] = ordered_json::array();
+  for (const auto& planned : order.plan.cases) content["cases"].push_back(to_json(planned));
+  content["known"] = result::to_json(order.known);
+  files::AtomicFile file(path);
+  file.write(json_text(content));
+  file.finish(false);  // the job is not submitted after a crash
+}
+
+TaskOrder read_order(const std::string& path) {
+  const auto content = files::read_json_file(path);
+  try {
+    return order_from(content);
+  } catch (const RunFileError& error) {
+    throw RunFileError(fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+}  // namespace peakbench::executor

@@ -1,0 +1,31 @@
+// What one task is to do, as the machine that it lands on reads it: cases of a plan with all that
+// decides them, so that neither the suite nor the manifests are read again there.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "result/run.h"
+
+namespace peakbench::executor {
+
+struct TaskOrder {
+  std::string run_folder;  // absolute; the files of cases go there
+  nlohmann::json build;    // what the machine's Peakbench must be: build_of()
+  plan::Plan plan;         // of this task's cases alone
+  result::Run known;       // of these, what is measured; its `pending` what is not
+};
+
+// The fields of `environment` that say which program this is: two machines must have the same.
+nlohmann::json build_of(const nlohmann::json& environment);
+
+// "libtorch is \"2.11.0\" here and \"2.10.0\" there"; empty: the same.
+std::string other_build(const nlohmann::json& here, const nlohmann::json& there);
+
+void write_order(const std::string& path, const TaskOrder& order);
+// Throws RunFileError that names the file and the field.
+TaskOrder read_order(const std::string& path);
+
+}  // namespace peakbench::executor

@@ -1,0 +1,51 @@
+#include "executor/tasks.h"
+
+#include <algorithm>
+
+#include "launch/reference_checkpoint.h"
+
+namespace peakbench::executor {
+namespace {
+
+using launch::Group;
+
+std::size_t divided_up(std::size_t count, std::size_t by) { return (count + by - 1) / by; }
+
+std::vector<Group> chunks(const Group& cases, std::size_t most) {
+  std::vector<Group> found;
+  for (std::size_t at = 0; at < cases.size(); at += most)
+    found.emplace_back(
+        cases.begin() + static_cast<std::ptrdiff_t>(at),
+        cases.begin() + static_cast<std::ptrdiff_t>(std::min(at + most, cases.size())));
+  return found;
+}
+
+std::vector<Group> joined_to(std::vector<Group> tasks, std::size_t most) {
+  if (tasks.size() <= most) return tasks;
+  const auto together = divided_up(tasks.size(), most);
+  std::vector<Group> fewer(divided_up(tasks.size(), together));
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    fewer[i / together].insert(fewer[i / together].end(), tasks[i].begin(), tasks[i].end());
+  return fewer;
+}
+
+}  // namespace
+
+std::vector<Group> deal(const plan::Plan& plan, const launch::CaseStates& states,
+                        const std::set<std::size_t>& to_run, const Dealing& dealing) {
+  Group alone;
+  std::vector<Group> timed;
+  for (const auto& group : launch::execution_groups(plan)) {
+    const auto runs = [&](std::size_t index) { return to_run.contains(index); };
+    if (std::ranges::none_of(group, runs)) continue;
+    if (launch::has_times(states, group))
+      timed.push_back(group);
+    else
+      std::ranges::copy_if(group, std::back_inserter(alone), runs);
+  }
+  auto tasks = chunks(alone, dealing.cases_a_task);
+  tasks.insert(tasks.end(), timed.begin(), timed.end());
+  return joined_to(std::move(tasks), dealing.most_tasks);
+}
+
+}  // namespace peakbench::executor

@@ -1,0 +1,24 @@
+// How the cases of a queue are dealt out to tasks. Pure.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <vector>
+
+#include "launch/pending_groups.h"
+#include "plan/plan.h"
+
+namespace peakbench::executor {
+
+struct Dealing {
+  std::size_t cases_a_task = 10;  // of which nothing is timed
+  std::size_t most_tasks = 1000;  // of an array: Slurm's own default limit is 1001
+};
+
+// Plan indices, a list a task, in the order in which the queue runs. Cases that take turns at being
+// timed (a group) stay together on one machine, with those of the group that have ended, which hold
+// its reference and its rounds. Others stand alone. More tasks than `most_tasks` are joined.
+std::vector<launch::Group> deal(const plan::Plan& plan, const launch::CaseStates& states,
+                                const std::set<std::size_t>& to_run, const Dealing& dealing);
+
+}  // namespace peakbench::executor
