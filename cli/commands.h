@@ -21,6 +21,7 @@ Command add_run(CLI::App& app, World& world, const std::vector<std::string>& typ
 Command add_work(CLI::App& app, World& world);
 Command add_list(CLI::App& app, World& world);
 Command add_describe(CLI::App& app, World& world);
+Command add_merge(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_report(CLI::App& app, World& world);
 Command add_doctor(CLI::App& app, World& world);
 Command add_emulate(CLI::App& app);

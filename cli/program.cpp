@@ -142,7 +142,8 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
       {"history", add_history(app, world)},
       {"publish", add_publish(app, world)},
       {"fidelity", add_fidelity(app, world, typed)},
-      {"work", add_work(app, world)}};
+      {"work", add_work(app, world)},
+      {"merge", add_merge(app, world, typed)}};
   // `help COMMAND` as people type it.
   auto words = arguments;
   if (!words.empty() && words[0] == "help") {

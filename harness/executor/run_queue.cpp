@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "errors/errors.h"
+#include "executor/merge.h"
 #include "executor/outcomes.h"
 #include "executor/task_order.h"
 #include "files/file.h"
@@ -27,10 +28,6 @@ using launch::Group;
 
 constexpr int kMostAttempts = 3;  // of a task that ends without a word
 constexpr auto kNap = std::chrono::milliseconds(20);
-
-// Where a machine differs from the one that the run was begun on, its cases say so themselves.
-constexpr const char* kOfMachine[] = {"os",           "kernel",      "cpu", "logical_cores",
-                                      "cpu_governor", "memory_bytes"};
 
 struct Task {
   std::size_t number = 0;
@@ -343,10 +340,7 @@ class QueueRun {
 
   result::CaseResult as_measured_on(const result::Run& run, result::CaseResult one,
                                     std::size_t index) const {
-    for (const char* name : kOfMachine)
-      if (run.environment.contains(name) &&
-          run.environment[name] != host_.value(name, nlohmann::json()))
-        one.environment[name] = run.environment[name];
+    note_machine(one, run.environment, host_);
     // The task's plan may lack the case that it is held against.
     if (one.equivalence && one.equivalence->reference_case.empty())
       one.equivalence->reference_case =
@@ -389,6 +383,11 @@ class QueueRun {
   bool see(Queue& queue, Task& task, const TaskSeen& seen) {
     const bool changed = seen.word != task.seen.word;
     task.seen = seen;
+    if (seen.state == TaskState::kNever)
+      throw ConfigError(
+          fmt::format("job {} will not begin: {}. Ask for what the cluster gives "
+                      "(--partition, --account, --qos, --time, --constraint).",
+                      queue.job, seen.where));
     if (seen.state == TaskState::kWaiting || seen.state == TaskState::kRunning) {
       task.silent_since.reset();
       return changed;

@@ -10,6 +10,7 @@ namespace peakbench::executor {
 
 enum class TaskState {
   kWaiting,    // or begun again by the scheduler: what came before is no end
+  kNever,      // waits for what does not come
   kRunning,    // or ending
   kDone,       // its program exited with 0
   kFailed,     // with something else

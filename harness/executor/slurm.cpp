@@ -209,6 +209,16 @@ TaskState state_from(const std::string& word) {
   return found == kWords.end() ? TaskState::kRunning : found->state;
 }
 
+bool never_begins(const std::string& reason) {
+  static constexpr std::array kReasons{"AccountNotAllowed", "BadConstraints", "InvalidAccount",
+                                       "InvalidQOS", "QOSNotAllowed", "PartitionTimeLimit",
+                                       "PartitionNodeLimit",
+                                       // 22.05 says it in words
+                                       "can't use this partition", "can not use this partition"};
+  return std::ranges::any_of(
+      kReasons, [&](const char* one) { return reason.find(one) != std::string::npos; });
+}
+
 std::map<std::size_t, TaskSeen> states_from(const std::string& lines) {
   std::map<std::size_t, TaskSeen> states;
   std::istringstream text(lines);
@@ -218,8 +228,10 @@ std::map<std::size_t, TaskSeen> states_from(const std::string& lines) {
     const auto second = std::min(line.find('|', first + 1), line.size());
     const auto word = trimmed(line.substr(first + 1, second - first - 1));
     const auto where = second < line.size() ? printable(trimmed(line.substr(second + 1))) : "";
+    const auto state = state_from(word);
+    const bool never = state == TaskState::kWaiting && never_begins(where);
     for (const auto task : tasks_of_id(trimmed(line.substr(0, first))))
-      states[task] = {state_from(word), printable(word), where};
+      states[task] = {never ? TaskState::kNever : state, printable(word), where};
   }
   return states;
 }

@@ -49,6 +49,10 @@ std::map<std::size_t, TaskSeen> states_from(const std::string& lines);
 // means kRunning: nothing is concluded from it. Pure.
 TaskState state_from(const std::string& word);
 
+// A reason to wait, as squeue gives it, that no waiting ends: a partition, an account or a limit
+// that refuses the job. Pure.
+bool never_begins(const std::string& reason);
+
 // The job's number in what `sbatch --parsable` printed; empty: none. Pure.
 std::string job_from(const std::string& out);
 

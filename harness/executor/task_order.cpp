@@ -117,7 +117,8 @@ std::string other_build(const json& here, const json& there) {
   for (const char* name : kBuild) {
     const auto ours = here.value(name, json()), theirs = there.value(name, json());
     if (ours != theirs)
-      return fmt::format("{} is {} here and {} there", name, ours.dump(), theirs.dump());
+      return fmt::format("{} is {} here, and {} where the run was begun", name, ours.dump(),
+                         theirs.dump());
   }
   return "";
 }

@@ -21,7 +21,7 @@ struct TaskOrder {
 // The fields of `environment` that say which program this is: two machines must have the same.
 nlohmann::json build_of(const nlohmann::json& environment);
 
-// "libtorch is \"2.11.0\" here and \"2.10.0\" there"; empty: the same.
+// "libtorch is \"2.11.0\" here, and \"2.10.0\" where the run was begun"; empty: the same.
 std::string other_build(const nlohmann::json& here, const nlohmann::json& there);
 
 void write_order(const std::string& path, const TaskOrder& order);

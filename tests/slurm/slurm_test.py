@@ -160,7 +160,7 @@ class Ends(OnSlurm):
     def test_a_full_disk(self):
         folder = self.folder / "small"
         folder.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder], check=True)
         self.addCleanup(subprocess.run, ["umount", "-l", folder], check=True)
         cases = ("run", *self.SLOW, "--batch", "1,2", *SLURM, "--out", "small/out")
         process = self.start(*map(str, cases))
@@ -183,6 +183,17 @@ class Ends(OnSlurm):
 
 
 class Refused(OnSlurm):
+    def refused(self, *arguments, says):
+        """One error, the last thing that is said, after the job was named."""
+        done = self.peakbench(*arguments, exit_code=2)
+        self.assertEqual(done.stderr.count("peakbench: "), 1, done.stderr)
+        message = done.stderr[done.stderr.index("peakbench: "):]
+        for part in says:
+            self.assertIn(part, message)
+        self.assertLess(len(message.splitlines()), 3, done.stderr)
+        cluster.wait_until(lambda: not self.slurm.call("squeue", "--noheader", "--states=pending,running").stdout, 20, "no job left")
+        return message
+
     ONE = ("run", "--model", "tiny", "--strategy", "baseline", *CARD, *SLURM, "--out", "out")
 
     def test_no_sbatch(self):
@@ -194,7 +205,7 @@ class Refused(OnSlurm):
 
     def test_a_partition_that_there_is_not_or_that_refuses(self):
         self.fails(*self.ONE, "--partition", "nowhere", says=["sbatch refused", "invalid partition"])
-        self.fails(*self.ONE, "--partition", "guarded", "--account", "me", "--overwrite", says=["sbatch refused"])
+        self.refused(*self.ONE, "--partition", "guarded", "--account", "me", "--overwrite", says=["will not begin", "guarded"])
 
     def test_a_time_that_is_none_and_options_without_slurm(self):
         self.fails(*self.ONE, "--time", "soon", says=["--time soon", "hours:minutes:seconds"])
@@ -215,16 +226,14 @@ class Refused(OnSlurm):
         script = self.prefix / "swap"
         script.write_text(f'#!/bin/sh\nshift\nexec {other}/bin/peakbench "$@"\n', encoding="utf-8")
         script.chmod(0o755)
-        done = self.fails(*self.ONE, "--prefix", script, says=["the build on n", "commit", "000000000000"])
-        self.assertEqual(done.stderr.count("the build on"), 1)
+        self.refused(*self.ONE, "--prefix", script, says=["the build on n", "commit", "000000000000"])
 
     def test_a_folder_that_nodes_do_not_have(self):
         script = self.prefix / "elsewhere"  # in a mount namespace where the folder is another, empty one
         script.write_text(f'#!/bin/sh\nexec unshare -m sh -c \'mount -t tmpfs none {self.folder}; exec "$@"\' sh "$@"\n',
                           encoding="utf-8")
         script.chmod(0o755)
-        done = self.fails(*self.ONE, "--prefix", script, says=["left nothing in", "write"])
-        self.assertEqual(done.stderr.count("left nothing"), 1)
+        self.refused(*self.ONE, "--prefix", script, says=["left nothing in", "write"])
 
     def test_a_time_in_which_no_case_ends(self):
         process = self.start("run", "--model", "tiny,behaviour=hang", "--strategy", "baseline", "--batch", "1,2", *CARD,
