@@ -166,11 +166,10 @@ class Ends(OnSlurm):
         process = self.start(*map(str, cases))
         self.submitted("small/out")
         self.until_at_work(0, "small/out")
-        with open(folder / "filler", "wb") as filler:
+        with open(folder / "filler", "wb", buffering=0) as filler:
             try:
                 while True:
                     filler.write(b"x" * 4096)
-                    filler.flush()
             except OSError:
                 pass
         _, err = process.communicate(timeout=120)
