@@ -13,7 +13,7 @@ import sys
 import torch
 from torch import distributed
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointImpl, apply_activation_checkpointing, checkpoint_wrapper
-from torch.distributed.fsdp import CPUOffload, FullyShardedDataParallel, ShardingStrategy
+from torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
 from torch.distributed.fsdp.wrap import _or_policy, lambda_auto_wrap_policy, transformer_auto_wrap_policy
 
 import trainer
@@ -31,7 +31,6 @@ def arguments():
     parser.add_argument("--length", type=int, required=True, help="tokens of a sequence")
     parser.add_argument("--quantized", action="store_true", help="QLoRA")
     parser.add_argument("--sharding", default="FULL_SHARD", choices=["FULL_SHARD", "NO_SHARD"])
-    parser.add_argument("--offload", action="store_true", help="parameters and the optimizer's step on the host")
     parser.add_argument("--allocated", action="store_true", help="prints the peak of allocated bytes")
     parser.add_argument("--steps", type=int, default=3)
     return parser.parse_args()
@@ -65,7 +64,7 @@ def shard(built, given):
     ]
     model = FullyShardedDataParallel(
         built, sharding_strategy=ShardingStrategy[given.sharding], auto_wrap_policy=functools.partial(_or_policy, policies=policies),
-        use_orig_params=False, cpu_offload=CPUOffload(offload_params=True) if given.offload else None, limit_all_gathers=True,
+        use_orig_params=False, limit_all_gathers=True,
         device_id=torch.cuda.current_device(), sync_module_states=True,
     )  # fmt: skip
     model.enable_input_require_grads()

@@ -70,7 +70,6 @@ FRAMEWORKS = {
     "foak-fast-kernels": {"training": {"fused_ops_and_kernels": KERNELS}},
     "foak-fast-kernels-liger": {"training": {"fused_ops_and_kernels": LIGER}},
     "accelerated-peft-bnb-foak": {"peft": {"quantization": {"fused_ops_and_kernels": FUSED_LORA | KERNELS}}},
-    "accelerated-peft-bnb-foak-liger": {"peft": {"quantization": {"fused_ops_and_kernels": FUSED_LORA | {"fast_loss": "fused_ce_liger", "fast_rope_embeddings": True}}}},
 }
 
 # What `accelerate launch --config_file scripts/benchmarks/accelerate.yaml` sets.
