@@ -165,6 +165,7 @@ class RunCommand {
 
     // Before the work, not after it.
     if (!arguments_.no_report) reports::check_report(report_options(place));
+    const auto runner = arguments_.slurm.is_asked() ? nullptr : world_.make_runner();
     // Until the report is written: of a run that another overwrites there is none to be made.
     const launch::RunFolder folder(place);
     const launch::InterruptScope interrupts;
