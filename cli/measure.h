@@ -20,8 +20,8 @@ std::string folder_for(const std::string& title);
 void complete(launch::SessionOptions& options, const manifest::Found& plugins,
               std::optional<std::int64_t> jobs);
 
-// With complete() options. Shows progress unless `quiet`. The runner is made before the folder: without a
-// worker there is nothing to make one for.
+// With complete() options. Shows progress unless `quiet`. The runner is made before the folder:
+// without a worker there is nothing to make one for.
 result::Run measure(World& world, const plan::Plan& plan, const manifest::Found& plugins,
                     launch::Runner& runner, const launch::RunFolder& folder,
                     launch::SessionOptions options, std::optional<std::int64_t> jobs, bool quiet);

@@ -22,7 +22,7 @@ namespace peakbench::launch {
 class RunFolder;
 
 struct SessionOptions : OpenOptions {
-  std::size_t jobs = 1;  // memory workers at a time, on emulated cards
+  std::size_t jobs = 1;        // memory workers at a time, on emulated cards
   std::string case_directory;  // of the files of cases; empty: the run's folder
   ParameterCount parameters = [](const std::string&) { return std::int64_t{0}; };
 };

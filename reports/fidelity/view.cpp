@@ -148,17 +148,17 @@ std::vector<SourceView> source_views(const Records& records) {
 
 PageView page_view(const Records& records) {
   PageView view;
-  std::set<std::string> publishers, dates;
+  std::set<std::string> names, dates;
   std::size_t outside_step = 0;
   const auto all = measured(records, [](const Record&) { return true; });
   for (const Record* record : all) {
-    publishers.insert(record->figure.source);
+    names.insert(record->figure.source);
     dates.insert(printable(record->emulated->date));
     const auto& phase = record->emulated->phase;
     outside_step += !phase.empty() && phase != "optimizer_step";
   }
   view.figures = count(all.size());
-  view.publishers = count(publishers.size());
+  view.source_count = count(names.size());
   if (!dates.empty())
     view.dates = *dates.begin() + (dates.size() > 1 ? " to " + *dates.rbegin() : "");
   view.outside_step = count(outside_step);

@@ -94,7 +94,7 @@ struct NotRebuiltView {
 };
 
 struct PageView {
-  std::string figures, publishers, outside_step, dates;
+  std::string figures, source_count, outside_step, dates;
   std::vector<GradeView> grades;
   std::vector<CauseView> causes;
   std::vector<SourceView> sources;
@@ -102,7 +102,7 @@ struct PageView {
 
   FieldValues fields() const {
     return {{"figures", figures, "How many were measured again"},
-            {"publishers", publishers, "Of how many publishers"},
+            {"source_count", source_count, "From how many sources"},
             {"outside_step", outside_step, "How many of the peaks lie outside the optimizer step"},
             {"dates", dates, "When ours were measured: a day, or the first and the last"},
             {"grades", grades, "Counted by grade"},

@@ -66,7 +66,7 @@ class Fidelity(ProgramTest):
         done = self.peakbench("fidelity", "table", "fidelity.json", self.write("left.json", left), "--out", PAGE)
         self.assertEqual(done.stdout, PAGE + "\n")
         page = self.read(PAGE)
-        for line in ("**4 figures of 1 publishers**; 1 of the peaks lie outside the optimizer step",
+        for line in ("**4 rows from 1 sources**; 1 of the peaks lie outside the optimizer step",
                      "| all | 4 | 1 | 1 | 1 | 2 | +20.0 |",
                      "| data | 1 | +11.1 |", "| unknown | 1 | +20.0 |",
                      "(+11.1%, data): the samples are shorter. Alive at our peak: ",

@@ -1,5 +1,6 @@
-#include "readers/readers.h"
 #include "reports/fidelity/record.h"
+
+#include "readers/readers.h"
 #include "reports/fidelity/table.h"
 
 namespace peakbench::hostile {
