@@ -34,7 +34,7 @@ PRINTS = {
     "fidelity": None,
     "fidelity add": ["fidelity", "add", "record.json"],
     "fidelity table": ["fidelity", "table", "record.json", "--json"],
-    "merge": ["merge", "out", "--out", "merged"],
+    "merge": None,  # its folder must be new each time
     "work": None,  # its output is a job's log: it needs a queue, and what it found stands in files
     "publish": ["publish", "--out", "site"],
 }
