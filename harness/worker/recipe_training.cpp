@@ -234,11 +234,11 @@ at::Tensor RecipeTraining::forward(const MicroBatch& part, const std::vector<Mic
   at::Tensor loss;
   {
     const Batch& batch = part.batch;
-    const at::Tensor hidden =
+    at::Tensor hidden =
         call_plugin(model_owner_, "hidden_states", [&] { return model_.hidden_states(batch); });
-    loss = recipe_.loss_head
-               ? recipe_.loss_head->loss(model_, hidden, batch)
-               : call_plugin(model_owner_, "loss", [&] { return model_.loss(hidden, batch); });
+    loss = recipe_.loss_head ? recipe_.loss_head->loss(model_, hidden, batch)
+                             : call_plugin(model_owner_, "loss",
+                                           [&] { return model_.loss(std::move(hidden), batch); });
   }
   while (!hooks.empty()) hooks.pop_back();  // a stack: last in, first out
   while (!contexts.empty()) contexts.pop_back();

@@ -54,7 +54,7 @@ class Decoder : public Model {
     return model.norm->forward(x);
   }
 
-  at::Tensor loss(const at::Tensor& hidden_states, const Batch& batch) override {
+  at::Tensor loss(at::Tensor hidden_states, const Batch& batch) override {
     const ModuleScope scope(*lm_);
     const at::Tensor logits = lm_->logits(hidden_states);  // (B, T, V)
     return language_model::next_token_loss(logits, batch.target);

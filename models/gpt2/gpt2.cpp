@@ -51,7 +51,7 @@ class Gpt2 : public Model {
     return model.ln_f->forward(x);
   }
 
-  at::Tensor loss(const at::Tensor& hidden_states, const Batch& batch) override {
+  at::Tensor loss(at::Tensor hidden_states, const Batch& batch) override {
     const ModuleScope scope(*lm_);
     const at::Tensor logits = lm_->lm_head->forward(hidden_states);  // (B, T, V)
     return language_model::next_token_loss(logits, batch.target);

@@ -36,9 +36,11 @@ class ResNet : public Model {
 
   LossReduction loss_reduction() const override { return LossReduction::kSum; }
   // As the vision transformers are trained.
-  at::Tensor loss(const at::Tensor& hidden_states, const Batch&) override {
+  at::Tensor loss(at::Tensor hidden_states, const Batch&) override {
     ModuleScope scope(*network_);
-    return network_->fc->forward(hidden_states).sum();
+    const at::Tensor logits = network_->fc->forward(hidden_states);
+    hidden_states.reset();  // torchvision's local variable `x` is the logits by now
+    return logits.sum();
   }
 
   DefaultUpdateRule default_update_rule() const override { return DefaultUpdateRule::kAdam; }

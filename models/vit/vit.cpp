@@ -59,9 +59,11 @@ class Vit : public Model {
 
   LossReduction loss_reduction() const override { return LossReduction::kSum; }
   // "loss = model(x); loss.sum().backward()", as the tutorial trains it.
-  at::Tensor loss(const at::Tensor& hidden_states, const Batch& batch) override {
+  at::Tensor loss(at::Tensor hidden_states, const Batch& batch) override {
     ModuleScope scope(*vit_);
-    return vit_->head->forward(hidden_states).sum();
+    const at::Tensor logits = vit_->head->forward(hidden_states);
+    hidden_states.reset();  // torchvision's local variable `x` is the logits by now
+    return logits.sum();
   }
 
   DefaultUpdateRule default_update_rule() const override { return DefaultUpdateRule::kAdam; }

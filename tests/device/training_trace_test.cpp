@@ -41,7 +41,7 @@ class OneLayer final : public Model {
     ModuleScope scope(module_);
     return linear_->forward(batch.input).relu();
   }
-  at::Tensor loss(const at::Tensor& hidden, const Batch&) override { return hidden.sum(); }
+  at::Tensor loss(at::Tensor hidden, const Batch&) override { return hidden.sum(); }
   DefaultUpdateRule default_update_rule() const override { return DefaultUpdateRule::kAdam; }
   std::vector<NamedLinear> linears() override { return {}; }
   std::vector<std::string> block_paths() const override { return {}; }

@@ -15,7 +15,7 @@ struct NoModel : Model {
   torch::nn::Module& module() override { throw std::logic_error("not asked"); }
   Batch make_batch(const BatchShape&) override { return {}; }
   at::Tensor hidden_states(const Batch&) override { return {}; }
-  at::Tensor loss(const at::Tensor&, const Batch&) override { return {}; }
+  at::Tensor loss(at::Tensor, const Batch&) override { return {}; }
   DefaultUpdateRule default_update_rule() const override { return DefaultUpdateRule::kAdam; }
   std::vector<NamedLinear> linears() override { return {}; }
   std::vector<std::string> block_paths() const override { return {}; }

@@ -78,8 +78,9 @@ class Model {
   virtual Batch make_batch(const BatchShape& shape) = 0;
   // Up to the final hidden states: what a loss head takes. ViT: (B, C); decoders: (B, T, C).
   virtual at::Tensor hidden_states(const Batch& batch) = 0;
-  // The model's own loss head: a scalar. Logits are released when this returns.
-  virtual at::Tensor loss(const at::Tensor& hidden_states, const Batch& batch) = 0;
+  // The model's own loss head: a scalar. Logits are released when this returns. `hidden_states` is
+  // this function's own, to be released as early as the model's reference does.
+  virtual at::Tensor loss(at::Tensor hidden_states, const Batch& batch) = 0;
   // Of `loss`, and of a loss head in its stead.
   virtual LossReduction loss_reduction() const { return LossReduction::kMean; }
   virtual DefaultUpdateRule default_update_rule() const = 0;
