@@ -1,9 +1,12 @@
 """Checks of single files with the flags that CMake compiles them with: headers that compile alone, clang-tidy.
 
-    python3 ci/compile_checks.py headers [--jobs N]
-    python3 ci/compile_checks.py tidy [--jobs N] [--torch] [FILE...]
+    python3 ci/compile_checks.py headers [--jobs N] [--minutes M] [FILE...]
+    python3 ci/compile_checks.py tidy [--jobs N] [--minutes M] [--torch] [FILE...]
 
 Needs build/checks/compile_commands.json (ci/checks makes it). Prints what was found; the exit status is 1 if anything was.
+
+The files that git says were changed last come first. With --minutes, no file is begun after so many minutes, and how many were left
+out is printed: a check of what is new that takes no longer as the repository grows.
 """
 
 import argparse
@@ -14,6 +17,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,6 +30,18 @@ def tracked(*patterns):
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns], cwd=REPOSITORY,
                             check=True, capture_output=True, text=True).stdout.splitlines()
     return [path for path in listed if (REPOSITORY / path).exists()]
+
+
+def newest_first(paths):
+    """As the last commit that changed them; what is changed and not committed before all."""
+    listed = subprocess.run(["git", "-c", "core.quotePath=false", "log", "--format=", "--name-only"], cwd=REPOSITORY, check=True,
+                            capture_output=True, text=True).stdout.splitlines()
+    changed = subprocess.run(["git", "diff", "--name-only", "HEAD"], cwd=REPOSITORY, check=True, capture_output=True,
+                             text=True).stdout.splitlines()
+    place = {}
+    for path in [*changed, *listed]:
+        place.setdefault(path, len(place))
+    return sorted(paths, key=lambda path: place.get(path, -1))  # -1: not committed at all
 
 
 def commands():
@@ -98,22 +114,31 @@ def check_tidy(source, arguments):
     return ran.stdout if ran.returncode or ran.stdout.strip() else ""
 
 
-def run(check, items, jobs):
-    """Calls check(path, arguments) for all; prints what they found, and how far it is when that takes long."""
-    failures = 0
+def run(check, items, jobs, minutes):
+    """Calls check(path, arguments) for all, but begins none after `minutes` (None: no limit); prints what they found, how far it is
+    when that takes long, and how many were left out."""
+    began, failures, left_out = time.monotonic(), 0, 0
+
+    def one(item):
+        late = minutes is not None and time.monotonic() - began > 60 * minutes
+        return None if late else check(*item)
+
     with ThreadPoolExecutor(jobs) as pool:
-        for done, (path, found) in enumerate(zip(items, pool.map(lambda item: check(*item), items.items())), 1):
+        for done, (path, found) in enumerate(zip(items, pool.map(one, items.items())), 1):
+            left_out += found is None
             if found:
                 failures += 1
                 print(f"{path}:\n{found.rstrip()}", flush=True)
             if sys.stderr.isatty():
                 print(f"\r\033[K{done} of {len(items)}", end="", file=sys.stderr, flush=True)
-            elif done % 50 == 0:
+            elif done % 50 == 0 and found is not None:
                 print(f"{done} of {len(items)} files", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
-    print(f"{len(items)} files, {failures} with findings", file=sys.stderr)
-    return 1 if failures or not items else 0
+    checked = len(items) - left_out
+    unchecked = f"; {left_out} that were changed before them are left out after {minutes:g} min" if left_out else ""
+    print(f"{checked} files, {failures} with findings{unchecked}", file=sys.stderr)
+    return 1 if failures or not checked else 0
 
 
 def main():
@@ -121,19 +146,20 @@ def main():
     parser.add_argument("what", choices=("headers", "tidy"))
     parser.add_argument("files", nargs="*", help="only these (relative to the repository)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--minutes", type=float, help="begin no file after so many minutes")
     parser.add_argument("--torch", action="store_true", help="tidy: the files with LibTorch's headers too")
     arguments = parser.parse_intermixed_args()
     known = commands()
     if arguments.what == "headers":
         headers = arguments.files or tracked("*.h")
         included_by = includers(known)
-        items = {header: known[neighbour(header, known, included_by)] for header in headers}
-        return run(check_header, items, arguments.jobs)
+        items = {header: known[neighbour(header, known, included_by)] for header in newest_first(headers)}
+        return run(check_header, items, arguments.jobs, arguments.minutes)
     sources = arguments.files or [path for path in tracked("*.cpp") if path in known and not path.startswith(("tests/", "benchmarks/"))]
     if unknown := [path for path in sources if path not in known]:
         sys.exit(f"error: {unknown[0]} is compiled by no target of {DATABASE.relative_to(REPOSITORY)}")
-    items = {path: known[path] for path in sources if arguments.torch or arguments.files or not with_torch(known[path])}
-    return run(check_tidy, items, arguments.jobs)
+    items = {path: known[path] for path in newest_first(sources) if arguments.torch or arguments.files or not with_torch(known[path])}
+    return run(check_tidy, items, arguments.jobs, arguments.minutes)
 
 
 if __name__ == "__main__":

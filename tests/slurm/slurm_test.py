@@ -237,7 +237,7 @@ class Refused(OnSlurm):
     def test_a_time_in_which_no_case_ends(self):
         process = self.start("run", "--model", "tiny,behaviour=hang", "--strategy", "baseline", "--batch", "1,2", *CARD,
                              *map(str, SLURM), "--time", "0:10", "--cases-per-task", "1", "--no-report", "--out", "out")
-        _, err = process.communicate(timeout=170)
+        _, err = process.communicate(timeout=400)
         self.assertEqual(process.returncode, 3, err)
         self.assertEqual(err.count("no case ended within the job's time limit (--time 0:10)"), 1, err)
 
