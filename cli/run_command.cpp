@@ -119,18 +119,34 @@ class RunCommand {
                                   held ? &*held : nullptr);
   }
 
+  // What jobs of earlier calls measure is not mixed with what is measured here, nor taken for what
+  // comes after --overwrite.
+  void leave_to_jobs(const launch::RunFolder& folder) {
+    if (executor::queues_in(folder.path()).empty()) return;
+    if (!arguments_.resume || !arguments_.slurm.is_asked()) check_jobs_ended(folder.path());
+    if (arguments_.overwrite) executor::remove_queues(folder.path());
+  }
+
+  void check_jobs_ended(const std::string& folder) {
+    if (!executor::Slurm::is_here()) {
+      world_.err << fmt::format(
+          "warning: a job was submitted for {}; whether it still measures cannot be asked here, as "
+          "there is no sbatch on PATH\n",
+          printable(folder));
+      return;
+    }
+    executor::Slurm slurm;
+    if (const auto jobs = executor::live_jobs(folder, slurm); !jobs.empty())
+      throw ConfigError(fmt::format(
+          "job {} still measures for {}. Wait for it with --executor slurm --resume, or "
+          "end it first: scancel {}",
+          jobs, printable(folder), jobs));
+  }
+
   // On the machines of a scheduler.
   result::Run run_there(const plan::Plan& plan, const manifest::Found& plugins,
                         const launch::RunFolder& folder, launch::SessionOptions options) {
     executor::Slurm slurm;
-    if (options.overwrite) {
-      if (const auto jobs = executor::live_jobs(folder.path(), slurm); !jobs.empty())
-        throw ConfigError(
-            fmt::format("--overwrite: job {} still measures for {}. End it first: "
-                        "scancel {}",
-                        jobs, folder.path(), jobs));
-      executor::remove_queues(folder.path());
-    }
     complete(options, plugins, arguments_.jobs);
     auto queue = queue_options(arguments_.slurm, options);
     queue.asks_to_cancel = [this](const std::string& jobs) { return asks_to_cancel(jobs); };
@@ -168,6 +184,7 @@ class RunCommand {
     const auto runner = arguments_.slurm.is_asked() ? nullptr : world_.make_runner();
     // Until the report is written: of a run that another overwrites there is none to be made.
     const launch::RunFolder folder(place);
+    leave_to_jobs(folder);
     const launch::InterruptScope interrupts;
     const auto run = runner ? measure(world_, plan, plugins, *runner, folder, options,
                                       arguments_.jobs, arguments_.quiet)

@@ -89,6 +89,18 @@ std::string count_text(std::size_t count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+// Of an earlier call's job, which one has to know of before anything is done.
+std::map<std::size_t, TaskSeen> states_of(const std::string& job, std::size_t tasks,
+                                          Scheduler& scheduler) {
+  auto states = scheduler.states(job, tasks);
+  if (!states)
+    throw ConfigError(
+        fmt::format("the scheduler does not say whether job {} of an earlier call "
+                    "still runs. Try again later.",
+                    job));
+  return std::move(*states);
+}
+
 class QueueRun {
  public:
   QueueRun(const plan::Plan& plan, const launch::RunFolder& folder, const QueueOptions& options,
@@ -158,15 +170,10 @@ class QueueRun {
     adopting_ = false;
     queue.job = read_job(queue.files);
     if (queue.job.empty()) return;
-    const auto states = scheduler_.states(queue.job, queue.tasks.back().number + 1);
-    if (!states)
-      throw ConfigError(
-          fmt::format("the scheduler does not say whether job {} of an earlier call "
-                      "still runs. Try again later.",
-                      queue.job));
+    const auto states = states_of(queue.job, queue.tasks.back().number + 1, scheduler_);
     std::erase_if(queue.tasks, [&](const Task& task) {
-      const auto found = states->find(task.number);
-      return task.over || found == states->end() ||
+      const auto found = states.find(task.number);
+      return task.over || found == states.end() ||
              (found->second.state != TaskState::kWaiting &&
               found->second.state != TaskState::kRunning);
     });
@@ -607,11 +614,10 @@ std::string live_jobs(const std::string& folder, Scheduler& scheduler) {
   for (const auto number : queues_in(folder)) {
     const auto job = read_job(QueueFiles(folder, number));
     if (job.empty()) continue;
-    const auto states = scheduler.states(job, 0);
-    const bool live =
-        states && std::ranges::any_of(*states, [](const auto& one) {
-          return one.second.state == TaskState::kWaiting || one.second.state == TaskState::kRunning;
-        });
+    const auto states = states_of(job, 0, scheduler);
+    const bool live = std::ranges::any_of(states, [](const auto& one) {
+      return one.second.state == TaskState::kWaiting || one.second.state == TaskState::kRunning;
+    });
     if (live) jobs += (jobs.empty() ? "" : ", ") + job;
   }
   return jobs;

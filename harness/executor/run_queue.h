@@ -47,7 +47,8 @@ result::Run run_queue(const plan::Plan& plan, const launch::RunFolder& folder,
 std::string first_script(const plan::Plan& plan, const std::string& folder,
                          const QueueOptions& options, const result::Run* run);
 
-// Jobs of a run that the scheduler still has, as words; empty: none.
+// Jobs of a run that the scheduler still has, as words; empty: none. Throws ConfigError where the
+// scheduler does not answer.
 std::string live_jobs(const std::string& folder, Scheduler& scheduler);
 
 }  // namespace peakbench::executor

@@ -247,8 +247,10 @@ std::string job_from(const std::string& out) {
   return job;
 }
 
+bool Slurm::is_here() { return !process::on_path("sbatch").empty(); }
+
 Slurm::Slurm() {
-  if (process::on_path("sbatch").empty())
+  if (!is_here())
     throw ConfigError(
         "--executor slurm: there is no sbatch on PATH. Run this where jobs are submitted (a login "
         "node), or leave --executor out to run here.");

@@ -60,6 +60,8 @@ class Slurm : public Scheduler {
  public:
   // Throws ConfigError where there is no sbatch.
   Slurm();
+  // Whether its programs are on PATH.
+  static bool is_here();
   std::string submit(const std::string& script_path) override;
   std::optional<std::map<std::size_t, TaskSeen>> states(const std::string& job,
                                                         std::size_t tasks) override;

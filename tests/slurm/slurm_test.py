@@ -153,9 +153,14 @@ class Ends(OnSlurm):
         self.assertEqual(process.returncode, 130, err)
         self.assertIn(f"job {job} goes on", err)
         self.assertIn(f"{job}_1", self.slurm.busy_nodes())
+        for how in ("--resume", "--overwrite"):
+            self.fails("run", *cases, how, "--out", "out", says=[f"job {job} still measures for out", f"scancel {job}"])
+        self.assertEqual(self.queues(), ["1"])
         done = self.peakbench("run", *cases, *SLURM, "--resume", "--out", "out")
         self.assertIn(f"job {job} of an earlier call is waited for", done.stderr)
         self.assertEqual((self.statuses(), self.queues()), (["ok"] * 4, ["1"]))
+        self.peakbench("run", *cases, "--overwrite", "--out", "out")
+        self.assertFalse((self.folder / "out/queue").exists(), "of the run that was overwritten")
 
     def test_a_full_disk(self):
         folder = self.folder / "small"
