@@ -23,10 +23,10 @@ void write_all(int descriptor, std::string_view bytes, const std::string& path) 
   }
 }
 
-void write_file_atomically(const std::string& path, std::string_view bytes) {
+void write_file_atomically(const std::string& path, std::string_view bytes, bool durable) {
   AtomicFile file(path);
   file.write(bytes);
-  file.finish();
+  file.finish(durable);
 }
 
 bool is_folder(const std::string& path) {

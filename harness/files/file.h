@@ -8,10 +8,10 @@
 
 namespace peakbench::files {
 
-// By AtomicFile, on the disk when it returns: a reader sees the old file or the new one, and a
-// failure leaves the old one. Throws ConfigError with the path and the reason (not writable, disk
-// full).
-void write_file_atomically(const std::string& path, std::string_view bytes);
+// By AtomicFile: a reader sees the old file or the new one, and a failure leaves the old one.
+// `durable`: on the disk when it returns. Throws ConfigError with the path and the reason (not
+// writable, disk full).
+void write_file_atomically(const std::string& path, std::string_view bytes, bool durable = true);
 
 // The same, indented by two; invalid UTF-8 becomes U+FFFD.
 void write_json_file(const std::string& path, const nlohmann::ordered_json& json);

@@ -29,17 +29,24 @@ mustache::data as_data(const json& value) {
     const auto& text = value.get_ref<const std::string&>();
     return text.empty() ? mustache::data(false) : mustache::data(text);
   }
+  // The library takes copies only, at every level all that is below it: so the empty place is
+  // added, and then filled.
   if (value.is_array()) {
     mustache::data list{mustache::data::type::list};
-    for (const json& item : value) list.push_back(as_data(item));
+    auto& items = const_cast<mustache::list&>(list.list_value());
+    items.resize(value.size());
+    std::ranges::transform(value, items.begin(), as_data);
     return list;
   }
   mustache::data object{mustache::data::type::object};
-  for (const auto& [name, member] : value.items()) object.set(name, as_data(member));
+  for (const auto& [name, member] : value.items()) {
+    object.set(name, mustache::data(false));
+    const_cast<mustache::data&>(*object.get(name)) = as_data(member);
+  }
   return object;
 }
 
-std::optional<TemplateFile> read(const std::filesystem::path& path) {
+std::optional<TemplateFile> file_of(const std::filesystem::path& path) {
   std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);
   if (!std::filesystem::exists(status) || std::filesystem::is_directory(status)) return {};
@@ -80,12 +87,38 @@ Templates::Templates(std::string user_directory, std::string builtin_directory)
   }
 }
 
-std::string Templates::render(const std::string& name, const json& data, const Field& scope,
-                              Escape escape) const {
+// Its own, or an item of another's.
+struct Shown::Data {
+  const mustache::data& value() const { return item == nullptr ? own : *item; }
+
+  mustache::data own;
+  const mustache::data* item = nullptr;
+  std::shared_ptr<const Data> whole;
+};
+
+Shown::Shown(const json& data, const Field& scope)
+    : data_(std::make_shared<Data>(Data{as_data(data), nullptr, nullptr})), scope_(&scope) {}
+
+Shown::Shown(const Shown& whole, const std::string& list, std::size_t index, const Field& scope)
+    : scope_(&scope) {
+  const auto* items = whole.data_->value().get(list);
+  data_ = std::make_shared<Data>(
+      Data{mustache::data(false), &items->list_value().at(index), whole.data_});
+}
+
+struct Templates::Read {
+  mustache::mustache engine;
+};
+
+Templates::~Templates() = default;
+
+Templates::Read& Templates::read(const std::string& name, const Field& scope, Escape escape) const {
+  auto& known = read_[{name, escape}];
+  if (known) return *known;
   const LoadTemplate load = [this](const std::string& wanted) {
     std::optional<TemplateFile> file;
-    if (!user_.empty()) file = read(std::filesystem::path(user_) / wanted);
-    if (!file) file = read(std::filesystem::path(builtin_) / wanted);
+    if (!user_.empty()) file = file_of(std::filesystem::path(user_) / wanted);
+    if (!file) file = file_of(std::filesystem::path(builtin_) / wanted);
     if (!file) throw std::out_of_range(wanted);
     return *file;
   };
@@ -97,12 +130,19 @@ std::string Templates::render(const std::string& name, const json& data, const F
                       ". Is the installation complete?");
   }
   if (!checked.errors.empty()) throw ConfigError(joined(checked.errors));
-  mustache::mustache engine(replaced(checked.text, '\n', kLineEnd));
-  engine.set_custom_escape(escape == Escape::kHtml ? escape_html : escape_markdown);
-  mustache::data shown = as_data(data);
-  shown.set("calc", mustache::data(calculator()));
+  known = std::make_unique<Read>(Read{mustache::mustache(replaced(checked.text, '\n', kLineEnd))});
+  known->engine.set_custom_escape(escape == Escape::kHtml ? escape_html : escape_markdown);
+  return *known;
+}
+
+std::string Templates::render(const std::string& name, const Shown& shown, Escape escape) const {
+  auto& engine = read(name, *shown.scope_, escape).engine;
+  mustache::data tools{mustache::data::type::object};
+  tools.set("calc", mustache::data(calculator()));
+  mustache::context<std::string> context(&tools);
+  context.push(&shown.data_->value());
   try {
-    std::string text = engine.render(shown);
+    std::string text = engine.render(context);
     if (!engine.is_valid()) throw ConfigError("Template " + name + ": " + engine.error_message());
     return replaced(std::move(text), kLineEnd, '\n');
   } catch (const std::invalid_argument& wrong) {

@@ -21,13 +21,14 @@ using Files = std::map<std::string, std::string>;
 
 constexpr const char *kHtmlFile = "index.html", *kMarkdownFile = "report.md";
 
-void render_pictures(const Templates& templates, const GroupView& group, Files& files) {
+void render_pictures(const Templates& templates, const GroupView& group, const Shown& shown,
+                     Files& files) {
   const std::pair<const char*, std::string> pictures[] = {
       {"markdown/peak.svg.mustache", group.peak_picture},
       {"markdown/timeline.svg.mustache", group.timeline_picture},
       {"markdown/pareto.svg.mustache", group.pareto_picture}};
   for (const auto& [looks, name] : pictures)
-    if (!name.empty()) files[name] = templates.render(looks, group, Escape::kHtml);
+    if (!name.empty()) files[name] = templates.render(looks, shown, Escape::kHtml);
 }
 
 std::string text_of(const fs::path& path) {
@@ -64,14 +65,16 @@ std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
   const Anatomies anatomies = read_anatomies(runs, folders, charts.has_value());
   ReportView view = make_view(runs, anatomies);
   view.charts = std::move(charts);
+  const Shown shown(view);
   Files files;
   for (const std::string& format : options.formats) {
     if (format == "html") {
-      files[kHtmlFile] = templates.render("html/index.html.mustache", view, Escape::kHtml);
+      files[kHtmlFile] = templates.render("html/index.html.mustache", shown, Escape::kHtml);
     } else if (format == "markdown") {
       files[kMarkdownFile] =
-          templates.render("markdown/report.md.mustache", view, Escape::kMarkdown);
-      for (const GroupView& group : view.groups) render_pictures(templates, group, files);
+          templates.render("markdown/report.md.mustache", shown, Escape::kMarkdown);
+      for (std::size_t i = 0; i < view.groups.size(); ++i)
+        render_pictures(templates, view.groups[i], shown.item<GroupView>("groups", i), files);
     } else {
       throw ConfigError("Unknown report format `" + format + "`; there are html and markdown.");
     }
@@ -99,7 +102,9 @@ std::vector<std::string> write_reports(const std::vector<std::string>& run_paths
   files::remove_unfinished(target.string(), names_of(files));
   std::vector<std::string> written;
   for (const auto& [name, bytes] : files) {
-    files::write_file_atomically((target / name).string(), files::marked(name, bytes));
+    // Of pictures there may be thousands, and the run makes them again.
+    const bool durable = !name.ends_with(".svg");
+    files::write_file_atomically((target / name).string(), files::marked(name, bytes), durable);
     const bool first = name == kHtmlFile || (name == kMarkdownFile && files.count(kHtmlFile) == 0);
     written.insert(first ? written.begin() : written.end(), (target / name).string());
   }

@@ -144,7 +144,8 @@ class Ends(OnSlurm):
         self.assertEqual(self.queues(), ["1", "2"])
 
     def test_an_interrupted_call_leaves_the_job_and_the_next_takes_its_results(self):
-        cases = (*self.SLOW, "--batch", "1,2,3,4", "--cases-per-task", 2)
+        here = (*self.SLOW, "--batch", "1,2,3,4")
+        cases = (*here, "--cases-per-task", 2)
         process = self.start("run", *map(str, cases), *map(str, SLURM), "--out", "out")
         job = self.submitted()
         self.until_runs(f"{job}_1")
@@ -154,12 +155,12 @@ class Ends(OnSlurm):
         self.assertIn(f"job {job} goes on", err)
         self.assertIn(f"{job}_1", self.slurm.busy_nodes())
         for how in ("--resume", "--overwrite"):
-            self.fails("run", *cases, how, "--out", "out", says=[f"job {job} still measures for out", f"scancel {job}"])
+            self.fails("run", *here, how, "--out", "out", says=[f"job {job} still measures for out", f"scancel {job}"])
         self.assertEqual(self.queues(), ["1"])
         done = self.peakbench("run", *cases, *SLURM, "--resume", "--out", "out")
         self.assertIn(f"job {job} of an earlier call is waited for", done.stderr)
         self.assertEqual((self.statuses(), self.queues()), (["ok"] * 4, ["1"]))
-        self.peakbench("run", *cases, "--overwrite", "--out", "out")
+        self.peakbench("run", *here, "--overwrite", "--out", "out")
         self.assertFalse((self.folder / "out/queue").exists(), "of the run that was overwritten")
 
     def test_a_full_disk(self):
