@@ -46,8 +46,8 @@ void add_measuring_options(CLI::App& command, RunArguments& arguments) {
                   "available less a margin)")
       ->type_name("SIZE");
   add_number<std::int64_t>(command, "--jobs", arguments.jobs,
-                           "Cases on emulated cards at a time (default: the processors); all "
-                           "others run one by one",
+                           "Memory workers at a time, on emulated cards or one on each of several "
+                           "real ones (default: the processors)",
                            1, kMostJobs);
   add_number<std::int64_t>(command, "--threads", arguments.threads,
                            "Threads of a worker (default: LibTorch's)", 1, plan::kMostThreads);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -30,7 +32,7 @@ class Session {
         states_(book.states()) {}
 
   void go(const std::vector<Group>& groups) {
-    bool whole = true;
+    bool whole = run_cards(groups);
     for (auto at = groups.begin(); whole && at != groups.end();) {
       // Emulated cards have no times, and their workers nothing to do with each other.
       const auto untimed = [this](const Group& group) { return !has_times(states_, group); };
@@ -74,6 +76,11 @@ class Session {
       if (!found) return false;
       book_.take_memory(index, std::move(*found));
     }
+    memory_is_known(index);
+    return true;
+  }
+
+  void memory_is_known(std::size_t index) {
     const auto& result = book_.result(index);
     const bool over = !is_to_be_timed(result, plan_.request) ||
                       missing_rounds(result, plan_.request.repetitions).empty();
@@ -82,7 +89,54 @@ class Session {
       book_.show(index);
     }
     book_.save();
-    return true;
+  }
+
+  // The memory workers of cases on several real cards: one at a time on each card, and the cards
+  // beside each other. Nothing is timed meanwhile.
+  bool run_cards(const std::vector<Group>& groups) {
+    std::vector<Lane> lanes;
+    if (jobs_ > 1) lanes = lanes_of(groups);
+    if (lanes.size() < 2) return true;
+    std::map<std::size_t, CaseOrder> orders;
+    std::mutex mutex;
+    const Measure measure = [&](std::size_t index, const Listener& listener) {
+      const auto* order = [&] {
+        const std::lock_guard lock(mutex);
+        return &orders.at(index);
+      }();
+      return measure_memory(*order, runner_, listener);
+    };
+    bool whole = true;
+    const auto prepare = [&](std::size_t index) {
+      auto order = book_.memory_orders({index}).front();
+      const std::lock_guard lock(mutex);
+      orders.emplace(index, std::move(order));
+    };
+    const auto ended = [&](std::size_t index, std::optional<result::CaseResult> found) {
+      listener_.worker_ended(book_.place(index));
+      whole = whole && found;
+      if (!found) return;
+      book_.take_memory(index, std::move(*found));
+      memory_is_known(index);
+    };
+    measure_together(lanes, jobs_, measure,
+                     hearing([](std::size_t i) { return i; }, prepare, ended));
+    return whole && !interrupted();
+  }
+
+  // Of each card that is not emulated, what is to be measured there, in order.
+  std::vector<Lane> lanes_of(const std::vector<Group>& groups) const {
+    std::vector<Lane> lanes;
+    std::map<std::string, std::size_t> lane_of;
+    for (const auto index : joined(groups)) {
+      const auto& planned = plan_.cases[index];
+      const auto device = result::recorded_device(planned.spec.device);
+      if (planned.decided || states_.results[index] || !device.is_card) continue;
+      const auto [found, is_new] = lane_of.try_emplace(device.space, lanes.size());
+      if (is_new) lanes.emplace_back();
+      lanes[found->second].push_back(index);
+    }
+    return lanes;
   }
 
   bool run_round(const Group& timed, std::int64_t round) {
@@ -134,23 +188,33 @@ class Session {
   }
 
   void measure_all(const Group& cases, const std::function<void()>& one_ended) {
-    const auto place = [&](std::size_t i) { return book_.place(cases[i]); };
     const auto orders = book_.memory_orders(cases);
     const Measure measure = [&](std::size_t i, const Listener& listener) {
       return measure_memory(orders[i], runner_, listener);
     };
-    const Hearing hearing{
-        [&](std::size_t i) { listener_.worker_started(turn(cases[i], result::JobMode::kMemory)); },
-        [&](std::size_t i, const result::Progress& at) { listener_.worker_progress(place(i), at); },
-        [&](const std::string& text) { listener_.warning(text); },
-        [&](std::size_t i, std::optional<result::CaseResult> found) {
-          listener_.worker_ended(place(i));
-          if (!found) return;
-          take_ended(cases[i], std::move(*found));
-          one_ended();
-        },
-        [&] { tick(); }};
-    measure_together(cases.size(), jobs_, measure, hearing);
+    const auto ended = [&](std::size_t i, std::optional<result::CaseResult> found) {
+      listener_.worker_ended(book_.place(cases[i]));
+      if (!found) return;
+      take_ended(cases[i], std::move(*found));
+      one_ended();
+    };
+    measure_together(cases.size(), jobs_, measure,
+                     hearing([&](std::size_t i) { return cases[i]; }, nullptr, ended));
+  }
+
+  // `case_of`: of a number that the workers have.
+  template <typename CaseOf, typename Ended>
+  Hearing hearing(CaseOf case_of, std::function<void(std::size_t)> prepare, Ended ended) {
+    return {[=, this](std::size_t i) {
+              listener_.worker_started(turn(case_of(i), result::JobMode::kMemory));
+            },
+            [=, this](std::size_t i, const result::Progress& at) {
+              listener_.worker_progress(book_.place(case_of(i)), at);
+            },
+            [this](const std::string& text) { listener_.warning(text); },
+            ended,
+            [this] { tick(); },
+            std::move(prepare)};
   }
 
   void take_ended(std::size_t index, result::CaseResult found) {

@@ -3,7 +3,8 @@
 //
 // Cases that are compared (a group: equal but for the stack) have their memory workers first, then
 // take turns at being timed, round after round (rounds.h). One worker at a time, but for memory
-// workers on emulated cards, which nothing of is timed: of these several, where that is asked for.
+// workers, where that is asked for: of these several on emulated cards, and one on each of several
+// real cards. Nothing is timed beside them.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ namespace peakbench::launch {
 class RunFolder;
 
 struct SessionOptions : OpenOptions {
-  std::size_t jobs = 1;        // memory workers at a time, on emulated cards
+  std::size_t jobs = 1;        // memory workers at a time, on emulated or on several real cards
   std::string case_directory;  // of the files of cases; empty: the run's folder
   ParameterCount parameters = [](const std::string&) { return std::int64_t{0}; };
 };

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -54,12 +55,12 @@ void leave_signals_to_others() {
 
 class Together {
  public:
-  Together(std::size_t count, const Measure& measure, const Hearing& hearing)
-      : count_(count), measure_(measure), hearing_(hearing) {}
+  Together(const std::vector<Lane>& lanes, const Measure& measure, const Hearing& hearing)
+      : lanes_(lanes), measure_(measure), hearing_(hearing) {}
 
   void run(std::size_t jobs) {
     std::vector<std::jthread> threads;
-    working_ = std::min(jobs, count_);
+    working_ = std::min(jobs, lanes_.size());
     for (std::size_t i = working_; i > 0; --i) threads.emplace_back([this] { work(); });
     while (working_ > 0) {
       for (const auto& event : queue_.take()) guarded(event);
@@ -71,17 +72,45 @@ class Together {
  private:
   void work() {
     leave_signals_to_others();
-    while (const auto index = begin()) one(*index);
+    while (const auto* lane = next_lane())
+      for (const auto index : *lane)
+        if (begin(*lane, index)) one(index);
     queue_.put([this] { --working_; });
   }
 
-  // The next case, whose beginning is told before that of any after it.
-  std::optional<std::size_t> begin() {
+  // The beginning of its first case is told before that of any lane after it.
+  const Lane* next_lane() {
     const std::lock_guard lock(beginning_);
-    if (next_ == count_ || over_ || interrupted()) return {};
-    const auto index = next_++;
+    if (next_ == lanes_.size() || over_ || interrupted()) return nullptr;
+    const auto& lane = lanes_[next_++];
+    if (!lane.empty()) tell_beginning(lane.front());
+    return &lane;
+  }
+
+  bool begin(const Lane& lane, std::size_t index) {
+    if (index == lane.front()) return true;
+    if (over_ || interrupted()) return false;
+    tell_beginning(index);
+    return true;
+  }
+
+  void tell_beginning(std::size_t index) {
     queue_.put([this, index] { hearing_.started(index); });
-    return index;
+  }
+
+  // On the listener's thread; throws here what is thrown there.
+  void prepare(std::size_t index) {
+    if (!hearing_.prepare) return;
+    std::promise<void> prepared;
+    queue_.put([this, index, &prepared] {
+      try {
+        hearing_.prepare(index);
+        prepared.set_value();
+      } catch (...) {
+        prepared.set_exception(std::current_exception());
+      }
+    });
+    prepared.get_future().get();
   }
 
   void one(std::size_t index) {
@@ -92,6 +121,7 @@ class Together {
         [] {},
         [this](const std::string& text) { queue_.put([this, text] { hearing_.warning(text); }); }};
     try {
+      prepare(index);
       auto found = measure_(index, listener);
       queue_.put([this, index, found = std::move(found)] { hearing_.ended(index, found); });
     } catch (...) {
@@ -108,7 +138,7 @@ class Together {
     }
   }
 
-  const std::size_t count_;
+  const std::vector<Lane>& lanes_;
   const Measure& measure_;
   const Hearing& hearing_;
   Queue queue_;
@@ -121,9 +151,16 @@ class Together {
 
 }  // namespace
 
+void measure_together(const std::vector<Lane>& lanes, std::size_t jobs, const Measure& measure,
+                      const Hearing& hearing) {
+  Together(lanes, measure, hearing).run(jobs);
+}
+
 void measure_together(std::size_t count, std::size_t jobs, const Measure& measure,
                       const Hearing& hearing) {
-  Together(count, measure, hearing).run(jobs);
+  std::vector<Lane> lanes;
+  for (std::size_t i = 0; i < count; ++i) lanes.push_back({i});
+  measure_together(lanes, jobs, measure, hearing);
 }
 
 std::size_t usable_cores() {

@@ -1,11 +1,12 @@
 // Several cases' memory workers at a time, each on a thread of its own. What they tell is told on
-// the caller's thread, one thing after another.
+// the caller's thread, one thing after another. Cases that share a card are one after another.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launch/runner.h"
 #include "result/case.h"
@@ -21,11 +22,19 @@ struct Hearing {
   std::function<void(const std::string&)> warning;
   std::function<void(std::size_t, std::optional<result::CaseResult>)> ended;
   std::function<void()> tick;  // every few milliseconds
+  // Before a case is measured, which waits for it; none: there is nothing to prepare.
+  std::function<void(std::size_t)> prepare = nullptr;
 };
 
-// Cases 0 to `count`, begun in this order, at most `jobs` at a time. After a Ctrl-C, and where one
-// of the functions throws, none is begun any more; those at work end, and what was thrown is thrown
+// Numbers of cases, measured one after another.
+using Lane = std::vector<std::size_t>;
+
+// Lanes, begun in this order, at most `jobs` at a time. After a Ctrl-C, and where one of the
+// functions throws, no case is begun any more; those at work end, and what was thrown is thrown
 // again.
+void measure_together(const std::vector<Lane>& lanes, std::size_t jobs, const Measure& measure,
+                      const Hearing& hearing);
+// Cases 0 to `count`, each by itself.
 void measure_together(std::size_t count, std::size_t jobs, const Measure& measure,
                       const Hearing& hearing);
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <barrier>
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -115,6 +116,47 @@ TEST(Together, NoneIsBegunAfterAnInterrupt) {
       heard.hearing());
   EXPECT_LT(heard.started.size(), 10u);
   EXPECT_EQ(heard.started.size(), heard.ended.size());
+}
+
+TEST(Together, ALaneIsInOrderAndOneAtATime) {
+  std::atomic<int> at_work[2] = {0, 0}, most[2] = {0, 0};
+  std::atomic<bool> prepared[7] = {};
+  Heard heard;
+  auto hearing = heard.hearing();
+  hearing.prepare = [&](std::size_t index) { prepared[index] = true; };
+  measure_together(
+      {{0, 2, 4, 6}, {1, 3, 5}}, 4,
+      [&](std::size_t index, const Listener&) {
+        auto& lane = at_work[index % 2];
+        most[index % 2] = std::max<int>(most[index % 2], ++lane);
+        EXPECT_TRUE(prepared[index]);
+        std::this_thread::sleep_for(milliseconds(5));
+        --lane;
+        return result::CaseResult{};
+      },
+      hearing);
+  EXPECT_EQ(most[0], 1);
+  EXPECT_EQ(most[1], 1);
+  for (const std::size_t parity : {0, 1}) {
+    auto lane = heard.started;
+    std::erase_if(lane, [&](std::size_t index) { return index % 2 != parity; });
+    EXPECT_EQ(lane, parity == 0 ? (std::vector<std::size_t>{0, 2, 4, 6})
+                                : (std::vector<std::size_t>{1, 3, 5}));
+  }
+}
+
+TEST(Together, WhatThrowsWhilePreparingEndsIt) {
+  Heard heard;
+  auto hearing = heard.hearing();
+  hearing.prepare = [](std::size_t) { throw std::runtime_error("bad"); };
+  EXPECT_THROW(measure_together(
+                   100, 2,
+                   [](std::size_t, const Listener&) -> std::optional<result::CaseResult> {
+                     ADD_FAILURE() << "measured unprepared";
+                     return {};
+                   },
+                   hearing),
+               std::runtime_error);
 }
 
 TEST(Together, NothingToDo) { measure_together(0, 4, {}, Heard{}.hearing()); }
@@ -255,6 +297,70 @@ TEST_F(TogetherSession, NothingRunsBesideAWorkerOfAnotherDevice) {
   EXPECT_EQ(found.status, "complete");
   EXPECT_TRUE(found.cases[4].throughput.has_value());
   EXPECT_TRUE(std::ranges::is_sorted(rows.rows));
+}
+
+// A job of a real card's: on which, and whether it is timed.
+class CardsRunner : public Runner {
+ public:
+  WorkerReport run(const WorkerOrder& order, const Listener&) override {
+    const bool timed = order.job.mode == result::JobMode::kThroughput;
+    {
+      const std::lock_guard lock(mutex);
+      jobs[order.job.device].push_back(order.job.case_id + (timed ? " timed" : ""));
+      EXPECT_TRUE(at_work.insert(order.job.device).second) << "two workers on one card";
+      most = std::max(most, at_work.size());
+      beside_timed = beside_timed || (timed_at_work || timed ? at_work.size() > 1 : false);
+      timed_at_work = timed;
+    }
+    for (int i = 0; i < 500 && wanted > most_now(); ++i)
+      std::this_thread::sleep_for(milliseconds(10));
+    std::this_thread::sleep_for(milliseconds(5));
+    const std::lock_guard lock(mutex);
+    at_work.erase(order.job.device);
+    if (timed) timed_at_work = false;
+    return FakeRunner::good(order);
+  }
+  std::size_t most_now() {
+    const std::lock_guard lock(mutex);
+    return most;
+  }
+
+  std::mutex mutex;
+  std::map<std::string, std::vector<std::string>> jobs;
+  std::set<std::string> at_work;
+  std::size_t most = 0, wanted = 0;  // a worker stays until so many were at work
+  bool timed_at_work = false, beside_timed = false;
+};
+
+TEST_F(TogetherSession, CardsAreMeasuredBesideEachOtherAndTimedAlone) {
+  std::vector<plan::PlannedCase> cases;
+  for (const auto* model : {"m0", "m1", "m2"})
+    for (const auto* device : {"cuda:0", "cuda:1", "cpu"})
+      for (const auto* stack : {"baseline", "slim"}) {
+        cases.push_back(planned_case(model, stack, device));
+        cases.back().spec.slug = std::to_string(cases.size());
+      }
+  cases[2].decided = Status::kConflict;
+  const auto plan = plan_of(std::move(cases));
+  std::string found[2];
+  std::map<std::string, std::vector<std::string>> jobs[2];
+  for (const std::size_t jobs_at_once : {1, 8}) {
+    CardsRunner cards;
+    cards.wanted = jobs_at_once == 1 ? 1 : 2;
+    SessionOptions options;
+    options.jobs = jobs_at_once;
+    Rows heard;
+    const RunFolder folder(scratch / std::to_string(jobs_at_once));
+    const auto at = jobs_at_once == 1 ? 0 : 1;
+    found[at] = without_times(run_plan(plan, folder, options, cards, heard));
+    EXPECT_EQ(cards.most, jobs_at_once == 1 ? 1u : 2u) << "the CPU's are by themselves";
+    EXPECT_FALSE(cards.beside_timed);
+    EXPECT_EQ(heard.rows.size(), plan.cases.size());
+    for (auto& [device, its] : cards.jobs) std::ranges::sort(its);
+    jobs[at] = cards.jobs;
+  }
+  EXPECT_EQ(found[0], found[1]);
+  EXPECT_EQ(jobs[0], jobs[1]);
 }
 
 TEST_F(TogetherSession, CasesThatFailAreRowsLikeOthers) {
