@@ -74,9 +74,9 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(done.returncode, exit_code, f"{arguments}\n{done.stdout}\n{done.stderr}")
         return done
 
-    def start(self, *arguments):
+    def start(self, *arguments, stdin=subprocess.DEVNULL):
         process = subprocess.Popen([self.program, *map(str, arguments)], cwd=self.folder, text=True,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    env=self.environment())
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)

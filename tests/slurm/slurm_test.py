@@ -163,6 +163,32 @@ class Ends(OnSlurm):
         self.peakbench("run", *here, "--overwrite", "--out", "out")
         self.assertFalse((self.folder / "out/queue").exists(), "of the run that was overwritten")
 
+    def test_a_person_is_asked_whether_to_cancel(self):
+        for answer, cancelled in (("n", False), ("y", True)):
+            person, terminal = os.openpty()
+            self.addCleanup(os.close, person)
+            with os.fdopen(terminal) as stdin:
+                process = self.start("run", *self.SLOW, "--batch", "1,2,3,4,5,6", *map(str, SLURM), "--out", answer, stdin=stdin)
+            job = self.submitted(answer)
+            self.until_runs(f"{job}_0")
+            process.send_signal(signal.SIGINT)
+            os.write(person, answer.encode() + b"\n")
+            _, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130, err)
+            self.assertIn(f"Cancel job {job}?", err)
+            left = self.slurm.call("squeue", "--noheader", "--states=pending,running", f"--jobs={job}", check=False).stdout
+            self.assertEqual(left.strip() == "", cancelled, left)
+
+    def test_the_warning_before_the_time_limit_ends_a_task_cleanly(self):
+        def warn(job):
+            cluster.wait_until(lambda: any(case["before"] for case in self.until_at_work(0)), 30, "the second case")
+            self.slurm.call("scancel", "--batch", "--signal=USR2", f"{job}_0")
+        _, err = self.run_and(warn, *self.SLOW, "--batch", "1,2,3", "--cases-per-task", 3)
+        self.assertEqual((self.statuses(), self.queues()), (["ok"] * 3, ["1", "2"]), err)
+        ends = [json.loads(path.read_text(encoding="utf-8")) for path in (self.folder / "out/queue/1/ended").iterdir()]
+        self.assertEqual([end["how"] for end in ends], ["stopped"], ends)
+        self.assertTrue(ends[0]["run"]["cases"], "what it had measured is kept")
+
     def test_a_full_disk(self):
         folder = self.folder / "small"
         folder.mkdir()
