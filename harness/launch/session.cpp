@@ -15,6 +15,7 @@
 #include "launch/rounds.h"
 #include "launch/run_book.h"
 #include "launch/together.h"
+#include "result/device.h"
 
 namespace peakbench::launch {
 namespace {
