@@ -101,6 +101,18 @@ std::map<std::size_t, TaskSeen> states_of(const std::string& job, std::size_t ta
   return std::move(*states);
 }
 
+// Of a queue that an earlier call made; empty: it was not submitted, or has no job any more that
+// anybody knows of.
+std::string job_of(const QueueFiles& files, Scheduler& scheduler) {
+  if (auto job = read_job(files); !job.empty() || !files::is_there(files.script())) return job;
+  const auto found = scheduler.job_of(files.script());
+  if (!found)
+    throw ConfigError(fmt::format(
+        "the scheduler does not say whether it has a job of {}. Try again later.", files.script()));
+  if (!found->empty()) write_job(files, *found);
+  return *found;
+}
+
 class QueueRun {
  public:
   QueueRun(const plan::Plan& plan, const launch::RunFolder& folder, const QueueOptions& options,
@@ -164,13 +176,15 @@ class QueueRun {
   }
 
   void adopt(Queue queue) {
+    // Asked first: a task that ends meanwhile has left its files.
+    queue.job = job_of(queue.files, scheduler_);
+    std::map<std::size_t, TaskSeen> states;
+    if (!queue.job.empty())
+      states = states_of(queue.job, queue.tasks.back().number + 1, scheduler_);
     adopting_ = true;
     look_at_ends(queue);
     for (auto& task : queue.tasks) look_at_progress(queue, task, true);
     adopting_ = false;
-    queue.job = read_job(queue.files);
-    if (queue.job.empty()) return;
-    const auto states = states_of(queue.job, queue.tasks.back().number + 1, scheduler_);
     std::erase_if(queue.tasks, [&](const Task& task) {
       const auto found = states.find(task.number);
       return task.over || found == states.end() ||
@@ -612,7 +626,7 @@ std::string first_script(const plan::Plan& plan, const std::string& folder,
 std::string live_jobs(const std::string& folder, Scheduler& scheduler) {
   std::string jobs;
   for (const auto number : queues_in(folder)) {
-    const auto job = read_job(QueueFiles(folder, number));
+    const auto job = job_of(QueueFiles(folder, number), scheduler);
     if (job.empty()) continue;
     const auto states = states_of(job, 0, scheduler);
     const bool live = std::ranges::any_of(states, [](const auto& one) {

@@ -31,6 +31,9 @@ class Scheduler {
   virtual ~Scheduler() = default;
   // The job of a script that is an array of tasks. Throws ConfigError with what the scheduler said.
   virtual std::string submit(const std::string& script_path) = 0;
+  // The job that it still has of a script, should a call have died before it wrote the number down;
+  // empty: none. Nullopt: it did not answer.
+  virtual std::optional<std::string> job_of(const std::string& script_path) = 0;
   // Those of the job's `tasks` tasks that the scheduler knows of. Nullopt: it did not answer.
   virtual std::optional<std::map<std::size_t, TaskSeen>> states(const std::string& job,
                                                                 std::size_t tasks) = 0;

@@ -267,6 +267,20 @@ std::string Slurm::submit(const std::string& script_path) {
   return job;
 }
 
+std::optional<std::string> Slurm::job_of(const std::string& script_path) {
+  const auto said =
+      ask_command({"squeue", "--noheader", "--me", "--states=pending,running", "--format=%F|%o"},
+                  kOthersOrders, kPatience);
+  if (!said.ok()) return std::nullopt;
+  std::istringstream lines(said.out);
+  for (std::string line; std::getline(lines, line);) {
+    const auto bar = line.find('|');
+    if (bar != std::string::npos && trimmed(line.substr(bar + 1)) == script_path)
+      return trimmed(line.substr(0, bar));
+  }
+  return "";
+}
+
 std::optional<std::map<std::size_t, TaskSeen>> Slurm::states(const std::string& job,
                                                              std::size_t tasks) {
   const auto said = ask_command(

@@ -63,6 +63,7 @@ class Slurm : public Scheduler {
   // Whether its programs are on PATH.
   static bool is_here();
   std::string submit(const std::string& script_path) override;
+  std::optional<std::string> job_of(const std::string& script_path) override;
   std::optional<std::map<std::size_t, TaskSeen>> states(const std::string& job,
                                                         std::size_t tasks) override;
   std::string cancel(const std::string& job) override;

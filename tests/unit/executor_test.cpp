@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <sstream>
+#include <utility>
 
 #include "errors/errors.h"
 #include "executor/merge.h"
@@ -152,7 +153,11 @@ class FakeScheduler : public Scheduler {
     ++jobs;
     for (std::size_t task = 0; task < count; ++task)
       seen[task] = begin ? begin(queue, task) : measured(queue, task);
+    if (std::exchange(dies, false)) throw HostError("just after sbatch");
     return std::to_string(jobs);
+  }
+  std::optional<std::string> job_of(const std::string&) override {
+    return jobs > 0 ? std::to_string(jobs) : "";
   }
   std::optional<std::map<std::size_t, TaskSeen>> states(const std::string&, std::size_t) override {
     if (silent-- > 0) return std::nullopt;
@@ -181,6 +186,7 @@ class FakeScheduler : public Scheduler {
   std::function<void()> change;
   std::map<std::size_t, TaskSeen> seen;
   int jobs = 0, cancelled = 0, silent = 0;
+  bool dies = false;
 
  private:
   struct Borrowed : launch::Runner {
@@ -284,6 +290,25 @@ TEST_F(QueueTest, MemoryOfTheJobIsTheDevicesOnTheCpuAlone) {
     EXPECT_THAT(statuses(found), ElementsAre(status));
     EXPECT_THAT(found.cases[0].reason, HasSubstr("--mem"));
   }
+}
+
+TEST_F(QueueTest, AJobWhoseNumberNobodyWroteDownIsFound) {
+  std::string queue;
+  bool at_work = true;
+  scheduler.begin = [&](const std::string& its, std::size_t) -> TaskSeen {
+    queue = its;
+    return {TaskState::kWaiting, "PENDING", ""};
+  };
+  scheduler.dies = true;
+  const auto plan = many(4);
+  EXPECT_THROW(run(plan), HostError);
+  scheduler.change = [&] {
+    if (!std::exchange(at_work, false)) return;
+    for (auto& [task, seen] : scheduler.seen) seen = scheduler.measured(queue, task);
+  };
+  options.resume = true;
+  EXPECT_EQ(run(plan).status, "complete");
+  EXPECT_EQ(scheduler.jobs, 1) << "not submitted again";
 }
 
 TEST_F(QueueTest, ACancelledTaskStaysPendingUntilItIsAskedForAgain) {
