@@ -62,8 +62,8 @@ void add_slurm_options(CLI::App& command, SlurmArguments& arguments) {
   add.number("--at-once", slurm.at_once, "Tasks that run at a time (default: all that Slurm lets)",
              kMostTasks);
   add.number("--cases-per-task", arguments.cases_per_task,
-             "Cases on emulated cards a task (default 10); cases that are timed stay together, a "
-             "table a task",
+             "Most cases on emulated cards in a task (default 32); cases that are timed stay "
+             "together, a table a task",
              kMostTasks);
   add.text("--prefix", slurm.prefix,
            "Words before the program in each task: \"apptainer exec --nv image.sif\"");

@@ -12,7 +12,7 @@ namespace peakbench::cli {
 struct SlurmArguments {
   std::string executor = "local";
   executor::SlurmOptions slurm;
-  std::int64_t cases_per_task = 10, shared_delay_s = 60;
+  std::int64_t cases_per_task = 32, shared_delay_s = 60;
   std::string only_slurm;  // an option of Slurm's that was given; empty: none
 
   bool is_asked() const { return executor == "slurm"; }

@@ -11,12 +11,16 @@ using launch::Group;
 
 std::size_t divided_up(std::size_t count, std::size_t by) { return (count + by - 1) / by; }
 
+// As few as can be, and as even.
 std::vector<Group> chunks(const Group& cases, std::size_t most) {
-  std::vector<Group> found;
-  for (std::size_t at = 0; at < cases.size(); at += most)
-    found.emplace_back(
-        cases.begin() + static_cast<std::ptrdiff_t>(at),
-        cases.begin() + static_cast<std::ptrdiff_t>(std::min(at + most, cases.size())));
+  std::vector<Group> found(divided_up(cases.size(), most));
+  auto from = cases.begin();
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto left = static_cast<std::size_t>(cases.end() - from);
+    const auto to = from + static_cast<std::ptrdiff_t>(divided_up(left, found.size() - i));
+    found[i].assign(from, to);
+    from = to;
+  }
   return found;
 }
 

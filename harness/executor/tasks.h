@@ -11,7 +11,9 @@
 namespace peakbench::executor {
 
 struct Dealing {
-  std::size_t cases_a_task = 10;  // of which nothing is timed
+  // At most, of those that are not timed. Such a case takes a second or less, and a scheduler about
+  // as long between two tasks.
+  std::size_t cases_a_task = 32;
   std::size_t most_tasks = 1000;  // of an array: Slurm's own default limit is 1001
 };
 

@@ -1,12 +1,17 @@
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <thread>
 
 #include "errors/errors.h"
 #include "files/atomic_file.h"
@@ -47,6 +52,19 @@ process::Environment of_loader(const process::Environment& environment) {
   for (const auto& variable : environment)
     if (variable.first.starts_with("LD_")) found.push_back(variable);
   return found;
+}
+
+// Slurm ends every process of a task at its time limit, and systemd those of a service: the
+// worker's end may come to us before our own signal does.
+bool asked_to_end_with_us(const process::ProcessEnd& end) {
+  static constexpr std::array kAsks{SIGTERM, SIGINT, SIGHUP};
+  if (end.stopped != process::Stop::kNone || std::ranges::find(kAsks, end.signal) == kAsks.end())
+    return false;
+  constexpr auto kPatience = std::chrono::seconds(1);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!interrupted() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return interrupted();
 }
 
 bool servers_are_off() {
@@ -116,7 +134,8 @@ WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listen
   report.peak_rss_bytes = evidence.end.peak_rss_bytes;
   report.wall_ns = evidence.end.wall_ns;
   report.other_busy_cores = load.other_busy_cores(evidence.end.cpu_ns, evidence.end.wall_ns);
-  report.interrupted = evidence.end.stopped == process::Stop::kInterrupt;
+  report.interrupted =
+      evidence.end.stopped == process::Stop::kInterrupt || asked_to_end_with_us(evidence.end);
   return report;
 }
 

@@ -129,6 +129,9 @@ TEST(Deal, TimedGroupsStayWholeAndOthersAreChunks) {
   EXPECT_THAT(
       dealt(plan, {.cases_a_task = 2}),
       ElementsAre(launch::Group{0, 1}, launch::Group{2, 3}, launch::Group{4}, launch::Group{5, 6}));
+  EXPECT_THAT(dealt(plan, {.cases_a_task = 4}),
+              ElementsAre(launch::Group{0, 1, 2}, launch::Group{3, 4}, launch::Group{5, 6}))
+      << "even tasks, not a full one and a rest";
   EXPECT_THAT(dealt(plan, {.cases_a_task = 2, .most_tasks = 2}),
               ElementsAre(launch::Group{0, 1, 2, 3}, launch::Group{4, 5, 6}));
 }

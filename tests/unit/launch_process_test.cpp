@@ -1,6 +1,7 @@
 // Real processes: a worker that behaves as it is told (tests/support/fake_worker.py).
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -127,6 +128,24 @@ TEST_P(WorkerTest, CtrlCStopsTheWorker) {
   raise(SIGINT);
   EXPECT_TRUE(interrupted());
   EXPECT_TRUE(run("hang").interrupted);
+}
+
+TEST_P(WorkerTest, ASignalToAllOfUsIsAnInterruptThoughTheWorkerEndsFirst) {
+  const InterruptScope scope;
+  std::jthread late([&] {
+    while (read_text(scratch / "worker.log").find("about to") == std::string::npos)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    kill(getpid(), SIGTERM);
+  });
+  EXPECT_TRUE(run("terminate").interrupted);
+}
+
+TEST_P(WorkerTest, ASignalToTheWorkerAloneIsNoInterrupt) {
+  const InterruptScope scope;
+  const auto report = run("terminate");
+  EXPECT_FALSE(report.interrupted);
+  EXPECT_TRUE(contains(report.result.reason, "killed by SIGTERM (terminated)"));
 }
 
 TEST_P(WorkerTest, ASecondCtrlCEndsAtOnce) {
