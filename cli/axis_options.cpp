@@ -16,7 +16,8 @@ std::vector<std::string> split(const result::AxisRow& row, const std::vector<std
   if (row.asked->is_list) return typed;
   if (!row.is_integer) return split_values(typed, row.asked->has_options, option);
   std::vector<std::string> texts;
-  for (const auto number : positive_numbers(typed, option)) texts.push_back(std::to_string(number));
+  for (const auto number : positive_numbers(typed, option, row.asked->most))
+    texts.push_back(std::to_string(number));
   return texts;
 }
 

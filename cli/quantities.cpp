@@ -34,14 +34,15 @@ std::vector<std::string> split_values(const std::vector<std::string>& values, bo
 }
 
 std::vector<std::int64_t> positive_numbers(const std::vector<std::string>& values,
-                                           const std::string& option) {
+                                           const std::string& option, std::int64_t most) {
   std::vector<std::int64_t> result;
   for (const auto& text : split_values(values, false, option)) {
     std::int64_t number = 0;
     const auto* end = text.data() + text.size();
     const auto [rest, error] = std::from_chars(text.data(), end, number);
-    if (error != std::errc() || rest != end || number < 1)
-      throw ConfigError(fmt::format("{}: \"{}\" is not a whole number from 1 on", option, text));
+    if (error != std::errc() || rest != end || number < 1 || number > most)
+      throw ConfigError(
+          fmt::format("{}: \"{}\" is not a whole number from 1 to {}", option, text, most));
     result.push_back(number);
   }
   return result;

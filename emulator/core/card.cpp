@@ -31,6 +31,7 @@ void visit_fields(CardFacts& card, Visit&& visit) {
   visit("shared_memory_per_multiprocessor_bytes", card.shared_memory_per_multiprocessor_bytes);
   visit("l2_cache_bytes", card.l2_cache_bytes);
   visit("count", card.count);
+  visit("late_streams", card.late_streams);
   visit("driver_cuda_version", card.driver_cuda_version);
   visit("cuda_version", card.cuda_version);
   visit("cudnn_version", card.cudnn_version);

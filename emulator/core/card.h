@@ -32,6 +32,8 @@ struct CardFacts {
   std::uint64_t shared_memory_per_multiprocessor_bytes = 0;
   std::uint64_t l2_cache_bytes = 0;
   int count = 1;  // devices of this kind in the machine
+  // Streams lag behind the host (late_streams.h); otherwise everything is done at once.
+  bool late_streams = false;
   // As cudaDriverGetVersion says it, 12080 for CUDA 12.8; 0: a driver as new as the program needs.
   int driver_cuda_version = 0;
   // Of the program's PyTorch, which chooses between operators by them: 12040, 90100, 22105. 0: not

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/late_streams.h"
 #include "core/state.h"
 
 namespace peakbench::emulator {
@@ -145,10 +146,17 @@ void enqueue(std::uint64_t stream, const Ticket& ticket) {
   mark_work(stream);
 }
 
-void wait_for_stream(std::uint64_t stream) { wait_for(open_tickets(tickets_of_stream, stream)); }
-void wait_for_event(std::uint64_t event) { wait_for(open_tickets(of_event, event)); }
+void wait_for_stream(std::uint64_t stream) {
+  wait_for(open_tickets(tickets_of_stream, stream));
+  late_waited_for_stream(stream);
+}
+void wait_for_event(std::uint64_t event) {
+  wait_for(open_tickets(of_event, event));
+  late_waited_for_event(event);
+}
 
 void wait_for_everything() {
+  late_waited_for_everything();
   if (!office.load(std::memory_order_acquire)) return;
   std::vector<Ticket> tickets;
   State& s = state();
@@ -164,7 +172,8 @@ bool is_stream_done(std::uint64_t stream) {
   return open_tickets(tickets_of_stream, stream).empty();
 }
 bool is_event_done(std::uint64_t event) {
-  const bool done = open_tickets(of_event_that_ends_work, event).empty();
+  const bool done =
+      open_tickets(of_event_that_ends_work, event).empty() && late_event_is_done(event);
   if (done) asked_for_event(event);
   return done;
 }

@@ -1,7 +1,8 @@
-// Streams, events and graph capture. Everything is done at once, so they only need to be told apart
-// and to know whether a capture is under way.
+// Streams, events and graph capture. Everything is done at once (but see late_streams.h), so they
+// only need to be told apart and to know whether a capture is under way.
 #include <atomic>
 
+#include "core/late_streams.h"
 #include "core/state.h"
 
 namespace peakbench::emulator {
@@ -28,7 +29,7 @@ std::uint64_t create_stream(int priority, unsigned flags) {
   State& s = state();
   const auto handle = fresh_handle();
   std::lock_guard lock(s.mutex);
-  s.queues.streams[handle] = {current_device(), priority, flags, 0, {}};
+  s.queues.streams[handle] = {current_device(), priority, flags, 0, {}, {}};
   return handle;
 }
 
@@ -99,6 +100,7 @@ bool record_event(std::uint64_t event, std::uint64_t stream) {
   found->second.capture = owner == s.queues.streams.end() ? 0 : owner->second.capture;
   found->second.tickets = *tickets_of_stream(s, stream);
   note_recorded(event, found->second, stream);
+  late_recorded(s, found->second, stream);
   return true;
 }
 
@@ -117,6 +119,7 @@ bool wait_event(std::uint64_t stream, std::uint64_t event) {
   if (waiter == s.queues.streams.end() && !is_default(stream)) return false;
   merge_tickets(*tickets_of_stream(s, stream), found->second.tickets);
   note_waited(s, found->second);
+  late_waits(s, stream, found->second);
   if (waiter == s.queues.streams.end()) return true;
   const auto capture = found->second.capture;
   if (capture && s.queues.captures.contains(capture)) waiter->second.capture = capture;

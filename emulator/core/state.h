@@ -62,12 +62,16 @@ struct Memory {
   std::uint64_t next_ordinal = 0;
 };
 
+// By stream: how far what it has issued goes. Kept where streams are late, see late_streams.h.
+using Progress = std::unordered_map<std::uint64_t, std::uint64_t>;
+
 struct Stream {
   int device;
   int priority;
   unsigned flags;
   std::uint64_t capture = 0;  // 0: not capturing
   std::vector<Ticket> tickets;
+  Progress progress;  // that this stream has or has waited for
 };
 
 struct Event {
@@ -79,6 +83,8 @@ struct Event {
   std::uint64_t recorded = 0;  // when: tells uses of an event apart
   std::uint64_t end_recorded = 0;  // and when that one was
   bool waited_for = false, joined = false, seen = false;
+  Progress progress;  // of the stream, when it was recorded
+  std::uint64_t issued_on = 0, issued = 0;
 };
 
 struct Capture {
@@ -93,6 +99,8 @@ struct Queues {
   std::unordered_map<std::uint64_t, std::uint64_t> graphs;  // handle -> nodes
   std::uint64_t next_capture = 0;
   std::vector<Ticket> tickets_of_default;  // of the default streams, which are one here
+  Progress progress_of_default, done_until;
+  std::uint64_t issued = 0, all_done_until = 0;
 };
 
 // Made at the first use and never destroyed: LibTorch calls CUDA until the very end of a process.

@@ -117,6 +117,13 @@ int driver_option(const std::string& spec, const std::string& value) {
   return 1000 * major + 10 * minor;
 }
 
+bool streams_option(const std::string& spec, const std::string& value) {
+  if (value == "late" || value == "at-once") return value == "late";
+  throw ConfigError(fmt::format(
+      "{}: streams={}: expected late (work is done when the host waits for it) or at-once", spec,
+      value));
+}
+
 void apply_option(Card& card, const std::string& option) {
   const auto equals = option.find('=');
   const std::string name = option.substr(0, equals);
@@ -129,9 +136,12 @@ void apply_option(Card& card, const std::string& option) {
     card.facts.count = count_option(card.spec, value);
   } else if (name == "driver") {
     card.facts.driver_cuda_version = driver_option(card.spec, value);
+  } else if (name == "streams") {
+    card.facts.late_streams = streams_option(card.spec, value);
   } else {
-    throw ConfigError(fmt::format("{}: unknown option \"{}\"{}", card.spec, name,
-                                  suggestion(name, {"memory", "count", "context", "driver"})));
+    throw ConfigError(
+        fmt::format("{}: unknown option \"{}\"{}", card.spec, name,
+                    suggestion(name, {"memory", "count", "context", "driver", "streams"})));
   }
 }
 

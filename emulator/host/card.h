@@ -28,9 +28,10 @@ struct CardListing {
 };
 
 // Options: memory=SIZE (the card's memory instead of its own), count=N devices, context=SIZE (set
-// aside for the CUDA context, which is 0 unless given). Throws ConfigError: unknown card (the
-// nearest named; one that is no CUDA card, with what it is), a size of zero or above 16 TiB, a card
-// that this LibTorch has no code for, a file that is no card.
+// aside for the CUDA context, which is 0 unless given), driver=12.8, streams=late (work is done
+// when the host waits for it; at-once unless given). Throws ConfigError: unknown card (the nearest
+// named; one that is no CUDA card, with what it is), a size of zero or above 16 TiB, a card that
+// this LibTorch has no code for, a file that is no card.
 Card parse_card(const std::string& spec, const Installation& installation);
 
 // All cards of the installation, by name.

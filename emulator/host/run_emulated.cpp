@@ -257,7 +257,7 @@ int run_emulated(const EmulateRequest& request) {
   const auto owned = read_ledgers(folder.path());
   std::vector<const Ledger*> ledgers;
   for (const auto& ledger : owned) ledgers.push_back(ledger.get());
-  const Verdict verdict = judge(ledgers, {status, request.values.assume});
+  const Verdict verdict = judge(ledgers, {status, request.values.assume, card.facts.late_streams});
   const auto card_peaks = read_card_peaks(folder.path());
   const auto table =
       emulation_table(card, ledgers, card_peaks, installation.cuda_majors, verdict, status);

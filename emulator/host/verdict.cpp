@@ -64,6 +64,10 @@ class Judge {
   void unused() { unreliable("nothing was taken from a card that these stand-ins could see"); }
 
   Verdict verdict() {
+    if (request_.late_streams)
+      add(result_.notes,
+          "streams are late: work is done when the host waits for it, and as much or more is "
+          "reserved as on a card; without streams=late it is done at once");
     if (bounded_below_ && bounded_above_) {
       result_.kind = VerdictKind::unreliable;
     } else if (result_.kind != VerdictKind::unreliable) {

@@ -24,6 +24,7 @@ struct Verdict {
 struct VerdictRequest {
   int wait_status = 0;  // how the program ended, as waitpid gives it
   std::string assume;   // --assume: "", "nonzero=all" or "nonzero=none"
+  bool late_streams = false;
 };
 
 // Of all processes of a program. Pure: from the records alone.

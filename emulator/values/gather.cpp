@@ -1,6 +1,9 @@
 #include "values/gather.h"
 
+#include <ATen/EmptyTensor.h>
+
 #include <algorithm>
+#include <cstring>
 
 #include "values/storages.h"
 
@@ -18,29 +21,39 @@ bool is_tensor_list(const c10::IValue& value) {
   return value.isTensorList() || value.isOptionalTensorList();
 }
 
-at::Tensor copy_of_host(const at::Tensor& tensor) {
+// Without a dispatcher, whose observers would have to be kept from seeing it at some cost.
+at::Tensor empty_on_host(const at::Tensor& tensor) {
+  return at::detail::empty_cpu(tensor.sizes(), tensor.scalar_type());
+}
+
+at::Tensor clone_of_host(const at::Tensor& tensor) {
+  if (tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg()) {
+    at::Tensor copy = empty_on_host(tensor);
+    if (tensor.nbytes() != 0)
+      std::memcpy(copy.mutable_data_ptr(), tensor.data_ptr(), tensor.nbytes());
+    return copy;
+  }
   const Unseen unseen;
-  at::Tensor copy = tensor.clone();
+  return tensor.clone();
+}
+
+at::Tensor copy_of_host(const at::Tensor& tensor) {
+  at::Tensor copy = clone_of_host(tensor);
   // A Python number: it does not take part in the promotion of types.
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number())
     copy.unsafeGetTensorImpl()->set_wrapped_number(true);
   return copy;
 }
 
-at::Tensor empty_on_host(const at::Tensor& tensor) {
-  const Unseen unseen;
-  return at::empty(tensor.sizes(), at::TensorOptions().dtype(tensor.scalar_type()));
-}
-
 class Gatherer {
  public:
-  explicit Gatherer(const Operator& op) : op_(op) {
-    call_.node = std::make_shared<Node>();
-    call_.node->op = &op;
-  }
+  explicit Gatherer(const Operator& op) : op_(op) {}
 
   Call gathered(c10::ArrayRef<const c10::IValue> arguments) {
+    if (rests_on_large(arguments)) return lost(arguments);
+    call_.node = std::make_shared<Node>();
     Node& node = *call_.node;
+    node.op = &op_;
     node.arguments.resize(arguments.size());
     node.list_sizes.assign(arguments.size(), -1);
     for (std::size_t i = 0; i < arguments.size(); ++i) add(static_cast<int>(i), arguments[i]);
@@ -52,6 +65,38 @@ class Gatherer {
   bool writes(int argument) const {
     return static_cast<std::size_t>(argument) < op_.writes.size() &&
            op_.writes[static_cast<std::size_t>(argument)];
+  }
+
+  // Most calls of a training step: no value can come of them, so that what they take need not be
+  // written down. Lists may have some positions that are known.
+  bool rests_on_large(c10::ArrayRef<const c10::IValue> arguments) const {
+    if (op_.size_of != SizeOf::nothing || std::ranges::any_of(arguments, is_tensor_list))
+      return false;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (on_card(arguments[i]) && !writes(static_cast<int>(i)) &&
+          can_be_read(arguments[i].toTensor()) && bytes_of(arguments[i].toTensor()) > kLargest)
+        return true;
+    return false;
+  }
+
+  Call lost(c10::ArrayRef<const c10::IValue> arguments) {
+    call_.node = op_.lost;
+    call_.lost = true;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (!arguments[i].isTensor() || !arguments[i].toTensor().defined()) continue;
+      const at::Tensor& tensor = arguments[i].toTensor();
+      add_target(static_cast<int>(i), -1, tensor);
+      if (can_be_read(tensor)) call_.storages.push_back(tensor.storage().unsafeGetStorageImpl());
+    }
+    take_range(arguments);
+    return std::move(call_);
+  }
+
+  void add_target(int argument, int index, const at::Tensor& tensor) {
+    if (!writes(argument)) return;
+    call_.targets.push_back(tensor);
+    call_.target_places.emplace_back(argument, index);
+    call_.target_on_host |= !tensor.is_cuda();
   }
 
   void add(int argument, const c10::IValue& value) {
@@ -71,11 +116,7 @@ class Gatherer {
   }
 
   void add_tensor(int argument, int index, const at::Tensor& tensor, std::size_t list_size) {
-    if (writes(argument) && tensor.defined()) {
-      call_.targets.push_back(tensor);
-      call_.target_places.emplace_back(argument, index);
-      call_.target_on_host |= !tensor.is_cuda();
-    }
+    if (tensor.defined()) add_target(argument, index, tensor);
     Input input;
     input.argument = argument;
     input.index = index;

@@ -1,6 +1,8 @@
 // The arguments of an operator's call, as a node that can be computed later.
 #pragma once
 
+#include <c10/util/SmallVector.h>
+
 #include <memory>
 #include <vector>
 
@@ -14,7 +16,7 @@ struct Call {
   bool lost = false;  // something that it needs has no value and cannot get a substitute
   std::size_t largest_absent_bytes = 0;
   std::int64_t range = 1;                          // of an index into the first argument
-  std::vector<const void*> storages;               // of the arguments, to tell views from results
+  c10::SmallVector<const void*, 8> storages;       // of the arguments, to tell views from results
   std::vector<at::Tensor> targets;                 // what it writes in place
   std::vector<std::pair<int, int>> target_places;  // argument, index in a list or -1
   bool target_on_host = false;

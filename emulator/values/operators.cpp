@@ -119,14 +119,31 @@ Operator read(const at::RecordFunction& function) {
   return op;
 }
 
+const Operator* kept_operator(Operator read) {
+  auto* op = new Operator(std::move(read));
+  op->lost = std::make_shared<Node>();
+  op->lost->op = op;
+  return op;
+}
+
 }  // namespace
 
 const Operator& operator_of(const at::RecordFunction& function) {
   // By the address of the name, which belongs to the operator's schema. Recorded calls outlive
   // threads, so these are never deleted.
   thread_local std::unordered_map<const void*, const Operator*> known;
-  const Operator*& found = known[function.name()];
-  if (!found) found = new Operator(read(function));
+  // Before the map: a step calls some dozens of operators thousands of times.
+  struct Recent {
+    const void* name;
+    const Operator* op;
+  };
+  thread_local std::array<Recent, 256> recent{};
+  const void* name = function.name();
+  auto& kept = recent[(reinterpret_cast<std::uintptr_t>(name) >> 4) % recent.size()];
+  if (kept.op && kept.name == name) return *kept.op;
+  const Operator*& found = known[name];
+  if (!found) found = kept_operator(read(function));
+  kept = {name, found};
   return *found;
 }
 

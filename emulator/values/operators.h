@@ -4,6 +4,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,6 +47,7 @@ struct Operator {
   int dim = -1;          // the argument `dim`
   SizeOf size_of = SizeOf::nothing;
   std::vector<bool> writes, is_out, optional_list;  // by argument
+  std::shared_ptr<Node> lost;                       // of calls that no value can come of
 };
 
 // Never null; lives as long as the thread.

@@ -118,7 +118,8 @@ bool has_storage(const at::Tensor& tensor) {
 }
 bool can_be_read(const at::Tensor& tensor) { return is_plain(tensor) && base_of(tensor) != 0; }
 std::vector<at::Tensor> parts_of(const at::Tensor& tensor) {
-  if (!tensor.defined() || tensor.key_set().has_any(kWrappers)) return {};
+  if (!tensor.defined() || tensor.layout() == at::kStrided || tensor.key_set().has_any(kWrappers))
+    return {};
   const Unseen unseen;
   switch (tensor.layout()) {
     case at::kSparse:

@@ -11,6 +11,13 @@
 #include "values/patch.h"
 #include "values/storages.h"
 
+// Of the OpenMP that PyTorch brings. What is computed here is too small for several threads, and
+// once they have had work they wait for more at full speed, beside the program.
+extern "C" {
+__attribute__((weak)) int omp_get_max_threads();
+__attribute__((weak)) void omp_set_num_threads(int);
+}
+
 namespace peakbench::values {
 namespace {
 
@@ -224,8 +231,14 @@ Unseen::Unseen()
       no_python_(c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot,
                                       c10::DispatchKey::PreDispatch})) {
   ++unseen;
+  if (omp_set_num_threads == nullptr || omp_get_max_threads == nullptr) return;
+  threads_ = omp_get_max_threads();
+  omp_set_num_threads(1);
 }
-Unseen::~Unseen() { --unseen; }
+Unseen::~Unseen() {
+  if (threads_ != 0) omp_set_num_threads(threads_);
+  --unseen;
+}
 bool Unseen::now() { return unseen > 0; }
 
 View view_of(const at::Tensor& tensor) {

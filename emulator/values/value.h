@@ -138,6 +138,7 @@ class Unseen {
  private:
   at::DisableRecordFunctionGuard no_record_;
   at::NoGradGuard no_grad_;
+  int threads_ = 0;  // OpenMP's for this thread, before
   c10::impl::ExcludeDispatchKeyGuard no_autograd_, no_autocast_, no_python_;
 };
 

@@ -40,7 +40,8 @@ inline constexpr const char* kGrades[] = {
     "same_law",            // something is not known, or not the same; how memory grows is
     "other_versions",      // other kernels or libraries than the publisher's
 };
-inline constexpr const char* kCauses[] = {"versions", "kernels", "workspaces", "data", "unknown"};
+inline constexpr const char* kCauses[] = {"versions", "kernels", "workspaces",
+                                          "data",     "timing",  "unknown"};
 
 // What a figure lacks or has wrong: the field, and what was expected there.
 struct WrongField {

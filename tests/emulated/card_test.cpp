@@ -180,6 +180,14 @@ TEST(Card, TakesADriverThatIsForAnEarlierCuda) {
     expect_error(std::string("h100-80gb,driver=") + version, "expected the CUDA version");
 }
 
+TEST(Card, StreamsMayBeLate) {
+  EXPECT_FALSE(parse("h100-80gb").facts.late_streams);
+  EXPECT_FALSE(parse("h100-80gb,streams=at-once").facts.late_streams);
+  EXPECT_TRUE(parse("h100-80gb,streams=late").facts.late_streams);
+  for (const char* how : {"", "slow", "Late"})
+    expect_error(std::string("h100-80gb,streams=") + how, "expected late");
+}
+
 TEST(Card, RefusesCountsThatAreNone) {
   for (const char* count : {"0", "-1", "65", "two", ""}) {
     expect_error(std::string("h100-80gb,count=") + count, "from 1 to 64");

@@ -39,9 +39,9 @@ TEST(Quantities, CommasSeparateUnlessAValueHasOptions) {
   EXPECT_EQ(split_values({"a,b", "c"}, true, "--model"), (Values{"a", "b", "c"}));
   EXPECT_EQ(split_values({"lora,rank=4,alpha=2"}, true, "--strategy"),
             (Values{"lora,rank=4,alpha=2"}));
-  EXPECT_EQ(positive_numbers({"1,2", "16"}, "--batch"), (std::vector<std::int64_t>{1, 2, 16}));
-  for (const char* bad : {"0", "-1", "1.5", "x", "1,,2", "", "99999999999999999999"})
-    EXPECT_THROW(positive_numbers({bad}, "--batch"), ConfigError) << bad;
+  EXPECT_EQ(positive_numbers({"1,2", "16"}, "--batch", 16), (std::vector<std::int64_t>{1, 2, 16}));
+  for (const char* bad : {"0", "-1", "1.5", "x", "1,,2", "", "17", "99999999999999999999"})
+    EXPECT_THROW(positive_numbers({bad}, "--batch", 16), ConfigError) << bad;
 }
 
 TEST(Rows, DurationsAndLongNames) {

@@ -32,7 +32,7 @@ import json, sys
 print("a progress bar")
 print(json.dumps({"bytes": 512 * int(sys.argv[1]), "phase": sys.argv[2]}))
 """
-CAUSES = {"versions", "kernels", "workspaces", "data", "unknown"}
+CAUSES = {"versions", "kernels", "workspaces", "data", "timing", "unknown"}
 UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 METRICS = {"peak_memory", "peak_allocated", "peak_active", "peak_reserved"}
 GRADES = {"same_configuration", "same_law", "other_versions"}

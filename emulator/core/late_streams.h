@@ -1,0 +1,27 @@
+// Streams that lag behind the host (the card's option `streams=late`): work is done when the host
+// has waited for it, and no earlier. PyTorch's allocator asks events whether it may hand out a
+// block again that another stream has used, so that more is reserved than where everything is done
+// at once. A card lies between the two.
+#pragma once
+
+#include <cstdint>
+
+#include "core/state.h"
+
+namespace peakbench::emulator {
+
+bool streams_are_late();
+
+// What the entry points do. Nothing where streams are not late. With the mutex held:
+void late_recorded(State& state, Event& event, std::uint64_t stream);
+void late_waits(State& state, std::uint64_t stream, const Event& event);
+// Without it: the host has waited.
+void late_waited_for_event(std::uint64_t event);
+void late_waited_for_stream(std::uint64_t stream);
+void late_waited_for_everything();
+
+// Whether the host has waited for what the event ends, also by asking for it again and again while
+// nothing else is issued. Without the mutex. True where streams are not late.
+bool late_event_is_done(std::uint64_t event);
+
+}  // namespace peakbench::emulator
