@@ -218,9 +218,9 @@ TEST_F(Suite, PublishedFiguresAreGradedWithWhatThatNeeds) {
       "FILE:9:10: device: expected an emulated card, like emulated:a100-80gb, got \"cuda:0\"");
   EXPECT_EQ(error_of(graded + "cause = \"data\"\n"),
             "FILE:3:1: explanation: missing; a cause needs a sentence that says what was seen");
-  EXPECT_EQ(
-      error_of(graded + "cause = \"magic\"\nexplanation = \"x\"\n"),
-      "FILE:14:9: cause: expected versions, kernels, workspaces, data, unknown, got \"magic\"");
+  EXPECT_EQ(error_of(graded + "cause = \"magic\"\nexplanation = \"x\"\n"),
+            "FILE:14:9: cause: expected versions, kernels, workspaces, data, timing, unknown, got "
+            "\"magic\"");
   EXPECT_EQ(error_of(figure + "cause = \"data\"\nexplanation = \"x\"\n"),
             "FILE:9:9: cause: is of graded figures; add a grade");
 }
