@@ -7,6 +7,12 @@ shopt -s inherit_errexit
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${PEAKBENCH_CACHE:-$repository/.cache}
 python=${PEAKBENCH_PYTHON:-python3}
+# The release of LibTorch, by default the first of the list; what is made for another has its version in its name.
+torch_releases=$repository/cmake/libtorch_releases.txt
+default_torch=$(awk '/^[0-9]/ { print $1; exit }' "$torch_releases")
+torch_version=${PEAKBENCH_TORCH_VERSION:-$default_torch}
+torch_suffix=
+[[ $torch_version == "$default_torch" ]] || torch_suffix=-torch-$torch_version
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -29,6 +35,9 @@ need_architecture() {
   [[ $system == "Linux x86_64" ]] || fail "this machine is $system; Peakbench is built and tested on Linux x86_64." \
     "LibTorch's pinned wheel and the emulated card exist for that alone."
 }
+
+# is_torch_release VERSION: whether Peakbench builds with it.
+is_torch_release() { grep -qxF "$1" <(awk '/^[0-9]/ { print $1 }' "$torch_releases"); }
 
 # need_disk FOLDER GIB WHAT_FOR
 need_disk() {

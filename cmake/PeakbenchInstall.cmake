@@ -50,6 +50,7 @@ install(FILES
   ${PROJECT_BINARY_DIR}/PeakbenchConfig.cmake
   ${PROJECT_BINARY_DIR}/PeakbenchConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/PeakbenchLibTorch.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/libtorch_releases.txt
   ${PROJECT_SOURCE_DIR}/cmake/PeakbenchPlugin.cmake
   ${PROJECT_SOURCE_DIR}/cmake/plugin_section.cpp.in
   DESTINATION ${_package})

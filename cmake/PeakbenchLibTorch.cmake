@@ -3,7 +3,11 @@
 #
 #   PEAKBENCH_TORCH_DIR   the folder `torch` of an installed wheel (holds include/ and lib/);
 #                         a variable of CMake or of the environment. ci/libtorch finds or installs one.
-set(PEAKBENCH_TORCH_VERSION 2.11.0)
+#
+# Which releases will do is in libtorch_releases.txt; the first of them is the default.
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/libtorch_releases.txt _releases REGEX "^[0-9]")
+list(TRANSFORM _releases REPLACE " .*" "")
+list(GET _releases 0 _default_release)
 
 if(NOT PEAKBENCH_TORCH_DIR AND DEFINED ENV{PEAKBENCH_TORCH_DIR})
   set(PEAKBENCH_TORCH_DIR $ENV{PEAKBENCH_TORCH_DIR})
@@ -13,13 +17,13 @@ if(NOT PEAKBENCH_TORCH_DIR)
   if(DEFINED ENV{PEAKBENCH_CACHE})
     set(_cache $ENV{PEAKBENCH_CACHE})
   endif()
-  set(PEAKBENCH_TORCH_DIR ${_cache}/torch-${PEAKBENCH_TORCH_VERSION}/site-packages/torch)
+  set(PEAKBENCH_TORCH_DIR ${_cache}/torch-${_default_release}/site-packages/torch)
 endif()
 set(PEAKBENCH_TORCH_DIR ${PEAKBENCH_TORCH_DIR} CACHE PATH "LibTorch: the folder with include/ and lib/")
 
 if(NOT EXISTS ${PEAKBENCH_TORCH_DIR}/version.py)
   message(FATAL_ERROR "No LibTorch in ${PEAKBENCH_TORCH_DIR}.\nRun ci/libtorch, which installs "
-    "${PEAKBENCH_TORCH_VERSION} from the wheel, or set PEAKBENCH_TORCH_DIR to the folder `torch` of yours.")
+    "${_default_release} from the wheel, or set PEAKBENCH_TORCH_DIR to the folder `torch` of yours.")
 endif()
 
 file(READ ${PEAKBENCH_TORCH_DIR}/version.py _version_py)
@@ -32,9 +36,10 @@ foreach(_pair "VERSION=__version__ = '([^']+)'" "GIT_VERSION=git_version = '([^'
   endif()
 endforeach()
 string(REGEX REPLACE "\\+.*" "" _release ${PEAKBENCH_LIBTORCH_VERSION})
-if(NOT _release VERSION_EQUAL PEAKBENCH_TORCH_VERSION)
+if(NOT _release IN_LIST _releases)
+  list(JOIN _releases ", " _releases)
   message(FATAL_ERROR "LibTorch in ${PEAKBENCH_TORCH_DIR} is ${PEAKBENCH_LIBTORCH_VERSION}; "
-                      "Peakbench needs ${PEAKBENCH_TORCH_VERSION}.")
+                      "Peakbench builds with one of ${_releases}.")
 endif()
 message(STATUS "LibTorch ${PEAKBENCH_LIBTORCH_VERSION} in ${PEAKBENCH_TORCH_DIR}")
 

@@ -111,8 +111,8 @@ Value backend_from(Text text) {
   return text == "native" ? Value(text) : std::nullopt;
 }
 
-// What PyTorch 2.11 reads and what changes memory, with PyTorch's own ranges
-// (c10/core/AllocatorConfig.h, c10/cuda/CUDAAllocatorConfig.h).
+// What PyTorch reads and what changes memory, with PyTorch's own ranges, in every release built
+// with (c10/core/AllocatorConfig.h, c10/cuda/CUDAAllocatorConfig.h).
 struct Key {
   const char* name;
   Value (*read)(Text);
@@ -131,10 +131,13 @@ constexpr std::array kKeys{
     Key{"roundup_power2_divisions", divisions_from,
         "a power of two, or a list of sizes in MiB with one each, like [256:1,512:2,>:4]"}};
 
-// PyTorch knows them and no figure of ours would follow them.
-constexpr std::array<const char*, 5> kLeftAlone{
-    "pinned_num_register_threads", "pinned_reserve_segment_size_mb",
-    "pinned_use_background_threads", "pinned_use_cuda_host_register", "release_lock_on_cudamalloc"};
+// PyTorch knows them, some in later releases only, and no figure of ours would follow them.
+constexpr std::array kLeftAlone{
+    "expandable_segments_reserve",    "expandable_segments_reserve_by_class",
+    "pinned_free_catch_all",          "pinned_max_cached_size_mb",
+    "pinned_max_round_threshold_mb",  "pinned_num_register_threads",
+    "pinned_reserve_segment_size_mb", "pinned_use_background_threads",
+    "pinned_use_cuda_host_register",  "release_lock_on_cudamalloc"};
 
 const Key* find_key(Text name) {
   const auto* key = std::ranges::find_if(kKeys, [&](const Key& one) { return name == one.name; });
@@ -144,10 +147,10 @@ const Key* find_key(Text name) {
 const Key& key_named(Text name) {
   if (const auto* key = find_key(name)) return *key;
   if (std::ranges::any_of(kLeftAlone, [&](const char* one) { return name == one; }))
-    throw ConfigError(
-        fmt::format("allocator setting {} is about speed or pinned host memory and changes nothing "
-                    "that a card's allocator takes: leave it out",
-                    name));
+    throw ConfigError(fmt::format(
+        "allocator setting {} is about speed, addresses or pinned host memory and changes "
+        "nothing that a card's allocator takes: leave it out",
+        name));
   std::vector<std::string> names;
   for (const auto& one : kKeys) names.emplace_back(one.name);
   throw ConfigError(

@@ -103,11 +103,12 @@ void OverlappedCopies::begin_node() {
   const int pass = autograd::get_current_graph_task_id();
   if (pass != backward_pass_) {
     backward_pass_ = pass;
+    node_ = nullptr;
     autograd::Engine::get_default_engine().queue_callback([self] { self->backward_has_run(); });
   }
   const auto node = autograd::get_current_node();
-  if (node == node_.lock()) return;
-  node_ = node;
+  if (node.get() == node_) return;
+  node_ = node.get();
   std::move(incoming_.begin(), incoming_.end(), std::back_inserter(earlier_));
   incoming_.clear();
   node->add_post_hook(std::make_unique<AfterNode>(
@@ -123,6 +124,7 @@ void OverlappedCopies::node_has_run(const std::vector<at::Tensor>& outputs) {
     if (is) one.tensor.record_stream(computing());
     return is;
   };
+  node_ = nullptr;
   std::erase_if(incoming_, passed_on);
   for (Incoming& one : incoming_) one.read = record(computing());
   release_outgoing_before(next_id_);
@@ -138,7 +140,7 @@ void OverlappedCopies::release(std::vector<Incoming>& tensors) const {
 void OverlappedCopies::backward_has_run() {
   release(earlier_);
   release(incoming_);
-  node_.reset();
+  node_ = nullptr;
 }
 
 }  // namespace peakbench::activation_offload

@@ -58,7 +58,9 @@ class OverlappedCopies : public SavedTensorHooks,
   std::deque<Outgoing> outgoing_;
   // Brought back for the node that runs, and for the one before it.
   std::vector<Incoming> incoming_, earlier_;
-  std::weak_ptr<torch::autograd::Node> node_;
+  // That reads now; only compared, as its owning pointer is of another type in each release of
+  // LibTorch.
+  const torch::autograd::Node* node_ = nullptr;
   int backward_pass_ = -1;
 };
 

@@ -23,6 +23,11 @@ class Replay : public StepRunner {
                  std::int64_t step) override {
     if (!loss_.defined()) capture(training.parameters(), forward_backward);
     graph_->replay();
+    if (restores_random_states_ && graph_->draws_random_numbers())
+      throw Unsupported(
+          "cuda-graphs: a block that runs again in backward (checkpointing) draws random numbers "
+          "(dropout), and a captured generator cannot draw the same ones twice: set dropout to 0, "
+          "or leave one of the two strategies out");
     // Each step takes the gradients away, and each replay writes them where the capture had them.
     for (const auto& [parameter, gradient] : gradients_) parameter.mutable_grad() = gradient;
     return loss_;
@@ -39,11 +44,7 @@ class Replay : public StepRunner {
     take_gradients_away(parameters);  // so that backward makes them in the graph's pool
     const auto restored = random_states_restored();
     graph_->capture([&] { loss_ = forward_backward(); });
-    if (graph_->draws_random_numbers() && random_states_restored() != restored)
-      throw Unsupported(
-          "cuda-graphs: a block that runs again in backward (checkpointing) draws random numbers "
-          "(dropout), and a captured generator cannot draw the same ones twice: set dropout to 0, "
-          "or leave one of the two strategies out");
+    restores_random_states_ = random_states_restored() != restored;
     for (const auto& [name, parameter] : parameters)
       if (parameter.grad().defined()) gradients_.emplace_back(parameter, parameter.grad());
   }
@@ -54,6 +55,7 @@ class Replay : public StepRunner {
 
   std::unique_ptr<DeviceGraph> graph_;
   std::int64_t warm_up_;
+  bool restores_random_states_ = false;
   std::vector<std::pair<at::Tensor, at::Tensor>> gradients_;  // parameter, where its gradient is
   at::Tensor loss_;
 };

@@ -30,7 +30,7 @@ class PluginTest(unittest.TestCase):
         """A copy of a bad plugin with a text of its section exchanged for one of the same length."""
         self.assertEqual(len(old), len(new))
         content = (BAD / library).read_bytes()
-        self.assertIn(old, content)
+        self.assertTrue(old in content, old)
         path = self.folder / "plugins" / library
         path.write_bytes(content.replace(old, new))
         return path
@@ -41,13 +41,13 @@ class Manifests(PluginTest):
         return self.peakbench("list", "strategies", "--plugins", "plugins").stderr
 
     def test_wrong_stamp(self):
-        self.changed("no_entry.so", b'"libtorch_version": "2.11', b'"libtorch_version": "2.10')
+        self.changed("no_entry.so", b'"libtorch_version": "2.', b'"libtorch_version": "1.')
         message = self.left_out()
-        for part in ("plugins/no_entry.so", "plugin has 2.10.0", "this Peakbench needs 2.11.0", "rebuild it"):
+        for part in ("plugins/no_entry.so", "plugin has 1.", "this Peakbench needs 2.", "rebuild it"):
             self.assertIn(part, message)
 
     def test_every_mismatch_at_once(self):
-        path = self.changed("no_entry.so", b'"libtorch_version": "2.11', b'"libtorch_version": "2.10')
+        path = self.changed("no_entry.so", b'"libtorch_version": "2.', b'"libtorch_version": "1.')
         path.write_bytes(path.read_bytes().replace(b'"libtorch_cuda": "13', b'"libtorch_cuda": "12'))
         message = self.left_out()
         self.assertIn("libtorch_version", message)
@@ -78,16 +78,16 @@ class Manifests(PluginTest):
         self.assertIn("plugins: the folder holds no plugin", message)
 
     def test_running_what_was_left_out(self):
-        self.changed("no_entry.so", b'"libtorch_version": "2.11', b'"libtorch_version": "2.10')
+        self.changed("no_entry.so", b'"libtorch_version": "2.', b'"libtorch_version": "1.')
         arguments = ["run", "--plugins", "plugins", "--model", MODEL, "--strategy", "no-entry", "--out", "out"]
         message = self.peakbench(*arguments, exit_code=2).stderr
-        self.assertIn("plugin has 2.10.0", message)
+        self.assertIn("plugin has 1.", message)
         self.assertIn("no-entry", message)
         self.assertFalse((self.folder / "out/run.json").exists())
 
     def test_the_worker_looks_again(self):
         """A plugin may be exchanged after the plan was made."""
-        path = self.changed("no_entry.so", b'"libtorch_version": "2.11', b'"libtorch_version": "2.10')
+        path = self.changed("no_entry.so", b'"libtorch_version": "2.', b'"libtorch_version": "1.')
         use = {"selection": {"id": "no-entry", "options": {}}, "options": {}, "path": str(path)}
         job = {
             "mode": "memory", "case_id": "bad", "model": use, "strategies": [use], "device": "cpu", "dtype": "fp32",
@@ -99,7 +99,7 @@ class Manifests(PluginTest):
         subprocess.run([WORKER, self.folder / "job.json"], capture_output=True, check=True, timeout=300)
         result = json.loads((self.folder / "result.json").read_text())
         self.assertEqual(result["status"], "crashed")
-        self.assertIn("plugin has 2.10.0", result["reason"])
+        self.assertIn("plugin has 1.", result["reason"])
 
 
 class Code(PluginTest):

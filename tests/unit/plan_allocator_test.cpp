@@ -82,8 +82,8 @@ TEST(Allocator, WrongOnesSayWhatIsRight) {
             "allocation in PyTorch's native allocator, and this backend leaves them to the driver, "
             "which reports none. Leave `backend` out");
   EXPECT_EQ(error("pinned_use_background_threads:True"),
-            "allocator setting pinned_use_background_threads is about speed or pinned host memory "
-            "and changes nothing that a card's allocator takes: leave it out");
+            "allocator setting pinned_use_background_threads is about speed, addresses or pinned "
+            "host memory and changes nothing that a card's allocator takes: leave it out");
 }
 
 TEST(Allocator, IsAnAxisOfCards) {

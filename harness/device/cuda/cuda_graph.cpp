@@ -39,13 +39,11 @@ class KeptRandomState {
   at::Tensor state_;
 };
 
-// How far the generator's captured offset has come: from zero in each capture.
-std::uint64_t captured_offset() {
+// How many random numbers the generator has drawn.
+std::uint64_t random_offset() {
   at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator();
   const std::lock_guard lock(generator.mutex());
-  return at::check_generator<at::CUDAGeneratorImpl>(generator)
-      ->philox_cuda_state(0)
-      .offset_intragraph_;
+  return at::check_generator<at::CUDAGeneratorImpl>(generator)->philox_offset_per_thread();
 }
 
 // The order of torch/cuda/graphs.py and of the recipe in PyTorch's notes, "Whole-network capture":
@@ -70,11 +68,15 @@ class CudaGraph final : public DeviceGraph {
     const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
     graph_.capture_begin();
     work();
-    draws_random_numbers_ = captured_offset() > 0;
     graph_.capture_end();
   }
 
-  void replay() override { graph_.replay(); }
+  // Asking the generator while it is captured would make tensors of its own in the graph's pool.
+  void replay() override {
+    const auto before = random_offset();
+    graph_.replay();
+    draws_random_numbers_ = random_offset() != before;
+  }
   bool draws_random_numbers() const override { return draws_random_numbers_; }
 
  private:

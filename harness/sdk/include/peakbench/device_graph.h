@@ -20,7 +20,7 @@ class DeviceGraph {
   // Once. Nothing is computed: `replay` does.
   virtual void capture(const std::function<void()>& work) = 0;
   virtual void replay() = 0;
-  // Whether the work that was captured draws random numbers, anew in each replay.
+  // Whether the last replay drew random numbers, anew as each does.
   virtual bool draws_random_numbers() const = 0;
 };
 
