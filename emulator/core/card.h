@@ -54,6 +54,9 @@ inline constexpr const char* kSharedVariable = "PEAKBENCH_EMULATION_SHARED";
 inline constexpr const char* kRanksVariable = "PEAKBENCH_EMULATED_RANKS";
 // Set, for tests: a page without access follows each allocation.
 inline constexpr const char* kGuardVariable = "PEAKBENCH_EMULATED_GUARD";
+// Set to a number, for tests: threads are held up for a moment now and then, at other places with
+// another number.
+inline constexpr const char* kDelaysVariable = "PEAKBENCH_EMULATED_DELAYS";
 
 inline constexpr int kMaxDevices = 64;
 

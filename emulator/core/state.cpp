@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace peakbench::emulator {
 namespace {
@@ -108,9 +111,23 @@ State* make_state() {
   return state;
 }
 
+// Everything that a thread asks of the card comes through here, with the lock and without.
+void delay_at_random() {
+  static const char* const seed = std::getenv(kDelaysVariable);
+  if (!seed) [[likely]]
+    return;
+  static std::atomic<unsigned> threads{0};
+  thread_local std::minstd_rand random(
+      static_cast<unsigned>(std::strtoul(seed, nullptr, 10) * 7919 + ++threads));
+  constexpr unsigned kOneOf = 8, kMostMicroseconds = 400;
+  if (random() % kOneOf == 0)
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % kMostMicroseconds));
+}
+
 }  // namespace
 
 State& state() {
+  delay_at_random();
   static State* const state = [] {
     State* fresh = make_state();
     made = fresh;

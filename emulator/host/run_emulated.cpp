@@ -6,15 +6,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/ledger_json.h"
 #include "core/shared_cards.h"
@@ -177,6 +182,33 @@ int run_program(const std::vector<std::string>& command, const Environment& envi
   return status;
 }
 
+bool is_running(std::int32_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text;
+  std::getline(file, text);
+  // "4711 (python3) S 1 ...": the name may hold anything.
+  const auto name_end = text.rfind(") ");
+  return name_end != std::string::npos && text[name_end + 2] != 'Z' && text[name_end + 2] != 'X';
+}
+
+// The ranks that a program started may still be on their way out when it has ended itself.
+std::vector<std::unique_ptr<Ledger>> read_ledgers_at_end(const fs::path& folder) {
+  using namespace std::chrono_literals;
+  const auto began = std::chrono::steady_clock::now();
+  for (bool told = false;; std::this_thread::sleep_for(20ms)) {
+    auto ledgers = read_ledgers(folder);
+    const auto left = std::ranges::find_if(
+        ledgers, [](const auto& one) { return !one->finished && is_running(one->pid); });
+    const auto waited = std::chrono::steady_clock::now() - began;
+    if (left == ledgers.end() || waited > 5s) return ledgers;
+    if (!told && waited > 1s) {
+      told = true;
+      std::fprintf(stderr, "peakbench: waiting for process %d, which the program left running\n",
+                   (*left)->pid);
+    }
+  }
+}
+
 int exit_code(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
@@ -254,7 +286,7 @@ int run_emulated(const EmulateRequest& request) {
   for (auto& variable : values_environment(request.values, found, torch))
     environment.push_back(std::move(variable));
   const int status = run_program(request.command, environment);
-  const auto owned = read_ledgers(folder.path());
+  const auto owned = read_ledgers_at_end(folder.path());
   std::vector<const Ledger*> ledgers;
   for (const auto& ledger : owned) ledgers.push_back(ledger.get());
   const Verdict verdict = judge(ledgers, {status, request.values.assume, card.facts.late_streams});

@@ -210,6 +210,16 @@ bool is_computable(const Call& call) {
   return call.node->sparse.empty() ? op.computable : op.computable_sparse;
 }
 
+bool has_wrapper(c10::ArrayRef<const c10::IValue> arguments) {
+  return std::ranges::any_of(arguments, [](const c10::IValue& value) {
+    if (value.isTensor()) return is_wrapper(value.toTensor());
+    return is_tensor_list(value) &&
+           std::ranges::any_of(value.toListRef(), [](const c10::IValue& one) {
+             return one.isTensor() && is_wrapper(one.toTensor());
+           });
+  });
+}
+
 bool uses_card(c10::ArrayRef<const c10::IValue> arguments) {
   return std::ranges::any_of(arguments, [](const c10::IValue& value) {
     if (value.isTensor()) return on_card(value);

@@ -24,6 +24,8 @@ struct Call {
 
 // Whether the CPU can do it, its arguments being what they are.
 bool is_computable(const Call& call);
+// Whether an argument is, or holds, a tensor that wraps another.
+bool has_wrapper(c10::ArrayRef<const c10::IValue> arguments);
 // Whether the call has anything to do with the card.
 bool uses_card(c10::ArrayRef<const c10::IValue> arguments);
 Call gather(const Operator& op, c10::ArrayRef<const c10::IValue> arguments);

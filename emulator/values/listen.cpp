@@ -119,6 +119,18 @@ ValuePtr value_at(const at::Tensor& tensor) {
   return has_storage(tensor) ? Storages::all().find(base_of(tensor), bytes_of(tensor)) : nullptr;
 }
 
+// Of a wrapper, too, that is a tensor itself: one that Python made of another with its storage.
+ValuePtr value_under(const at::Tensor& tensor) {
+  if (!is_wrapper(tensor)) return value_at(tensor);
+  try {
+    return tensor.has_storage() && base_of(tensor) != 0
+               ? Storages::all().find(base_of(tensor), bytes_of(tensor))
+               : nullptr;
+  } catch (const std::exception&) {  // a storage that is only said to be there
+    return nullptr;
+  }
+}
+
 std::unique_ptr<at::ObserverContext> start_resize(const at::Tensor& tensor) {
   const std::lock_guard lock(Storages::all().mutex());
   auto under = std::make_unique<Under>();
@@ -177,7 +189,7 @@ std::unique_ptr<at::ObserverContext> start_composite_writer(
   for (std::size_t i = 0; i < arguments.size() && i < op.writes.size(); ++i) {
     if (!op.writes[i]) continue;
     for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
-      if (auto value = value_at(tensor)) under->untouched.emplace_back(tensor, std::move(value));
+      if (auto value = value_under(tensor)) under->untouched.emplace_back(tensor, std::move(value));
     });
   }
   return under;
@@ -195,7 +207,10 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function)
   if (op.reads_scalar) return start_read(arguments, 0);
   if (op.is_copy && arguments[0].toTensor().is_cpu()) return start_read(arguments, 1);
   if (thread.inside_reader || (thread.inside_writer && op.mutates)) return nullptr;
-  if (op.mutates && !op.direct) return start_composite_writer(op, arguments);
+  const bool wrapped =
+      !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python) && has_wrapper(arguments);
+  if (op.mutates && (wrapped || !op.direct)) return start_composite_writer(op, arguments);
+  if (wrapped) return nullptr;
   if (op.size_of != SizeOf::nothing) wait_for_values(arguments);
   auto under = std::make_unique<Under>();
   const std::lock_guard lock(Storages::all().mutex());
@@ -234,7 +249,7 @@ void ended(const at::RecordFunction& function, Under& under) {
   if (!under.records && under.untouched.empty()) return;
   const std::lock_guard lock(Storages::all().mutex());
   for (const auto& [tensor, value] : under.untouched)
-    if (value_at(tensor) == value) forget_storage(tensor);
+    if (value_under(tensor) == value) forget_storage(tensor);
   if (!under.records) return;
   for (const at::Tensor& tensor : under.hidden_targets) forget_storage(tensor);
   if (under.reader && !under.call.node->sparse.empty()) {

@@ -27,6 +27,9 @@ constexpr std::array<std::string_view, 6> kUninitialised = {
     "aten::empty",     "aten::empty_strided",     "aten::empty_like",
     "aten::new_empty", "aten::new_empty_strided", "aten::empty_permuted"};
 
+constexpr std::array<std::string_view, 4> kOverwriting = {
+    "aten::fill_", "aten::zero_", "aten::_foreach_copy_", "aten::_foreach_zero_"};
+
 constexpr std::array<std::string_view, 3> kFiniteChecks = {"aten::isfinite", "aten::isnan",
                                                            "aten::isinf"};
 
@@ -96,9 +99,12 @@ Operator read(const at::RecordFunction& function) {
   op.resizes = op.name == "aten::resize_";
   op.is_collective = op.name.starts_with("c10d::");
   const bool ours = op.name.starts_with("aten::");
-  op.direct = has_any(*op.handle, {c10::DispatchKey::CUDA, c10::DispatchKey::SparseCUDA,
-                                   c10::DispatchKey::SparseCsrCUDA}) ||
-              op.is_copy || !ours;
+  // FSDP2's copies in and out, written in Python: what they call is what they do.
+  const bool composed = op.name.starts_with("fsdp::");
+  op.direct =
+      !composed && (has_any(*op.handle, {c10::DispatchKey::CUDA, c10::DispatchKey::SparseCUDA,
+                                         c10::DispatchKey::SparseCsrCUDA}) ||
+                    op.is_copy || !ours);
   // Another library's operator may do anything, such as talking to other processes.
   const bool harmless = op.hidden_targets.empty() && (ours || op.name.starts_with("torchvision::"));
   op.computable = harmless && op.handle->hasComputedKernelForDispatchKey(c10::DispatchKey::CPU);
@@ -112,8 +118,7 @@ Operator read(const at::RecordFunction& function) {
   op.sets_storage = op.name == "aten::set_" && name->overload_name.starts_with("source_Storage");
   if (is_one_of(kFiniteChecks, op.name)) op.purpose = Purpose::finite_check;
   if (op.name == "aten::random_" && name->overload_name.empty()) op.purpose = Purpose::seed;
-  op.overwrites = op.is_copy || op.name == "aten::fill_" || op.name == "aten::zero_" ||
-                  (op.random && op.mutates);
+  op.overwrites = op.is_copy || is_one_of(kOverwriting, op.name) || (op.random && op.mutates);
   // Gradients are taken for finite: a scale that is lowered at every step would be no training.
   if (op.name == "aten::_amp_foreach_non_finite_check_and_unscale_") op.kept_target = 1;
   return op;

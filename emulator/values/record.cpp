@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
+#include <unordered_map>
 
 #include "values/exchange.h"
 #include "values/patch.h"
@@ -138,13 +140,46 @@ c10::IValue filtered(const c10::IValue& value, const std::vector<bool>& keep) {
   return out;
 }
 
+bool is_overwritten(const Operator& op, int argument) {
+  return op.writes[static_cast<std::size_t>(argument)] &&
+         (op.overwrites || op.is_out[static_cast<std::size_t>(argument)]);
+}
+
+// A device tensor without a value, which the operator reads.
+bool is_missing(const Operator& op, const Input& input) {
+  return input.absent_base != 0 && !is_overwritten(op, input.argument);
+}
+
+// Positions that write in a storage in which another that is left out writes are left out, too.
+void leave_out_shared(const Call& call, std::vector<bool>& keep) {
+  std::set<std::uint64_t> lost;
+  for (bool more = true; more;) {
+    more = false;
+    for (std::size_t i = 0; i < call.targets.size(); ++i) {
+      const auto [argument, index] = call.target_places[i];
+      if (call.node->list_sizes[static_cast<std::size_t>(argument)] !=
+              static_cast<int>(keep.size()) ||
+          !has_storage(call.targets[i]))
+        continue;
+      const auto at = static_cast<std::size_t>(index);
+      if (!keep[at]) {
+        more |= lost.insert(base_of(call.targets[i])).second;
+      } else if (lost.contains(base_of(call.targets[i]))) {
+        keep[at] = false;
+        more = true;
+      }
+    }
+  }
+}
+
 // Of an operator on lists of tensors (an optimizer's): the positions where everything has a value.
 std::vector<bool> known_positions(const Call& call, std::size_t length) {
   std::vector<bool> keep(length, true);
   for (const Input& input : call.node->inputs)
-    if (input.index >= 0 && input.absent_base &&
+    if (input.index >= 0 && is_missing(*call.node->op, input) &&
         call.node->list_sizes[static_cast<std::size_t>(input.argument)] == static_cast<int>(length))
       keep[static_cast<std::size_t>(input.index)] = false;
+  if (std::ranges::find(keep, false) != keep.end()) leave_out_shared(call, keep);
   return keep;
 }
 
@@ -214,24 +249,33 @@ Input* input_of(Call& call, std::pair<int, int> place) {
   return nullptr;
 }
 
+// The first target in each storage: there may be several, as where an optimizer updates parameters
+// that are views of one flat tensor.
+using FirstTargets = std::unordered_map<std::uint64_t, int>;
+
 // False when a target has no value to be changed and cannot get one.
-bool add_target(Call& call, std::size_t i) {
+bool add_target(Call& call, std::size_t i, FirstTargets& firsts) {
   const at::Tensor& tensor = call.targets[i];
   const Operator& op = *call.node->op;
   const auto place = call.target_places[i];
   Input* input = input_of(call, place);
   if (!input || !has_storage(tensor) || !tensor.is_cuda() || bytes_of(tensor) > kLargest)
     return false;
-  const bool overwritten = op.overwrites || op.is_out[static_cast<std::size_t>(place.first)];
+  const bool overwritten = is_overwritten(op, place.first);
   Output output;
   output.view = view_of(tensor);
   output.bytes = bytes_of(tensor);
-  if (!overwritten || !covers_storage(tensor)) {
+  const auto [first, is_first] = firsts.emplace(base_of(tensor), static_cast<int>(i));
+  if (!is_first) output.shared = first->second;
+  if (overwritten && tensor.is_non_overlapping_and_dense()) {
+    output.begin = static_cast<std::size_t>(output.view.offset_bytes);
+    output.end = output.begin + tensor.nbytes();
+  }
+  if (output.shared >= 0) {
+    const auto& before = call.node->outputs[static_cast<std::size_t>(output.shared)].before;
+    if (before && !overwritten) call.node->substituted |= doubtful(*before, output.view);
+  } else if (!overwritten || !covers_storage(tensor)) {
     output.before = Storages::all().find(base_of(tensor), output.bytes);
-    if (overwritten && tensor.is_non_overlapping_and_dense()) {
-      output.begin = static_cast<std::size_t>(output.view.offset_bytes);
-      output.end = output.begin + tensor.nbytes();
-    }
     // A part of new memory: of the rest, nothing is known yet.
     if (!output.before && output.end) output.before = untouched(output.bytes);
     if (!output.before && is_floating(tensor) && output.bytes > kPlausible) return false;
@@ -337,23 +381,30 @@ void record_targets(Call& call) {
     keep_positions(call, keep);
     if (call.targets.empty()) return;
     // What was lost may have been in the positions that are left out.
-    call.lost = std::ranges::any_of(node->inputs, [](const Input& input) {
-      return input.absent_base != 0 ||
-             (input.index >= 0 && !input.value && !input.constant.defined());
+    call.lost = std::ranges::any_of(node->inputs, [&](const Input& input) {
+      const bool has_value = input.value || input.constant.defined() || input.absent_base != 0;
+      return is_missing(op, input) || (input.index >= 0 && !has_value);
     });
     call.largest_absent_bytes = 0;
   }
   const bool possible = is_computable(call) && !call.lost &&
                         !(call.largest_absent_bytes > 0 && any_floating_target(call));
   if (!possible) return lose_targets(call);
+  FirstTargets firsts;
   for (std::size_t i = 0; i < call.targets.size(); ++i)
-    if (!add_target(call, i)) return lose_targets(call);
+    if (!add_target(call, i, firsts)) return lose_targets(call);
   fill_absent(call);
   node->substituted |= op.random;
   node->sequence = next_sequence();
   std::vector<std::pair<at::Tensor, ValuePtr>> values;
   for (std::size_t i = 0; i < node->outputs.size(); ++i) {
     Output& output = node->outputs[i];
+    if (output.shared >= 0) {
+      output.value = node->outputs[static_cast<std::size_t>(output.shared)].value;
+      if (const auto value = output.value.lock())
+        value->unwritten = without(value->unwritten, output.begin, output.end);
+      continue;
+    }
     const auto value = value_of(*node, output.bytes);
     value->node = node;
     if (output.before)

@@ -109,6 +109,9 @@ bool known_where_written(const Value& value, std::size_t begin, std::size_t end)
   return !doubtful(value) && !unwritten;
 }
 
+bool is_wrapper(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.key_set().has_any(kWrappers);
+}
 bool is_plain(const at::Tensor& tensor) {
   return tensor.defined() && tensor.layout() == at::kStrided && !tensor.is_quantized() &&
          !tensor.key_set().has_any(kWrappers) && tensor.has_storage();

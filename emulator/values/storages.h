@@ -51,6 +51,9 @@ bool known_where_written(const Value& value, std::size_t begin, std::size_t end)
 
 // A dense tensor that is nothing but one: no subclass, no batch of a transform, no sparse one.
 bool is_plain(const at::Tensor& tensor);
+// Of another tensor, as DTensor and the tensors of vmap are: what is called on it is called again
+// on what it wraps.
+bool is_wrapper(const at::Tensor& tensor);
 // A plain tensor whose storage has an address (one of no elements mostly has none), and shows it as
 // it is.
 bool has_storage(const at::Tensor& tensor);

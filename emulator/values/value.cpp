@@ -180,6 +180,10 @@ bool tells_success(const Node& node, const Output& output) {
 void compute_node(Node& node) {
   std::vector<at::Tensor> targets;
   for (const Output& output : node.outputs) {
+    if (output.shared >= 0) {
+      targets.push_back(targets[static_cast<std::size_t>(output.shared)]);
+      continue;
+    }
     if (output.before) compute(*output.before);
     targets.push_back(output.before
                           ? output.before->data.clone()
@@ -294,6 +298,10 @@ bool settle(Node& node) {
   for (const int contents : tried) {
     auto& targets = tries.emplace_back();
     for (const Output& output : node.outputs) {
+      if (output.shared >= 0) {
+        targets.push_back(targets[static_cast<std::size_t>(output.shared)]);
+        continue;
+      }
       if (output.before && !output.arbitrary) compute(*output.before);
       targets.push_back(
           output.before && !output.arbitrary

@@ -85,6 +85,7 @@ struct Output {
   std::weak_ptr<Value> value;
   bool arbitrary = false;          // nothing is known of `before`
   std::size_t begin = 0, end = 0;  // of what is overwritten in `before`, where that is one piece
+  int shared = -1;  // with this earlier output: both lie in one storage, whose value is that one's
 };
 
 // A call of an operator that may still have to be computed.

@@ -229,6 +229,17 @@ class EmulateTest(unittest.TestCase):
         self.assertEqual([(card["index"], card["peak_used_bytes"]) for card in self.took["cards"]], [(0, 60 << 30)])
         self.assertIn("out of memory 1 times", self.said)
 
+    def test_a_process_may_end_after_the_program(self):
+        self.assertEqual(self.share("$share 50 a end & until_there a; (sleep 0.5; touch end) &"), ["taken 29"])
+        self.assertEqual([process["finished"] for process in self.took["processes"]], [True])
+        self.assertEqual(self.took["verdict"]["kind"], "exact", self.said)
+
+    def test_a_process_that_the_program_leaves_running(self):
+        self.assertEqual(self.share("$share 50 a end & until_there a; (sleep 8; touch end) &"), ["taken 29"])
+        self.assertRegex(self.said, r"peakbench: waiting for process \d+, which the program left running\n")
+        self.assertRegex(self.said, r"process \d+ \(did not end by itself\)")
+        self.assertEqual(self.took["verdict"]["kind"], "lower bound", self.said)
+
     def test_what_a_killed_process_had_is_given_back(self):
         self.assertEqual(self.share("$share 50 a end & until_there a; kill -9 $!; wait; $share 70 b b"), ["taken 29", "taken 9"])
 

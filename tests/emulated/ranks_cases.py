@@ -135,6 +135,40 @@ def train(net, steps=3):
     return optimizer
 
 
+def training():
+    """Small models learn what one process would on the batches of both ranks: losses, and so parameters, gradients and what carries them."""
+    from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+
+    def net():
+        torch.manual_seed(1)
+        return nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 10))
+
+    def losses(model, batches, **options):
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, **options)
+        for batch in batches:
+            loss = nn.functional.mse_loss(model(batch), batch[:, :10])
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            with torch.no_grad():
+                yield nn.functional.mse_loss(model(batch), batch[:, :10]).item()
+
+    steps = torch.randn(4, WORLD, 8, 64, generator=torch.Generator().manual_seed(2))
+    mean = list(losses(net(), steps.flatten(1, 2)))
+    wrappings = {
+        "DDP": nn.parallel.DistributedDataParallel,
+        "FSDP": lambda net: FullyShardedDataParallel(net, use_orig_params=True),
+        "FSDP, flat parameters": lambda net: FullyShardedDataParallel(net),
+        "FSDP2": fully_shard,
+    }
+    for name, wrap in wrappings.items():
+        for options in ({}, {"foreach": False}, {"fused": True}):
+            own = torch.tensor(list(losses(wrap(net().cuda()), steps[:, RANK].cuda(), **options)), device="cuda")
+            dist.all_reduce(own, op=dist.ReduceOp.AVG)
+            worst = (own.cpu() - torch.tensor(mean)).abs().max().item()
+            assert worst < 1e-5, f"rank {RANK}, {name}, {options}: {own.tolist()} instead of {mean}"
+
+
 def ddp():
     train(nn.parallel.DistributedDataParallel(blocks()))
 

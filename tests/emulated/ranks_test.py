@@ -1,5 +1,5 @@
 """Programs of two ranks on emulated cards, with stock PyTorch: what the ranks tell each other is true, what they take is the same in every
-run, and a rank alone in a world that it only pretends is told apart.
+run, also where threads are delayed at random, and a rank alone in a world that it only pretends is told apart.
 
 usage: ranks_test.py PEAKBENCH [--often]: ten runs instead of three
 Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
@@ -22,6 +22,8 @@ if "PEAKBENCH_ORACLE" not in os.environ:
     sys.exit(77)
 PYTHON = os.environ["PEAKBENCH_ORACLE"]
 CASES = pathlib.Path(__file__).resolve().parent / "ranks_cases.py"
+LIGHTNING = CASES.with_name("lightning_program.py")
+COMPILERS = pathlib.Path(PYTHON).parents[1] / "compilers"
 
 ALONE = """
 import torch, torch.distributed as dist
@@ -54,6 +56,9 @@ class RanksTest(unittest.TestCase):
     def ranks(self, *kinds, **more):
         return self.emulate("-m", "torch.distributed.run", "--nproc-per-node", 2, "--standalone", CASES, *kinds, **more)
 
+    def peaks(self, kind, **environment):
+        return sorted(re.findall(r"peak \d \d+ \d+", self.ranks(kind, **environment)))
+
     def assert_exact(self):
         verdict = self.took["verdict"]
         self.assertEqual(verdict["kind"], "exact", self.said)
@@ -67,6 +72,25 @@ class RanksTest(unittest.TestCase):
         self.ranks("groups", "collectives", "objects")
         self.assert_exact()
 
+    def test_what_ranks_train_together_is_what_one_process_would(self):
+        self.ranks("training")
+        self.assert_exact()
+
+    @unittest.skipUnless((COMPILERS / "lightning").is_dir(), "ci/oracle --compilers installs Lightning")
+    def test_lightning_starts_its_own_ranks(self):
+        """It learns what it learns on the CPU, whichever way it deals the model out."""
+        environment = {"PYTHONPATH": str(COMPILERS)}
+        with tempfile.TemporaryDirectory() as folder:
+            on_cpu = subprocess.run([PYTHON, LIGHTNING, "cpu", "ddp", folder], capture_output=True, text=True, env={**os.environ, **environment})
+            expected = re.search("trained .*", on_cpu.stdout)
+            self.assertTrue(expected, on_cpu.stdout + on_cpu.stderr)
+            for strategy in ("ddp", "fsdp"):
+                with self.subTest(strategy):
+                    printed = self.emulate(LIGHTNING, "gpu", strategy, folder, **environment)
+                    self.assertEqual(re.search("trained .*", printed)[0], expected[0])
+                    self.assert_exact()
+                    self.assertEqual(len(self.took["processes"]), 2)
+
     def test_a_checkpoint_of_two_ranks_and_a_pipeline(self):
         self.ranks("checkpoint", "pipeline")
         self.assert_exact()
@@ -74,7 +98,7 @@ class RanksTest(unittest.TestCase):
     def test_every_run_takes_the_same_bytes(self):
         for kind in ("ddp", "compressed", "fsdp"):
             with self.subTest(kind):
-                runs = [sorted(re.findall(r"peak \d \d+ \d+", self.ranks(kind))) for _ in range(RUNS)]
+                runs = [self.peaks(kind)] + [self.peaks(kind, PEAKBENCH_EMULATED_DELAYS=str(run)) for run in range(1, RUNS)]
                 self.assertEqual(len(runs[0]), 2, runs)
                 self.assertEqual(runs, [runs[0]] * RUNS)
                 self.assertEqual(len({line.split(" ", 2)[2] for line in runs[0]}), 1, "both ranks do the same")

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -219,6 +220,14 @@ TEST_F(Runtime, TheGuardStopsAWriteBeyond) {
   cudaFreeHost(pinned);
   cudaFree(at);
   cudaFree(next);
+}
+
+// Run with delays alone (CMakeLists.txt), like the other tests, which must not notice them.
+TEST_F(Runtime, ThreadsAreDelayedWhereThatIsAskedFor) {
+  if (!std::getenv(kDelaysVariable)) GTEST_SKIP() << "without " << kDelaysVariable;
+  const auto began = std::chrono::steady_clock::now();
+  for (int call = 0; call < 1000; ++call) free_bytes();
+  EXPECT_GT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(10));
 }
 
 std::size_t resident_pages(void* at, std::size_t bytes) {

@@ -37,6 +37,49 @@ def in_place_and_views(device):
 
 
 @case
+def several_views_of_one_tensor(device):
+    """As the parameters of FSDP and of flat optimizers are: an operator on a list changes several of them."""
+    flat = torch.arange(10).to(device)
+    first, second, third = flat[:3], flat[3:5], flat[5:]
+    torch._foreach_add_([first, second, third], [flat.new_ones(3), flat.new_ones(2) * 10, flat.new_ones(5) * 100])
+    torch._foreach_mul_([third, first], 2)
+    gathered = torch.empty(12, dtype=torch.int64, device=device)
+    torch._foreach_copy_(list(gathered[2:10].split([3, 5])), [first, third])
+    columns = torch.empty(2, 5, dtype=torch.int64, device=device)
+    torch.split_with_sizes_copy(flat.view(2, 5), [2, 3], dim=1, out=[columns[:, :2], columns[:, 2:]])
+    return flat.tolist(), gathered[2:10].tolist(), columns.tolist()
+
+
+@case
+def tensors_that_wrap_others(device):
+    """What is called on a wrapper is called again on what it wraps: by vmap, and by a class of its own."""
+    from torch.utils._python_dispatch import return_and_correct_aliasing
+    from torch.utils._pytree import tree_map_only
+
+    class Wrapper(torch.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        @classmethod
+        def __torch_dispatch__(cls, function, types, arguments=(), options=None):
+            of = lambda value: tree_map_only(Wrapper, lambda one: one.inner, value)
+            result = tree_map_only(torch.Tensor, Wrapper, function(*of(arguments), **of(options or {})))
+            return return_and_correct_aliasing(function, arguments, options or {}, result)
+
+    inner = torch.arange(6).to(device)
+    wrapped = Wrapper(inner)
+    wrapped.add_(7)
+    torch._foreach_mul_([wrapped], 3)
+    rows = torch.arange(6).view(3, 2).to(device)
+    torch.vmap(lambda row: row.mul_(2).add_(1))(rows)
+    return inner.tolist(), (wrapped + 1).inner.tolist(), rows.tolist()
+
+
+@case
 def sizes_of_masks(device):
     x = torch.arange(20).to(device)
     return (x % 3 == 0).nonzero().shape[0], x[x > 11].tolist(), x.masked_select(x > 4).numel(), torch.where(x > 17)[0].tolist()

@@ -55,10 +55,11 @@ class ValuesTest(unittest.TestCase):
     def test_assumptions_give_bounds(self):
         self.assertEqual(self.emulate_one("mask", "--assume", "nonzero=all"), {"rows": 1 << 20})
         self.assertEqual(self.verdict["kind"], "upper bound")
-        most = self.processes[0]["devices"][0]["peak_used_bytes"]
+        most = self.processes[0]["devices"][0]["peak_allocated_bytes"]
         self.assertEqual(self.emulate_one("mask", "--assume", "nonzero=none"), {"rows": 0})
         self.assertEqual(self.verdict["kind"], "lower bound")
-        self.assertLess(self.processes[0]["devices"][0]["peak_used_bytes"], most)
+        # Later releases take the memory of every row beforehand.
+        self.assertLessEqual(self.processes[0]["devices"][0]["peak_allocated_bytes"], most)
 
     def test_assumptions_leave_known_sizes_alone(self):
         for name, (cpu, card) in self.emulate_one("known", "--assume", "nonzero=all").items():
