@@ -25,10 +25,10 @@ class PullRequest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="peakbench-pull-request-")
         self.addCleanup(folder.cleanup)
         self.repository, self.out = pathlib.Path(folder.name) / "repository", pathlib.Path(folder.name) / "out"
-        for name in ("ci", "suites"):
+        for name in ("ci", "cmake", "suites"):
             (self.repository / name).mkdir(parents=True)
-        for name in ("pull_request", "lib.sh"):
-            shutil.copy(SOURCE / "ci" / name, self.repository / "ci")
+        for name in ("ci/pull_request", "ci/lib.sh", "cmake/libtorch_releases.txt"):
+            shutil.copy(SOURCE / name, self.repository / name)
         (self.repository / "ci/build").write_text(BUILD)
         (self.repository / "ci/build").chmod(0o755)
         (self.repository / "ci/program").write_text(PROGRAM)
