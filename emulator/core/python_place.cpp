@@ -91,11 +91,16 @@ void walk(const Python& p, char* out, std::size_t size) {
 
 }  // namespace
 
+bool python_is_ending() {
+  const auto is_finalizing = python().is_finalizing;
+  return is_finalizing && is_finalizing();
+}
+
 void find_python_place(char* out, std::size_t size) {
   out[0] = '\0';
   const Python& p = python();
   if (!p.whole() || !p.is_initialized()) return;
-  if (p.is_finalizing && p.is_finalizing()) return;
+  if (python_is_ending()) return;
   const int held = p.ensure();
   walk(p, out, size);
   p.release(held);

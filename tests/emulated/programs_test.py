@@ -89,6 +89,19 @@ if __name__ == "__main__":
     assert process.exitcode == 0
 """
 
+# Autograd's thread comes back from a hook when the interpreter is being taken down, which takes a while here.
+LATE_THREAD = """
+import threading, time, torch
+class Slow:
+    def __del__(self):
+        time.sleep(2)
+slow = Slow()
+weight = torch.ones(8, device="cuda", requires_grad=True)
+weight.register_hook(lambda gradient: time.sleep(1))
+threading.Thread(target=(weight * 2).sum().backward, daemon=True).start()
+time.sleep(0.3)
+"""
+
 OUT_OF_MEMORY = """
 import torch
 try:
@@ -136,6 +149,10 @@ class ProgramsTest(unittest.TestCase):
     def test_the_text_of_out_of_memory(self):
         said, _ = self.run_program(OUT_OF_MEMORY)
         self.assertIn("of which 19.18 GiB is free. Including non-PyTorch memory, this process has 60.00 GiB memory in use.", said)
+
+    def test_a_thread_that_comes_late_to_the_end(self):
+        self.run_program(LATE_THREAD)
+        self.assertEqual(self.verdict, "exact")
 
     def test_tensors_shared_between_processes(self):
         _, unmodelled = self.run_program(SHARED)
