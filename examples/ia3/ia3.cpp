@@ -32,7 +32,9 @@ class Scale : public nn::LinearAdapter {
     if (!of_input_) return scaled(base.base_forward(x), scale);
     // peft converts the input, not the result alone: in 16 bits backward keeps the copy in fp32.
     const at::Tensor input = x.to(scale.scalar_type());
-    return base.base_forward((input * scale).to(x.scalar_type()));
+    // A name of its own: the product in fp32 is freed before the layer runs.
+    const at::Tensor scaled_input = (input * scale).to(x.scalar_type());
+    return base.base_forward(scaled_input);
   }
 
  private:

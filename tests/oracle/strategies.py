@@ -158,10 +158,11 @@ class Step:
             return loss
 
         with contextlib.ExitStack() as contexts:
-            for function in self.before_step:
-                function(number)
-            for context in self.around_step:
-                contexts.enter_context(context())
+            with phase("forward", number):  # where a step begins
+                for function in self.before_step:
+                    function(number)
+                for context in self.around_step:
+                    contexts.enter_context(context())
             loss = self.passes(forward_backward)
             with phase("optimizer_step", number):
                 self.update()

@@ -114,7 +114,9 @@ def follow(marks, changes):
             if name != "build" and change[1] > 0:
                 allocations.append((name, change[1]))
             change = next(remaining, None)
-        if name != "build":
+        if phases and phases[-1][0] == name:  # the beginning of a step, and its first forward
+            phases[-1][1] = max(phases[-1][1], peak)
+        elif name != "build":
             phases.append([name, peak])
     return {"base_bytes": base, "phases": phases}, allocations
 
