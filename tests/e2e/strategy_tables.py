@@ -3,8 +3,8 @@
 usage: strategy_tables.py PEAKBENCH [--write] [PAGE...]    without --write: exit code 1 where a table differs from what is measured
 
 A table is one whose first heading is GiB. Its headings say what its columns hold, and the first cell of a row is the stack that is
-measured in place of the command's, with what else is different: "baseline", "autocast, batch 16", "clip (which ...)". The figures are of an
-emulated card, so they are the same on every machine.
+measured in place of the command's, with what else is different: "baseline", "autocast, batch 16", "clip (which ...)", "baseline, of vit-l-16"
+(another model, with its own sequence length). The figures are of an emulated card, so they are the same on every machine.
 """
 
 import difflib
@@ -118,7 +118,8 @@ def table_of(peakbench, options, table):
     memory = {}
     for changed in dict.fromkeys(changed for _, changed in settings.values()):
         stacks = list(dict.fromkeys(stack for stack, its in settings.values() if its == changed))
-        memory |= {(stack, changed): one for stack, one in measure(peakbench, options | dict(changed), stacks).items()}
+        kept = {name: value for name, value in options.items() if name != "--seq" or "--model" not in dict(changed)}
+        memory |= {(stack, changed): one for stack, one in measure(peakbench, kept | dict(changed), stacks).items()}
     lines = [f"| {label} | {' | '.join(cell_of(one, headings, memory[settings[label]]) for one in headings)} |" for label in labels]
     return "\n".join([heading_line, rule, *lines]) + "\n"
 
