@@ -1,7 +1,8 @@
 # The headers that most sources without torch parse, compiled once: JSON and text formatting cost more than what uses them.
 #
-#   peakbench_precompile(TARGET...)         rooms; their sources are compiled together
-#   peakbench_precompile_tests(TARGET...)   GoogleTest beside them; not optimised, as nothing times a test
+#   peakbench_precompile(TARGET...)               rooms; their sources are compiled together
+#   peakbench_precompile_tests(TARGET...)         GoogleTest beside them; not optimised, as nothing times a test
+#   peakbench_precompile_torch_tests(TARGET...)   LibTorch's headers, as the SDK has them; hardly optimised
 add_library(peakbench_precompiled OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
 target_link_libraries(peakbench_precompiled PRIVATE peakbench_options peakbench_sanitize fmt::fmt nlohmann_json::nlohmann_json)
 set_target_properties(peakbench_precompiled PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -10,11 +11,11 @@ set(_peakbench_common <algorithm> <filesystem> <fmt/format.h> <fstream> <functio
 target_precompile_headers(peakbench_precompiled PRIVATE ${_peakbench_common})
 
 # Most of a small source's time goes into headers and into templates that its neighbours instantiate, too: sources of a library are
-# compiled eight at a time. Names in their anonymous namespaces must differ then. What looks at single files configures without it.
+# compiled sixteen at a time. Names in their anonymous namespaces must differ then. What looks at single files configures without it.
 option(PEAKBENCH_UNITY "Compile the sources of a library several at a time" ON)
 function(peakbench_unity)
   if(PEAKBENCH_UNITY)
-    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
   endif()
 endfunction()
 
@@ -35,9 +36,19 @@ function(peakbench_precompile_tests)
     target_compile_options(peakbench_precompiled_tests PRIVATE -O0 -fPIC)
     target_precompile_headers(peakbench_precompiled_tests PRIVATE ${_peakbench_common} <gmock/gmock.h> <gtest/gtest.h>)
   endif()
+  peakbench_unity(${ARGN})
   foreach(_target ${ARGN})
     target_link_libraries(${_target} PRIVATE fmt::fmt nlohmann_json::nlohmann_json peakbench_sanitize GTest::gmock)
     target_compile_options(${_target} PRIVATE -O0 -fPIC)  # as the precompiled header was compiled
     target_precompile_headers(${_target} REUSE_FROM peakbench_precompiled_tests)
+  endforeach()
+endfunction()
+
+# -O1, as a precompiled header that was optimised does not serve -O0.
+function(peakbench_precompile_torch_tests)
+  peakbench_unity(${ARGN})
+  foreach(_target ${ARGN})
+    target_compile_options(${_target} PRIVATE $<$<CONFIG:Release>:-O1> -fPIC)  # as the precompiled header was compiled
+    target_precompile_headers(${_target} REUSE_FROM peakbench_sdk)
   endforeach()
 endfunction()

@@ -2,8 +2,7 @@
 add_executable(native_snapshot_test native_snapshot_test.cpp)
 target_link_libraries(native_snapshot_test PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,peakbench_device> libtorch::c10_cuda peakbench_options GTest::gtest)
 target_include_directories(native_snapshot_test SYSTEM PRIVATE ${PEAKBENCH_CUDA_INCLUDE})
-target_precompile_headers(native_snapshot_test REUSE_FROM peakbench_sdk)
-target_compile_options(native_snapshot_test PRIVATE -fPIC)  # as the precompiled header was compiled
+peakbench_precompile_torch_tests(native_snapshot_test)
 target_link_options(native_snapshot_test PRIVATE -Wl,--allow-shlib-undefined)
 set_target_properties(native_snapshot_test PROPERTIES ENABLE_EXPORTS ON)  # for the CUDA module
 add_dependencies(native_snapshot_test peakbench_cuda)
