@@ -1,6 +1,12 @@
 // Runs a job's steps with the worker's own recipe and a byte counter of the tests' own, and tells
 // bytes and numbers: losses, first-step gradients, parameters after the last step.
+//
+//   strategy_driver JOB [OPTION...]
+//   strategy_driver --serve    a JSON list of such arguments a line: each is run in a fork, which
+//                              saves loading LibTorch again; its exit code is told in a line
 #include <ATen/ATen.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <fstream>
@@ -18,10 +24,11 @@ namespace peakbench::test {
 namespace {
 
 struct Arguments {
-  std::string job, weights, input, save, changes;
+  std::string job, weights, input, save, changes, told;
 };
 
-Arguments parse(int argc, char** argv) {
+// `given` as CLI11 takes it: the last first.
+Arguments parse(std::vector<std::string> given) {
   Arguments arguments;
   CLI::App app{"The training steps of a job, as the harness runs them"};
   app.add_option("JOB", arguments.job, "job file")->required();
@@ -29,8 +36,9 @@ Arguments parse(int argc, char** argv) {
   app.add_option("--input", arguments.input, "safetensors file with `input` and perhaps `target`");
   app.add_option("--save", arguments.save, "safetensors file for gradients and parameters");
   app.add_option("--changes", arguments.changes, "text file for every change of memory");
+  app.add_option("--told", arguments.told, "file for what is told, or why nothing is")->required();
   try {
-    app.parse(argc, argv);
+    app.parse(given);
   } catch (const CLI::ParseError& error) {
     std::exit(app.exit(error));
   }
@@ -123,15 +131,35 @@ nlohmann::json run(const Arguments& arguments) {
   return result;
 }
 
+int run_and_tell(std::vector<std::string> given) {
+  std::reverse(given.begin(), given.end());
+  const auto arguments = parse(given);
+  std::ofstream told(arguments.told);
+  try {
+    told << run(arguments).dump(1) << '\n';
+    return 0;
+  } catch (const std::exception& error) {
+    told << error.what() << '\n';
+    return 1;
+  }
+}
+
+int serve() {
+  for (std::string line; std::getline(std::cin, line);) {
+    const pid_t child = fork();
+    if (child == 0) std::exit(run_and_tell(nlohmann::json::parse(line)));
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child) return 1;
+    std::cout << (WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)) << std::endl;
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace peakbench::test
 
 int main(int argc, char** argv) {
-  try {
-    std::cout << peakbench::test::run(peakbench::test::parse(argc, argv)).dump(1) << '\n';
-    return 0;
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
-  }
+  const std::vector<std::string> given(argv + 1, argv + argc);
+  return given == std::vector<std::string>{"--serve"} ? peakbench::test::serve()
+                                                      : peakbench::test::run_and_tell(given);
 }

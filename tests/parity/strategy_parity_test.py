@@ -35,6 +35,8 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 
 # What other threads allocate for a moment is different each time, and the profiler does not see it.
 torch.set_num_threads(1)
+# The libraries' own objects stay: looking through them for garbage would take a quarter of a second each time.
+gc.freeze()
 FAMILY, DRIVER = sys.argv[1:3]
 PLUGINS, SOURCE = (pathlib.Path(folder) for folder in sys.argv[3:5])
 STEPS = 3
@@ -171,14 +173,26 @@ class Parity(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def driver(self, case, *arguments):
-        job_file = self.folder / "job.json"
-        job_file.write_text(json.dumps(case))
+    @classmethod
+    def setUpClass(cls):
         environment = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
-        done = subprocess.run([DRIVER, job_file, *arguments], capture_output=True, text=True, env=environment)
-        if done.returncode:
-            raise AssertionError(f"{case['strategies']}\n{done.stderr}")
-        return json.loads(done.stdout)
+        cls.server = subprocess.Popen([DRIVER, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.communicate(timeout=60)
+
+    def driver(self, case, *arguments):
+        job_file, told = self.folder / "job.json", self.folder / "told"
+        job_file.write_text(json.dumps(case))
+        told.unlink(missing_ok=True)
+        self.server.stdin.write(json.dumps([str(job_file), "--told", str(told), *arguments]) + "\n")
+        self.server.stdin.flush()
+        status = self.server.stdout.readline().strip()
+        said = told.read_text() if told.exists() else ""
+        if status != "0":
+            raise AssertionError(f"{case['strategies']}: exit status {status or 'of nobody: the driver is gone'}\n{said}")
+        return json.loads(said)
 
     def same_numbers(self, model, sizes, arguments, stack):
         weights, theirs, ours, batch = (str(self.folder / name) for name in ("weights", "theirs", "ours", "batch"))
