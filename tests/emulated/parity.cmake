@@ -2,10 +2,10 @@
 # the comparison with a real card, and what becomes of a case where this machine lacks something.
 foreach(_suite parity allocator outcomes fidelity host)
   add_test(NAME emulated.${_suite} COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/${_suite}_test.py $<TARGET_FILE:peakbench>)
-  set_tests_properties(emulated.${_suite} PROPERTIES LABELS emulated SKIP_RETURN_CODE 77 TIMEOUT 900 RUN_SERIAL ON)
+  set_tests_properties(emulated.${_suite} PROPERTIES LABELS emulated SKIP_RETURN_CODE 77 TIMEOUT 900)
 endforeach()
 
 # Every case that differs again, with what building left in stock PyTorch's allocator given back.
 add_test(NAME emulated.parity_released
   COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/parity_test.py $<TARGET_FILE:peakbench> --released)
-set_tests_properties(emulated.parity_released PROPERTIES LABELS nightly SKIP_RETURN_CODE 77 TIMEOUT 1800 RUN_SERIAL ON)
+set_tests_properties(emulated.parity_released PROPERTIES LABELS nightly SKIP_RETURN_CODE 77 TIMEOUT 1800)
