@@ -15,9 +15,9 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,6 +26,7 @@ DATABASE = REPOSITORY / "build/checks/compile_commands.json"
 SDK = "harness/sdk/"  # its headers are a stranger's to include, in any order
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 LIBTORCH_INCLUDE = re.compile(r"^#include <(ATen|c10|torch)/", re.MULTILINE)
+SLOPPINESS = "pch_defines,time_macros,include_file_mtime,include_file_ctime"  # as in cmake/PeakbenchBuild.cmake
 LIBTORCH_HEADERS = "#include <ATen/ATen.h>\n#include <torch/nn/module.h>\n"
 
 
@@ -126,28 +127,37 @@ def neighbour(header, known, included_by):
 
 
 class HeaderCheck:
-    """check(header, arguments): what the compiler says of it; of one of `behind`, with LibTorch's headers before it."""
+    """check(header, arguments): what the compiler says of it; of one of `behind`, with LibTorch's headers before it. Through ccache where
+    that is: the sources have the same names each time."""
 
     def __init__(self, behind, known):
         self.behind = behind
-        self.folder = tempfile.TemporaryDirectory()
-        self.precompiled = Path(self.folder.name) / "libtorch.h"
+        self.folder = DATABASE.parent / "alone"
+        self.folder.mkdir(exist_ok=True)
+        cached = shutil.which("ccache")
+        self.compiler = [cached, "c++"] if cached else ["c++"]
+        self.environment = os.environ | {"CCACHE_BASEDIR": str(REPOSITORY), "CCACHE_NOHASHDIR": "1", "CCACHE_SLOPPINESS": SLOPPINESS}
+        self.precompiled = self.folder / "libtorch.h"
         if behind:
             self.precompiled.write_text(LIBTORCH_HEADERS)
             self.base = flags(known[min(path for path in known if path.startswith(SDK))])
-            subprocess.run(["c++", *self.base, "-x", "c++-header", str(self.precompiled), "-o", f"{self.precompiled}.gch"],
-                           cwd=DATABASE.parent, check=True)
+            found = self.compile(["-x", "c++-header"], self.base, self.precompiled, f"{self.precompiled}.gch")
+            if found:
+                sys.exit(f"error: LibTorch's headers could not be compiled:\n{found}")
+
+    def compile(self, how, used, source, result):
+        ran = subprocess.run([*self.compiler, *used, *how, "-c", str(source), "-o", str(result)], cwd=DATABASE.parent,
+                             env=self.environment, capture_output=True, text=True, check=False)
+        return ran.stderr if ran.returncode else ""
 
     def __call__(self, header, arguments):
-        source = Path(self.folder.name) / (header.replace("/", "_") + ".cpp")
-        source.write_text(f'#include "{REPOSITORY / header}"\n')
-        used = flags(arguments)
+        source = self.folder / (header.replace("/", "_") + ".cpp")
+        source.write_text(f'#include "{os.path.relpath(REPOSITORY / header, self.folder)}"\n')
+        used, how = flags(arguments), []
         if header in self.behind:
-            own = [argument for argument in used if argument.startswith(("-I", "-D")) and argument not in self.base]
-            used = [*self.base, *own, "-include", str(self.precompiled)]
-        ran = subprocess.run(["c++", *used, "-fsyntax-only", str(source)], cwd=DATABASE.parent, capture_output=True, text=True,
-                             check=False)
-        return ran.stderr if ran.returncode else ""
+            used = [*self.base, *(argument for argument in used if argument.startswith(("-I", "-D")) and argument not in self.base)]
+            how = ["-include", str(self.precompiled)]
+        return self.compile(how, used, source, source.with_suffix(".o"))
 
 
 def headers_to_check(headers, changed, known):
