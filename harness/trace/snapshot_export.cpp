@@ -273,7 +273,7 @@ class Snapshot {
 
   // ---- frames: the innermost first, as in a stack ----
 
-  using Place = std::tuple<std::int32_t, std::int32_t, std::int32_t, Phase, std::int32_t>;
+  using Origin = std::tuple<std::int32_t, std::int32_t, std::int32_t, Phase, std::int32_t>;
 
   void frames(std::uint64_t number) {
     const auto& event = trace_.events[number];
@@ -336,7 +336,7 @@ class Snapshot {
   std::vector<std::int32_t> owners_;
   PickleWriter pickle_;
   std::vector<std::vector<Segment>> synthesised_;  // by space
-  std::map<Place, PickleWriter::Shared> stacks_;
+  std::map<Origin, PickleWriter::Shared> stacks_;
   PickleWriter::Shared nothing_;
   std::vector<Word> operators_ = words(trace_.operators), modules_ = words(trace_.modules),
                     categories_ = words_of<Category, kCategoryCount>(),

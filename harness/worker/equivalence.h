@@ -7,7 +7,7 @@
 
 #include "peakbench/recipe.h"
 #include "result/job.h"
-#include "worker/verdict.h"
+#include "worker/promise.h"
 
 namespace peakbench::worker {
 

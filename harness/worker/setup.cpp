@@ -56,7 +56,7 @@ void apply_strategy(const result::PluginUse& use, Recipe& recipe, Setup& setup) 
     throw PluginError(owner.path + ": " + owner.id +
                       " changes the model's parameters, or which of them are trained, in apply; "
                       "put a ModelTransform into a slot, or a function into `freezing`");
-  setup.parts->take(owner, loaded.manifest, before, recipe);
+  setup.contributions->take(owner, loaded.manifest, before, recipe);
 }
 
 }  // namespace
@@ -80,13 +80,14 @@ Setup make_setup(const result::Job& job, const device::Device& device, device::R
   // Strategies may replace them, and run out of memory over it.
   if (recorder != nullptr) name_weights(setup.model->module(), *recorder);
 
-  setup.parts = std::make_unique<RecipeParts>();
+  setup.contributions = std::make_unique<Contributions>();
   Recipe recipe;
   for (const result::PluginUse& use : job.strategy_plugins) apply_strategy(use, recipe, setup);
   if (recipe.micro_batches > 1) micro_batch_sizes(job.batch_size, recipe.micro_batches);
   const Owner owner = owner_of(job.model_plugin);
   setup.training = std::make_unique<RecipeTraining>(
-      *setup.model, counted(std::move(recipe), *setup.parts, owner), setup.parts.get(), owner);
+      *setup.model, counted(std::move(recipe), *setup.contributions, owner),
+      setup.contributions.get(), owner);
   setup.batch = call_plugin(owner, "make_batch", [&] {
     return setup.model->make_batch({job.batch_size, job.sequence_length.value_or(0)});
   });
@@ -95,7 +96,7 @@ Setup make_setup(const result::Job& job, const device::Device& device, device::R
 }
 
 void need_effects(const Setup& setup, std::int64_t steps) {
-  setup.parts->need_calls(steps);
+  setup.contributions->need_calls(steps);
   for (const auto& [use, options] : setup.options) need_options_read(use, options);
 }
 

@@ -13,10 +13,10 @@ namespace peakbench::reports {
 namespace {
 
 using trace::Anatomy;
+using trace::Breakdown;
 using trace::Category;
 using trace::kCategoryCount;
 using trace::Moment;
-using trace::Parts;
 using trace::Phase;
 
 constexpr const char* kMinus = "\u2212";
@@ -82,9 +82,9 @@ std::string where(const Moment& moment) {
 
 // ---- what changed ----
 
-std::int64_t of_category(const Parts& parts, std::size_t category) {
+std::int64_t of_category(const Breakdown& breakdown, std::size_t category) {
   std::int64_t bytes = 0;
-  for (const auto of_phase : parts[category]) bytes += of_phase;
+  for (const auto of_phase : breakdown[category]) bytes += of_phase;
   return bytes;
 }
 
@@ -98,7 +98,7 @@ std::vector<Change> changes(const Moment& from, const Moment& to) {
   std::vector<Change> found;
   const auto least = std::max(from.allocated_bytes, to.allocated_bytes) / 100;
   for (std::size_t i = 0; i < kCategoryCount; ++i) {
-    const auto bytes = of_category(to.parts, i) - of_category(from.parts, i);
+    const auto bytes = of_category(to.breakdown, i) - of_category(from.breakdown, i);
     if (bytes != 0 && std::llabs(bytes) >= least)
       found.push_back({static_cast<Category>(i), bytes});
   }

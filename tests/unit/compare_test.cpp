@@ -18,7 +18,7 @@ namespace {
 
 using analysis::Source;
 using compare::CaseState;
-using compare::Verdict;
+using compare::Direction;
 using testing::fake_case;
 using testing::FakeRun;
 using ::testing::HasSubstr;
@@ -106,7 +106,7 @@ TEST(Compare, SameCodeTwiceIsTheSame) {
   const auto found = compared(base, now);
   ASSERT_EQ(found.cases.size(), 1U);
   EXPECT_EQ(found.cases[0].state, CaseState::kCompared);
-  EXPECT_EQ(found.cases[0].memory, Verdict::kSame);
+  EXPECT_EQ(found.cases[0].memory, Direction::kSame);
   EXPECT_TRUE(found.cases[0].growth.empty());
   EXPECT_EQ(gate::decide(found).exit_code(), 0);
 }
@@ -116,15 +116,15 @@ TEST(Compare, OneByteKeptAliveIsNamed) {
   const FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(true));
   const auto found = compared(base, now);
   const auto& one = found.cases.at(0);
-  EXPECT_EQ(one.memory, Verdict::kWorse);
+  EXPECT_EQ(one.memory, Direction::kWorse);
   for (const char* where : {"peak", "forward", "backward", "optimizer_step"}) {
     const auto& requested = measure(one, where, "requested");
     const auto& allocated = measure(one, where, "allocated");
     EXPECT_EQ(requested.now - requested.base, 1) << where;
     EXPECT_EQ(allocated.now - allocated.base, 512) << where;
-    EXPECT_EQ(allocated.verdict, Verdict::kWorse) << where;
+    EXPECT_EQ(allocated.direction, Direction::kWorse) << where;
   }
-  EXPECT_EQ(measure(one, "build", "allocated").verdict, Verdict::kSame);
+  EXPECT_EQ(measure(one, "build", "allocated").direction, Direction::kSame);
   ASSERT_EQ(one.growth.size(), 3U);
   for (const auto& growth : one.growth) {
     ASSERT_EQ(growth.parts.size(), 1U) << growth.phase;
@@ -146,7 +146,7 @@ TEST(Compare, OneByteKeptAliveIsNamed) {
                                   "allocated in forward, in encoder.layers.0, by aten::empty"));
   // The other way round the byte is saved.
   const auto back = compared(now, base);
-  EXPECT_EQ(back.cases.at(0).memory, Verdict::kBetter);
+  EXPECT_EQ(back.cases.at(0).memory, Direction::kBetter);
   EXPECT_EQ(gate::decide(back).exit_code(), 0);
 }
 
@@ -178,7 +178,7 @@ TEST(Compare, MissingBrokenAndForeignTracesAreSaid) {
   std::filesystem::remove(path);
   one = compared(base, now).cases.at(0);
   EXPECT_EQ(one.growth_note, now.source().label + " has no trace of this case");
-  EXPECT_EQ(one.memory, Verdict::kWorse) << "what is in run.json is judged all the same";
+  EXPECT_EQ(one.memory, Direction::kWorse) << "what is in run.json is judged all the same";
 }
 
 TEST(Compare, ToleranceIsBytesOrAPart) {
@@ -186,11 +186,11 @@ TEST(Compare, ToleranceIsBytesOrAPart) {
   compare::Policy policy;
   result::set_gate(policy, "requested", "1", "test");
   result::set_gate(policy, "allocated", "511", "test");
-  EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Verdict::kWorse);
+  EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Direction::kWorse);
   result::set_gate(policy, "allocated", "512", "test");
-  EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Verdict::kSame);
+  EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Direction::kSame);
   policy.allocated = {0, 0.5};
-  EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Verdict::kSame);
+  EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Direction::kSame);
 }
 
 TEST(Compare, ReservedHasATolerance) {
@@ -198,11 +198,11 @@ TEST(Compare, ReservedHasATolerance) {
   auto now = testing::plain_source("new", {fake_case(kId, 1000)});
   base.run.cases[0].memory->peak_reserved_bytes = 1000;
   now.run.cases[0].memory->peak_reserved_bytes = 1020;
-  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Verdict::kSame);
+  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Direction::kSame);
   now.run.cases[0].memory->peak_reserved_bytes = 1021;
-  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Verdict::kWorse);
+  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Direction::kWorse);
   base.run.cases[0].memory->peak_reserved_bytes.reset();
-  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Verdict::kSame);
+  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Direction::kSame);
 }
 
 TEST(Compare, OtherSpacesCountToo) {
@@ -212,7 +212,7 @@ TEST(Compare, OtherSpacesCountToo) {
   base.run.cases[0].memory->spaces["pinned"] = {100, 100, {}};
   now.run.cases[0].memory->spaces["pinned"] = {101, 101, {}};
   const auto found = compare::compare(base, now, {});
-  EXPECT_EQ(found.cases.at(0).memory, Verdict::kWorse);
+  EXPECT_EQ(found.cases.at(0).memory, Direction::kWorse);
   EXPECT_EQ(found.cases[0].measures.back().space, "pinned");
 }
 
@@ -435,7 +435,7 @@ TEST(Compare, NeverMixesCards) {
   const auto decision = gate::decide(found);
   EXPECT_EQ(decision.exit_code(), 2);
   now.run.environment["card"] = "NVIDIA A100";
-  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Verdict::kWorse);
+  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Direction::kWorse);
   now.run.cases[0].emulation = result::Emulation{"a100-80gb", {}, {}, {}};
   found = compare::compare(base, now, {});
   EXPECT_EQ(found.cases.at(0).reason, "NEW has it from an emulated card, BASE from a real one");
@@ -453,7 +453,7 @@ TEST(Compare, AnEmulatedCardIsKnownByTheCasesDeviceToo) {
   const auto found = compare::compare(base, now, {});
   EXPECT_EQ(found.cases.at(0).state, CaseState::kCompared);
   EXPECT_TRUE(found.cases[0].emulated);
-  EXPECT_EQ(found.cases[0].memory, Verdict::kWorse);
+  EXPECT_EQ(found.cases[0].memory, Direction::kWorse);
 }
 
 // Kinds of a later Peakbench are compared as they stand.
@@ -461,7 +461,7 @@ TEST(Compare, DevicesThatNobodyKnowsAreCompared) {
   const auto base = testing::plain_source("base", {fake_case("a/x/tpu:4/fp32/b1", 1000)});
   const auto now = testing::plain_source("new", {fake_case("a/x/tpu:4/fp32/b1", 1001)});
   const auto found = compare::compare(base, now, {});
-  EXPECT_EQ(found.cases.at(0).memory, Verdict::kWorse);
+  EXPECT_EQ(found.cases.at(0).memory, Direction::kWorse);
   EXPECT_FALSE(found.cases[0].emulated);
 }
 
@@ -539,9 +539,9 @@ TEST(Compare, OneProcessSaysNothingOfSpeed) {
   auto now = testing::plain_source("new", {testing::timed_case({200, 200, 200})});
   const auto speed = compare::compare(base, now, {}).cases.at(0).speed;
   ASSERT_TRUE(speed);
-  EXPECT_EQ(speed->verdict.verdict, Verdict::kUnknown);
-  EXPECT_EQ(speed->verdict.more, 4);
-  EXPECT_NEAR(speed->verdict.ratio, 2, 1e-12);
+  EXPECT_EQ(speed->difference.direction, Direction::kUnknown);
+  EXPECT_EQ(speed->difference.more, 4);
+  EXPECT_NEAR(speed->difference.ratio, 2, 1e-12);
   EXPECT_EQ(gate::decide(compare::compare(base, now, {})).exit_code(), 0);
 }
 
@@ -562,8 +562,8 @@ TEST(Compare, RoundsAreProcesses) {
   auto now = testing::plain_source("new", {in_rounds(1'100'000)});
   base.run.settings["repetitions"] = now.run.settings["repetitions"] = 8;
   const auto found = compare::compare(base, now, {});
-  EXPECT_EQ(found.cases.at(0).speed->verdict.samples, 6U);
-  EXPECT_EQ(found.cases[0].speed->verdict.verdict, Verdict::kWorse);
+  EXPECT_EQ(found.cases.at(0).speed->difference.samples, 6U);
+  EXPECT_EQ(found.cases[0].speed->difference.direction, Direction::kWorse);
 }
 
 TEST(Compare, RepetitionsAreJudged) {
@@ -577,8 +577,8 @@ TEST(Compare, RepetitionsAreJudged) {
   auto now = testing::plain_source("new", {testing::timed_case(slow)});
   base.run.settings["repetitions"] = now.run.settings["repetitions"] = 6;
   auto found = compare::compare(base, now, {});
-  EXPECT_EQ(found.cases.at(0).speed->verdict.verdict, Verdict::kWorse);
-  EXPECT_EQ(found.cases[0].speed->verdict.samples, 6U);
+  EXPECT_EQ(found.cases.at(0).speed->difference.direction, Direction::kWorse);
+  EXPECT_EQ(found.cases[0].speed->difference.samples, 6U);
   EXPECT_EQ(gate::decide(found).exit_code(), 4);
   EXPECT_THAT(found.notes, ::testing::Contains(HasSubstr("peakbench ab")));
   compare::Policy off;
@@ -586,8 +586,8 @@ TEST(Compare, RepetitionsAreJudged) {
   EXPECT_EQ(gate::decide(compare::compare(base, now, off)).exit_code(), 0);
   now.run.environment["cpu"] = "another";
   found = compare::compare(base, now, {});
-  EXPECT_EQ(found.cases.at(0).speed->verdict.verdict, Verdict::kUnknown);
-  EXPECT_THAT(found.cases[0].speed->verdict.reason, HasSubstr("another machine"));
+  EXPECT_EQ(found.cases.at(0).speed->difference.direction, Direction::kUnknown);
+  EXPECT_THAT(found.cases[0].speed->difference.reason, HasSubstr("another machine"));
 }
 
 }  // namespace

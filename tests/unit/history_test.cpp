@@ -215,7 +215,7 @@ TEST_F(References, FindRuns) {
   EXPECT_EQ(peak("history:main,suite=suite.toml,card=h100"), 3000);
   EXPECT_EQ(read_source("history:main@good", path_).label, "main@good (run 2, bbbb2222)");
   EXPECT_EQ(read_source("history:main@good", path_).parts, some_parts());
-  open().judge(3, "accepted", "wanted");
+  open().set_verdict(3, "accepted", "wanted");
   EXPECT_EQ(peak("history:main@good"), 3000);
 }
 

@@ -1,4 +1,4 @@
-#include "worker/recipe_parts.h"
+#include "worker/contributions.h"
 
 #include <algorithm>
 
@@ -100,15 +100,15 @@ bool belongs_to_update(const std::string& place) {
 
 }  // namespace
 
-void RecipeParts::take(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
-                       const Recipe& after) {
+void Contributions::take(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
+                         const Recipe& after) {
   capabilities_[owner.id] = manifest.capabilities;
   take_slots(owner, manifest, before, after);
   take_wrappers(owner, manifest, before, after);
 }
 
-void RecipeParts::take_slots(const Owner& owner, const manifest::Entry& manifest,
-                             const Recipe& before, const Recipe& after) {
+void Contributions::take_slots(const Owner& owner, const manifest::Entry& manifest,
+                               const Recipe& before, const Recipe& after) {
   const bool first = slots_.empty();
   if (after.micro_batches < 1)
     refuse(owner, "asks for " + std::to_string(after.micro_batches) +
@@ -125,8 +125,8 @@ void RecipeParts::take_slots(const Owner& owner, const manifest::Entry& manifest
   }
 }
 
-void RecipeParts::take_wrappers(const Owner& owner, const manifest::Entry& manifest,
-                                const Recipe& before, const Recipe& after) {
+void Contributions::take_wrappers(const Owner& owner, const manifest::Entry& manifest,
+                                  const Recipe& before, const Recipe& after) {
   const auto took = [&](const std::string& list, std::size_t count) {
     if (count > 0) need_declared(owner, manifest.wrappers, list, "wrappers", "adds to");
     if (count == 0 && holds(manifest.wrappers, list))
@@ -148,45 +148,48 @@ void RecipeParts::take_wrappers(const Owner& owner, const manifest::Entry& manif
   took("freezing", after.freezing.size() - before.freezing.size());
 }
 
-Part& RecipeParts::add(const Owner& owner, const std::string& place) {
-  Part& part = parts_.emplace_back();
-  part.owner = owner;
-  part.place = place;
-  return part;
+Contribution& Contributions::add(const Owner& owner, const std::string& place) {
+  Contribution& contribution = contributions_.emplace_back();
+  contribution.owner = owner;
+  contribution.place = place;
+  return contribution;
 }
 
-Part* RecipeParts::slot(const std::string& name) {
+Contribution* Contributions::slot(const std::string& name) {
   const auto found = slots_.find(name);
   return found == slots_.end() ? nullptr : found->second;
 }
 
-Part* RecipeParts::wrapper(const std::string& list, const void* object) {
+Contribution* Contributions::wrapper(const std::string& list, const void* object) {
   const auto found = wrappers_.find({list, object});
   return found == wrappers_.end() ? nullptr : found->second;
 }
 
-Part* RecipeParts::freezing(std::size_t n) { return n < freezing_.size() ? freezing_[n] : nullptr; }
+Contribution* Contributions::freezing(std::size_t n) {
+  return n < freezing_.size() ? freezing_[n] : nullptr;
+}
 
-Part& RecipeParts::add_hook(const Owner& owner) { return add(owner, "on_gradient"); }
+Contribution& Contributions::add_hook(const Owner& owner) { return add(owner, "on_gradient"); }
 
-bool RecipeParts::has_capability(const Owner& owner, const std::string& capability) const {
+bool Contributions::has_capability(const Owner& owner, const std::string& capability) const {
   const auto found = capabilities_.find(owner.id);
   return found != capabilities_.end() && holds(found->second, capability);
 }
 
-bool RecipeParts::has_capability(const std::string& capability) const {
+bool Contributions::has_capability(const std::string& capability) const {
   return std::any_of(capabilities_.begin(), capabilities_.end(),
                      [&](const auto& owned) { return holds(owned.second, capability); });
 }
 
-const Part* RecipeParts::skipping() const {
-  const auto found = std::find_if(parts_.begin(), parts_.end(),
-                                  [](const Part& part) { return part.skipped_update.load(); });
-  return found == parts_.end() ? nullptr : &*found;
+const Contribution* Contributions::skipping() const {
+  const auto found = std::find_if(
+      contributions_.begin(), contributions_.end(),
+      [](const Contribution& contribution) { return contribution.skipped_update.load(); });
+  return found == contributions_.end() ? nullptr : &*found;
 }
 
 // A training that never updates has no optimizer state, and so a peak that is nobody's.
-void RecipeParts::need_some_update(const Part& skipping, std::int64_t steps) const {
+void Contributions::need_some_update(const Contribution& skipping, std::int64_t steps) const {
   if (slots_.at("update_rule")->calls > 0) return;
   throw NoEffect("no step updated anything: " + skipping.owner.id +
                  " skipped the update in each of " + std::to_string(steps) +
@@ -194,22 +197,22 @@ void RecipeParts::need_some_update(const Part& skipping, std::int64_t steps) con
                  "measure more steps (--steps) until there is one");
 }
 
-void RecipeParts::need_calls(std::int64_t steps) const {
-  const Part* skips = skipping();
+void Contributions::need_calls(std::int64_t steps) const {
+  const Contribution* skips = skipping();
   if (skips != nullptr) need_some_update(*skips, steps);
-  const auto in_force = [&](const Part& part) {
-    const auto slot = slots_.find(part.place);
-    return slot == slots_.end() || slot->second == &part;
+  const auto in_force = [&](const Contribution& contribution) {
+    const auto slot = slots_.find(contribution.place);
+    return slot == slots_.end() || slot->second == &contribution;
   };
-  for (const Part& part : parts_) {
+  for (const Contribution& contribution : contributions_) {
     // Numbers, not objects: there is nothing to call.
-    if (part.place == "kernel_grouping" || part.place == "micro_batches") continue;
-    if (part.calls > 0 || !in_force(part)) continue;
-    if (skips != nullptr && belongs_to_update(part.place)) continue;
-    if (part.place == "freezing")
-      throw NoEffect(part.owner.id + " has no effect: it freezes no parameter");
-    throw NoEffect(part.owner.id + " has no effect: what it put into " + part.place +
-                   " was never called in " + std::to_string(steps) +
+    if (contribution.place == "kernel_grouping" || contribution.place == "micro_batches") continue;
+    if (contribution.calls > 0 || !in_force(contribution)) continue;
+    if (skips != nullptr && belongs_to_update(contribution.place)) continue;
+    if (contribution.place == "freezing")
+      throw NoEffect(contribution.owner.id + " has no effect: it freezes no parameter");
+    throw NoEffect(contribution.owner.id + " has no effect: what it put into " +
+                   contribution.place + " was never called in " + std::to_string(steps) +
                    (steps == 1 ? " step" : " steps"));
   }
 }
