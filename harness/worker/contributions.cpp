@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "worker/no_effect.h"
+#include "worker/recipe_members.h"
 
 namespace peakbench::worker {
 namespace {
@@ -19,23 +20,17 @@ bool holds(const Names& names, const std::string& name) {
 
 struct SlotChange {
   const char* slot;
-  bool changed, cleared;
+  bool changed, cleared, holds_object;
 };
 
-template <typename Object>
-SlotChange change_of(const char* slot, const Object& before, const Object& after) {
-  return {slot, before != after, before && !after};
-}
-
 std::vector<SlotChange> slot_changes(const Recipe& before, const Recipe& after) {
-  return {change_of("base_weights", before.base_weights, after.base_weights),
-          change_of("adapters", before.adapters, after.adapters),
-          change_of("update_rule", before.update_rule, after.update_rule),
-          change_of("kernel_grouping", before.kernel_grouping, after.kernel_grouping),
-          change_of("schedule", before.schedule, after.schedule),
-          {"micro_batches", before.micro_batches != after.micro_batches, false},
-          change_of("loss_head", before.loss_head, after.loss_head),
-          change_of("step_runner", before.step_runner, after.step_runner)};
+  std::vector<SlotChange> changes;
+  for_each_slot([&](const char* slot, auto member) {
+    const auto& was = before.*member;
+    const auto& is = after.*member;
+    changes.push_back({slot, was != is, was && !is, kHoldsObject<std::decay_t<decltype(is)>>});
+  });
+  return changes;
 }
 
 // A list of wrappers as addresses, null where an entry is empty.
@@ -44,32 +39,14 @@ struct WrapperList {
   std::vector<const void*> before, after;
 };
 
-template <typename Wrapper>
-const void* address(const std::shared_ptr<Wrapper>& wrapper) {
-  return wrapper.get();
-}
-template <typename Place, typename Wrapper>
-const void* address(const std::pair<Place, std::shared_ptr<Wrapper>>& wrapper) {
-  return wrapper.second.get();
-}
-
-template <typename Wrappers>
-WrapperList list_of(const char* name, const Wrappers& before, const Wrappers& after) {
-  WrapperList list{name, {}, {}};
-  for (const auto& wrapper : before) list.before.push_back(address(wrapper));
-  for (const auto& wrapper : after) list.after.push_back(address(wrapper));
-  return list;
-}
-
 std::vector<WrapperList> wrapper_lists(const Recipe& before, const Recipe& after) {
-  return {list_of("block_wrappers", before.block_wrappers, after.block_wrappers),
-          list_of("saved_tensor_hooks", before.saved_tensor_hooks, after.saved_tensor_hooks),
-          list_of("step_contexts", before.step_contexts, after.step_contexts),
-          list_of("step_listeners", before.step_listeners, after.step_listeners),
-          list_of("loss_transforms", before.loss_transforms, after.loss_transforms),
-          list_of("gradient_hooks", before.gradient_hooks, after.gradient_hooks),
-          list_of("gradient_transforms", before.gradient_transforms, after.gradient_transforms),
-          list_of("update_rule_wrappers", before.update_rule_wrappers, after.update_rule_wrappers)};
+  std::vector<WrapperList> lists;
+  for_each_wrapper_list([&](const char* name, auto member) {
+    WrapperList& list = lists.emplace_back(WrapperList{name, {}, {}});
+    for (const auto& entry : before.*member) list.before.push_back(object_of(entry).get());
+    for (const auto& entry : after.*member) list.after.push_back(object_of(entry).get());
+  });
+  return lists;
 }
 
 // What a list has beyond what it had; in `after`'s order.
@@ -113,7 +90,7 @@ void Contributions::take_slots(const Owner& owner, const manifest::Entry& manife
   if (after.micro_batches < 1)
     refuse(owner, "asks for " + std::to_string(after.micro_batches) +
                       " micro-batches; a step has 1 or more");
-  for (const auto& [slot, changed, cleared] : slot_changes(before, after)) {
+  for (const auto& [slot, changed, cleared, holds_object] : slot_changes(before, after)) {
     if (cleared)
       refuse(owner, std::string("clears the slot ") + slot + ", which " +
                         slots_.at(slot)->owner.id +
@@ -121,7 +98,9 @@ void Contributions::take_slots(const Owner& owner, const manifest::Entry& manife
     if (changed && !first) need_declared(owner, manifest.slots, slot, "slots", "changes the slot");
     if (!changed && holds(manifest.slots, slot))
       throw NoEffect(owner.id + " takes the slot " + slot + " and leaves it as it was");
-    if (changed) slots_[slot] = &add(owner, slot);
+    if (!changed) continue;
+    slots_[slot] = &add(owner, slot);
+    slots_[slot]->is_called = holds_object;
   }
 }
 
@@ -205,9 +184,7 @@ void Contributions::need_calls(std::int64_t steps) const {
     return slot == slots_.end() || slot->second == &contribution;
   };
   for (const Contribution& contribution : contributions_) {
-    // Numbers, not objects: there is nothing to call.
-    if (contribution.place == "kernel_grouping" || contribution.place == "micro_batches") continue;
-    if (contribution.calls > 0 || !in_force(contribution)) continue;
+    if (!contribution.is_called || contribution.calls > 0 || !in_force(contribution)) continue;
     if (skips != nullptr && belongs_to_update(contribution.place)) continue;
     if (contribution.place == "freezing")
       throw NoEffect(contribution.owner.id + " has no effect: it freezes no parameter");

@@ -20,6 +20,7 @@ namespace peakbench::worker {
 struct Contribution {
   Owner owner;
   std::string place;  // the manifest's word: "schedule", "block_wrappers"; "on_gradient" for a hook
+  bool is_called = true;  // false of a number: there is nothing to call
   std::atomic<std::int64_t> calls{0};
   std::atomic<bool> skipped_update{false};  // a gradient transform that asked for none
 };

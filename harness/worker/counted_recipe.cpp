@@ -2,6 +2,8 @@
 
 #include <exception>
 
+#include "worker/recipe_members.h"
+
 namespace peakbench::worker {
 namespace {
 
@@ -33,9 +35,9 @@ at::Tensor call_in_block(const Owner& owner, const char* call, Function&& functi
 
 // Each forwards to what a strategy put into the recipe.
 template <typename Interface>
-class Counted : public Interface {
+class Forwarding : public Interface {
  public:
-  Counted(std::shared_ptr<Interface> inner, Contribution& contribution)
+  Forwarding(std::shared_ptr<Interface> inner, Contribution& contribution)
       : inner_(std::move(inner)), contribution_(contribution) {}
 
  protected:
@@ -43,17 +45,22 @@ class Counted : public Interface {
   Contribution& contribution_;
 };
 
-class CountedTransform final : public Counted<ModelTransform> {
+template <typename Interface>
+class Counting;
+
+template <>
+class Counting<ModelTransform> final : public Forwarding<ModelTransform> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   void apply(Model& model) override {
     count(contribution_, "ModelTransform::apply", [&] { inner_->apply(model); });
   }
 };
 
-class CountedRule final : public Counted<UpdateRule> {
+template <>
+class Counting<UpdateRule> final : public Forwarding<UpdateRule> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
     count(contribution_, "update", [&] { inner_->update(parameters, grouping); });
   }
@@ -65,22 +72,24 @@ class CountedRule final : public Counted<UpdateRule> {
   }
 };
 
-class CountedRuleWrapper final : public Counted<UpdateRuleWrapper> {
+template <>
+class Counting<UpdateRuleWrapper> final : public Forwarding<UpdateRuleWrapper> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   std::shared_ptr<UpdateRule> wrap(std::shared_ptr<UpdateRule> inner) override {
     auto rule = call_plugin(contribution_.owner, "wrap", [&] {
       auto wrapped = inner_->wrap(std::move(inner));
       if (wrapped == nullptr) throw std::logic_error("wrap returned null");
       return wrapped;
     });
-    return std::make_shared<CountedRule>(std::move(rule), contribution_);
+    return std::make_shared<Counting<UpdateRule>>(std::move(rule), contribution_);
   }
 };
 
-class CountedSchedule final : public Counted<Schedule> {
+template <>
+class Counting<Schedule> final : public Forwarding<Schedule> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   void prepare(Training& training) override {
     call_plugin(contribution_.owner, "prepare", [&] { inner_->prepare(training); });
   }
@@ -90,17 +99,19 @@ class CountedSchedule final : public Counted<Schedule> {
   KernelGrouping default_grouping() const override { return inner_->default_grouping(); }
 };
 
-class CountedLossHead final : public Counted<LossHead> {
+template <>
+class Counting<LossHead> final : public Forwarding<LossHead> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   at::Tensor loss(Model& model, const at::Tensor& hidden_states, const Batch& batch) override {
     return count(contribution_, "loss", [&] { return inner_->loss(model, hidden_states, batch); });
   }
 };
 
-class CountedContext final : public Counted<StepContext> {
+template <>
+class Counting<StepContext> final : public Forwarding<StepContext> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   std::shared_ptr<void> enter_step() override {
     return count(contribution_, "enter_step", [&] { return inner_->enter_step(); });
   }
@@ -109,11 +120,12 @@ class CountedContext final : public Counted<StepContext> {
   }
 };
 
-class CountedRunner final : public Counted<StepRunner> {
+template <>
+class Counting<StepRunner> final : public Forwarding<StepRunner> {
  public:
   // One that replays what it captured calls it until then.
-  CountedRunner(std::shared_ptr<StepRunner> inner, Contribution& contribution, bool replays)
-      : Counted(std::move(inner), contribution), replays_(replays) {}
+  Counting(std::shared_ptr<StepRunner> inner, Contribution& contribution, bool replays)
+      : Forwarding(std::move(inner), contribution), replays_(replays) {}
 
   at::Tensor run(Training& training, const ForwardBackward& forward_backward,
                  std::int64_t step) override {
@@ -135,17 +147,19 @@ class CountedRunner final : public Counted<StepRunner> {
   bool called_before_ = false;
 };
 
-class CountedListener final : public Counted<StepListener> {
+template <>
+class Counting<StepListener> final : public Forwarding<StepListener> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   void on_step_begin(Training& training, std::int64_t step) override {
     count(contribution_, "on_step_begin", [&] { inner_->on_step_begin(training, step); });
   }
 };
 
-class CountedLossTransform final : public Counted<LossTransform> {
+template <>
+class Counting<LossTransform> final : public Forwarding<LossTransform> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   at::Tensor apply(const at::Tensor& loss) override {
     return count(contribution_, "LossTransform::apply", [&] {
       auto transformed = inner_->apply(loss);
@@ -156,17 +170,19 @@ class CountedLossTransform final : public Counted<LossTransform> {
   }
 };
 
-class CountedGradientHook final : public Counted<GradientHook> {
+template <>
+class Counting<GradientHook> final : public Forwarding<GradientHook> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   void on_gradient(const Parameter& parameter, bool last) override {
     count(contribution_, "on_gradient", [&] { inner_->on_gradient(parameter, last); });
   }
 };
 
-class CountedGradientTransform final : public Counted<GradientTransform> {
+template <>
+class Counting<GradientTransform> final : public Forwarding<GradientTransform> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   bool apply(const std::vector<Parameter>& parameters) override {
     const bool updates =
         count(contribution_, "GradientTransform::apply", [&] { return inner_->apply(parameters); });
@@ -175,10 +191,11 @@ class CountedGradientTransform final : public Counted<GradientTransform> {
   }
 };
 
-class CountedBlockWrapper final : public Counted<BlockWrapper> {
+template <>
+class Counting<BlockWrapper> final : public Forwarding<BlockWrapper> {
  public:
-  CountedBlockWrapper(std::shared_ptr<BlockWrapper> inner, Contribution& contribution, Owner model)
-      : Counted(std::move(inner), contribution), model_(std::move(model)) {}
+  Counting(std::shared_ptr<BlockWrapper> inner, Contribution& contribution, Owner model)
+      : Forwarding(std::move(inner), contribution), model_(std::move(model)) {}
   at::Tensor run(std::size_t index, std::size_t count_of_blocks, const BlockFunction& block,
                  const std::vector<at::Tensor>& inputs) override {
     // What goes wrong inside the block is the model's, although a wrapper runs it. By value: the
@@ -208,9 +225,10 @@ class NamedSavedTensor final : public SavedTensor {
   const Owner& owner_;  // a Contribution's, which outlives the steps
 };
 
-class CountedHooks final : public Counted<SavedTensorHooks> {
+template <>
+class Counting<SavedTensorHooks> final : public Forwarding<SavedTensorHooks> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   // A tensor that is left to others is no use of the hooks.
   std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, bool is_weight) override {
     auto saved =
@@ -221,27 +239,25 @@ class CountedHooks final : public Counted<SavedTensorHooks> {
   }
 };
 
-template <typename CountedKind, typename Interface>
-void replace_slot(std::shared_ptr<Interface>& slot, Contributions& contributions,
-                  const char* name) {
-  if (Contribution* contribution = contributions.slot(name); slot && contribution)
-    slot = std::make_shared<CountedKind>(std::move(slot), *contribution);
-}
+// What some of them need to know besides.
+struct Surroundings {
+  const Contributions& contributions;
+  const Owner& model;
+};
 
-template <typename CountedKind, typename Interface>
-void replace_wrappers(std::vector<std::shared_ptr<Interface>>& list, Contributions& contributions,
-                      const char* name) {
-  for (auto& wrapper : list)
-    if (Contribution* contribution = contributions.wrapper(name, wrapper.get()))
-      wrapper = std::make_shared<CountedKind>(std::move(wrapper), *contribution);
+template <typename Object>
+std::shared_ptr<Object> counting(std::shared_ptr<Object> inner, Contribution& contribution,
+                                 const Surroundings&) {
+  return std::make_shared<Counting<Object>>(std::move(inner), contribution);
 }
-
-template <typename CountedKind, typename Place, typename Interface>
-void replace_placed(std::vector<std::pair<Place, std::shared_ptr<Interface>>>& list,
-                    Contributions& contributions, const char* name) {
-  for (auto& [place, wrapper] : list)
-    if (Contribution* contribution = contributions.wrapper(name, wrapper.get()))
-      wrapper = std::make_shared<CountedKind>(std::move(wrapper), *contribution);
+std::shared_ptr<StepRunner> counting(std::shared_ptr<StepRunner> inner, Contribution& contribution,
+                                     const Surroundings& around) {
+  const bool replays = around.contributions.has_capability(contribution.owner, "replays_steps");
+  return std::make_shared<Counting<StepRunner>>(std::move(inner), contribution, replays);
+}
+std::shared_ptr<BlockWrapper> counting(std::shared_ptr<BlockWrapper> inner,
+                                       Contribution& contribution, const Surroundings& around) {
+  return std::make_shared<Counting<BlockWrapper>>(std::move(inner), contribution, around.model);
 }
 
 void count_freezing(Recipe& recipe, Contributions& contributions) {
@@ -261,28 +277,22 @@ void count_freezing(Recipe& recipe, Contributions& contributions) {
 }  // namespace
 
 Recipe counted(Recipe recipe, Contributions& contributions, const Owner& model) {
-  replace_slot<CountedTransform>(recipe.base_weights, contributions, "base_weights");
-  replace_slot<CountedTransform>(recipe.adapters, contributions, "adapters");
-  replace_slot<CountedRule>(recipe.update_rule, contributions, "update_rule");
-  replace_slot<CountedSchedule>(recipe.schedule, contributions, "schedule");
-  replace_slot<CountedLossHead>(recipe.loss_head, contributions, "loss_head");
-  if (Contribution* contribution = contributions.slot("step_runner");
-      recipe.step_runner && contribution)
-    recipe.step_runner = std::make_shared<CountedRunner>(
-        std::move(recipe.step_runner), *contribution,
-        contributions.has_capability(contribution->owner, "replays_steps"));
-  replace_wrappers<CountedHooks>(recipe.saved_tensor_hooks, contributions, "saved_tensor_hooks");
-  replace_wrappers<CountedContext>(recipe.step_contexts, contributions, "step_contexts");
-  replace_wrappers<CountedGradientTransform>(recipe.gradient_transforms, contributions,
-                                             "gradient_transforms");
-  replace_wrappers<CountedListener>(recipe.step_listeners, contributions, "step_listeners");
-  replace_wrappers<CountedLossTransform>(recipe.loss_transforms, contributions, "loss_transforms");
-  replace_placed<CountedGradientHook>(recipe.gradient_hooks, contributions, "gradient_hooks");
-  replace_placed<CountedRuleWrapper>(recipe.update_rule_wrappers, contributions,
-                                     "update_rule_wrappers");
-  for (auto& [place, wrapper] : recipe.block_wrappers)
-    if (Contribution* contribution = contributions.wrapper("block_wrappers", wrapper.get()))
-      wrapper = std::make_shared<CountedBlockWrapper>(std::move(wrapper), *contribution, model);
+  const Surroundings around{contributions, model};
+  const auto replace = [&](auto& object, Contribution* contribution) {
+    if (object && contribution != nullptr)
+      object = counting(std::move(object), *contribution, around);
+  };
+  for_each_slot([&](const char* name, auto member) {
+    auto& slot = recipe.*member;
+    if constexpr (kHoldsObject<std::decay_t<decltype(slot)>>)
+      replace(slot, contributions.slot(name));
+  });
+  for_each_wrapper_list([&](const char* name, auto member) {
+    for (auto& entry : recipe.*member) {
+      auto& object = object_of(entry);
+      replace(object, contributions.wrapper(name, object.get()));
+    }
+  });
   count_freezing(recipe, contributions);
   return recipe;
 }

@@ -113,6 +113,7 @@ CONCEPTS = {
     "the timing job": ("harness/worker/throughput_job.cpp",),
     "the recipe": (
         "harness/worker/recipe_*.cpp",
+        "harness/worker/contributions.cpp",
         "harness/worker/counted_recipe.cpp",
         "harness/worker/micro_batches.cpp",
     ),
