@@ -3,9 +3,10 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "device/dtype_words.h"
 #include "device/registry.h"
-#include "errors/errors.h"
 #include "peakbench/errors.h"
+#include "result/axes.h"
 #include "worker/counted_recipe.h"
 #include "worker/micro_batches.h"
 #include "worker/plugin_loader.h"
@@ -14,10 +15,12 @@
 namespace peakbench::worker {
 namespace {
 
-at::ScalarType dtype_from(const std::string& dtype) {
-  if (dtype == "fp32") return at::kFloat;
-  if (dtype == "bf16") return at::kBFloat16;
-  throw ConfigError("dtype '" + dtype + "' is not known: fp32 or bf16");
+// Weights have fewer dtypes than there are words for: those of the axis.
+at::ScalarType weights_dtype(const std::string& word) {
+  const auto& axis = result::row_of(result::Axis::kDtype);
+  result::Setting setting;
+  axis.parse(axis.name, word, axis, setting);
+  return device::dtype_from_word(setting.dtype).value();
 }
 
 void name_weights(const torch::nn::Module& module, device::Recorder& recorder) {
@@ -71,7 +74,7 @@ Setup make_setup(const result::Job& job, const device::Device& device, device::R
   Setup setup;
   at::manual_seed(job.seed);
   const auto options =
-      at::TensorOptions().device(device.torch_device()).dtype(dtype_from(job.dtype));
+      at::TensorOptions().device(device.torch_device()).dtype(weights_dtype(job.dtype));
   LoadedModel loaded = make_model(job.model_plugin, options);
   setup.model = std::move(loaded.model);
   setup.options.push_back({job.model_plugin, loaded.options});

@@ -1,4 +1,4 @@
-// The verdict on a promise, from numbers alone.
+// Whether a promise is held, from numbers alone.
 #include "worker/promise.h"
 
 #include <gtest/gtest.h>
