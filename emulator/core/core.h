@@ -17,9 +17,6 @@
 
 namespace peakbench::emulator {
 
-// --- The machine
-// ------------------------------------------------------------------------------------------------------
-
 enum class MachineState {
   ready,
   no_card,  // none was given to this process (or one that cannot be understood): CUDA says "no
@@ -49,9 +46,6 @@ PEAKBENCH_EMULATOR_API int cuda_version(int major);
 // found out, otherwise as the package says that the process has loaded. 0: not known.
 PEAKBENCH_EMULATOR_API int cudnn_version();
 PEAKBENCH_EMULATOR_API int nccl_version();
-
-// --- Memory
-// -----------------------------------------------------------------------------------------------------------
 
 inline constexpr std::uint64_t kPage = 2ull << 20;  // device memory is handed out in these
 inline constexpr std::uint64_t kKeptBytes = kPage;  // allocations up to this keep real bytes
@@ -105,9 +99,6 @@ PEAKBENCH_EMULATOR_API MemoryResult map_memory(std::uint64_t base, std::uint64_t
                                                std::uint64_t offset, std::uint64_t handle);
 PEAKBENCH_EMULATOR_API MemoryResult unmap_memory(std::uint64_t base, std::uint64_t bytes);
 
-// --- Bytes
-// ------------------------------------------------------------------------------------------------------------
-
 // Copies whatever is on either side: bytes are kept in small device allocations and on the host.
 // Reading device memory to the host enters the ledger with its caller; what no copy had put there
 // reads as zeros.
@@ -119,9 +110,6 @@ PEAKBENCH_EMULATOR_API MemoryResult copy_rows(void* to, std::uint64_t to_pitch, 
 // `count` elements of `element_bytes` (1, 2 or 4).
 PEAKBENCH_EMULATOR_API MemoryResult fill_bytes(void* to, std::uint32_t value,
                                                unsigned element_bytes, std::uint64_t count);
-
-// --- Streams, events, captures
-// ------------------------------------------------------------------------------------------
 
 // Handles are numbers in an address range of their own, in the order of creation. 0, 1 and 2 are
 // CUDA's default streams.
@@ -151,9 +139,6 @@ PEAKBENCH_EMULATOR_API std::uint64_t graph_nodes(std::uint64_t graph);
 
 // A fresh opaque handle in the same range, for everything else that only needs to be told apart.
 PEAKBENCH_EMULATOR_API void* new_handle();
-
-// --- The ledger
-// -----------------------------------------------------------------------------------------------------------
 
 PEAKBENCH_EMULATOR_API Ledger& ledger();
 PEAKBENCH_EMULATOR_API void count_launch(std::uint64_t stream);

@@ -41,8 +41,6 @@ bool fits(const Communicator& self, const Collective& what) {
          (!receives(self, what) || is_whole(to, received_bytes(self, what), name));
 }
 
-// --- Ranks together ------------------------------------------------------------------------------
-
 Standing worse(Standing a, Standing b) {
   if (a == Standing::unknown || b == Standing::unknown) return Standing::unknown;
   return std::max(a, b);

@@ -104,8 +104,6 @@ Direction worst(const std::vector<Measure>& measures, const std::string& where =
   return better ? Direction::kBetter : Direction::kSame;
 }
 
-// ---- what grew ----
-
 // What is known of a case's insides: from its trace, or only its parts from a history.
 struct Evidence {
   std::vector<Part> parts;

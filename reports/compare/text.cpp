@@ -42,8 +42,6 @@ const Measure* find_measure(const CaseComparison& one, const char* figure) {
   return nullptr;
 }
 
-// ---- the table ----
-
 struct Row {
   std::string state, allocated, speed, id;
 };
@@ -91,8 +89,6 @@ void add_table(Page& page, const std::vector<CaseComparison>& cases) {
     }
   }
 }
-
-// ---- what changed in a case ----
 
 void add_measures(Page& page, const CaseComparison& one) {
   for (const auto& measure : one.measures) {

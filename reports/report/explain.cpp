@@ -80,8 +80,6 @@ std::string where(const Moment& moment) {
   return text;
 }
 
-// ---- what changed ----
-
 std::int64_t of_category(const Breakdown& breakdown, std::size_t category) {
   std::int64_t bytes = 0;
   for (const auto of_phase : breakdown[category]) bytes += of_phase;
@@ -129,8 +127,6 @@ const Moment* in_phase(const Anatomy& anatomy, Phase phase) {
 
 // A tenth of a percent is not a saving that anyone would use a strategy for.
 bool same(std::int64_t from, std::int64_t to) { return std::fabs(percent(from, to)) < 0.1; }
-
-// ---- sentences ----
 
 // The strategy in the phase of the reference's peak, without a full stop.
 std::string change_there(const Anatomy& reference, const Anatomy& strategy,

@@ -123,8 +123,6 @@ TEST(Disturbance, IsMoreThanATenthOfTheCores) {
   EXPECT_EQ(load.most, 1.5);
 }
 
-// ---- in tables ----
-
 json group_of(const result::Run& run, std::size_t index = 0) {
   return data_of(make_view({run}))["groups"][index];
 }

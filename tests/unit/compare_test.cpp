@@ -47,8 +47,6 @@ const compare::Measure& measure(const compare::CaseComparison& one, const std::s
   throw std::out_of_range(where + " " + figure);
 }
 
-// ---- parts ----
-
 TEST(Parts, SumToEachPhasesPeak) {
   const auto trace = testing::tiny_trace(true);
   const auto memory = trace::summarise(trace);
@@ -98,8 +96,6 @@ TEST(Parts, TraceWithoutStepsHasOnlyItsBuild) {
   EXPECT_EQ(parts[0].phase, "build");
   EXPECT_EQ(parts[0].module, "(root)");
 }
-
-// ---- memory ----
 
 TEST(Compare, SameCodeTwiceIsTheSame) {
   const FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(false));
@@ -232,8 +228,6 @@ TEST(Compare, TheOwnSpaceIsNotComparedTwice) {
   EXPECT_EQ(spaces, (std::set<std::string>{"", "cuda:0"}));
 }
 
-// ---- cases ----
-
 TEST(Compare, WhatBecomesOfCases) {
   auto lost = fake_case("lost/baseline/cpu/fp32/b1", 1),
        fails = fake_case("fails/x/cpu/fp32/b1", 1), heals = fake_case("heals/x/cpu/fp32/b1", 1),
@@ -282,8 +276,6 @@ TEST(Compare, CasesThatThePlanAddedAreLeftOut) {
   EXPECT_EQ(gate::decide(compare::compare(with, without, {})).exit_code(), 0);
 }
 
-// ---- what is said of a run ----
-
 TEST(Compare, ARunWithoutACommitHasNone) {
   const auto base = testing::plain_source("base", {fake_case(kId, 1)});
   auto now = testing::plain_source("new", {fake_case(kId, 1)});
@@ -301,8 +293,6 @@ TEST(Compare, ANarrowTextHasEachCaseOnALineOfItsOwn) {
   EXPECT_THAT(narrow, HasSubstr(std::string("\n  ") + kId + "\n"));
   EXPECT_THAT(wide, ::testing::Not(HasSubstr(std::string("\n  ") + kId + "\n")));
 }
-
-// ---- a gate that checked nothing ----
 
 result::CaseResult ended(result::CaseResult result, result::Status status) {
   result.status = status;
@@ -404,8 +394,6 @@ TEST(Compare, ANewCaseThatFailsIsAFailure) {
                                       testing::plain_source("new", {same, failing}), {});
   EXPECT_EQ(gate::decide(found).exit_code(), 5);
 }
-
-// ---- what must not be compared ----
 
 TEST(Compare, RefusesTheSameRunAndNoCommonCase) {
   const auto one = testing::plain_source("here", {fake_case("a/x/cpu/fp32/b1", 1)});
@@ -531,8 +519,6 @@ TEST(Compare, NotesAClockThatGoesBackwards) {
   EXPECT_THAT(compare::compare(base, now, {}).notes,
               ::testing::Contains(HasSubstr("NEW is older than BASE")));
 }
-
-// ---- speed ----
 
 TEST(Compare, OneProcessSaysNothingOfSpeed) {
   auto base = testing::plain_source("base", {testing::timed_case({100, 100, 100})});

@@ -185,8 +185,6 @@ TEST_F(Histories, RefuseRunsThatCannotBeFiled) {
   EXPECT_THAT(open().runs({}), IsEmpty());
 }
 
-// --- References ---------------------------------------------------------------------------------
-
 class References : public Histories {
  protected:
   References() {
@@ -250,8 +248,6 @@ TEST(ReferenceText, ACommaIsPartOfABranch) {
   EXPECT_EQ(reference_from("history:a,b")->branch, "a,b");
   EXPECT_EQ(reference_from("history:,@5")->branch, ",");
 }
-
-// --- Pruning, exporting -------------------------------------------------------------------------
 
 TEST_F(Histories, PruneKeepsTheNewestAndTheNewestGood) {
   add(1, 1, {"main", "", "passed", ""});

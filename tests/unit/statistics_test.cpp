@@ -67,8 +67,6 @@ TEST(Student, IsSymmetricAndGoesBackAndForth) {
   EXPECT_NEAR(student_t_quantile(0.01, 5), -student_t_quantile(0.99, 5), 1e-12);
 }
 
-// ---- simulated times ----
-
 // The same on every machine: std::normal_distribution is not.
 class Noise {
  public:
@@ -185,8 +183,6 @@ TEST(Power, FivePerCentAreFound) {
   };
   EXPECT_GT(alarms(20, 0.02, Direction::kWorse, slower), 0.99);
 }
-
-// ---- verdicts ----
 
 std::vector<double> spread_out(double mean, double width) {
   return {mean - width, mean - width / 2, mean, mean + width / 2, mean + width, mean};
