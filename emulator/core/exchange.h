@@ -4,7 +4,8 @@
 
 #include <cstdint>
 
-#include "core/core.h"
+#include "core/api.h"
+#include "core/memory.h"
 #include "core/values_hook.h"
 
 namespace peakbench::emulator {

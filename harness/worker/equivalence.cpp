@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "result/case_json.h"
+#include "worker/promise.h"
 
 namespace peakbench::worker {
 namespace {

@@ -5,12 +5,10 @@
 
 #include "device/dtype_words.h"
 #include "device/registry.h"
-#include "peakbench/errors.h"
 #include "result/axes.h"
 #include "worker/counted_recipe.h"
 #include "worker/micro_batches.h"
 #include "worker/plugin_loader.h"
-#include "worker/progress.h"
 
 namespace peakbench::worker {
 namespace {

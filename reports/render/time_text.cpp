@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/analysis/timing.h"
 #include "reports/render/format.h"
 
 namespace peakbench::reports {

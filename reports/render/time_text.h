@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "reports/analysis/timing.h"
+#include "reports/analysis/statistics.h"
 
 namespace peakbench::reports {
 
