@@ -1,4 +1,4 @@
-// Comparison and gate on tiny runs and traces with known answers.
+// Comparison on tiny runs and traces with known answers.
 #include "reports/compare/compare.h"
 
 #include <gmock/gmock.h>
@@ -45,56 +45,6 @@ const compare::Measure& measure(const compare::CaseComparison& one, const std::s
   for (const auto& found : one.measures)
     if (found.where == where && found.figure == figure && found.space.empty()) return found;
   throw std::out_of_range(where + " " + figure);
-}
-
-TEST(Parts, SumToEachPhasesPeak) {
-  const auto trace = testing::tiny_trace(true);
-  const auto memory = trace::summarise(trace);
-  std::map<std::string, std::int64_t> sums;
-  for (const auto& part : analysis::parts_of(trace)) sums[part.phase] += part.block_bytes;
-  ASSERT_EQ(sums.size(), memory.phases.size());
-  for (const auto& [phase, peak] : memory.phases)
-    EXPECT_EQ(sums[phase], peak.peak_allocated_bytes) << phase;
-}
-
-TEST(Parts, KnowWhereTheBytesCameFrom) {
-  std::vector<analysis::Part> of_forward;
-  for (const auto& part : analysis::parts_of(testing::tiny_trace(true)))
-    if (part.phase == "forward") of_forward.push_back(part);
-  const analysis::Part kept{"forward",     "forward", "activation", "encoder.layers.0",
-                            "aten::empty", 1,         512};
-  EXPECT_THAT(of_forward, ::testing::Contains(kept));
-}
-
-TEST(Parts, AreOfTheOwnSpace) {
-  trace::FakeTrace fake("cuda:0");
-  fake.forward(0).alloc(9000, 9216);
-  fake.own("cuda:1").in("cuda:1").alloc(100, 512);
-  const auto parts = analysis::parts_of(fake.trace());
-  ASSERT_EQ(parts.size(), 1U);
-  EXPECT_EQ(parts[0].block_bytes, 512);
-  EXPECT_EQ(analysis::alive_at_maxima(fake.trace()).at("forward").allocated_bytes, 512);
-}
-
-TEST(Parts, ComeBackFromJson) {
-  const std::vector<analysis::CaseParts> cases{{kId, analysis::parts_of(testing::tiny_trace(true))},
-                                               {"other", {}}};
-  EXPECT_EQ(analysis::parts_from_json(analysis::to_json(cases)), cases);
-  auto wrong = analysis::to_json(cases);
-  wrong["cases"][0]["parts"][0][2] = 999;
-  EXPECT_THAT(error_of([&] { analysis::parts_from_json(wrong); }),
-              HasSubstr("/cases/0/parts/0/2: expected an index in words, got 999"));
-  wrong["cases"][0]["parts"][0] = {1, 2};
-  EXPECT_THAT(error_of([&] { analysis::parts_from_json(wrong); }), HasSubstr("seven numbers"));
-}
-
-TEST(Parts, TraceWithoutStepsHasOnlyItsBuild) {
-  trace::FakeTrace fake("cuda:0");
-  fake.named(trace::Role::kParameter, "weight").alloc(100, 512);
-  const auto parts = analysis::parts_of(fake.trace());
-  ASSERT_EQ(parts.size(), 1U);
-  EXPECT_EQ(parts[0].phase, "build");
-  EXPECT_EQ(parts[0].module, "(root)");
 }
 
 TEST(Compare, SameCodeTwiceIsTheSame) {
@@ -292,98 +242,6 @@ TEST(Compare, ANarrowTextHasEachCaseOnALineOfItsOwn) {
   const auto narrow = compare::to_text(found, 44), wide = compare::to_text(found, 140);
   EXPECT_THAT(narrow, HasSubstr(std::string("\n  ") + kId + "\n"));
   EXPECT_THAT(wide, ::testing::Not(HasSubstr(std::string("\n  ") + kId + "\n")));
-}
-
-result::CaseResult ended(result::CaseResult result, result::Status status) {
-  result.status = status;
-  result.reason = "so it is";
-  result.memory.reset();
-  return result;
-}
-
-TEST(Gate, NothingComparedDoesNotPass) {
-  const auto fails = ended(fake_case("fails/x/cpu/fp32/b1", 1), result::Status::kOutOfMemory);
-  const auto fresh = fake_case("fresh/x/cpu/fp32/b1", 1);
-  const auto base = testing::plain_source("base", {fails}),
-             now = testing::plain_source("new", {fails, fresh});
-  const auto found = compare::compare(base, now, {});
-  const auto decision = gate::decide(found);
-  EXPECT_EQ(decision.exit_code(), 2);
-  ASSERT_EQ(decision.findings.size(), 1U);
-  EXPECT_EQ(decision.findings[0].case_id, "");
-  EXPECT_EQ(decision.findings[0].sentence,
-            "no case's memory was compared (1 still failing, 1 new): nothing was checked. Compare "
-            "with a run in which a case of NEW ended ok, or pass --allow-nothing where that is "
-            "expected");
-  EXPECT_THAT(gate::to_text(decision, 100), HasSubstr("Gate: unusable (memory: nothing compared"));
-  EXPECT_EQ(gate::decide(found, true).exit_code(), 0) << "it was said to be expected";
-}
-
-TEST(Gate, ACaseThatStillFailsPassesBesideOneThatWasCompared) {
-  const auto fails = ended(fake_case("fails/x/cpu/fp32/b1", 1), result::Status::kOutOfMemory);
-  const auto same = fake_case("same/x/cpu/fp32/b1", 1);
-  const auto decision =
-      gate::decide(compare::compare(testing::plain_source("base", {fails, same}),
-                                    testing::plain_source("new", {fails, same}), {}));
-  EXPECT_EQ(decision.exit_code(), 0);
-  EXPECT_EQ(decision.summary, "memory: 1 the same; cases: 1 still failing");
-  EXPECT_EQ(decision.cases[0].skipped, "still out of memory: so it is");
-}
-
-TEST(Gate, APolicyThatLeavesEverythingOutDoesNotPass) {
-  const auto ran = fake_case("a/x/cpu/fp32/b1", 1);
-  const auto found =
-      compare::compare(testing::plain_source("base", {ran}),
-                       testing::plain_source("new", {ended(ran, result::Status::kCrashed)}), {});
-  EXPECT_EQ(gate::decide(found).exit_code(), 5) << "what failed says more than `unusable`";
-  auto lenient = found;
-  lenient.policy.failed_fails = false;
-  EXPECT_EQ(gate::decide(lenient).exit_code(), 2);
-}
-
-TEST(Gate, WhatHasNoFiguresIsNotTheSame) {
-  auto ran = fake_case("a/x/cpu/fp32/b1", 1);
-  ran.memory.reset();
-  const auto found = compare::compare(testing::plain_source("base", {ran}),
-                                      testing::plain_source("new", {ran}), {});
-  EXPECT_EQ(found.cases.at(0).state, CaseState::kRefused);
-  EXPECT_EQ(found.cases[0].reason, "BASE has no memory figures of it");
-  EXPECT_EQ(gate::decide(found).exit_code(), 2);
-}
-
-TEST(Gate, NoEffectIsAFailedCase) {
-  const auto ran = fake_case("a/x/cpu/fp32/b1", 1);
-  const auto found =
-      compare::compare(testing::plain_source("base", {ran}),
-                       testing::plain_source("new", {ended(ran, result::Status::kNoEffect)}), {});
-  EXPECT_EQ(found.cases.at(0).state, CaseState::kFailed);
-  const auto decision = gate::decide(found);
-  EXPECT_EQ(decision.exit_code(), 5);
-  EXPECT_EQ(decision.findings.at(0).sentence, "failed: no effect: so it is");
-}
-
-// The machine's doing is no regression and no failure of the case's; it does not pass all the same.
-TEST(Gate, WhatTheMachineFailedIsNotMeasured) {
-  const auto ran = fake_case("a/x/cpu/fp32/b1", 1), same = fake_case("same/x/cpu/fp32/b1", 1);
-  const auto failed = ended(ran, result::Status::kHostFailure);
-  const auto decide = [&](const result::CaseResult& base, const result::CaseResult& now) {
-    return gate::decide(compare::compare(testing::plain_source("base", {base, same}),
-                                         testing::plain_source("new", {now, same}), {}));
-  };
-  auto decision = decide(ran, failed);
-  EXPECT_EQ(decision.exit_code(), 5);
-  EXPECT_EQ(decision.findings.at(0).sentence,
-            "not measured: the machine failed it in NEW (so it is); the same `peakbench run` with "
-            "--resume runs it again");
-  EXPECT_EQ(decision.summary, "memory: 1 the same; cases: 1 missing");
-  EXPECT_EQ(decide(failed, failed).exit_code(), 5);
-  decision = decide(failed, ran);
-  EXPECT_EQ(decision.exit_code(), 0);
-  EXPECT_EQ(decision.summary, "memory: 1 the same; cases: 1 new");
-  EXPECT_EQ(decision.cases[0].skipped,
-            "new: the machine failed it in BASE (so it is); the same `peakbench run` with --resume "
-            "runs it again");
-  EXPECT_EQ(decide(failed, ended(ran, result::Status::kCrashed)).exit_code(), 5);
 }
 
 TEST(Compare, ANewCaseThatFailsIsAFailure) {
