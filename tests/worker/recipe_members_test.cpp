@@ -12,7 +12,7 @@ using testing::ElementsAreArray;
 
 // A new member of Recipe stops this from compiling: worker/recipe_members.h lacks it then.
 TEST(RecipeMembers, AreAllVisited) {
-  const Recipe recipe;
+  const Recipe recipe{};
   [[maybe_unused]] const auto& [base_weights, adapters, update_rule, kernel_grouping, schedule,
                                 micro_batches, loss_head, step_runner, freezing, block_wrappers,
                                 saved_tensor_hooks, step_contexts, step_listeners, loss_transforms,
