@@ -49,8 +49,6 @@ struct Under : at::ObserverContext {
   bool collective = false;
 };
 
-// --- The allocator -------------------------------------------------------------------------------
-
 void on_allocator(const allocator::TraceEntry& entry) {
   count(entry);
   const bool handed_out = entry.action_ == allocator::TraceEntry::ALLOC;
@@ -89,8 +87,6 @@ bool watches_allocator() {
   }
   return watched;
 }
-
-// --- Operators -----------------------------------------------------------------------------------
 
 // What a read of the device below this operator reads.
 std::unique_ptr<at::ObserverContext> start_read(c10::ArrayRef<const c10::IValue> arguments,
@@ -289,8 +285,6 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
     for (const at::Tensor& target : under.call.targets) forget_storage(target);
   }
 }
-
-// --- Reads ---------------------------------------------------------------------------------------
 
 const char* kind_of(at::ScalarType dtype) {
   if (dtype == at::ScalarType::Undefined) return "";

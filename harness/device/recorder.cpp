@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "device/dtype_words.h"
 #include "text/bounded_text.h"
+#include "trace/lifetimes.h"
 
 namespace peakbench::device {
 namespace {
@@ -56,23 +58,6 @@ std::string shape_text(const at::Tensor& tensor) {
   for (std::int64_t i = 0; i < tensor.dim(); ++i)
     text += (i ? ", " : "") + std::to_string(tensor.size(i));
   return text + "]";
-}
-
-std::string dtype_text(const at::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case at::kFloat:
-      return "fp32";
-    case at::kBFloat16:
-      return "bf16";
-    case at::kHalf:
-      return "fp16";
-    case at::kDouble:
-      return "fp64";
-    case at::kLong:
-      return "int64";
-    default:
-      return c10::toString(tensor.scalar_type());
-  }
 }
 
 // Operators that only make memory for another: the one that asked for it says more.
@@ -255,7 +240,7 @@ void Recorder::name_storage(const at::Tensor& tensor, StorageRole role, const st
                           .role = role_of(role),
                           .name = name,
                           .shape = shape_text(tensor),
-                          .dtype = dtype_text(tensor)});
+                          .dtype = dtype_word(tensor.scalar_type())});
 }
 
 void Recorder::set_phase(trace::Phase phase, std::int32_t step) {
@@ -337,8 +322,7 @@ void Recorder::describe_place(result::OutOfMemory& record) const {
   const std::lock_guard lock(mutex_);
   for (auto event = trace_.events.rbegin(); event != trace_.events.rend(); ++event) {
     if (event->kind != trace::EventKind::kOutOfMemory) continue;
-    static constexpr const char* kPhases[] = {"build", "forward", "backward", "optimizer_step"};
-    record.phase = kPhases[static_cast<int>(event->phase)];
+    record.phase = trace::to_string(event->phase);
     record.step = std::max(0, event->step);  // before the first step there is none
     if (event->module != trace::kNone)
       record.module = trace_.modules[static_cast<std::size_t>(event->module)];
