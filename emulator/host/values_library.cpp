@@ -1,25 +1,13 @@
 #include "host/values_library.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <regex>
-#include <vector>
-
-#include "errors/errors.h"
 #include "files/file.h"
-#include "files/read_file.h"
-#include "host/bounded_command.h"
-#include "host/program_file.h"
+#include "pytorch/compiled_library.h"
 
 namespace peakbench::emulator {
-namespace {
 
+<<<<<<< HEAD
 namespace fs = std::filesystem;
 
 constexpr const char* kOwn = "values/peakbench_values.so";
@@ -170,14 +158,24 @@ ValuesLibrary compiled(const TorchInUse& torch, const fs::path& sources) {
 ValuesLibrary values_library_for(const std::optional<TorchInUse>& torch,
                                  const Installation& installation) {
   const fs::path sources = installation.folder / kSources;
+=======
+ValuesLibrary values_library_for(const std::optional<pytorch::TorchInUse>& torch,
+                                 const Installation& installation,
+                                 const std::function<bool()>& cancelled) {
+  const pytorch::LibrarySources sources{
+      .kind = "values",
+      .folder = installation.folder / "values/source",
+      .whole = "values/whole.cpp",
+      .libraries = {"libc10.so", "libc10_cuda.so", "libtorch_cpu.so"}};
+>>>>>>> pytorch
   if (!torch || torch->version == installation.libtorch_version ||
-      !files::is_there((sources / kWhole).string()))
-    return {installation.folder / kOwn, installation.libtorch_version, ""};
-  try {
-    return compiled(*torch, sources);
-  } catch (const std::exception& error) {  // files that cannot be read
-    return {{}, torch->version, error.what()};
-  }
+      !files::is_there((sources.folder / sources.whole).string()))
+    return {installation.folder / "values/peakbench_values.so", installation.libtorch_version, ""};
+  const auto library = pytorch::compiled_library(*torch, sources, cancelled);
+  if (library.problem.empty()) return {library.path, torch->version, ""};
+  return {{},
+          torch->version,
+          fmt::format("none are compiled for PyTorch {}: {}", torch->version, library.problem)};
 }
 
 }  // namespace peakbench::emulator

@@ -72,6 +72,7 @@ ROOMS = (
     Room(
         "harness/process",
         (
+            _tests_of("process_test"),
             _tests_of("launch_test"),
             Stage(_E2E, select=("-R", r"^e2e\.(interrupt|outcomes)$")),
         ),

@@ -1,13 +1,13 @@
-#include "host/torch_release.h"
+#include "pytorch/torch_release.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <regex>
 #include <string_view>
 
-#include "host/mapped_file.h"
+#include "pytorch/mapped_file.h"
 
-namespace peakbench::emulator {
+namespace peakbench::pytorch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,4 +44,4 @@ int cuda_number(const std::string& version) {
   return std::sscanf(version.c_str(), "%d.%d", &major, &minor) == 2 ? major * 1000 + minor * 10 : 0;
 }
 
-}  // namespace peakbench::emulator
+}  // namespace peakbench::pytorch

@@ -1,21 +1,15 @@
-#include "host/torch_in_use.h"
+#include "pytorch/torch_in_use.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <fstream>
 #include <regex>
 
 #include "errors/errors.h"
 #include "files/read_file.h"
-#include "host/bounded_command.h"
-#include "host/program_file.h"
-#include "host/torch_release.h"
+#include "process/command.h"
+#include "process/find_program.h"
 
-namespace peakbench::emulator {
+namespace peakbench::pytorch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -47,7 +41,7 @@ fs::path python_of_script(const fs::path& script) {
   const fs::path interpreter = parts[1].str();
   if (is_python(interpreter)) return interpreter;
   if (interpreter.filename() == "env" && is_python(parts[2].str()))
-    return find_program(parts[2].str()).value_or(fs::path());
+    return process::find_program(parts[2].str()).value_or(fs::path());
   return {};
 }
 
@@ -66,23 +60,17 @@ fs::path script_of(const std::vector<std::string>& command) {
 }
 
 // What a program prints; nothing where it fails or takes too long.
-std::string output_of(const std::vector<std::string>& command) {
-  const auto result = run_bounded(command, kLongestSearch, ErrorOutput::dropped);
-  return result.ended_well ? result.text : std::string();
+std::string output_of(const std::vector<std::string>& command,
+                      const std::function<bool()>& cancelled) {
+  const auto said = process::ask_command(
+      {.arguments = command, .patience = kLongestSearch, .cancelled = cancelled});
+  return said.ok() ? said.out : std::string();
 }
 
 std::string value_of(const std::string& text, const std::string& name) {
   const std::regex line("(?:^|\n)" + name + R"((?:\s*:[^=\n]*)?\s*=\s*['"]([^'"\n]+)['"])");
   std::smatch parts;
   return std::regex_search(text, parts, line) ? parts[1].str() : std::string();
-}
-
-constexpr int kOldestMajor = 2, kOldestMinor = 6;
-
-bool is_too_old(const std::string& version) {
-  int major = 0, minor = 0;
-  if (std::sscanf(version.c_str(), "%d.%d", &major, &minor) != 2) return false;
-  return major < kOldestMajor || (major == kOldestMajor && minor < kOldestMinor);
 }
 
 }  // namespace
@@ -95,15 +83,16 @@ std::optional<TorchInUse> torch_from_version_file(const std::string& text) {
   return torch.version.empty() ? std::nullopt : std::optional(torch);
 }
 
-std::optional<TorchInUse> torch_of_command(const std::vector<std::string>& command) {
-  const auto program = find_program(command.at(0));
+std::optional<TorchInUse> torch_of_command(const std::vector<std::string>& command,
+                                           const std::function<bool()>& cancelled) {
+  const auto program = process::find_program(command.at(0));
   if (!program) return std::nullopt;
   const bool itself = is_python(*program);
   const fs::path python = itself ? *program : python_of_script(*program);
   if (python.empty()) return std::nullopt;
   const fs::path script = itself ? script_of(command) : *program;
   const fs::path folder = script.empty() ? fs::path() : fs::absolute(script).parent_path();
-  std::string found = output_of({python.string(), "-c", kFindTorch, folder.string()});
+  std::string found = output_of({python.string(), "-c", kFindTorch, folder.string()}, cancelled);
   while (found.ends_with('\n')) found.pop_back();
   if (found.empty()) return std::nullopt;
   try {
@@ -117,29 +106,4 @@ std::optional<TorchInUse> torch_of_command(const std::vector<std::string>& comma
   }
 }
 
-std::optional<std::string> why_torch_cannot_work(const TorchInUse& torch,
-                                                 const Installation& installation) {
-  const std::string what = fmt::format("PyTorch {} in {}", torch.version, torch.folder.string());
-  if (!torch.hip.empty())
-    return fmt::format(
-        "{} is built for ROCm {}, and the emulated card is a CUDA card. Install a build of PyTorch "
-        "for CUDA",
-        what, torch.hip);
-  if (torch.cuda.empty())
-    return fmt::format(
-        "{} is built without CUDA, so it takes no memory of a card. Install a build of PyTorch for "
-        "CUDA; no GPU and no driver is needed",
-        what);
-  if (is_too_old(torch.version))
-    return fmt::format("{} is too old: the emulated card works with PyTorch {}.{} and later", what,
-                       kOldestMajor, kOldestMinor);
-  const auto& served = installation.cuda_majors;
-  if (std::ranges::count(served, cuda_number(torch.cuda) / 1000) == 0)
-    return fmt::format(
-        "{} is built for CUDA {}; this emulated card has the libraries of CUDA {}. Install a build "
-        "of PyTorch for one of these",
-        what, torch.cuda, fmt::join(served, " and "));
-  return std::nullopt;
-}
-
-}  // namespace peakbench::emulator
+}  // namespace peakbench::pytorch

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace peakbench::emulator {
+namespace peakbench::pytorch {
 
 // The compute capabilities that it has code for, 90 for sm_90: what torch.cuda.get_arch_list()
 // says. Empty where that is not found.
@@ -14,4 +14,4 @@ std::vector<int> architectures_of(const std::filesystem::path& torch);
 // 12040 of "12.4"; 0 of no version.
 int cuda_number(const std::string& version);
 
-}  // namespace peakbench::emulator
+}  // namespace peakbench::pytorch

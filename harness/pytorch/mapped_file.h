@@ -1,4 +1,4 @@
-// A file seen as bytes, without reading what is not looked at.
+// A file seen as text, without reading what is not looked at.
 #pragma once
 
 #include <fcntl.h>
@@ -10,13 +10,13 @@
 #include <filesystem>
 #include <string_view>
 
-namespace peakbench::emulator {
+namespace peakbench::pytorch {
 
 // For as long as the object lives. Empty where there is no such file, or no bytes in it.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) return;
     struct stat facts {};
     if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
@@ -32,12 +32,6 @@ class MappedFile {
     if (at_) munmap(at_, bytes_);
   }
 
-  // `count` records at an offset; null when they do not lie in the file.
-  template <typename Record>
-  const Record* at(std::uint64_t offset, std::uint64_t count = 1) const {
-    if (!at_ || offset > bytes_ || count > (bytes_ - offset) / sizeof(Record)) return nullptr;
-    return reinterpret_cast<const Record*>(static_cast<const char*>(at_) + offset);
-  }
   std::string_view text() const {
     return at_ ? std::string_view(static_cast<const char*>(at_), bytes_) : std::string_view();
   }
@@ -47,4 +41,4 @@ class MappedFile {
   std::uint64_t bytes_ = 0;
 };
 
-}  // namespace peakbench::emulator
+}  // namespace peakbench::pytorch
