@@ -20,21 +20,21 @@ at::ScalarType dtype_from(const std::string& dtype) {
   throw ConfigError("dtype '" + dtype + "' is not known: fp32 or bf16");
 }
 
-void name_weights(const torch::nn::Module& module, device::Recorder& recorder) {
+void name_weights(const torch::nn::Module& module, RecordObserver& observer) {
   for (const auto& item : module.named_parameters()) {
-    recorder.name_storage(item.value(), StorageRole::kParameter, item.key());
+    observer.name_storage(item.value(), StorageRole::kParameter, item.key());
   }
   for (const auto& item : module.named_buffers()) {
-    recorder.name_storage(item.value(), StorageRole::kBuffer, item.key());
+    observer.name_storage(item.value(), StorageRole::kBuffer, item.key());
   }
 }
 
-void name_storages(const Setup& setup, device::Recorder& recorder) {
+void name_storages(const Setup& setup, RecordObserver& observer) {
   const torch::nn::Module& module = setup.model->module();
-  recorder.name_modules(module);
-  name_weights(module, recorder);
-  recorder.name_storage(setup.batch.input, StorageRole::kInput, "input");
-  recorder.name_storage(setup.batch.target, StorageRole::kInput, "target");
+  observer.name_modules(module);
+  name_weights(module, observer);
+  observer.name_storage(setup.batch.input, StorageRole::kInput, "input");
+  observer.name_storage(setup.batch.target, StorageRole::kInput, "target");
 }
 
 // What `apply` must leave alone.
@@ -67,7 +67,7 @@ std::unique_ptr<device::Device> make_device(const result::Job& job) {
       {result::device_from(job.device), job.device_options, job.allocator, job.memory_limit_bytes});
 }
 
-Setup make_setup(const result::Job& job, const device::Device& device, device::Recorder* recorder) {
+Setup make_setup(const result::Job& job, const device::Device& device, RecordObserver* observer) {
   Setup setup;
   at::manual_seed(job.seed);
   const auto options =
@@ -78,7 +78,7 @@ Setup make_setup(const result::Job& job, const device::Device& device, device::R
   for (const auto& item : setup.model->module().named_parameters())
     item.value().set_requires_grad(true);
   // Strategies may replace them, and run out of memory over it.
-  if (recorder != nullptr) name_weights(setup.model->module(), *recorder);
+  if (observer != nullptr) name_weights(setup.model->module(), *observer);
 
   setup.parts = std::make_unique<RecipeParts>();
   Recipe recipe;
@@ -90,7 +90,7 @@ Setup make_setup(const result::Job& job, const device::Device& device, device::R
   setup.batch = call_plugin(owner, "make_batch", [&] {
     return setup.model->make_batch({job.batch_size, job.sequence_length.value_or(0)});
   });
-  if (recorder != nullptr) name_storages(setup, *recorder);
+  if (observer != nullptr) name_storages(setup, *observer);
   return setup;
 }
 
