@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <iterator>
 
-#include "core/core.h"
+#include "core/memory.h"
 
 namespace peakbench::emulator {
 namespace {

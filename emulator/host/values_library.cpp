@@ -42,8 +42,6 @@ fs::path cache_folder() {
   return home.is_absolute() ? home / ".cache/peakbench/values" : fs::path();
 }
 
-// --- What it is compiled with -------------------------------------------------------------------
-
 fs::path compiler() {
   const fs::path chosen = variable("CXX");
   for (const std::string& name : {chosen.string(), std::string("c++"), std::string("g++")})
@@ -113,8 +111,6 @@ std::string file_name(const std::string& version, const std::string& fingerprint
       '-');
   return name;
 }
-
-// --- Compiling it -------------------------------------------------------------------------------
 
 std::string first_error(const std::string& output) {
   const auto at = output.find("error: ");

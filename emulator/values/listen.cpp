@@ -51,8 +51,6 @@ struct Under : at::ObserverContext {
   bool collective = false;
 };
 
-// --- The allocator -------------------------------------------------------------------------------
-
 void on_allocator(const record::AllocatorEvent& event) {
   count(event);
   const bool handed_out = event.kind == trace::EventKind::kAlloc;
@@ -92,8 +90,6 @@ bool watches_allocator() {
   }
   return watched;
 }
-
-// --- Operators -----------------------------------------------------------------------------------
 
 // What a read of the device below this operator reads.
 std::unique_ptr<at::ObserverContext> start_read(c10::ArrayRef<const c10::IValue> arguments,
@@ -292,8 +288,6 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
     for (const at::Tensor& target : under.call.targets) forget_storage(target);
   }
 }
-
-// --- Reads ---------------------------------------------------------------------------------------
 
 const char* kind_of(at::ScalarType dtype) {
   if (dtype == at::ScalarType::Undefined) return "";

@@ -31,8 +31,6 @@ constexpr std::size_t kReadAtOnce = std::size_t{1} << 20;
 constexpr std::array kIgnored{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ};
 constexpr auto kPatience = std::chrono::seconds(5);  // with what cannot be killed
 
-// ---- the program ----
-
 // Between fork and exec: what the parent ignored, blocked or opened is not the program's.
 void forget_signals() {
   sigset_t none;
@@ -70,8 +68,6 @@ int body_error(int pipe) {
   } while (count < 0 && errno == EINTR);
   return count == static_cast<ssize_t>(sizeof problem) ? problem : 0;
 }
-
-// ---- its limits ----
 
 // Decides when to end the program, and ends it: first asking, then without asking.
 class Watch {
@@ -131,8 +127,6 @@ bool has_ended(pid_t pid) {
   }
 }
 
-// ---- what it says ----
-
 // A round's worth; false at the end of the pipe.
 bool keep_some(int pipe, KeptOutput& kept) {
   static std::array<char, 65536> chunk;
@@ -168,8 +162,6 @@ class Control {
   pid_t parent_;
   bool cancelled_ = false, orphaned_ = false;
 };
-
-// ---- the supervisor ----
 
 std::int64_t nanoseconds(const timeval& time) {
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 +

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "record/storage_text.h"
+#include "record/dtype_words.h"
 #include "text/bounded_text.h"
 #include "trace/phases.h"
 
@@ -35,6 +35,13 @@ thread_local Place place;
 std::string shortened(std::string_view name) {
   constexpr std::size_t kRoomForCount = 64;
   return bounded(name, kLongestText - kRoomForCount);
+}
+
+std::string shape_text(const at::Tensor& tensor) {
+  std::string text = "[";
+  for (std::int64_t i = 0; i < tensor.dim(); ++i)
+    text += (i ? ", " : "") + std::to_string(tensor.size(i));
+  return text + "]";
 }
 
 // Operators that only make memory for another: the one that asked for it says more.
@@ -217,7 +224,7 @@ void Recorder::name_storage(const at::Tensor& tensor, trace::Role role, const st
                           .role = role,
                           .name = name,
                           .shape = shape_text(tensor),
-                          .dtype = dtype_text(tensor)});
+                          .dtype = dtype_word(tensor.scalar_type())});
 }
 
 std::int32_t Recorder::intern_module(const std::string& path) {

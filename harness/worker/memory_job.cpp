@@ -211,7 +211,7 @@ class TracedRun {
     result_.memory->steps = job_.steps;
     result_.memory->context_bytes = device_->context_bytes();
     result_.memory->worker_peak_rss_bytes = peak_rss_bytes();
-    result_.memory->replays_steps = setup_.parts->has_capability("replays_steps");
+    result_.memory->replays_steps = setup_.contributions->has_capability("replays_steps");
   }
 
   // A trace that does not add up is kept as it is, with its error in it.

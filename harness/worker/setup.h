@@ -5,7 +5,7 @@
 
 #include "device/device.h"
 #include "result/job.h"
-#include "worker/recipe_parts.h"
+#include "worker/contributions.h"
 #include "worker/recipe_training.h"
 #include "worker/record_observer.h"
 
@@ -13,7 +13,7 @@ namespace peakbench::worker {
 
 struct Setup {
   std::unique_ptr<Model> model;
-  std::unique_ptr<RecipeParts> parts;  // outlives the training
+  std::unique_ptr<Contributions> contributions;  // outlives the training
   std::unique_ptr<RecipeTraining> training;
   Batch batch;
   std::vector<std::pair<result::PluginUse, Options>> options;  // of the model and every strategy

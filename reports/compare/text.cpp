@@ -42,8 +42,6 @@ const Measure* find_measure(const CaseComparison& one, const char* figure) {
   return nullptr;
 }
 
-// ---- the table ----
-
 struct Row {
   std::string state, allocated, speed, id;
 };
@@ -55,10 +53,10 @@ Row row_of(const CaseComparison& one) {
                         ? reports::gib(allocated->now) + " GiB"
                         : short_difference(allocated->now - allocated->base);
   if (one.speed) {
-    const auto& verdict = one.speed->verdict;
-    row.speed = verdict.ratio > 0
-                    ? fmt::format("{} {}", ratio_text(verdict.ratio), to_string(verdict.verdict))
-                    : to_string(verdict.verdict);
+    const auto& difference = one.speed->difference;
+    row.speed = difference.ratio > 0 ? fmt::format("{} {}", ratio_text(difference.ratio),
+                                                   to_string(difference.direction))
+                                     : to_string(difference.direction);
   }
   return row;
 }
@@ -92,14 +90,12 @@ void add_table(Page& page, const std::vector<CaseComparison>& cases) {
   }
 }
 
-// ---- what changed in a case ----
-
 void add_measures(Page& page, const CaseComparison& one) {
   for (const auto& measure : one.measures) {
-    if (measure.verdict == Verdict::kSame) continue;
+    if (measure.direction == Direction::kSame) continue;
     const auto where = measure.space.empty() ? reports::phase_label(measure.where)
                                              : measure.where + " of " + measure.space;
-    auto text = fmt::format("{} {} {}: {}, from {}", to_string(measure.verdict), printable(where),
+    auto text = fmt::format("{} {} {}: {}, from {}", to_string(measure.direction), printable(where),
                             measure.figure, difference_text(measure.now - measure.base),
                             bytes_text(measure.base));
     if (measure.allowed > 0) text += fmt::format("; {} allowed", difference_text(measure.allowed));
@@ -140,8 +136,8 @@ void add_growth(Page& page, const PhaseGrowth& growth) {
 }
 
 bool has_details(const CaseComparison& one) {
-  const bool speed = one.speed && one.speed->verdict.verdict != Verdict::kSame;
-  return !one.reason.empty() || one.memory != Verdict::kSame || !one.growth_note.empty() || speed;
+  const bool speed = one.speed && one.speed->difference.direction != Direction::kSame;
+  return !one.reason.empty() || one.memory != Direction::kSame || !one.growth_note.empty() || speed;
 }
 
 void add_details(Page& page, const CaseComparison& one) {
@@ -153,10 +149,11 @@ void add_details(Page& page, const CaseComparison& one) {
   if (!one.growth_note.empty())
     page.line(2, "what grew is not known: " + printable(one.growth_note));
   if (one.speed)
-    page.line(2, fmt::format("step time {}: {} -> {} ms, {}", to_string(one.speed->verdict.verdict),
-                             reports::milliseconds(one.speed->base_ns),
-                             reports::milliseconds(one.speed->now_ns),
-                             speed_text(one.speed->verdict, "processes")));
+    page.line(
+        2, fmt::format("step time {}: {} -> {} ms, {}", to_string(one.speed->difference.direction),
+                       reports::milliseconds(one.speed->base_ns),
+                       reports::milliseconds(one.speed->now_ns),
+                       speed_text(one.speed->difference, "processes")));
 }
 
 }  // namespace

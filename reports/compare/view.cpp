@@ -42,9 +42,9 @@ FigureView figure_view(const Measure& measure) {
           .difference = short_difference(measure.now - measure.base),
           .difference_bytes = reports::grouped(measure.now - measure.base),
           .allowed = measure.allowed == 0 ? "" : short_difference(measure.allowed),
-          .verdict = to_string(measure.verdict),
-          .worse = measure.verdict == Verdict::kWorse,
-          .better = measure.verdict == Verdict::kBetter,
+          .verdict = to_string(measure.direction),
+          .worse = measure.direction == Direction::kWorse,
+          .better = measure.direction == Direction::kBetter,
           .changed = measure.now != measure.base};
 }
 
@@ -103,7 +103,7 @@ std::vector<AppearedView> appeared_list(const std::vector<Appeared>& all) {
 GrowthView growth_view(const PhaseGrowth& growth) {
   const auto appeared = appeared_list(growth.appeared);
   return {.phase = printable(reports::phase_label(growth.phase)),
-          .worse = growth.verdict == Verdict::kWorse,
+          .worse = growth.direction == Direction::kWorse,
           .allocated = difference_text(growth.block_bytes),
           .requested = difference_text(growth.requested_bytes),
           .parts = first_of(largest_first(growth.parts), kPartsShown, part_view),
@@ -124,14 +124,14 @@ CategoryView category_view(const CategoryChange& change) {
 }
 
 SpeedView speed_view(const Speed& speed) {
-  const auto verdict = speed.verdict.verdict;
-  return {.verdict = to_string(verdict),
+  const auto direction = speed.difference.direction;
+  return {.verdict = to_string(direction),
           .base_ms = reports::milliseconds(speed.base_ns),
           .now_ms = reports::milliseconds(speed.now_ns),
-          .ratio = speed.verdict.ratio > 0 ? ratio_text(speed.verdict.ratio) : "",
-          .text = printable(speed_text(speed.verdict, "processes")),
-          .worse = verdict == Verdict::kWorse,
-          .better = verdict == Verdict::kBetter};
+          .ratio = speed.difference.ratio > 0 ? ratio_text(speed.difference.ratio) : "",
+          .text = printable(speed_text(speed.difference, "processes")),
+          .worse = direction == Direction::kWorse,
+          .better = direction == Direction::kBetter};
 }
 
 const Measure* peak_of(const CaseComparison& one) {
@@ -142,8 +142,8 @@ const Measure* peak_of(const CaseComparison& one) {
 }
 
 bool speed_changed(const CaseComparison& one) {
-  return one.speed && (one.speed->verdict.verdict == Verdict::kWorse ||
-                       one.speed->verdict.verdict == Verdict::kBetter);
+  return one.speed && (one.speed->difference.direction == Direction::kWorse ||
+                       one.speed->difference.direction == Direction::kBetter);
 }
 
 // How much a reader wants to see it: 0 is first; kUnchanged is told in a line of its own list.
@@ -165,9 +165,9 @@ int rank(const CaseComparison& one) {
     case CaseState::kCompared:
       break;
   }
-  if (one.memory == Verdict::kWorse) return 3;
-  if (speed_changed(one)) return one.speed->verdict.verdict == Verdict::kWorse ? 4 : 5;
-  return one.memory == Verdict::kBetter ? 5 : kUnchanged;
+  if (one.memory == Direction::kWorse) return 3;
+  if (speed_changed(one)) return one.speed->difference.direction == Direction::kWorse ? 4 : 5;
+  return one.memory == Direction::kBetter ? 5 : kUnchanged;
 }
 
 bool is_bad(const CaseComparison& one) {
@@ -183,7 +183,7 @@ CaseView case_view(const CaseComparison& one, std::size_t index) {
   view.emulated = one.emulated;
   view.state = printable(state_text(one));
   view.bad = is_bad(one);
-  view.good = one.memory == Verdict::kBetter && !is_bad(one);
+  view.good = one.memory == Direction::kBetter && !is_bad(one);
   view.reason = printable(one.reason);
   view.figures = list_of(one.measures, figure_view);
   for (const FigureView& figure : view.figures)

@@ -131,7 +131,7 @@ RunRow History::run(std::int64_t number) const {
 std::string History::record_json(std::int64_t number) const {
   database_.begin_work();
   run(number);
-  for (const auto part : {Part::kRow, Part::kRecord}) expect_sound(number, part);
+  for (const auto what : {Sealed::kRow, Sealed::kRecord}) expect_sound(number, what);
   return guarded([&] { return stored_text(path_, database_, number, kRecord); });
 }
 
@@ -147,7 +147,7 @@ result::Run History::record(std::int64_t number) const {
 std::vector<analysis::CaseParts> History::parts(std::int64_t number) const {
   database_.begin_work();
   run(number);
-  expect_sound(number, Part::kParts);
+  expect_sound(number, Sealed::kParts);
   const auto text = guarded([&] { return stored_text(path_, database_, number, kParts); });
   if (text.empty()) return {};
   try {

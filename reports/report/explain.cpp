@@ -13,10 +13,10 @@ namespace peakbench::reports {
 namespace {
 
 using trace::Anatomy;
+using trace::Breakdown;
 using trace::Category;
 using trace::kCategoryCount;
 using trace::Moment;
-using trace::Parts;
 using trace::Phase;
 
 constexpr const char* kMinus = "\u2212";
@@ -80,11 +80,9 @@ std::string where(const Moment& moment) {
   return text;
 }
 
-// ---- what changed ----
-
-std::int64_t of_category(const Parts& parts, std::size_t category) {
+std::int64_t of_category(const Breakdown& breakdown, std::size_t category) {
   std::int64_t bytes = 0;
-  for (const auto of_phase : parts[category]) bytes += of_phase;
+  for (const auto of_phase : breakdown[category]) bytes += of_phase;
   return bytes;
 }
 
@@ -98,7 +96,7 @@ std::vector<Change> changes(const Moment& from, const Moment& to) {
   std::vector<Change> found;
   const auto least = std::max(from.allocated_bytes, to.allocated_bytes) / 100;
   for (std::size_t i = 0; i < kCategoryCount; ++i) {
-    const auto bytes = of_category(to.parts, i) - of_category(from.parts, i);
+    const auto bytes = of_category(to.breakdown, i) - of_category(from.breakdown, i);
     if (bytes != 0 && std::llabs(bytes) >= least)
       found.push_back({static_cast<Category>(i), bytes});
   }
@@ -129,8 +127,6 @@ const Moment* in_phase(const Anatomy& anatomy, Phase phase) {
 
 // A tenth of a percent is not a saving that anyone would use a strategy for.
 bool same(std::int64_t from, std::int64_t to) { return std::fabs(percent(from, to)) < 0.1; }
-
-// ---- sentences ----
 
 // The strategy in the phase of the reference's peak, without a full stop.
 std::string change_there(const Anatomy& reference, const Anatomy& strategy,

@@ -183,8 +183,6 @@ TEST(Template, AMissingUserFolderIsAnError) {
   EXPECT_THROW(Templates("/no/such/folder", PEAKBENCH_TEMPLATES), ConfigError);
 }
 
-// ---- what follows from the list of a record ----
-
 struct Leaf {
   std::string text;
 

@@ -117,10 +117,11 @@ ROOMS = (
 
 # What must not be wrong: a sample has as many faults here as elsewhere, and none may survive.
 CONCEPTS = {
-    "the judge": ("harness/worker/equivalence.cpp", "harness/worker/verdict.cpp"),
+    "the judge": ("harness/worker/equivalence.cpp", "harness/worker/promise.cpp"),
     "the timing job": ("harness/worker/throughput_job.cpp",),
     "the recipe": (
         "harness/worker/recipe_*.cpp",
+        "harness/worker/contributions.cpp",
         "harness/worker/counted_recipe.cpp",
         "harness/worker/micro_batches.cpp",
     ),

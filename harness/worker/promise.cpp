@@ -1,4 +1,4 @@
-#include "worker/verdict.h"
+#include "worker/promise.h"
 
 #include <algorithm>
 #include <cmath>
@@ -58,7 +58,8 @@ void compare(Difference& difference, const double* values, const double* referen
   }
 }
 
-result::Equivalence judge(result::Equivalence promise, const std::vector<Difference>& differences) {
+result::Equivalence check_promise(result::Equivalence promise,
+                                  const std::vector<Difference>& differences) {
   if (const auto* blind =
           find(differences, [](const auto& one) { return !one.reference_finite; })) {
     promise.verdict = "not_checked";

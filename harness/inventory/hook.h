@@ -5,7 +5,7 @@
 
 #include "plan/device.h"
 
-namespace peakbench::devices {
+namespace peakbench::inventory {
 
 // `auto` is every card; where there is none, the emulated `card` for memory and the CPU for
 // throughput. The hook throws ConfigError for a card that this machine does not have or cannot
@@ -16,4 +16,4 @@ plan::DeviceHook device_hook(const std::string& card);
 // ConfigError for `auto`, which is decided by the cards that there are.
 plan::DeviceHook device_hook_for_others();
 
-}  // namespace peakbench::devices
+}  // namespace peakbench::inventory

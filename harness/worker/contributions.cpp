@@ -1,8 +1,9 @@
-#include "worker/recipe_parts.h"
+#include "worker/contributions.h"
 
 #include <algorithm>
 
 #include "worker/no_effect.h"
+#include "worker/recipe_members.h"
 
 namespace peakbench::worker {
 namespace {
@@ -19,23 +20,17 @@ bool holds(const Names& names, const std::string& name) {
 
 struct SlotChange {
   const char* slot;
-  bool changed, cleared;
+  bool changed, cleared, holds_object;
 };
 
-template <typename Object>
-SlotChange change_of(const char* slot, const Object& before, const Object& after) {
-  return {slot, before != after, before && !after};
-}
-
 std::vector<SlotChange> slot_changes(const Recipe& before, const Recipe& after) {
-  return {change_of("base_weights", before.base_weights, after.base_weights),
-          change_of("adapters", before.adapters, after.adapters),
-          change_of("update_rule", before.update_rule, after.update_rule),
-          change_of("kernel_grouping", before.kernel_grouping, after.kernel_grouping),
-          change_of("schedule", before.schedule, after.schedule),
-          {"micro_batches", before.micro_batches != after.micro_batches, false},
-          change_of("loss_head", before.loss_head, after.loss_head),
-          change_of("step_runner", before.step_runner, after.step_runner)};
+  std::vector<SlotChange> changes;
+  for_each_slot([&](const char* slot, auto member) {
+    const auto& was = before.*member;
+    const auto& is = after.*member;
+    changes.push_back({slot, was != is, was && !is, kHoldsObject<std::decay_t<decltype(is)>>});
+  });
+  return changes;
 }
 
 // A list of wrappers as addresses, null where an entry is empty.
@@ -44,32 +39,14 @@ struct WrapperList {
   std::vector<const void*> before, after;
 };
 
-template <typename Wrapper>
-const void* address(const std::shared_ptr<Wrapper>& wrapper) {
-  return wrapper.get();
-}
-template <typename Place, typename Wrapper>
-const void* address(const std::pair<Place, std::shared_ptr<Wrapper>>& wrapper) {
-  return wrapper.second.get();
-}
-
-template <typename Wrappers>
-WrapperList list_of(const char* name, const Wrappers& before, const Wrappers& after) {
-  WrapperList list{name, {}, {}};
-  for (const auto& wrapper : before) list.before.push_back(address(wrapper));
-  for (const auto& wrapper : after) list.after.push_back(address(wrapper));
-  return list;
-}
-
 std::vector<WrapperList> wrapper_lists(const Recipe& before, const Recipe& after) {
-  return {list_of("block_wrappers", before.block_wrappers, after.block_wrappers),
-          list_of("saved_tensor_hooks", before.saved_tensor_hooks, after.saved_tensor_hooks),
-          list_of("step_contexts", before.step_contexts, after.step_contexts),
-          list_of("step_listeners", before.step_listeners, after.step_listeners),
-          list_of("loss_transforms", before.loss_transforms, after.loss_transforms),
-          list_of("gradient_hooks", before.gradient_hooks, after.gradient_hooks),
-          list_of("gradient_transforms", before.gradient_transforms, after.gradient_transforms),
-          list_of("update_rule_wrappers", before.update_rule_wrappers, after.update_rule_wrappers)};
+  std::vector<WrapperList> lists;
+  for_each_wrapper_list([&](const char* name, auto member) {
+    WrapperList& list = lists.emplace_back(WrapperList{name, {}, {}});
+    for (const auto& entry : before.*member) list.before.push_back(object_of(entry).get());
+    for (const auto& entry : after.*member) list.after.push_back(object_of(entry).get());
+  });
+  return lists;
 }
 
 // What a list has beyond what it had; in `after`'s order.
@@ -100,20 +77,20 @@ bool belongs_to_update(const std::string& place) {
 
 }  // namespace
 
-void RecipeParts::take(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
-                       const Recipe& after) {
+void Contributions::take(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
+                         const Recipe& after) {
   capabilities_[owner.id] = manifest.capabilities;
   take_slots(owner, manifest, before, after);
   take_wrappers(owner, manifest, before, after);
 }
 
-void RecipeParts::take_slots(const Owner& owner, const manifest::Entry& manifest,
-                             const Recipe& before, const Recipe& after) {
+void Contributions::take_slots(const Owner& owner, const manifest::Entry& manifest,
+                               const Recipe& before, const Recipe& after) {
   const bool first = slots_.empty();
   if (after.micro_batches < 1)
     refuse(owner, "asks for " + std::to_string(after.micro_batches) +
                       " micro-batches; a step has 1 or more");
-  for (const auto& [slot, changed, cleared] : slot_changes(before, after)) {
+  for (const auto& [slot, changed, cleared, holds_object] : slot_changes(before, after)) {
     if (cleared)
       refuse(owner, std::string("clears the slot ") + slot + ", which " +
                         slots_.at(slot)->owner.id +
@@ -121,12 +98,14 @@ void RecipeParts::take_slots(const Owner& owner, const manifest::Entry& manifest
     if (changed && !first) need_declared(owner, manifest.slots, slot, "slots", "changes the slot");
     if (!changed && holds(manifest.slots, slot))
       throw NoEffect(owner.id + " takes the slot " + slot + " and leaves it as it was");
-    if (changed) slots_[slot] = &add(owner, slot);
+    if (!changed) continue;
+    slots_[slot] = &add(owner, slot);
+    slots_[slot]->is_called = holds_object;
   }
 }
 
-void RecipeParts::take_wrappers(const Owner& owner, const manifest::Entry& manifest,
-                                const Recipe& before, const Recipe& after) {
+void Contributions::take_wrappers(const Owner& owner, const manifest::Entry& manifest,
+                                  const Recipe& before, const Recipe& after) {
   const auto took = [&](const std::string& list, std::size_t count) {
     if (count > 0) need_declared(owner, manifest.wrappers, list, "wrappers", "adds to");
     if (count == 0 && holds(manifest.wrappers, list))
@@ -148,45 +127,48 @@ void RecipeParts::take_wrappers(const Owner& owner, const manifest::Entry& manif
   took("freezing", after.freezing.size() - before.freezing.size());
 }
 
-Part& RecipeParts::add(const Owner& owner, const std::string& place) {
-  Part& part = parts_.emplace_back();
-  part.owner = owner;
-  part.place = place;
-  return part;
+Contribution& Contributions::add(const Owner& owner, const std::string& place) {
+  Contribution& contribution = contributions_.emplace_back();
+  contribution.owner = owner;
+  contribution.place = place;
+  return contribution;
 }
 
-Part* RecipeParts::slot(const std::string& name) {
+Contribution* Contributions::slot(const std::string& name) {
   const auto found = slots_.find(name);
   return found == slots_.end() ? nullptr : found->second;
 }
 
-Part* RecipeParts::wrapper(const std::string& list, const void* object) {
+Contribution* Contributions::wrapper(const std::string& list, const void* object) {
   const auto found = wrappers_.find({list, object});
   return found == wrappers_.end() ? nullptr : found->second;
 }
 
-Part* RecipeParts::freezing(std::size_t n) { return n < freezing_.size() ? freezing_[n] : nullptr; }
+Contribution* Contributions::freezing(std::size_t n) {
+  return n < freezing_.size() ? freezing_[n] : nullptr;
+}
 
-Part& RecipeParts::add_hook(const Owner& owner) { return add(owner, "on_gradient"); }
+Contribution& Contributions::add_hook(const Owner& owner) { return add(owner, "on_gradient"); }
 
-bool RecipeParts::has_capability(const Owner& owner, const std::string& capability) const {
+bool Contributions::has_capability(const Owner& owner, const std::string& capability) const {
   const auto found = capabilities_.find(owner.id);
   return found != capabilities_.end() && holds(found->second, capability);
 }
 
-bool RecipeParts::has_capability(const std::string& capability) const {
+bool Contributions::has_capability(const std::string& capability) const {
   return std::any_of(capabilities_.begin(), capabilities_.end(),
                      [&](const auto& owned) { return holds(owned.second, capability); });
 }
 
-const Part* RecipeParts::skipping() const {
-  const auto found = std::find_if(parts_.begin(), parts_.end(),
-                                  [](const Part& part) { return part.skipped_update.load(); });
-  return found == parts_.end() ? nullptr : &*found;
+const Contribution* Contributions::skipping() const {
+  const auto found = std::find_if(
+      contributions_.begin(), contributions_.end(),
+      [](const Contribution& contribution) { return contribution.skipped_update.load(); });
+  return found == contributions_.end() ? nullptr : &*found;
 }
 
 // A training that never updates has no optimizer state, and so a peak that is nobody's.
-void RecipeParts::need_some_update(const Part& skipping, std::int64_t steps) const {
+void Contributions::need_some_update(const Contribution& skipping, std::int64_t steps) const {
   if (slots_.at("update_rule")->calls > 0) return;
   throw NoEffect("no step updated anything: " + skipping.owner.id +
                  " skipped the update in each of " + std::to_string(steps) +
@@ -194,22 +176,20 @@ void RecipeParts::need_some_update(const Part& skipping, std::int64_t steps) con
                  "measure more steps (--steps) until there is one");
 }
 
-void RecipeParts::need_calls(std::int64_t steps) const {
-  const Part* skips = skipping();
+void Contributions::need_calls(std::int64_t steps) const {
+  const Contribution* skips = skipping();
   if (skips != nullptr) need_some_update(*skips, steps);
-  const auto in_force = [&](const Part& part) {
-    const auto slot = slots_.find(part.place);
-    return slot == slots_.end() || slot->second == &part;
+  const auto in_force = [&](const Contribution& contribution) {
+    const auto slot = slots_.find(contribution.place);
+    return slot == slots_.end() || slot->second == &contribution;
   };
-  for (const Part& part : parts_) {
-    // Numbers, not objects: there is nothing to call.
-    if (part.place == "kernel_grouping" || part.place == "micro_batches") continue;
-    if (part.calls > 0 || !in_force(part)) continue;
-    if (skips != nullptr && belongs_to_update(part.place)) continue;
-    if (part.place == "freezing")
-      throw NoEffect(part.owner.id + " has no effect: it freezes no parameter");
-    throw NoEffect(part.owner.id + " has no effect: what it put into " + part.place +
-                   " was never called in " + std::to_string(steps) +
+  for (const Contribution& contribution : contributions_) {
+    if (!contribution.is_called || contribution.calls > 0 || !in_force(contribution)) continue;
+    if (skips != nullptr && belongs_to_update(contribution.place)) continue;
+    if (contribution.place == "freezing")
+      throw NoEffect(contribution.owner.id + " has no effect: it freezes no parameter");
+    throw NoEffect(contribution.owner.id + " has no effect: what it put into " +
+                   contribution.place + " was never called in " + std::to_string(steps) +
                    (steps == 1 ? " step" : " steps"));
   }
 }

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace peakbench::devices {
+namespace peakbench::inventory {
 
 // Both empty where there is none.
 struct DriverFound {
@@ -15,4 +15,4 @@ struct DriverFound {
 DriverFound driver_for(const std::string& version_line, const std::string& libtorch_cuda);
 DriverFound driver_of_this_machine(const std::string& libtorch_cuda);
 
-}  // namespace peakbench::devices
+}  // namespace peakbench::inventory

@@ -1,4 +1,4 @@
-#include "devices/driver.h"
+#include "inventory/driver.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <fstream>
 #include <regex>
 
-namespace peakbench::devices {
+namespace peakbench::inventory {
 namespace {
 
 // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb ..." -> 550.54.14
@@ -41,4 +41,4 @@ DriverFound driver_of_this_machine(const std::string& libtorch_cuda) {
   return driver_for(line, libtorch_cuda);
 }
 
-}  // namespace peakbench::devices
+}  // namespace peakbench::inventory

@@ -32,6 +32,7 @@ void compare(Difference& difference, const double* values, const double* referen
 
 // Fills verdict, max_abs_difference and reason of `promise`, which brings promise and tolerances.
 // Against a reference that is not finite nothing can be told: not_checked.
-result::Equivalence judge(result::Equivalence promise, const std::vector<Difference>& differences);
+result::Equivalence check_promise(result::Equivalence promise,
+                                  const std::vector<Difference>& differences);
 
 }  // namespace peakbench::worker

@@ -1,15 +1,15 @@
-#include "devices/hook.h"
+#include "inventory/hook.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "devices/found.h"
 #include "errors/errors.h"
 #include "host/card.h"
+#include "inventory/found.h"
 #include "result/device.h"
 
-namespace peakbench::devices {
+namespace peakbench::inventory {
 namespace {
 
 constexpr const char* kDefaultCard = "h100-80gb";
@@ -77,4 +77,4 @@ plan::DeviceHook device_hook_for_others() {
   };
 }
 
-}  // namespace peakbench::devices
+}  // namespace peakbench::inventory

@@ -1,5 +1,5 @@
-// The verdict on a promise, from numbers alone.
-#include "worker/verdict.h"
+// Whether a promise is held, from numbers alone.
+#include "worker/promise.h"
 
 #include <gtest/gtest.h>
 
@@ -68,11 +68,11 @@ TEST(Compare, ToleranceIsInclusiveAndRelativeToTheReference) {
 }
 
 TEST(Judge, BitsDecideWhereBitsArePromised) {
-  const auto same = judge(promise("bit_identical"), {difference("w", {1, 2}, {1, 2})});
+  const auto same = check_promise(promise("bit_identical"), {difference("w", {1, 2}, {1, 2})});
   EXPECT_EQ(same.verdict, "held");
   EXPECT_EQ(same.max_abs_difference, 0);
   EXPECT_EQ(same.reason, "");
-  const auto other = judge(promise("bit_identical"), {difference("w", {-0.0}, {0.0})});
+  const auto other = check_promise(promise("bit_identical"), {difference("w", {-0.0}, {0.0})});
   EXPECT_EQ(other.verdict, "broken");
   EXPECT_EQ(other.max_abs_difference, 0);
   EXPECT_EQ(other.reason, "differs most in w");
@@ -80,12 +80,14 @@ TEST(Judge, BitsDecideWhereBitsArePromised) {
 
 TEST(Judge, TheToleranceDecidesWhereOneIsPromised) {
   const Tolerance tolerance{.absolute = 1};
-  const auto held = judge(promise("within_tolerance"), {difference("a", {1.5}, {1}, tolerance),
-                                                        difference("b", {3}, {2}, tolerance)});
+  const auto held =
+      check_promise(promise("within_tolerance"),
+                    {difference("a", {1.5}, {1}, tolerance), difference("b", {3}, {2}, tolerance)});
   EXPECT_EQ(held.verdict, "held");
   EXPECT_EQ(held.max_abs_difference, 1);
-  const auto broken = judge(promise("within_tolerance"), {difference("a", {5}, {1}, tolerance),
-                                                          difference("b", {4}, {2}, tolerance)});
+  const auto broken =
+      check_promise(promise("within_tolerance"),
+                    {difference("a", {5}, {1}, tolerance), difference("b", {4}, {2}, tolerance)});
   EXPECT_EQ(broken.verdict, "broken");
   EXPECT_EQ(broken.max_abs_difference, 4);
   EXPECT_EQ(broken.reason, "differs most in a");
@@ -94,7 +96,7 @@ TEST(Judge, TheToleranceDecidesWhereOneIsPromised) {
 // The largest difference need not be the one that breaks a relative tolerance.
 TEST(Judge, NamesWhatBreaksThePromise) {
   const Tolerance tolerance{.relative = 0.1};
-  const auto found = judge(
+  const auto found = check_promise(
       promise("within_tolerance"),
       {difference("large", {1050}, {1000}, tolerance), difference("small", {2}, {1}, tolerance)});
   EXPECT_EQ(found.verdict, "broken");
@@ -105,8 +107,8 @@ TEST(Judge, NamesWhatBreaksThePromise) {
 TEST(Judge, NotANumberBreaksEveryPromiseWhateverComesAfter) {
   for (const char* what : {"bit_identical", "within_tolerance"}) {
     const Tolerance tolerance{.absolute = 1000};
-    const auto found = judge(promise(what), {difference("a", {kNan}, {1}, tolerance),
-                                             difference("b", {2}, {1}, tolerance)});
+    const auto found = check_promise(promise(what), {difference("a", {kNan}, {1}, tolerance),
+                                                     difference("b", {2}, {1}, tolerance)});
     EXPECT_EQ(found.verdict, "broken");
     EXPECT_TRUE(std::isnan(found.max_abs_difference.value()));
     EXPECT_EQ(found.reason, "values that are infinite or not a number in a");
@@ -114,8 +116,8 @@ TEST(Judge, NotANumberBreaksEveryPromiseWhateverComesAfter) {
 }
 
 TEST(Judge, AReferenceThatIsNotFiniteTellsNothing) {
-  const auto found =
-      judge(promise("bit_identical"), {difference("a", {1}, {1}), difference("b", {kNan}, {kNan})});
+  const auto found = check_promise(promise("bit_identical"),
+                                   {difference("a", {1}, {1}), difference("b", {kNan}, {kNan})});
   EXPECT_EQ(found.verdict, "not_checked");
   EXPECT_FALSE(found.max_abs_difference.has_value());
   EXPECT_EQ(found.reason,
@@ -124,7 +126,7 @@ TEST(Judge, AReferenceThatIsNotFiniteTellsNothing) {
 }
 
 TEST(Judge, NothingToCompareIsHeld) {
-  EXPECT_EQ(judge(promise("bit_identical"), {}).verdict, "held");
+  EXPECT_EQ(check_promise(promise("bit_identical"), {}).verdict, "held");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "devices/found.h"
+#include "inventory/found.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "result/device.h"
 #include "units/bytes.h"
 
-namespace peakbench::devices {
+namespace peakbench::inventory {
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,4 +72,4 @@ std::vector<DeviceFound> emulated_devices() {
   return found;
 }
 
-}  // namespace peakbench::devices
+}  // namespace peakbench::inventory

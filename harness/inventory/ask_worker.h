@@ -7,7 +7,7 @@
 
 #include "process/process.h"
 
-namespace peakbench::devices {
+namespace peakbench::inventory {
 
 struct WorkerSaid {
   std::string text;  // all that it printed
@@ -19,4 +19,4 @@ struct WorkerSaid {
 WorkerSaid ask_worker(const std::string& worker, const std::vector<std::string>& arguments,
                       const process::Environment& environment);
 
-}  // namespace peakbench::devices
+}  // namespace peakbench::inventory

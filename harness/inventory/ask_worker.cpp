@@ -1,11 +1,11 @@
-#include "devices/ask_worker.h"
+#include "inventory/ask_worker.h"
 
 #include <chrono>
 
 #include "launch/outcome.h"
 #include "text/printable.h"
 
-namespace peakbench::devices {
+namespace peakbench::inventory {
 
 WorkerSaid ask_worker(const std::string& worker, const std::vector<std::string>& arguments,
                       const process::Environment& environment) {
@@ -24,4 +24,4 @@ WorkerSaid ask_worker(const std::string& worker, const std::vector<std::string>&
   return said;
 }
 
-}  // namespace peakbench::devices
+}  // namespace peakbench::inventory

@@ -6,7 +6,7 @@
 
 #include "host/context_memory.h"
 
-namespace peakbench::devices {
+namespace peakbench::inventory {
 
 struct DeviceFound {
   std::string id;                                 // cpu, cuda:0, emulated:h100-80gb
@@ -20,4 +20,4 @@ std::vector<DeviceFound> devices_of_this_machine();
 // The cards that can be emulated here. Empty where the stand-ins are not installed.
 std::vector<DeviceFound> emulated_devices();
 
-}  // namespace peakbench::devices
+}  // namespace peakbench::inventory
