@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "core/card.h"
+#include "core/machine.h"
+#include "core/own_ledger.h"
 #include "core/shared_cards.h"
 #include "nccl/program.h"
 #include "nccl/registry.h"
