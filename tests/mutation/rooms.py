@@ -97,6 +97,14 @@ ROOMS = (
         ),
     ),
     Room(
+        "harness/record",
+        (
+            _TESTS_OF_DEVICE,
+            Stage(_WHOLE, select=("-L", "^emulated$")),
+        ),
+        recursive=True,
+    ),
+    Room(
         "harness/device",
         (
             _TESTS_OF_DEVICE,

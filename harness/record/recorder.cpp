@@ -1,8 +1,6 @@
-#include "device/recorder.h"
+#include "record/recorder.h"
 
-#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <torch/nn/module.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "device/dtype_words.h"
+#include "record/dtype_words.h"
 #include "text/bounded_text.h"
-#include "trace/lifetimes.h"
+#include "trace/phases.h"
 
-namespace peakbench::device {
+namespace peakbench::record {
 namespace {
 
 std::int64_t now_ns() {
@@ -23,11 +21,13 @@ std::int64_t now_ns() {
       .count();
 }
 
+// Threads are numbered in the order in which the recorder meets them.
+std::atomic<std::int32_t> threads{0};
+
 // Where a thread is. Thread-local because backward of a CUDA device runs on a thread of its own.
 struct Place {
   std::vector<std::int32_t> modules, operators;
-  int updates = 0, recomputes = 0, backward_nodes = 0;
-  std::int32_t recompute = trace::kNone;
+  std::int32_t thread = threads++;
 };
 thread_local Place place;
 
@@ -35,22 +35,6 @@ thread_local Place place;
 std::string shortened(std::string_view name) {
   constexpr std::size_t kRoomForCount = 64;
   return bounded(name, kLongestText - kRoomForCount);
-}
-
-trace::Role role_of(StorageRole role) {
-  switch (role) {
-    case StorageRole::kParameter:
-      return trace::Role::kParameter;
-    case StorageRole::kBuffer:
-      return trace::Role::kBuffer;
-    case StorageRole::kGradient:
-      return trace::Role::kGradient;
-    case StorageRole::kOptimizerState:
-      return trace::Role::kOptimizerState;
-    case StorageRole::kInput:
-      return trace::Role::kInput;
-  }
-  return trace::Role::kParameter;
 }
 
 std::string shape_text(const at::Tensor& tensor) {
@@ -67,6 +51,19 @@ bool is_factory(std::string_view name) {
     if (name.starts_with(prefix)) return true;
   }
   return false;
+}
+
+std::int32_t intern(const std::string& word, std::unordered_map<std::string, std::int32_t>& indices,
+                    std::vector<std::string>& words) {
+  const auto [found, is_new] = indices.try_emplace(word, static_cast<std::int32_t>(words.size()));
+  if (is_new) words.push_back(bounded(word));
+  return found->second;
+}
+
+std::optional<std::uint64_t> last_out_of_memory(const std::vector<trace::Event>& events) {
+  for (std::uint64_t number = events.size(); number-- > 0;)
+    if (events[number].kind == trace::EventKind::kOutOfMemory) return number;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -92,11 +89,7 @@ trace::Event Recorder::here(trace::EventKind kind, int space, std::uint64_t addr
   event.kind = kind;
   event.space = static_cast<std::int16_t>(space);
   event.address = address;
-  event.phase = static_cast<trace::Phase>(phase_.load());
-  event.step = step_;
-  event.in_update = place.updates > 0;
-  event.in_recompute = place.recomputes > 0;
-  event.recompute = event.in_recompute ? place.recompute : trace::kNone;
+  event.thread = place.thread;
   event.module = current_module();
   event.time_ns = trace_.emulated ? -1 : now_ns() - start_ns_;
   return event;
@@ -162,13 +155,29 @@ void Recorder::event(trace::EventKind kind, int space, std::uint64_t address, st
   trace_.events.push_back(event);
 }
 
-void Recorder::enter_module(const torch::nn::Module& module) {
-  std::int32_t index = trace::kNone;
-  if (const auto found = modules_.find(&module); found != modules_.end()) index = found->second;
-  if (is_in_optimizer_step()) see_forward();
-  push_module(index);
+bool Recorder::is_in_optimizer_step() const {
+  return optimizer_step_.load(std::memory_order_relaxed);
 }
 
+void Recorder::add_mark(trace::ScopeMark mark) {
+  mark.thread = place.thread;
+  const std::lock_guard lock(mutex_);
+  if (!recording_) return;
+  mark.event = trace_.events.size();
+  trace_.scopes.push_back(mark);
+}
+
+void Recorder::set_phase(trace::Phase phase, std::int32_t step) {
+  optimizer_step_ = phase == trace::Phase::kOptimizerStep;
+  add_mark({.phase = phase, .step = step});
+}
+
+// There are many modules and nodes of backward: their scopes are recorded only where they may
+// change a phase.
+void Recorder::enter_module(std::int32_t module) {
+  if (is_in_optimizer_step() && at::GradMode::is_enabled()) begin(trace::ScopeKind::kModule);
+  push_module(module);
+}
 void Recorder::exit_module() {
   note_unwinding();
   place.modules.pop_back();
@@ -181,48 +190,23 @@ std::int32_t Recorder::current_module() const {
   return place.modules.empty() ? trace::kNone : place.modules.back();
 }
 
-void Recorder::enter_backward_node(std::int32_t module) {
-  if (is_in_optimizer_step()) see_backward();
-  ++place.backward_nodes;
+bool Recorder::enter_backward_node(std::int32_t module) {
+  const bool recorded = is_in_optimizer_step();
+  if (recorded) begin(trace::ScopeKind::kBackwardNode);
   push_module(module);
+  return recorded;
 }
-void Recorder::exit_backward_node() {
+void Recorder::exit_backward_node(bool recorded) {
   exit_module();
-  --place.backward_nodes;
+  if (recorded) end(trace::ScopeKind::kBackwardNode);
 }
 
-// The update of a schedule in backward is part of its backward, in a second one too.
-void Recorder::enter_update() {
-  if (optimizer_step_ && place.backward_nodes == 0)
-    phase_ = static_cast<std::uint8_t>(trace::Phase::kOptimizerStep);
-  ++place.updates;
-  ++updates_;
-}
-void Recorder::exit_update() {
-  --place.updates;
-  --updates_;
-}
+void Recorder::enter_update() { begin(trace::ScopeKind::kUpdate); }
+void Recorder::exit_update() { end(trace::ScopeKind::kUpdate); }
+void Recorder::enter_recompute() { begin(trace::ScopeKind::kRecomputation); }
+void Recorder::exit_recompute() { end(trace::ScopeKind::kRecomputation); }
 
-bool Recorder::is_in_optimizer_step() const {
-  return optimizer_step_.load(std::memory_order_relaxed) && updates_ == 0;
-}
-
-// Hooks of a backward, and blocks that it runs again, enter modules too.
-void Recorder::see_forward() {
-  if (place.recomputes > 0 || place.backward_nodes > 0 || !at::GradMode::is_enabled()) return;
-  phase_ = static_cast<std::uint8_t>(trace::Phase::kForward);
-}
-void Recorder::see_backward() {
-  if (place.recomputes == 0) phase_ = static_cast<std::uint8_t>(trace::Phase::kBackward);
-}
-
-void Recorder::enter_recompute() {
-  ++place.recomputes;
-  place.recompute = recomputations_++;
-}
-void Recorder::exit_recompute() { --place.recomputes; }
-
-void Recorder::name_storage(const at::Tensor& tensor, StorageRole role, const std::string& name) {
+void Recorder::name_storage(const at::Tensor& tensor, trace::Role role, const std::string& name) {
   if (!tensor.defined() || !tensor.has_storage()) return;
   if (name.size() > kLongestText) return name_storage(tensor, role, shortened(name));
   const auto address = reinterpret_cast<std::uint64_t>(tensor.storage().data());
@@ -232,40 +216,25 @@ void Recorder::name_storage(const at::Tensor& tensor, StorageRole role, const st
   // Gradients and state are named again in every step.
   auto& names = found->second.names;
   const bool known = std::any_of(names.begin(), names.end(), [&](std::size_t index) {
-    return trace_.names[index].role == role_of(role) && trace_.names[index].name == name;
+    return trace_.names[index].role == role && trace_.names[index].name == name;
   });
   if (known) return;
   names.push_back(trace_.names.size());
   trace_.names.push_back({.event = found->second.event,
-                          .role = role_of(role),
+                          .role = role,
                           .name = name,
                           .shape = shape_text(tensor),
                           .dtype = dtype_word(tensor.scalar_type())});
 }
 
-void Recorder::set_phase(trace::Phase phase, std::int32_t step) {
-  optimizer_step_ = phase == trace::Phase::kOptimizerStep;
-  phase_ = static_cast<std::uint8_t>(phase);
-  step_ = step;
-}
-
-void Recorder::name_modules(const torch::nn::Module& root) {
-  const auto modules = root.named_modules(std::string(), /*include_self=*/false);
+std::int32_t Recorder::intern_module(const std::string& path) {
   const std::lock_guard lock(mutex_);
-  const auto add = [&](const torch::nn::Module* module, const std::string& path) {
-    modules_[module] = static_cast<std::int32_t>(trace_.modules.size());
-    trace_.modules.push_back(bounded(path));
-  };
-  add(&root, "");
-  for (const auto& item : modules) add(item.value().get(), item.key());
+  return intern(path, modules_, trace_.modules);
 }
 
 std::int32_t Recorder::intern_operator(const char* name) {
   const std::lock_guard lock(mutex_);
-  const auto [found, is_new] =
-      operators_.try_emplace(name, static_cast<std::int32_t>(trace_.operators.size()));
-  if (is_new) trace_.operators.push_back(bounded(name));
-  return found->second;
+  return intern(name, operators_, trace_.operators);
 }
 
 void Recorder::push_operator(std::int32_t op) {
@@ -282,16 +251,9 @@ void Recorder::pop_operator() {
 // again on the thread that asked for backward, out of scopes that lie further out.
 void Recorder::note_unwinding() {
   if (std::uncaught_exceptions() == 0 || has_failure_.load(std::memory_order_relaxed)) return;
-  FailurePlace found;
-  found.phase = static_cast<trace::Phase>(phase_.load());
-  found.step = step_;
   const std::lock_guard lock(mutex_);
   if (!recording_) return;
-  if (const auto module = current_module(); module != trace::kNone)
-    found.module = trace_.modules[static_cast<std::size_t>(module)];
-  if (const auto op = current_operator(); op != trace::kNone)
-    found.op = trace_.operators[static_cast<std::size_t>(op)];
-  failure_ = std::move(found);
+  failure_ = place_of(trace_.events.size(), current_module(), current_operator());
   has_failure_ = true;
 }
 
@@ -318,38 +280,47 @@ std::int32_t Recorder::current_operator() const {
   return place.operators.empty() ? trace::kNone : place.operators.front();
 }
 
-void Recorder::describe_place(result::OutOfMemory& record) const {
+// Called with the lock held.
+FailurePlace Recorder::place_of(std::uint64_t event, std::int32_t module, std::int32_t op) const {
+  const auto at = trace::phase_at(trace_.scopes, event);
+  FailurePlace found;
+  found.phase = at.phase;
+  found.step = at.step;
+  if (module != trace::kNone) found.module = trace_.modules[static_cast<std::size_t>(module)];
+  if (op != trace::kNone) found.op = trace_.operators[static_cast<std::size_t>(op)];
+  return found;
+}
+
+std::optional<FailurePlace> Recorder::out_of_memory_place() const {
   const std::lock_guard lock(mutex_);
-  for (auto event = trace_.events.rbegin(); event != trace_.events.rend(); ++event) {
-    if (event->kind != trace::EventKind::kOutOfMemory) continue;
-    record.phase = trace::to_string(event->phase);
-    record.step = std::max(0, event->step);  // before the first step there is none
-    if (event->module != trace::kNone)
-      record.module = trace_.modules[static_cast<std::size_t>(event->module)];
-    if (event->op != trace::kNone)
-      record.op = trace_.operators[static_cast<std::size_t>(event->op)];
-    return;
-  }
+  const auto failure = last_out_of_memory(trace_.events);
+  if (!failure) return std::nullopt;
+  const trace::Event& event = trace_.events[*failure];
+  return place_of(*failure, event.module, event.op);
 }
 
 void Recorder::end_at_out_of_memory() {
   const std::lock_guard lock(mutex_);
   recording_ = false;
   live_.clear();
-  const auto failure = std::find_if(
-      trace_.events.rbegin(), trace_.events.rend(),
-      [](const trace::Event& event) { return event.kind == trace::EventKind::kOutOfMemory; });
-  if (failure == trace_.events.rend() || failure->step != step_) return;
-  trace_.events.erase(failure.base(), trace_.events.end());
-  std::erase_if(trace_.names,
-                [&](const trace::Name& name) { return name.event >= trace_.events.size(); });
+  const auto failure = last_out_of_memory(trace_.events);
+  if (!failure) return;
+  const auto step_of = [&](std::uint64_t event) {
+    return trace::phase_at(trace_.scopes, event).step;
+  };
+  if (step_of(*failure) != step_of(trace_.events.size())) return;
+  const auto end = *failure + 1;
+  trace_.events.resize(end);
+  std::erase_if(trace_.names, [&](const trace::Name& name) { return name.event >= end; });
+  std::erase_if(trace_.scopes, [&](const trace::ScopeMark& mark) { return mark.event >= end; });
 }
 
 trace::Trace Recorder::take() {
   const std::lock_guard lock(mutex_);
   recording_ = false;
   live_.clear();
+  trace::decide_phases(trace_);
   return std::move(trace_);
 }
 
-}  // namespace peakbench::device
+}  // namespace peakbench::record

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace peakbench::device {
+namespace peakbench::record {
 
 inline constexpr std::array<std::pair<const char*, at::ScalarType>, 5> kDtypeWords{
     {{"fp32", at::kFloat},
@@ -31,4 +31,4 @@ inline std::optional<at::ScalarType> dtype_from_word(const std::string& word) {
   return found == kDtypeWords.end() ? std::nullopt : std::optional(found->second);
 }
 
-}  // namespace peakbench::device
+}  // namespace peakbench::record

@@ -1,12 +1,13 @@
-#include "device/operator_labels.h"
+#include "record/operator_labels.h"
 
 #include <ATen/record_function.h>
 
 #include <algorithm>
+#include <mutex>
 #include <unordered_map>
 #include <vector>
 
-namespace peakbench::device {
+namespace peakbench::record {
 namespace {
 
 struct Label {
@@ -44,7 +45,7 @@ struct Labels {
 } labels;
 
 struct Frame : at::ObserverContext {
-  bool is_backward_node = false;
+  bool is_backward_node = false, is_scope = false;
 };
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
@@ -53,7 +54,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
     // Leaf nodes (AccumulateGrad) have no number of their own.
     const bool numbered = function.seqNr() >= 0;
-    recorder.enter_backward_node(
+    frame->is_scope = recorder.enter_backward_node(
         numbered ? labels.find(function.forwardThreadId(), function.seqNr()) : trace::kNone);
     frame->is_backward_node = true;
   } else if (function.seqNr() >= 0) {
@@ -65,7 +66,8 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
 
 void on_end(const at::RecordFunction&, at::ObserverContext* context) {
   labels.recorder->pop_operator();
-  if (static_cast<Frame*>(context)->is_backward_node) labels.recorder->exit_backward_node();
+  const auto& frame = *static_cast<Frame*>(context);
+  if (frame.is_backward_node) labels.recorder->exit_backward_node(frame.is_scope);
 }
 
 }  // namespace
@@ -82,4 +84,4 @@ void forget_sequence_numbers() {
   labels.by_thread.clear();
 }
 
-}  // namespace peakbench::device
+}  // namespace peakbench::record

@@ -1,4 +1,4 @@
-#include "device/cuda/pinned_tracer.h"
+#include "record/cuda/pinned_tracer.h"
 
 #include <ATen/core/CachingHostAllocator.h>
 
@@ -6,7 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 
-namespace peakbench::device {
+namespace peakbench::record {
 namespace {
 
 // In the place of PyTorch's own, which still does all the work; contexts stay its own, because a
@@ -91,4 +91,4 @@ void trace_pinned_memory(AllocationSink& sink) {
   at::setHostAllocator(at::kCUDA, TracedHostAllocator::instance, kPriority);
 }
 
-}  // namespace peakbench::device
+}  // namespace peakbench::record

@@ -2,13 +2,13 @@
 // allocator.
 #pragma once
 
-#include "device/tracing.h"
+#include "record/allocation_sink.h"
 
-namespace peakbench::device {
+namespace peakbench::record {
 
 // Reports pinned memory for the rest of the process, as the space `pinned`, which appears with the
 // first allocation. Blocks are as the allocator counts them: the next power of two. A block is free
 // when its tensor is; the allocator may still wait for a stream before it gives it out again.
 void trace_pinned_memory(AllocationSink& sink);
 
-}  // namespace peakbench::device
+}  // namespace peakbench::record

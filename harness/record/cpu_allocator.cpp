@@ -1,4 +1,4 @@
-#include "device/cpu_allocator.h"
+#include "record/cpu_allocator.h"
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/alloc_cpu.h>
@@ -10,7 +10,7 @@
 #include "errors/errors.h"
 #include "errors/host_limits.h"
 
-namespace peakbench::device {
+namespace peakbench::record {
 namespace {
 
 // Bytes alive, by address: deleters are told only the address, on any thread.
@@ -44,7 +44,7 @@ class TracingCpuAllocator final : public at::Allocator {
     default_copy_data(to, from, bytes);
   }
 
-  const result::OutOfMemory& last_failure() const { return failure_; }
+  const OutOfMemory& last_failure() const { return failure_; }
 
   // LibTorch takes a plain pointer and a plain function, for ever: there is one of these a process.
   static TracingCpuAllocator* instance;
@@ -103,15 +103,15 @@ class TracingCpuAllocator final : public at::Allocator {
   std::atomic<std::int64_t> in_use_{0};
   mutable std::mutex mutex_;
   std::unordered_map<void*, std::int64_t> sizes_;
-  result::OutOfMemory failure_;
+  OutOfMemory failure_;
 };
 
 TracingCpuAllocator* TracingCpuAllocator::instance = nullptr;
 
 }  // namespace
 
-const result::OutOfMemory& trace_cpu_allocator(AllocationSink& sink,
-                                               std::int64_t memory_limit_bytes, CpuMemory memory) {
+const OutOfMemory& trace_cpu_allocator(AllocationSink& sink, std::int64_t memory_limit_bytes,
+                                       CpuMemory memory) {
   // Outlives every tensor.
   auto* allocator = new TracingCpuAllocator(sink, memory_limit_bytes, memory);
   TracingCpuAllocator::instance = allocator;
@@ -120,4 +120,4 @@ const result::OutOfMemory& trace_cpu_allocator(AllocationSink& sink,
   return allocator->last_failure();
 }
 
-}  // namespace peakbench::device
+}  // namespace peakbench::record

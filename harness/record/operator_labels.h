@@ -2,9 +2,9 @@
 // belonged to.
 #pragma once
 
-#include "device/recorder.h"
+#include "record/recorder.h"
 
-namespace peakbench::device {
+namespace peakbench::record {
 
 // Adds a record function for the rest of the process; call once, before the first operator. A
 // forward operator and its backward node share a sequence number (per forward thread): modules are
@@ -14,4 +14,4 @@ void install_operator_labels(Recorder& recorder);
 // Forgets the sequence numbers of the step before, which will not be asked for again.
 void forget_sequence_numbers();
 
-}  // namespace peakbench::device
+}  // namespace peakbench::record

@@ -1,16 +1,18 @@
-// Every allocation of PyTorch's CUDA caching allocator: requested bytes from its trace tracker,
-// block bytes from the memory report that follows it under the same lock.
+// Every allocation of PyTorch's CUDA caching allocator: requested bytes from its events, block
+// bytes from the memory report that follows them under the same lock.
 #pragma once
 
-#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
+#include <memory>
 #include <mutex>
 #include <vector>
 
-#include "device/tracing.h"
+#include "record/allocation_sink.h"
+#include "record/cuda/allocator_events.h"
+#include "record/out_of_memory.h"
 
-namespace peakbench::device {
+namespace peakbench::record {
 
 class AllocationTracer {
  public:
@@ -18,16 +20,15 @@ class AllocationTracer {
   // first.
   AllocationTracer(AllocationSink& sink, int device_count);
 
-  const result::OutOfMemory& last_out_of_memory() const { return failure_; }
+  const OutOfMemory& last_out_of_memory() const { return failure_; }
   // Allocations for which no report followed (a thread that did not inherit ours): their block size
   // was assumed.
   std::int64_t unreported() const { return unreported_; }
 
  private:
   class Report;  // told the block sizes
-  using TraceEntry = c10::CachingDeviceAllocator::TraceEntry;
 
-  void on_trace(const TraceEntry& entry);
+  void on_event(const AllocatorEvent& event);
   void on_report(void* pointer, std::int64_t block_bytes);
   void on_out_of_memory(int device, std::int64_t requested, std::int64_t limit, std::int64_t free);
   void emit_pending(std::int64_t block_bytes);
@@ -44,8 +45,8 @@ class AllocationTracer {
   std::mutex mutex_;
   Pending pending_;
   std::int64_t unreported_ = 0;
-  result::OutOfMemory failure_;
+  OutOfMemory failure_;
   std::unique_ptr<c10::DebugInfoGuard> guard_;
 };
 
-}  // namespace peakbench::device
+}  // namespace peakbench::record

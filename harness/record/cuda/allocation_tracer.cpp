@@ -1,10 +1,10 @@
-#include "device/cuda/allocation_tracer.h"
+#include "record/cuda/allocation_tracer.h"
+
+#include <c10/cuda/CUDACachingAllocator.h>
 
 #include <algorithm>
 
-#include "device/cuda/emulation.h"
-
-namespace peakbench::device {
+namespace peakbench::record {
 namespace {
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
@@ -35,8 +35,7 @@ class AllocationTracer::Report final : public c10::MemoryReportingInfoBase {
 AllocationTracer::AllocationTracer(AllocationSink& sink, int device_count) : sink_(sink) {
   for (int i = 0; i < device_count; ++i)
     spaces_.push_back(sink.add_space("cuda:" + std::to_string(i)));
-  watch_allocator_for_emulation();
-  allocator::attachAllocatorTraceTracker([this](const TraceEntry& entry) { on_trace(entry); });
+  listen_to_allocator([this](const AllocatorEvent& event) { on_event(event); });
   allocator::attachOutOfMemoryObserver(
       [this](std::int64_t device, std::size_t requested, std::size_t limit, std::size_t free) {
         on_out_of_memory(static_cast<int>(device), static_cast<std::int64_t>(requested),
@@ -46,45 +45,23 @@ AllocationTracer::AllocationTracer(AllocationSink& sink, int device_count) : sin
                                                  std::make_shared<Report>(*this));
 }
 
-void AllocationTracer::on_trace(const TraceEntry& entry) {
+void AllocationTracer::on_event(const AllocatorEvent& event) {
   const std::lock_guard lock(mutex_);
   if (pending_.waiting) {
     ++unreported_;
     emit_pending(rounded_up(pending_.requested_bytes));
   }
-  const int space = spaces_.at(static_cast<std::size_t>(entry.device_));
-  const auto address = static_cast<std::uint64_t>(entry.addr_);
-  const auto size = static_cast<std::int64_t>(entry.size_);
-  const auto stream = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(entry.stream_));
-  switch (entry.action_) {
-    case TraceEntry::ALLOC:
-      handed_out_in_emulation(address, entry.size_);
-      pending_ = {true, space, address, size, stream};
-      break;
-    case TraceEntry::FREE_REQUESTED:
-      sink_.free_requested(space, address);
-      break;
-    case TraceEntry::FREE_COMPLETED:
-      sink_.freed(space, address);
-      break;
-    case TraceEntry::SEGMENT_ALLOC:
-      sink_.event(trace::EventKind::kSegmentAlloc, space, address, size, stream);
-      break;
-    case TraceEntry::SEGMENT_FREE:
-      sink_.event(trace::EventKind::kSegmentFree, space, address, size, stream);
-      break;
-    case TraceEntry::SEGMENT_MAP:
-      sink_.event(trace::EventKind::kSegmentMap, space, address, size, stream);
-      break;
-    case TraceEntry::SEGMENT_UNMAP:
-      sink_.event(trace::EventKind::kSegmentUnmap, space, address, size, stream);
-      break;
-    case TraceEntry::OOM:
-      // The entry's address is what the card had free.
-      sink_.event(trace::EventKind::kOutOfMemory, space, address, size, stream);
-      break;
-    default:  // snapshots, and in later releases annotations: no memory changes hands
-      break;
+  const int space = spaces_.at(static_cast<std::size_t>(event.device));
+  switch (event.kind) {
+    case trace::EventKind::kAlloc:
+      pending_ = {true, space, event.address, event.bytes, event.stream};
+      return;
+    case trace::EventKind::kFreeRequested:
+      return sink_.free_requested(space, event.address);
+    case trace::EventKind::kFree:
+      return sink_.freed(space, event.address);
+    default:
+      return sink_.event(event.kind, space, event.address, event.bytes, event.stream);
   }
 }
 
@@ -122,4 +99,4 @@ void AllocationTracer::on_out_of_memory(int device, std::int64_t requested, std:
   failure_.retries = stats.num_alloc_retries;
 }
 
-}  // namespace peakbench::device
+}  // namespace peakbench::record

@@ -1,9 +1,12 @@
 // LibTorch's CPU allocator replaced by one that reports each allocation and holds a budget.
 #pragma once
 
-#include "device/tracing.h"
+#include <cstdint>
 
-namespace peakbench::device {
+#include "record/allocation_sink.h"
+#include "record/out_of_memory.h"
+
+namespace peakbench::record {
 
 // What becomes of a tensor of the CPU that does not fit.
 enum class CpuMemory {
@@ -14,7 +17,7 @@ enum class CpuMemory {
 // Traces the CPU's allocator as the next space of the sink: the CPU device's own way, and what
 // stands beside a CUDA device. Once a process. memory_limit_bytes: 0 for none. Returns where its
 // last failure is found. What the system refuses within the budget is a HostError in both.
-const result::OutOfMemory& trace_cpu_allocator(AllocationSink& sink,
-                                               std::int64_t memory_limit_bytes, CpuMemory memory);
+const OutOfMemory& trace_cpu_allocator(AllocationSink& sink, std::int64_t memory_limit_bytes,
+                                       CpuMemory memory);
 
-}  // namespace peakbench::device
+}  // namespace peakbench::record
