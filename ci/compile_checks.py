@@ -1,12 +1,13 @@
 """Checks of single files with the flags that CMake compiles them with: headers that compile alone, clang-tidy.
 
-    python3 ci/compile_checks.py headers [--jobs N] [--minutes M] [FILE...]
-    python3 ci/compile_checks.py tidy [--jobs N] [--minutes M] [--torch] [FILE...]
+    python3 ci/compile_checks.py headers [--jobs N] [--changed COMMIT] [FILE...]
+    python3 ci/compile_checks.py tidy [--jobs N] [--changed COMMIT] [--torch] [FILE...]
 
 Needs build/checks/compile_commands.json (ci/checks makes it). Prints what was found; the exit status is 1 if anything was.
 
-The files that git says were changed last come first. With --minutes, no file is begun after so many minutes, and how many were left
-out is printed: a check of what is new that takes no longer as the repository grows.
+With --changed they do what can have become wrong since that commit. clang-tidy looks at the sources that changed, and at the sources of
+the headers that did. All headers are compiled, but of those that use LibTorch only the SDK's and those that changed, themselves or in
+what they include, with nothing before them; the others behind LibTorch's own headers, precompiled, as in their targets.
 """
 
 import argparse
@@ -14,34 +15,36 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
-import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 DATABASE = REPOSITORY / "build/checks/compile_commands.json"
+SDK = "harness/sdk/"  # its headers are a stranger's to include, in any order
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+LIBTORCH_INCLUDE = re.compile(r"^#include <(ATen|c10|torch)/", re.MULTILINE)
+SLOPPINESS = "pch_defines,time_macros,include_file_mtime,include_file_ctime"  # as in cmake/PeakbenchBuild.cmake
+LIBTORCH_HEADERS = "#include <ATen/ATen.h>\n#include <torch/nn/module.h>\n"
+
+
+def git(*arguments):
+    ran = subprocess.run(["git", "-c", "core.quotePath=false", *arguments], cwd=REPOSITORY, check=False, capture_output=True, text=True)
+    if ran.returncode:
+        sys.exit(f"error: git {' '.join(arguments)}: {ran.stderr.strip()}")
+    return ran.stdout.splitlines()
 
 
 def tracked(*patterns):
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns], cwd=REPOSITORY,
-                            check=True, capture_output=True, text=True).stdout.splitlines()
+    listed = git("ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns)
     return [path for path in listed if (REPOSITORY / path).exists()]
 
 
-def newest_first(paths):
-    """As the last commit that changed them; what is changed and not committed before all."""
-    listed = subprocess.run(["git", "-c", "core.quotePath=false", "log", "--format=", "--name-only"], cwd=REPOSITORY, check=True,
-                            capture_output=True, text=True).stdout.splitlines()
-    changed = subprocess.run(["git", "diff", "--name-only", "HEAD"], cwd=REPOSITORY, check=True, capture_output=True,
-                             text=True).stdout.splitlines()
-    place = {}
-    for path in [*changed, *listed]:
-        place.setdefault(path, len(place))
-    return sorted(paths, key=lambda path: place.get(path, -1))  # -1: not committed at all
+def changed_since(commit):
+    """The files that differ from it; those that are not committed yet among them."""
+    return {*git("diff", "--name-only", commit, "--"), *git("ls-files", "--others", "--exclude-standard")}
 
 
 def commands():
@@ -51,7 +54,7 @@ def commands():
     found = {}
     for entry in json.loads(DATABASE.read_text()):
         path = Path(entry["file"])
-        if path.is_relative_to(REPOSITORY):
+        if path.is_relative_to(REPOSITORY) and path.exists():  # generated sources are not built for this
             found.setdefault(str(path.relative_to(REPOSITORY)), shlex.split(entry["command"]))
     return found
 
@@ -70,13 +73,38 @@ def flags(arguments):
 
 
 def with_torch(arguments):
-    return any("site-packages/torch/include" in argument or argument.endswith("/torch/include") for argument in arguments)
+    return any(argument.endswith("/torch/include") for argument in arguments)
+
+
+class Includes:
+    """What the repository's files include of each other."""
+
+    def __init__(self, headers):
+        self.by_name = {}
+        for header in headers:
+            parts = Path(header).parts
+            for first in range(len(parts)):
+                self.by_name.setdefault("/".join(parts[first:]), []).append(header)
+        self.found = {}
+
+    def of(self, path):
+        """(the files that it includes, itself among them; whether LibTorch's are)"""
+        if path not in self.found:
+            self.found[path] = ({path}, False)  # where a ring ends
+            text = (REPOSITORY / path).read_text(errors="replace")
+            files, torch = {path}, bool(LIBTORCH_INCLUDE.search(text))
+            for name in INCLUDE.findall(text):
+                for header in self.by_name.get(name, []):
+                    more, also = self.of(header)
+                    files, torch = files | more, torch or also
+            self.found[path] = (files, torch)
+        return self.found[path]
 
 
 def includers(known):
     """{what an #include names: the first source that has it}"""
     found = {}
-    for path in sorted(path for path in known if (REPOSITORY / path).exists()):  # generated sources are not built for this
+    for path in sorted(known):
         for name in INCLUDE.findall((REPOSITORY / path).read_text(errors="replace")):
             found.setdefault(name, path)
     return found
@@ -98,13 +126,50 @@ def neighbour(header, known, included_by):
         folder = folder.parent
 
 
-def check_header(header, arguments):
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "alone.cpp"
-        source.write_text(f'#include "{REPOSITORY / header}"\n')
-        ran = subprocess.run(["c++", *flags(arguments), "-fsyntax-only", str(source)], cwd=DATABASE.parent, capture_output=True,
-                             text=True, check=False)
-    return ran.stderr if ran.returncode else ""
+class HeaderCheck:
+    """check(header, arguments): what the compiler says of it; of one of `behind`, with LibTorch's headers before it. Through ccache where
+    that is: the sources have the same names each time."""
+
+    def __init__(self, behind, known):
+        self.behind = behind
+        self.folder = DATABASE.parent / "alone"
+        self.folder.mkdir(exist_ok=True)
+        cached = shutil.which("ccache")
+        self.compiler = [cached, "c++"] if cached else ["c++"]
+        self.environment = os.environ | {"CCACHE_BASEDIR": str(REPOSITORY), "CCACHE_NOHASHDIR": "1", "CCACHE_SLOPPINESS": SLOPPINESS}
+        self.precompiled = self.folder / "libtorch.h"
+        if behind:
+            self.precompiled.write_text(LIBTORCH_HEADERS)
+            self.base = flags(known[min(path for path in known if path.startswith(SDK))])
+            found = self.compile(["-x", "c++-header"], self.base, self.precompiled, f"{self.precompiled}.gch")
+            if found:
+                sys.exit(f"error: LibTorch's headers could not be compiled:\n{found}")
+
+    def compile(self, how, used, source, result):
+        ran = subprocess.run([*self.compiler, *used, *how, "-c", str(source), "-o", str(result)], cwd=DATABASE.parent,
+                             env=self.environment, capture_output=True, text=True, check=False)
+        return ran.stderr if ran.returncode else ""
+
+    def __call__(self, header, arguments):
+        source = self.folder / (header.replace("/", "_") + ".cpp")
+        source.write_text(f'#include "{os.path.relpath(REPOSITORY / header, self.folder)}"\n')
+        used, how = flags(arguments), []
+        if header in self.behind:
+            used = [*self.base, *(argument for argument in used if argument.startswith(("-I", "-D")) and argument not in self.base)]
+            how = ["-include", str(self.precompiled)]
+        return self.compile(how, used, source, source.with_suffix(".o"))
+
+
+def headers_to_check(headers, changed, known):
+    """({header: arguments}, those behind LibTorch's headers)"""
+    includes, included_by = Includes(headers), includers(known)
+    behind = set()
+    if changed is not None:
+        for header in headers:
+            files, torch = includes.of(header)
+            if torch and not header.startswith(SDK) and not files & changed:
+                behind.add(header)
+    return {header: known[neighbour(header, known, included_by)] for header in headers}, behind
 
 
 def check_tidy(source, arguments):
@@ -114,31 +179,36 @@ def check_tidy(source, arguments):
     return ran.stdout if ran.returncode or ran.stdout.strip() else ""
 
 
-def run(check, items, jobs, minutes):
-    """Calls check(path, arguments) for all, but begins none after `minutes` (None: no limit); prints what they found, how far it is
-    when that takes long, and how many were left out."""
-    began, failures, left_out = time.monotonic(), 0, 0
+def sources_to_tidy(sources, changed, known, torch):
+    """{source: arguments}"""
+    if changed is not None:
+        included_by = {}
+        for source in sources:
+            first = INCLUDE.search((REPOSITORY / source).read_text(errors="replace"))
+            if first:
+                included_by.setdefault(first.group(1), []).append(source)
+        wanted = changed | {source for path in changed if path.endswith(".h") for name, own in included_by.items()
+                            if path.endswith("/" + name) for source in own}
+        sources = [source for source in sources if source in wanted]
+    return {source: known[source] for source in sources if torch or not with_torch(known[source])}
 
-    def one(item):
-        late = minutes is not None and time.monotonic() - began > 60 * minutes
-        return None if late else check(*item)
 
+def run(check, items, jobs):
+    """Calls check(path, arguments) for all; prints what they found, and how far it is when that takes long."""
+    failures = 0
     with ThreadPoolExecutor(jobs) as pool:
-        for done, (path, found) in enumerate(zip(items, pool.map(one, items.items())), 1):
-            left_out += found is None
+        for done, (path, found) in enumerate(zip(items, pool.map(lambda item: check(*item), items.items())), 1):
             if found:
                 failures += 1
                 print(f"{path}:\n{found.rstrip()}", flush=True)
             if sys.stderr.isatty():
                 print(f"\r\033[K{done} of {len(items)}", end="", file=sys.stderr, flush=True)
-            elif done % 50 == 0 and found is not None:
+            elif done % 50 == 0:
                 print(f"{done} of {len(items)} files", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
-    checked = len(items) - left_out
-    unchecked = f"; {left_out} that were changed before them are left out after {minutes:g} min" if left_out else ""
-    print(f"{checked} files, {failures} with findings{unchecked}", file=sys.stderr)
-    return 1 if failures or not checked else 0
+    print(f"{len(items)} files, {failures} with findings", file=sys.stderr)
+    return 1 if failures else 0
 
 
 def main():
@@ -146,20 +216,21 @@ def main():
     parser.add_argument("what", choices=("headers", "tidy"))
     parser.add_argument("files", nargs="*", help="only these (relative to the repository)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--minutes", type=float, help="begin no file after so many minutes")
+    parser.add_argument("--changed", metavar="COMMIT", help="what can have become wrong since then")
     parser.add_argument("--torch", action="store_true", help="tidy: the files with LibTorch's headers too")
     arguments = parser.parse_intermixed_args()
     known = commands()
+    changed = None if arguments.changed is None else changed_since(arguments.changed)
     if arguments.what == "headers":
-        headers = arguments.files or tracked("*.h")
-        included_by = includers(known)
-        items = {header: known[neighbour(header, known, included_by)] for header in newest_first(headers)}
-        return run(check_header, items, arguments.jobs, arguments.minutes)
+        items, behind = headers_to_check(arguments.files or tracked("*.h"), changed, known)
+        if behind:
+            print(f"{len(behind)} of {len(items)} headers behind LibTorch's, as nothing changed that they include", file=sys.stderr)
+        return run(HeaderCheck(behind, known), items, arguments.jobs)
     sources = arguments.files or [path for path in tracked("*.cpp") if path in known and not path.startswith(("tests/", "benchmarks/"))]
     if unknown := [path for path in sources if path not in known]:
         sys.exit(f"error: {unknown[0]} is compiled by no target of {DATABASE.relative_to(REPOSITORY)}")
-    items = {path: known[path] for path in newest_first(sources) if arguments.torch or arguments.files or not with_torch(known[path])}
-    return run(check_tidy, items, arguments.jobs, arguments.minutes)
+    items = sources_to_tidy(sources, changed, known, arguments.torch or bool(arguments.files))
+    return run(check_tidy, items, arguments.jobs)
 
 
 if __name__ == "__main__":

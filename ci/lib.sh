@@ -7,6 +7,8 @@ shopt -s inherit_errexit
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${PEAKBENCH_CACHE:-$repository/.cache}
 python=${PEAKBENCH_PYTHON:-python3}
+# Who keeps a cache keeps what was compiled there, too.
+[[ -z ${PEAKBENCH_CACHE-} ]] || export CCACHE_DIR=${CCACHE_DIR:-$cache/ccache} CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-4G}
 # The release of LibTorch, by default the first of the list; what is made for another has its version in its name.
 torch_releases=$repository/cmake/libtorch_releases.txt
 default_torch=$(awk '/^[0-9]/ { print $1; exit }' "$torch_releases")
@@ -54,6 +56,9 @@ need_python() {
   "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
     fail "$python is $("$python" --version 2>&1); 3.10 or later is needed." "Set PEAKBENCH_PYTHON to a later one."
 }
+
+# Which file the Python is that runs, whatever name it was called by: a link, pyenv's shim and a virtual environment's are the one behind them.
+python_file() { "$python" -c 'import os, sys; print(os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable))'; }
 
 # need_module MODULE PACKAGE: a module of Python that Debian splits off.
 need_module() {

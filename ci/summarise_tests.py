@@ -1,4 +1,5 @@
-"""Sums up a CTest run: how many passed, failed and were skipped under each label, and why each skipped one was.
+"""Sums up a CTest run: how many passed, failed and were skipped under each label, how long they took together, the slowest of them, and
+why each skipped one was.
 
 usage: summarise_tests.py JUNIT_XML TESTS_JSON    (ctest --output-junit, ctest --show-only=json-v1)
 
@@ -41,6 +42,7 @@ def reason(case):
 def main(junit_xml, tests_json):
     labels = labels_of(tests_json)
     counts, reasons, totals = defaultdict(Counter), defaultdict(list), Counter()
+    seconds, times = Counter(), {}
     failed = []
     for case in ElementTree.parse(junit_xml).getroot().iter("testcase"):
         name, result = case.get("name"), outcome(case)
@@ -48,8 +50,10 @@ def main(junit_xml, tests_json):
             print(f"{name} may not be skipped in continuous integration: {reason(case)}")
             result = "failed"
         totals[result] += 1
+        times[name] = float(case.get("time") or 0)
         for label in labels.get(name, ["(no label)"]):
             counts[label][result] += 1
+            seconds[label] += times[name]
         if result == "skipped":
             reasons[reason(case)].append(name)
         elif result == "failed":
@@ -59,7 +63,9 @@ def main(junit_xml, tests_json):
     width = max([len(label) for label in counts] + [5])
     for label in sorted(counts):
         row = counts[label]
-        print(f"{label:<{width}}  " + ", ".join(f"{row[r]} {r}" for r in ("passed", "failed", "skipped") if row[r]))
+        print(f"{label:<{width}} {seconds[label]:6.0f} s  " + ", ".join(f"{row[r]} {r}" for r in ("passed", "failed", "skipped") if row[r]))
+    slowest = sorted(times, key=times.get, reverse=True)[:8]
+    print("slowest: " + ", ".join(f"{name} {times[name]:.0f} s" for name in slowest))
     for why, names in sorted(reasons.items()):
         print(f"skipped, {why}: {', '.join(names)}")
     for name in failed:

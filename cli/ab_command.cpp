@@ -39,8 +39,9 @@ int exit_code(const ab::Judged& judged, bool gate) {
   const auto& cases = judged.run.cases;
   if (std::ranges::all_of(cases, [](const auto& one) { return one.pairs.empty(); }))
     return kEveryCaseFailed;
-  const bool worse = std::ranges::any_of(
-      judged.verdicts, [](const auto& one) { return one.verdict == statistics::Verdict::kWorse; });
+  const bool worse = std::ranges::any_of(judged.differences, [](const auto& one) {
+    return one.direction == statistics::Direction::kWorse;
+  });
   return worse && gate ? kRegression : kDone;
 }
 

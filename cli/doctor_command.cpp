@@ -8,12 +8,12 @@
 
 #include "cli/axis_options.h"
 #include "cli/commands.h"
-#include "devices/ask_worker.h"
-#include "devices/driver.h"
-#include "devices/found.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "host/card.h"
+#include "inventory/ask_worker.h"
+#include "inventory/driver.h"
+#include "inventory/found.h"
 #include "json/json_text.h"
 #include "launch/device_environment.h"
 #include "launch/host.h"
@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-using devices::DeviceFound;
+using inventory::DeviceFound;
 
 constexpr const char* kDoctorFooter = R"(Examples:
   peakbench doctor
@@ -61,7 +61,7 @@ Finding check_program() {
 // Without a job the worker says how it is used: enough to see that LibTorch is found and loads.
 Finding check_worker(const Places& places) {
   if (!files::is_there(places.worker)) return {"worker", false, "no " + places.worker, kBuild};
-  const auto said = devices::ask_worker(places.worker, {}, {});
+  const auto said = inventory::ask_worker(places.worker, {}, {});
   if (said.text.rfind("usage: peakbench-worker", 0) == 0)
     return {"worker", true,
             fmt::format("{} starts and finds LibTorch ({} ms)", places.worker,
@@ -77,7 +77,7 @@ Finding check_worker(const Places& places) {
 Finding try_device(const Places& places, const std::string& id) {
   const auto device = result::device_from(id);
   const auto said =
-      devices::ask_worker(places.worker, {"--try-device", id}, launch::environment_for(device));
+      inventory::ask_worker(places.worker, {"--try-device", id}, launch::environment_for(device));
   const bool good = said.text.find(id + " works") != std::string::npos;
   if (good)
     return {
@@ -95,8 +95,8 @@ void check_cards(const Places& places, std::vector<Finding>& findings) {
     const auto first = std::ranges::find_if(found, is_wanted);
     if (first != found.end()) findings.push_back(try_device(places, first->id));
   };
-  try_first(devices::emulated_devices(), [](const DeviceFound& one) { return one.served; });
-  try_first(devices::devices_of_this_machine(),
+  try_first(inventory::emulated_devices(), [](const DeviceFound& one) { return one.served; });
+  try_first(inventory::devices_of_this_machine(),
             [](const DeviceFound& one) { return result::device_from(one.id).is_card; });
 }
 
@@ -160,14 +160,14 @@ Finding check_disk() {
 
 Finding check_devices() {
   std::vector<std::string> texts;
-  for (const auto& device : devices::devices_of_this_machine())
+  for (const auto& device : inventory::devices_of_this_machine())
     texts.push_back(device.id + ": " + device.title);
   return {"devices", true, fmt::format("{}", fmt::join(texts, "; ")), ""};
 }
 
 Finding check_driver() {
   const auto cuda = manifest::own_stamp().libtorch_cuda;
-  const auto driver = devices::driver_of_this_machine(cuda);
+  const auto driver = inventory::driver_of_this_machine(cuda);
   if (driver.version.empty())
     return {"driver", true, "none of NVIDIA's: devices are the CPU and emulated cards", ""};
   return {"driver", driver.problem.empty(), fmt::format("NVIDIA {}", driver.version),

@@ -9,9 +9,9 @@
 
 #include "cli/commands.h"
 #include "cli/measure.h"
-#include "devices/hook.h"
 #include "errors/errors.h"
 #include "files/file.h"
+#include "inventory/hook.h"
 #include "json/json_text.h"
 #include "launch/interrupt.h"
 #include "plan/plan.h"
@@ -177,7 +177,7 @@ class RecordCommand {
   int measure_cases() {
     if (std::ranges::none_of(new_.records, is_to_measure)) return kDone;
     const auto plugins = find_plugins(world_, arguments_.plugins);
-    const auto plan = plan::make_plan(request(), plugins, devices::device_hook(""));
+    const auto plan = plan::make_plan(request(), plugins, inventory::device_hook(""));
     const auto runner = world_.make_runner();
     const launch::RunFolder folder(arguments_.out.empty() ? folder_for("fidelity")
                                                           : arguments_.out);

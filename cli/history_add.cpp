@@ -8,7 +8,6 @@
 #include "cli/history_command.h"
 #include "cli/revision.h"
 #include "errors/errors.h"
-#include "files/file.h"
 #include "json/json_text.h"
 #include "reports/history/export.h"
 #include "result/run_paths.h"

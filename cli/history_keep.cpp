@@ -49,7 +49,7 @@ struct HistoryExportArguments {
 
 int accept(World& world, const AcceptArguments& arguments) {
   auto history = arguments.place.to_write();
-  history.judge(arguments.number, "accepted", arguments.note);
+  history.set_verdict(arguments.number, "accepted", arguments.note);
   world.out << fmt::format("run {} is accepted: later runs are compared with it\n",
                            arguments.number);
   return kDone;

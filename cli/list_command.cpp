@@ -7,7 +7,7 @@
 #include "cli/axis_options.h"
 #include "cli/commands.h"
 #include "cli/entries.h"
-#include "devices/found.h"
+#include "inventory/found.h"
 #include "json/json_text.h"
 #include "reports/render/format.h"
 #include "text/printable.h"
@@ -16,7 +16,7 @@ namespace peakbench::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using devices::DeviceFound;
+using inventory::DeviceFound;
 using manifest::Entry;
 using manifest::Kind;
 
@@ -90,8 +90,8 @@ int list_devices(World& world, const ListArguments& arguments) {
         world.out << device_text(device);
     }
   };
-  add(devices::devices_of_this_machine(), false);
-  const auto cards = devices::emulated_devices();
+  add(inventory::devices_of_this_machine(), false);
+  const auto cards = inventory::emulated_devices();
   add(cards, true);
   if (arguments.json)
     world.out << json_text(all);

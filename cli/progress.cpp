@@ -45,33 +45,33 @@ std::string workers_left(const launch::Turn& turn) {
   return fmt::format("{} worker{} left", left, left == 1 ? "" : "s");
 }
 
-// The parts of the second line, each with its weight: the lightest go first when the window is
+// The phrases of the second line, each with its weight: the lightest go first when the window is
 // narrow.
-struct Part {
+struct Phrase {
   int weight;
   std::string text;
 };
 
-std::vector<Part> parts_of(const Activity& activity) {
+std::vector<Phrase> phrases_of(const Activity& activity) {
   const bool timing = activity.turn.mode == result::JobMode::kThroughput;
-  std::vector<Part> parts;
-  parts.push_back({timing ? 5 : 1, worker_words(activity.turn)});
-  parts.push_back({6, phase_words(activity)});
-  if (activity.workers > 1) parts.push_back({7, fmt::format("{} at work", activity.workers)});
-  parts.push_back({4, duration(activity.elapsed_s)});
+  std::vector<Phrase> phrases;
+  phrases.push_back({timing ? 5 : 1, worker_words(activity.turn)});
+  phrases.push_back({6, phase_words(activity)});
+  if (activity.workers > 1) phrases.push_back({7, fmt::format("{} at work", activity.workers)});
+  phrases.push_back({4, duration(activity.elapsed_s)});
   if (activity.remaining_s >= 0)
-    parts.push_back({3, fmt::format("about {} left", duration(activity.remaining_s))});
-  parts.push_back({0, workers_left(activity.turn)});
+    phrases.push_back({3, fmt::format("about {} left", duration(activity.remaining_s))});
+  phrases.push_back({0, workers_left(activity.turn)});
   if (activity.progress.peak_bytes > 0)
-    parts.push_back(
+    phrases.push_back(
         {2, fmt::format("{} GiB, peak {} GiB", reports::gib(activity.progress.allocated_bytes),
                         reports::gib(activity.progress.peak_bytes))});
-  return parts;
+  return phrases;
 }
 
-std::string joined(const std::vector<Part>& parts) {
+std::string joined(const std::vector<Phrase>& phrases) {
   std::string text;
-  for (const auto& part : parts) text += (text.empty() ? "" : ", ") + part.text;
+  for (const auto& phrase : phrases) text += (text.empty() ? "" : ", ") + phrase.text;
   return text;
 }
 
@@ -254,7 +254,7 @@ class PlainProgress : public Progress {
   void tick() override {
     if (!begun() || now() - said_at_ < kHeartbeat) return;
     const auto& at = activity();
-    say(named(at.turn) + ", " + joined(parts_of(at)));
+    say(named(at.turn) + ", " + joined(phrases_of(at)));
   }
 
  private:
@@ -287,14 +287,15 @@ class NoProgress : public launch::RunListener {
 
 std::vector<std::string> status_lines(const Activity& activity, int width) {
   const auto room = static_cast<std::size_t>(std::max(width - 1, 10));  // the last column wraps
-  auto parts = parts_of(activity);
-  while (parts.size() > 1 && joined(parts).size() > room)
-    parts.erase(std::min_element(parts.begin(), parts.end(),
-                                 [](const Part& a, const Part& b) { return a.weight < b.weight; }));
+  auto phrases = phrases_of(activity);
+  while (phrases.size() > 1 && joined(phrases).size() > room)
+    phrases.erase(
+        std::min_element(phrases.begin(), phrases.end(),
+                         [](const Phrase& a, const Phrase& b) { return a.weight < b.weight; }));
   const auto count = counter(activity.turn.place, activity.count) + " ";
   const auto id_room = room > count.size() ? room - count.size() : 0;
   return {(count + elided(printable(activity.turn.case_id), id_room)).substr(0, room),
-          elided(joined(parts), room)};
+          elided(joined(phrases), room)};
 }
 
 std::unique_ptr<launch::RunListener> make_progress(std::ostream& out, std::ostream& err,

@@ -7,7 +7,6 @@
 #include "cli/axis_options.h"
 #include "cli/commands.h"
 #include "cli/quantities.h"
-#include "files/file.h"
 #include "reports/report/report.h"
 #include "result/run_paths.h"
 

@@ -14,12 +14,12 @@
 #include "cli/measure.h"
 #include "cli/progress.h"
 #include "cli/run_arguments.h"
-#include "devices/hook.h"
 #include "errors/errors.h"
 #include "executor/scheduled_run.h"
 #include "executor/slurm.h"
 #include "executor/submission.h"
 #include "files/file.h"
+#include "inventory/hook.h"
 #include "launch/interrupt.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
@@ -72,8 +72,8 @@ class RunCommand {
     const auto plugins = find_plugins(world_, arguments_.plugins);
     const auto plan =
         plan::make_plan(make_request(arguments_), plugins,
-                        arguments_.slurm.is_asked() ? devices::device_hook_for_others()
-                                                    : devices::device_hook(arguments_.card));
+                        arguments_.slurm.is_asked() ? inventory::device_hook_for_others()
+                                                    : inventory::device_hook(arguments_.card));
     check_slurm_arguments(arguments_.slurm);
     if (arguments_.dry_run && arguments_.slurm.is_asked() && !arguments_.json) {
       world_.out << script_of(plan);

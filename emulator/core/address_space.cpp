@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <iterator>
 
-#include "core/core.h"
+#include "core/memory.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -14,10 +14,6 @@ namespace {
 constexpr std::uint64_t kBase = 0x200000000000;  // 32 TiB
 constexpr std::uint64_t kBytes =
     48ull << 40;  // for cards of up to 16 TiB and several pools of expandable segments
-
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 void* reserve(std::uint64_t base, std::uint64_t bytes) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (base ? MAP_FIXED_NOREPLACE : 0);

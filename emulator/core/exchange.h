@@ -4,7 +4,8 @@
 
 #include <cstdint>
 
-#include "core/core.h"
+#include "core/api.h"
+#include "core/memory.h"
 #include "core/values_hook.h"
 
 namespace peakbench::emulator {
@@ -33,8 +34,6 @@ PEAKBENCH_EMULATOR_API MemoryResult move_value(void* to, const void* from, std::
 // What lies there is not known from now on.
 PEAKBENCH_EMULATOR_API void forget_value(void* to, std::uint64_t bytes);
 
-// --- What streams wait for -----------------------------------------------------------------------
-
 // A piece of work that is done when other ranks have taken part in it.
 struct Ticket {
   std::uint64_t communicator;
@@ -54,8 +53,6 @@ PEAKBENCH_EMULATOR_API void enqueue(std::uint64_t stream, const Ticket& ticket);
 
 // Says the same of work that nobody has to wait for.
 PEAKBENCH_EMULATOR_API void mark_work(std::uint64_t stream);
-
-// --- What PyTorch's watchdog sees ----------------------------------------------------------------
 
 // PyTorch keeps the tensors of a collective until somebody waits for it, or until its watchdog, a
 // thread that looks ten times a second, has seen that it is done and the next collective is called.

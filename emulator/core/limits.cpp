@@ -3,6 +3,8 @@
 #include <array>
 #include <atomic>
 
+#include "core/own_ledger.h"
+
 namespace peakbench::emulator {
 namespace {
 

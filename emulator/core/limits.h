@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "core/core.h"
+#include "core/api.h"
 
 namespace peakbench::emulator {
 

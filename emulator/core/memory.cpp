@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::uint64_t kHostPage = 4096;
 
-std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
 void raise(std::uint64_t& value, std::uint64_t& peak, std::uint64_t bytes) {
   value += bytes;
   peak = std::max(peak, value);

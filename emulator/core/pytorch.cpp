@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "core/core.h"
+#include "core/machine.h"
 #include "core/vendor_versions.h"
 
 namespace peakbench::emulator {

@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "core/card.h"
+#include "core/machine.h"
+#include "core/own_ledger.h"
 #include "core/shared_cards.h"
 #include "nccl/program.h"
 #include "nccl/registry.h"
@@ -171,7 +173,7 @@ bool Communicator::has(int rank, bool sent, std::uint64_t sequence) {
   return known.size() >= sequence;
 }
 
-bool Communicator::read_part(int rank, std::uint64_t at, Part& out) {
+bool Communicator::read_posted(int rank, std::uint64_t at, Posted& out) {
   if (!board_->read(rank, at, &out.record, sizeof out.record)) return false;
   out.bytes.resize(out.record.sent);
   return board_->read(rank, at + sizeof out.record, out.bytes.data(), out.record.sent);
@@ -218,8 +220,8 @@ bool Communicator::wait_until(int rank, const std::function<bool()>& ready, cons
   }
 }
 
-bool Communicator::part_of(int rank, std::uint64_t sequence, Call expected, std::uint64_t about,
-                           Part& out) {
+bool Communicator::posted_by(int rank, std::uint64_t sequence, Call expected, std::uint64_t about,
+                             Posted& out) {
   if (!wait_until(
           rank, [&] { return has(rank, false, sequence); }, name_of(expected)))
     return false;
@@ -228,7 +230,7 @@ bool Communicator::part_of(int rank, std::uint64_t sequence, Call expected, std:
     const std::lock_guard lock(mutex_);
     at = calls_[static_cast<std::size_t>(rank)].collectives[sequence - 1];
   }
-  if (!read_part(rank, at, out)) return false;
+  if (!read_posted(rank, at, out)) return false;
   if (out.record.call == static_cast<std::uint32_t>(expected) && out.record.bytes == about)
     return true;
   fail(kInvalidUsage, "rank " + std::to_string(rank) + " called " +
@@ -238,7 +240,7 @@ bool Communicator::part_of(int rank, std::uint64_t sequence, Call expected, std:
   return false;
 }
 
-bool Communicator::sent_by(int rank, std::uint64_t sequence, std::uint64_t about, Part& out) {
+bool Communicator::sent_by(int rank, std::uint64_t sequence, std::uint64_t about, Posted& out) {
   if (!wait_until(
           rank, [&] { return has(rank, true, sequence); }, "ncclSend"))
     return false;
@@ -247,7 +249,7 @@ bool Communicator::sent_by(int rank, std::uint64_t sequence, std::uint64_t about
     const std::lock_guard lock(mutex_);
     at = calls_[static_cast<std::size_t>(rank)].sent_here[sequence - 1];
   }
-  if (!read_part(rank, at, out)) return false;
+  if (!read_posted(rank, at, out)) return false;
   if (out.record.bytes == about) return true;
   fail(kInvalidUsage, "rank " + std::to_string(rank) + " sends " +
                           std::to_string(out.record.bytes) + " bytes, this one receives " +

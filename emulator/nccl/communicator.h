@@ -39,7 +39,7 @@ enum class Call : std::uint32_t {
 const char* name_of(Call call);
 
 // What a rank gave to a call.
-struct Part {
+struct Posted {
   Record record{};
   std::string bytes;
   bool is_there() const { return record.standing != static_cast<std::uint32_t>(Standing::unknown); }
@@ -70,8 +70,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   // What a rank gave to a collective, or sent to this one. Waits for it; false when there is
   // nothing to come: the communicator has an error then, or is alone.
-  bool part_of(int rank, std::uint64_t sequence, Call expected, std::uint64_t about, Part& out);
-  bool sent_by(int rank, std::uint64_t sequence, std::uint64_t about, Part& out);
+  bool posted_by(int rank, std::uint64_t sequence, Call expected, std::uint64_t about, Posted& out);
+  bool sent_by(int rank, std::uint64_t sequence, std::uint64_t about, Posted& out);
 
   bool is_done(const Ticket& ticket);
   void wait(const Ticket& ticket);
@@ -89,7 +89,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   bool parse(int rank);  // false when there was nothing new
   bool has(int rank, bool sent, std::uint64_t sequence);
-  bool read_part(int rank, std::uint64_t at, Part& out);
+  bool read_posted(int rank, std::uint64_t at, Posted& out);
   bool wait_until(int rank, const std::function<bool()>& ready, const char* what);
   // Why a rank will never call again; empty while it may.
   std::string why_gone(int rank);

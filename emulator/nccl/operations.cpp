@@ -41,8 +41,6 @@ bool fits(const Communicator& self, const Collective& what) {
          (!receives(self, what) || is_whole(to, received_bytes(self, what), name));
 }
 
-// --- Ranks together ------------------------------------------------------------------------------
-
 Standing worse(Standing a, Standing b) {
   if (a == Standing::unknown || b == Standing::unknown) return Standing::unknown;
   return std::max(a, b);
@@ -63,45 +61,45 @@ struct Pending {
 
  private:
   Standing receive(char* to) const {
-    Part part;
-    if (!communicator->sent_by(what.root, sequence, what.bytes, part) || !part.is_there())
+    Posted posted;
+    if (!communicator->sent_by(what.root, sequence, what.bytes, posted) || !posted.is_there())
       return Standing::unknown;
-    std::memcpy(to, part.bytes.data(), what.bytes);
-    return static_cast<Standing>(part.record.standing);
+    std::memcpy(to, posted.bytes.data(), what.bytes);
+    return static_cast<Standing>(posted.record.standing);
   }
 
   // Those that are needed, in the order of the ranks; of a rank alone, its own for each.
-  Standing parts(std::vector<Part>& out) const {
+  Standing gather(std::vector<Posted>& out) const {
     Standing standing = Standing::known;
     const bool one = what.call == Call::broadcast;
     for (int rank = one ? what.root : 0; rank < (one ? what.root + 1 : communicator->ranks());
          ++rank) {
-      Part& part = out.emplace_back();
+      Posted& posted = out.emplace_back();
       const auto about = given_bytes(*communicator, what);
-      bool there = communicator->part_of(rank, sequence, what.call, about, part);
+      bool there = communicator->posted_by(rank, sequence, what.call, about, posted);
       if (!there && communicator->alone())
-        there = communicator->part_of(communicator->rank(), sequence, what.call, about, part);
-      if (!there || !part.is_there()) return Standing::unknown;
-      standing = worse(standing, static_cast<Standing>(part.record.standing));
+        there = communicator->posted_by(communicator->rank(), sequence, what.call, about, posted);
+      if (!there || !posted.is_there()) return Standing::unknown;
+      standing = worse(standing, static_cast<Standing>(posted.record.standing));
     }
     return standing;
   }
 
   Standing collect(char* to) const {
-    std::vector<Part> all;
-    const Standing standing = parts(all);
+    std::vector<Posted> all;
+    const Standing standing = gather(all);
     if (standing == Standing::unknown) return standing;
     const auto own = static_cast<std::uint64_t>(communicator->rank()) * what.bytes;
     const bool reduces = what.call == Call::all_reduce || what.call == Call::reduce ||
                          what.call == Call::reduce_scatter;
     if (reduces) {
       std::vector<const char*> from;
-      for (const Part& part : all)
-        from.push_back(part.bytes.data() + (what.call == Call::reduce_scatter ? own : 0));
+      for (const Posted& posted : all)
+        from.push_back(posted.bytes.data() + (what.call == Call::reduce_scatter ? own : 0));
       return reduce(from, what.bytes, what.type, what.reduction, to) ? standing : Standing::unknown;
     }
-    for (const Part& part : all) {
-      std::memcpy(to, part.bytes.data() + (what.call == Call::all_to_all ? own : 0), what.bytes);
+    for (const Posted& posted : all) {
+      std::memcpy(to, posted.bytes.data() + (what.call == Call::all_to_all ? own : 0), what.bytes);
       to += what.bytes;
     }
     return standing;
@@ -260,11 +258,11 @@ int split(const CommunicatorPtr& parent, int color, int key, CommunicatorPtr& ou
   std::vector<Member> members;
   int rank_there = -1;
   for (int rank = 0; rank < parent->ranks(); ++rank) {
-    Part part;
-    if (!parent->part_of(rank, sequence, Call::split, sizeof own, part))
+    Posted posted;
+    if (!parent->posted_by(rank, sequence, Call::split, sizeof own, posted))
       return parent->alone() ? split_alone(*parent, color, key, out) : parent->error();
     Member member{0, 0, rank};
-    std::memcpy(&member, part.bytes.data(), sizeof own);
+    std::memcpy(&member, posted.bytes.data(), sizeof own);
     if (member.color == color) members.push_back(member);
   }
   if (color < 0) return kSuccess;

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "core/core.h"
+#include "core/streams.h"
 
 namespace peakbench::emulator::nccl {
 namespace {

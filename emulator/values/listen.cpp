@@ -9,6 +9,8 @@
 
 #include "core/read_kinds.h"
 #include "core/values_hook.h"
+#include "record/cuda/allocator_events.h"
+#include "trace/trace.h"
 #include "values/counts.h"
 #include "values/exchange.h"
 #include "values/patch.h"
@@ -49,17 +51,16 @@ struct Under : at::ObserverContext {
   bool collective = false;
 };
 
-// --- The allocator -------------------------------------------------------------------------------
-
-void on_allocator(const allocator::TraceEntry& entry) {
-  count(entry);
-  const bool handed_out = entry.action_ == allocator::TraceEntry::ALLOC;
-  if (!handed_out && entry.action_ != allocator::TraceEntry::FREE_COMPLETED) return;
+void on_allocator(const record::AllocatorEvent& event) {
+  count(event);
+  const bool handed_out = event.kind == trace::EventKind::kAlloc;
+  if (!handed_out && event.kind != trace::EventKind::kFree) return;
+  const auto bytes = static_cast<std::uint64_t>(event.bytes);
   {
     const std::lock_guard lock(Storages::all().mutex());
-    Storages::all().forget(entry.addr_, entry.size_);
+    Storages::all().forget(event.address, bytes);
   }
-  if (handed_out) peakbench_emulator_handed_out(entry.addr_, entry.size_);
+  if (handed_out) peakbench_emulator_handed_out(event.address, bytes);
 }
 
 void stop(const char* why) {
@@ -79,7 +80,7 @@ bool watches_allocator() {
   if (watched) return true;
   try {
     peakbench_emulator_watch_allocator();
-    allocator::attachAllocatorTraceTracker(on_allocator);
+    record::listen_to_allocator(on_allocator);
     watched = true;
     count_at_end();
   } catch (const std::exception&) {
@@ -89,8 +90,6 @@ bool watches_allocator() {
   }
   return watched;
 }
-
-// --- Operators -----------------------------------------------------------------------------------
 
 // What a read of the device below this operator reads.
 std::unique_ptr<at::ObserverContext> start_read(c10::ArrayRef<const c10::IValue> arguments,
@@ -289,8 +288,6 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
     for (const at::Tensor& target : under.call.targets) forget_storage(target);
   }
 }
-
-// --- Reads ---------------------------------------------------------------------------------------
 
 const char* kind_of(at::ScalarType dtype) {
   if (dtype == at::ScalarType::Undefined) return "";

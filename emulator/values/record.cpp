@@ -122,8 +122,6 @@ bool covers_storage(const at::Tensor& tensor) {
   return tensor.nbytes() == bytes_of(tensor) && tensor.is_non_overlapping_and_dense();
 }
 
-// --- Targets -------------------------------------------------------------------------------------
-
 bool is_list_operator(const Call& call) {
   return !call.target_places.empty() && call.target_places[0].second >= 0;
 }

@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
-#include "devices/hook.h"
 #include "errors/errors.h"
 #include "files/file.h"
+#include "inventory/hook.h"
 #include "manifest/manifest.h"
 #include "result/axes.h"
 #include "result/device.h"
@@ -46,7 +46,7 @@ Build open_build(const BuildOrder& order, const std::function<void(const std::st
   build.runner = std::make_unique<launch::ProcessRunner>(worker_of(order.folder));
   const auto plugins = plugins_of(order);
   for (const auto& problem : plugins.problems) left_out(problem);
-  build.plan = plan::make_plan(order.request, plugins, devices::device_hook(""));
+  build.plan = plan::make_plan(order.request, plugins, inventory::device_hook(""));
   for (const auto& planned : build.plan.cases)
     if (planned.decided)
       throw ConfigError(fmt::format("{} in {}: {}", planned.spec.id, order.folder, planned.reason));

@@ -4,16 +4,18 @@
 
 #include <chrono>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "errors/errors.h"
 #include "executor/slurm_words.h"
 #include "process/command.h"
+#include "process/find_program.h"
 #include "text/printable.h"
 
 namespace peakbench::executor {
 namespace {
 
-using process::ask_command;
 using process::CommandSaid;
 
 // An order of the user's to every job of theirs (SBATCH_PARTITION) or to every look at them
@@ -24,10 +26,17 @@ const std::vector<std::string> kOthersOrders{"SBATCH_", "SQUEUE_", "SACCT_", "SL
 // The controller of a large machine takes its time.
 constexpr auto kPatience = std::chrono::seconds(60);
 
+CommandSaid asked(std::vector<std::string> arguments) {
+  return process::ask_command(
+      {.arguments = std::move(arguments), .patience = kPatience, .without = kOthersOrders});
+}
+
 // Of a program that failed: its words without its own name before each line.
 std::string words_of(const CommandSaid& said, const std::string& program) {
   if (!said.start_error.empty()) return said.start_error;
-  if (said.timed_out) return fmt::format("no answer within {} s", kPatience.count());
+  if (said.stopped == process::Stop::kTimeout)
+    return fmt::format("no answer within {} s", kPatience.count());
+  if (said.stopped == process::Stop::kOutput) return "it printed too much";
   std::istringstream lines(said.err.empty() ? said.out : said.err);
   std::string words;
   for (std::string line; std::getline(lines, line);) {
@@ -39,7 +48,7 @@ std::string words_of(const CommandSaid& said, const std::string& program) {
 
 }  // namespace
 
-bool Slurm::is_here() { return !process::on_path("sbatch").empty(); }
+bool Slurm::is_here() { return process::find_program("sbatch").has_value(); }
 
 Slurm::Slurm() {
   if (!is_here())
@@ -49,7 +58,7 @@ Slurm::Slurm() {
 }
 
 std::string Slurm::submit(const std::string& script_path) {
-  const auto said = ask_command({"sbatch", "--parsable", script_path}, kOthersOrders, kPatience);
+  const auto said = asked({"sbatch", "--parsable", script_path});
   if (!said.ok())
     throw ConfigError(fmt::format("sbatch refused the job: {}. The script is {}.",
                                   words_of(said, "sbatch"), script_path));
@@ -61,8 +70,7 @@ std::string Slurm::submit(const std::string& script_path) {
 
 std::optional<std::string> Slurm::job_of(const std::string& script_path) {
   const auto said =
-      ask_command({"squeue", "--noheader", "--me", "--states=pending,running", "--format=%F|%o"},
-                  kOthersOrders, kPatience);
+      asked({"squeue", "--noheader", "--me", "--states=pending,running", "--format=%F|%o"});
   if (!said.ok()) return std::nullopt;
   std::istringstream lines(said.out);
   for (std::string line; std::getline(lines, line);) {
@@ -75,9 +83,8 @@ std::optional<std::string> Slurm::job_of(const std::string& script_path) {
 
 std::optional<std::map<std::size_t, TaskSeen>> Slurm::states(const std::string& job,
                                                              std::size_t tasks) {
-  const auto said = ask_command(
-      {"squeue", "--noheader", "--array", "--states=all", "--jobs=" + job, "--format=%i|%T|%R"},
-      kOthersOrders, kPatience);
+  const auto said = asked(
+      {"squeue", "--noheader", "--array", "--states=all", "--jobs=" + job, "--format=%i|%T|%R"});
   const bool forgotten = said.err.find("Invalid job id") != std::string::npos;
   if (!said.ok() && !forgotten) return std::nullopt;
   auto states = states_from(said.out);
@@ -88,10 +95,8 @@ std::optional<std::map<std::size_t, TaskSeen>> Slurm::states(const std::string& 
 // Tasks that ended a few minutes ago are in Slurm's accounting alone, where it has some.
 void Slurm::add_from_accounting(const std::string& job, std::map<std::size_t, TaskSeen>& states) {
   if (!has_accounting_) return;
-  const auto said =
-      ask_command({"sacct", "--noheader", "--parsable2", "--delimiter=|", "--allocations",
-                   "--array", "--jobs=" + job, "--format=JobID,State,NodeList"},
-                  kOthersOrders, kPatience);
+  const auto said = asked({"sacct", "--noheader", "--parsable2", "--delimiter=|", "--allocations",
+                           "--array", "--jobs=" + job, "--format=JobID,State,NodeList"});
   if (said.err.find("accounting storage is disabled") != std::string::npos ||
       !said.start_error.empty())
     has_accounting_ = false;
@@ -99,7 +104,7 @@ void Slurm::add_from_accounting(const std::string& job, std::map<std::size_t, Ta
 }
 
 std::string Slurm::cancel(const std::string& job) {
-  const auto said = ask_command({"scancel", job}, kOthersOrders, kPatience);
+  const auto said = asked({"scancel", job});
   return said.ok() ? "" : words_of(said, "scancel");
 }
 

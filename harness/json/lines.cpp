@@ -34,9 +34,9 @@ struct Reader {
   bool operator==(const Reader& other) const { return at == other.at; }
 };
 
-class Places : public nlohmann::json_sax<json> {
+class LineCollector : public nlohmann::json_sax<json> {
  public:
-  Places(const std::size_t& line, std::map<std::string, std::size_t>& lines)
+  LineCollector(const std::size_t& line, std::map<std::string, std::size_t>& lines)
       : line_(line), lines_(lines) {}
 
   bool null() override { return value(); }
@@ -99,8 +99,8 @@ class Places : public nlohmann::json_sax<json> {
 
 JsonLines::JsonLines(std::string_view text) {
   std::size_t line = 1;
-  Places places(line, lines_);
-  json::sax_parse(Reader{text.data(), &line}, Reader{text.data() + text.size(), &line}, &places);
+  LineCollector collector(line, lines_);
+  json::sax_parse(Reader{text.data(), &line}, Reader{text.data() + text.size(), &line}, &collector);
 }
 
 std::size_t JsonLines::of(std::string pointer) const {

@@ -50,9 +50,9 @@ std::optional<std::int64_t> integer_in(const std::string& text) {
 }
 
 // "mlp" or, where the option has a range, "mlp=16".
-std::optional<Part> part_in(const Option& option, const std::string& text) {
+std::optional<ChosenPart> chosen_part(const Option& option, const std::string& text) {
   const auto equals = text.find('=');
-  Part part{text.substr(0, equals), std::nullopt};
+  ChosenPart part{text.substr(0, equals), std::nullopt};
   if (!is_part(part.name)) return std::nullopt;
   if (equals == std::string::npos) return part;
   part.number = integer_in(text.substr(equals + 1));
@@ -69,13 +69,13 @@ std::string expected_parts(const Option& option) {
 
 }  // namespace
 
-std::optional<std::vector<Part>> parts_in(const Option& option, const std::string& text) {
-  std::vector<Part> found;
+std::optional<std::vector<ChosenPart>> chosen_parts(const Option& option, const std::string& text) {
+  std::vector<ChosenPart> found;
   if (text == "auto") return found;
   for (std::size_t begin = 0; begin <= text.size();) {
     const auto end = std::min(text.find(':', begin), text.size());
-    const auto part = part_in(option, text.substr(begin, end - begin));
-    const auto same = [&](const Part& other) { return other.name == part->name; };
+    const auto part = chosen_part(option, text.substr(begin, end - begin));
+    const auto same = [&](const ChosenPart& other) { return other.name == part->name; };
     if (!part || std::ranges::any_of(found, same)) return std::nullopt;
     found.push_back(*part);
     begin = end + 1;
@@ -133,7 +133,8 @@ std::optional<json> accept(const Option& option, const json& value) {
       }
       return value;
     case OptionType::kParts:
-      if (!value.is_string() || !parts_in(option, value.get<std::string>())) return std::nullopt;
+      if (!value.is_string() || !chosen_parts(option, value.get<std::string>()))
+        return std::nullopt;
       return value;
     case OptionType::kString:
     case OptionType::kPath:

@@ -22,14 +22,14 @@ std::optional<nlohmann::json> accept(const Option& option, const nlohmann::json&
 std::optional<nlohmann::json> accept_text(const Option& option, const std::string& text);
 
 // One name in a value of the type `parts`, with the number behind it: "mlp=16".
-struct Part {
+struct ChosenPart {
   std::string name;
   std::optional<std::int64_t> number;
 };
 // Those that the value names, each known and there once; none for `auto`, which leaves the choice
 // to the strategy. nullopt where the text is something else. Only an option with a range has
 // numbers.
-std::optional<std::vector<Part>> parts_in(const Option& option, const std::string& text);
+std::optional<std::vector<ChosenPart>> chosen_parts(const Option& option, const std::string& text);
 
 std::string to_string(OptionType type);
 std::optional<OptionType> option_type_from_string(const std::string& text);

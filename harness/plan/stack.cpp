@@ -86,7 +86,7 @@ std::vector<std::string> missing_parts(const manifest::Entry& model, const Choic
   for (const auto& option : entry_of(choice).options) {
     if (option.type != manifest::OptionType::kParts || model.linears.empty()) continue;
     const auto text = choice.use.options.at(option.name).get<std::string>();
-    const auto parts = manifest::parts_in(option, text).value();
+    const auto parts = manifest::chosen_parts(option, text).value();
     for (const auto& part : parts) {
       if (holds(model.linears, part.name)) continue;
       lines.push_back(fmt::format("{},{}={}: {} has no {} layer{}", entry_of(choice).id,

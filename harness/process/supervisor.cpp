@@ -26,12 +26,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kFirstFree = 10;  // above every number that a descriptor is to have
-constexpr int kSupervisorPollMs = 20;
 constexpr std::size_t kReadAtOnce = std::size_t{1} << 20;
 constexpr std::array kIgnored{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ};
 constexpr auto kPatience = std::chrono::seconds(5);  // with what cannot be killed
-
-// ---- the program ----
 
 // Between fork and exec: what the parent ignored, blocked or opened is not the program's.
 void forget_signals() {
@@ -70,8 +67,6 @@ int body_error(int pipe) {
   } while (count < 0 && errno == EINTR);
   return count == static_cast<ssize_t>(sizeof problem) ? problem : 0;
 }
-
-// ---- its limits ----
 
 // Decides when to end the program, and ends it: first asking, then without asking.
 class Watch {
@@ -131,8 +126,6 @@ bool has_ended(pid_t pid) {
   }
 }
 
-// ---- what it says ----
-
 // A round's worth; false at the end of the pipe.
 bool keep_some(int pipe, KeptOutput& kept) {
   static std::array<char, 65536> chunk;
@@ -168,8 +161,6 @@ class Control {
   pid_t parent_;
   bool cancelled_ = false, orphaned_ = false;
 };
-
-// ---- the supervisor ----
 
 std::int64_t nanoseconds(const timeval& time) {
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 +
@@ -218,7 +209,7 @@ class Supervisor {
     while (!has_ended(pid)) {
       std::array<pollfd, 3> wanted{pollfd{open ? ends_.output_read : -1, POLLIN, 0},
                                    pollfd{control_.pipe(), POLLIN, 0}, pollfd{ended, POLLIN, 0}};
-      poll(wanted.data(), wanted.size(), kSupervisorPollMs);
+      poll(wanted.data(), wanted.size(), kPollMs);
       if (open) open = keep_some(ends_.output_read, kept_);
       control_.look();
       if (control_.orphaned()) watch.send(SIGKILL);
@@ -242,6 +233,8 @@ class Supervisor {
     kept_.finish();
     report_.log_errno = kept_.error();
   }
+
+  static constexpr int kPollMs = 20;
 
   const ProcessSpec& spec_;
   SupervisorEnds ends_;

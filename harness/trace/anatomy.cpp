@@ -36,8 +36,8 @@ Moment moment(const Trace& trace, const std::vector<Lifetime>& lifetimes, const 
   found.event = maximum.event;
   found.phase = maximum.phase;
   found.step = maximum.step;
-  found.parts = parts_at(trace, lifetimes, maximum.event, space);
-  found.allocated_bytes = total(found.parts);
+  found.breakdown = breakdown_at(trace, lifetimes, maximum.event, space);
+  found.allocated_bytes = total(found.breakdown);
   if (const auto* alloc = weighty_allocation(trace, lifetimes, found, space)) {
     found.in_update = alloc->in_update;
     found.module = word(trace.modules, alloc->module);

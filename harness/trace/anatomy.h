@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "trace/breakdown.h"
 #include "trace/lifetimes.h"
-#include "trace/parts.h"
 
 namespace peakbench::trace {
 
@@ -22,7 +22,7 @@ struct Moment {
   bool in_update = false;
   std::string module, op;
   std::int64_t allocated_bytes = 0;
-  Parts parts{};
+  Breakdown breakdown{};
 };
 
 // What is kept of a trace to explain it, and to draw it beside another.

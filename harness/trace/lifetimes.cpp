@@ -18,16 +18,16 @@ namespace {
   throw TraceError(fmt::format("trace: event {}: {}", event, what));
 }
 
-struct Place {
+struct Address {
   std::uint64_t address;
   std::int16_t space;
-  bool operator==(const Place&) const = default;
+  bool operator==(const Address&) const = default;
 };
 
-struct PlaceHash {
-  std::size_t operator()(const Place& place) const {
+struct AddressHash {
+  std::size_t operator()(const Address& address) const {
     // Addresses are multiples of 64 or 512: mix the high bits down (Fibonacci hashing).
-    const auto key = place.address ^ (static_cast<std::uint64_t>(place.space) << 56U);
+    const auto key = address.address ^ (static_cast<std::uint64_t>(address.space) << 56U);
     return (key * 0x9E3779B97F4A7C15ULL) >> 16U;
   }
 };
@@ -100,7 +100,7 @@ class Pairing {
     alive_.erase(at);
   }
 
-  using Alive = std::unordered_map<Place, std::size_t, PlaceHash>;
+  using Alive = std::unordered_map<Address, std::size_t, AddressHash>;
 
   Alive::iterator find(std::uint64_t number, const Event& event) {
     const auto at = alive_.find({event.address, event.space});

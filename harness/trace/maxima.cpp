@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trace/parts.h"
+#include "trace/breakdown.h"
 #include "trace/running_totals.h"
 
 namespace peakbench::trace {
@@ -92,7 +92,7 @@ Peak peak_of(const Trace& trace, const std::vector<Lifetime>& lifetimes, const M
   peak.event = maxima.peak.event;
   peak.phase = maxima.peak.phase;
   peak.step = maxima.peak.step;
-  peak.by_category = by_category(parts_at(trace, lifetimes, peak.event, space));
+  peak.by_category = by_category(breakdown_at(trace, lifetimes, peak.event, space));
   for (const auto bytes : peak.by_category) peak.allocated_bytes += bytes;
   peak.requested_bytes =
       peak.allocated_bytes - peak.by_category[static_cast<std::size_t>(Category::kAllocatorSlack)];

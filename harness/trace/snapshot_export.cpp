@@ -67,8 +67,6 @@ class Snapshot {
     pickle_.end_dict();
   }
 
-  // ---- what is there at the end ----
-
   struct Block {
     std::uint64_t address;
     std::int64_t bytes, requested_bytes;
@@ -174,8 +172,6 @@ class Snapshot {
     pickle_.end_dict();
   }
 
-  // ---- what happened ----
-
   void write_trace(int space) {
     pickle_.begin_list();
     for (const auto& segment : synthesised_[static_cast<std::size_t>(space)]) {
@@ -271,10 +267,9 @@ class Snapshot {
   }
   void end_entry() { pickle_.end_dict(); }
 
-  // ---- frames: the innermost first, as in a stack ----
+  using Origin = std::tuple<std::int32_t, std::int32_t, std::int32_t, Phase, std::int32_t>;
 
-  using Place = std::tuple<std::int32_t, std::int32_t, std::int32_t, Phase, std::int32_t>;
-
+  // The innermost first, as in a stack.
   void frames(std::uint64_t number) {
     const auto& event = trace_.events[number];
     const auto owner = owners_[number];
@@ -336,7 +331,7 @@ class Snapshot {
   std::vector<std::int32_t> owners_;
   PickleWriter pickle_;
   std::vector<std::vector<Segment>> synthesised_;  // by space
-  std::map<Place, PickleWriter::Shared> stacks_;
+  std::map<Origin, PickleWriter::Shared> stacks_;
   PickleWriter::Shared nothing_;
   std::vector<Word> operators_ = words(trace_.operators), modules_ = words(trace_.modules),
                     categories_ = words_of<Category, kCategoryCount>(),

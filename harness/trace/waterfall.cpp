@@ -5,7 +5,7 @@
 
 namespace peakbench::trace {
 
-Waterfall waterfall(const Parts& from, const Parts& to) {
+Waterfall waterfall(const Breakdown& from, const Breakdown& to) {
   Waterfall result{total(from), total(to), {}};
   for (std::size_t category = 0; category < kCategoryCount; ++category)
     for (std::size_t phase = 0; phase < kPhaseCount; ++phase)

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trace/parts.h"
+#include "trace/breakdown.h"
 
 namespace peakbench::trace {
 
@@ -22,6 +22,6 @@ struct Waterfall {
   std::vector<WaterfallStep> steps;
 };
 
-Waterfall waterfall(const Parts& from, const Parts& to);
+Waterfall waterfall(const Breakdown& from, const Breakdown& to);
 
 }  // namespace peakbench::trace

@@ -2,13 +2,15 @@
 
 #include <exception>
 
+#include "worker/recipe_members.h"
+
 namespace peakbench::worker {
 namespace {
 
 template <typename Function>
-auto count(Part& part, const char* call, Function&& function) {
-  part.calls.fetch_add(1, std::memory_order_relaxed);
-  return call_plugin(part.owner, call, std::forward<Function>(function));
+auto count(Contribution& contribution, const char* call, Function&& function) {
+  contribution.calls.fetch_add(1, std::memory_order_relaxed);
+  return call_plugin(contribution.owner, call, std::forward<Function>(function));
 }
 
 // As call_plugin, but what is no std::exception goes through: a wrapper may end a block with a
@@ -33,90 +35,101 @@ at::Tensor call_in_block(const Owner& owner, const char* call, Function&& functi
 
 // Each forwards to what a strategy put into the recipe.
 template <typename Interface>
-class Counted : public Interface {
+class Forwarding : public Interface {
  public:
-  Counted(std::shared_ptr<Interface> inner, Part& part) : inner_(std::move(inner)), part_(part) {}
+  Forwarding(std::shared_ptr<Interface> inner, Contribution& contribution)
+      : inner_(std::move(inner)), contribution_(contribution) {}
 
  protected:
   std::shared_ptr<Interface> inner_;
-  Part& part_;
+  Contribution& contribution_;
 };
 
-class CountedTransform final : public Counted<ModelTransform> {
+template <typename Interface>
+class Counting;
+
+template <>
+class Counting<ModelTransform> final : public Forwarding<ModelTransform> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   void apply(Model& model) override {
-    count(part_, "ModelTransform::apply", [&] { inner_->apply(model); });
+    count(contribution_, "ModelTransform::apply", [&] { inner_->apply(model); });
   }
 };
 
-class CountedRule final : public Counted<UpdateRule> {
+template <>
+class Counting<UpdateRule> final : public Forwarding<UpdateRule> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
-    count(part_, "update", [&] { inner_->update(parameters, grouping); });
+    count(contribution_, "update", [&] { inner_->update(parameters, grouping); });
   }
   void visit_state(const StateVisitor& visit) override {
-    call_plugin(part_.owner, "visit_state", [&] { inner_->visit_state(visit); });
+    call_plugin(contribution_.owner, "visit_state", [&] { inner_->visit_state(visit); });
   }
   void forget(const at::Tensor& parameter) override {
-    call_plugin(part_.owner, "forget", [&] { inner_->forget(parameter); });
+    call_plugin(contribution_.owner, "forget", [&] { inner_->forget(parameter); });
   }
 };
 
-class CountedRuleWrapper final : public Counted<UpdateRuleWrapper> {
+template <>
+class Counting<UpdateRuleWrapper> final : public Forwarding<UpdateRuleWrapper> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   std::shared_ptr<UpdateRule> wrap(std::shared_ptr<UpdateRule> inner) override {
-    auto rule = call_plugin(part_.owner, "wrap", [&] {
+    auto rule = call_plugin(contribution_.owner, "wrap", [&] {
       auto wrapped = inner_->wrap(std::move(inner));
       if (wrapped == nullptr) throw std::logic_error("wrap returned null");
       return wrapped;
     });
-    return std::make_shared<CountedRule>(std::move(rule), part_);
+    return std::make_shared<Counting<UpdateRule>>(std::move(rule), contribution_);
   }
 };
 
-class CountedSchedule final : public Counted<Schedule> {
+template <>
+class Counting<Schedule> final : public Forwarding<Schedule> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   void prepare(Training& training) override {
-    call_plugin(part_.owner, "prepare", [&] { inner_->prepare(training); });
+    call_plugin(contribution_.owner, "prepare", [&] { inner_->prepare(training); });
   }
   void after_backward(Training& training) override {
-    count(part_, "after_backward", [&] { inner_->after_backward(training); });
+    count(contribution_, "after_backward", [&] { inner_->after_backward(training); });
   }
   KernelGrouping default_grouping() const override { return inner_->default_grouping(); }
 };
 
-class CountedLossHead final : public Counted<LossHead> {
+template <>
+class Counting<LossHead> final : public Forwarding<LossHead> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   at::Tensor loss(Model& model, const at::Tensor& hidden_states, const Batch& batch) override {
-    return count(part_, "loss", [&] { return inner_->loss(model, hidden_states, batch); });
+    return count(contribution_, "loss", [&] { return inner_->loss(model, hidden_states, batch); });
   }
 };
 
-class CountedContext final : public Counted<StepContext> {
+template <>
+class Counting<StepContext> final : public Forwarding<StepContext> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   std::shared_ptr<void> enter_step() override {
-    return count(part_, "enter_step", [&] { return inner_->enter_step(); });
+    return count(contribution_, "enter_step", [&] { return inner_->enter_step(); });
   }
   std::shared_ptr<void> enter_forward() override {
-    return count(part_, "enter_forward", [&] { return inner_->enter_forward(); });
+    return count(contribution_, "enter_forward", [&] { return inner_->enter_forward(); });
   }
 };
 
-class CountedRunner final : public Counted<StepRunner> {
+template <>
+class Counting<StepRunner> final : public Forwarding<StepRunner> {
  public:
   // One that replays what it captured calls it until then.
-  CountedRunner(std::shared_ptr<StepRunner> inner, Part& part, bool replays)
-      : Counted(std::move(inner), part), replays_(replays) {}
+  Counting(std::shared_ptr<StepRunner> inner, Contribution& contribution, bool replays)
+      : Forwarding(std::move(inner), contribution), replays_(replays) {}
 
   at::Tensor run(Training& training, const ForwardBackward& forward_backward,
                  std::int64_t step) override {
-    return count(part_, "StepRunner::run", [&] {
+    return count(contribution_, "StepRunner::run", [&] {
       bool called = replays_ && called_before_;
       const auto noted = [&] {
         called = called_before_ = true;
@@ -134,19 +147,21 @@ class CountedRunner final : public Counted<StepRunner> {
   bool called_before_ = false;
 };
 
-class CountedListener final : public Counted<StepListener> {
+template <>
+class Counting<StepListener> final : public Forwarding<StepListener> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   void on_step_begin(Training& training, std::int64_t step) override {
-    count(part_, "on_step_begin", [&] { inner_->on_step_begin(training, step); });
+    count(contribution_, "on_step_begin", [&] { inner_->on_step_begin(training, step); });
   }
 };
 
-class CountedLossTransform final : public Counted<LossTransform> {
+template <>
+class Counting<LossTransform> final : public Forwarding<LossTransform> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   at::Tensor apply(const at::Tensor& loss) override {
-    return count(part_, "LossTransform::apply", [&] {
+    return count(contribution_, "LossTransform::apply", [&] {
       auto transformed = inner_->apply(loss);
       if (!transformed.defined() || transformed.dim() != 0)
         throw std::logic_error("it must return a scalar tensor");
@@ -155,29 +170,32 @@ class CountedLossTransform final : public Counted<LossTransform> {
   }
 };
 
-class CountedGradientHook final : public Counted<GradientHook> {
+template <>
+class Counting<GradientHook> final : public Forwarding<GradientHook> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   void on_gradient(const Parameter& parameter, bool last) override {
-    count(part_, "on_gradient", [&] { inner_->on_gradient(parameter, last); });
+    count(contribution_, "on_gradient", [&] { inner_->on_gradient(parameter, last); });
   }
 };
 
-class CountedGradientTransform final : public Counted<GradientTransform> {
+template <>
+class Counting<GradientTransform> final : public Forwarding<GradientTransform> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   bool apply(const std::vector<Parameter>& parameters) override {
     const bool updates =
-        count(part_, "GradientTransform::apply", [&] { return inner_->apply(parameters); });
-    if (!updates) part_.skipped_update = true;
+        count(contribution_, "GradientTransform::apply", [&] { return inner_->apply(parameters); });
+    if (!updates) contribution_.skipped_update = true;
     return updates;
   }
 };
 
-class CountedBlockWrapper final : public Counted<BlockWrapper> {
+template <>
+class Counting<BlockWrapper> final : public Forwarding<BlockWrapper> {
  public:
-  CountedBlockWrapper(std::shared_ptr<BlockWrapper> inner, Part& part, Owner model)
-      : Counted(std::move(inner), part), model_(std::move(model)) {}
+  Counting(std::shared_ptr<BlockWrapper> inner, Contribution& contribution, Owner model)
+      : Forwarding(std::move(inner), contribution), model_(std::move(model)) {}
   at::Tensor run(std::size_t index, std::size_t count_of_blocks, const BlockFunction& block,
                  const std::vector<at::Tensor>& inputs) override {
     // What goes wrong inside the block is the model's, although a wrapper runs it. By value: the
@@ -185,8 +203,8 @@ class CountedBlockWrapper final : public Counted<BlockWrapper> {
     const BlockFunction named = [block, model = model_](const std::vector<at::Tensor>& x) {
       return call_in_block(model, "block", [&] { return block(x); });
     };
-    part_.calls.fetch_add(1, std::memory_order_relaxed);
-    return call_in_block(part_.owner, "run",
+    contribution_.calls.fetch_add(1, std::memory_order_relaxed);
+    return call_in_block(contribution_.owner, "run",
                          [&] { return inner_->run(index, count_of_blocks, named, inputs); });
   }
 
@@ -204,50 +222,53 @@ class NamedSavedTensor final : public SavedTensor {
 
  private:
   std::shared_ptr<SavedTensor> inner_;
-  const Owner& owner_;  // a Part's, which outlives the steps
+  const Owner& owner_;  // a Contribution's, which outlives the steps
 };
 
-class CountedHooks final : public Counted<SavedTensorHooks> {
+template <>
+class Counting<SavedTensorHooks> final : public Forwarding<SavedTensorHooks> {
  public:
-  using Counted::Counted;
+  using Forwarding::Forwarding;
   // A tensor that is left to others is no use of the hooks.
   std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, bool is_weight) override {
-    auto saved = call_plugin(part_.owner, "pack", [&] { return inner_->pack(tensor, is_weight); });
+    auto saved =
+        call_plugin(contribution_.owner, "pack", [&] { return inner_->pack(tensor, is_weight); });
     if (saved == nullptr) return nullptr;
-    part_.calls.fetch_add(1, std::memory_order_relaxed);
-    return std::make_shared<NamedSavedTensor>(std::move(saved), part_.owner);
+    contribution_.calls.fetch_add(1, std::memory_order_relaxed);
+    return std::make_shared<NamedSavedTensor>(std::move(saved), contribution_.owner);
   }
 };
 
-template <typename CountedKind, typename Interface>
-void replace_slot(std::shared_ptr<Interface>& slot, RecipeParts& parts, const char* name) {
-  if (Part* part = parts.slot(name); slot && part)
-    slot = std::make_shared<CountedKind>(std::move(slot), *part);
+// What some of them need to know besides.
+struct Surroundings {
+  const Contributions& contributions;
+  const Owner& model;
+};
+
+template <typename Object>
+std::shared_ptr<Object> counting(std::shared_ptr<Object> inner, Contribution& contribution,
+                                 const Surroundings&) {
+  return std::make_shared<Counting<Object>>(std::move(inner), contribution);
+}
+std::shared_ptr<StepRunner> counting(std::shared_ptr<StepRunner> inner, Contribution& contribution,
+                                     const Surroundings& around) {
+  const bool replays = around.contributions.has_capability(contribution.owner, "replays_steps");
+  return std::make_shared<Counting<StepRunner>>(std::move(inner), contribution, replays);
+}
+std::shared_ptr<BlockWrapper> counting(std::shared_ptr<BlockWrapper> inner,
+                                       Contribution& contribution, const Surroundings& around) {
+  return std::make_shared<Counting<BlockWrapper>>(std::move(inner), contribution, around.model);
 }
 
-template <typename CountedKind, typename Interface>
-void replace_wrappers(std::vector<std::shared_ptr<Interface>>& list, RecipeParts& parts,
-                      const char* name) {
-  for (auto& wrapper : list)
-    if (Part* part = parts.wrapper(name, wrapper.get()))
-      wrapper = std::make_shared<CountedKind>(std::move(wrapper), *part);
-}
-
-template <typename CountedKind, typename Place, typename Interface>
-void replace_placed(std::vector<std::pair<Place, std::shared_ptr<Interface>>>& list,
-                    RecipeParts& parts, const char* name) {
-  for (auto& [place, wrapper] : list)
-    if (Part* part = parts.wrapper(name, wrapper.get()))
-      wrapper = std::make_shared<CountedKind>(std::move(wrapper), *part);
-}
-
-void count_freezing(Recipe& recipe, RecipeParts& parts) {
+void count_freezing(Recipe& recipe, Contributions& contributions) {
   for (std::size_t i = 0; i < recipe.freezing.size(); ++i) {
-    Part* part = parts.freezing(i);
-    if (part == nullptr) continue;
-    recipe.freezing[i] = [inner = std::move(recipe.freezing[i]), part](const Parameter& parameter) {
-      const bool frozen = call_plugin(part->owner, "freezing", [&] { return inner(parameter); });
-      if (frozen) part->calls.fetch_add(1, std::memory_order_relaxed);
+    Contribution* contribution = contributions.freezing(i);
+    if (contribution == nullptr) continue;
+    recipe.freezing[i] = [inner = std::move(recipe.freezing[i]),
+                          contribution](const Parameter& parameter) {
+      const bool frozen =
+          call_plugin(contribution->owner, "freezing", [&] { return inner(parameter); });
+      if (frozen) contribution->calls.fetch_add(1, std::memory_order_relaxed);
       return frozen;
     };
   }
@@ -255,27 +276,24 @@ void count_freezing(Recipe& recipe, RecipeParts& parts) {
 
 }  // namespace
 
-Recipe counted(Recipe recipe, RecipeParts& parts, const Owner& model) {
-  replace_slot<CountedTransform>(recipe.base_weights, parts, "base_weights");
-  replace_slot<CountedTransform>(recipe.adapters, parts, "adapters");
-  replace_slot<CountedRule>(recipe.update_rule, parts, "update_rule");
-  replace_slot<CountedSchedule>(recipe.schedule, parts, "schedule");
-  replace_slot<CountedLossHead>(recipe.loss_head, parts, "loss_head");
-  if (Part* part = parts.slot("step_runner"); recipe.step_runner && part)
-    recipe.step_runner = std::make_shared<CountedRunner>(
-        std::move(recipe.step_runner), *part, parts.has_capability(part->owner, "replays_steps"));
-  replace_wrappers<CountedHooks>(recipe.saved_tensor_hooks, parts, "saved_tensor_hooks");
-  replace_wrappers<CountedContext>(recipe.step_contexts, parts, "step_contexts");
-  replace_wrappers<CountedGradientTransform>(recipe.gradient_transforms, parts,
-                                             "gradient_transforms");
-  replace_wrappers<CountedListener>(recipe.step_listeners, parts, "step_listeners");
-  replace_wrappers<CountedLossTransform>(recipe.loss_transforms, parts, "loss_transforms");
-  replace_placed<CountedGradientHook>(recipe.gradient_hooks, parts, "gradient_hooks");
-  replace_placed<CountedRuleWrapper>(recipe.update_rule_wrappers, parts, "update_rule_wrappers");
-  for (auto& [place, wrapper] : recipe.block_wrappers)
-    if (Part* part = parts.wrapper("block_wrappers", wrapper.get()))
-      wrapper = std::make_shared<CountedBlockWrapper>(std::move(wrapper), *part, model);
-  count_freezing(recipe, parts);
+Recipe counted(Recipe recipe, Contributions& contributions, const Owner& model) {
+  const Surroundings around{contributions, model};
+  const auto replace = [&](auto& object, Contribution* contribution) {
+    if (object && contribution != nullptr)
+      object = counting(std::move(object), *contribution, around);
+  };
+  for_each_slot([&](const char* name, auto member) {
+    auto& slot = recipe.*member;
+    if constexpr (kHoldsObject<std::decay_t<decltype(slot)>>)
+      replace(slot, contributions.slot(name));
+  });
+  for_each_wrapper_list([&](const char* name, auto member) {
+    for (auto& entry : recipe.*member) {
+      auto& object = object_of(entry);
+      replace(object, contributions.wrapper(name, object.get()));
+    }
+  });
+  count_freezing(recipe, contributions);
   return recipe;
 }
 

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "result/case_json.h"
+#include "worker/promise.h"
 
 namespace peakbench::worker {
 namespace {
@@ -123,7 +124,7 @@ result::Equivalence compare_with_reference(const std::string& path, result::Equi
       return not_checked(promise, "the reference's parameters are cut short at " + parameter.name);
     differences.push_back(difference_of(parameter, bytes, tolerance));
   }
-  return judge(std::move(promise), differences);
+  return check_promise(std::move(promise), differences);
 }
 
 }  // namespace peakbench::worker

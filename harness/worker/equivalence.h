@@ -1,13 +1,12 @@
 // Does a strategy train as it promises? The reference case leaves its losses and trained parameters
-// in a file; the others compare theirs with it, to the bit. The verdict itself is verdict.h's.
+// in a file; the others compare theirs with it, to the bit. The verdict itself is promise.h's.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "peakbench/recipe.h"
-#include "result/job.h"
-#include "worker/verdict.h"
+#include "result/case.h"
 
 namespace peakbench::worker {
 

@@ -10,9 +10,9 @@
 
 #include "peakbench/errors.h"
 #include "peakbench/observer.h"
+#include "worker/contributions.h"
 #include "worker/engine.h"
 #include "worker/no_effect.h"
-#include "worker/recipe_parts.h"
 
 namespace peakbench::worker {
 namespace {
@@ -108,10 +108,11 @@ class NamedRule final : public UpdateRule {
 
 }  // namespace
 
-RecipeTraining::RecipeTraining(Model& model, Recipe recipe, RecipeParts* parts, Owner model_owner)
+RecipeTraining::RecipeTraining(Model& model, Recipe recipe, Contributions* contributions,
+                               Owner model_owner)
     : model_(model),
       recipe_(std::move(recipe)),
-      parts_(parts),
+      contributions_(contributions),
       model_owner_(std::move(model_owner)) {
   if (recipe_.update_rule == nullptr || recipe_.schedule == nullptr) {
     throw std::logic_error(
@@ -201,11 +202,11 @@ void RecipeTraining::on_gradient(GradientCallback callback) {
   if (owner != nullptr && !callback)
     throw PluginError(owner->path + ": " + owner->id +
                       " registers an empty function with on_gradient");
-  if (owner != nullptr && parts_ != nullptr) {
-    callback = [&part = parts_->add_hook(*owner), inner = std::move(callback)](
+  if (owner != nullptr && contributions_ != nullptr) {
+    callback = [&hook = contributions_->add_hook(*owner), inner = std::move(callback)](
                    const Parameter& parameter, bool last) {
-      part.calls.fetch_add(1, std::memory_order_relaxed);
-      call_plugin(part.owner, "on_gradient", [&] { inner(parameter, last); });
+      hook.calls.fetch_add(1, std::memory_order_relaxed);
+      call_plugin(hook.owner, "on_gradient", [&] { inner(parameter, last); });
     };
   }
   gradient_callbacks_.push_back(std::move(callback));
@@ -333,16 +334,17 @@ void RecipeTraining::name_state() const {
 // A schedule that updates inside backward without saying so would pass conflicts by.
 void RecipeTraining::need_capability() const {
   const Owner* owner = current_owner();
-  if (owner == nullptr || parts_ == nullptr) return;
-  if (parts_->has_capability(*owner, "updates_in_backward")) return;
+  if (owner == nullptr || contributions_ == nullptr) return;
+  if (contributions_->has_capability(*owner, "updates_in_backward")) return;
   throw PluginError(owner->path + ": " + owner->id +
                     " updates inside backward, which its manifest does not declare: put "
                     "\"updates_in_backward\" into \"capabilities\" of plugin.json");
 }
 
 std::string RecipeTraining::owner_of(const char* slot) const {
-  const Part* part = parts_ == nullptr ? nullptr : parts_->slot(slot);
-  return part == nullptr ? "the recipe" : part->owner.id;
+  const Contribution* contribution =
+      contributions_ == nullptr ? nullptr : contributions_->slot(slot);
+  return contribution == nullptr ? "the recipe" : contribution->owner.id;
 }
 
 void RecipeTraining::need_an_update() const {

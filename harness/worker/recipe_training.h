@@ -14,15 +14,15 @@
 
 namespace peakbench::worker {
 
-class RecipeParts;
+class Contributions;
 
 class RecipeTraining final : public Training {
  public:
   // Applies the model transforms, freezes, installs block wrappers and hooks. May throw
-  // Unsupported. `parts`, where given, learns of hooks on gradients, and says which schedules may
-  // update inside backward; it must outlive this. `model_owner` is named when the model's own code
-  // fails.
-  explicit RecipeTraining(Model& model, Recipe recipe, RecipeParts* parts = nullptr,
+  // Unsupported. `contributions`, where given, learns of hooks on gradients, and says which
+  // schedules may update inside backward; it must outlive this. `model_owner` is named when the
+  // model's own code fails.
+  explicit RecipeTraining(Model& model, Recipe recipe, Contributions* contributions = nullptr,
                           Owner model_owner = {});
   ~RecipeTraining() override;
 
@@ -66,7 +66,7 @@ class RecipeTraining final : public Training {
 
   Model& model_;
   Recipe recipe_;
-  RecipeParts* parts_;
+  Contributions* contributions_;
   Owner model_owner_;
   std::vector<Parameter> parameters_;
   std::unordered_set<const at::TensorImpl*> paused_;  // by set_trainable

@@ -4,37 +4,38 @@
 #include <ATen/Parallel.h>
 
 #include "device/registry.h"
-#include "errors/errors.h"
-#include "peakbench/errors.h"
+#include "record/dtype_words.h"
+#include "result/axes.h"
 #include "worker/counted_recipe.h"
 #include "worker/micro_batches.h"
 #include "worker/plugin_loader.h"
-#include "worker/progress.h"
 
 namespace peakbench::worker {
 namespace {
 
-at::ScalarType dtype_from(const std::string& dtype) {
-  if (dtype == "fp32") return at::kFloat;
-  if (dtype == "bf16") return at::kBFloat16;
-  throw ConfigError("dtype '" + dtype + "' is not known: fp32 or bf16");
+// Weights have fewer dtypes than there are words for: those of the axis.
+at::ScalarType weights_dtype(const std::string& word) {
+  const auto& axis = result::row_of(result::Axis::kDtype);
+  result::Setting setting;
+  axis.parse(axis.name, word, axis, setting);
+  return record::dtype_from_word(setting.dtype).value();
 }
 
-void name_weights(const torch::nn::Module& module, device::Recorder& recorder) {
+void name_weights(const torch::nn::Module& module, RecordObserver& observer) {
   for (const auto& item : module.named_parameters()) {
-    recorder.name_storage(item.value(), StorageRole::kParameter, item.key());
+    observer.name_storage(item.value(), StorageRole::kParameter, item.key());
   }
   for (const auto& item : module.named_buffers()) {
-    recorder.name_storage(item.value(), StorageRole::kBuffer, item.key());
+    observer.name_storage(item.value(), StorageRole::kBuffer, item.key());
   }
 }
 
-void name_storages(const Setup& setup, device::Recorder& recorder) {
+void name_storages(const Setup& setup, RecordObserver& observer) {
   const torch::nn::Module& module = setup.model->module();
-  recorder.name_modules(module);
-  name_weights(module, recorder);
-  recorder.name_storage(setup.batch.input, StorageRole::kInput, "input");
-  recorder.name_storage(setup.batch.target, StorageRole::kInput, "target");
+  observer.name_modules(module);
+  name_weights(module, observer);
+  observer.name_storage(setup.batch.input, StorageRole::kInput, "input");
+  observer.name_storage(setup.batch.target, StorageRole::kInput, "target");
 }
 
 // What `apply` must leave alone.
@@ -56,7 +57,7 @@ void apply_strategy(const result::PluginUse& use, Recipe& recipe, Setup& setup) 
     throw PluginError(owner.path + ": " + owner.id +
                       " changes the model's parameters, or which of them are trained, in apply; "
                       "put a ModelTransform into a slot, or a function into `freezing`");
-  setup.parts->take(owner, loaded.manifest, before, recipe);
+  setup.contributions->take(owner, loaded.manifest, before, recipe);
 }
 
 }  // namespace
@@ -67,35 +68,36 @@ std::unique_ptr<device::Device> make_device(const result::Job& job) {
       {result::device_from(job.device), job.device_options, job.allocator, job.memory_limit_bytes});
 }
 
-Setup make_setup(const result::Job& job, const device::Device& device, device::Recorder* recorder) {
+Setup make_setup(const result::Job& job, const device::Device& device, RecordObserver* observer) {
   Setup setup;
   at::manual_seed(job.seed);
   const auto options =
-      at::TensorOptions().device(device.torch_device()).dtype(dtype_from(job.dtype));
+      at::TensorOptions().device(device.torch_device()).dtype(weights_dtype(job.dtype));
   LoadedModel loaded = make_model(job.model_plugin, options);
   setup.model = std::move(loaded.model);
   setup.options.push_back({job.model_plugin, loaded.options});
   for (const auto& item : setup.model->module().named_parameters())
     item.value().set_requires_grad(true);
   // Strategies may replace them, and run out of memory over it.
-  if (recorder != nullptr) name_weights(setup.model->module(), *recorder);
+  if (observer != nullptr) name_weights(setup.model->module(), *observer);
 
-  setup.parts = std::make_unique<RecipeParts>();
+  setup.contributions = std::make_unique<Contributions>();
   Recipe recipe;
   for (const result::PluginUse& use : job.strategy_plugins) apply_strategy(use, recipe, setup);
   if (recipe.micro_batches > 1) micro_batch_sizes(job.batch_size, recipe.micro_batches);
   const Owner owner = owner_of(job.model_plugin);
   setup.training = std::make_unique<RecipeTraining>(
-      *setup.model, counted(std::move(recipe), *setup.parts, owner), setup.parts.get(), owner);
+      *setup.model, counted(std::move(recipe), *setup.contributions, owner),
+      setup.contributions.get(), owner);
   setup.batch = call_plugin(owner, "make_batch", [&] {
     return setup.model->make_batch({job.batch_size, job.sequence_length.value_or(0)});
   });
-  if (recorder != nullptr) name_storages(setup, *recorder);
+  if (observer != nullptr) name_storages(setup, *observer);
   return setup;
 }
 
 void need_effects(const Setup& setup, std::int64_t steps) {
-  setup.parts->need_calls(steps);
+  setup.contributions->need_calls(steps);
   for (const auto& [use, options] : setup.options) need_options_read(use, options);
 }
 

@@ -3,6 +3,7 @@
 
 #include "errors/errors.h"
 #include "result/step_times.h"
+#include "trace/lifetimes.h"
 #include "worker/engine.h"
 #include "worker/jobs.h"
 #include "worker/place.h"
@@ -54,7 +55,7 @@ result::WorkerResult run_throughput_job(const result::Job& job) {
   if (!device->why_not_timed().empty())
     throw ConfigError("no step is timed here: " + device->why_not_timed());
 
-  report({"build", 0, job.warmup + job.steps, 0, 0});
+  report({trace::to_string(trace::Phase::kBuild), 0, job.warmup + job.steps, 0, 0});
   const Setup setup = make_setup(job, *device, nullptr);
   for (std::int64_t i = 0; i < job.warmup; ++i) {
     report({"warmup", i, job.warmup + job.steps, 0, 0});

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "peakbench/errors.h"
+#include "peakbench/gradient_groups.h"
 
 namespace peakbench::lion {
 namespace {

@@ -8,7 +8,6 @@
 
 #include <vector>
 
-#include "peakbench/gradient_groups.h"
 #include "peakbench/state_map.h"
 #include "peakbench/update_rule.h"
 

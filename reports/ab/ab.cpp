@@ -21,9 +21,10 @@ using Json = nlohmann::ordered_json;
 using result::AbCase;
 using result::AbPair;
 using statistics::median_of;
-using statistics::SpeedVerdict;
+using statistics::SpeedDifference;
 
-SpeedVerdict verdict_of(const std::vector<AbPair>& pairs, double margin, double false_alarms) {
+SpeedDifference difference_of(const std::vector<AbPair>& pairs, double margin,
+                              double false_alarms) {
   std::vector<double> logs;
   for (const auto& pair : pairs)
     logs.push_back(std::log(static_cast<double>(median_of(pair.now_ns))) -
@@ -39,11 +40,11 @@ Json pair_json(const AbPair& pair) {
           {"new_step_times_ns", pair.now_ns}};
 }
 
-Json case_json(const AbCase& one, const SpeedVerdict& verdict) {
+Json case_json(const AbCase& one, const SpeedDifference& difference) {
   auto pairs = Json::array();
   for (const auto& pair : one.pairs) pairs.push_back(pair_json(pair));
   Json json{{"id", one.id}, {"new_id", one.new_id}, {"problem", one.problem}};
-  json.update(compare::to_json(verdict));
+  json.update(compare::to_json(difference));
   json["pairs"] = std::move(pairs);
   return json;
 }
@@ -54,7 +55,7 @@ std::int64_t typical(const std::vector<AbPair>& pairs, bool base) {
   return median_of(std::move(medians));
 }
 
-void add_case(compare::Page& page, const AbCase& one, const SpeedVerdict& verdict) {
+void add_case(compare::Page& page, const AbCase& one, const SpeedDifference& difference) {
   const auto name =
       one.id == one.new_id ? one.id : fmt::format("{} against {}", one.new_id, one.id);
   page.line(0, reports::printable(name));
@@ -63,8 +64,8 @@ void add_case(compare::Page& page, const AbCase& one, const SpeedVerdict& verdic
     page.line(
         2, fmt::format("median step {} -> {} ms", reports::milliseconds(typical(one.pairs, true)),
                        reports::milliseconds(typical(one.pairs, false))));
-  page.line(
-      2, fmt::format("{}: {}", to_string(verdict.verdict), compare::speed_text(verdict, "pairs")));
+  page.line(2, fmt::format("{}: {}", to_string(difference.direction),
+                           compare::speed_text(difference, "pairs")));
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ void add_case(compare::Page& page, const AbCase& one, const SpeedVerdict& verdic
 Judged judge(result::AbRun run, double margin, double false_alarms) {
   Judged judged{std::move(run), margin, false_alarms, {}};
   for (const auto& one : judged.run.cases)
-    judged.verdicts.push_back(verdict_of(one.pairs, margin, false_alarms));
+    judged.differences.push_back(difference_of(one.pairs, margin, false_alarms));
   return judged;
 }
 
@@ -80,7 +81,7 @@ Json to_json(const Judged& judged) {
   const auto& run = judged.run;
   auto cases = Json::array();
   for (std::size_t i = 0; i < run.cases.size(); ++i)
-    cases.push_back(case_json(run.cases[i], judged.verdicts[i]));
+    cases.push_back(case_json(run.cases[i], judged.differences[i]));
   return {{"schema_version", kAbSchemaVersion},
           {"created", run.created},
           {"command", run.command},
@@ -100,7 +101,7 @@ Json to_json(const Judged& judged) {
 std::string to_text(const Judged& judged, int width) {
   compare::Page page(width);
   for (std::size_t i = 0; i < judged.run.cases.size(); ++i)
-    add_case(page, judged.run.cases[i], judged.verdicts[i]);
+    add_case(page, judged.run.cases[i], judged.differences[i]);
   page.line(0, fmt::format("NEW's step time against BASE's, with an interval that each end leaves "
                            "out by chance in {}% of cases; within {}% either way is the same.",
                            reports::plain_number(judged.false_alarms * 100),

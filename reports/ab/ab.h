@@ -13,7 +13,7 @@ namespace peakbench::ab {
 struct Judged {
   result::AbRun run;
   double margin = 0, false_alarms = 0;
-  std::vector<statistics::SpeedVerdict> verdicts;  // of the cases, in their order
+  std::vector<statistics::SpeedDifference> differences;  // of the cases, in their order
 };
 
 // Each case by the ratio of the two processes' median steps in each pair.

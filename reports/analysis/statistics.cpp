@@ -69,9 +69,9 @@ std::optional<std::int64_t> samples_needed(double mean, double spread_of_one, do
   return high;
 }
 
-SpeedVerdict judge(const Estimate& estimate, std::size_t samples, double margin,
-                   double false_alarms) {
-  SpeedVerdict found;
+SpeedDifference judge(const Estimate& estimate, std::size_t samples, double margin,
+                      double false_alarms) {
+  SpeedDifference found;
   found.samples = samples;
   const double half = half_width(estimate, false_alarms), low = estimate.mean - half,
                high = estimate.mean + half, edge = std::log1p(margin);
@@ -79,11 +79,11 @@ SpeedVerdict judge(const Estimate& estimate, std::size_t samples, double margin,
   found.low = std::exp(low);
   found.high = std::exp(high);
   if (-edge <= low && high <= edge) {
-    found.verdict = Verdict::kSame;
+    found.direction = Direction::kSame;
   } else if (low > 0) {
-    found.verdict = Verdict::kWorse;
+    found.direction = Direction::kWorse;
   } else if (high < 0) {
-    found.verdict = Verdict::kBetter;
+    found.direction = Direction::kBetter;
   } else {
     found.reason = "the times vary too much for so few processes";
     const auto of_one = estimate.error * std::sqrt(static_cast<double>(samples));
@@ -94,8 +94,8 @@ SpeedVerdict judge(const Estimate& estimate, std::size_t samples, double margin,
   return found;
 }
 
-SpeedVerdict too_few(std::size_t samples, double ratio, std::size_t least) {
-  SpeedVerdict found;
+SpeedDifference too_few(std::size_t samples, double ratio, std::size_t least) {
+  SpeedDifference found;
   found.samples = samples;
   found.ratio = ratio;
   found.reason = "too few processes: how much one differs from the next is not known";
@@ -109,15 +109,15 @@ double mean_of(const std::vector<double>& values) {
 
 }  // namespace
 
-const char* to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kSame:
+const char* to_string(Direction direction) {
+  switch (direction) {
+    case Direction::kSame:
       return "same";
-    case Verdict::kBetter:
+    case Direction::kBetter:
       return "better";
-    case Verdict::kWorse:
+    case Direction::kWorse:
       return "worse";
-    case Verdict::kUnknown:
+    case Direction::kUnknown:
       return "unknown";
   }
   return "";
@@ -140,8 +140,8 @@ double student_t_quantile(double probability, int freedom) {
   return (low + high) / 2;
 }
 
-SpeedVerdict judge_pairs(const std::vector<double>& log_ratios, double margin, double false_alarms,
-                         std::size_t least) {
+SpeedDifference judge_pairs(const std::vector<double>& log_ratios, double margin,
+                            double false_alarms, std::size_t least) {
   const auto count = log_ratios.size();
   if (count < least) return too_few(count, std::exp(mean_of(log_ratios)), least);
   const auto of_one = spread(log_ratios);
@@ -150,8 +150,8 @@ SpeedVerdict judge_pairs(const std::vector<double>& log_ratios, double margin, d
                count, margin, false_alarms);
 }
 
-SpeedVerdict judge_groups(const std::vector<double>& base, const std::vector<double>& now,
-                          double margin, double false_alarms) {
+SpeedDifference judge_groups(const std::vector<double>& base, const std::vector<double>& now,
+                             double margin, double false_alarms) {
   const auto fewer = std::min(base.size(), now.size());
   if (fewer < kLeastSamples)
     return too_few(fewer, std::exp(mean_of(now) - mean_of(base)), kLeastSamples);

@@ -13,16 +13,16 @@
 
 namespace peakbench::statistics {
 
-enum class Verdict { kSame, kBetter, kWorse, kUnknown };
-const char* to_string(Verdict verdict);  // "same", "better", "worse", "unknown"
+enum class Direction { kSame, kBetter, kWorse, kUnknown };
+const char* to_string(Direction direction);  // "same", "better", "worse", "unknown"
 
 // Student's t: exact for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 // `freedom` from 1 on, `probability` in (0, 1).
 double student_t_cdf(double t, int freedom);
 double student_t_quantile(double probability, int freedom);
 
-struct SpeedVerdict {
-  Verdict verdict = Verdict::kUnknown;
+struct SpeedDifference {
+  Direction direction = Direction::kUnknown;
   std::size_t samples = 0;  // pairs, rounds, or processes of the side that has fewer
   // NEW's step time over BASE's, and its interval: each end is passed by chance as often as the
   // rate of false alarms says. 0 where there are too few samples for an interval.
@@ -39,13 +39,13 @@ inline constexpr std::size_t kLeastSamples = 5;
 // random order. `same` where the interval lies within the margin on both sides of 1; `worse` and
 // `better` where it does not and lies on one side of 1.
 // Fewer than `least` samples, which is 2 at least, are not judged.
-SpeedVerdict judge_pairs(const std::vector<double>& log_ratios, double margin, double false_alarms,
-                         std::size_t least = kLeastSamples);
+SpeedDifference judge_pairs(const std::vector<double>& log_ratios, double margin,
+                            double false_alarms, std::size_t least = kLeastSamples);
 
 // Welch's t (degrees of freedom rounded down) for processes that were not paired: logarithms of
 // their step times.
-SpeedVerdict judge_groups(const std::vector<double>& base, const std::vector<double>& now,
-                          double margin, double false_alarms);
+SpeedDifference judge_groups(const std::vector<double>& base, const std::vector<double>& now,
+                             double margin, double false_alarms);
 
 // The smallest whole number in the middle, the lower of two: a step that was measured.
 std::int64_t median_of(std::vector<std::int64_t> values);

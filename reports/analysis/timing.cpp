@@ -7,9 +7,9 @@
 namespace peakbench::reports {
 namespace {
 
+using statistics::Direction;
 using statistics::median_of;
-using statistics::SpeedVerdict;
-using statistics::Verdict;
+using statistics::SpeedDifference;
 
 // With two, Student's factor at 1% is 31.8: an interval that says nothing.
 constexpr std::size_t kLeastRounds = 3;
@@ -35,20 +35,20 @@ std::vector<double> log_ratios(const result::Throughput& ours,
 
 }  // namespace
 
-SpeedVerdict time_against(const result::Throughput& ours, const result::Throughput& reference) {
+SpeedDifference time_against(const result::Throughput& ours, const result::Throughput& reference) {
   const auto logs = log_ratios(ours, reference);
   if (!logs.empty()) return statistics::judge_pairs(logs, 0, kTimeFalseAlarms, kLeastRounds);
-  SpeedVerdict found;
+  SpeedDifference found;
   if (ours.step_ns.median > 0 && reference.step_ns.median > 0)
     found.ratio =
         static_cast<double>(ours.step_ns.median) / static_cast<double>(reference.step_ns.median);
   return found;
 }
 
-bool has_interval(const SpeedVerdict& difference) { return difference.samples >= kLeastRounds; }
+bool has_interval(const SpeedDifference& difference) { return difference.samples >= kLeastRounds; }
 
-bool is_told(const SpeedVerdict& difference) {
-  return difference.verdict == Verdict::kWorse || difference.verdict == Verdict::kBetter;
+bool is_told(const SpeedDifference& difference) {
+  return difference.direction == Direction::kWorse || difference.direction == Direction::kBetter;
 }
 
 bool is_busy(double other_cores, double cores) { return other_cores > kBusyPart * cores; }

@@ -14,15 +14,15 @@ namespace peakbench::reports {
 inline constexpr double kTimeFalseAlarms = 0.01;
 
 // The step time of `ours` over that of `reference`, from the rounds that both were timed in: a
-// round counts with the logarithm of the ratio of its median steps. The verdict is kWorse (slower)
-// or kBetter where the interval leaves out no change, kSame or kUnknown where noise could have made
-// the difference. With fewer than three common rounds there is a ratio and no interval; `samples`
-// are the common rounds, 0 in files of schema 1.0.
-statistics::SpeedVerdict time_against(const result::Throughput& ours,
-                                      const result::Throughput& reference);
+// round counts with the logarithm of the ratio of its median steps. The direction is kWorse
+// (slower) or kBetter where the interval leaves out no change, kSame or kUnknown where noise could
+// have made the difference. With fewer than three common rounds there is a ratio and no interval;
+// `samples` are the common rounds, 0 in files of schema 1.0.
+statistics::SpeedDifference time_against(const result::Throughput& ours,
+                                         const result::Throughput& reference);
 
-bool has_interval(const statistics::SpeedVerdict& difference);
-bool is_told(const statistics::SpeedVerdict& difference);  // faster or slower, beyond noise
+bool has_interval(const statistics::SpeedDifference& difference);
+bool is_told(const statistics::SpeedDifference& difference);  // faster or slower, beyond noise
 
 // How much other processes disturbed timing: of the rounds whose load is known, those in which they
 // kept more than a tenth of `cores` busy, and the most that they did.

@@ -98,11 +98,11 @@ std::optional<Speed> speed_of(const Source& base, const CaseResult& before, cons
   Speed speed{before.throughput->step_ns.median, after.throughput->step_ns.median, {}};
   const auto of_base = logs_of_processes(before, base.run),
              of_now = logs_of_processes(after, now.run);
-  speed.verdict = statistics::judge_groups(
+  speed.difference = statistics::judge_groups(
       of_base, of_now, policy.throughput.value_or(kMarginShown), policy.false_alarms);
   if (const auto why = why_times_differ(base.run, before, now.run, after); !why.empty()) {
-    speed.verdict = {};
-    speed.verdict.reason = why;
+    speed.difference = {};
+    speed.difference.reason = why;
   }
   return speed;
 }
@@ -186,7 +186,7 @@ void add_notes(const Comparison& found, std::vector<std::string>& notes) {
         fmt::format("NEW is older than BASE by its date: {} and {}. Are they the right way round?",
                     found.now.created, found.base.created));
   const bool judged = std::any_of(found.cases.begin(), found.cases.end(), [](const auto& one) {
-    return one.speed && one.speed->verdict.verdict != Verdict::kUnknown;
+    return one.speed && one.speed->difference.direction != Direction::kUnknown;
   });
   if (judged)
     notes.push_back(
@@ -258,17 +258,17 @@ std::size_t count(const Comparison& comparison, CaseState state) {
                     [&](const CaseComparison& one) { return one.state == state; }));
 }
 
-std::size_t count_memory(const Comparison& comparison, Verdict verdict) {
+std::size_t count_memory(const Comparison& comparison, Direction direction) {
   return static_cast<std::size_t>(std::count_if(
       comparison.cases.begin(), comparison.cases.end(), [&](const CaseComparison& one) {
-        return one.state == CaseState::kCompared && one.memory == verdict;
+        return one.state == CaseState::kCompared && one.memory == direction;
       }));
 }
 
-std::size_t count_speed(const Comparison& comparison, Verdict verdict) {
+std::size_t count_speed(const Comparison& comparison, Direction direction) {
   return static_cast<std::size_t>(std::count_if(
       comparison.cases.begin(), comparison.cases.end(), [&](const CaseComparison& one) {
-        return one.speed && one.speed->verdict.verdict == verdict;
+        return one.speed && one.speed->difference.direction == direction;
       }));
 }
 

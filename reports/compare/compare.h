@@ -20,8 +20,8 @@ namespace peakbench::compare {
 
 using analysis::Source;
 
-using statistics::SpeedVerdict;
-using statistics::Verdict;
+using statistics::Direction;
+using statistics::SpeedDifference;
 using Policy = result::GatePolicy;
 
 // Something that is not a figure and differs: LibTorch, the commit, the processor, a setting.
@@ -37,7 +37,7 @@ struct Measure {
   std::string figure;  // requested, allocated, reserved
   std::int64_t base = 0, now = 0;
   std::int64_t allowed = 0;  // how much more the policy lets pass
-  Verdict verdict = Verdict::kSame;
+  Direction direction = Direction::kSame;
 };
 
 struct CategoryChange {  // at the peak; all categories of either, in the order of the bars
@@ -62,7 +62,7 @@ struct Appeared {
 // most first, what shrank at the end. The bytes asked for are those at the maximum of allocated.
 struct PhaseGrowth {
   std::string phase;
-  Verdict verdict = Verdict::kSame;                   // the worst of the phase's figures
+  Direction direction = Direction::kSame;             // the worst of the phase's figures
   std::int64_t requested_bytes = 0, block_bytes = 0;  // sums of the differences
   std::vector<Growth> parts;
   std::vector<Appeared> appeared;  // the largest first; empty without both traces
@@ -70,7 +70,7 @@ struct PhaseGrowth {
 
 struct Speed {
   std::int64_t base_ns = 0, now_ns = 0;  // medians of all steps
-  SpeedVerdict verdict;
+  SpeedDifference difference;
 };
 
 enum class CaseState {
@@ -93,7 +93,7 @@ struct CaseComparison {
   double now_seconds = 0;               // NEW's wall time
 
   // Of kCompared only.
-  Verdict memory = Verdict::kSame;  // worse where any figure is, else better where any is
+  Direction memory = Direction::kSame;  // worse where any figure is, else better where any is
   std::vector<Measure> measures;
   std::vector<CategoryChange> categories;
   std::vector<PhaseGrowth> growth;  // of phases with a figure that is not the same
@@ -129,7 +129,7 @@ std::string to_text(const Comparison& comparison, int width);
 
 // What gates and summaries count.
 std::size_t count(const Comparison& comparison, CaseState state);
-std::size_t count_memory(const Comparison& comparison, Verdict verdict);
-std::size_t count_speed(const Comparison& comparison, Verdict verdict);
+std::size_t count_memory(const Comparison& comparison, Direction direction);
+std::size_t count_speed(const Comparison& comparison, Direction direction);
 
 }  // namespace peakbench::compare

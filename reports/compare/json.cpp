@@ -33,7 +33,7 @@ Json measure_json(const Measure& measure) {
   return {{"where", measure.where},           {"space", measure.space},
           {"figure", measure.figure},         {"base_bytes", measure.base},
           {"new_bytes", measure.now},         {"difference_bytes", measure.now - measure.base},
-          {"allowed_bytes", measure.allowed}, {"verdict", to_string(measure.verdict)}};
+          {"allowed_bytes", measure.allowed}, {"verdict", to_string(measure.direction)}};
 }
 
 Json category_json(const CategoryChange& change) {
@@ -67,7 +67,7 @@ Json appeared_json(const Appeared& one) {
 
 Json growth_json(const PhaseGrowth& growth) {
   return {{"phase", growth.phase},
-          {"verdict", to_string(growth.verdict)},
+          {"verdict", to_string(growth.direction)},
           {"requested_difference_bytes", growth.requested_bytes},
           {"allocated_difference_bytes", growth.block_bytes},
           {"parts", list(growth.parts, part_json)},
@@ -101,30 +101,31 @@ Json counts_json(const Comparison& comparison) {
         CaseState::kStillFailed, CaseState::kRecovered, CaseState::kRefused})
     states[to_string(state)] = count(comparison, state);
   auto memory = Json::object(), throughput = Json::object();
-  for (const auto verdict : {Verdict::kWorse, Verdict::kBetter, Verdict::kSame})
-    memory[to_string(verdict)] = count_memory(comparison, verdict);
-  for (const auto verdict : {Verdict::kWorse, Verdict::kBetter, Verdict::kSame, Verdict::kUnknown})
-    throughput[to_string(verdict)] = count_speed(comparison, verdict);
+  for (const auto direction : {Direction::kWorse, Direction::kBetter, Direction::kSame})
+    memory[to_string(direction)] = count_memory(comparison, direction);
+  for (const auto direction :
+       {Direction::kWorse, Direction::kBetter, Direction::kSame, Direction::kUnknown})
+    throughput[to_string(direction)] = count_speed(comparison, direction);
   return {{"cases", states}, {"memory", memory}, {"throughput", throughput}};
 }
 
 }  // namespace
 
-nlohmann::ordered_json to_json(const SpeedVerdict& verdict) {
-  Json json{{"verdict", to_string(verdict.verdict)},
-            {"samples", verdict.samples},
-            {"ratio", finite_or_name(verdict.ratio)},
-            {"low", finite_or_name(verdict.low)},
-            {"high", finite_or_name(verdict.high)},
+nlohmann::ordered_json to_json(const SpeedDifference& difference) {
+  Json json{{"verdict", to_string(difference.direction)},
+            {"samples", difference.samples},
+            {"ratio", finite_or_name(difference.ratio)},
+            {"low", finite_or_name(difference.low)},
+            {"high", finite_or_name(difference.high)},
             {"more_samples", nullptr},
-            {"reason", verdict.reason}};
-  if (verdict.more) json["more_samples"] = *verdict.more;
+            {"reason", difference.reason}};
+  if (difference.more) json["more_samples"] = *difference.more;
   return json;
 }
 
 nlohmann::ordered_json to_json(const Speed& speed) {
   Json json{{"base_median_ns", speed.base_ns}, {"new_median_ns", speed.now_ns}};
-  json.update(to_json(speed.verdict));
+  json.update(to_json(speed.difference));
   return json;
 }
 

@@ -8,7 +8,7 @@
 namespace peakbench::compare {
 
 // verdict, samples, ratio, low, high, more_samples, reason.
-nlohmann::ordered_json to_json(const SpeedVerdict& verdict);
+nlohmann::ordered_json to_json(const SpeedDifference& difference);
 nlohmann::ordered_json to_json(const Speed& speed);
 
 }  // namespace peakbench::compare

@@ -22,10 +22,10 @@ using analysis::Source;
 
 using result::Memory;
 
-Verdict verdict_of(const Measure& measure) {
-  if (measure.now > measure.base + measure.allowed) return Verdict::kWorse;
-  if (measure.now < measure.base - measure.allowed) return Verdict::kBetter;
-  return Verdict::kSame;
+Direction direction_of(const Measure& measure) {
+  if (measure.now > measure.base + measure.allowed) return Direction::kWorse;
+  if (measure.now < measure.base - measure.allowed) return Direction::kBetter;
+  return Direction::kSame;
 }
 
 class Measures {
@@ -36,7 +36,7 @@ class Measures {
   void add(const std::string& where, const std::string& space, const char* figure,
            std::int64_t base, std::int64_t now) {
     Measure measure{where, space, figure, base, now, tolerance(figure).allowed(base), {}};
-    measure.verdict = verdict_of(measure);
+    measure.direction = direction_of(measure);
     measures_.push_back(std::move(measure));
   }
 
@@ -94,17 +94,15 @@ std::vector<Measure> measures_of(const result::CaseResult& before, const result:
   return found;
 }
 
-Verdict worst(const std::vector<Measure>& measures, const std::string& where = "") {
+Direction worst(const std::vector<Measure>& measures, const std::string& where = "") {
   bool better = false;
   for (const auto& measure : measures) {
     if (!where.empty() && (measure.where != where || !measure.space.empty())) continue;
-    if (measure.verdict == Verdict::kWorse) return Verdict::kWorse;
-    better = better || measure.verdict == Verdict::kBetter;
+    if (measure.direction == Direction::kWorse) return Direction::kWorse;
+    better = better || measure.direction == Direction::kBetter;
   }
-  return better ? Verdict::kBetter : Verdict::kSame;
+  return better ? Direction::kBetter : Direction::kSame;
 }
-
-// ---- what grew ----
 
 // What is known of a case's insides: from its trace, or only its parts from a history.
 struct Evidence {
@@ -210,7 +208,7 @@ void add_growth(const Source& base, const result::CaseResult& before, const Sour
                 const result::CaseResult& after, CaseComparison& found) {
   std::vector<std::string> changed;
   for (const auto& measure : found.measures)
-    if (measure.where != "peak" && measure.verdict != Verdict::kSame &&
+    if (measure.where != "peak" && measure.direction != Direction::kSame &&
         std::find(changed.begin(), changed.end(), measure.where) == changed.end())
       changed.push_back(measure.where);
   if (changed.empty()) return;

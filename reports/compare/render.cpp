@@ -53,7 +53,8 @@ void add_charts(const Source& base, const Source& now, const Comparison& compari
                                  [&](const CaseComparison& candidate) {
                                    return reports::printable(candidate.id) == one.id;
                                  });
-    if (at == comparison.cases.end() || at->memory == Verdict::kSame || drawn == kCharts) continue;
+    if (at == comparison.cases.end() || at->memory == Direction::kSame || drawn == kCharts)
+      continue;
     const bool data = view.charts && used < kAnyTraces, whole = used < kWholeTraces;
     const auto of_base = anatomy_of(base, at->id, data, whole),
                of_now = anatomy_of(now, at->id, data, whole);

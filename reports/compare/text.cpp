@@ -16,7 +16,9 @@ namespace {
 
 using reports::printable;
 
+namespace in_text {
 constexpr std::size_t kPartsShown = 8, kAppearedShown = 5;
+}
 
 std::string side_line(const char* name, const Side& side) {
   std::string text = fmt::format("{} {}", name, printable(side.label));
@@ -42,8 +44,6 @@ const Measure* find_measure(const CaseComparison& one, const char* figure) {
   return nullptr;
 }
 
-// ---- the table ----
-
 struct Row {
   std::string state, allocated, speed, id;
 };
@@ -55,10 +55,10 @@ Row row_of(const CaseComparison& one) {
                         ? reports::gib(allocated->now) + " GiB"
                         : short_difference(allocated->now - allocated->base);
   if (one.speed) {
-    const auto& verdict = one.speed->verdict;
-    row.speed = verdict.ratio > 0
-                    ? fmt::format("{} {}", ratio_text(verdict.ratio), to_string(verdict.verdict))
-                    : to_string(verdict.verdict);
+    const auto& difference = one.speed->difference;
+    row.speed = difference.ratio > 0 ? fmt::format("{} {}", ratio_text(difference.ratio),
+                                                   to_string(difference.direction))
+                                     : to_string(difference.direction);
   }
   return row;
 }
@@ -92,14 +92,12 @@ void add_table(Page& page, const std::vector<CaseComparison>& cases) {
   }
 }
 
-// ---- what changed in a case ----
-
 void add_measures(Page& page, const CaseComparison& one) {
   for (const auto& measure : one.measures) {
-    if (measure.verdict == Verdict::kSame) continue;
+    if (measure.direction == Direction::kSame) continue;
     const auto where = measure.space.empty() ? reports::phase_label(measure.where)
                                              : measure.where + " of " + measure.space;
-    auto text = fmt::format("{} {} {}: {}, from {}", to_string(measure.verdict), printable(where),
+    auto text = fmt::format("{} {} {}: {}, from {}", to_string(measure.direction), printable(where),
                             measure.figure, difference_text(measure.now - measure.base),
                             bytes_text(measure.base));
     if (measure.allowed > 0) text += fmt::format("; {} allowed", difference_text(measure.allowed));
@@ -110,7 +108,7 @@ void add_measures(Page& page, const CaseComparison& one) {
 void add_appeared(Page& page, const PhaseGrowth& growth) {
   std::size_t shown = 0;
   for (const auto& one : growth.appeared) {
-    if (one.count < 0 || shown == kAppearedShown) break;
+    if (one.count < 0 || shown == in_text::kAppearedShown) break;
     if (shown++ == 0) page.line(4, "appeared:");
     auto text = fmt::format("{} x {}", one.count, short_difference(one.requested_bytes).substr(1));
     text += fmt::format(" asked for ({} allocated): ", reports::grouped(one.block_bytes));
@@ -127,9 +125,9 @@ void add_growth(Page& page, const PhaseGrowth& growth) {
                      difference_text(growth.block_bytes), difference_text(growth.requested_bytes)));
   std::size_t shown = 0;
   for (const auto& part : largest_first(growth.parts)) {
-    if (shown++ == kPartsShown) {
-      page.line(
-          4, fmt::format("and {} parts more (--json has all)", growth.parts.size() - kPartsShown));
+    if (shown++ == in_text::kPartsShown) {
+      page.line(4, fmt::format("and {} parts more (--json has all)",
+                               growth.parts.size() - in_text::kPartsShown));
       break;
     }
     page.line(4, fmt::format("{} allocated, {} asked for: {}", short_difference(part.block_bytes),
@@ -140,8 +138,8 @@ void add_growth(Page& page, const PhaseGrowth& growth) {
 }
 
 bool has_details(const CaseComparison& one) {
-  const bool speed = one.speed && one.speed->verdict.verdict != Verdict::kSame;
-  return !one.reason.empty() || one.memory != Verdict::kSame || !one.growth_note.empty() || speed;
+  const bool speed = one.speed && one.speed->difference.direction != Direction::kSame;
+  return !one.reason.empty() || one.memory != Direction::kSame || !one.growth_note.empty() || speed;
 }
 
 void add_details(Page& page, const CaseComparison& one) {
@@ -153,10 +151,11 @@ void add_details(Page& page, const CaseComparison& one) {
   if (!one.growth_note.empty())
     page.line(2, "what grew is not known: " + printable(one.growth_note));
   if (one.speed)
-    page.line(2, fmt::format("step time {}: {} -> {} ms, {}", to_string(one.speed->verdict.verdict),
-                             reports::milliseconds(one.speed->base_ns),
-                             reports::milliseconds(one.speed->now_ns),
-                             speed_text(one.speed->verdict, "processes")));
+    page.line(
+        2, fmt::format("step time {}: {} -> {} ms, {}", to_string(one.speed->difference.direction),
+                       reports::milliseconds(one.speed->base_ns),
+                       reports::milliseconds(one.speed->now_ns),
+                       speed_text(one.speed->difference, "processes")));
 }
 
 }  // namespace

@@ -13,7 +13,9 @@ namespace {
 using reports::printable;
 
 // A comment is read, not searched: beyond these a page says how many there are more.
+namespace on_page {
 constexpr std::size_t kSameShown = 60, kPartsShown = 10, kAppearedShown = 20, kFindingsShown = 10;
+}
 
 SideView side_view(const Side& side) {
   return {.label = printable(side.label),
@@ -42,9 +44,9 @@ FigureView figure_view(const Measure& measure) {
           .difference = short_difference(measure.now - measure.base),
           .difference_bytes = reports::grouped(measure.now - measure.base),
           .allowed = measure.allowed == 0 ? "" : short_difference(measure.allowed),
-          .verdict = to_string(measure.verdict),
-          .worse = measure.verdict == Verdict::kWorse,
-          .better = measure.verdict == Verdict::kBetter,
+          .verdict = to_string(measure.direction),
+          .worse = measure.direction == Direction::kWorse,
+          .better = measure.direction == Direction::kBetter,
           .changed = measure.now != measure.base};
 }
 
@@ -93,9 +95,9 @@ std::string beyond(std::size_t count, std::size_t shown) {
 
 // The largest on both sides: a page that shows only what appeared would hide what it replaced.
 std::vector<AppearedView> appeared_list(const std::vector<Appeared>& all) {
-  if (all.size() <= kAppearedShown) return first_of(all, all.size(), appeared_view);
-  auto list = first_of(all, kAppearedShown - kAppearedShown / 4, appeared_view);
-  for (auto at = all.end() - kAppearedShown / 4; at != all.end(); ++at)
+  if (all.size() <= on_page::kAppearedShown) return first_of(all, all.size(), appeared_view);
+  auto list = first_of(all, on_page::kAppearedShown - on_page::kAppearedShown / 4, appeared_view);
+  for (auto at = all.end() - on_page::kAppearedShown / 4; at != all.end(); ++at)
     if (at->count < 0) list.push_back(appeared_view(*at));
   return list;
 }
@@ -103,11 +105,11 @@ std::vector<AppearedView> appeared_list(const std::vector<Appeared>& all) {
 GrowthView growth_view(const PhaseGrowth& growth) {
   const auto appeared = appeared_list(growth.appeared);
   return {.phase = printable(reports::phase_label(growth.phase)),
-          .worse = growth.verdict == Verdict::kWorse,
+          .worse = growth.direction == Direction::kWorse,
           .allocated = difference_text(growth.block_bytes),
           .requested = difference_text(growth.requested_bytes),
-          .parts = first_of(largest_first(growth.parts), kPartsShown, part_view),
-          .more_parts = beyond(growth.parts.size(), kPartsShown),
+          .parts = first_of(largest_first(growth.parts), on_page::kPartsShown, part_view),
+          .more_parts = beyond(growth.parts.size(), on_page::kPartsShown),
           .appeared = appeared,
           .more_appeared = beyond(growth.appeared.size(), appeared.size())};
 }
@@ -124,14 +126,14 @@ CategoryView category_view(const CategoryChange& change) {
 }
 
 SpeedView speed_view(const Speed& speed) {
-  const auto verdict = speed.verdict.verdict;
-  return {.verdict = to_string(verdict),
+  const auto direction = speed.difference.direction;
+  return {.verdict = to_string(direction),
           .base_ms = reports::milliseconds(speed.base_ns),
           .now_ms = reports::milliseconds(speed.now_ns),
-          .ratio = speed.verdict.ratio > 0 ? ratio_text(speed.verdict.ratio) : "",
-          .text = printable(speed_text(speed.verdict, "processes")),
-          .worse = verdict == Verdict::kWorse,
-          .better = verdict == Verdict::kBetter};
+          .ratio = speed.difference.ratio > 0 ? ratio_text(speed.difference.ratio) : "",
+          .text = printable(speed_text(speed.difference, "processes")),
+          .worse = direction == Direction::kWorse,
+          .better = direction == Direction::kBetter};
 }
 
 const Measure* peak_of(const CaseComparison& one) {
@@ -142,8 +144,8 @@ const Measure* peak_of(const CaseComparison& one) {
 }
 
 bool speed_changed(const CaseComparison& one) {
-  return one.speed && (one.speed->verdict.verdict == Verdict::kWorse ||
-                       one.speed->verdict.verdict == Verdict::kBetter);
+  return one.speed && (one.speed->difference.direction == Direction::kWorse ||
+                       one.speed->difference.direction == Direction::kBetter);
 }
 
 // How much a reader wants to see it: 0 is first; kUnchanged is told in a line of its own list.
@@ -165,9 +167,9 @@ int rank(const CaseComparison& one) {
     case CaseState::kCompared:
       break;
   }
-  if (one.memory == Verdict::kWorse) return 3;
-  if (speed_changed(one)) return one.speed->verdict.verdict == Verdict::kWorse ? 4 : 5;
-  return one.memory == Verdict::kBetter ? 5 : kUnchanged;
+  if (one.memory == Direction::kWorse) return 3;
+  if (speed_changed(one)) return one.speed->difference.direction == Direction::kWorse ? 4 : 5;
+  return one.memory == Direction::kBetter ? 5 : kUnchanged;
 }
 
 bool is_bad(const CaseComparison& one) {
@@ -183,7 +185,7 @@ CaseView case_view(const CaseComparison& one, std::size_t index) {
   view.emulated = one.emulated;
   view.state = printable(state_text(one));
   view.bad = is_bad(one);
-  view.good = one.memory == Verdict::kBetter && !is_bad(one);
+  view.good = one.memory == Direction::kBetter && !is_bad(one);
   view.reason = printable(one.reason);
   view.figures = list_of(one.measures, figure_view);
   for (const FigureView& figure : view.figures)
@@ -199,8 +201,8 @@ CaseView case_view(const CaseComparison& one, std::size_t index) {
 GateView gate_view(const GateNote& gate) {
   return {.label = gate.label,
           .passed = gate.passed,
-          .findings = first_of(gate.findings, kFindingsShown, printable),
-          .more_findings = beyond(gate.findings.size(), kFindingsShown)};
+          .findings = first_of(gate.findings, on_page::kFindingsShown, printable),
+          .more_findings = beyond(gate.findings.size(), on_page::kFindingsShown)};
 }
 
 }  // namespace
@@ -216,7 +218,7 @@ ComparisonView make_view(const Comparison& comparison, const PageOptions& option
     view.has_emulated = view.has_emulated || one->emulated;
     view.has_times = view.has_times || one->speed;
     if (rank(*one) == kUnchanged) {
-      if (same++ < kSameShown) view.same.push_back(case_view(*one, changed + same - 1));
+      if (same++ < on_page::kSameShown) view.same.push_back(case_view(*one, changed + same - 1));
     } else if (changed++ < options.most_cases) {
       view.changed.push_back(case_view(*one, changed - 1));
     }
@@ -232,7 +234,7 @@ ComparisonView make_view(const Comparison& comparison, const PageOptions& option
   view.changed_count = unless_zero(changed);
   view.more_changed = beyond(changed, options.most_cases);
   view.same_count = unless_zero(same);
-  view.more_same = beyond(same, kSameShown);
+  view.more_same = beyond(same, on_page::kSameShown);
   return view;
 }
 

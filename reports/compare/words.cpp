@@ -66,16 +66,17 @@ std::string part_text(const std::string& category, const std::string& allocated_
 
 std::string ratio_text(double ratio) { return reports::signed_percent(ratio - 1) + "%"; }
 
-std::string speed_text(const SpeedVerdict& verdict, const char* unit) {
-  std::string text = verdict.ratio > 0 ? ratio_text(verdict.ratio) : "";
-  if (verdict.low > 0)
-    text += fmt::format(" ({} to {})", ratio_text(verdict.low), ratio_text(verdict.high));
-  if (verdict.samples > 0) text += ", " + counted(static_cast<std::int64_t>(verdict.samples), unit);
-  if (verdict.verdict != Verdict::kUnknown) return text;
-  text += (text.empty() ? "" : "; ") + verdict.reason;
-  if (verdict.more) {
-    text += fmt::format("; about {} more needed", counted(*verdict.more, unit));
-  } else if (verdict.samples >= statistics::kLeastSamples) {
+std::string speed_text(const SpeedDifference& difference, const char* unit) {
+  std::string text = difference.ratio > 0 ? ratio_text(difference.ratio) : "";
+  if (difference.low > 0)
+    text += fmt::format(" ({} to {})", ratio_text(difference.low), ratio_text(difference.high));
+  if (difference.samples > 0)
+    text += ", " + counted(static_cast<std::int64_t>(difference.samples), unit);
+  if (difference.direction != Direction::kUnknown) return text;
+  text += (text.empty() ? "" : "; ") + difference.reason;
+  if (difference.more) {
+    text += fmt::format("; about {} more needed", counted(*difference.more, unit));
+  } else if (difference.samples >= statistics::kLeastSamples) {
     text += fmt::format("; over 1000 {} needed", unit);
   }
   return text;
@@ -128,12 +129,13 @@ std::vector<Growth> largest_first(std::vector<Growth> parts) {
 
 std::string summary_text(const Comparison& comparison) {
   std::string memory, speed;
-  for (const auto verdict : {Verdict::kWorse, Verdict::kBetter})
-    add(memory, some(count_memory(comparison, verdict), to_string(verdict)));
-  add(memory, some(count_memory(comparison, Verdict::kSame), "the same"));
-  for (const auto verdict : {Verdict::kWorse, Verdict::kBetter, Verdict::kSame, Verdict::kUnknown})
-    add(speed, some(count_speed(comparison, verdict),
-                    verdict == Verdict::kSame ? "the same" : to_string(verdict)));
+  for (const auto direction : {Direction::kWorse, Direction::kBetter})
+    add(memory, some(count_memory(comparison, direction), to_string(direction)));
+  add(memory, some(count_memory(comparison, Direction::kSame), "the same"));
+  for (const auto direction :
+       {Direction::kWorse, Direction::kBetter, Direction::kSame, Direction::kUnknown})
+    add(speed, some(count_speed(comparison, direction),
+                    direction == Direction::kSame ? "the same" : to_string(direction)));
   const auto others = states_text(comparison);
   std::string text = "memory: " + (memory.empty() ? "nothing compared" : memory);
   if (!speed.empty()) text += "; step time: " + speed;

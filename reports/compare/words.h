@@ -19,7 +19,7 @@ std::string part_text(const std::string& category, const std::string& allocated_
 
 // "+4.9% (+4.1% to +5.7%), 20 pairs"; `unit` is what a sample is.
 std::string ratio_text(double ratio);  // "+4.9%", "0.0%"
-std::string speed_text(const SpeedVerdict& verdict, const char* unit);
+std::string speed_text(const SpeedDifference& difference, const char* unit);
 
 // "1 still failing, 2 new": the cases that were not compared, counted; empty where all were.
 std::string states_text(const Comparison& comparison);

@@ -84,8 +84,8 @@ std::string pointer_of(const Fields& record, const std::string& field) {
       {"metric", "/figure/metric"},         {"value", "/figure/value"}, {"unit", "/figure/unit"},
       {"rounded_to", "/figure/rounded_to"}, {"url", "/source/url"},     {"device", "/card"},
   };
-  const auto place = kPlaces.find(field);
-  return record.pointer() + (place == kPlaces.end() ? "/" + field : place->second);
+  const auto locator = kPlaces.find(field);
+  return record.pointer() + (locator == kPlaces.end() ? "/" + field : locator->second);
 }
 
 std::string card_device(const Fields& fields) {
@@ -98,7 +98,7 @@ std::string card_device(const Fields& fields) {
 }
 
 // Where in a file fields stand, for messages.
-struct Place {
+struct FieldLocator {
   const std::string& path;
   const JsonLines& lines;
 
@@ -107,11 +107,11 @@ struct Place {
   }
 };
 
-Record read_record(const Fields& fields, const Place& place) {
+Record read_record(const Fields& fields, const FieldLocator& locator) {
   fields.only({"schema", "figure", "source", "card", "configuration", "versions", "grade", "cause",
                "explanation", "emulated"});
   Record record;
-  record.where = place.of(fields.pointer("configuration"));
+  record.where = locator.of(fields.pointer("configuration"));
   read_figure(fields.child("figure"), record.figure);
   read_source(fields.child("source"), record.figure);
   record.figure.device = card_device(fields);
@@ -144,16 +144,16 @@ void check_schema(const Fields& fields) {
                      fmt::format("expected {}, got \"{}\"", kSchema, schema));
 }
 
-Records read(const Fields& fields, const Place& place) {
+Records read(const Fields& fields, const FieldLocator& locator) {
   check_schema(fields);
   Records records;
   if (fields.find("figure")) {
-    records.records.push_back(read_record(fields, place));
+    records.records.push_back(read_record(fields, locator));
     return records;
   }
   fields.only({"schema", "records", "not_rebuilt"});
   fields.each("records",
-              [&](const Fields& item) { records.records.push_back(read_record(item, place)); });
+              [&](const Fields& item) { records.records.push_back(read_record(item, locator)); });
   fields.each("not_rebuilt",
               [&](const Fields& item) { records.not_rebuilt.push_back(read_not_rebuilt(item)); });
   return records;
@@ -227,11 +227,11 @@ Records records_from(std::string_view text, const std::string& path) {
   try {
     const auto parsed = parse_json(text);
     const JsonLines lines(text);
-    const Place place{path, lines};
+    const FieldLocator locator{path, lines};
     try {
-      return read(Fields(parsed), place);
+      return read(Fields(parsed), locator);
     } catch (const FieldError& error) {
-      throw ConfigError(fmt::format("{}: {}", place.of(error.pointer), error.what()));
+      throw ConfigError(fmt::format("{}: {}", locator.of(error.pointer), error.what()));
     }
   } catch (const RunFileError& error) {
     throw ConfigError(fmt::format("{}: {}", path, error.what()));

@@ -11,6 +11,7 @@
 #include "reports/render/text.h"
 #include "reports/render/words.h"
 #include "result/device.h"
+#include "trace/lifetimes.h"
 
 namespace peakbench::fidelity {
 namespace {
@@ -155,7 +156,7 @@ PageView page_view(const Records& records) {
     names.insert(record->figure.source);
     dates.insert(printable(record->emulated->date));
     const auto& phase = record->emulated->phase;
-    outside_step += !phase.empty() && phase != "optimizer_step";
+    outside_step += !phase.empty() && phase != trace::to_string(trace::Phase::kOptimizerStep);
   }
   view.figures = count(all.size());
   view.source_count = count(names.size());

@@ -14,7 +14,7 @@ namespace {
 
 using compare::CaseComparison;
 using compare::CaseState;
-using compare::Verdict;
+using compare::Direction;
 using reports::printable;
 
 constexpr std::size_t kPartsNamed = 5;
@@ -30,7 +30,7 @@ std::string figure_text(const compare::Measure& measure) {
 
 // The parts that grew in a phase that is worse, the one that grew most first.
 void add_parts(const compare::PhaseGrowth& growth, std::vector<std::string>& details) {
-  if (growth.verdict != Verdict::kWorse) return;
+  if (growth.direction != Direction::kWorse) return;
   std::size_t named = 0;
   for (const auto& part : growth.parts) {
     const bool grew = part.block_bytes > 0 || (part.block_bytes == 0 && part.requested_bytes > 0);
@@ -47,7 +47,7 @@ void add_parts(const compare::PhaseGrowth& growth, std::vector<std::string>& det
 std::string most_grown(const CaseComparison& one) {
   const compare::PhaseGrowth* most = nullptr;
   for (const auto& growth : one.growth)
-    if (growth.verdict == Verdict::kWorse && !growth.parts.empty() &&
+    if (growth.direction == Direction::kWorse && !growth.parts.empty() &&
         (!most || growth.parts.front().block_bytes > most->parts.front().block_bytes))
       most = &growth;
   if (!most) return "";
@@ -61,7 +61,7 @@ Finding memory_finding(const CaseComparison& one) {
   Finding finding{one.id, Outcome::kRegression, "", {}};
   std::string first;
   for (const auto& measure : one.measures) {
-    if (measure.verdict != Verdict::kWorse) continue;
+    if (measure.direction != Direction::kWorse) continue;
     if (first.empty()) first = figure_text(measure);
     finding.details.push_back(figure_text(measure));
   }
@@ -75,7 +75,7 @@ Finding memory_finding(const CaseComparison& one) {
 Finding speed_finding(const CaseComparison& one) {
   return {one.id,
           Outcome::kRegression,
-          "the step is slower: " + compare::speed_text(one.speed->verdict, "processes"),
+          "the step is slower: " + compare::speed_text(one.speed->difference, "processes"),
           {}};
 }
 
@@ -102,8 +102,8 @@ std::vector<Finding> findings_of(const CaseComparison& one, const compare::Polic
     default:
       break;
   }
-  if (one.memory == Verdict::kWorse) found.push_back(memory_finding(one));
-  if (policy.throughput && one.speed && one.speed->verdict.verdict == Verdict::kWorse)
+  if (one.memory == Direction::kWorse) found.push_back(memory_finding(one));
+  if (policy.throughput && one.speed && one.speed->difference.direction == Direction::kWorse)
     found.push_back(speed_finding(one));
   return found;
 }

@@ -62,17 +62,17 @@ std::vector<std::int64_t> History::numbers() const {
   return {numbers.begin(), numbers.end()};
 }
 
-void History::expect_sound(std::int64_t number, Part part) const {
-  if (is_sound(database_, number, part)) return;
+void History::expect_sound(std::int64_t number, Sealed what) const {
+  if (is_sound(database_, number, what)) return;
   throw ConfigError(
       fmt::format("{}: run {} is damaged: {} {} not as filed. Nothing was changed; `peakbench "
                   "history export` saves the other runs, `peakbench history prune --run {}` takes "
                   "this one out",
-                  path_, number, name_of(part), part == Part::kRecord ? "is" : "are", number));
+                  path_, number, name_of(what), what == Sealed::kRecord ? "is" : "are", number));
 }
 
 bool History::has_sound_labels(std::int64_t number) const {
-  return is_sound(database_, number, Part::kRow);
+  return is_sound(database_, number, Sealed::kRow);
 }
 
 std::vector<std::string> History::problems() const {
@@ -81,9 +81,9 @@ std::vector<std::string> History::problems() const {
   for (const auto number : numbers()) {
     database_.begin_work();
     std::string damaged;
-    for (const auto part : {Part::kRow, Part::kRecord, Part::kFigures, Part::kParts})
-      if (!is_sound(database_, number, part))
-        damaged += (damaged.empty() ? "" : ", ") + std::string(name_of(part));
+    for (const auto what : {Sealed::kRow, Sealed::kRecord, Sealed::kFigures, Sealed::kParts})
+      if (!is_sound(database_, number, what))
+        damaged += (damaged.empty() ? "" : ", ") + std::string(name_of(what));
     if (!damaged.empty()) {
       found.push_back(fmt::format("run {} ({})", number, damaged));
     } else if (later.count(number) != 0) {

@@ -97,7 +97,7 @@ class History {
   Added add(const result::Run& run, const std::vector<analysis::CaseParts>& parts,
             const Labels& labels);
   // Throws ConfigError where the run's labels are damaged.
-  void judge(std::int64_t number, const std::string& verdict, const std::string& note);
+  void set_verdict(std::int64_t number, const std::string& verdict, const std::string& note);
   std::size_t remove(const std::vector<std::int64_t>& numbers);  // how many there were
 
   std::vector<RunRow> runs(const Filter& filter) const;  // the newest first
@@ -141,7 +141,7 @@ class History {
   static History read(const std::string& path, int wait_ms);
   template <class Action>
   auto guarded(Action action) const;
-  void expect_sound(std::int64_t number, Part part) const;
+  void expect_sound(std::int64_t number, Sealed what) const;
 
   std::string path_;
   sqlite::Database database_;

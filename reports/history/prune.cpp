@@ -99,11 +99,12 @@ std::size_t History::remove(const std::vector<std::int64_t>& numbers) {
   });
 }
 
-void History::judge(std::int64_t number, const std::string& verdict, const std::string& note) {
+void History::set_verdict(std::int64_t number, const std::string& verdict,
+                          const std::string& note) {
   run(number);
   guarded([&] {
     Transaction transaction(database_);
-    expect_sound(number, Part::kRow);
+    expect_sound(number, Sealed::kRow);
     Statement row(database_, "UPDATE runs SET verdict = ?, note = ? WHERE id = ?");
     row.bind(0, verdict);
     row.bind(1, note);

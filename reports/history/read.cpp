@@ -61,8 +61,8 @@ std::string stored_text(const std::string& path, const Database& database, std::
   }
 }
 
-constexpr const char* kRecord = "SELECT run_json, run_json_bytes FROM records WHERE run = ?";
-constexpr const char* kParts =
+constexpr const char* kStoredRecord = "SELECT run_json, run_json_bytes FROM records WHERE run = ?";
+constexpr const char* kStoredParts =
     "SELECT packed, bytes FROM records LEFT JOIN parts ON parts.id = parts_id WHERE run = ?";
 
 nlohmann::json parsed(const std::string& path, std::int64_t number, const std::string& text) {
@@ -131,8 +131,8 @@ RunRow History::run(std::int64_t number) const {
 std::string History::record_json(std::int64_t number) const {
   database_.begin_work();
   run(number);
-  for (const auto part : {Part::kRow, Part::kRecord}) expect_sound(number, part);
-  return guarded([&] { return stored_text(path_, database_, number, kRecord); });
+  for (const auto what : {Sealed::kRow, Sealed::kRecord}) expect_sound(number, what);
+  return guarded([&] { return stored_text(path_, database_, number, kStoredRecord); });
 }
 
 result::Run History::record(std::int64_t number) const {
@@ -147,8 +147,8 @@ result::Run History::record(std::int64_t number) const {
 std::vector<analysis::CaseParts> History::parts(std::int64_t number) const {
   database_.begin_work();
   run(number);
-  expect_sound(number, Part::kParts);
-  const auto text = guarded([&] { return stored_text(path_, database_, number, kParts); });
+  expect_sound(number, Sealed::kParts);
+  const auto text = guarded([&] { return stored_text(path_, database_, number, kStoredParts); });
   if (text.empty()) return {};
   try {
     return analysis::parts_from_json(parsed(path_, number, text));

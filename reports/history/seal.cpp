@@ -133,15 +133,15 @@ void sum_parts(Database& database) {
 
 }  // namespace
 
-const char* name_of(Part part) {
-  switch (part) {
-    case Part::kRow:
+const char* name_of(Sealed what) {
+  switch (what) {
+    case Sealed::kRow:
       return "its labels";
-    case Part::kRecord:
+    case Sealed::kRecord:
       return "its record";
-    case Part::kFigures:
+    case Sealed::kFigures:
       return "its figures";
-    case Part::kParts:
+    case Sealed::kParts:
       return "its parts";
   }
   return "";
@@ -193,18 +193,18 @@ void note_unsealed(Database& database) {
   insert.run();
 }
 
-bool is_sound(const Database& database, std::int64_t number, Part part) {
+bool is_sound(const Database& database, std::int64_t number, Sealed what) {
   const auto answer = attempt([&] {
-    if (part == Part::kParts) return are_parts_sound(database, number);
+    if (what == Sealed::kParts) return are_parts_sound(database, number);
     Statement seal(database, "SELECT row, record FROM seals WHERE run = ?");
     seal.bind(0, number);
     if (!seal.next()) return false;
     const bool sealed = seal.integer(0) != kNone;
-    if (part == Part::kFigures) return are_figures_sound(database, number, sealed);
-    const auto* query = part == Part::kRow ? kRow : kRecord;
+    if (what == Sealed::kFigures) return are_figures_sound(database, number, sealed);
+    const auto* query = what == Sealed::kRow ? kRow : kRecord;
     const auto sum = sum_of(database, number, query);
-    if (sealed) return seal.integer(part == Part::kRow ? 0 : 1) == sum;
-    return part == Part::kRow || is_record_as_filed(database, number);
+    if (sealed) return seal.integer(what == Sealed::kRow ? 0 : 1) == sum;
+    return what == Sealed::kRow || is_record_as_filed(database, number);
   });
   return answer.value_or(false);
 }

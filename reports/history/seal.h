@@ -10,13 +10,13 @@
 
 namespace peakbench::history {
 
-enum class Part {
+enum class Sealed {
   kRow,      // its row in `runs`: labels, conditions
   kRecord,   // run.json
   kFigures,  // its cases, with the series that they are points of
   kParts,    // what was alive at its peaks; may be shared with other runs
 };
-const char* name_of(Part part);
+const char* name_of(Sealed what);
 
 // What is summed of a case's point, columns of `cases` and `series`, before its `sum`; then the
 // axes of its series with theirs. What is summed never changes: files hold the sums. A new axis is
@@ -58,6 +58,6 @@ void note_unsealed(sqlite::Database& database);
 
 // Reads the part whole, whatever state its pages are in. Of a run without checksums: whether it can
 // be read, and whether its record is the one that was filed.
-bool is_sound(const sqlite::Database& database, std::int64_t number, Part part);
+bool is_sound(const sqlite::Database& database, std::int64_t number, Sealed what);
 
 }  // namespace peakbench::history

@@ -4,8 +4,6 @@
 
 #include <cstdlib>
 
-#include "errors/errors.h"
-#include "files/file.h"
 #include "reports/history/reference.h"
 #include "result/run_paths.h"
 

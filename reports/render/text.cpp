@@ -122,12 +122,6 @@ std::string escape_markdown(const std::string& text) {
   return result;
 }
 
-std::string as_script_json(const std::string& json) {
-  std::string result;
-  for (const char c : json) result += c == '<' ? std::string("\\u003c") : std::string(1, c);
-  return result;
-}
-
 std::string shell_quoted(const std::vector<std::string>& arguments) {
   std::string line;
   for (const std::string& argument : arguments)

@@ -13,7 +13,6 @@ using peakbench::printable;
 
 std::string escape_html(const std::string& text);      // text and quoted attributes, XML's too
 std::string escape_markdown(const std::string& text);  // GitHub's dialect, table cells included
-std::string as_script_json(const std::string& json);   // JSON that may stand inside <script>
 
 std::string shell_quoted(
     const std::vector<std::string>& arguments);   // one line, whatever the arguments hold

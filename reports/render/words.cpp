@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "reports/render/format.h"
+#include "trace/lifetimes.h"
 
 namespace peakbench::reports {
 namespace {
@@ -13,7 +14,6 @@ constexpr std::array kCategories{
     "parameter", "buffer",    "kept",           "optimizer_state",
     "gradient",  "input",     "activation",     "recomputed_activation",
     "temporary", "workspace", "allocator_slack"};
-constexpr std::array kPhases{"build", "forward", "backward", "optimizer_step"};
 
 template <typename Known>
 std::size_t place(const Known& known, const std::string& name) {
@@ -50,7 +50,10 @@ std::vector<std::string> in_stacking_order(std::vector<std::string> categories) 
 std::string phase_label(const std::string& phase) { return spaced(phase); }
 
 std::vector<std::string> in_phase_order(std::vector<std::string> phases) {
-  return in_order(kPhases, std::move(phases));
+  std::array<std::string, trace::kPhaseCount> known;
+  for (std::size_t i = 0; i < known.size(); ++i)
+    known[i] = trace::to_string(static_cast<trace::Phase>(i));
+  return in_order(known, std::move(phases));
 }
 
 std::string status_label(result::Status status) {

@@ -13,10 +13,10 @@ namespace peakbench::reports {
 namespace {
 
 using trace::Anatomy;
+using trace::Breakdown;
 using trace::Category;
 using trace::kCategoryCount;
 using trace::Moment;
-using trace::Parts;
 using trace::Phase;
 
 constexpr const char* kMinus = "\u2212";
@@ -28,12 +28,12 @@ std::string size(std::int64_t bytes) {
   return gib_text(magnitude);
 }
 
-double percent(std::int64_t from, std::int64_t to) {
+double percent_change(std::int64_t from, std::int64_t to) {
   return from == 0 ? 0.0 : 100.0 * static_cast<double>(to - from) / static_cast<double>(from);
 }
 
-std::string signed_percent(std::int64_t from, std::int64_t to) {
-  const auto change = percent(from, to);
+std::string signed_change(std::int64_t from, std::int64_t to) {
+  const auto change = percent_change(from, to);
   return fmt::format("{}{:.1f} %", change < 0 ? kMinus : "+", std::fabs(change));
 }
 
@@ -80,11 +80,9 @@ std::string where(const Moment& moment) {
   return text;
 }
 
-// ---- what changed ----
-
-std::int64_t of_category(const Parts& parts, std::size_t category) {
+std::int64_t of_category(const Breakdown& breakdown, std::size_t category) {
   std::int64_t bytes = 0;
-  for (const auto of_phase : parts[category]) bytes += of_phase;
+  for (const auto of_phase : breakdown[category]) bytes += of_phase;
   return bytes;
 }
 
@@ -98,7 +96,7 @@ std::vector<Change> changes(const Moment& from, const Moment& to) {
   std::vector<Change> found;
   const auto least = std::max(from.allocated_bytes, to.allocated_bytes) / 100;
   for (std::size_t i = 0; i < kCategoryCount; ++i) {
-    const auto bytes = of_category(to.parts, i) - of_category(from.parts, i);
+    const auto bytes = of_category(to.breakdown, i) - of_category(from.breakdown, i);
     if (bytes != 0 && std::llabs(bytes) >= least)
       found.push_back({static_cast<Category>(i), bytes});
   }
@@ -128,9 +126,7 @@ const Moment* in_phase(const Anatomy& anatomy, Phase phase) {
 }
 
 // A tenth of a percent is not a saving that anyone would use a strategy for.
-bool same(std::int64_t from, std::int64_t to) { return std::fabs(percent(from, to)) < 0.1; }
-
-// ---- sentences ----
+bool same(std::int64_t from, std::int64_t to) { return std::fabs(percent_change(from, to)) < 0.1; }
 
 // The strategy in the phase of the reference's peak, without a full stop.
 std::string change_there(const Anatomy& reference, const Anatomy& strategy,
@@ -186,11 +182,11 @@ std::string outcome(const Anatomy& reference, const Anatomy& strategy,
            saved_elsewhere(reference, strategy);
   auto text =
       fmt::format(". The peak {} {} ({}), {} {}", to < from ? "is now" : "rises to", size(to),
-                  signed_percent(from, to), moved ? "in" : "still in", where(strategy.peak));
+                  signed_change(from, to), moved ? "in" : "still in", where(strategy.peak));
   if (moved) text += beside(reference, strategy, reference_name);
   text += ".";
   constexpr double kLittle = -1.0;  // percent
-  const bool little = to < from && percent(from, to) > kLittle;
+  const bool little = to < from && percent_change(from, to) > kLittle;
   return little ? text + saved_elsewhere(reference, strategy) : text;
 }
 

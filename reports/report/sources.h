@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "reports/render/record.h"
-#include "result/run.h"
+#include "result/published.h"
 
 namespace peakbench::reports {
 

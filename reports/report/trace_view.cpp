@@ -249,7 +249,7 @@ std::optional<TimelineView> timeline_view(const CaseAnatomy& anatomy, std::int64
 
 WaterfallView waterfall_view(const CaseAnatomy& reference, const CaseAnatomy& strategy) {
   const trace::Waterfall waterfall =
-      trace::waterfall(reference.anatomy.peak.parts, strategy.anatomy.peak.parts);
+      trace::waterfall(reference.anatomy.peak.breakdown, strategy.anatomy.peak.breakdown);
   std::int64_t highest = std::max<std::int64_t>({waterfall.from_bytes, waterfall.to_bytes, 1});
   for (const trace::WaterfallStep& step : waterfall.steps)
     highest = std::max(highest, step.level_bytes);

@@ -11,6 +11,7 @@
 #include "reports/report/group.h"
 #include "result/axes.h"
 #include "result/device.h"
+#include "trace/lifetimes.h"
 
 namespace peakbench::reports {
 namespace {
@@ -105,9 +106,9 @@ ScalingRowView row_view(const ScalingTable& table, const std::string& stack) {
     const CaseResult* result = found == cases.end() ? nullptr : found->second;
     view.peaks.push_back(peak_view(result));
     if (!view.peaks.back().gib.empty())
-      points.push_back({size, static_cast<double>(units_of(*result)),
-                        static_cast<double>(*peak_of(*result)),
-                        result->memory->peak_phase == "optimizer_step"});
+      points.push_back(
+          {size, static_cast<double>(units_of(*result)), static_cast<double>(*peak_of(*result)),
+           result->memory->peak_phase == trace::to_string(trace::Phase::kOptimizerStep)});
   }
   view.bends = points.size() < 3;
   if (view.bends) return view;

@@ -14,7 +14,7 @@ namespace peakbench::reports {
 namespace {
 
 using result::CaseResult;
-using statistics::Verdict;
+using statistics::Direction;
 
 bool is_timed(const CaseResult& result) { return ran(result) && result.throughput; }
 
@@ -70,8 +70,8 @@ std::optional<TimeView> time_view(const CaseResult& result, const Group& group) 
                   .rounds = grouped(static_cast<std::int64_t>(difference.samples)),
                   .more_rounds = interval && difference.more ? grouped(*difference.more) : "",
                   .no_interval = no_interval_text(difference),
-                  .faster = difference.verdict == Verdict::kBetter,
-                  .slower = difference.verdict == Verdict::kWorse,
+                  .faster = difference.direction == Direction::kBetter,
+                  .slower = difference.direction == Direction::kWorse,
                   .noise = interval && !is_told(difference)};
 }
 

@@ -5,7 +5,6 @@
 #include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/render/words.h"
-#include "reports/site/names.h"
 
 namespace peakbench::site {
 namespace {

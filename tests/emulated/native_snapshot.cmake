@@ -1,4 +1,4 @@
-# PyTorch's own snapshot of a process against our trace of it: on the emulated card everywhere, on a real one where there is one.
+# PyTorch's own snapshot of a process against our trace of it, on the emulated card; on a real one: tests/gpu.
 add_executable(native_snapshot_test native_snapshot_test.cpp)
 target_link_libraries(native_snapshot_test PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,peakbench_device> libtorch::c10_cuda peakbench_options GTest::gtest)
 target_include_directories(native_snapshot_test SYSTEM PRIVATE ${PEAKBENCH_CUDA_INCLUDE})
@@ -12,7 +12,4 @@ foreach(_setting "" expandable_segments)
   add_test(NAME emulated.native_snapshot${_suffix} COMMAND $<TARGET_FILE:peakbench> emulate --card h100-80gb --
     $<TARGET_FILE:native_snapshot_test> emulated:h100-80gb ${_setting})
   set_tests_properties(emulated.native_snapshot${_suffix} PROPERTIES LABELS emulated)
-  add_test(NAME gpu.native_snapshot${_suffix} COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/on_real_card.py
-    $<TARGET_FILE:native_snapshot_test> cuda:0 ${_setting})
-  set_tests_properties(gpu.native_snapshot${_suffix} PROPERTIES LABELS gpu SKIP_RETURN_CODE 77)
 endforeach()

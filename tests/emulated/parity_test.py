@@ -6,6 +6,9 @@ With --released every case that differs is run again so, and all three figures m
 
 usage: parity_test.py PEAKBENCH [--table FILE] [--only TEXT] [--released]
                                     the table that docs/parity.md holds goes to FILE as Markdown; TEXT: only models that hold it
+       parity_test.py PEAKBENCH --device cuda:0 [...]
+                                    both on this real card; stock by PEAKBENCH_CUDA_PYTHON, a Python of the oracle's packages whose PyTorch,
+                                    of the release that Peakbench was built with, can use the card
 
 Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
@@ -89,8 +92,13 @@ def batch_of(stack):
     return 3 if "accumulation" in stack else 1
 
 
+# Cards stand here for themselves, and a real device for itself: its name has a colon.
+def device_of(card):
+    return card if ":" in card else f"emulated:{card}"
+
+
 def case_id(card, model, stack, dtype):
-    return f"{model}/{stack}/emulated:{card}/{dtype}/b{batch_of(stack)}" + ("" if takes_images(model) else f"/s{SEQUENCE}")
+    return f"{model}/{stack}/{device_of(card)}/{dtype}/b{batch_of(stack)}" + ("" if takes_images(model) else f"/s{SEQUENCE}")
 
 
 def stock_arguments(model, stack, dtype):
@@ -113,7 +121,8 @@ def stock(peakbench, python, card, cases, folder, *more):
     """{case id: peaks and notes} of stock PyTorch, all cases of one card."""
     listed = pathlib.Path(folder, "cases.json")
     listed.write_text(json.dumps([[*stock_arguments(*case), *more] for case in cases]), encoding="utf-8")
-    printed = checked([peakbench, "emulate", "--card", card, "--", python, HERE / "stock_cases.py", listed], folder)
+    on_card = [] if ":" in card else [peakbench, "emulate", "--card", card, "--"]
+    printed = checked([*on_card, python, HERE / "stock_cases.py", listed], folder)
     results = json.loads(next(line for line in printed.splitlines() if line.startswith("[")))
     for case, result in zip(cases, results, strict=True):
         if "error" in result:
@@ -124,7 +133,7 @@ def stock(peakbench, python, card, cases, folder, *more):
 def ours(peakbench, group, folder):
     card, model, dtypes, stacks = group
     out = pathlib.Path(tempfile.mkdtemp(dir=folder), "ours")
-    command = [peakbench, "run", "--model", model, "--device", f"emulated:{card}", "--dtype", ",".join(dtypes)]
+    command = [peakbench, "run", "--model", model, "--device", device_of(card), "--dtype", ",".join(dtypes)]
     command += ["--batch", batch_of(stacks[0]), "--repetitions", "0", "--no-ablation", "--no-report", "--quiet", "--out", out]
     command += [] if takes_images(model) else ["--seq", SEQUENCE]
     command += [part for stack in stacks for part in ("--strategy", stack)]
@@ -196,14 +205,19 @@ def main():
     parser.add_argument("--table", type=pathlib.Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--released", action="store_true", help="every case that differs again, with what building left given back")
+    parser.add_argument("--device", help="a real card in place of the emulated ones")
     args = parser.parse_args()
-    python, peakbench = os.environ.get("PEAKBENCH_ORACLE"), args.peakbench.resolve()
+    variable = "PEAKBENCH_CUDA_PYTHON" if args.device else "PEAKBENCH_ORACLE"
+    python, peakbench = os.environ.get(variable), args.peakbench.resolve()
     if not python:
-        print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
+        print("SKIP: no oracle; " + ("PEAKBENCH_CUDA_PYTHON names a Python whose PyTorch can use the card" if args.device else
+              "ci/oracle makes one, and PEAKBENCH_ORACLE names its Python"))  # fmt: skip
         return 77
     rows, problems = [], []
     with tempfile.TemporaryDirectory() as folder:
         chosen = [group for group in GROUPS if args.only in group[1]]
+        if args.device:  # each once, whatever card it is
+            chosen = list(dict.fromkeys((args.device, *group[1:]) for group in chosen))
         for card in dict.fromkeys(group[0] for group in chosen):
             groups = [group for group in chosen if group[0] == card]
             cases = [(model, stack, dtype) for _, model, dtypes, stacks in groups for dtype in dtypes for stack in stacks]

@@ -37,10 +37,6 @@ TEST(Text, EscapesForMarkdown) {
   EXPECT_EQ(escape_markdown("see https://example.org"), "see https&#58;//example.org");
 }
 
-TEST(Text, JsonInsideAScriptCannotEndIt) {
-  EXPECT_EQ(as_script_json("\"</script>\""), "\"\\u003c/script>\"");
-}
-
 TEST(Text, CommandsAreOneLineOfShell) {
   EXPECT_EQ(shell_quoted({"peakbench", "run", "--model", "vit-l-16,depth=2"}),
             "peakbench run --model vit-l-16,depth=2");

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 using result::Throughput;
-using statistics::Verdict;
+using statistics::Direction;
 
 // Rounds from 0 on, one step each.
 Throughput timed(const std::vector<double>& nanoseconds) {
@@ -53,10 +53,10 @@ TEST(TimeAgainst, ThreeRoundsHaveStudentsInterval) {
 
 TEST(TimeAgainst, WhatIsBeyondNoiseIsTold) {
   const auto slow = time_against(timed(slower_by({0.19, 0.2, 0.21})), timed({kStep, kStep, kStep}));
-  EXPECT_EQ(slow.verdict, Verdict::kWorse);
+  EXPECT_EQ(slow.direction, Direction::kWorse);
   EXPECT_EQ(interval_text(slow), "+17.3 to +27.2");
   const auto fast = time_against(timed({kStep, kStep, kStep}), timed(slower_by({0.19, 0.2, 0.21})));
-  EXPECT_EQ(fast.verdict, Verdict::kBetter);
+  EXPECT_EQ(fast.direction, Direction::kBetter);
   EXPECT_NEAR(fast.ratio * slow.ratio, 1, 1e-9);
 }
 
@@ -64,7 +64,7 @@ TEST(TimeAgainst, WhatIsBeyondNoiseIsTold) {
 TEST(TimeAgainst, WhatBothMeetInARoundDoesNotCount) {
   const auto base = timed({kStep, 1.5 * kStep, 2.25 * kStep});
   const auto ours = timed({1.010 * kStep, 1.011 * 1.5 * kStep, 1.009 * 2.25 * kStep});
-  EXPECT_EQ(time_against(ours, base).verdict, Verdict::kWorse);
+  EXPECT_EQ(time_against(ours, base).direction, Direction::kWorse);
   EXPECT_NEAR(time_against(ours, base).ratio, 1.01, 1e-5);
 }
 
@@ -122,8 +122,6 @@ TEST(Disturbance, IsMoreThanATenthOfTheCores) {
   EXPECT_EQ(load.busy, 1U);
   EXPECT_EQ(load.most, 1.5);
 }
-
-// ---- in tables ----
 
 json group_of(const result::Run& run, std::size_t index = 0) {
   return data_of(make_view({run}))["groups"][index];

@@ -184,8 +184,6 @@ TEST(Ablation, WhatDidNotRunIsSaid) {
   EXPECT_TRUE(view_of(run)["groups"][0]["ablation"].empty()) << "nothing is known of the parts";
 }
 
-// ---- what is claimed, held and broken ----
-
 const json& group_of(const json& view, std::size_t index) { return view["groups"][index]; }
 
 json row_of(const json& group, const std::string& strategy) {
@@ -281,8 +279,6 @@ TEST(View, ATimeThatIsNoNumberIsNotDrawn) {
   run.cases[1].throughput->samples_per_second = std::numeric_limits<double>::infinity();
   EXPECT_EQ(view_of(run)["groups"][0]["pareto"]["points"].size(), 2U);
 }
-
-// ---- spaces and cards ----
 
 TEST(Spaces, PinnedMemoryStandsBesideTheCards) {
   const json view = view_of(golden::cards_run());

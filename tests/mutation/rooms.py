@@ -72,6 +72,7 @@ ROOMS = (
     Room(
         "harness/process",
         (
+            _tests_of("process_test"),
             _tests_of("launch_test"),
             Stage(_E2E, select=("-R", r"^e2e\.(interrupt|outcomes)$")),
         ),
@@ -96,6 +97,14 @@ ROOMS = (
         ),
     ),
     Room(
+        "harness/record",
+        (
+            _TESTS_OF_DEVICE,
+            Stage(_WHOLE, select=("-L", "^emulated$")),
+        ),
+        recursive=True,
+    ),
+    Room(
         "harness/device",
         (
             _TESTS_OF_DEVICE,
@@ -109,10 +118,11 @@ ROOMS = (
 
 # What must not be wrong: a sample has as many faults here as elsewhere, and none may survive.
 CONCEPTS = {
-    "the judge": ("harness/worker/equivalence.cpp", "harness/worker/verdict.cpp"),
+    "the judge": ("harness/worker/equivalence.cpp", "harness/worker/promise.cpp"),
     "the timing job": ("harness/worker/throughput_job.cpp",),
     "the recipe": (
         "harness/worker/recipe_*.cpp",
+        "harness/worker/contributions.cpp",
         "harness/worker/counted_recipe.cpp",
         "harness/worker/micro_batches.cpp",
     ),

@@ -16,6 +16,7 @@
 #include "peakbench/safetensors.h"
 #include "result/job.h"
 #include "safetensors_writer.h"
+#include "trace/lifetimes.h"
 #include "worker/engine.h"
 #include "worker/plugin_loader.h"
 #include "worker/recipe_training.h"
@@ -68,17 +69,6 @@ class FirstGradients : public GradientHook {
   std::map<std::string, at::Tensor>& kept_;
 };
 
-const char* name_of(trace::Phase phase) {
-  switch (phase) {
-    case trace::Phase::kForward:
-      return "forward";
-    case trace::Phase::kBackward:
-      return "backward";
-    default:
-      return "optimizer_step";
-  }
-}
-
 nlohmann::json run(const Arguments& arguments) {
   const auto job = result::job_from_json(nlohmann::json::parse(std::ifstream(arguments.job)));
   worker::install_engine();
@@ -112,7 +102,7 @@ nlohmann::json run(const Arguments& arguments) {
   for (std::int64_t step = 0; step < job.steps; ++step) {
     const at::Tensor loss = training.step(batch, [&](trace::Phase next) {
       end_phase();
-      counter.begin_phase(phase = name_of(next));
+      counter.begin_phase(phase = trace::to_string(next));
     });
     result["losses"].push_back(loss.item<double>());
   }

@@ -7,6 +7,7 @@
 
 #include "offered.h"
 #include "peakbench/device_graph.h"
+#include "worker/recipe_members.h"
 
 namespace peakbench::test {
 namespace {
@@ -48,17 +49,9 @@ struct Filled {
 
   std::set<std::string> changed_slots() const {
     std::set<std::string> slots;
-    const auto note = [&](const char* slot, bool changed) {
-      if (changed) slots.insert(slot);
-    };
-    note("base_weights", recipe.base_weights != baseline.base_weights);
-    note("adapters", recipe.adapters != baseline.adapters);
-    note("update_rule", recipe.update_rule != baseline.update_rule);
-    note("kernel_grouping", recipe.kernel_grouping != baseline.kernel_grouping);
-    note("schedule", recipe.schedule != baseline.schedule);
-    note("micro_batches", recipe.micro_batches != baseline.micro_batches);
-    note("loss_head", recipe.loss_head != baseline.loss_head);
-    note("step_runner", recipe.step_runner != baseline.step_runner);
+    worker::for_each_slot([&](const char* slot, auto member) {
+      if (recipe.*member != baseline.*member) slots.insert(slot);
+    });
     return slots;
   }
 };

@@ -34,6 +34,36 @@ class Folder(unittest.TestCase):
         return done.returncode, done.stdout, done.stderr
 
 
+class Library(Folder):
+    """What the scripts share (ci/lib.sh)."""
+
+    def said(self, command, **environment):
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PEAKBENCH_", "CCACHE_"))}
+        return subprocess.run(["bash", "-c", f". {CI}/lib.sh; {command}"], env=inherited | environment, check=True, capture_output=True,
+                              text=True).stdout.strip()
+
+    def test_a_python_is_known_by_its_file(self):
+        file = self.said("python_file")
+        self.assertTrue(os.access(file, os.X_OK))
+        link = self.folder / "a link"
+        link.symlink_to(file)
+        self.program("python3", f'exec "{file}" "$@"\n')  # as pyenv has one
+        subprocess.run([file, "-m", "venv", "--without-pip", self.folder / "venv"], check=True)
+        for called in (link, self.folder / "bin/python3", self.folder / "venv/bin/python"):
+            self.assertEqual(self.said("python_file", PEAKBENCH_PYTHON=str(called)), file, called)
+
+    def test_what_was_compiled_is_kept_where_a_cache_is(self):
+        self.assertEqual(self.said('echo "${CCACHE_DIR-}"'), "")
+        self.assertEqual(self.said('echo "$CCACHE_DIR"', PEAKBENCH_CACHE="/kept"), "/kept/ccache")
+        self.assertEqual(self.said('echo "$CCACHE_DIR"', PEAKBENCH_CACHE="/kept", CCACHE_DIR="/own"), "/own")
+
+
+class Checks(Folder):
+    def test_changed_since_what(self):
+        status, _, error = self.run_script("checks", "--changed", "nowhere", "format")
+        self.assertEqual((status, error), (1, "error: ci/checks: --changed: nowhere is no commit.\n"))
+
+
 class LibTorch(Folder):
     def torch(self, version="2.11.0+cu130", cuda="'13.0'", git_version=GIT_VERSION, whole=True):
         folder = self.folder / "site-packages/torch"

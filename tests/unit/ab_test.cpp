@@ -22,8 +22,6 @@ using namespace peakbench::testing;
 using ::testing::HasSubstr;
 using Cases = std::vector<plan::PlannedCase>;
 
-// ---- pairs ----
-
 TEST(CheckPairs, StrategiesMayDiffer) {
   check_pairs({planned_case("m", "baseline")}, {planned_case("m", "lora")});
   check_pairs({}, {});
@@ -45,8 +43,6 @@ TEST(CheckPairs, NothingElseMayDiffer) {
   EXPECT_THAT(message, HasSubstr("m/lora/cpu/fp32/b1 in BASE and m/lora/cpu/fp32/b1/s128 in NEW"));
   EXPECT_THAT(message, HasSubstr("--seq"));
 }
-
-// ---- builds ----
 
 nlohmann::json tiny_model() {
   return {{"kind", "model"},
@@ -152,8 +148,6 @@ TEST_F(OpenBuild, PluginsBesideItsOwnCount) {
   EXPECT_EQ(open().plan.cases[0].spec.id, "tiny/slim/cpu/fp32/b1");
 }
 
-// ---- their folder ----
-
 class AbFolder : public ::testing::Test {
  protected:
   std::string refusal() {
@@ -203,8 +197,6 @@ TEST_F(AbFolder, IsNotSharedWithARunAtWork) {
   const launch::RunFolder other(folder);
   EXPECT_THAT(refusal(), HasSubstr("another peakbench is writing to"));
 }
-
-// ---- what is measured ----
 
 class Measuring : public ::testing::Test {
  protected:

@@ -10,7 +10,7 @@ namespace peakbench::ab {
 namespace {
 
 using namespace peakbench::testing;
-using statistics::Verdict;
+using statistics::Direction;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -38,12 +38,12 @@ TEST(AbVerdict, IsOfTheRatioOfMedians) {
   const auto judged =
       judge(run_of({paired(2'000'000, 2'100'000), paired(2'100'000, 2'000'000), paired(5, 5), {}}),
             kMargin, kFalseAlarms);
-  ASSERT_EQ(judged.verdicts.size(), 4U);
-  EXPECT_EQ(judged.verdicts[0].verdict, Verdict::kWorse);
-  EXPECT_NEAR(judged.verdicts[0].ratio, 1.05, 1e-9);
-  EXPECT_EQ(judged.verdicts[1].verdict, Verdict::kBetter);
-  EXPECT_EQ(judged.verdicts[2].verdict, Verdict::kSame);
-  EXPECT_EQ(judged.verdicts[3].verdict, Verdict::kUnknown);
+  ASSERT_EQ(judged.differences.size(), 4U);
+  EXPECT_EQ(judged.differences[0].direction, Direction::kWorse);
+  EXPECT_NEAR(judged.differences[0].ratio, 1.05, 1e-9);
+  EXPECT_EQ(judged.differences[1].direction, Direction::kBetter);
+  EXPECT_EQ(judged.differences[2].direction, Direction::kSame);
+  EXPECT_EQ(judged.differences[3].direction, Direction::kUnknown);
 }
 
 TEST(AbVerdict, JsonHasTheVerdictBesideItsPairs) {

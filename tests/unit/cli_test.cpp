@@ -10,8 +10,8 @@
 #include "cli/progress.h"
 #include "cli/quantities.h"
 #include "cli/rows.h"
-#include "devices/driver.h"
 #include "errors/errors.h"
+#include "inventory/driver.h"
 #include "launch/run_folder.h"
 #include "reports/render/table.h"
 #include "result/run.h"
@@ -484,15 +484,17 @@ TEST_F(ProgramTest, WhatTheWorkerIsTold) {
 TEST(Driver, IsReadFromItsOwnLineAndComparedWithLibTorchs) {
   const std::string line =
       "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22 01:44:30 UTC 2024";
-  EXPECT_EQ(devices::driver_for(line, "13.0").version, "550.54.14");
-  EXPECT_NE(devices::driver_for(line, "13.0").problem.find("needs a driver of branch 580 or later"),
-            std::string::npos);
-  EXPECT_EQ(devices::driver_for(line, "12.8").problem, "");
+  EXPECT_EQ(inventory::driver_for(line, "13.0").version, "550.54.14");
+  EXPECT_NE(
+      inventory::driver_for(line, "13.0").problem.find("needs a driver of branch 580 or later"),
+      std::string::npos);
+  EXPECT_EQ(inventory::driver_for(line, "12.8").problem, "");
   const std::string open =
       "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build";
-  EXPECT_EQ(devices::driver_for(open, "13.0").version, "580.95.05");
-  EXPECT_EQ(devices::driver_for(open, "13.0").problem, "");
-  EXPECT_EQ(devices::driver_for("", "13.0").version + devices::driver_for("", "13.0").problem, "");
+  EXPECT_EQ(inventory::driver_for(open, "13.0").version, "580.95.05");
+  EXPECT_EQ(inventory::driver_for(open, "13.0").problem, "");
+  EXPECT_EQ(inventory::driver_for("", "13.0").version + inventory::driver_for("", "13.0").problem,
+            "");
 }
 
 TEST_F(ProgramTest, TheReportCannotBeWritten) {

@@ -14,7 +14,7 @@ namespace peakbench::history {
 namespace {
 
 using namespace peakbench::testing;
-using compare::Verdict;
+using compare::Direction;
 
 // Two cases with their traces; `kept`: what the second of them keeps alive.
 class Folder {
@@ -66,8 +66,8 @@ TEST(ComparedFolders, OnlyTracesOfCasesThatDifferAreOpened) {
   WatchedFile other_base(base.trace(1)), other_now(now.trace(1));
   const auto found = compared(base, now);
   ASSERT_EQ(found.comparison.cases.size(), 2U);
-  EXPECT_EQ(found.comparison.cases[0].memory, Verdict::kSame);
-  EXPECT_EQ(found.comparison.cases[1].memory, Verdict::kWorse);
+  EXPECT_EQ(found.comparison.cases[0].memory, Direction::kSame);
+  EXPECT_EQ(found.comparison.cases[1].memory, Direction::kWorse);
   EXPECT_EQ(found.comparison.cases[1].growth.size(), 3U);
   EXPECT_EQ(found.comparison.cases[1].growth_note, "");
   EXPECT_TRUE(other_base.was_opened());
@@ -79,7 +79,7 @@ TEST(ComparedFolders, OnlyTracesOfCasesThatDifferAreOpened) {
 TEST(ComparedFolders, WhereNothingDiffersNoTraceIsOpened) {
   const Folder base(false), now(false);
   WatchedFile first(base.trace(0)), second(now.trace(1));
-  EXPECT_EQ(compare::count_memory(compared(base, now).comparison, Verdict::kSame), 2U);
+  EXPECT_EQ(compare::count_memory(compared(base, now).comparison, Direction::kSame), 2U);
   EXPECT_FALSE(first.was_opened());
   EXPECT_FALSE(second.was_opened());
 }
@@ -92,7 +92,7 @@ TEST(ComparedFolders, WhatThePolicyLetsPassIsNotExplained) {
   policy.requested.bytes = policy.allocated.bytes = 1 << 20;
   const auto found =
       compare::compare(read_source(base.path(), ""), read_source(now.path(), ""), policy);
-  EXPECT_EQ(found.cases[1].memory, Verdict::kSame);
+  EXPECT_EQ(found.cases[1].memory, Direction::kSame);
   EXPECT_FALSE(other.was_opened());
 }
 

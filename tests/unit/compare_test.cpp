@@ -1,4 +1,4 @@
-// Comparison and gate on tiny runs and traces with known answers.
+// Comparison on tiny runs and traces with known answers.
 #include "reports/compare/compare.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ namespace {
 
 using analysis::Source;
 using compare::CaseState;
-using compare::Verdict;
+using compare::Direction;
 using testing::fake_case;
 using testing::FakeRun;
 using ::testing::HasSubstr;
@@ -48,66 +48,12 @@ const compare::Measure& measure(const compare::CaseComparison& one, const std::s
   throw std::out_of_range(where + " " + figure);
 }
 
-// ---- parts ----
-
-TEST(Parts, SumToEachPhasesPeak) {
-  const auto trace = testing::tiny_trace(true);
-  const auto memory = trace::summarise(trace);
-  std::map<std::string, std::int64_t> sums;
-  for (const auto& part : analysis::parts_of(trace)) sums[part.phase] += part.block_bytes;
-  ASSERT_EQ(sums.size(), memory.phases.size());
-  for (const auto& [phase, peak] : memory.phases)
-    EXPECT_EQ(sums[phase], peak.peak_allocated_bytes) << phase;
-}
-
-TEST(Parts, KnowWhereTheBytesCameFrom) {
-  std::vector<analysis::Part> of_forward;
-  for (const auto& part : analysis::parts_of(testing::tiny_trace(true)))
-    if (part.phase == "forward") of_forward.push_back(part);
-  const analysis::Part kept{"forward",     "forward", "activation", "encoder.layers.0",
-                            "aten::empty", 1,         512};
-  EXPECT_THAT(of_forward, ::testing::Contains(kept));
-}
-
-TEST(Parts, AreOfTheOwnSpace) {
-  trace::FakeTrace fake("cuda:0");
-  fake.forward(0).alloc(9000, 9216);
-  fake.own("cuda:1").in("cuda:1").alloc(100, 512);
-  const auto parts = analysis::parts_of(fake.trace());
-  ASSERT_EQ(parts.size(), 1U);
-  EXPECT_EQ(parts[0].block_bytes, 512);
-  EXPECT_EQ(analysis::alive_at_maxima(fake.trace()).at("forward").allocated_bytes, 512);
-}
-
-TEST(Parts, ComeBackFromJson) {
-  const std::vector<analysis::CaseParts> cases{{kId, analysis::parts_of(testing::tiny_trace(true))},
-                                               {"other", {}}};
-  EXPECT_EQ(analysis::parts_from_json(analysis::to_json(cases)), cases);
-  auto wrong = analysis::to_json(cases);
-  wrong["cases"][0]["parts"][0][2] = 999;
-  EXPECT_THAT(error_of([&] { analysis::parts_from_json(wrong); }),
-              HasSubstr("/cases/0/parts/0/2: expected an index in words, got 999"));
-  wrong["cases"][0]["parts"][0] = {1, 2};
-  EXPECT_THAT(error_of([&] { analysis::parts_from_json(wrong); }), HasSubstr("seven numbers"));
-}
-
-TEST(Parts, TraceWithoutStepsHasOnlyItsBuild) {
-  trace::FakeTrace fake("cuda:0");
-  fake.named(trace::Role::kParameter, "weight").alloc(100, 512);
-  const auto parts = analysis::parts_of(fake.trace());
-  ASSERT_EQ(parts.size(), 1U);
-  EXPECT_EQ(parts[0].phase, "build");
-  EXPECT_EQ(parts[0].module, "(root)");
-}
-
-// ---- memory ----
-
 TEST(Compare, SameCodeTwiceIsTheSame) {
   const FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(false));
   const auto found = compared(base, now);
   ASSERT_EQ(found.cases.size(), 1U);
   EXPECT_EQ(found.cases[0].state, CaseState::kCompared);
-  EXPECT_EQ(found.cases[0].memory, Verdict::kSame);
+  EXPECT_EQ(found.cases[0].memory, Direction::kSame);
   EXPECT_TRUE(found.cases[0].growth.empty());
   EXPECT_EQ(gate::decide(found).exit_code(), 0);
 }
@@ -117,15 +63,15 @@ TEST(Compare, OneByteKeptAliveIsNamed) {
   const FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(true));
   const auto found = compared(base, now);
   const auto& one = found.cases.at(0);
-  EXPECT_EQ(one.memory, Verdict::kWorse);
+  EXPECT_EQ(one.memory, Direction::kWorse);
   for (const char* where : {"peak", "forward", "backward", "optimizer_step"}) {
     const auto& requested = measure(one, where, "requested");
     const auto& allocated = measure(one, where, "allocated");
     EXPECT_EQ(requested.now - requested.base, 1) << where;
     EXPECT_EQ(allocated.now - allocated.base, 512) << where;
-    EXPECT_EQ(allocated.verdict, Verdict::kWorse) << where;
+    EXPECT_EQ(allocated.direction, Direction::kWorse) << where;
   }
-  EXPECT_EQ(measure(one, "build", "allocated").verdict, Verdict::kSame);
+  EXPECT_EQ(measure(one, "build", "allocated").direction, Direction::kSame);
   ASSERT_EQ(one.growth.size(), 3U);
   for (const auto& growth : one.growth) {
     ASSERT_EQ(growth.parts.size(), 1U) << growth.phase;
@@ -147,7 +93,7 @@ TEST(Compare, OneByteKeptAliveIsNamed) {
                                   "allocated in forward, in encoder.layers.0, by aten::empty"));
   // The other way round the byte is saved.
   const auto back = compared(now, base);
-  EXPECT_EQ(back.cases.at(0).memory, Verdict::kBetter);
+  EXPECT_EQ(back.cases.at(0).memory, Direction::kBetter);
   EXPECT_EQ(gate::decide(back).exit_code(), 0);
 }
 
@@ -179,7 +125,7 @@ TEST(Compare, MissingBrokenAndForeignTracesAreSaid) {
   std::filesystem::remove(path);
   one = compared(base, now).cases.at(0);
   EXPECT_EQ(one.growth_note, now.source().label + " has no trace of this case");
-  EXPECT_EQ(one.memory, Verdict::kWorse) << "what is in run.json is judged all the same";
+  EXPECT_EQ(one.memory, Direction::kWorse) << "what is in run.json is judged all the same";
 }
 
 TEST(Compare, ToleranceIsBytesOrAPart) {
@@ -187,11 +133,11 @@ TEST(Compare, ToleranceIsBytesOrAPart) {
   compare::Policy policy;
   result::set_gate(policy, "requested", "1", "test");
   result::set_gate(policy, "allocated", "511", "test");
-  EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Verdict::kWorse);
+  EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Direction::kWorse);
   result::set_gate(policy, "allocated", "512", "test");
-  EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Verdict::kSame);
+  EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Direction::kSame);
   policy.allocated = {0, 0.5};
-  EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Verdict::kSame);
+  EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Direction::kSame);
 }
 
 TEST(Compare, ReservedHasATolerance) {
@@ -199,11 +145,11 @@ TEST(Compare, ReservedHasATolerance) {
   auto now = testing::plain_source("new", {fake_case(kId, 1000)});
   base.run.cases[0].memory->peak_reserved_bytes = 1000;
   now.run.cases[0].memory->peak_reserved_bytes = 1020;
-  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Verdict::kSame);
+  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Direction::kSame);
   now.run.cases[0].memory->peak_reserved_bytes = 1021;
-  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Verdict::kWorse);
+  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Direction::kWorse);
   base.run.cases[0].memory->peak_reserved_bytes.reset();
-  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Verdict::kSame);
+  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Direction::kSame);
 }
 
 TEST(Compare, OtherSpacesCountToo) {
@@ -213,7 +159,7 @@ TEST(Compare, OtherSpacesCountToo) {
   base.run.cases[0].memory->spaces["pinned"] = {100, 100, {}};
   now.run.cases[0].memory->spaces["pinned"] = {101, 101, {}};
   const auto found = compare::compare(base, now, {});
-  EXPECT_EQ(found.cases.at(0).memory, Verdict::kWorse);
+  EXPECT_EQ(found.cases.at(0).memory, Direction::kWorse);
   EXPECT_EQ(found.cases[0].measures.back().space, "pinned");
 }
 
@@ -232,8 +178,6 @@ TEST(Compare, TheOwnSpaceIsNotComparedTwice) {
   for (const auto& measure : found.cases.at(0).measures) spaces.insert(measure.space);
   EXPECT_EQ(spaces, (std::set<std::string>{"", "cuda:0"}));
 }
-
-// ---- cases ----
 
 TEST(Compare, WhatBecomesOfCases) {
   auto lost = fake_case("lost/baseline/cpu/fp32/b1", 1),
@@ -283,8 +227,6 @@ TEST(Compare, CasesThatThePlanAddedAreLeftOut) {
   EXPECT_EQ(gate::decide(compare::compare(with, without, {})).exit_code(), 0);
 }
 
-// ---- what is said of a run ----
-
 TEST(Compare, ARunWithoutACommitHasNone) {
   const auto base = testing::plain_source("base", {fake_case(kId, 1)});
   auto now = testing::plain_source("new", {fake_case(kId, 1)});
@@ -303,100 +245,6 @@ TEST(Compare, ANarrowTextHasEachCaseOnALineOfItsOwn) {
   EXPECT_THAT(wide, ::testing::Not(HasSubstr(std::string("\n  ") + kId + "\n")));
 }
 
-// ---- a gate that checked nothing ----
-
-result::CaseResult ended(result::CaseResult result, result::Status status) {
-  result.status = status;
-  result.reason = "so it is";
-  result.memory.reset();
-  return result;
-}
-
-TEST(Gate, NothingComparedDoesNotPass) {
-  const auto fails = ended(fake_case("fails/x/cpu/fp32/b1", 1), result::Status::kOutOfMemory);
-  const auto fresh = fake_case("fresh/x/cpu/fp32/b1", 1);
-  const auto base = testing::plain_source("base", {fails}),
-             now = testing::plain_source("new", {fails, fresh});
-  const auto found = compare::compare(base, now, {});
-  const auto decision = gate::decide(found);
-  EXPECT_EQ(decision.exit_code(), 2);
-  ASSERT_EQ(decision.findings.size(), 1U);
-  EXPECT_EQ(decision.findings[0].case_id, "");
-  EXPECT_EQ(decision.findings[0].sentence,
-            "no case's memory was compared (1 still failing, 1 new): nothing was checked. Compare "
-            "with a run in which a case of NEW ended ok, or pass --allow-nothing where that is "
-            "expected");
-  EXPECT_THAT(gate::to_text(decision, 100), HasSubstr("Gate: unusable (memory: nothing compared"));
-  EXPECT_EQ(gate::decide(found, true).exit_code(), 0) << "it was said to be expected";
-}
-
-TEST(Gate, ACaseThatStillFailsPassesBesideOneThatWasCompared) {
-  const auto fails = ended(fake_case("fails/x/cpu/fp32/b1", 1), result::Status::kOutOfMemory);
-  const auto same = fake_case("same/x/cpu/fp32/b1", 1);
-  const auto decision =
-      gate::decide(compare::compare(testing::plain_source("base", {fails, same}),
-                                    testing::plain_source("new", {fails, same}), {}));
-  EXPECT_EQ(decision.exit_code(), 0);
-  EXPECT_EQ(decision.summary, "memory: 1 the same; cases: 1 still failing");
-  EXPECT_EQ(decision.cases[0].skipped, "still out of memory: so it is");
-}
-
-TEST(Gate, APolicyThatLeavesEverythingOutDoesNotPass) {
-  const auto ran = fake_case("a/x/cpu/fp32/b1", 1);
-  const auto found =
-      compare::compare(testing::plain_source("base", {ran}),
-                       testing::plain_source("new", {ended(ran, result::Status::kCrashed)}), {});
-  EXPECT_EQ(gate::decide(found).exit_code(), 5) << "what failed says more than `unusable`";
-  auto lenient = found;
-  lenient.policy.failed_fails = false;
-  EXPECT_EQ(gate::decide(lenient).exit_code(), 2);
-}
-
-TEST(Gate, WhatHasNoFiguresIsNotTheSame) {
-  auto ran = fake_case("a/x/cpu/fp32/b1", 1);
-  ran.memory.reset();
-  const auto found = compare::compare(testing::plain_source("base", {ran}),
-                                      testing::plain_source("new", {ran}), {});
-  EXPECT_EQ(found.cases.at(0).state, CaseState::kRefused);
-  EXPECT_EQ(found.cases[0].reason, "BASE has no memory figures of it");
-  EXPECT_EQ(gate::decide(found).exit_code(), 2);
-}
-
-TEST(Gate, NoEffectIsAFailedCase) {
-  const auto ran = fake_case("a/x/cpu/fp32/b1", 1);
-  const auto found =
-      compare::compare(testing::plain_source("base", {ran}),
-                       testing::plain_source("new", {ended(ran, result::Status::kNoEffect)}), {});
-  EXPECT_EQ(found.cases.at(0).state, CaseState::kFailed);
-  const auto decision = gate::decide(found);
-  EXPECT_EQ(decision.exit_code(), 5);
-  EXPECT_EQ(decision.findings.at(0).sentence, "failed: no effect: so it is");
-}
-
-// The machine's doing is no regression and no failure of the case's; it does not pass all the same.
-TEST(Gate, WhatTheMachineFailedIsNotMeasured) {
-  const auto ran = fake_case("a/x/cpu/fp32/b1", 1), same = fake_case("same/x/cpu/fp32/b1", 1);
-  const auto failed = ended(ran, result::Status::kHostFailure);
-  const auto decide = [&](const result::CaseResult& base, const result::CaseResult& now) {
-    return gate::decide(compare::compare(testing::plain_source("base", {base, same}),
-                                         testing::plain_source("new", {now, same}), {}));
-  };
-  auto decision = decide(ran, failed);
-  EXPECT_EQ(decision.exit_code(), 5);
-  EXPECT_EQ(decision.findings.at(0).sentence,
-            "not measured: the machine failed it in NEW (so it is); the same `peakbench run` with "
-            "--resume runs it again");
-  EXPECT_EQ(decision.summary, "memory: 1 the same; cases: 1 missing");
-  EXPECT_EQ(decide(failed, failed).exit_code(), 5);
-  decision = decide(failed, ran);
-  EXPECT_EQ(decision.exit_code(), 0);
-  EXPECT_EQ(decision.summary, "memory: 1 the same; cases: 1 new");
-  EXPECT_EQ(decision.cases[0].skipped,
-            "new: the machine failed it in BASE (so it is); the same `peakbench run` with --resume "
-            "runs it again");
-  EXPECT_EQ(decide(failed, ended(ran, result::Status::kCrashed)).exit_code(), 5);
-}
-
 TEST(Compare, ANewCaseThatFailsIsAFailure) {
   auto failing = fake_case("fails/x/cpu/fp32/b1", 1);
   failing.status = result::Status::kCrashed;
@@ -405,8 +253,6 @@ TEST(Compare, ANewCaseThatFailsIsAFailure) {
                                       testing::plain_source("new", {same, failing}), {});
   EXPECT_EQ(gate::decide(found).exit_code(), 5);
 }
-
-// ---- what must not be compared ----
 
 TEST(Compare, RefusesTheSameRunAndNoCommonCase) {
   const auto one = testing::plain_source("here", {fake_case("a/x/cpu/fp32/b1", 1)});
@@ -436,7 +282,7 @@ TEST(Compare, NeverMixesCards) {
   const auto decision = gate::decide(found);
   EXPECT_EQ(decision.exit_code(), 2);
   now.run.environment["card"] = "NVIDIA A100";
-  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Verdict::kWorse);
+  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Direction::kWorse);
   now.run.cases[0].emulation = result::Emulation{"a100-80gb", {}, {}, {}};
   found = compare::compare(base, now, {});
   EXPECT_EQ(found.cases.at(0).reason, "NEW has it from an emulated card, BASE from a real one");
@@ -454,7 +300,7 @@ TEST(Compare, AnEmulatedCardIsKnownByTheCasesDeviceToo) {
   const auto found = compare::compare(base, now, {});
   EXPECT_EQ(found.cases.at(0).state, CaseState::kCompared);
   EXPECT_TRUE(found.cases[0].emulated);
-  EXPECT_EQ(found.cases[0].memory, Verdict::kWorse);
+  EXPECT_EQ(found.cases[0].memory, Direction::kWorse);
 }
 
 // Kinds of a later Peakbench are compared as they stand.
@@ -462,7 +308,7 @@ TEST(Compare, DevicesThatNobodyKnowsAreCompared) {
   const auto base = testing::plain_source("base", {fake_case("a/x/tpu:4/fp32/b1", 1000)});
   const auto now = testing::plain_source("new", {fake_case("a/x/tpu:4/fp32/b1", 1001)});
   const auto found = compare::compare(base, now, {});
-  EXPECT_EQ(found.cases.at(0).memory, Verdict::kWorse);
+  EXPECT_EQ(found.cases.at(0).memory, Direction::kWorse);
   EXPECT_FALSE(found.cases[0].emulated);
 }
 
@@ -533,16 +379,14 @@ TEST(Compare, NotesAClockThatGoesBackwards) {
               ::testing::Contains(HasSubstr("NEW is older than BASE")));
 }
 
-// ---- speed ----
-
 TEST(Compare, OneProcessSaysNothingOfSpeed) {
   auto base = testing::plain_source("base", {testing::timed_case({100, 100, 100})});
   auto now = testing::plain_source("new", {testing::timed_case({200, 200, 200})});
   const auto speed = compare::compare(base, now, {}).cases.at(0).speed;
   ASSERT_TRUE(speed);
-  EXPECT_EQ(speed->verdict.verdict, Verdict::kUnknown);
-  EXPECT_EQ(speed->verdict.more, 4);
-  EXPECT_NEAR(speed->verdict.ratio, 2, 1e-12);
+  EXPECT_EQ(speed->difference.direction, Direction::kUnknown);
+  EXPECT_EQ(speed->difference.more, 4);
+  EXPECT_NEAR(speed->difference.ratio, 2, 1e-12);
   EXPECT_EQ(gate::decide(compare::compare(base, now, {})).exit_code(), 0);
 }
 
@@ -563,8 +407,8 @@ TEST(Compare, RoundsAreProcesses) {
   auto now = testing::plain_source("new", {in_rounds(1'100'000)});
   base.run.settings["repetitions"] = now.run.settings["repetitions"] = 8;
   const auto found = compare::compare(base, now, {});
-  EXPECT_EQ(found.cases.at(0).speed->verdict.samples, 6U);
-  EXPECT_EQ(found.cases[0].speed->verdict.verdict, Verdict::kWorse);
+  EXPECT_EQ(found.cases.at(0).speed->difference.samples, 6U);
+  EXPECT_EQ(found.cases[0].speed->difference.direction, Direction::kWorse);
 }
 
 TEST(Compare, RepetitionsAreJudged) {
@@ -578,8 +422,8 @@ TEST(Compare, RepetitionsAreJudged) {
   auto now = testing::plain_source("new", {testing::timed_case(slow)});
   base.run.settings["repetitions"] = now.run.settings["repetitions"] = 6;
   auto found = compare::compare(base, now, {});
-  EXPECT_EQ(found.cases.at(0).speed->verdict.verdict, Verdict::kWorse);
-  EXPECT_EQ(found.cases[0].speed->verdict.samples, 6U);
+  EXPECT_EQ(found.cases.at(0).speed->difference.direction, Direction::kWorse);
+  EXPECT_EQ(found.cases[0].speed->difference.samples, 6U);
   EXPECT_EQ(gate::decide(found).exit_code(), 4);
   EXPECT_THAT(found.notes, ::testing::Contains(HasSubstr("peakbench ab")));
   compare::Policy off;
@@ -587,8 +431,8 @@ TEST(Compare, RepetitionsAreJudged) {
   EXPECT_EQ(gate::decide(compare::compare(base, now, off)).exit_code(), 0);
   now.run.environment["cpu"] = "another";
   found = compare::compare(base, now, {});
-  EXPECT_EQ(found.cases.at(0).speed->verdict.verdict, Verdict::kUnknown);
-  EXPECT_THAT(found.cases[0].speed->verdict.reason, HasSubstr("another machine"));
+  EXPECT_EQ(found.cases.at(0).speed->difference.direction, Direction::kUnknown);
+  EXPECT_THAT(found.cases[0].speed->difference.reason, HasSubstr("another machine"));
 }
 
 }  // namespace

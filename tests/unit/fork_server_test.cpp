@@ -164,8 +164,6 @@ TEST_F(ForkServerTest, SeveralThreadsAskOneServer) {
   for (auto& thread : threads) thread.join();
 }
 
-// ---- the messages ----
-
 class MessagesTest : public ::testing::Test {
  protected:
   MessagesTest() { EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0); }

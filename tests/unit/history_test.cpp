@@ -185,8 +185,6 @@ TEST_F(Histories, RefuseRunsThatCannotBeFiled) {
   EXPECT_THAT(open().runs({}), IsEmpty());
 }
 
-// --- References ---------------------------------------------------------------------------------
-
 class References : public Histories {
  protected:
   References() {
@@ -215,7 +213,7 @@ TEST_F(References, FindRuns) {
   EXPECT_EQ(peak("history:main,suite=suite.toml,card=h100"), 3000);
   EXPECT_EQ(read_source("history:main@good", path_).label, "main@good (run 2, bbbb2222)");
   EXPECT_EQ(read_source("history:main@good", path_).parts, some_parts());
-  open().judge(3, "accepted", "wanted");
+  open().set_verdict(3, "accepted", "wanted");
   EXPECT_EQ(peak("history:main@good"), 3000);
 }
 
@@ -250,8 +248,6 @@ TEST(ReferenceText, ACommaIsPartOfABranch) {
   EXPECT_EQ(reference_from("history:a,b")->branch, "a,b");
   EXPECT_EQ(reference_from("history:,@5")->branch, ",");
 }
-
-// --- Pruning, exporting -------------------------------------------------------------------------
 
 TEST_F(Histories, PruneKeepsTheNewestAndTheNewestGood) {
   add(1, 1, {"main", "", "passed", ""});

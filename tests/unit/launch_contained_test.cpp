@@ -49,8 +49,6 @@ class ContainedTest : public WorkerTest {
   }
 };
 
-// ---- the progress pipe ----
-
 TEST_P(ContainedTest, AFloodOfProgressDoesNotStopTheClock) {
   for (const std::string how : {"flood_lines", "flood_without_newline"}) expect_timeout(how);
   EXPECT_LT(progress.size(), 20'000u) << "what is handed on is bounded by time, not by the plugin";
@@ -92,8 +90,6 @@ TEST_P(ContainedTest, WhatProgressSaysIsNoCommandToATerminal) {
   EXPECT_EQ(progress.back().phase.find('\x1b'), std::string::npos);
 }
 
-// ---- how it ends ----
-
 TEST_P(ContainedTest, AStoppedWorkerTimesOut) { expect_timeout("stop"); }
 
 TEST_P(ContainedTest, AWorkerInAnotherGroupTimesOut) { expect_timeout("other_group"); }
@@ -132,8 +128,6 @@ TEST_P(ContainedTest, WhatItsChildrenHoldCounts) {
   EXPECT_TRUE(contains(report.result.reason, "resident memory passed 0.39 GiB"));
 }
 
-// ---- a server that is gone ----
-
 class ServerGoneTest : public WorkerTest {};
 
 // What it forked goes on without it, and what it forks is held by nobody else.
@@ -164,8 +158,6 @@ TEST_P(ServerGoneTest, AWorkerOutlivesTheServerThatForkedIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Way, ServerGoneTest, ::testing::Values(Way::kForked), name_of);
-
-// ---- what it prints and writes ----
 
 TEST_P(ContainedTest, AFloodOfOutputIsCutInTheMiddle) {
   timeout = std::chrono::seconds(60);

@@ -175,8 +175,6 @@ TEST(WritePace, ALargeRunIsWrittenForATenthOfTheTime) {
   EXPECT_TRUE(pace.due(101, begin + milliseconds(100)));
 }
 
-// ---- a session ----
-
 // A runner that several threads may use. The first case takes longest.
 class SlowRunner : public Runner {
  public:

@@ -10,7 +10,6 @@
 #include <sstream>
 
 #include "errors/errors.h"
-#include "manifest/elf_section.h"
 #include "manifest/option.h"
 #include "manifest/vocabulary.h"
 #include "support/plugin_file.h"
@@ -661,13 +660,13 @@ TEST(Option, TakesPartsOfAModel) {
   const std::string names =
       "auto, or some of q_proj, k_proj, v_proj, qkv_proj, output_proj, mlp, output, ";
   EXPECT_EQ(expected(option), names + "joined by ':'");
-  EXPECT_TRUE(parts_in(option, "auto")->empty());
+  EXPECT_TRUE(chosen_parts(option, "auto")->empty());
 
   option.minimum = 1;
   option.maximum = 64;
   EXPECT_EQ(expected(option),
             names + "joined by ':', each as it is or with =N, an integer from 1 to 64");
-  const auto parts = parts_in(option, "mlp=16:q_proj").value();
+  const auto parts = chosen_parts(option, "mlp=16:q_proj").value();
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[0].name, "mlp");
   EXPECT_EQ(parts[0].number, 16);

@@ -135,8 +135,6 @@ TEST(Names, AreSafeAndUnique) {
   EXPECT_EQ(runs_page(3), "runs/page-3.html");
 }
 
-// --- The folder ---------------------------------------------------------------------------------
-
 class SiteFolder : public ::testing::Test {
  protected:
   Published write(const std::vector<std::string>& names, const std::string& bytes = "bytes") {
@@ -192,8 +190,6 @@ TEST_F(SiteFolder, AFailureInTheMiddleIsTakenUp) {
   EXPECT_THROW(write_pages(out_, pages), ConfigError);
   EXPECT_EQ(write({"b.html"}).removed, 1U) << "a.html of the broken publish";
 }
-
-// --- Publishing ---------------------------------------------------------------------------------
 
 class Publishing : public ::testing::Test {
  protected:

@@ -1,4 +1,4 @@
-// The verdict on step times: Student's quantiles against others' tables, what the method does to
+// The judgement of step times: Student's quantiles against others' tables, what the method does to
 // simulated times, and how it counts what is missing.
 #include "reports/analysis/statistics.h"
 
@@ -67,8 +67,6 @@ TEST(Student, IsSymmetricAndGoesBackAndForth) {
   EXPECT_NEAR(student_t_quantile(0.01, 5), -student_t_quantile(0.99, 5), 1e-12);
 }
 
-// ---- simulated times ----
-
 // The same on every machine: std::normal_distribution is not.
 class Noise {
  public:
@@ -90,13 +88,13 @@ constexpr double kFalseAlarms = 0.01;
 constexpr double kHairline = 1e-9;
 
 template <typename LogRatio>
-double alarms(std::size_t pairs, double margin, Verdict verdict, LogRatio log_ratio,
+double alarms(std::size_t pairs, double margin, Direction direction, LogRatio log_ratio,
               std::size_t least = kLeastSamples) {
   int count = 0;
   for (int trial = 0; trial < kTrials; ++trial) {
     std::vector<double> logs;
     for (std::size_t i = 0; i < pairs; ++i) logs.push_back(log_ratio(trial, i));
-    if (judge_pairs(logs, margin, kFalseAlarms, least).verdict == verdict) ++count;
+    if (judge_pairs(logs, margin, kFalseAlarms, least).direction == direction) ++count;
   }
   return static_cast<double>(count) / kTrials;
 }
@@ -104,7 +102,7 @@ double alarms(std::size_t pairs, double margin, Verdict verdict, LogRatio log_ra
 TEST(FalseAlarms, AreAsOftenAsSaidWithOrdinaryNoise) {
   for (const std::size_t pairs : {5U, 8U, 20U}) {
     Noise noise(pairs);
-    const auto rate = alarms(pairs, kHairline, Verdict::kWorse, [&](int, std::size_t) {
+    const auto rate = alarms(pairs, kHairline, Direction::kWorse, [&](int, std::size_t) {
       return 0.03 * (noise.normal() - noise.normal());
     });
     EXPECT_GT(rate, 0.005) << pairs;  // a test that never alarms would pass the next line
@@ -117,7 +115,7 @@ TEST(FalseAlarms, AreAsOftenAsSaidWithFewRounds) {
   for (const std::size_t rounds : {2U, 3U, 5U}) {
     Noise noise(10 + rounds);
     const auto rate = alarms(
-        rounds, 0, Verdict::kBetter,
+        rounds, 0, Direction::kBetter,
         [&](int, std::size_t) { return 0.1 * (noise.normal() - noise.normal()); }, 2);
     EXPECT_GT(rate, 0.005) << rounds;
     EXPECT_LT(rate, 0.015) << rounds;
@@ -132,12 +130,12 @@ TEST(FalseAlarms, TwoRunsDoNotContradictEachOther) {
   const auto run = [&] {
     std::vector<double> logs;
     for (int round = 0; round < 3; ++round) logs.push_back(0.1 * (noise.normal() - noise.normal()));
-    return judge_pairs(logs, 0, kFalseAlarms, 2).verdict;
+    return judge_pairs(logs, 0, kFalseAlarms, 2).direction;
   };
   for (int trial = 0; trial < kTrials; ++trial) {
     const auto first = run(), second = run();
-    contradictions += (first == Verdict::kWorse && second == Verdict::kBetter) ||
-                      (first == Verdict::kBetter && second == Verdict::kWorse);
+    contradictions += (first == Direction::kWorse && second == Direction::kBetter) ||
+                      (first == Direction::kBetter && second == Direction::kWorse);
   }
   EXPECT_LE(contradictions, 4);
 }
@@ -148,7 +146,7 @@ TEST(FalseAlarms, AreNoMoreWhereProcessesAreDisturbed) {
     const double disturbed = noise.uniform() < 0.1 ? 0.2 * noise.uniform() : 0;
     return 0.01 * noise.normal() + disturbed;
   };
-  EXPECT_LT(alarms(10, kHairline, Verdict::kWorse,
+  EXPECT_LT(alarms(10, kHairline, Direction::kWorse,
                    [&](int, std::size_t) {
                      const double base = time();
                      return time() - base;
@@ -160,7 +158,7 @@ TEST(FalseAlarms, AreNoMoreWhereProcessesAreDisturbed) {
 TEST(FalseAlarms, AreNoMoreOnAMachineThatDrifts) {
   Noise noise(4);
   std::vector<bool> order;
-  EXPECT_LT(alarms(10, kHairline, Verdict::kWorse,
+  EXPECT_LT(alarms(10, kHairline, Direction::kWorse,
                    [&](int trial, std::size_t pair) {
                      if (pair == 0)
                        order = ab::base_first_order(10, static_cast<std::uint64_t>(trial));
@@ -173,7 +171,7 @@ TEST(FalseAlarms, AreNoMoreOnAMachineThatDrifts) {
 
 TEST(FalseAlarms, AreFewerWithAMargin) {
   Noise noise(5);
-  EXPECT_LT(alarms(20, 0.02, Verdict::kWorse,
+  EXPECT_LT(alarms(20, 0.02, Direction::kWorse,
                    [&](int, std::size_t) { return 0.01 * (noise.normal() - noise.normal()); }),
             0.004);
 }
@@ -183,27 +181,25 @@ TEST(Power, FivePerCentAreFound) {
   const auto slower = [&](int, std::size_t) {
     return std::log(1.05) + 0.02 * (noise.normal() - noise.normal());
   };
-  EXPECT_GT(alarms(20, 0.02, Verdict::kWorse, slower), 0.99);
+  EXPECT_GT(alarms(20, 0.02, Direction::kWorse, slower), 0.99);
 }
-
-// ---- verdicts ----
 
 std::vector<double> spread_out(double mean, double width) {
   return {mean - width, mean - width / 2, mean, mean + width / 2, mean + width, mean};
 }
 
 TEST(Judge, TellsTheFourApart) {
-  EXPECT_EQ(judge_pairs(spread_out(0.05, 0.01), 0.02, 0.01).verdict, Verdict::kWorse);
-  EXPECT_EQ(judge_pairs(spread_out(-0.05, 0.01), 0.02, 0.01).verdict, Verdict::kBetter);
-  EXPECT_EQ(judge_pairs(spread_out(0.002, 0.005), 0.02, 0.01).verdict, Verdict::kSame);
-  EXPECT_EQ(judge_pairs(spread_out(0.01, 0.1), 0.02, 0.01).verdict, Verdict::kUnknown);
+  EXPECT_EQ(judge_pairs(spread_out(0.05, 0.01), 0.02, 0.01).direction, Direction::kWorse);
+  EXPECT_EQ(judge_pairs(spread_out(-0.05, 0.01), 0.02, 0.01).direction, Direction::kBetter);
+  EXPECT_EQ(judge_pairs(spread_out(0.002, 0.005), 0.02, 0.01).direction, Direction::kSame);
+  EXPECT_EQ(judge_pairs(spread_out(0.01, 0.1), 0.02, 0.01).direction, Direction::kUnknown);
 }
 
 // Certainly slower, and certainly by less than anybody cares for.
 TEST(Judge, WithinTheMarginIsTheSame) {
   const auto found = judge_pairs(spread_out(0.005, 0.001), 0.02, 0.01);
   EXPECT_GT(found.low, 1);
-  EXPECT_EQ(found.verdict, Verdict::kSame);
+  EXPECT_EQ(found.direction, Direction::kSame);
 }
 
 // Closed form: six values, standard deviation 0.01, t = 3.365.
@@ -220,9 +216,9 @@ TEST(Judge, SaysHowManyMoreAreNeeded) {
   EXPECT_EQ(judge_pairs({0.1, 0.1}, 0.02, 0.01).more, 3);
   EXPECT_EQ(judge_pairs({}, 0.02, 0.01).more, 5);
   EXPECT_EQ(judge_pairs({0.1}, 0, 0.01, 2).more, 1);
-  EXPECT_EQ(judge_pairs({0.1, 0.1001}, 0, 0.01, 2).verdict, Verdict::kWorse);
+  EXPECT_EQ(judge_pairs({0.1, 0.1001}, 0, 0.01, 2).direction, Direction::kWorse);
   const auto found = judge_pairs(spread_out(0.015, 0.02), 0.02, 0.01);
-  ASSERT_EQ(found.verdict, Verdict::kUnknown);
+  ASSERT_EQ(found.direction, Direction::kUnknown);
   ASSERT_TRUE(found.more);
   // With so many values of the same spread it is settled, with one fewer it is not.
   const double sd = std::sqrt((2 * 4e-4 + 2 * 1e-4) / 5);
@@ -236,7 +232,7 @@ TEST(Judge, SaysHowManyMoreAreNeeded) {
 
 TEST(Judge, EqualTimesAreTheSame) {
   const auto found = judge_pairs({0, 0, 0, 0, 0}, 0.02, 0.01);
-  EXPECT_EQ(found.verdict, Verdict::kSame);
+  EXPECT_EQ(found.direction, Direction::kSame);
   EXPECT_DOUBLE_EQ(found.low, 1);
 }
 
@@ -251,7 +247,7 @@ TEST(Judge, GroupsAreWelchs) {
   const double half = 3.7469473880 * std::sqrt(a + b);
   EXPECT_NEAR(std::log(found.low), 0.1 - half, 1e-9);
   EXPECT_NEAR(std::log(found.high), 0.1 + half, 1e-9);
-  EXPECT_EQ(found.verdict, Verdict::kWorse);
+  EXPECT_EQ(found.direction, Direction::kWorse);
   EXPECT_EQ(found.samples, 5U);
 }
 

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 TEST(Waterfall, AddsUpExactly) {
   const auto from = anatomy_of({.activation = 2, .gradient = 3, .temporary = 4});
   const auto to = anatomy_of({.activation = 5, .gradient = 1, .temporary = 1});
-  const auto found = waterfall(from.peak.parts, to.peak.parts);
+  const auto found = waterfall(from.peak.breakdown, to.peak.breakdown);
   EXPECT_EQ(found.from_bytes, 10 * kGib);
   EXPECT_EQ(found.to_bytes, 9 * kGib) << "in backward: weight, state, activation, gradient";
   std::vector<std::tuple<Category, Phase, std::int64_t, std::int64_t>> steps;
@@ -24,17 +24,17 @@ TEST(Waterfall, AddsUpExactly) {
   EXPECT_THAT(steps, ElementsAre(std::tuple(Category::kTemporary, Phase::kOptimizerStep, -4, 6),
                                  std::tuple(Category::kGradient, Phase::kBackward, -2, 4),
                                  std::tuple(Category::kActivation, Phase::kForward, 5, 9)));
-  EXPECT_TRUE(waterfall(from.peak.parts, from.peak.parts).steps.empty());
+  EXPECT_TRUE(waterfall(from.peak.breakdown, from.peak.breakdown).steps.empty());
 }
 
 TEST(Waterfall, SlackCountsInThePhaseOfItsBlock) {
   FakeTrace fake("cuda:0");
   fake.forward(0).alloc(100, 512);
-  const auto parts = parts_at(fake.trace(), lifetimes(fake.trace()), 0);
-  EXPECT_EQ(parts[static_cast<std::size_t>(Category::kAllocatorSlack)]
-                 [static_cast<std::size_t>(Phase::kForward)],
+  const auto breakdown = breakdown_at(fake.trace(), lifetimes(fake.trace()), 0);
+  EXPECT_EQ(breakdown[static_cast<std::size_t>(Category::kAllocatorSlack)]
+                     [static_cast<std::size_t>(Phase::kForward)],
             412);
-  EXPECT_EQ(total(parts), 512);
+  EXPECT_EQ(total(breakdown), 512);
 }
 
 TEST(Anatomy, KnowsTheHighestMomentOfEveryPhase) {

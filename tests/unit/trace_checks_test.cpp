@@ -5,9 +5,9 @@
 #include "errors/errors.h"
 #include "support/fake_trace.h"
 #include "trace/anatomy.h"
+#include "trace/breakdown.h"
 #include "trace/lifetimes.h"
 #include "trace/maxima.h"
-#include "trace/parts.h"
 #include "trace/running_totals.h"
 #include "trace/summary.h"
 #include "trace/waterfall.h"
@@ -149,8 +149,8 @@ TEST(Waterfall, NoSuchEvent) {
   FakeTrace fake;
   fake.alloc(1);
   const auto found = lifetimes(fake.trace());
-  EXPECT_EQ(total(parts_at(fake.trace(), found, 0)), 1);
-  EXPECT_THROW(parts_at(fake.trace(), found, 1), std::out_of_range);
+  EXPECT_EQ(total(breakdown_at(fake.trace(), found, 0)), 1);
+  EXPECT_THROW(breakdown_at(fake.trace(), found, 1), std::out_of_range);
 }
 
 }  // namespace

@@ -285,8 +285,6 @@ TEST_F(Export, WhereItCannotBeWritten) {
   EXPECT_THROW(write_chrome_trace(fake.trace(), found, in_folder("taken")), HostError);
 }
 
-// ---- Chrome ----
-
 std::vector<json> of_kind(const json& trace, const std::string& kind) {
   std::vector<json> found;
   for (const auto& entry : trace.at("traceEvents"))

@@ -10,9 +10,9 @@
 #include "support/synthetic_trace.h"
 #include "trace/alive.h"
 #include "trace/anatomy.h"
+#include "trace/breakdown.h"
 #include "trace/lifetimes.h"
 #include "trace/maxima.h"
-#include "trace/parts.h"
 #include "trace/summary.h"
 #include "trace/timeline.h"
 #include "trace/waterfall.h"
@@ -83,7 +83,7 @@ TEST(Sums, EqualTheAllocatedBytesAtEveryEvent) {
         ASSERT_EQ(sum(every.samples[i].by_category), levels[i]) << "event " << i;
         for (const auto bytes : every.samples[i].by_category) ASSERT_GE(bytes, 0);
         if (i % 97 == 0) {
-          ASSERT_EQ(total(parts_at(trace, found, i, space)), levels[i]);
+          ASSERT_EQ(total(breakdown_at(trace, found, i, space)), levels[i]);
           ASSERT_EQ(alive_at(trace, found, i, space).root.bytes, levels[i]);
         }
       }
@@ -110,7 +110,7 @@ TEST(Sums, AreOfTheOwnSpaceUnlessAnotherIsAskedFor) {
   EXPECT_EQ(timeline(fake.trace(), found, 10).samples.back().allocated_bytes, 70);
   EXPECT_EQ(timeline(fake.trace(), found, 10).space, 1);
   EXPECT_EQ(timeline_levels(fake.trace(), found, {10})[0].samples.back().allocated_bytes, 70);
-  EXPECT_EQ(total(parts_at(fake.trace(), found, 1)), 70);
+  EXPECT_EQ(total(breakdown_at(fake.trace(), found, 1)), 70);
   EXPECT_EQ(anatomy(fake.trace(), found).peak.allocated_bytes, 70);
   EXPECT_EQ(anatomy(fake.trace(), found, 0).peak.allocated_bytes, 900);
 }

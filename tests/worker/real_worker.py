@@ -1,4 +1,4 @@
-"""The real worker, run on jobs of the tests' own: one process each, on the CPU, with a tiny model."""
+"""The real worker, run on jobs of the tests' own: one process each, with a tiny model, on the CPU where no device is named."""
 
 import json
 import os
@@ -48,11 +48,11 @@ class WorkerTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def run_worker(self, *stack, mode="memory", steps=3, warmup=0, batch=4, promise=None, write="", read="",
-                   model=MODEL, memory_limit=0):  # fmt: skip
+                   model=MODEL, memory_limit=0, device="cpu"):  # fmt: skip
         """The worker's result; its stderr is `self.log`, what it said of its progress `self.progress`."""
         job = {
             "mode": mode, "case_id": "case", "model": use(model), "strategies": [use("baseline"), *map(use, stack)],
-            "device": "cpu", "dtype": "fp32", "batch_size": batch, "sequence_length": 8 if model == DECODER else None, "seed": 0,
+            "device": device, "dtype": "fp32", "batch_size": batch, "sequence_length": 8 if model == DECODER else None, "seed": 0,
             "steps": steps, "warmup": warmup, "threads": 1, "memory_limit_bytes": memory_limit, "result_path": str(self.folder / "result.json"),
             "trace_path": str(self.folder / "trace.sqlite") if mode == "memory" else "",
             "write_parameters_path": str(write), "read_parameters_path": str(read),

@@ -17,8 +17,6 @@ using namespace peakbench;
 
 [[noreturn]] void raise() { throw std::runtime_error("on purpose"); }
 
-// ---- pieces that go wrong ----
-
 struct NeverSteps : Schedule {
   void after_backward(Training&) override {}
 };
@@ -70,8 +68,6 @@ struct Prepares : Schedule {
  private:
   std::string what_;
 };
-
-// ---- pieces that count ----
 
 struct Counts {
   int contexts = 0, forwards = 0, packs = 0, transforms = 0, updates = 0, runs = 0, begins = 0,
@@ -219,8 +215,6 @@ struct Telling : Schedule {
   std::int64_t steps_, step_ = 0;
 };
 
-// ---- wrappers that throw, or that have no effect ----
-
 struct ThrowingContext : StepContext {
   std::shared_ptr<void> enter_forward() override { raise(); }
 };
@@ -285,8 +279,6 @@ struct Replaces : GradientTransform {
   }
 };
 
-// ---- training that is not the baseline's ----
-
 struct NanLoss : LossHead {
   at::Tensor loss(Model& model, const at::Tensor& hidden, const Batch& batch) override {
     return model.loss(hidden, batch) * std::numeric_limits<double>::quiet_NaN();
@@ -345,8 +337,6 @@ struct Sleeps : Schedule {
   }
   int step_ = 0;
 };
-
-// ---- what was frozen is trained again ----
 
 struct Thaws : Schedule {
   explicit Thaws(Model& model) : model_(model) {}

@@ -1,0 +1,63 @@
+// Memory of the devices and of the host, as CUDA hands it out: whole blocks, and addresses and
+// memory apart.
+#pragma once
+
+#include <cstdint>
+
+#include "core/api.h"
+
+namespace peakbench::emulator {
+
+inline constexpr std::uint64_t kPage = 2ull << 20;  // device memory is handed out in these
+inline constexpr std::uint64_t kKeptBytes = kPage;  // allocations up to this keep real bytes
+
+enum class MemoryResult { ok, out_of_memory, invalid_value, no_address_space };
+
+enum class MemoryKind {
+  unknown,      // not CUDA's: ordinary host memory
+  device,       // cudaMalloc
+  reservation,  // cuMemAddressReserve, nothing mapped there
+  mapping,      // cuMemMap
+  pinned,       // cudaHostAlloc
+  registered,   // cudaHostRegister
+  managed,      // cudaMallocManaged
+};
+
+struct MemoryPlace {
+  MemoryKind kind;
+  int device;  // -1 for the host's
+  std::uint64_t base;
+  std::uint64_t bytes;
+  std::uint64_t handle;   // of a mapping
+  std::uint64_t ordinal;  // unique in the process
+};
+
+PEAKBENCH_EMULATOR_API MemoryResult allocate_device(int device, std::uint64_t bytes, void** out);
+PEAKBENCH_EMULATOR_API MemoryResult allocate_managed(int device, std::uint64_t bytes, void** out);
+PEAKBENCH_EMULATOR_API MemoryResult allocate_pinned(std::uint64_t bytes, void** out);
+PEAKBENCH_EMULATOR_API MemoryResult register_host(void* base, std::uint64_t bytes);
+PEAKBENCH_EMULATOR_API MemoryResult unregister_host(void* base);
+// Frees what one of the three allocate functions gave; `pinned` says which of the two families is
+// meant.
+PEAKBENCH_EMULATOR_API MemoryResult release(void* base, bool pinned);
+// What is at an address; kind unknown where CUDA knows of nothing.
+PEAKBENCH_EMULATOR_API MemoryPlace find_place(const void* address);
+PEAKBENCH_EMULATOR_API void memory_info(int device, std::uint64_t* free_bytes,
+                                        std::uint64_t* total_bytes);
+PEAKBENCH_EMULATOR_API std::uint64_t peak_used_bytes(int device);
+
+// Virtual memory management: addresses and memory apart.
+PEAKBENCH_EMULATOR_API MemoryResult reserve_addresses(std::uint64_t bytes, std::uint64_t alignment,
+                                                      std::uint64_t* out);
+PEAKBENCH_EMULATOR_API MemoryResult free_addresses(std::uint64_t base, std::uint64_t bytes);
+PEAKBENCH_EMULATOR_API MemoryResult create_memory(int device, std::uint64_t bytes,
+                                                  std::uint64_t* handle);
+PEAKBENCH_EMULATOR_API MemoryResult retain_memory(std::uint64_t handle);
+PEAKBENCH_EMULATOR_API MemoryResult release_memory(std::uint64_t handle);
+PEAKBENCH_EMULATOR_API MemoryResult memory_of_handle(std::uint64_t handle, int* device,
+                                                     std::uint64_t* bytes);
+PEAKBENCH_EMULATOR_API MemoryResult map_memory(std::uint64_t base, std::uint64_t bytes,
+                                               std::uint64_t offset, std::uint64_t handle);
+PEAKBENCH_EMULATOR_API MemoryResult unmap_memory(std::uint64_t base, std::uint64_t bytes);
+
+}  // namespace peakbench::emulator

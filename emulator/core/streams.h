@@ -1,0 +1,39 @@
+// Streams, events and captured graphs.
+#pragma once
+
+#include <cstdint>
+
+#include "core/api.h"
+
+namespace peakbench::emulator {
+
+// Handles are numbers in an address range of their own, in the order of creation. 0, 1 and 2 are
+// CUDA's default streams.
+PEAKBENCH_EMULATOR_API std::uint64_t create_stream(int priority, unsigned flags);
+PEAKBENCH_EMULATOR_API bool destroy_stream(std::uint64_t stream);
+PEAKBENCH_EMULATOR_API bool stream_exists(std::uint64_t stream);
+PEAKBENCH_EMULATOR_API int stream_priority(std::uint64_t stream);
+PEAKBENCH_EMULATOR_API unsigned stream_flags(std::uint64_t stream);
+PEAKBENCH_EMULATOR_API int stream_device(std::uint64_t stream);
+PEAKBENCH_EMULATOR_API std::uint64_t create_event();
+PEAKBENCH_EMULATOR_API bool destroy_event(std::uint64_t event);
+PEAKBENCH_EMULATOR_API bool event_exists(std::uint64_t event);
+PEAKBENCH_EMULATOR_API bool record_event(std::uint64_t event, std::uint64_t stream);
+// What lies between any two events, in milliseconds: programs divide by it and repeat until a time
+// is reached (autotuning), so it is positive, and long. It is entered as unmodelled.
+PEAKBENCH_EMULATOR_API float event_distance();
+PEAKBENCH_EMULATOR_API bool wait_event(std::uint64_t stream, std::uint64_t event);
+
+// Graph capture: launches are counted instead of run, which is all that a graph is here.
+PEAKBENCH_EMULATOR_API bool begin_capture(std::uint64_t stream);
+// The capture's id, 0 when the stream is not capturing.
+PEAKBENCH_EMULATOR_API std::uint64_t capture_of(std::uint64_t stream);
+PEAKBENCH_EMULATOR_API std::uint64_t capture_graph(std::uint64_t stream);
+// The graph's handle, 0 when the stream was not capturing.
+PEAKBENCH_EMULATOR_API std::uint64_t end_capture(std::uint64_t stream);
+PEAKBENCH_EMULATOR_API std::uint64_t graph_nodes(std::uint64_t graph);
+
+// A fresh opaque handle in the same range, for everything else that only needs to be told apart.
+PEAKBENCH_EMULATOR_API void* new_handle();
+
+}  // namespace peakbench::emulator

@@ -1,0 +1,80 @@
+#include "inventory/hook.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "errors/errors.h"
+#include "host/card.h"
+#include "inventory/found.h"
+#include "result/device.h"
+
+namespace peakbench::inventory {
+namespace {
+
+constexpr const char* kDefaultCard = "h100-80gb";
+
+std::vector<std::string> cards_of_this_machine() {
+  std::vector<std::string> ids;
+  for (const auto& device : devices_of_this_machine())
+    if (result::device_from(device.id).is_card) ids.push_back(device.id);
+  return ids;
+}
+
+// Memory on an emulated card, times on the CPU.
+std::vector<std::string> without_a_card(const std::string& card) {
+  const auto emulated = result::emulated_device(card.empty() ? kDefaultCard : card);
+  return {plan::normal_device(emulated), result::device_from("cpu").id};
+}
+
+// Throws ConfigError for an emulated card that is unknown (the nearest named), has no sensible
+// memory, or that this LibTorch has no code for.
+void check_emulated(const result::Device& device) {
+  emulator::parse_card(result::card_text(device), emulator::find_installation());
+}
+
+// `real`: the cards of this machine, of any kind.
+void check_card(const result::Device& device, const std::vector<std::string>& real) {
+  if (std::ranges::find(real, device.id) != real.end()) return;
+  const auto count = std::ranges::count_if(
+      real, [&](const std::string& id) { return result::device_from(id).kind == device.kind; });
+  const std::string here =
+      count == 0   ? fmt::format("this machine has no {} that its driver shows", device.title)
+      : count == 1 ? fmt::format("this machine has one {}, {}", device.title, device.example)
+                   : fmt::format("this machine has {} {}s", count, device.title);
+  throw ConfigError(fmt::format(
+      "device \"{}\": {}. For memory without a card: --device {}. `peakbench list devices` shows "
+      "what there is, `peakbench doctor` what is missing.",
+      device.id, here, result::emulated_device(kDefaultCard)));
+}
+
+}  // namespace
+
+plan::DeviceHook device_hook(const std::string& card) {
+  return [card](const std::string& asked) -> std::vector<std::string> {
+    const auto real = cards_of_this_machine();
+    std::vector<std::string> devices{asked};
+    if (asked == "auto") devices = real.empty() ? without_a_card(card) : real;
+    for (const auto& id : devices) {
+      const auto device = result::device_from(id);
+      if (device.kind == result::DeviceKind::kEmulated) check_emulated(device);
+      if (device.is_card) check_card(device, real);
+    }
+    return devices;
+  };
+}
+
+plan::DeviceHook device_hook_for_others() {
+  return [](const std::string& asked) -> std::vector<std::string> {
+    if (asked == "auto")
+      throw ConfigError(
+          "device \"auto\": the cards of the machines that a scheduler gives are not known here. "
+          "Name the device: --device cuda:0, cpu, or an emulated card.");
+    if (const auto device = result::device_from(asked);
+        device.kind == result::DeviceKind::kEmulated)
+      check_emulated(device);
+    return {asked};
+  };
+}
+
+}  // namespace peakbench::inventory

@@ -1,0 +1,197 @@
+#include "worker/contributions.h"
+
+#include <algorithm>
+
+#include "worker/no_effect.h"
+#include "worker/recipe_members.h"
+
+namespace peakbench::worker {
+namespace {
+
+using Names = std::vector<std::string>;
+
+bool holds(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+[[noreturn]] void refuse(const Owner& owner, const std::string& what) {
+  throw PluginError(owner.path + ": " + owner.id + " " + what);
+}
+
+struct SlotChange {
+  const char* slot;
+  bool changed, cleared, holds_object;
+};
+
+std::vector<SlotChange> slot_changes(const Recipe& before, const Recipe& after) {
+  std::vector<SlotChange> changes;
+  for_each_slot([&](const char* slot, auto member) {
+    const auto& was = before.*member;
+    const auto& is = after.*member;
+    changes.push_back({slot, was != is, was && !is, kHoldsObject<std::decay_t<decltype(is)>>});
+  });
+  return changes;
+}
+
+// A list of wrappers as addresses, null where an entry is empty.
+struct WrapperList {
+  const char* name;
+  std::vector<const void*> before, after;
+};
+
+std::vector<WrapperList> wrapper_lists(const Recipe& before, const Recipe& after) {
+  std::vector<WrapperList> lists;
+  for_each_wrapper_list([&](const char* name, auto member) {
+    WrapperList& list = lists.emplace_back(WrapperList{name, {}, {}});
+    for (const auto& entry : before.*member) list.before.push_back(object_of(entry).get());
+    for (const auto& entry : after.*member) list.after.push_back(object_of(entry).get());
+  });
+  return lists;
+}
+
+// What a list has beyond what it had; in `after`'s order.
+std::vector<const void*> added_to(const WrapperList& list, const Owner& owner) {
+  std::vector<const void*> added = list.after;
+  for (const void* one : list.before) {
+    const auto found = std::find(added.begin(), added.end(), one);
+    if (found == added.end())
+      refuse(owner, std::string("removes from ") + list.name +
+                        " what another strategy put there; add to the list, and change nothing of "
+                        "others");
+    added.erase(found);
+  }
+  return added;
+}
+
+void need_declared(const Owner& owner, const Names& declared, const std::string& name,
+                   const std::string& field, const std::string& does) {
+  if (!holds(declared, name))
+    refuse(owner, does + " " + name + ", which its manifest does not declare: put \"" + name +
+                      "\" into \"" + field + "\" of plugin.json");
+}
+
+bool belongs_to_update(const std::string& place) {
+  return place == "update_rule" || place == "gradient_transforms" ||
+         place == "update_rule_wrappers";
+}
+
+}  // namespace
+
+void Contributions::take(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
+                         const Recipe& after) {
+  capabilities_[owner.id] = manifest.capabilities;
+  take_slots(owner, manifest, before, after);
+  take_wrappers(owner, manifest, before, after);
+}
+
+void Contributions::take_slots(const Owner& owner, const manifest::Entry& manifest,
+                               const Recipe& before, const Recipe& after) {
+  const bool first = slots_.empty();
+  if (after.micro_batches < 1)
+    refuse(owner, "asks for " + std::to_string(after.micro_batches) +
+                      " micro-batches; a step has 1 or more");
+  for (const auto& [slot, changed, cleared, holds_object] : slot_changes(before, after)) {
+    if (cleared)
+      refuse(owner, std::string("clears the slot ") + slot + ", which " +
+                        slots_.at(slot)->owner.id +
+                        " had filled; put another object there, or leave it");
+    if (changed && !first) need_declared(owner, manifest.slots, slot, "slots", "changes the slot");
+    if (!changed && holds(manifest.slots, slot))
+      throw NoEffect(owner.id + " takes the slot " + slot + " and leaves it as it was");
+    if (!changed) continue;
+    slots_[slot] = &add(owner, slot);
+    slots_[slot]->is_called = holds_object;
+  }
+}
+
+void Contributions::take_wrappers(const Owner& owner, const manifest::Entry& manifest,
+                                  const Recipe& before, const Recipe& after) {
+  const auto took = [&](const std::string& list, std::size_t count) {
+    if (count > 0) need_declared(owner, manifest.wrappers, list, "wrappers", "adds to");
+    if (count == 0 && holds(manifest.wrappers, list))
+      throw NoEffect(owner.id + " declares " + list + " and adds nothing to it");
+  };
+  for (const WrapperList& list : wrapper_lists(before, after)) {
+    const auto added = added_to(list, owner);
+    if (std::find(added.begin(), added.end(), nullptr) != added.end())
+      refuse(owner, std::string("adds a null pointer to ") + list.name);
+    took(list.name, added.size());
+    for (const void* one : added) wrappers_[{list.name, one}] = &add(owner, list.name);
+  }
+  if (after.freezing.size() < before.freezing.size())
+    refuse(owner, "removes from freezing what another strategy put there");
+  for (std::size_t i = before.freezing.size(); i < after.freezing.size(); ++i) {
+    if (!after.freezing[i]) refuse(owner, "adds an empty function to freezing");
+    freezing_.push_back(&add(owner, "freezing"));
+  }
+  took("freezing", after.freezing.size() - before.freezing.size());
+}
+
+Contribution& Contributions::add(const Owner& owner, const std::string& place) {
+  Contribution& contribution = contributions_.emplace_back();
+  contribution.owner = owner;
+  contribution.place = place;
+  return contribution;
+}
+
+Contribution* Contributions::slot(const std::string& name) {
+  const auto found = slots_.find(name);
+  return found == slots_.end() ? nullptr : found->second;
+}
+
+Contribution* Contributions::wrapper(const std::string& list, const void* object) {
+  const auto found = wrappers_.find({list, object});
+  return found == wrappers_.end() ? nullptr : found->second;
+}
+
+Contribution* Contributions::freezing(std::size_t n) {
+  return n < freezing_.size() ? freezing_[n] : nullptr;
+}
+
+Contribution& Contributions::add_hook(const Owner& owner) { return add(owner, "on_gradient"); }
+
+bool Contributions::has_capability(const Owner& owner, const std::string& capability) const {
+  const auto found = capabilities_.find(owner.id);
+  return found != capabilities_.end() && holds(found->second, capability);
+}
+
+bool Contributions::has_capability(const std::string& capability) const {
+  return std::any_of(capabilities_.begin(), capabilities_.end(),
+                     [&](const auto& owned) { return holds(owned.second, capability); });
+}
+
+const Contribution* Contributions::skipping() const {
+  const auto found = std::find_if(
+      contributions_.begin(), contributions_.end(),
+      [](const Contribution& contribution) { return contribution.skipped_update.load(); });
+  return found == contributions_.end() ? nullptr : &*found;
+}
+
+// A training that never updates has no optimizer state, and so a peak that is nobody's.
+void Contributions::need_some_update(const Contribution& skipping, std::int64_t steps) const {
+  if (slots_.at("update_rule")->calls > 0) return;
+  throw NoEffect("no step updated anything: " + skipping.owner.id +
+                 " skipped the update in each of " + std::to_string(steps) +
+                 " steps (GradientTransform::apply returned false). Return true for an update, or "
+                 "measure more steps (--steps) until there is one");
+}
+
+void Contributions::need_calls(std::int64_t steps) const {
+  const Contribution* skips = skipping();
+  if (skips != nullptr) need_some_update(*skips, steps);
+  const auto in_force = [&](const Contribution& contribution) {
+    const auto slot = slots_.find(contribution.place);
+    return slot == slots_.end() || slot->second == &contribution;
+  };
+  for (const Contribution& contribution : contributions_) {
+    if (!contribution.is_called || contribution.calls > 0 || !in_force(contribution)) continue;
+    if (skips != nullptr && belongs_to_update(contribution.place)) continue;
+    if (contribution.place == "freezing")
+      throw NoEffect(contribution.owner.id + " has no effect: it freezes no parameter");
+    throw NoEffect(contribution.owner.id + " has no effect: what it put into " +
+                   contribution.place + " was never called in " + std::to_string(steps) +
+                   (steps == 1 ? " step" : " steps"));
+  }
+}
+
+}  // namespace peakbench::worker

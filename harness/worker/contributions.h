@@ -1,0 +1,67 @@
+// What each strategy of a stack put into the recipe, held to its manifest, and whether it was ever
+// called.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "manifest/manifest.h"
+#include "peakbench/recipe.h"
+#include "worker/plugin_call.h"
+
+namespace peakbench::worker {
+
+// One thing that a strategy put into the recipe: what a slot holds, one entry of a list of
+// wrappers, or a hook on gradients.
+struct Contribution {
+  Owner owner;
+  std::string place;  // the manifest's word: "schedule", "block_wrappers"; "on_gradient" for a hook
+  bool is_called = true;  // false of a number: there is nothing to call
+  std::atomic<std::int64_t> calls{0};
+  std::atomic<bool> skipped_update{false};  // a gradient transform that asked for none
+};
+
+class Contributions {
+ public:
+  // Compares the recipe before and after one strategy's `apply`. Throws PluginError: a change that
+  // the manifest does not declare, a slot that was cleared, a wrapper that is null or that another
+  // strategy added and this one removed. Throws NoEffect: what is declared and was not changed. The
+  // first strategy, the baseline, fills every slot and owns it until another takes it.
+  void take(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
+            const Recipe& after);
+
+  // Who put it there; null for a recipe that was filled without take().
+  Contribution* slot(const std::string& name);
+  Contribution* wrapper(const std::string& list, const void* object);
+  // The n-th of `freezing`, whose entries have no address.
+  Contribution* freezing(std::size_t n);
+  Contribution& add_hook(const Owner& owner);
+
+  // Does the manifest of this strategy say so?
+  bool has_capability(const Owner& owner, const std::string& capability) const;
+  bool has_capability(const std::string& capability) const;  // some strategy of the stack
+
+  // Throws NoEffect that names the first contribution that was never called in `steps` steps.
+  void need_calls(std::int64_t steps) const;
+
+ private:
+  Contribution& add(const Owner& owner, const std::string& place);
+  const Contribution* skipping() const;
+  void need_some_update(const Contribution& skipping, std::int64_t steps) const;
+  void take_slots(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
+                  const Recipe& after);
+  void take_wrappers(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
+                     const Recipe& after);
+
+  std::deque<Contribution> contributions_;  // addresses stay
+  std::map<std::string, Contribution*> slots_;
+  std::map<std::pair<std::string, const void*>, Contribution*> wrappers_;
+  std::vector<Contribution*> freezing_;
+  std::map<std::string, std::vector<std::string>> capabilities_;  // by id
+};
+
+}  // namespace peakbench::worker

@@ -1,0 +1,25 @@
+// Words for dtypes, in both directions.
+#include "record/dtype_words.h"
+
+#include <gtest/gtest.h>
+
+#include "result/axes.h"
+
+namespace peakbench::record {
+namespace {
+
+TEST(DtypeWords, OfTheWeightsAreAllKnown) {
+  for (const auto& word : result::row_of(result::Axis::kDtype).asked->one_of) {
+    const auto dtype = dtype_from_word(word);
+    ASSERT_TRUE(dtype) << word;
+    EXPECT_EQ(dtype_word(*dtype), word);
+  }
+}
+
+TEST(DtypeWords, ThereIsNoneForEveryDtype) {
+  EXPECT_EQ(dtype_word(at::kByte), "Byte");
+  EXPECT_FALSE(dtype_from_word("Byte"));
+}
+
+}  // namespace
+}  // namespace peakbench::record
