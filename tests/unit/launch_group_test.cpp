@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -104,8 +105,9 @@ TEST_P(GroupTest, AMemberThatCannotBeStartedIsAFailure) {
 
 TEST_P(GroupTest, CtrlCEndsAll) {
   const InterruptScope scope;
-  std::jthread late([&] {
-    while (read_text(scratch / "worker.1.log").find("about to") == std::string::npos)
+  std::jthread late([&](const std::stop_token& over) {
+    while (!over.stop_requested() &&
+           read_text(scratch / "worker.1.log").find("about to") == std::string::npos)
       std::this_thread::sleep_for(milliseconds(10));
     kill(getpid(), SIGINT);
   });
