@@ -139,7 +139,7 @@ TEST(TraceView, ATraceOfAnotherRunIsNotShown) {
 
 TEST(TraceView, AnEmptyTraceIsNoTimeline) {
   const CaseAnatomy anatomy =
-      analyse(trace::Trace{"cpu", false, {"cpu"}, 0, {}, {}, {}, {}}, true, true);
+      analyse(trace::Trace{.device = "cpu", .spaces = {"cpu"}}, true, true);
   EXPECT_FALSE(timeline_view(anatomy, 1));
 }
 
