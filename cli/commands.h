@@ -17,7 +17,7 @@ using Command = std::function<int()>;
 
 // `typed`: the whole command line, for the record.
 Command add_run(CLI::App& app, World& world, const std::vector<std::string>& typed);
-// What a scheduler's task runs: one task of a queue that `run --executor slurm` made.
+// What a scheduler's task runs: one task of a submission that `run --executor slurm` made.
 Command add_work(CLI::App& app, World& world);
 Command add_list(CLI::App& app, World& world);
 Command add_describe(CLI::App& app, World& world);

@@ -124,7 +124,7 @@ class Progress : public launch::RunListener {
     err_ << "warning: " << text << "\n" << std::flush;
   }
   void note(const std::string& text) override { err_ << text << "\n" << std::flush; }
-  void queue_state(const std::string& text) override {
+  void tasks_state(const std::string& text) override {
     if (text == state_ || clock_() - state_at_ < kHeartbeat) return;
     state_ = text;
     state_at_ = clock_();
@@ -178,7 +178,7 @@ class Progress : public launch::RunListener {
   std::list<Worker> workers_;  // at work, in the order in which they began
   Worker before_;
   bool begun_ = false;
-  std::string state_;  // of the queue, as said last
+  std::string state_;  // of the tasks, as said last
   Time state_at_;
   MeanTime memory_, throughput_;
 };

@@ -15,7 +15,9 @@
 #include "cli/progress.h"
 #include "cli/run_arguments.h"
 #include "errors/errors.h"
-#include "executor/run_queue.h"
+#include "executor/scheduled_run.h"
+#include "executor/slurm.h"
+#include "executor/submission.h"
 #include "files/file.h"
 #include "inventory/hook.h"
 #include "launch/interrupt.h"
@@ -115,16 +117,16 @@ class RunCommand {
     std::optional<result::Run> held;
     if (arguments_.resume && files::is_there((fs::path(place) / "run.json").string()))
       held = launch::read_matching_run(place, plan);
-    return executor::first_script(plan, place, queue_options(arguments_.slurm, {}),
+    return executor::first_script(plan, place, scheduled_options(arguments_.slurm, {}).submit,
                                   held ? &*held : nullptr);
   }
 
   // What jobs of earlier calls measure is not mixed with what is measured here, nor taken for what
   // comes after --overwrite.
   void leave_to_jobs(const launch::RunFolder& folder) {
-    if (executor::queues_in(folder.path()).empty()) return;
+    if (executor::submissions_in(folder.path()).empty()) return;
     if (!arguments_.resume || !arguments_.slurm.is_asked()) check_jobs_ended(folder.path());
-    if (arguments_.overwrite) executor::remove_queues(folder.path());
+    if (arguments_.overwrite) executor::remove_submissions(folder.path());
   }
 
   void check_jobs_ended(const std::string& folder) {
@@ -148,11 +150,11 @@ class RunCommand {
                         const launch::RunFolder& folder, launch::SessionOptions options) {
     executor::Slurm slurm;
     complete(options, plugins, arguments_.jobs);
-    auto queue = queue_options(arguments_.slurm, options);
-    queue.asks_to_cancel = [this](const std::string& jobs) { return asks_to_cancel(jobs); };
+    auto scheduled = scheduled_options(arguments_.slurm, options);
+    scheduled.asks_to_cancel = [this](const std::string& jobs) { return asks_to_cancel(jobs); };
     // Its end takes the status lines off the screen.
     const auto progress = make_progress(world_.out, world_.err, world_.screen, arguments_.quiet);
-    return executor::run_queue(plan, folder, queue, slurm, *progress);
+    return executor::run_scheduled(plan, folder, scheduled, slurm, *progress);
   }
 
   // Nobody who could answer: the tasks go on, and --resume takes what they measure.

@@ -79,15 +79,15 @@ void check_slurm_arguments(const SlurmArguments& arguments) {
   check_options(arguments.slurm);
 }
 
-executor::QueueOptions queue_options(const SlurmArguments& arguments,
-                                     const launch::SessionOptions& session) {
-  executor::QueueOptions options;
+executor::ScheduledOptions scheduled_options(const SlurmArguments& arguments,
+                                             const launch::SessionOptions& session) {
+  executor::ScheduledOptions options;
   static_cast<launch::SessionOptions&>(options) = session;
-  options.slurm = arguments.slurm;
-  options.dealing.cases_a_task = static_cast<std::size_t>(arguments.cases_per_task);
+  options.submit.slurm = arguments.slurm;
+  options.submit.dealing.cases_a_task = static_cast<std::size_t>(arguments.cases_per_task);
   options.pace.settle = std::chrono::seconds(arguments.shared_delay_s);
   std::error_code ignored;
-  options.program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+  options.submit.program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
   return options;
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "executor/run_queue.h"
+#include "executor/scheduled_run.h"
 
 namespace peakbench::cli {
 
@@ -24,7 +24,7 @@ void add_slurm_options(CLI::App& command, SlurmArguments& arguments);
 // take.
 void check_slurm_arguments(const SlurmArguments& arguments);
 
-executor::QueueOptions queue_options(const SlurmArguments& arguments,
-                                     const launch::SessionOptions& session);
+executor::ScheduledOptions scheduled_options(const SlurmArguments& arguments,
+                                             const launch::SessionOptions& session);
 
 }  // namespace peakbench::cli

@@ -1,4 +1,4 @@
-// `peakbench work`: one task of a queue, on the machine that a scheduler gave it.
+// `peakbench work`: one task of a submission, on the machine that a scheduler gave it.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ Exit codes: 0 every case of the task has its row; 2 it could not begin; 130 stop
 rest is pending.)";
 
 struct WorkArguments {
-  std::string queue;
+  std::string submission;
   std::size_t task = 0, jobs = 1;
 };
 
@@ -48,14 +48,16 @@ Command add_work(CLI::App& app, World& world) {
   auto* command = app.add_subcommand("work", "Run one task of a queue (for schedulers' jobs)");
   command->footer(kWorkFooter);
   const auto arguments = std::make_shared<WorkArguments>();
-  command->add_option("queue", arguments->queue, "RUN/queue/N")->required()->type_name("QUEUE");
+  command->add_option("queue", arguments->submission, "RUN/queue/N")
+      ->required()
+      ->type_name("QUEUE");
   command->add_option("--task", arguments->task, "Its number, from 0")->required()->type_name("N");
   command->add_option("--jobs", arguments->jobs, "Cases on emulated cards at a time (default 1)")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
   return [&world, arguments] {
     executor::WorkOptions options;
-    options.queue = arguments->queue;
+    options.submission = arguments->submission;
     options.task = arguments->task;
     options.jobs = arguments->jobs;
     options.attempt = attempt();

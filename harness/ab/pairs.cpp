@@ -5,6 +5,8 @@
 #include <random>
 #include <utility>
 
+#include "launch/group_outcome.h"
+
 namespace peakbench::ab {
 namespace {
 
@@ -12,11 +14,11 @@ namespace {
 bool run_side(const PairSide& side, const char* name, result::Throughput& found, PairsEnd& end) {
   const auto report = side.runner->run(launch::make_order(side.order, result::JobMode::kThroughput),
                                        launch::Listener{});
-  if (report.interrupted) {
+  if (launch::is_interrupted(report)) {
     end.interrupted = true;
     return false;
   }
-  const auto& result = report.result;
+  const auto result = launch::group_outcome(report.ranks);
   if (result.status != result::Status::kOk || !result.throughput ||
       result.throughput->step_ns.median <= 0) {
     const auto why = result.reason.empty() ? "the worker timed no step" : result.reason;

@@ -9,9 +9,10 @@
 #include <set>
 
 #include "errors/errors.h"
-#include "executor/task_order.h"
 #include "files/file.h"
 #include "launch/case.h"
+#include "result/case_files.h"
+#include "result/run_facts.h"
 #include "result/run_paths.h"
 
 namespace peakbench::executor {
@@ -19,26 +20,27 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using result::CaseFile;
 using result::CaseResult;
-
-constexpr const char* kFilesOfCase[] = {"trace.sqlite", "snapshot.pickle", "worker.log"};
+using result::FactOf;
+using result::RunFact;
 
 [[noreturn]] void refuse(const Part& a, const Part& b, const std::string& what) {
   throw ConfigError(fmt::format("{} and {} cannot be one run: {}", a.folder, b.folder, what));
 }
 
 void check_settings(const Part& a, const Part& b) {
-  for (const char* name : {"steps", "warmup", "repetitions", "threads", "seed"}) {
+  for (const auto& name : names_where(FactOf::kSettings, &RunFact::is_merged)) {
     const auto one = a.run.settings.value(name, json()), other = b.run.settings.value(name, json());
     if (one != other)
       refuse(a, b,
              fmt::format("{} is {} in one and {} in the other", name, one.dump(), other.dump()));
   }
-  const auto one = build_of(a.run.environment), other = build_of(b.run.environment);
-  for (const auto& [name, value] : one.items())
-    if (other.value(name, json()) != value)
+  const auto &one = a.run.environment, &other = b.run.environment;
+  for (const auto& name : names_where(FactOf::kEnvironment, &RunFact::is_merged))
+    if (one.contains(name) && other.value(name, json()) != one.at(name))
       refuse(a, b,
-             fmt::format("{} is {} in one and {} in the other", name, value.dump(),
+             fmt::format("{} is {} in one and {} in the other", name, one.at(name).dump(),
                          other.value(name, json()).dump()));
   if (a.run.reference != b.run.reference)
     refuse(a, b,
@@ -123,21 +125,24 @@ class Merging {
 };
 
 void copy_files(const CaseResult& one, const std::string& from, const std::string& to) {
-  const auto source = fs::path(from) / "cases" / one.spec.slug;
-  const auto target = fs::path(to) / "cases" / one.spec.slug;
-  for (const char* name : kFilesOfCase) {
-    if (!files::why_no_file((source / name).string()).empty() ||
-        !files::is_there((source / name).string()))
-      continue;
-    files::make_folder(target.string());
-    fs::copy_file(source / name, target / name, fs::copy_options::overwrite_existing);
-  }
+  const auto source = fs::path(from) / result::case_folder(one.spec.slug);
+  const auto target = fs::path(to) / result::case_folder(one.spec.slug);
+  // A case that the machine failed has no rank, but a log.
+  for (std::size_t rank = 0; rank < std::max<std::size_t>(1, one.ranks.size()); ++rank)
+    for (const auto file : {CaseFile::kTrace, CaseFile::kSnapshot, CaseFile::kLog}) {
+      const auto name = name_of(file, rank);
+      if (!files::why_no_file((source / name).string()).empty() ||
+          !files::is_there((source / name).string()))
+        continue;
+      files::make_folder(target.string());
+      fs::copy_file(source / name, target / name, fs::copy_options::overwrite_existing);
+    }
 }
 
 }  // namespace
 
 void note_machine(CaseResult& one, const json& machine, const json& run) {
-  for (const char* name : {"os", "kernel", "cpu", "logical_cores", "cpu_governor", "memory_bytes"})
+  for (const auto& name : names_where(FactOf::kEnvironment, &RunFact::is_machine))
     if (machine.contains(name) && machine.at(name) != run.value(name, json()) &&
         !one.environment.contains(name))
       one.environment[name] = machine.at(name);

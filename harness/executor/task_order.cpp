@@ -9,9 +9,11 @@
 #include "files/file.h"
 #include "json/fields.h"
 #include "json/json_text.h"
+#include "launch/run_folder.h"
 #include "plan/case_id.h"
 #include "result/axes.h"
 #include "result/case_json.h"
+#include "result/run_facts.h"
 
 namespace peakbench::executor {
 namespace {
@@ -20,8 +22,9 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr const char* kBuild[] = {"peakbench", "commit", "libtorch", "libtorch_git_version",
-                                  "libtorch_cuda"};
+std::vector<std::string> build_facts() {
+  return names_where(result::FactOf::kEnvironment, &result::RunFact::is_build);
+}
 
 // A task may begin in another folder.
 result::PluginUse with_absolute_path(result::PluginUse use) {
@@ -106,15 +109,41 @@ TaskOrder order_from(const json& content) {
 
 }  // namespace
 
+TaskOrder order_for(const plan::Plan& plan, const launch::CaseStates& states,
+                    const launch::Cases& cases, const std::string& run_folder, const json& host) {
+  TaskOrder order;
+  order.run_folder = fs::absolute(run_folder).lexically_normal().string();
+  order.build = build_of(host);
+  order.plan.request = plan.request;
+  order.plan.reference = plan.reference;
+  auto& known = order.known;
+  known.title = plan.request.title;
+  known.reference = plan.reference;
+  known.status = "interrupted";
+  known.environment = order.build;
+  known.settings = launch::settings_of(plan.request);
+  known.settings.erase("gate");
+  for (const auto index : cases) {
+    order.plan.cases.push_back(plan.cases[index]);
+    if (states.pending.contains(index)) known.pending.push_back(plan.cases[index].spec.id);
+    const auto& measured = states.results[index];
+    if (!measured) continue;
+    known.cases.push_back(*measured);
+    if (measured->throughput)
+      known.environment["cpu"] = measured->environment.value("cpu", host.at("cpu"));
+  }
+  return order;
+}
+
 json build_of(const json& environment) {
   json build = json::object();
-  for (const char* name : kBuild)
+  for (const auto& name : build_facts())
     if (environment.contains(name)) build[name] = environment.at(name);
   return build;
 }
 
 std::string other_build(const json& here, const json& there) {
-  for (const char* name : kBuild) {
+  for (const auto& name : build_facts()) {
     const auto ours = here.value(name, json()), theirs = there.value(name, json());
     if (ours != theirs)
       return fmt::format("{} is {} here, and {} where the run was begun", name, ours.dump(),

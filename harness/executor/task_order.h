@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "launch/case_states.h"
+#include "launch/pending_groups.h"
 #include "plan/plan.h"
 #include "result/run.h"
 
@@ -17,6 +19,11 @@ struct TaskOrder {
   plan::Plan plan;         // of this task's cases alone
   result::Run known;       // of these, what is measured; its `pending` what is not
 };
+
+// For a task of these cases, with what is known of them. `host`: this machine's environment.
+TaskOrder order_for(const plan::Plan& plan, const launch::CaseStates& states,
+                    const launch::Cases& cases, const std::string& run_folder,
+                    const nlohmann::json& host);
 
 // The fields of `environment` that say which program this is: two machines must have the same.
 nlohmann::json build_of(const nlohmann::json& environment);

@@ -7,13 +7,13 @@
 namespace peakbench::executor {
 namespace {
 
-using launch::Group;
+using launch::Cases;
 
 std::size_t divided_up(std::size_t count, std::size_t by) { return (count + by - 1) / by; }
 
 // As few as can be, and as even.
-std::vector<Group> chunks(const Group& cases, std::size_t most) {
-  std::vector<Group> found(divided_up(cases.size(), most));
+std::vector<Cases> chunks(const Cases& cases, std::size_t most) {
+  std::vector<Cases> found(divided_up(cases.size(), most));
   auto from = cases.begin();
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto left = static_cast<std::size_t>(cases.end() - from);
@@ -24,10 +24,10 @@ std::vector<Group> chunks(const Group& cases, std::size_t most) {
   return found;
 }
 
-std::vector<Group> joined_to(std::vector<Group> tasks, std::size_t most) {
+std::vector<Cases> joined_to(std::vector<Cases> tasks, std::size_t most) {
   if (tasks.size() <= most) return tasks;
   const auto together = divided_up(tasks.size(), most);
-  std::vector<Group> fewer(divided_up(tasks.size(), together));
+  std::vector<Cases> fewer(divided_up(tasks.size(), together));
   for (std::size_t i = 0; i < tasks.size(); ++i)
     fewer[i / together].insert(fewer[i / together].end(), tasks[i].begin(), tasks[i].end());
   return fewer;
@@ -35,10 +35,10 @@ std::vector<Group> joined_to(std::vector<Group> tasks, std::size_t most) {
 
 }  // namespace
 
-std::vector<Group> deal(const plan::Plan& plan, const launch::CaseStates& states,
+std::vector<Cases> deal(const plan::Plan& plan, const launch::CaseStates& states,
                         const std::set<std::size_t>& to_run, const Dealing& dealing) {
-  Group alone;
-  std::vector<Group> timed;
+  Cases alone;
+  std::vector<Cases> timed;
   for (const auto& group : launch::execution_groups(plan)) {
     const auto runs = [&](std::size_t index) { return to_run.contains(index); };
     if (std::ranges::none_of(group, runs)) continue;

@@ -1,4 +1,4 @@
-// How the cases of a queue are dealt out to tasks. Pure.
+// How the cases of a run are dealt out to tasks. Pure.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,11 @@ struct Dealing {
   std::size_t most_tasks = 1000;  // of an array: Slurm's own default limit is 1001
 };
 
-// Plan indices, a list a task, in the order in which the queue runs. Cases that take turns at being
-// timed (a group) stay together on one machine, with those of the group that have ended, which hold
-// its reference and its rounds. Others stand alone. More tasks than `most_tasks` are joined.
-std::vector<launch::Group> deal(const plan::Plan& plan, const launch::CaseStates& states,
+// Plan indices, a list a task, in the order in which they are measured. Cases that take turns at
+// being timed (a group) stay together on one machine, with those of the group that have ended,
+// which hold its reference and its rounds. Others stand alone. More tasks than `most_tasks` are
+// joined.
+std::vector<launch::Cases> deal(const plan::Plan& plan, const launch::CaseStates& states,
                                 const std::set<std::size_t>& to_run, const Dealing& dealing);
 
 }  // namespace peakbench::executor

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "errors/errors.h"
-#include "executor/queue_files.h"
+#include "executor/submission_files.h"
 #include "executor/task_order.h"
 #include "files/file.h"
 #include "launch/host.h"
@@ -22,7 +22,7 @@
 namespace peakbench::executor {
 namespace {
 
-// Tells the log and the queue which cases are at work.
+// Tells the log and the submission which cases are at work.
 class Teller : public launch::RunListener {
  public:
   Teller(std::ostream& log, std::string path, int attempt)
@@ -119,7 +119,7 @@ void prepare(const launch::RunFolder& folder, const TaskOrder& order) {
   result::write_run(run, folder.path());
 }
 
-result::Run measure(const WorkOptions& options, const QueueFiles& files,
+result::Run measure(const WorkOptions& options, const SubmissionFiles& files,
                     const std::function<std::unique_ptr<launch::Runner>()>& make_runner,
                     std::ostream& log) {
   Teller teller(log, files.at_work(options.task), options.attempt);
@@ -147,7 +147,7 @@ TaskEnd end_of(const WorkOptions& options) {
 
 bool work(const WorkOptions& options,
           const std::function<std::unique_ptr<launch::Runner>()>& make_runner, std::ostream& log) {
-  const QueueFiles files(options.queue);
+  const SubmissionFiles files(options.submission);
   const auto path = files.end(options.task, options.attempt);
   const launch::InterruptScope interrupts;
   auto end = end_of(options);

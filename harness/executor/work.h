@@ -1,4 +1,4 @@
-// One task of a queue, on the machine that a scheduler gave it.
+// One task of a submission, on the machine that a scheduler gave it.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace peakbench::executor {
 
 struct WorkOptions {
-  std::string queue;  // RUN/queue/N
+  std::string submission;  // RUN/queue/N
   std::size_t task = 0;
   std::size_t jobs = 1;  // memory workers on emulated cards at a time
   int attempt = 0;       // how often the scheduler has begun it before
@@ -20,8 +20,8 @@ struct WorkOptions {
 };
 
 // Measures what the task's order says, going on from an earlier attempt's results; stops cleanly at
-// a signal (launch/interrupt.h). What it did stands in the queue's folder. True: all is measured.
-// Throws ConfigError where it cannot begin, which stands there too if it can be written.
+// a signal (launch/interrupt.h). What it did stands in the submission's folder. True: all is
+// measured. Throws ConfigError where it cannot begin, which stands there too if it can be written.
 bool work(const WorkOptions& options,
           const std::function<std::unique_ptr<launch::Runner>()>& make_runner, std::ostream& log);
 

@@ -9,31 +9,43 @@
 #include "errors/host_limits.h"
 #include "files/file.h"
 #include "launch/device_environment.h"
+#include "launch/group_outcome.h"
 #include "launch/host.h"
 #include "launch/throughput.h"
+#include "result/case_files.h"
 #include "result/device.h"
+#include "result/ranks.h"
 
 namespace peakbench::launch {
 namespace {
 
 namespace fs = std::filesystem;
+using result::CaseFile;
 using result::CaseResult;
 using result::JobMode;
 using result::Status;
 
 constexpr const char* kNotTimedYet = "interrupted before the throughput was measured";
 
-std::string mode_name(JobMode mode) { return mode == JobMode::kMemory ? "memory" : "throughput"; }
-
-std::string trace_path(const result::CaseSpec& spec) {
-  return "cases/" + spec.slug + "/trace.sqlite";
+// Below the run's folder.
+std::string path_of(CaseFile file, const result::CaseSpec& spec, std::size_t rank) {
+  return result::case_folder(spec.slug) + "/" + name_of(file, rank);
 }
 
-result::Job make_job(const CaseOrder& order, JobMode mode, const fs::path& folder,
-                     std::int64_t budget_bytes) {
+// Of one rank: where its files are, and what it is to do.
+WorkerOrder make_worker(const CaseOrder& order, JobMode mode, std::size_t rank,
+                        std::int64_t budget_bytes) {
+  const auto path = [&](CaseFile file) -> std::string {
+    return fs::absolute(order.run_directory) / path_of(file, order.planned->spec, rank);
+  };
+  const bool is_memory = mode == JobMode::kMemory;
   const auto& planned = *order.planned;
   const auto& request = *order.request;
-  result::Job job;
+  WorkerOrder worker;
+  worker.job_path = path(is_memory ? CaseFile::kMemoryJob : CaseFile::kThroughputJob);
+  worker.log_path = path(CaseFile::kLog);
+  worker.environment = environment_for(result::device_from(planned.spec.device));
+  auto& job = worker.job;
   static_cast<result::Setting&>(job) = planned.spec;
   job.mode = mode;
   job.case_id = planned.spec.id;
@@ -42,23 +54,25 @@ result::Job make_job(const CaseOrder& order, JobMode mode, const fs::path& folde
   job.steps = request.steps;
   job.threads = request.threads;
   job.memory_limit_bytes = budget_bytes;
-  job.result_path = folder / (mode_name(mode) + ".result.json");
+  job.result_path = path(is_memory ? CaseFile::kMemoryResult : CaseFile::kThroughputResult);
   // The peak is over the first steps: what a step allocates for the first time belongs to it.
-  job.warmup = mode == JobMode::kMemory ? 0 : request.warmup;
-  if (mode != JobMode::kMemory) return job;
-  job.trace_path = fs::absolute(order.run_directory) / trace_path(planned.spec);
+  job.warmup = is_memory ? 0 : request.warmup;
+  if (!is_memory) return worker;
+  job.trace_path = path(CaseFile::kTrace);
   job.write_parameters_path = order.checkpoint.write_path;
   job.read_parameters_path = order.checkpoint.read_path;
   job.promise = planned.promise;
   job.promise.reference_case = order.checkpoint.reference_case;
-  return job;
+  return worker;
 }
 
 // What an earlier attempt left must not be taken for this one's.
-void remove_leftovers(const WorkerOrder& order) {
-  files::remove_file(order.log_path);
-  files::remove_file(order.job.trace_path);
-  files::remove_file(fs::path(order.job.trace_path).replace_filename("snapshot.pickle").string());
+void remove_leftovers(const GroupOrder& order) {
+  for (const auto& worker : order.workers) {
+    files::remove_file(worker.log_path);
+    files::remove_file(worker.job.trace_path);
+    files::remove_file(result::snapshot_beside(worker.job.trace_path));
+  }
 }
 
 // The worker knows what it compared; what was promised, and why there was nothing to compare with,
@@ -78,45 +92,58 @@ result::Equivalence equivalence(const CaseOrder& order,
   return result;
 }
 
-void take_memory(const CaseOrder& order, const WorkerReport& report, CaseResult& result) {
-  const auto& found = report.result;
+std::vector<result::Rank> ranks_of(const CaseOrder& order, const GroupReport& report) {
+  std::vector<result::Rank> ranks;
+  for (const auto& worker : report.ranks) {
+    const auto number = ranks.size();
+    auto& rank = ranks.emplace_back();
+    rank.rank = static_cast<std::int64_t>(number);
+    rank.memory = worker.result.memory;
+    if (rank.memory) rank.memory->worker_peak_rss_bytes = worker.peak_rss_bytes;
+    const auto trace = path_of(CaseFile::kTrace, order.planned->spec, number);
+    if (files::is_there((fs::path(order.run_directory) / trace).string())) rank.trace = trace;
+  }
+  return ranks;
+}
+
+void take_memory(const CaseOrder& order, const GroupReport& report,
+                 const result::WorkerResult& found, CaseResult& result) {
   result.status = found.status;
   result.reason = found.reason;
-  result.memory = found.memory;
+  result.ranks = ranks_of(order, report);
+  result.memory = headline_rank(result).memory;
   result.out_of_memory = found.out_of_memory;
   result.emulation = found.emulation;
   result.losses = found.losses;
   result.settings = found.settings;
   result.environment = found.environment;
+  if (!facts_of(result.spec.kind).has_promise) return;
   result.equivalence = equivalence(order, found.equivalence);
   if (result.equivalence->verdict == "not_checked" && result.equivalence->reason.empty())
     result.equivalence->reason = "the case ended " + to_string(found.status);
-  result::Rank rank;
-  if (result.memory) {
-    result.memory->worker_peak_rss_bytes = report.peak_rss_bytes;
-    rank.memory = result.memory;
-  }
-  if (files::is_there((fs::path(order.run_directory) / trace_path(result.spec)).string()))
-    rank.trace = trace_path(result.spec);
-  result.ranks = {rank};
 }
 
-// A worker whose files cannot be made is an outcome of its case as one that cannot be started is.
-WorkerReport run_worker(const CaseOrder& order, JobMode mode, Runner& runner,
-                        const Listener& listener,
-                        const std::function<void(WorkerOrder&)>& prepare = {}) {
-  WorkerReport report;
-  report.result.status = Status::kHostFailure;
-  try {
-    auto worker = make_order(order, mode);
-    if (prepare) prepare(worker);
-    return runner.run(worker, listener);
-  } catch (const HostError& error) {
-    report.result.reason = error.what();
-  } catch (const fs::filesystem_error& error) {
-    report.result.reason = fmt::format("{}{}", error.what(), host_advice(error.code().value()));
-  }
+GroupReport not_run(const std::string& reason) {
+  GroupReport report;
+  report.ranks.emplace_back();
+  report.ranks.front().result.status = Status::kHostFailure;
+  report.ranks.front().result.reason = reason;
   return report;
+}
+
+// A group whose files cannot be made is an outcome of its case as one that cannot be started is.
+GroupReport run_group(const CaseOrder& order, JobMode mode, Runner& runner,
+                      const Listener& listener,
+                      const std::function<void(GroupOrder&)>& prepare = {}) {
+  try {
+    auto group = make_order(order, mode);
+    if (prepare) prepare(group);
+    return runner.run(group, listener);
+  } catch (const HostError& error) {
+    return not_run(error.what());
+  } catch (const fs::filesystem_error& error) {
+    return not_run(fmt::format("{}{}", error.what(), host_advice(error.code().value())));
+  }
 }
 
 void take_host_failure(const std::string& reason, CaseResult& result) {
@@ -137,18 +164,19 @@ bool find_needed_bytes(const CaseOrder& order, Runner& runner, const Listener& l
   if (result.status != Status::kOutOfMemory || !result.out_of_memory) return true;
   const auto device = result::device_from(order.planned->spec.device);
   if (device.kind != result::DeviceKind::kEmulated) return true;
-  const auto report =
-      run_worker(order, JobMode::kMemory, runner, listener, [&](WorkerOrder& worker) {
-        worker.environment = unlimited_environment_for(device);
-        worker.job.trace_path.clear();  // the trace of the failure stays
-      });
-  if (report.interrupted) return false;
+  const auto report = run_group(order, JobMode::kMemory, runner, listener, [&](GroupOrder& group) {
+    for (auto& worker : group.workers) {
+      worker.environment = unlimited_environment_for(device);
+      worker.job.trace_path.clear();  // the trace of the failure stays
+    }
+  });
+  if (is_interrupted(report)) return false;
   result.wall_ns += report.wall_ns;
-  if (report.result.status == Status::kHostFailure)
-    take_host_failure(
-        "while the memory was looked for that the case would need: " + report.result.reason,
-        result);
-  else if (const auto& memory = report.result.memory)
+  const auto found = group_outcome(report.ranks);
+  if (found.status == Status::kHostFailure)
+    take_host_failure("while the memory was looked for that the case would need: " + found.reason,
+                      result);
+  else if (const auto& memory = found.memory)
     result.out_of_memory->needed_bytes =
         memory->peak_reserved_bytes.value_or(memory->peak_allocated_bytes);
   return true;
@@ -156,9 +184,8 @@ bool find_needed_bytes(const CaseOrder& order, Runner& runner, const Listener& l
 
 // A throughput worker that failed makes the case fail, but takes nothing from what the memory
 // worker and earlier rounds measured.
-void take_failure(const WorkerReport& report, std::int64_t round, std::int64_t rounds,
+void take_failure(const result::WorkerResult& found, std::int64_t round, std::int64_t rounds,
                   CaseResult& result) {
-  const auto& found = report.result;
   const auto which = rounds > 1 ? fmt::format(" of round {} of {}", round + 1, rounds) : "";
   result.status = found.status;
   result.reason =
@@ -167,35 +194,33 @@ void take_failure(const WorkerReport& report, std::int64_t round, std::int64_t r
   if (found.out_of_memory) result.out_of_memory = found.out_of_memory;
 }
 
-// Of a run that is resumed, too: what its file says.
-result::Device device_of(const CaseResult& result) {
-  return result::recorded_device(result.spec.device);
+// Empty: it can be timed. Of a run that is resumed, too: what its file says.
+std::string no_times(const result::CaseSpec& spec) {
+  const auto device = result::recorded_device(spec.device);
+  return device.has_times ? facts_of(spec.kind).no_times : device.no_times;
 }
 
 std::string why_not_timed(const CaseResult& result, const plan::Request& request) {
   if (result.status != Status::kOk) return "the memory worker ended " + to_string(result.status);
-  if (const auto device = device_of(result); !device.has_times) return device.no_times;
+  if (const auto why = no_times(result.spec); !why.empty()) return why;
   if (request.repetitions == 0) return "not asked for (--repetitions 0)";
   return kNotTimedYet;
 }
 
 }  // namespace
 
-WorkerOrder make_order(const CaseOrder& order, JobMode mode) {
-  const auto folder = fs::absolute(order.run_directory) / "cases" / order.planned->spec.slug;
-  files::make_folder(folder.string());
+GroupOrder make_order(const CaseOrder& order, JobMode mode) {
+  const auto& spec = order.planned->spec;
+  files::make_folder((fs::absolute(order.run_directory) / result::case_folder(spec.slug)).string());
   const auto memory = host_memory();
   const auto budget = memory_budget(order.request->memory_limit_bytes, memory);
-  WorkerOrder worker;
-  worker.job = make_job(order, mode, folder, budget);
-  worker.job_path = folder / (mode_name(mode) + ".job.json");
-  worker.log_path = folder / "worker.log";
-  const auto device = result::device_from(order.planned->spec.device);
-  worker.environment = environment_for(device);
-  worker.forked = mode == JobMode::kMemory && device.kind == result::DeviceKind::kEmulated;
-  worker.timeout = std::chrono::seconds(order.request->timeout_s);
-  worker.rss_limit_bytes = resident_limit(budget, memory);
-  return worker;
+  GroupOrder group;
+  group.workers = {make_worker(order, mode, 0, budget)};
+  group.forked = mode == JobMode::kMemory &&
+                 result::device_from(spec.device).kind == result::DeviceKind::kEmulated;
+  group.timeout = std::chrono::seconds(order.request->timeout_s);
+  group.rss_limit_bytes = resident_limit(budget, memory);
+  return group;
 }
 
 std::optional<CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
@@ -203,30 +228,32 @@ std::optional<CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
   CaseResult result;
   result.spec = order.planned->spec;
   result.added_for = order.planned->added_for;
-  const auto report = run_worker(order, JobMode::kMemory, runner, listener, remove_leftovers);
-  if (report.interrupted) return std::nullopt;
+  const auto report = run_group(order, JobMode::kMemory, runner, listener, remove_leftovers);
+  if (is_interrupted(report)) return std::nullopt;
   result.wall_ns = report.wall_ns;
-  if (report.result.status == Status::kHostFailure)
-    take_host_failure(report.result.reason, result);
+  if (const auto found = group_outcome(report.ranks); found.status == Status::kHostFailure)
+    take_host_failure(found.reason, result);
   else
-    take_memory(order, report, result);
+    take_memory(order, report, found, result);
   if (!find_needed_bytes(order, runner, listener, result)) return std::nullopt;
   result.throughput_reason = why_not_timed(result, *order.request);
   return result;
 }
 
+bool has_times(const result::CaseSpec& spec) { return no_times(spec).empty(); }
+
 bool is_to_be_timed(const CaseResult& result, const plan::Request& request) {
-  return result.status == Status::kOk && device_of(result).has_times && request.repetitions > 0;
+  return result.status == Status::kOk && has_times(result.spec) && request.repetitions > 0;
 }
 
 RoundEnd measure_round(const CaseOrder& order, RoundAt at, Runner& runner, const Listener& listener,
                        CaseResult& result) {
-  const auto report = run_worker(order, JobMode::kThroughput, runner, listener);
-  if (report.interrupted) return RoundEnd::kInterrupted;
+  const auto report = run_group(order, JobMode::kThroughput, runner, listener);
+  if (is_interrupted(report)) return RoundEnd::kInterrupted;
   result.wall_ns += report.wall_ns;
-  const auto& found = report.result;
+  const auto found = group_outcome(report.ranks);
   if (found.status != Status::kOk) {
-    take_failure(report, at.round, order.request->repetitions, result);
+    take_failure(found, at.round, order.request->repetitions, result);
     return RoundEnd::kOver;
   }
   if (!found.throughput) {
@@ -261,6 +288,7 @@ CaseResult decided_case(const plan::PlannedCase& planned) {
   result.status = planned.decided.value_or(Status::kUnsupported);
   result.reason = planned.reason;
   result.throughput_reason = "no process was started: " + to_string(result.status);
+  if (!facts_of(result.spec.kind).has_promise) return result;
   result.equivalence = planned.promise;
   result.equivalence->verdict = "not_checked";
   result.equivalence->reason = result.throughput_reason;

@@ -1,5 +1,5 @@
-// The workers of one planned case, each a process of its own: one for memory, then one for each
-// round of timing. When each runs is decided in session.cpp.
+// The worker groups of one planned case (runner.h): one for memory, then one for each round of
+// timing. When each runs is decided in session.cpp.
 #pragma once
 
 #include <optional>
@@ -26,17 +26,20 @@ struct CaseOrder {
   ReferenceCheckpoint checkpoint;
 };
 
-// One worker's job, its log and its limits; makes the case's folder. Memory: as it is now.
-WorkerOrder make_order(const CaseOrder& order, result::JobMode mode);
+// The group's jobs, logs and limits; makes the case's folder. Memory: as it is now.
+GroupOrder make_order(const CaseOrder& order, result::JobMode mode);
 
-// What the memory worker found, and how much memory a case would have needed that did not fit its
+// What the memory workers found, and how much memory a case would have needed that did not fit its
 // emulated card; nullopt: interrupted before all of it was found. A case that is to be timed yet
 // says so in its `throughput_reason`, which holds should that never happen.
 std::optional<result::CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
                                                  const Listener& listener);
 
-// True for a case whose rounds are to be measured: its memory worker ended ok, its device has a
-// clock, and throughput was asked for.
+// Both its kind and its device can be timed.
+bool has_times(const result::CaseSpec& spec);
+
+// True for a case whose rounds are to be measured: its memory worker ended ok, it can be timed, and
+// throughput was asked for.
 bool is_to_be_timed(const result::CaseResult& result, const plan::Request& request);
 
 enum class RoundEnd {
@@ -50,7 +53,7 @@ struct RoundAt {
   std::int64_t round = 0, place = 0;
 };
 
-// One throughput worker: adds its round to `result`.
+// One group of throughput workers: adds its round to `result`.
 RoundEnd measure_round(const CaseOrder& order, RoundAt at, Runner& runner, const Listener& listener,
                        result::CaseResult& result);
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "launch/case.h"
-#include "result/device.h"
 
 namespace peakbench::launch {
 namespace {
@@ -32,7 +31,7 @@ CaseStates take_over(const plan::Plan& plan, result::Run& run) {
   std::map<std::string, std::size_t> index_of;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
     const auto& spec = plan.cases[i].spec;
-    states.has_times.push_back(result::device_from(spec.device).has_times);
+    states.has_times.push_back(has_times(spec));
     index_of[spec.id] = i;
     states.pending.insert(i);
   }

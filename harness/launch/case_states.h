@@ -20,7 +20,7 @@ struct CaseStates {
   // machine failed the reference: their memory is measured again, and the rounds that they have
   // stay.
   std::map<std::size_t, result::CaseResult> to_check;
-  std::vector<bool> has_times;  // the case's device; read once, as every turn asks for all
+  std::vector<bool> has_times;  // read once, as every turn asks for all
 };
 
 // As `run` left them, none measured where it is new. Takes the run's cases, all of which are the

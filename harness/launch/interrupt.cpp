@@ -50,4 +50,10 @@ bool interrupted() { return seen.load() > 0; }
 
 int interrupted_by() { return seen.load(); }
 
+void leave_signals_to_others() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
 }  // namespace peakbench::launch

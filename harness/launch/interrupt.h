@@ -23,4 +23,7 @@ bool interrupted();
 // The first signal; 0: none.
 int interrupted_by();
 
+// For threads beside the one that writes files, which has signals wait until a file has its name.
+void leave_signals_to_others();
+
 }  // namespace peakbench::launch

@@ -39,7 +39,8 @@ WorkerResult failed(Status status, std::string reason) {
 std::string limit_text(const Evidence& evidence) { return gib_text(evidence.rss_limit_bytes, 2); }
 
 std::string tail_of(const Evidence& evidence) {
-  return evidence.log_tail.empty() ? "" : fmt::format(" [worker.log: {}]", evidence.log_tail);
+  return evidence.log_tail.empty() ? ""
+                                   : fmt::format(" [{}: {}]", evidence.log_name, evidence.log_tail);
 }
 
 WorkerResult over_memory(const Evidence& evidence) {

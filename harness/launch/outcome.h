@@ -18,6 +18,7 @@ struct Evidence {
   std::string read_error;                       // the same, where the system could not read it
   std::string host_failure;                     // what the worker said that the machine did
   std::string log_tail;                         // see log_tail()
+  std::string log_name = "worker.log";          // whose tail that is
   std::optional<result::Progress> last;         // the last progress seen
   bool kernel_ran_out = false;  // the kernel ended some process for want of memory meanwhile
   std::int64_t timeout_s = 0;

@@ -7,12 +7,12 @@
 
 namespace peakbench::launch {
 
-bool has_times(const CaseStates& states, const Group& group) {
+bool has_times(const CaseStates& states, const Cases& group) {
   return std::ranges::any_of(group, [&](std::size_t index) { return states.has_times[index]; });
 }
 
-std::vector<Group> pending_groups(const plan::Plan& plan, const CaseStates& states) {
-  std::vector<Group> groups;
+std::vector<Cases> pending_groups(const plan::Plan& plan, const CaseStates& states) {
+  std::vector<Cases> groups;
   for (auto group : execution_groups(plan)) {
     std::erase_if(group, [&](std::size_t index) { return states.pending.count(index) == 0; });
     if (!group.empty()) groups.push_back(std::move(group));
@@ -20,12 +20,12 @@ std::vector<Group> pending_groups(const plan::Plan& plan, const CaseStates& stat
   // Emulated cards answer in milliseconds, and a step on the CPU takes seconds: first what is
   // quick.
   std::stable_partition(groups.begin(), groups.end(),
-                        [&](const Group& group) { return !has_times(states, group); });
+                        [&](const Cases& group) { return !has_times(states, group); });
   return groups;
 }
 
-Group joined(const std::vector<Group>& groups) {
-  Group all;
+Cases joined(const std::vector<Cases>& groups) {
+  Cases all;
   for (const auto& group : groups) all.insert(all.end(), group.begin(), group.end());
   return all;
 }

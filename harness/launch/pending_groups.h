@@ -1,5 +1,5 @@
-// The queue of a run: what is to be measured yet, in the order in which it is. The same for a
-// machine's own workers and for the tasks of a scheduler.
+// What is to be measured yet of a run, in the order in which it is. The same for a machine's own
+// workers and for the tasks of a scheduler.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace peakbench::launch {
 
-using Group = std::vector<std::size_t>;  // plan indices
+using Cases = std::vector<std::size_t>;  // by their indices in the plan
 
-bool has_times(const CaseStates& states, const Group& group);
+bool has_times(const CaseStates& states, const Cases& group);
 
 // In the order they run: of what is compared (execution_groups), the cases that are pending. First
 // those of which nothing is timed.
-std::vector<Group> pending_groups(const plan::Plan& plan, const CaseStates& states);
+std::vector<Cases> pending_groups(const plan::Plan& plan, const CaseStates& states);
 
-Group joined(const std::vector<Group>& groups);
+Cases joined(const std::vector<Cases>& groups);
 
 }  // namespace peakbench::launch

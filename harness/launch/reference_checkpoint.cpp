@@ -10,6 +10,7 @@
 #include "launch/host.h"
 #include "plan/case_id.h"
 #include "result/axes.h"
+#include "result/case_files.h"
 #include "result/device.h"
 #include "units/bytes.h"
 
@@ -82,8 +83,8 @@ bool ReferenceCheckpoints::is_wanted(std::size_t reference,
 }
 
 std::string ReferenceCheckpoints::file_of(std::size_t reference) const {
-  return fs::absolute(run_directory_) / "cases" / plan_.cases[reference].spec.slug /
-         "parameters.tmp";
+  return fs::absolute(run_directory_) / result::case_folder(plan_.cases[reference].spec.slug) /
+         result::kParametersFile;
 }
 
 std::string ReferenceCheckpoints::shortage(std::size_t reference) const {

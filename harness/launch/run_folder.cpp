@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -18,18 +19,16 @@
 #include "files/own_file.h"
 #include "launch/host.h"
 #include "plan/case_id.h"
+#include "result/case_files.h"
+#include "result/run_facts.h"
 #include "text/utf8.h"
 
 namespace peakbench::launch {
 namespace {
 
 namespace fs = std::filesystem;
-
-// What the program and its workers write for a case (docs/cli.md).
-constexpr const char* kCaseFiles[] = {
-    "trace.sqlite",        "trace.sqlite.partial",   "snapshot.pickle",
-    "worker.log",          "memory.job.json",        "memory.result.json",
-    "throughput.job.json", "throughput.result.json", "parameters.tmp"};
+using result::FactOf;
+using result::RunFact;
 
 // Asked by doing: permissions, read-only file systems and quotas show only then.
 void check_writable(const std::string& path) {
@@ -66,25 +65,27 @@ void remove_if_empty(const fs::path& folder) {
   if (is_own_folder(folder)) fs::remove(folder, ignored);
 }
 
-void remove_case(const fs::path& folder) {
-  if (!is_own_folder(folder.parent_path()) || !is_own_folder(folder)) return;
-  for (const char* name : kCaseFiles) {
-    std::error_code ignored;
-    if (!fs::is_directory(fs::symlink_status(folder / name, ignored)))
-      files::remove_file((folder / name).string());
-  }
-  remove_if_empty(folder);
-}
-
-void remove_pages(const fs::path& folder) {
+// And the folder, should nothing be left in it.
+void remove_files(const fs::path& folder, const std::function<bool(const fs::path&)>& is_ours) {
   if (!is_own_folder(folder)) return;
-  std::vector<fs::path> own;
+  std::vector<fs::path> ours;
   std::error_code error;
   for (auto entry = fs::directory_iterator(folder, error);
        !error && entry != fs::directory_iterator(); entry.increment(error))
-    if (files::is_own_file(entry->path().string())) own.push_back(entry->path());
-  for (const auto& page : own) files::remove_file(page.string());
+    if (is_ours(entry->path())) ours.push_back(entry->path());
+  for (const auto& path : ours) files::remove_file(path.string());
   remove_if_empty(folder);
+}
+
+void remove_case(const fs::path& folder) {
+  if (!is_own_folder(folder.parent_path())) return;
+  remove_files(folder, [](const fs::path& path) {
+    return result::is_case_file(path.filename().string()) && !is_own_folder(path);
+  });
+}
+
+void remove_pages(const fs::path& folder) {
+  remove_files(folder, [](const fs::path& path) { return files::is_own_file(path.string()); });
 }
 
 result::Run run_to_delete(const std::string& folder) {
@@ -145,12 +146,11 @@ std::string other_device_options(const result::Run& run, const plan::Plan& plan)
 std::string other_build(const result::Run& run) {
   if (run.cases.empty()) return "";
   const auto host = host_environment();
-  const auto of_case = [&](const char* name) {
+  const auto of_case = [&](const std::string& name) {
     return std::ranges::any_of(
         run.cases, [&](const result::CaseResult& one) { return one.environment.contains(name); });
   };
-  for (const char* name :
-       {"libtorch", "libtorch_git_version", "libtorch_cuda", "peakbench", "commit", "cpu"})
+  for (const auto& name : names_where(FactOf::kEnvironment, &RunFact::is_resumed))
     if (run.environment.contains(name) && run.environment[name] != host.at(name) && !of_case(name))
       return fmt::format("it was measured with {} = {}, here it is {}", name,
                          run.environment[name].dump(), host.at(name).dump());
@@ -163,7 +163,7 @@ std::string difference(const result::Run& run, const plan::Plan& plan) {
     return "it does not have " + extra;
   if (const auto extra = some_missing(held, planned); !extra.empty()) return "it also has " + extra;
   const auto settings = settings_of(plan.request);
-  for (const char* name : {"steps", "warmup", "repetitions", "threads", "seed"})
+  for (const auto& name : names_where(FactOf::kSettings, &RunFact::is_resumed))
     if (run.settings.contains(name) && run.settings[name] != settings[name])
       return fmt::format("it has {} = {}, this one {}", name, run.settings[name].dump(),
                          settings[name].dump());
@@ -201,7 +201,7 @@ bool RunFolder::holds_run() const { return files::is_there(below("run.json")); }
 std::string RunFolder::below(const char* name) const { return (fs::path(path_) / name).string(); }
 
 void RunFolder::refuse_strangers() const {
-  const auto cases = below("cases");
+  const auto cases = below(result::kCasesFolder);
   if (files::holds_nothing(cases)) return;
   throw ConfigError(
       fmt::format("{} is there, and {} holds no run that it could belong to. Nothing was touched; "
@@ -211,8 +211,8 @@ void RunFolder::refuse_strangers() const {
 
 void RunFolder::clear() const {
   const auto run = run_to_delete(path_);
-  for (const auto& slug : slugs_of(run)) remove_case(fs::path(below("cases")) / slug);
-  remove_if_empty(below("cases"));
+  for (const auto& slug : slugs_of(run)) remove_case(fs::path(path_) / result::case_folder(slug));
+  remove_if_empty(below(result::kCasesFolder));
   remove_pages(below("report"));
   files::remove_file(below("run.json"));  // last: what is left of a killed clear() is still a run's
 }

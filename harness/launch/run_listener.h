@@ -23,7 +23,7 @@ class RunListener {
   // Of a run on the machines of a scheduler: what was submitted; how its tasks stand, which may be
   // said again unchanged.
   virtual void note(const std::string&) {}
-  virtual void queue_state(const std::string&) {}
+  virtual void tasks_state(const std::string&) {}
   // In the order of their places, and when run.json holds it. A case that failed or is not to be
   // timed: at once, or when those before it have ended. The others of a group: after its rounds.
   virtual void case_ended(std::size_t place, const result::CaseResult& result) = 0;

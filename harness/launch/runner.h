@@ -1,5 +1,5 @@
-// Runs one worker process on one job. An interface, so that tests run everything above it without
-// processes.
+// Runs the processes of a group on one job to their end. An interface, so that tests run everything
+// above it without processes.
 #pragma once
 
 #include <chrono>
@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "process/fork_server.h"
 #include "process/process.h"
@@ -17,53 +18,79 @@
 
 namespace peakbench::launch {
 
+// One process.
 struct WorkerOrder {
   result::Job job;
   std::string job_path;  // where the job is written for the worker to read
   std::string log_path;
   process::Environment environment;
+};
+
+// The processes that a case runs as, by their ranks. Those of a group of several find beside their
+// own environment what PyTorch's launchers set (rank_environment.h).
+struct GroupOrder {
+  std::vector<WorkerOrder> workers;  // one at least
   // From a process that has the libraries loaded: quicker, and the same figures. Not for what is
   // timed: that shares nothing with anybody.
   bool forked = false;
+  // Of all together. Of the memory each has its even share: ranks do the same work.
   std::chrono::seconds timeout{0};   // 0: none
   std::int64_t rss_limit_bytes = 0;  // 0: none
 };
 
-struct WorkerReport {
-  result::WorkerResult result;  // whatever happened: an outcome, and a reason where it is not ok
-  std::int64_t peak_rss_bytes = 0;
-  std::int64_t wall_ns = 0;
-  std::optional<double> other_busy_cores;  // that other processes kept busy meanwhile
-  bool interrupted = false;                // ended by Ctrl-C; `result` says nothing then
+// Who ended a process before its own end.
+enum class CutShort {
+  kNo,
+  kByCtrlC,
+  kWithGroup,  // another of its group had failed
 };
 
-// Who hears of a worker at work. `tick` comes every few milliseconds, progress or not; `warn` of
-// what went wrong beside the case itself, after the worker has ended.
+struct WorkerReport {
+  // Whatever happened: an outcome, and a reason where it is not ok. It says nothing of a process
+  // that was cut short.
+  result::WorkerResult result;
+  CutShort cut_short = CutShort::kNo;
+  std::int64_t peak_rss_bytes = 0;
+  std::chrono::steady_clock::time_point ended;
+};
+
+// The first failure ends the group. What the group's outcome is, is in group_outcome.h.
+struct GroupReport {
+  std::vector<WorkerReport> ranks;
+  std::int64_t wall_ns = 0;                // of the longest
+  std::optional<double> other_busy_cores;  // that processes of others kept busy meanwhile
+};
+
+// Who hears of a group at work: its progress is that of rank 0. `tick` comes every few
+// milliseconds, progress or not; `warn` of what went wrong beside the case itself, after the group
+// has ended.
 struct Listener {
   std::function<void(const result::Progress&)> progress = [](const result::Progress&) {};
   std::function<void()> tick = [] {};
   std::function<void(const std::string&)> warn = [](const std::string&) {};
 };
 
-// From several threads at once, where several workers are to run at once.
+// From several threads at once, where several groups are to run at once. A listener hears all on
+// the thread that called.
 class Runner {
  public:
   virtual ~Runner() = default;
-  virtual WorkerReport run(const WorkerOrder& order, const Listener& listener) = 0;
+  // Throws HostError where the machine refuses the files or the threads that it needs.
+  virtual GroupReport run(const GroupOrder& order, const Listener& listener) = 0;
 };
 
 // Off: every worker is started afresh, for whoever looks for a fault there.
 inline constexpr const char* kForkServerVariable = "PEAKBENCH_FORK_SERVER";
 
-// Starts `peakbench-worker JOB.json`, or has `peakbench-worker --serve` fork it.
+// Starts `peakbench-worker JOB.json` for each rank, or has `peakbench-worker --serve` fork it.
 class ProcessRunner : public Runner {
  public:
   // Throws ConfigError where there is no such program.
   explicit ProcessRunner(std::string worker_path);
-  WorkerReport run(const WorkerOrder& order, const Listener& listener) override;
+  GroupReport run(const GroupOrder& order, const Listener& listener) override;
 
  private:
-  process::ForkServer* server_for(const WorkerOrder& order);
+  process::ForkServer* server_for(const process::Environment& environment);
 
   std::string worker_path_;
   std::mutex mutex_;

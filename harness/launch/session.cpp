@@ -32,11 +32,11 @@ class Session {
         book_(book),
         states_(book.states()) {}
 
-  void go(const std::vector<Group>& groups) {
+  void go(const std::vector<Cases>& groups) {
     bool whole = run_cards(groups);
     for (auto at = groups.begin(); whole && at != groups.end();) {
       // Emulated cards have no times, and their workers nothing to do with each other.
-      const auto untimed = [this](const Group& group) { return !has_times(states_, group); };
+      const auto untimed = [this](const Cases& group) { return !has_times(states_, group); };
       const auto end = jobs_ > 1 ? std::find_if_not(at, groups.end(), untimed) : at;
       whole = at == end ? run_group(*at) : run_together(joined({at, end}));
       at = std::max(at + 1, end);
@@ -44,7 +44,7 @@ class Session {
   }
 
  private:
-  bool run_group(const Group& group) {
+  bool run_group(const Cases& group) {
     bool whole = true;
     for (const auto index : group)
       if (whole && !states_.results[index]) whole = run_memory(index);
@@ -57,7 +57,7 @@ class Session {
     return whole;
   }
 
-  Group to_be_timed(Group group) const {
+  Cases to_be_timed(Cases group) const {
     std::erase_if(group, [this](std::size_t index) {
       const auto& result = states_.results[index];
       return !result || !is_to_be_timed(*result, plan_.request);
@@ -94,7 +94,7 @@ class Session {
 
   // The memory workers of cases on several real cards: one at a time on each card, and the cards
   // beside each other. Nothing is timed meanwhile.
-  bool run_cards(const std::vector<Group>& groups) {
+  bool run_cards(const std::vector<Cases>& groups) {
     std::vector<Lane> lanes;
     if (jobs_ > 1) lanes = lanes_of(groups);
     if (lanes.size() < 2) return true;
@@ -126,7 +126,7 @@ class Session {
   }
 
   // Of each card that is not emulated, what is to be measured there, in order.
-  std::vector<Lane> lanes_of(const std::vector<Group>& groups) const {
+  std::vector<Lane> lanes_of(const std::vector<Cases>& groups) const {
     std::vector<Lane> lanes;
     std::map<std::string, std::size_t> lane_of;
     for (const auto index : joined(groups)) {
@@ -140,7 +140,7 @@ class Session {
     return lanes;
   }
 
-  bool run_round(const Group& timed, std::int64_t round) {
+  bool run_round(const Cases& timed, std::int64_t round) {
     const auto order = round_order(timed.size(), round);
     for (std::size_t place = 0; place < order.size(); ++place) {
       const auto index = timed[order[place]];
@@ -165,9 +165,9 @@ class Session {
   }
 
   // Cases of which nothing is timed.
-  bool run_together(Group all) {
+  bool run_together(Cases all) {
     std::erase_if(all, [this](std::size_t index) { return states_.results[index].has_value(); });
-    Group to_run;
+    Cases to_run;
     for (const auto index : all)
       if (plan_.cases[index].decided)
         take_ended(index, decided_case(plan_.cases[index]));
@@ -188,7 +188,7 @@ class Session {
         all, [this](std::size_t index) { return states_.results[index].has_value(); });
   }
 
-  void measure_all(const Group& cases, const std::function<void()>& one_ended) {
+  void measure_all(const Cases& cases, const std::function<void()>& one_ended) {
     const auto orders = book_.memory_orders(cases);
     const Measure measure = [&](std::size_t i, const Listener& listener) {
       return measure_memory(orders[i], runner_, listener);

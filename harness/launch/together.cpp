@@ -1,7 +1,6 @@
 #include "launch/together.h"
 
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -23,7 +22,7 @@ namespace {
 constexpr auto kTick = std::chrono::milliseconds(10);
 
 // From the threads that work to the one that listens.
-class Queue {
+class Events {
  public:
   using Event = std::function<void()>;
 
@@ -46,13 +45,6 @@ class Queue {
   std::deque<Event> events_;
 };
 
-// Signals are for the thread that writes files: it has them wait until a file has its name.
-void leave_signals_to_others() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
-}
-
 class Together {
  public:
   Together(const std::vector<Lane>& lanes, const Measure& measure, const Hearing& hearing)
@@ -63,7 +55,7 @@ class Together {
     working_ = std::min(jobs, lanes_.size());
     for (std::size_t i = working_; i > 0; --i) threads.emplace_back([this] { work(); });
     while (working_ > 0) {
-      for (const auto& event : queue_.take()) guarded(event);
+      for (const auto& event : told_.take()) guarded(event);
       guarded(hearing_.tick);
     }
     if (failure_) std::rethrow_exception(failure_);
@@ -75,7 +67,7 @@ class Together {
     while (const auto* lane = next_lane())
       for (const auto index : *lane)
         if (begin(*lane, index)) one(index);
-    queue_.put([this] { --working_; });
+    told_.put([this] { --working_; });
   }
 
   // The beginning of its first case is told before that of any lane after it.
@@ -95,14 +87,14 @@ class Together {
   }
 
   void tell_beginning(std::size_t index) {
-    queue_.put([this, index] { hearing_.started(index); });
+    told_.put([this, index] { hearing_.started(index); });
   }
 
   // On the listener's thread; throws here what is thrown there.
   void prepare(std::size_t index) {
     if (!hearing_.prepare) return;
     std::promise<void> prepared;
-    queue_.put([this, index, &prepared] {
+    told_.put([this, index, &prepared] {
       try {
         hearing_.prepare(index);
         prepared.set_value();
@@ -116,16 +108,16 @@ class Together {
   void one(std::size_t index) {
     const Listener listener{
         [this, index](const result::Progress& at) {
-          queue_.put([this, index, at] { hearing_.progress(index, at); });
+          told_.put([this, index, at] { hearing_.progress(index, at); });
         },
         [] {},
-        [this](const std::string& text) { queue_.put([this, text] { hearing_.warning(text); }); }};
+        [this](const std::string& text) { told_.put([this, text] { hearing_.warning(text); }); }};
     try {
       prepare(index);
       auto found = measure_(index, listener);
-      queue_.put([this, index, found = std::move(found)] { hearing_.ended(index, found); });
+      told_.put([this, index, found = std::move(found)] { hearing_.ended(index, found); });
     } catch (...) {
-      queue_.put([error = std::current_exception()] { std::rethrow_exception(error); });
+      told_.put([error = std::current_exception()] { std::rethrow_exception(error); });
     }
   }
 
@@ -141,7 +133,7 @@ class Together {
   const std::vector<Lane>& lanes_;
   const Measure& measure_;
   const Hearing& hearing_;
-  Queue queue_;
+  Events told_;
   std::mutex beginning_;
   std::size_t next_ = 0;  // under `beginning_`
   std::atomic<bool> over_{false};

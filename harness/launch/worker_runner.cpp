@@ -4,37 +4,30 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <exception>
+#include <functional>
+#include <iterator>
 #include <system_error>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "errors/errors.h"
-#include "files/atomic_file.h"
-#include "json/parse_json.h"
+#include "errors/host_limits.h"
 #include "launch/interrupt.h"
 #include "launch/machine_load.h"
 #include "launch/outcome.h"
+#include "launch/rank_environment.h"
 #include "launch/runner.h"
-#include "launch/worker_result.h"
-#include "result/device.h"
-#include "text/bounded_text.h"
-#include "text/printable.h"
+#include "launch/worker_process.h"
 
 namespace peakbench::launch {
 namespace {
-
-namespace fs = std::filesystem;
-
-void write_text(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  if (!file.flush()) files::cannot_write(path, errno);
-}
 
 void warn_of(const process::ProcessEnd& end, const Listener& listener) {
   if (!end.server_problem.empty()) listener.warn(end.server_problem);
@@ -72,6 +65,122 @@ bool servers_are_off() {
   return value != nullptr && std::string_view(value) == "off";
 }
 
+// What ends all processes of a group: whichever comes first of a Ctrl-C and a failure.
+class GroupEnd {
+ public:
+  bool has_come() {
+    if (interrupted()) come(CutShort::kByCtrlC);
+    return by_ != CutShort::kNo;
+  }
+  void fail() { come(CutShort::kWithGroup); }
+  CutShort by() const { return by_; }
+
+ private:
+  void come(CutShort by) {
+    auto none = CutShort::kNo;
+    by_.compare_exchange_strong(none, by);
+  }
+
+  std::atomic<CutShort> by_{CutShort::kNo};
+};
+
+WorkerReport report_of(const Evidence& evidence, GroupEnd& group) {
+  WorkerReport report;
+  report.result = outcome(evidence);
+  report.peak_rss_bytes = evidence.end.peak_rss_bytes;
+  report.ended = evidence.end.ended;
+  if (evidence.end.stopped == process::Stop::kInterrupt)
+    report.cut_short = group.by();
+  else if (asked_to_end_with_us(evidence.end))
+    report.cut_short = CutShort::kByCtrlC;
+  else if (report.result.status != result::Status::kOk)
+    group.fail();
+  return report;
+}
+
+struct GroupMember {
+  const WorkerOrder& order;
+  process::ProcessSpec spec;
+  process::ForkServer* server;  // null: started afresh
+};
+
+// Runs its members beside each other: rank 0 on the thread that called, each other on its own.
+class RunningGroup {
+ public:
+  RunningGroup(const std::vector<GroupMember>& members, const Listener& listener)
+      : members_(members), listener_(listener), ends_(members.size()), thrown_(members.size()) {
+    report_.ranks.resize(members.size());
+  }
+
+  GroupReport run() {
+    const LoadWatch load;
+    run_all();
+    for (const auto& error : thrown_)
+      if (error) std::rethrow_exception(error);
+    std::int64_t cpu_ns = 0;
+    for (const auto& end : ends_) {
+      warn_of(end, listener_);
+      cpu_ns += end.cpu_ns;
+      report_.wall_ns = std::max(report_.wall_ns, end.wall_ns);
+    }
+    report_.other_busy_cores = load.other_busy_cores(cpu_ns, report_.wall_ns);
+    return std::move(report_);
+  }
+
+ private:
+  void run_all() {
+    std::vector<std::jthread> others;
+    try {
+      for (std::size_t rank = 1; rank < members_.size(); ++rank) {
+        ++others_at_work_;
+        others.emplace_back([this, rank] {
+          leave_signals_to_others();
+          guarded(rank, [&] { run_one(rank, Listener{}); });
+          --others_at_work_;
+        });
+      }
+    } catch (const std::system_error& error) {
+      end_.fail();
+      throw HostError(
+          fmt::format("cannot start a thread: {}", host_error_text(error.code().value())));
+    }
+    guarded(0, [this] {
+      run_one(0, listener_);
+      for (; others_at_work_ > 0; std::this_thread::sleep_for(std::chrono::milliseconds(10)))
+        listener_.tick();
+    });
+  }
+
+  void run_one(std::size_t rank, const Listener& listener) {
+    const auto& member = members_[rank];
+    const auto evidence =
+        run_worker_process(member.order, member.spec, member.server, listener.progress, [&] {
+          listener.tick();
+          return end_.has_come();
+        });
+    ends_[rank] = evidence.end;
+    report_.ranks[rank] = report_of(evidence, end_);
+  }
+
+  void guarded(std::size_t rank, const std::function<void()>& what) {
+    try {
+      what();
+    } catch (...) {
+      thrown_[rank] = std::current_exception();
+      end_.fail();
+    }
+  }
+
+  const std::vector<GroupMember>& members_;
+  const Listener& listener_;
+  GroupEnd end_;
+  std::atomic<int> others_at_work_{0};
+  // By rank, each written by its own thread.
+  std::vector<process::ProcessEnd> ends_;
+  std::vector<std::exception_ptr> thrown_;
+  GroupReport report_;
+};
+
 }  // namespace
 
 ProcessRunner::ProcessRunner(std::string worker_path) : worker_path_(std::move(worker_path)) {
@@ -82,67 +191,29 @@ ProcessRunner::ProcessRunner(std::string worker_path) : worker_path_(std::move(w
                     worker_path_, std::strerror(errno)));
 }
 
-WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listener) {
-  // Not written through: a plugin of the worker before may have put a pipe there.
-  std::error_code ignored;
-  fs::remove(order.job_path, ignored);
-  fs::remove(order.job.result_path, ignored);
-  write_text(order.job_path, result::to_json(order.job).dump(2) + "\n");
-
-  Evidence evidence;
-  evidence.timeout_s = order.timeout.count();
-  evidence.rss_limit_bytes = order.rss_limit_bytes;
-  evidence.memory_is_device = result::device_from(order.job.device).is_host_memory;
-  const auto on_line = [&](const std::string& line) {
-    try {
-      const auto said = parse_json(line);
-      if (const auto what = said.find(result::kHostFailureKey); what != said.end()) {
-        evidence.host_failure = bounded(what->get<std::string>());
-        return;
-      }
-      auto at = result::progress_from_json(said);
-      at.phase = printable(at.phase);
-      evidence.last = std::move(at);
-    } catch (const std::exception&) {
-      return;  // progress is for the eye; a bad line costs nothing
-    }
-    listener.progress(*evidence.last);
-  };
-  process::ProcessSpec spec;
-  spec.arguments = {worker_path_, order.job_path};
-  spec.environment = order.environment;
-  spec.log_path = order.log_path;
-  spec.timeout = order.timeout;
-  spec.rss_limit_bytes = order.rss_limit_bytes;
-  const auto kills_before = kernel_memory_kills();
-  const LoadWatch load;
-  evidence.end = process::run_process(
-      spec, on_line,
-      [&] {
-        listener.tick();
-        return interrupted();
-      },
-      server_for(order));
-  evidence.kernel_ran_out = kernel_memory_kills() > kills_before;
-  read_result(order.job.result_path, evidence);
-  evidence.log_tail = log_tail(evidence.end.last_words);
-  fs::remove(order.job.result_path, ignored);
-  warn_of(evidence.end, listener);
-
-  WorkerReport report;
-  report.result = outcome(evidence);
-  report.peak_rss_bytes = evidence.end.peak_rss_bytes;
-  report.wall_ns = evidence.end.wall_ns;
-  report.other_busy_cores = load.other_busy_cores(evidence.end.cpu_ns, evidence.end.wall_ns);
-  report.interrupted =
-      evidence.end.stopped == process::Stop::kInterrupt || asked_to_end_with_us(evidence.end);
-  return report;
+GroupReport ProcessRunner::run(const GroupOrder& order, const Listener& listener) {
+  const auto ranks = order.workers.size();
+  const int port = ranks > 1 ? free_port() : 0;
+  std::vector<GroupMember> members;
+  for (const auto& worker : order.workers) {
+    write_job(worker);
+    process::ProcessSpec spec;
+    spec.arguments = {worker_path_, worker.job_path};
+    spec.environment = worker.environment;
+    std::ranges::move(rank_environment(members.size(), ranks, port),
+                      std::back_inserter(spec.environment));
+    spec.log_path = worker.log_path;
+    spec.timeout = order.timeout;
+    spec.rss_limit_bytes = order.rss_limit_bytes / static_cast<std::int64_t>(ranks);
+    members.push_back({worker, std::move(spec),
+                       order.forked ? server_for(of_loader(worker.environment)) : nullptr});
+  }
+  return RunningGroup(members, listener).run();
 }
 
-// Null: it is started afresh.
-process::ForkServer* ProcessRunner::server_for(const WorkerOrder& order) {
-  if (!order.forked || servers_are_off()) return nullptr;
-  const auto environment = of_loader(order.environment);
+// Null: workers are started afresh.
+process::ForkServer* ProcessRunner::server_for(const process::Environment& environment) {
+  if (servers_are_off()) return nullptr;
   const std::lock_guard lock(mutex_);
   auto& server = servers_[environment];
   if (!server)

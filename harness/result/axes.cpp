@@ -32,6 +32,7 @@ std::string text_of(const json& object) {
 }
 std::string text_of(const MaybeInteger& value) { return value ? std::to_string(*value) : ""; }
 std::string text_of(std::uint64_t value) { return std::to_string(value); }
+std::string text_of(CaseKind kind) { return to_string(kind); }
 
 ordered_json json_of(const Selection& model) { return to_json(model); }
 ordered_json json_of(const Stack& stack) {
@@ -40,6 +41,7 @@ ordered_json json_of(const Stack& stack) {
   return list;
 }
 ordered_json json_of(const MaybeInteger& value) { return optional_to_json(value); }
+ordered_json json_of(CaseKind kind) { return to_string(kind); }
 template <class Value>
 ordered_json json_of(const Value& value) {
   return value;
@@ -66,6 +68,13 @@ void read_into(const Fields& fields, const char* field, MaybeInteger& value) {
 }
 void read_into(const Fields& fields, const char* field, std::uint64_t& value) {
   value = fields.get_or<std::uint64_t>(field, 0);
+}
+void read_into(const Fields& fields, const char* field, CaseKind& kind) {
+  try {
+    kind = case_kind_from(fields.get<std::string>(field));
+  } catch (const std::invalid_argument& error) {
+    throw FieldError(fields.pointer(field), error.what());
+  }
 }
 
 std::int64_t integer_from(const std::string& called, const std::string& text, const AxisRow& row) {
@@ -114,6 +123,15 @@ AxisRow row_for(AxisWords words) {
 
 std::vector<AxisRow> make_table() {
   return {
+      row_for<&Setting::kind>({.axis = Axis::kKind,
+                               .name = "kind",
+                               .field = "kind",
+                               .label = "kind",
+                               .in_id = "{}",
+                               .unsaid = facts_of(CaseKind::kStrategy).word,
+                               .unsaid_in_json = true,
+                               .in_heading = "{}",
+                               .in_line = "{}"}),
       row_for<&Setting::model>({.axis = Axis::kModel,
                                 .name = "model",
                                 .field = "model",
@@ -277,7 +295,9 @@ bool same_but(const Setting& a, const Setting& b, Axis axis) {
 }
 
 void append_json(ordered_json& object, const Setting& setting) {
-  for (const auto& row : axes()) object[row.field] = row.json(setting);
+  for (const auto& row : axes())
+    if (!row.unsaid_in_json || row.text(setting) != row.unsaid)
+      object[row.field] = row.json(setting);
 }
 
 void read_setting(const Fields& fields, Setting& setting) {

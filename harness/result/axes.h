@@ -14,6 +14,7 @@
 namespace peakbench::result {
 
 enum class Axis {
+  kKind,
   kModel,
   kStrategy,
   kDevice,
@@ -52,6 +53,8 @@ struct AxisWords {
   const char* in_id = "";
   // The text that ids and headings leave out as nobody asked for another; nullptr: none.
   const char* unsaid = nullptr;
+  // In JSON, too, for records that stay as they were before the axis.
+  bool unsaid_in_json = false;
   // In a table's heading and in a line: "{} tokens a sample", "sequence {}". Empty where the model,
   // the stack and the device have places of their own.
   const char* in_heading = "";
@@ -94,7 +97,7 @@ nlohmann::json all_but(const Setting& setting, Axis axis);
 bool same_but(const Setting& a, const Setting& b, Axis axis);
 bool same_in(const AxisRow& row, const Setting& a, const Setting& b);
 
-// Every axis as a field of its own.
+// Every axis as a field of its own, but for what stays unsaid.
 void append_json(nlohmann::ordered_json& object, const Setting& setting);
 void read_setting(const Fields& fields, Setting& setting);
 

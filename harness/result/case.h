@@ -124,7 +124,7 @@ struct OutOfMemory {
       needed_bytes;  // emulated card: the peak when run again without a limit
 };
 
-// One process of the worker group that ran the case. Today a group has one.
+// One process of the worker group that ran the case (launch/runner.h).
 struct Rank {
   std::int64_t rank = 0;
   std::optional<Memory> memory;

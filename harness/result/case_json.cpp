@@ -43,6 +43,9 @@ CaseSpec read_spec(const Fields& fields) {
   spec.id = fields.get<std::string>("id");
   spec.slug = read_slug(fields);
   read_setting(fields, spec);
+  if (!facts_of(spec.kind).has_stack && !spec.strategies.empty())
+    throw FieldError(fields.pointer("strategies"),
+                     "expected none: a " + to_string(spec.kind) + " has no stack");
   return spec;
 }
 

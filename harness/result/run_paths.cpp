@@ -7,6 +7,7 @@
 
 #include "errors/errors.h"
 #include "files/file.h"
+#include "result/ranks.h"
 
 namespace peakbench::result {
 namespace {
@@ -48,16 +49,11 @@ std::string run_folder_of(const std::string& run) {
   return folder.empty() ? "." : folder.string();
 }
 
-const Rank& first_rank(const CaseResult& result) {
-  static const Rank none;
-  return result.ranks.empty() ? none : result.ranks.front();
-}
-
-bool has_trace(const CaseResult& result) { return !first_rank(result).trace.empty(); }
+bool has_trace(const CaseResult& result) { return !headline_rank(result).trace.empty(); }
 
 std::string trace_file(const CaseResult& result, const std::string& run_folder) {
   if (!has_trace(result) || run_folder.empty()) return "";
-  const auto& named = first_rank(result).trace;
+  const auto& named = headline_rank(result).trace;
   const auto path = (fs::path(run_folder) / named).string();
   const bool inside = is_path_inside(named);
   if (const auto what = inside ? files::why_no_file(path) : ""; !what.empty())

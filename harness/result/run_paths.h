@@ -18,12 +18,10 @@ bool is_path_inside(const std::string& text);
 // The folder of a run that is named by it or by its run.json.
 std::string run_folder_of(const std::string& run);
 
-// What is shown of a case is its first process's: trace and memory. Empty where it has none.
-const Rank& first_rank(const CaseResult& result);
-
+// Of its largest rank, as all that is shown of a case (ranks.h).
 bool has_trace(const CaseResult& result);
 
-// The trace of a case's first rank, for every reader; empty where the case has none or the run has
+// That trace, for every reader; empty where the case has none or the run has
 // no folder (""). It need not be there. Throws RunFileError: outside the run's folder, be it
 // through a link; a folder, a named pipe, a device.
 std::string trace_file(const CaseResult& result, const std::string& run_folder);

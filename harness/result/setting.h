@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "result/case_kind.h"
+
 namespace peakbench::result {
 
 // A model or a strategy as chosen: its id and the options that differ from their defaults, typed as
@@ -17,8 +19,10 @@ struct Selection {
 };
 
 struct Setting {
-  Selection model;
-  std::vector<Selection> strategies;  // canonical order; {"baseline"} alone for the baseline
+  CaseKind kind = CaseKind::kStrategy;
+  Selection model;                    // of a program: its name
+  std::vector<Selection> strategies;  // canonical order; {"baseline"} alone for the baseline; a
+                                      // kind without a stack has none
   std::string device;                 // cpu, cuda:0, emulated:h100-80gb,memory=60GiB
   nlohmann::json device_options = nlohmann::json::object();  // cudnn, tf32, ...
   std::string dtype;                                         // fp32 | bf16

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 
 #include "errors/errors.h"
 #include "peakbench/errors.h"
 #include "record/cpu_allocator.h"
 #include "record/operator_labels.h"
 #include "record/recorder.h"
+#include "result/case_files.h"
 #include "trace/snapshot_export.h"
 #include "trace/summary.h"
 #include "trace/trace_file.h"
@@ -227,9 +227,7 @@ class TracedRun {
   // The trace, and beside it the same for PyTorch's own tools.
   void write_files(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes) const {
     trace::write_trace(trace, lifetimes, job_.trace_path);
-    const auto snapshot =
-        std::filesystem::path(job_.trace_path).replace_filename("snapshot.pickle");
-    trace::write_memory_snapshot(trace, lifetimes, snapshot.string());
+    trace::write_memory_snapshot(trace, lifetimes, result::snapshot_beside(job_.trace_path));
   }
 
   const result::Job& job_;

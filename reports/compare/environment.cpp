@@ -8,6 +8,7 @@
 
 #include "reports/analysis/environment.h"
 #include "result/device.h"
+#include "result/run_facts.h"
 
 namespace peakbench::compare {
 namespace {
@@ -18,10 +19,9 @@ using reports::fact_text;
 using result::is_emulated;
 using Keys = std::set<std::string>;
 
-// Differences in these say nothing about a figure.
-bool is_incidental(const std::string& key) {
-  static const Keys keys{"host", "timeout_s", "memory_limit_bytes", "gate"};
-  return keys.count(key) != 0;
+Keys incidental(result::FactOf of) {
+  const auto names = names_where(of, &result::RunFact::is_incidental);
+  return {names.begin(), names.end()};
 }
 
 void add_keys(const json& object, Keys& keys) {
@@ -30,13 +30,13 @@ void add_keys(const json& object, Keys& keys) {
 }
 
 void compare_objects(const json& base, const json& now, std::vector<Change>& changes,
-                     const Keys& left_out = {}) {
+                     const Keys& left_out) {
   Keys keys;
   add_keys(base, keys);
   add_keys(now, keys);
   for (const auto& key : keys) {
     const auto before = fact_text(base, key), after = fact_text(now, key);
-    if (is_incidental(key) || left_out.count(key) != 0 || before == after) continue;
+    if (left_out.count(key) != 0 || before == after) continue;
     changes.push_back({key, before, after, 0});
   }
 }
@@ -60,15 +60,17 @@ std::vector<Change> changes_between(const result::Run& base, const result::Run& 
   std::vector<Change> changes;
   if (base.schema_version != now.schema_version)
     changes.push_back({"schema_version", base.schema_version, now.schema_version, 0});
-  const auto of_devices = keys_of_devices(base, now);
-  compare_objects(base.environment, now.environment, changes, of_devices);
-  compare_objects(base.settings, now.settings, changes);
+  auto left_out = keys_of_devices(base, now);
+  left_out.merge(incidental(result::FactOf::kEnvironment));
+  compare_objects(base.environment, now.environment, changes, left_out);
+  const auto of_settings = incidental(result::FactOf::kSettings);
+  compare_objects(base.settings, now.settings, changes, of_settings);
   std::map<std::tuple<std::string, std::string, std::string>, std::size_t> of_cases;
   for (const auto& after : now.cases) {
     const auto* before = result::find_case(base, after.spec.id);
     if (!before) continue;
     std::vector<Change> own;
-    compare_objects(before->settings, after.settings, own);
+    compare_objects(before->settings, after.settings, own, of_settings);
     Keys said;
     for (const auto* result : {before, &after}) add_keys(reports::device_facts(*result), said);
     for (const auto& key : said)
@@ -105,7 +107,7 @@ std::string why_not_comparable(const result::Run& base, const result::CaseResult
 
 std::string why_times_differ(const result::Run& base, const result::CaseResult& before,
                              const result::Run& now, const result::CaseResult& after) {
-  for (const char* key : {"cpu", "logical_cores"}) {
+  for (const auto& key : names_where(result::FactOf::kEnvironment, &result::RunFact::makes_times)) {
     const auto was = fact_of(before, base, key), is = fact_of(after, now, key);
     if (was != is) return fmt::format("another machine: {} is {} in BASE, {} in NEW", key, was, is);
   }

@@ -6,7 +6,7 @@
 #include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/render/words.h"
-#include "result/run_paths.h"
+#include "result/ranks.h"
 #include "units/bytes.h"
 
 namespace peakbench::reports {
@@ -243,7 +243,7 @@ RowView row_view(const CaseResult& result, const Group& group, Sources& sources)
   if (result.emulation) row.emulation = emulation_view(*result.emulation);
   if (result.wall_ns > 0) row.wall = duration(result.wall_ns);
   for (const double loss : result.losses) row.losses.push_back(decimal(loss, 7));
-  if (!result.ranks.empty()) row.trace = printable(result::first_rank(result).trace);
+  if (!result.ranks.empty()) row.trace = printable(result::headline_rank(result).trace);
   add_published(result, group, sources, row);
   row.has_facts = row.equivalence || !row.wall.empty() || !row.settings.empty() ||
                   !row.losses.empty() || result.out_of_memory || result.emulation;

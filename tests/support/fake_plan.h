@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launch/runner.h"
@@ -59,23 +60,39 @@ inline result::Throughput throughput_of(std::vector<std::int64_t> times) {
   return throughput;
 }
 
-// Answers at once: ok with figures, unless `answer` says otherwise. Remembers every order.
+// Of a group of one.
+inline launch::GroupReport alone(launch::WorkerReport report) {
+  launch::GroupReport group;
+  group.ranks.push_back(std::move(report));
+  return group;
+}
+
+inline launch::CutShort by_ctrl_c(bool is_so = true) {
+  return is_so ? launch::CutShort::kByCtrlC : launch::CutShort::kNo;
+}
+
+// Answers at once, for each process of a group: ok with figures, unless `answer` says otherwise.
+// Remembers every order.
 class FakeRunner : public launch::Runner {
  public:
-  launch::WorkerReport run(const launch::WorkerOrder& order,
-                           const launch::Listener& listener) override {
-    orders.push_back(order);
+  launch::GroupReport run(const launch::GroupOrder& order,
+                          const launch::Listener& listener) override {
+    groups.push_back(order);
     listener.progress({.phase = "forward", .step = 0, .steps = 3});
     listener.tick();
-    if (answer) return answer(order);
-    return good(order);
+    launch::GroupReport report;
+    for (const auto& worker : order.workers) {
+      orders.push_back(worker);
+      report.ranks.push_back(answer ? answer(worker) : good(worker));
+    }
+    report.wall_ns = 1'000'000;
+    report.other_busy_cores = 0.25;
+    return report;
   }
 
   static launch::WorkerReport good(const launch::WorkerOrder& order) {
     launch::WorkerReport report;
     report.peak_rss_bytes = 777;
-    report.wall_ns = 1'000'000;
-    report.other_busy_cores = 0.25;
     if (order.job.mode == result::JobMode::kMemory)
       report.result.memory = memory_of(1 << 30);
     else
@@ -83,7 +100,8 @@ class FakeRunner : public launch::Runner {
     return report;
   }
 
-  std::vector<launch::WorkerOrder> orders;
+  std::vector<launch::GroupOrder> groups;
+  std::vector<launch::WorkerOrder> orders;  // of all groups
   std::function<launch::WorkerReport(const launch::WorkerOrder&)> answer;
 };
 

@@ -103,7 +103,7 @@ TEST_F(Pairs, WithoutATimeThereIsNoPair) {
 TEST_F(Pairs, CtrlCEndsThem) {
   base.answer = [](const WorkerOrder&) {
     auto report = timed(100);
-    report.interrupted = true;
+    report.cut_short = by_ctrl_c();
     return report;
   };
   const auto end = run(2);

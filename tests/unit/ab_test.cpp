@@ -273,7 +273,7 @@ TEST_F(Measuring, ACaseThatFailsKeepsItsReasonAndTheNextIsMeasured) {
 TEST_F(Measuring, CtrlCKeepsWhatWasMeasuredAndBeginsNothingMore) {
   now->answer = [&](const launch::WorkerOrder& order) {
     auto report = FakeRunner::good(order);
-    report.interrupted = now->orders.size() == 2;
+    report.cut_short = by_ctrl_c(now->orders.size() == 2);
     return report;
   };
   const auto found = measure();

@@ -41,6 +41,7 @@ Setting some_setting() {
 // The same but in one axis. An axis without an entry is a test that is missing.
 Setting another(Axis axis) {
   static const std::map<Axis, std::function<void(Setting&)>> kChanges{
+      {Axis::kKind, [](Setting& setting) { setting.kind = result::CaseKind::kProgram; }},
       {Axis::kModel, [](Setting& setting) { setting.model.options["layers"] = 5; }},
       {Axis::kStrategy, [](Setting& setting) { setting.strategies.pop_back(); }},
       {Axis::kDevice, [](Setting& setting) { setting.device = "cuda:1"; }},
@@ -103,6 +104,7 @@ TEST(Axes, ComeBackFromText) {
 // What an id's parts say, asked for again, is the same case.
 TEST(Axes, ComeBackFromTheId) {
   for (const auto& setting : some_settings()) {
+    if (setting.kind != Setting{}.kind) continue;  // not asked for: who runs a case says its kind
     Request request;
     request.ablation = false;
     request.seed = setting.seed;
@@ -128,6 +130,11 @@ TEST(Axes, GiveTheIdItsParts) {
             "expandable_segments:True,max_split_size_mb:128");
   EXPECT_EQ(case_id(another(Axis::kAllocator)),
             "qwen2.5-0.5b,layers=4/lora,rank=16+checkpointing/emulated:h100-80gb/bf16/b8/s128");
+  auto program = another(Axis::kKind);
+  program.strategies.clear();
+  EXPECT_EQ(case_id(program),
+            "program/qwen2.5-0.5b,layers=4/emulated:h100-80gb/bf16/b8/s128/"
+            "expandable_segments:True,max_split_size_mb:128");
   EXPECT_EQ(in_id(result::row_of(Axis::kSequenceLength), some_setting()), "s128");
   AxisRow quiet = result::row_of(Axis::kBatchSize);
   quiet.unsaid = "8";
@@ -161,6 +168,16 @@ TEST(Axes, PlainValuesAreWhatTheIdSays) {
                   {"sequence_length", 128},
                   {"allocator", "expandable_segments:True,max_split_size_mb:128"}}));
   EXPECT_FALSE(plain_values(another(Axis::kSequenceLength)).contains("sequence_length"));
+}
+
+TEST(Axes, WhatStaysUnsaidInJsonLeavesFilesAsTheyWere) {
+  ordered_json written;
+  append_json(written, some_setting());
+  EXPECT_FALSE(written.contains("kind"));
+  EXPECT_TRUE(written.contains("allocator"));
+  written = {};
+  append_json(written, another(Axis::kKind));
+  EXPECT_EQ(written.at("kind"), "program");
 }
 
 TEST(Axes, UnknownNamesGetTheNearest) {

@@ -10,6 +10,7 @@
 
 #include "errors/errors.h"
 #include "reports/gate/gate.h"
+#include "result/ranks.h"
 #include "result/run_paths.h"
 #include "support/fake_runs.h"
 
@@ -111,9 +112,9 @@ TEST(Compare, PartsFromAHistoryNameItToo) {
 TEST(Compare, MissingBrokenAndForeignTracesAreSaid) {
   const FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(true));
   const auto path = std::filesystem::path(now.source().folder) /
-                    result::first_rank(now.source().run.cases[0]).trace;
+                    result::headline_rank(now.source().run.cases[0]).trace;
   std::filesystem::copy_file(std::filesystem::path(base.source().folder) /
-                                 result::first_rank(base.source().run.cases[0]).trace,
+                                 result::headline_rank(base.source().run.cases[0]).trace,
                              path, std::filesystem::copy_options::overwrite_existing);
   auto one = compared(base, now).cases.at(0);
   EXPECT_THAT(one.growth_note, HasSubstr("it is of another run"));

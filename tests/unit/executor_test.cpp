@@ -11,7 +11,9 @@
 
 #include "errors/errors.h"
 #include "executor/merge.h"
-#include "executor/run_queue.h"
+#include "executor/scheduled_run.h"
+#include "executor/slurm_words.h"
+#include "executor/submission_files.h"
 #include "executor/task_order.h"
 #include "executor/work.h"
 #include "files/file.h"
@@ -116,7 +118,7 @@ plan::Plan many(std::size_t count, const char* device = kCard) {
   return plan_of(std::move(cases));
 }
 
-std::vector<launch::Group> dealt(const plan::Plan& plan, const Dealing& dealing) {
+std::vector<launch::Cases> dealt(const plan::Plan& plan, const Dealing& dealing) {
   result::Run none;
   const auto states = launch::take_over(plan, none);
   return deal(plan, states, states.pending, dealing);
@@ -128,12 +130,12 @@ TEST(Deal, TimedGroupsStayWholeAndOthersAreChunks) {
   const auto plan = plan_of(cases);
   EXPECT_THAT(
       dealt(plan, {.cases_a_task = 2}),
-      ElementsAre(launch::Group{0, 1}, launch::Group{2, 3}, launch::Group{4}, launch::Group{5, 6}));
+      ElementsAre(launch::Cases{0, 1}, launch::Cases{2, 3}, launch::Cases{4}, launch::Cases{5, 6}));
   EXPECT_THAT(dealt(plan, {.cases_a_task = 4}),
-              ElementsAre(launch::Group{0, 1, 2}, launch::Group{3, 4}, launch::Group{5, 6}))
+              ElementsAre(launch::Cases{0, 1, 2}, launch::Cases{3, 4}, launch::Cases{5, 6}))
       << "even tasks, not a full one and a rest";
   EXPECT_THAT(dealt(plan, {.cases_a_task = 2, .most_tasks = 2}),
-              ElementsAre(launch::Group{0, 1, 2, 3}, launch::Group{4, 5, 6}));
+              ElementsAre(launch::Cases{0, 1, 2, 3}, launch::Cases{4, 5, 6}));
 }
 
 class Told : public launch::RunListener {
@@ -151,11 +153,11 @@ class Told : public launch::RunListener {
 class FakeScheduler : public Scheduler {
  public:
   std::string submit(const std::string& script_path) override {
-    const auto queue = fs::path(script_path).parent_path().string();
-    const auto count = read_tasks(QueueFiles(queue)).size();
+    const auto submission = fs::path(script_path).parent_path().string();
+    const auto count = read_tasks(SubmissionFiles(submission)).size();
     ++jobs;
     for (std::size_t task = 0; task < count; ++task)
-      seen[task] = begin ? begin(queue, task) : measured(queue, task);
+      seen[task] = begin ? begin(submission, task) : measured(submission, task);
     if (std::exchange(dies, false)) throw HostError("just after sbatch");
     return std::to_string(jobs);
   }
@@ -172,10 +174,10 @@ class FakeScheduler : public Scheduler {
     return "";
   }
 
-  TaskSeen measured(const std::string& queue, std::size_t task, int attempt = 0) {
+  TaskSeen measured(const std::string& submission, std::size_t task, int attempt = 0) {
     std::ostringstream log;
     WorkOptions options;
-    options.queue = queue;
+    options.submission = submission;
     options.task = task;
     options.attempt = attempt;
     options.node = "n1";
@@ -194,26 +196,26 @@ class FakeScheduler : public Scheduler {
  private:
   struct Borrowed : launch::Runner {
     explicit Borrowed(FakeRunner& own) : runner(own) {}
-    launch::WorkerReport run(const launch::WorkerOrder& order,
-                             const launch::Listener& listener) override {
+    launch::GroupReport run(const launch::GroupOrder& order,
+                            const launch::Listener& listener) override {
       return runner.run(order, listener);
     }
     FakeRunner& runner;
   };
 };
 
-class QueueTest : public ::testing::Test {
+class ScheduledTest : public ::testing::Test {
  protected:
-  QueueTest() {
+  ScheduledTest() {
     options.pace.files = options.pace.files_most = options.pace.states = options.pace.states_most =
         std::chrono::milliseconds(1);
     options.pace.settle = std::chrono::milliseconds(0);
-    options.dealing.cases_a_task = 2;
-    options.program = "/opt/peakbench";
+    options.submit.dealing.cases_a_task = 2;
+    options.submit.program = "/opt/peakbench";
   }
   result::Run run(const plan::Plan& plan) {
     const launch::RunFolder folder(scratch / "run");
-    return run_queue(plan, folder, options, scheduler, told);
+    return run_scheduled(plan, folder, options, scheduler, told);
   }
   static std::vector<std::string> statuses(const result::Run& run) {
     std::vector<std::string> found;
@@ -224,11 +226,11 @@ class QueueTest : public ::testing::Test {
   ScratchFolder scratch;
   FakeScheduler scheduler;
   Told told;
-  QueueOptions options;
+  ScheduledOptions options;
   std::chrono::steady_clock::time_point submitted;
 };
 
-TEST_F(QueueTest, MeasuresShowsInOrderAndRunsNothingTwice) {
+TEST_F(ScheduledTest, MeasuresShowsInOrderAndRunsNothingTwice) {
   const auto plan = many(5);
   EXPECT_EQ(run(plan).status, "complete");
   EXPECT_THAT(told.ended, ElementsAre(0, 1, 2, 3, 4));
@@ -238,7 +240,7 @@ TEST_F(QueueTest, MeasuresShowsInOrderAndRunsNothingTwice) {
   EXPECT_EQ(scheduler.runner.orders.size(), 5U);
 }
 
-TEST_F(QueueTest, AnOrderIsReadAsItWasWritten) {
+TEST_F(ScheduledTest, AnOrderIsReadAsItWasWritten) {
   TaskOrder order;
   order.run_folder = "/r";
   order.build = build_of(launch::host_environment());
@@ -259,19 +261,19 @@ TEST_F(QueueTest, AnOrderIsReadAsItWasWritten) {
   EXPECT_EQ(read.known.pending, order.known.pending);
 }
 
-TEST_F(QueueTest, ALostTaskIsSubmittedAgainHoweverOften) {
-  scheduler.begin = [&](const std::string& queue, std::size_t task) -> TaskSeen {
+TEST_F(ScheduledTest, ALostTaskIsSubmittedAgainHoweverOften) {
+  scheduler.begin = [&](const std::string& submission, std::size_t task) -> TaskSeen {
     if (scheduler.jobs < 6) return {TaskState::kLost, "PREEMPTED", "n1"};
-    return scheduler.measured(queue, task);
+    return scheduler.measured(submission, task);
   };
   EXPECT_THAT(statuses(run(many(1))), ElementsAre("ok"));
   EXPECT_EQ(scheduler.jobs, 6);
 }
 
-TEST_F(QueueTest, TheCaseThatHadTheWholeTimeIsATimeoutAndTheOthersAreNot) {
-  scheduler.begin = [&](const std::string& queue, std::size_t task) -> TaskSeen {
-    if (scheduler.jobs > 1) return scheduler.measured(queue, task);
-    write_at_work(QueueFiles(queue).at_work(task),
+TEST_F(ScheduledTest, TheCaseThatHadTheWholeTimeIsATimeoutAndTheOthersAreNot) {
+  scheduler.begin = [&](const std::string& submission, std::size_t task) -> TaskSeen {
+    if (scheduler.jobs > 1) return scheduler.measured(submission, task);
+    write_at_work(SubmissionFiles(submission).at_work(task),
                   {0, {{fmt::format("m{}/baseline/{}/fp32/b1", task * 2, kCard), task}}});
     return {TaskState::kTimeLimit, "TIMEOUT", "n1"};
   };
@@ -280,26 +282,26 @@ TEST_F(QueueTest, TheCaseThatHadTheWholeTimeIsATimeoutAndTheOthersAreNot) {
   EXPECT_THAT(found.cases[0].reason, HasSubstr("time limit"));
 }
 
-TEST_F(QueueTest, MemoryOfTheJobIsTheDevicesOnTheCpuAlone) {
+TEST_F(ScheduledTest, MemoryOfTheJobIsTheDevicesOnTheCpuAlone) {
   for (const auto& [device, status] :
        {std::pair("cpu", "out_of_memory"), {kCard, "host_failure"}}) {
     const auto plan = many(1, device);
-    scheduler.begin = [&](const std::string& queue, std::size_t task) -> TaskSeen {
-      write_at_work(QueueFiles(queue).at_work(task), {0, {{plan.cases[0].spec.id, 0}}});
+    scheduler.begin = [&](const std::string& submission, std::size_t task) -> TaskSeen {
+      write_at_work(SubmissionFiles(submission).at_work(task), {0, {{plan.cases[0].spec.id, 0}}});
       return {TaskState::kOutOfMemory, "OUT_OF_MEMORY", "n1"};
     };
     const launch::RunFolder folder(scratch / device);
-    const auto found = run_queue(plan, folder, options, scheduler, told);
+    const auto found = run_scheduled(plan, folder, options, scheduler, told);
     EXPECT_THAT(statuses(found), ElementsAre(status));
     EXPECT_THAT(found.cases[0].reason, HasSubstr("--mem"));
   }
 }
 
-TEST_F(QueueTest, AJobWhoseNumberNobodyWroteDownIsFound) {
-  std::string queue;
+TEST_F(ScheduledTest, AJobWhoseNumberNobodyWroteDownIsFound) {
+  std::string submission;
   bool at_work = true;
   scheduler.begin = [&](const std::string& its, std::size_t) -> TaskSeen {
-    queue = its;
+    submission = its;
     return {TaskState::kWaiting, "PENDING", ""};
   };
   scheduler.dies = true;
@@ -307,17 +309,17 @@ TEST_F(QueueTest, AJobWhoseNumberNobodyWroteDownIsFound) {
   EXPECT_THROW(run(plan), HostError);
   scheduler.change = [&] {
     if (!std::exchange(at_work, false)) return;
-    for (auto& [task, seen] : scheduler.seen) seen = scheduler.measured(queue, task);
+    for (auto& [task, seen] : scheduler.seen) seen = scheduler.measured(submission, task);
   };
   options.resume = true;
   EXPECT_EQ(run(plan).status, "complete");
   EXPECT_EQ(scheduler.jobs, 1) << "not submitted again";
 }
 
-TEST_F(QueueTest, ACancelledTaskStaysPendingUntilItIsAskedForAgain) {
-  scheduler.begin = [&](const std::string& queue, std::size_t task) -> TaskSeen {
+TEST_F(ScheduledTest, ACancelledTaskStaysPendingUntilItIsAskedForAgain) {
+  scheduler.begin = [&](const std::string& submission, std::size_t task) -> TaskSeen {
     if (task == 1) return {TaskState::kCancelled, "CANCELLED", ""};
-    return scheduler.measured(queue, task);
+    return scheduler.measured(submission, task);
   };
   const auto plan = many(4);
   auto found = run(plan);
@@ -328,9 +330,9 @@ TEST_F(QueueTest, ACancelledTaskStaysPendingUntilItIsAskedForAgain) {
   EXPECT_EQ(run(plan).status, "complete");
 }
 
-TEST_F(QueueTest, ATaskThatEndsWithoutAWordThreeTimesIsAHostFailure) {
-  scheduler.begin = [&](const std::string& queue, std::size_t task) -> TaskSeen {
-    write_at_work(QueueFiles(queue).at_work(task), {0, {}});
+TEST_F(ScheduledTest, ATaskThatEndsWithoutAWordThreeTimesIsAHostFailure) {
+  scheduler.begin = [&](const std::string& submission, std::size_t task) -> TaskSeen {
+    write_at_work(SubmissionFiles(submission).at_work(task), {0, {}});
     return {TaskState::kFailed, "FAILED", "n1"};
   };
   const auto found = run(many(1));
@@ -339,7 +341,7 @@ TEST_F(QueueTest, ATaskThatEndsWithoutAWordThreeTimesIsAHostFailure) {
   EXPECT_THAT(found.cases[0].reason, HasSubstr("attempt 3"));
 }
 
-TEST_F(QueueTest, AFolderThatNobodyWroteInIsOneError) {
+TEST_F(ScheduledTest, AFolderThatNobodyWroteInIsOneError) {
   scheduler.begin = [](const std::string&, std::size_t) -> TaskSeen {
     return {TaskState::kFailed, "FAILED", "n1"};
   };
@@ -354,15 +356,15 @@ TEST_F(QueueTest, AFolderThatNobodyWroteInIsOneError) {
 
 // What an attribute cache does: the scheduler says that a task has ended long before its files are
 // seen.
-TEST_F(QueueTest, FilesThatAreSeenLateAreWaitedFor) {
+TEST_F(ScheduledTest, FilesThatAreSeenLateAreWaitedFor) {
   const auto hidden = scratch / "hidden.json";
   options.pace.settle = std::chrono::seconds(20);
   std::string end;
-  scheduler.begin = [&](const std::string& queue, std::size_t task) {
-    const auto seen = scheduler.measured(queue, task);
-    end = QueueFiles(queue).end(task, 0);
+  scheduler.begin = [&](const std::string& submission, std::size_t task) {
+    const auto seen = scheduler.measured(submission, task);
+    end = SubmissionFiles(submission).end(task, 0);
     fs::rename(end, hidden);
-    fs::remove(QueueFiles(queue).task_folder(task) + "/run.json");
+    fs::remove(SubmissionFiles(submission).task_folder(task) + "/run.json");
     return seen;
   };
   int looks = 0;
@@ -374,7 +376,7 @@ TEST_F(QueueTest, FilesThatAreSeenLateAreWaitedFor) {
   EXPECT_GE(looks, 20);
 }
 
-TEST_F(QueueTest, AControllerThatDoesNotAnswerCostsNothing) {
+TEST_F(ScheduledTest, AControllerThatDoesNotAnswerCostsNothing) {
   scheduler.silent = 5;
   scheduler.begin = [](const std::string&, std::size_t) -> TaskSeen {
     return {TaskState::kLost, "NODE_FAIL", "n1"};
@@ -385,12 +387,12 @@ TEST_F(QueueTest, AControllerThatDoesNotAnswerCostsNothing) {
 }
 
 // 10,000 cases in 1,000 tasks that end in the same second: simulated by their files.
-TEST_F(QueueTest, AThousandTasksThatEndAtOnceAreAllTaken) {
+TEST_F(ScheduledTest, AThousandTasksThatEndAtOnceAreAllTaken) {
   constexpr std::size_t kCases = 10'000;
   const auto plan = many(kCases);
-  options.dealing.cases_a_task = 10;
-  scheduler.begin = [&](const std::string& queue, std::size_t task) -> TaskSeen {
-    const QueueFiles files(queue);
+  options.submit.dealing.cases_a_task = 10;
+  scheduler.begin = [&](const std::string& submission, std::size_t task) -> TaskSeen {
+    const SubmissionFiles files(submission);
     const auto order = read_order(files.order(task));
     TaskEnd end;
     end.task = task;
@@ -414,7 +416,7 @@ TEST_F(QueueTest, AThousandTasksThatEndAtOnceAreAllTaken) {
   fmt::print("1000 tasks taken in {:.2f} s\n", took.count());
 }
 
-class MergeTest : public QueueTest {
+class MergeTest : public ScheduledTest {
  protected:
   Part part(const std::string& name, const plan::Plan& plan) {
     launch::SessionOptions session;

@@ -44,5 +44,22 @@ TEST(OutOfMemory, OnAnEmulatedCardSaysWhatIsNeeded) {
   EXPECT_EQ(needed_bytes(std::nullopt), 3000);
 }
 
+// What a kind has not is not asked of its cases.
+TEST(Program, HasNoPromiseAndNoTimes) {
+  const ScratchFolder scratch;
+  auto planned = planned_case("mine", "baseline");
+  planned.spec.kind = result::CaseKind::kProgram;
+  planned.spec.strategies.clear();
+  planned.promise = {};
+  const auto request = plan_of({}).request;
+  FakeRunner runner;
+  const auto found = measure_memory({&planned, &request, scratch / "run", {}}, runner, {});
+  EXPECT_EQ(found->status, Status::kOk);
+  EXPECT_FALSE(found->equivalence);
+  EXPECT_FALSE(is_to_be_timed(*found, request));
+  EXPECT_EQ(found->throughput_reason,
+            "a program runs as it is: which of its steps to time is not known");
+}
+
 }  // namespace
 }  // namespace peakbench::launch

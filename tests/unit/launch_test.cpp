@@ -237,7 +237,7 @@ TEST_F(SessionTest, InterruptedInARoundOnlyTheMissingRoundsAreRunAgain) {
   plan.request.repetitions = 3;
   runner.answer = [&](const WorkerOrder& order) {
     auto report = FakeRunner::good(order);
-    report.interrupted = runner.orders.size() == 6;  // in round 2, the reference's turn
+    report.cut_short = by_ctrl_c(runner.orders.size() == 6);  // in round 2, the reference's turn
     return report;
   };
   auto run = this->run(plan);
@@ -426,7 +426,7 @@ TEST_F(SessionTest, InterruptedInTheMemoryWorkerTheCaseStaysPending) {
   const auto plan = plan_of({planned_case("m", "baseline"), planned_case("m", "x")});
   runner.answer = [](const WorkerOrder& order) {
     auto report = FakeRunner::good(order);
-    report.interrupted = order.job.case_id.find("/x/") != std::string::npos;
+    report.cut_short = by_ctrl_c(order.job.case_id.find("/x/") != std::string::npos);
     return report;
   };
   auto run = this->run(plan);
@@ -449,7 +449,7 @@ TEST_F(SessionTest, InterruptedInTheThroughputWorkerTheMemoryIsKept) {
   const auto plan = plan_of({planned_case("m", "baseline")});
   runner.answer = [](const WorkerOrder& order) {
     auto report = FakeRunner::good(order);
-    report.interrupted = order.job.mode == JobMode::kThroughput;
+    report.cut_short = by_ctrl_c(order.job.mode == JobMode::kThroughput);
     return report;
   };
   auto run = this->run(plan);
@@ -474,7 +474,7 @@ TEST_F(SessionTest, InterruptedWhileWhatIsNeededIsFoundTheCaseStaysPending) {
   runner.answer = [&](const WorkerOrder& order) {
     auto report = failure(Status::kOutOfMemory, "too large");
     report.result.out_of_memory.emplace();
-    report.interrupted = order.job.trace_path.empty();  // the second worker
+    report.cut_short = by_ctrl_c(order.job.trace_path.empty());  // the second worker
     return report;
   };
   auto run = this->run(plan);
@@ -558,7 +558,7 @@ TEST_F(SessionTest, PromisesAreCheckedWhenTheReferenceIsThere) {
 
   resume = true;
   WorkerReport stopped;
-  stopped.interrupted = true;
+  stopped.cut_short = by_ctrl_c();
   runner.answer = unless_reference(stopped);
   run = this->run(plan);
   EXPECT_EQ(run.status, "interrupted");

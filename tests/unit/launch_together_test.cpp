@@ -178,7 +178,8 @@ TEST(WritePace, ALargeRunIsWrittenForATenthOfTheTime) {
 // A runner that several threads may use. The first case takes longest.
 class SlowRunner : public Runner {
  public:
-  WorkerReport run(const WorkerOrder& order, const Listener& listener) override {
+  GroupReport run(const GroupOrder& group, const Listener& listener) override {
+    const auto& order = group.workers.front();
     listener.progress({.phase = "forward", .step = 0, .steps = 3});
     {
       const std::lock_guard lock(mutex);
@@ -194,7 +195,7 @@ class SlowRunner : public Runner {
     --at_work;
     auto report = FakeRunner::good(order);
     if (answer) answer(order, report);
-    return report;
+    return alone(report);
   }
 
   int most_now() {
@@ -300,7 +301,8 @@ TEST_F(TogetherSession, NothingRunsBesideAWorkerOfAnotherDevice) {
 // A job of a real card's: on which, and whether it is timed.
 class CardsRunner : public Runner {
  public:
-  WorkerReport run(const WorkerOrder& order, const Listener&) override {
+  GroupReport run(const GroupOrder& group, const Listener&) override {
+    const auto& order = group.workers.front();
     const bool timed = order.job.mode == result::JobMode::kThroughput;
     {
       const std::lock_guard lock(mutex);
@@ -316,7 +318,7 @@ class CardsRunner : public Runner {
     const std::lock_guard lock(mutex);
     at_work.erase(order.job.device);
     if (timed) timed_at_work = false;
-    return FakeRunner::good(order);
+    return alone(FakeRunner::good(order));
   }
   std::size_t most_now() {
     const std::lock_guard lock(mutex);
@@ -392,7 +394,7 @@ TEST_F(TogetherSession, AnInterruptKeepsWhatEndedAndResumeDoesTheRest) {
     const InterruptScope scope;
     runner.answer = [](const WorkerOrder& order, WorkerReport& report) {
       if (order.job.case_id.starts_with("m6/")) kill(getpid(), SIGINT);
-      report.interrupted = interrupted();
+      report.cut_short = by_ctrl_c(interrupted());
     };
     const auto cut = run(plan, 2, "run");
     EXPECT_EQ(cut.status, "interrupted");

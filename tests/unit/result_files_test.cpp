@@ -18,6 +18,7 @@
 #include "files/file.h"
 #include "files/own_file.h"
 #include "files/regular_file.h"
+#include "result/ranks.h"
 #include "result/run_paths.h"
 #include "support/example_run.h"
 #include "support/scratch.h"
@@ -198,14 +199,15 @@ TEST(RunPaths, ReadersRefuseThem) {
 TEST(RunPaths, TheTraceOfACase) {
   const ScratchFolder folder, elsewhere;
   auto result = testing::example_case();
-  const auto wanted = folder / first_rank(result).trace;
+  const auto wanted = folder / headline_rank(result).trace;
   EXPECT_EQ(trace_file(result, folder.path()), wanted);  // not there: for readers to say
   EXPECT_EQ(trace_file(result, ""), "");
   fs::create_directories(fs::path(wanted).parent_path());
   write_text(wanted, "trace");
   EXPECT_EQ(trace_file(result, folder.path()), wanted);
   fs::create_directory_symlink(folder.path(), elsewhere / "link");
-  EXPECT_EQ(trace_file(result, elsewhere / "link"), elsewhere / "link/" + first_rank(result).trace);
+  EXPECT_EQ(trace_file(result, elsewhere / "link"),
+            elsewhere / "link/" + headline_rank(result).trace);
   const auto said = [&] {
     return message_of<RunFileError>([&] { trace_file(result, folder.path()); });
   };
@@ -221,11 +223,11 @@ TEST(RunPaths, TheTraceOfACase) {
   EXPECT_NE(said().find("leads outside"), std::string::npos);
   result.ranks[0].trace = "../x";
   EXPECT_NE(said().find("leads outside"), std::string::npos);
-  EXPECT_EQ(first_rank(result).trace, "../x");
+  EXPECT_EQ(headline_rank(result).trace, "../x");
   result.ranks.clear();
   EXPECT_EQ(trace_file(result, folder.path()), "");
-  EXPECT_EQ(first_rank(result).trace, "");
-  EXPECT_FALSE(first_rank(result).memory);
+  EXPECT_EQ(headline_rank(result).trace, "");
+  EXPECT_FALSE(headline_rank(result).memory);
 }
 
 TEST(RegularFiles, AreReadInOrderAndAnywhere) {

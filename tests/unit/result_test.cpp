@@ -9,6 +9,7 @@
 #include "errors/errors.h"
 #include "files/file.h"
 #include "result/job.h"
+#include "result/run_facts.h"
 #include "support/example_run.h"
 #include "support/scratch.h"
 #include "text/nearest.h"
@@ -85,6 +86,58 @@ TEST(RunJson, ACaseWithoutFiguresHoldsNulls) {
   }
   EXPECT_EQ(item["emulated"], false);
   EXPECT_EQ(item["status"], "conflict");
+}
+
+// ---- kinds of cases ----
+
+TEST(CaseKind, AProgramIsSaidAndAStrategyIsNot) {
+  auto run = example_run();
+  EXPECT_FALSE(json(to_json(run))["cases"][0].contains("kind"));
+  auto& spec = run.cases[0].spec;
+  spec.kind = result::CaseKind::kProgram;
+  spec.strategies.clear();
+  const auto item = json(to_json(run))["cases"][0];
+  EXPECT_EQ(item["kind"], "program");
+  EXPECT_EQ(item["strategies"], json::array());
+  const auto back = run_from_json(json(to_json(run)));
+  EXPECT_EQ(back.cases[0].spec.kind, result::CaseKind::kProgram);
+}
+
+TEST(CaseKind, ReadersRefuseWhatTheyDoNotKnow) {
+  json run = example_json();
+  const auto of_case = " (case " + run["cases"][0]["id"].get<std::string>() + ")";
+  run["cases"][0]["kind"] = "strategy";
+  EXPECT_EQ(run_from_json(run).cases[0].spec.kind, result::CaseKind::kStrategy);
+  run["cases"][0]["kind"] = "notebook";
+  EXPECT_EQ(run_error(run),
+            "/cases/0/kind: expected strategy or program, got \"notebook\"" + of_case);
+  run["cases"][0]["kind"] = "program";
+  EXPECT_EQ(run_error(run), "/cases/0/strategies: expected none: a program has no stack" + of_case);
+}
+
+TEST(CaseKind, FactsHaveWords) {
+  for (const auto kind : {result::CaseKind::kStrategy, result::CaseKind::kProgram}) {
+    const auto& facts = result::facts_of(kind);
+    EXPECT_EQ(result::case_kind_from(facts.word), kind);
+    EXPECT_EQ(facts.has_times, std::string(facts.no_times).empty());
+  }
+}
+
+TEST(RunFacts, SayWhatMakesTwoRunsOne) {
+  using result::FactOf;
+  using result::RunFact;
+  using Names = std::vector<std::string>;
+  const Names build{"libtorch", "libtorch_git_version", "libtorch_cuda", "peakbench", "commit"};
+  auto resumed = build;
+  resumed.emplace_back("cpu");
+  const Names settings{"steps", "warmup", "repetitions", "threads", "seed"};
+  EXPECT_EQ(names_where(FactOf::kEnvironment, &RunFact::is_build), build);
+  EXPECT_EQ(names_where(FactOf::kEnvironment, &RunFact::is_merged), build);
+  EXPECT_EQ(names_where(FactOf::kEnvironment, &RunFact::is_resumed), resumed);
+  EXPECT_EQ(names_where(FactOf::kSettings, &RunFact::is_resumed), settings);
+  EXPECT_EQ(names_where(FactOf::kSettings, &RunFact::is_merged), settings);
+  EXPECT_EQ(names_where(FactOf::kEnvironment, &RunFact::makes_times),
+            (Names{"cpu", "logical_cores"}));
 }
 
 TEST(RunJson, AnEmulatedCaseSaysSoEvenWhenItNeverRan) {

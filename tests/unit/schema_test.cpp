@@ -58,6 +58,10 @@ TEST(Schema, DescribesWhatIsWritten) {
   bare.spec.sequence_length.reset();
   bare.losses = {std::nan("")};
   run.cases.push_back(bare);
+  auto program = bare;
+  program.spec.kind = result::CaseKind::kProgram;
+  program.spec.strategies.clear();
+  run.cases.push_back(program);
   write_run(run, folder.path());
   const int valid = validate(path);
   if (valid == 77) GTEST_SKIP() << "the Python package jsonschema is not installed";
@@ -66,6 +70,10 @@ TEST(Schema, DescribesWhatIsWritten) {
   wrong["cases"][0]["memory"]["peak_allocated_bytes"] = 1.5;
   files::write_json_file(path, wrong);
   EXPECT_EQ(validate(path), 1);
+  wrong = json(to_json(run));
+  wrong["cases"][0]["strategies"] = json::array();
+  files::write_json_file(path, wrong);
+  EXPECT_EQ(validate(path), 1) << "only a program has none";
   wrong = json(to_json(run));
   wrong["cases"][0]["undescribed"] = 1;
   files::write_json_file(path, wrong);

@@ -1,4 +1,5 @@
-// A worker process that behaves as it is told (tests/support/fake_worker.py), run as a case's is.
+// Worker processes that behave as they are told (tests/support/fake_worker.py), run as a case's
+// are.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,7 +9,9 @@
 #include <thread>
 #include <vector>
 
+#include "launch/group_outcome.h"
 #include "launch/runner.h"
+#include "result/case_files.h"
 #include "support/scratch.h"
 
 namespace peakbench::launch {
@@ -18,19 +21,24 @@ using testing::ScratchFolder;
 // Both ways of starting a worker hold what it does.
 enum class Way { kFresh, kForked };
 
+// Of a group of one.
+struct AloneReport : WorkerReport {
+  bool interrupted = false;
+  std::int64_t wall_ns = 0;
+};
+
 class WorkerTest : public ::testing::TestWithParam<Way> {
  protected:
-  WorkerReport run(const std::string& behaviour) {
-    WorkerOrder order;
-    order.job.case_id = "m/s/cpu/fp32/b1";
-    order.job.model_plugin.selection = {"m", {{"behaviour", behaviour}}};
-    order.job.device = "cpu";
-    order.job.dtype = "fp32";
-    order.job.steps = 2;
-    order.job.warmup = 0;
-    order.job.result_path = scratch / "memory.result.json";
-    order.job_path = scratch / "memory.job.json";
-    order.log_path = log_path;
+  AloneReport run(const std::string& behaviour) {
+    const auto group = run_group({behaviour});
+    return {group.ranks.at(0), is_interrupted(group), group.wall_ns};
+  }
+
+  // A process for each.
+  GroupReport run_group(const std::vector<std::string>& behaviours) {
+    GroupOrder order;
+    for (const auto& behaviour : behaviours)
+      order.workers.push_back(worker(order.workers.size(), behaviour));
     order.timeout = timeout;
     order.rss_limit_bytes = rss_limit;
     Listener listener;
@@ -43,6 +51,21 @@ class WorkerTest : public ::testing::TestWithParam<Way> {
     order.forked = GetParam() == Way::kForked;
     return ProcessRunner(order.forked ? PEAKBENCH_FORKING_WORKER : PEAKBENCH_FAKE_WORKER)
         .run(order, listener);
+  }
+
+  WorkerOrder worker(std::size_t rank, const std::string& behaviour) const {
+    using result::CaseFile;
+    WorkerOrder order;
+    order.job.case_id = "m/s/cpu/fp32/b1";
+    order.job.model_plugin.selection = {"m", {{"behaviour", behaviour}}};
+    order.job.device = "cpu";
+    order.job.dtype = "fp32";
+    order.job.steps = 2;
+    order.job.warmup = 0;
+    order.job.result_path = scratch / name_of(CaseFile::kMemoryResult, rank);
+    order.job_path = scratch / name_of(CaseFile::kMemoryJob, rank);
+    order.log_path = rank == 0 ? log_path : scratch / name_of(CaseFile::kLog, rank);
+    return order;
   }
 
   ScratchFolder scratch;

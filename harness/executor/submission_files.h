@@ -14,11 +14,11 @@
 namespace peakbench::executor {
 
 // Names. Absolute, as jobs start anywhere.
-class QueueFiles {
+class SubmissionFiles {
  public:
-  QueueFiles(const std::string& run_folder, int number);
-  // Of a queue's folder.
-  explicit QueueFiles(const std::string& folder);
+  SubmissionFiles(const std::string& run_folder, int number);
+  // Of a submission's folder.
+  explicit SubmissionFiles(const std::string& folder);
 
   const std::string& folder() const { return folder_; }
   std::string script() const { return folder_ + "/job.sh"; }
@@ -36,8 +36,8 @@ class QueueFiles {
   std::string folder_;
 };
 
-// Numbers of the queues in a run's folder, in order.
-std::vector<int> queues_in(const std::string& run_folder);
+// Numbers of the submissions in a run's folder, in order.
+std::vector<int> submissions_in(const std::string& run_folder);
 
 // Which cases a task is measuring; the scheduler may end it before it can say anything else.
 struct AtWork {
@@ -73,14 +73,14 @@ struct EndName {
   int attempt = 0;
   std::string path;
 };
-std::vector<EndName> ends_in(const QueueFiles& files);
+std::vector<EndName> ends_in(const SubmissionFiles& files);
 
-void write_tasks(const QueueFiles& files, const std::vector<std::vector<std::string>>& tasks);
-std::vector<std::vector<std::string>> read_tasks(const QueueFiles& files);
-void write_job(const QueueFiles& files, const std::string& job);
-std::string read_job(const QueueFiles& files);  // empty: not submitted
+void write_tasks(const SubmissionFiles& files, const std::vector<std::vector<std::string>>& tasks);
+std::vector<std::vector<std::string>> read_tasks(const SubmissionFiles& files);
+void write_job(const SubmissionFiles& files, const std::string& job);
+std::string read_job(const SubmissionFiles& files);  // empty: not submitted
 
-// Deletes what a run's queues hold. Files of other names stay, with their folders.
-void remove_queues(const std::string& run_folder);
+// Deletes what a run's submissions hold. Files of other names stay, with their folders.
+void remove_submissions(const std::string& run_folder);
 
 }  // namespace peakbench::executor

@@ -1,4 +1,4 @@
-#include "executor/queue_files.h"
+#include "executor/submission_files.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kQueue = "queue";
+constexpr const char* kFolder = "queue";  // below the run's
 
 std::string whole_path(const fs::path& path) {
   return fs::absolute(path).lexically_normal().string();
@@ -92,7 +92,7 @@ TaskEnd end_from(const json& content) {
   return end;
 }
 
-void remove_queue(const QueueFiles& files) {
+void remove_submission(const SubmissionFiles& files) {
   std::error_code ignored;
   for (const auto& end : ends_in(files)) fs::remove(end.path, ignored);
   for (const auto& name : names_in(files.folder() + "/task")) {
@@ -113,27 +113,29 @@ void remove_queue(const QueueFiles& files) {
 
 }  // namespace
 
-QueueFiles::QueueFiles(const std::string& run_folder, int number)
-    : folder_(whole_path(fs::path(run_folder) / kQueue / std::to_string(number))) {}
-QueueFiles::QueueFiles(const std::string& folder) : folder_(whole_path(folder)) {}
+SubmissionFiles::SubmissionFiles(const std::string& run_folder, int number)
+    : folder_(whole_path(fs::path(run_folder) / kFolder / std::to_string(number))) {}
+SubmissionFiles::SubmissionFiles(const std::string& folder) : folder_(whole_path(folder)) {}
 
-std::string QueueFiles::log(std::size_t task) const {
+std::string SubmissionFiles::log(std::size_t task) const {
   return fmt::format("{}/{}.txt", logs(), task);
 }
-std::string QueueFiles::task_folder(std::size_t task) const {
+std::string SubmissionFiles::task_folder(std::size_t task) const {
   return fmt::format("{}/task/{}", folder_, task);
 }
-std::string QueueFiles::order(std::size_t task) const { return task_folder(task) + "/order.json"; }
-std::string QueueFiles::at_work(std::size_t task) const {
+std::string SubmissionFiles::order(std::size_t task) const {
+  return task_folder(task) + "/order.json";
+}
+std::string SubmissionFiles::at_work(std::size_t task) const {
   return task_folder(task) + "/at_work.json";
 }
-std::string QueueFiles::end(std::size_t task, int attempt) const {
+std::string SubmissionFiles::end(std::size_t task, int attempt) const {
   return fmt::format("{}/{}-{}.json", ends(), task, attempt);
 }
 
-std::vector<int> queues_in(const std::string& run_folder) {
+std::vector<int> submissions_in(const std::string& run_folder) {
   std::vector<int> numbers;
-  for (const auto& name : names_in((fs::path(run_folder) / kQueue).string()))
+  for (const auto& name : names_in((fs::path(run_folder) / kFolder).string()))
     if (const auto number = number_from(name)) numbers.push_back(*number);
   std::ranges::sort(numbers);
   return numbers;
@@ -175,7 +177,7 @@ std::optional<TaskEnd> read_task_end(const std::string& path) {
   }
 }
 
-std::vector<EndName> ends_in(const QueueFiles& files) {
+std::vector<EndName> ends_in(const SubmissionFiles& files) {
   std::vector<EndName> ends;
   for (const auto& name : names_in(files.ends())) {
     const auto dash = name.find('-');
@@ -188,11 +190,11 @@ std::vector<EndName> ends_in(const QueueFiles& files) {
   return ends;
 }
 
-void write_tasks(const QueueFiles& files, const std::vector<std::vector<std::string>>& tasks) {
+void write_tasks(const SubmissionFiles& files, const std::vector<std::vector<std::string>>& tasks) {
   files::write_json_file(files.tasks(), json{{"tasks", tasks}});
 }
 
-std::vector<std::vector<std::string>> read_tasks(const QueueFiles& files) {
+std::vector<std::vector<std::string>> read_tasks(const SubmissionFiles& files) {
   const auto content = read_if_there(files.tasks());
   if (!content) return {};
   std::vector<std::vector<std::string>> tasks;
@@ -201,19 +203,20 @@ std::vector<std::vector<std::string>> read_tasks(const QueueFiles& files) {
   return tasks;
 }
 
-void write_job(const QueueFiles& files, const std::string& job) {
+void write_job(const SubmissionFiles& files, const std::string& job) {
   files::write_json_file(files.job(), json{{"job", job}});
 }
 
-std::string read_job(const QueueFiles& files) {
+std::string read_job(const SubmissionFiles& files) {
   const auto content = read_if_there(files.job());
   return content ? Fields(*content).get<std::string>("job") : "";
 }
 
-void remove_queues(const std::string& run_folder) {
-  for (const auto number : queues_in(run_folder)) remove_queue(QueueFiles(run_folder, number));
+void remove_submissions(const std::string& run_folder) {
+  for (const auto number : submissions_in(run_folder))
+    remove_submission(SubmissionFiles(run_folder, number));
   std::error_code ignored;
-  fs::remove(fs::path(run_folder) / kQueue, ignored);
+  fs::remove(fs::path(run_folder) / kFolder, ignored);
 }
 
 }  // namespace peakbench::executor

@@ -1,0 +1,40 @@
+// What Slurm's commands print, read. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executor/scheduler.h"
+
+namespace peakbench::executor {
+
+// Of a text such as 1-12 or 2:00:05. Nullopt: something else stands between the separators.
+std::optional<std::vector<std::int64_t>> numbers_in(std::string_view text, char separator);
+
+// Without blanks around it.
+std::string trimmed(const std::string& text);
+
+// Numbers of an array's tasks in an id as squeue and sacct write it: 12_3, 12_[0-2,7-9:2%4]. None
+// for another id.
+std::vector<std::size_t> tasks_of_id(const std::string& id);
+
+// Lines of `squeue --format=%i|%T|%R` and of `sacct --parsable2 --format=JobID,State,NodeList`.
+// Lines that say nothing of a task of an array are left out.
+std::map<std::size_t, TaskSeen> states_from(const std::string& lines);
+
+// The state that a word of Slurm's means: RUNNING, "CANCELLED by 1000". A word that is not known
+// means kRunning: nothing is concluded from it.
+TaskState state_from(const std::string& word);
+
+// A reason to wait, as squeue gives it, that no waiting ends: a partition, an account or a limit
+// that refuses the job.
+bool never_begins(const std::string& reason);
+
+// The job's number in what `sbatch --parsable` printed; empty: none.
+std::string job_from(const std::string& out);
+
+}  // namespace peakbench::executor

@@ -1,0 +1,41 @@
+#include "launch/group_outcome.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "result/ranks.h"
+
+namespace peakbench::launch {
+
+bool is_interrupted(const GroupReport& report) {
+  return std::ranges::count(report.ranks, CutShort::kByCtrlC, &WorkerReport::cut_short) > 0;
+}
+
+std::optional<std::size_t> first_failure(const std::vector<WorkerReport>& ranks) {
+  std::optional<std::size_t> first;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const auto& rank = ranks[i];
+    if (rank.cut_short != CutShort::kNo || rank.result.status == result::Status::kOk) continue;
+    if (!first || rank.ended < ranks[*first].ended) first = i;
+  }
+  return first;
+}
+
+result::WorkerResult group_outcome(const std::vector<WorkerReport>& ranks) {
+  if (const auto failed = first_failure(ranks)) {
+    auto outcome = ranks[*failed].result;
+    if (ranks.size() > 1)
+      outcome.reason = fmt::format("rank {} of {}: {}", *failed, ranks.size(), outcome.reason);
+    return outcome;
+  }
+  std::vector<result::Rank> memories;
+  for (const auto& rank : ranks) memories.emplace_back().memory = rank.result.memory;
+  const auto& largest = ranks.at(result::largest_rank(memories)).result;
+  auto outcome = ranks.front().result;
+  outcome.memory = largest.memory;
+  outcome.emulation = largest.emulation;
+  return outcome;
+}
+
+}  // namespace peakbench::launch

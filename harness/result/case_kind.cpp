@@ -1,0 +1,34 @@
+#include "result/case_kind.h"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+namespace peakbench::result {
+namespace {
+
+constexpr std::array<KindFacts, 2> kCaseKinds{{
+    {.kind = CaseKind::kStrategy, .word = "strategy"},
+    {.kind = CaseKind::kProgram,
+     .word = "program",
+     .has_stack = false,
+     .has_promise = false,
+     .has_times = false,
+     .no_times = "a program runs as it is: which of its steps to time is not known"},
+}};
+
+}  // namespace
+
+const KindFacts& facts_of(CaseKind kind) {
+  return *std::ranges::find(kCaseKinds, kind, &KindFacts::kind);
+}
+
+std::string to_string(CaseKind kind) { return facts_of(kind).word; }
+
+CaseKind case_kind_from(const std::string& word) {
+  for (const auto& facts : kCaseKinds)
+    if (word == facts.word) return facts.kind;
+  throw std::invalid_argument("expected strategy or program, got \"" + word + "\"");
+}
+
+}  // namespace peakbench::result
