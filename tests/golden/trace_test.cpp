@@ -138,8 +138,10 @@ TEST(TraceView, ATraceOfAnotherRunIsNotShown) {
 }
 
 TEST(TraceView, AnEmptyTraceIsNoTimeline) {
-  const CaseAnatomy anatomy =
-      analyse(trace::Trace{"cpu", false, {"cpu"}, 0, {}, {}, {}, {}}, true, true);
+  trace::Trace trace;
+  trace.device = "cpu";
+  trace.spaces = {"cpu"};
+  const CaseAnatomy anatomy = analyse(trace, true, true);
   EXPECT_FALSE(timeline_view(anatomy, 1));
 }
 

@@ -11,7 +11,7 @@
 namespace peakbench::qlora {
 namespace {
 
-constexpr std::int64_t kGroup = 256;
+constexpr std::int64_t kBlocksOfAFactor = 256;
 constexpr std::array<double, 16> kCodebook = {-1.0,    -0.6962, -0.5251, -0.3949, -0.2844, -0.1848,
                                               -0.0911, 0.0,     0.0796,  0.1609,  0.2461,  0.3379,
                                               0.4407,  0.5626,  0.7230,  1.0};
@@ -37,8 +37,8 @@ struct Plain {
   Plain(const std::vector<T>& weights, T mean) {
     for (std::size_t begin = 0; begin < weights.size(); begin += kBlock)
       add_block(weights.data() + begin);
-    for (std::size_t begin = 0; begin < largest.size(); begin += kGroup)
-      add_group(begin, std::min(begin + kGroup, largest.size()), mean);
+    for (std::size_t begin = 0; begin < largest.size(); begin += kBlocksOfAFactor)
+      add_group(begin, std::min(begin + kBlocksOfAFactor, largest.size()), mean);
     for (std::size_t i = 0; i < weights.size(); ++i) values.push_back(value(i, mean));
   }
 
@@ -72,7 +72,7 @@ struct Plain {
   T value(std::size_t i, T mean) const {
     const std::size_t block = i / kBlock;
     const int code = i % 2 == 0 ? data[i / 2] >> 4 : data[i / 2] & 15;
-    const T scale = T(T(T(float(scales[block])) / factors[block / kGroup]) + mean);
+    const T scale = T(T(T(float(scales[block])) / factors[block / kBlocksOfAFactor]) + mean);
     return T(T(float(kCodebook[code])) * scale);
   }
 };

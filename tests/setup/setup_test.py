@@ -139,8 +139,8 @@ class Summary(Folder):
     def test_counts_by_label_and_reasons(self):
         junit = self.folder / "tests.xml"
         junit.write_text(
-            '<testsuite><testcase name="a" status="run"/>'
-            '<testcase name="b" status="fail"><failure/></testcase>'
+            '<testsuite><testcase name="a" status="run" time="61.5"/>'
+            '<testcase name="b" status="fail" time="0.9"><failure/></testcase>'
             '<testcase name="c" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/><system-out>SKIP: no card</system-out></testcase>'
             '<testcase name="d" status="notrun"><skipped/><system-out>x.cpp:1: Skipped\nno oracle\n</system-out></testcase></testsuite>'
         )
@@ -154,9 +154,10 @@ class Summary(Folder):
         self.assertEqual(
             done.stdout.strip().splitlines(),
             [
-                "(no label)  1 skipped",
-                "gpu         1 skipped",
-                "unit        1 passed, 1 failed",
+                "(no label)      0 s  1 skipped",
+                "gpu             0 s  1 skipped",
+                "unit           62 s  1 passed, 1 failed",
+                "slowest: a 62 s, b 1 s, c 0 s, d 0 s",
                 "skipped, no card: c",
                 "skipped, no oracle: d",
                 "failed: b",
