@@ -1,9 +1,11 @@
 #include "cli/revision.h"
 
-#include <array>
-#include <cstdio>
+#include <chrono>
 #include <cstdlib>
 #include <initializer_list>
+#include <vector>
+
+#include "process/command.h"
 
 namespace peakbench::cli {
 namespace {
@@ -16,16 +18,14 @@ std::string first_variable(std::initializer_list<const char*> names) {
   return "";
 }
 
-// One line of what a fixed command prints; empty where it fails.
-std::string line_of(const char* command) {
-  std::FILE* pipe = popen(command, "r");
-  if (pipe == nullptr) return "";
-  std::array<char, 512> line{};
-  const bool some = std::fgets(line.data(), line.size(), pipe) != nullptr;
-  const bool failed = pclose(pipe) != 0;
-  std::string text = some && !failed ? line.data() : "";
-  text.erase(text.find_last_not_of(" \r\n") + 1);
-  return text;
+// The first line that a command prints; empty where it fails.
+std::string line_of(const std::vector<std::string>& command) {
+  constexpr auto kPatience = std::chrono::seconds(20);
+  const auto said = process::ask_command({.arguments = command, .patience = kPatience});
+  if (!said.ok()) return "";
+  std::string line = said.out.substr(0, said.out.find('\n'));
+  line.erase(line.find_last_not_of(" \r\n") + 1);
+  return line;
 }
 
 std::string recorded_commit(const result::Run& run) {
@@ -44,9 +44,9 @@ Revision revision_of(const result::Run& run) {
   revision.branch = first_variable({"GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME",
                                     "GIT_BRANCH", "BUILDKITE_BRANCH"});
   if (revision.commit.empty()) revision.commit = recorded_commit(run);
-  if (revision.commit.empty()) revision.commit = line_of("git rev-parse HEAD 2>/dev/null");
+  if (revision.commit.empty()) revision.commit = line_of({"git", "rev-parse", "HEAD"});
   if (revision.branch.empty())
-    revision.branch = line_of("git symbolic-ref --quiet --short HEAD 2>/dev/null");
+    revision.branch = line_of({"git", "symbolic-ref", "--quiet", "--short", "HEAD"});
   return revision;
 }
 

@@ -59,6 +59,7 @@ inline constexpr const char* kGuardVariable = "PEAKBENCH_EMULATED_GUARD";
 inline constexpr const char* kDelaysVariable = "PEAKBENCH_EMULATED_DELAYS";
 
 inline constexpr int kMaxDevices = 64;
+inline constexpr int kMaxThreadsPerBlock = 1024;  // of every card
 
 std::string to_json(const CardFacts& card);
 // Throws std::invalid_argument with what is wrong.

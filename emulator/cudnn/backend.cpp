@@ -5,13 +5,12 @@
 #include <cstdio>
 
 #include "core/entry.h"
+#include "cudnn/status.h"
 
 using namespace peakbench::emulator;
+using namespace peakbench::emulator::cudnn;
 
 namespace {
-
-constexpr int kBadParameter = 2000;
-constexpr int kNotSupported = 3000;
 
 // cudnnBackendAttributeName_t: what PyTorch and cudnn-frontend read back.
 enum Attribute {

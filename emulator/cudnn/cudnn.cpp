@@ -4,14 +4,13 @@
 #include <unordered_map>
 
 #include "core/entry.h"
+#include "cudnn/status.h"
 #include "vendor_versions.h"
 
 using namespace peakbench::emulator;
+using namespace peakbench::emulator::cudnn;
 
 namespace {
-
-constexpr int kNotInitialized = 1001;
-constexpr int kBadParameter = 2000;
 
 struct Streams {
   std::mutex mutex;

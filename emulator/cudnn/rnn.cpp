@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "core/entry.h"
+#include "cudnn/status.h"
 
 using namespace peakbench::emulator;
+using namespace peakbench::emulator::cudnn;
 
 namespace {
 
-constexpr int kBadParameter = 2000;
 // cudnnRNNMode_t, cudnnRNNBiasMode_t, cudnnDirectionMode_t, cudnnForwardMode_t.
 constexpr int kLstm = 2, kGru = 3;
 constexpr int kNoBias = 0, kDoubleBias = 2, kRecurrentBias = 3;

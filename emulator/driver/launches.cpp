@@ -10,7 +10,6 @@ using namespace peakbench::emulator::driver;
 
 namespace {
 
-constexpr std::uint64_t kMaxThreadsPerBlock = 1024;
 constexpr unsigned kPortableClusterSize = 8, kLargestClusterSize = 16;
 
 // With `arguments` as the driver takes them: an address each.

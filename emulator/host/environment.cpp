@@ -36,8 +36,8 @@ std::string all_devices(int count) {
 
 }  // namespace
 
-Environment emulation_environment(const Card& card, const Installation& installation,
-                                  const std::filesystem::path& ledger_folder) {
+process::Environment emulation_environment(const Card& card, const Installation& installation,
+                                           const std::filesystem::path& ledger_folder) {
   return {{"LD_PRELOAD", preload_list(installation)},
           {kCardVariable, to_json(card.facts)},
           {kLedgerVariable, ledger_folder.string()},

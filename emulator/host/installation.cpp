@@ -7,8 +7,8 @@
 
 #include "errors/errors.h"
 #include "files/file.h"
-#include "host/torch_release.h"
 #include "json/fields.h"
+#include "pytorch/torch_release.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -99,7 +99,7 @@ Installation installation_in(const fs::path& given) {
     found.cuda12_libraries = libraries_in(found.folder / kCuda12);
     found.cuda_majors.push_back(12);
   }
-  if (const int own = cuda_number(facts.cuda) / 1000; own && own != 12)
+  if (const int own = pytorch::cuda_number(facts.cuda) / 1000; own && own != 12)
     found.cuda_majors.push_back(own);
   return found;
 }

@@ -1,13 +1,9 @@
 #include "host/run_emulated.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -28,8 +24,11 @@
 #include "host/environment.h"
 #include "host/for_program.h"
 #include "host/process_report.h"
-#include "host/program_file.h"
-#include "host/torch_in_use.h"
+#include "host/program_signals.h"
+#include "host/run_program.h"
+#include "process/find_program.h"
+#include "pytorch/program_file.h"
+#include "pytorch/torch_in_use.h"
 #include "text/printable.h"
 
 namespace peakbench::emulator {
@@ -71,116 +70,6 @@ class LedgerFolder {
 };
 
 constexpr int kCannotWrite = 2;
-constexpr int kNotStarted = 126;
-
-std::atomic<pid_t> running{0};  // for the signal handler
-
-void pass_on(int signal) {
-  if (const pid_t program = running.load(); program > 0) kill(program, signal);
-}
-
-// While it lives, signals meant for us reach the program. SIGINT from a terminal does so by itself.
-class SignalsPassedOn {
- public:
-  SignalsPassedOn() {
-    struct sigaction action {};
-    action.sa_handler = pass_on;
-    sigaction(SIGTERM, &action, &before_[0]);
-    sigaction(SIGHUP, &action, &before_[1]);
-    action.sa_handler = SIG_IGN;
-    sigaction(SIGINT, &action, &before_[2]);
-    sigaction(SIGQUIT, &action, &before_[3]);
-  }
-  SignalsPassedOn(const SignalsPassedOn&) = delete;
-  SignalsPassedOn& operator=(const SignalsPassedOn&) = delete;
-  ~SignalsPassedOn() { restore(); }
-  // In the program itself, before it starts.
-  void restore() const {
-    constexpr int kSignals[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT};
-    for (int i = 0; i < 4; ++i) sigaction(kSignals[i], &before_[i], nullptr);
-  }
-
- private:
-  struct sigaction before_[4];
-};
-
-void set_environment(const Environment& environment) {
-  for (const auto& [name, value] : environment) {
-    // Which of several devices to use is the caller's to say.
-    const char* given = name == "CUDA_VISIBLE_DEVICES" ? std::getenv(name.c_str()) : nullptr;
-    if (!given || !*given) setenv(name.c_str(), value.c_str(), 1);
-  }
-}
-
-[[noreturn]] void become(const std::vector<std::string>& command, const Environment& environment,
-                         int problem) {
-  set_environment(environment);
-  for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_DFL);  // ignored by us alone
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
-  const int error = errno;
-  [[maybe_unused]] const auto written = write(problem, &error, sizeof error);
-  _exit(kNotStarted);
-}
-
-// A pipe that the program's start closes; what comes through is why there was none.
-class StartProblem {
- public:
-  StartProblem() {
-    if (pipe2(ends_, O_CLOEXEC) != 0)
-      throw ConfigError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-  }
-  StartProblem(const StartProblem&) = delete;
-  StartProblem& operator=(const StartProblem&) = delete;
-  ~StartProblem() {
-    for (const int end : ends_)
-      if (end >= 0) close(end);
-  }
-  int writing_end() const { return ends_[1]; }
-  // 0 where the program started. Waits for that.
-  int error() {
-    close(std::exchange(ends_[1], -1));
-    int error = 0;
-    while (read(ends_[0], &error, sizeof error) < 0 && errno == EINTR) {
-    }
-    return error;
-  }
-
- private:
-  int ends_[2] = {-1, -1};
-};
-
-std::string not_started(const std::string& program, int error) {
-  const std::string hint =
-      error == EACCES
-          ? ". Make it executable (chmod +x), or name the program that runs it (python3)"
-      : error == ENOEXEC ? ". It is no program: name the one that runs it (python3, sh)"
-                         : "";
-  return fmt::format("{} was not started: {}{}", program, std::strerror(error), hint);
-}
-
-int run_program(const std::vector<std::string>& command, const Environment& environment) {
-  const SignalsPassedOn signals;
-  StartProblem problem;
-  const pid_t program = fork();
-  if (program < 0)
-    throw ConfigError(fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
-  if (program == 0) {
-    signals.restore();
-    signal(SIGXFSZ, SIG_DFL);  // ignored in peakbench itself
-    become(command, environment, problem.writing_end());
-  }
-  running = program;
-  const int error = problem.error();
-  int status = 0;
-  while (waitpid(program, &status, 0) < 0 && errno == EINTR) {
-  }
-  running = 0;
-  if (error) throw ConfigError(not_started(command[0], error));
-  return status;
-}
 
 bool is_running(std::int32_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
@@ -209,11 +98,18 @@ std::vector<std::unique_ptr<Ledger>> read_ledgers_at_end(const fs::path& folder)
   }
 }
 
+int ended_by(int signal) { return 128 + signal; }
+
 int exit_code(int wait_status) {
-  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+  return WIFSIGNALED(wait_status) ? ended_by(WTERMSIG(wait_status)) : WEXITSTATUS(wait_status);
 }
 
-nlohmann::json torch_json(const std::optional<TorchInUse>& torch) {
+int ended_before_the_program(int signal) {
+  std::fprintf(stderr, "peakbench: interrupted before the program was started\n");
+  return ended_by(signal);
+}
+
+nlohmann::json torch_json(const std::optional<pytorch::TorchInUse>& torch) {
   if (!torch) return nullptr;
   return {{"version", torch->version}, {"cuda", torch->cuda}, {"folder", torch->folder.string()}};
 }
@@ -231,7 +127,8 @@ nlohmann::json cards_json(const Card& card, const std::vector<std::uint64_t>& pe
 }
 
 void write_json(const EmulateRequest& request, const Card& card,
-                const std::optional<TorchInUse>& torch, const std::vector<const Ledger*>& ledgers,
+                const std::optional<pytorch::TorchInUse>& torch,
+                const std::vector<const Ledger*>& ledgers,
                 const std::vector<std::uint64_t>& card_peaks, const Verdict& verdict,
                 int wait_status) {
   nlohmann::json processes = nlohmann::json::array();
@@ -265,9 +162,9 @@ void check_program(const std::vector<std::string>& command) {
   if (command.empty())
     throw ConfigError(
         "no program to run; expected: peakbench emulate --card h100-80gb -- python3 train.py");
-  const auto program = find_program(command[0]);
+  const auto program = process::find_program(command[0]);
   if (!program) throw ConfigError(fmt::format("{}: no such program", command[0]));
-  if (const auto reason = why_not_emulated(*program)) throw ConfigError(*reason);
+  if (const auto reason = pytorch::why_not_preloaded(*program)) throw ConfigError(*reason);
 }
 
 }  // namespace
@@ -275,17 +172,21 @@ void check_program(const std::vector<std::string>& command) {
 int run_emulated(const EmulateRequest& request) {
   check_program(request.command);
   check_writable(request.json_path);
+  const ProgramSignals signals;
+  const auto cancelled = [&] { return signals.noted() != 0; };
   const Installation found = find_installation();
-  const auto torch = torch_of_command(request.command);
+  const auto torch = pytorch::torch_of_command(request.command, cancelled);
+  if (cancelled()) return ended_before_the_program(signals.noted());
   if (torch)
     if (const auto reason = why_torch_cannot_work(*torch, found)) throw ConfigError(*reason);
   const Installation installation = for_program(found, torch);
   const Card card = parse_card(request.card, installation);
   const LedgerFolder folder;
-  Environment environment = emulation_environment(card, installation, folder.path());
-  for (auto& variable : values_environment(request.values, found, torch))
+  process::Environment environment = emulation_environment(card, installation, folder.path());
+  for (auto& variable : values_environment(request.values, found, torch, cancelled))
     environment.push_back(std::move(variable));
-  const int status = run_program(request.command, environment);
+  if (cancelled()) return ended_before_the_program(signals.noted());
+  const int status = run_program(request.command, environment, signals);
   const auto owned = read_ledgers_at_end(folder.path());
   std::vector<const Ledger*> ledgers;
   for (const auto& ledger : owned) ledgers.push_back(ledger.get());

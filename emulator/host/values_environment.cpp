@@ -23,10 +23,12 @@ void check_assumption(const ValuesRequest& request) {
 
 }  // namespace
 
-Environment values_environment(const ValuesRequest& request, const Installation& installation,
-                               const std::optional<TorchInUse>& torch) {
+process::Environment values_environment(const ValuesRequest& request,
+                                        const Installation& installation,
+                                        const std::optional<pytorch::TorchInUse>& torch,
+                                        const std::function<bool()>& cancelled) {
   check_assumption(request);
-  const ValuesLibrary library = values_library_for(torch, installation);
+  const ValuesLibrary library = values_library_for(torch, installation, cancelled);
   return {{kValuesVariable, library.path.string()},
           {kComputeVariable, request.compute ? "1" : "0"},
           {kValuesVersionVariable, library.torch_version},

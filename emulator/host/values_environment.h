@@ -1,11 +1,13 @@
 // What a process needs in its environment so that small tensors of the emulated card have values.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
-#include "host/environment.h"
-#include "host/torch_in_use.h"
+#include "host/installation.h"
+#include "process/environment.h"
+#include "pytorch/torch_in_use.h"
 
 namespace peakbench::emulator {
 
@@ -15,8 +17,11 @@ struct ValuesRequest {
   std::string assume;  // "nonzero=all", "nonzero=none" or empty
 };
 
-// Throws ConfigError for an assumption that there is not.
-Environment values_environment(const ValuesRequest& request, const Installation& installation,
-                               const std::optional<TorchInUse>& torch);
+// May compile a library for the program's PyTorch: `cancelled` is asked meanwhile. Throws
+// ConfigError for an assumption that there is not.
+process::Environment values_environment(const ValuesRequest& request,
+                                        const Installation& installation,
+                                        const std::optional<pytorch::TorchInUse>& torch,
+                                        const std::function<bool()>& cancelled);
 
 }  // namespace peakbench::emulator

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "host/installation.h"
-#include "host/torch_in_use.h"
+#include "pytorch/torch_in_use.h"
 
 namespace peakbench::emulator {
 
@@ -17,11 +18,9 @@ struct ValuesLibrary {
 };
 
 // The one of this build where the program's PyTorch has its version, or is not known. For another
-// version it is compiled from the sources in the installation, against that PyTorch's headers, by
-// the machine's compiler; and kept in the user's cache folder ($XDG_CACHE_HOME/peakbench, else
-// ~/.cache/peakbench) under the version and what it was made of. Says so on stderr, as it takes its
-// time.
-ValuesLibrary values_library_for(const std::optional<TorchInUse>& torch,
-                                 const Installation& installation);
+// version it is compiled from the sources in the installation: see pytorch/compiled_library.h.
+ValuesLibrary values_library_for(const std::optional<pytorch::TorchInUse>& torch,
+                                 const Installation& installation,
+                                 const std::function<bool()>& cancelled);
 
 }  // namespace peakbench::emulator

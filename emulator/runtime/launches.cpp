@@ -9,7 +9,6 @@ using namespace peakbench::emulator::runtime;
 
 namespace {
 
-constexpr unsigned kMaxThreadsPerBlock = 1024;
 constexpr int kTypicalRegisters = 32;
 
 struct Configuration {

@@ -13,7 +13,6 @@ using namespace peakbench::emulator::runtime;
 
 namespace {
 
-constexpr int kMaxThreadsPerBlock = 1024;
 constexpr int kRegistersPerBlock = 65536;
 constexpr int kMaxGrid = 0x7fffffff;
 constexpr int kReservedSharedMemory = 1024;  // from sm_80 on

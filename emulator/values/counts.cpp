@@ -1,10 +1,12 @@
 #include "values/counts.h"
 
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
 #include "core/values_hook.h"
+#include "trace/trace.h"
 
 namespace peakbench::values {
 namespace {
@@ -32,12 +34,12 @@ void count_all() {
 
 }  // namespace
 
-void count(const allocator::TraceEntry& entry) {
-  const auto stats = count_device(entry.device_);
-  if (entry.action_ == allocator::TraceEntry::OOM)
-    peakbench_emulator_needed(
-        entry.device_,
-        static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current) + entry.size_);
+void count(const record::AllocatorEvent& event) {
+  const auto stats = count_device(static_cast<c10::DeviceIndex>(event.device));
+  if (event.kind == trace::EventKind::kOutOfMemory)
+    peakbench_emulator_needed(event.device,
+                              static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current) +
+                                  static_cast<std::uint64_t>(event.bytes));
 }
 
 void count_at_end() {

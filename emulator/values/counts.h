@@ -2,13 +2,13 @@
 // max_memory_reserved of the whole process.
 #pragma once
 
-#include <c10/cuda/CUDACachingAllocator.h>
+#include "record/cuda/allocator_events.h"
 
 namespace peakbench::values {
 
 // For each event of the allocator, which holds its lock: peaks only fall when the program resets
 // them, and what they were then has been seen by an event before.
-void count(const c10::cuda::CUDACachingAllocator::TraceEntry& entry);
+void count(const record::AllocatorEvent& event);
 // Once: counts what comes after the last event, at the process's end.
 void count_at_end();
 

@@ -9,6 +9,8 @@
 
 #include "core/read_kinds.h"
 #include "core/values_hook.h"
+#include "record/cuda/allocator_events.h"
+#include "trace/trace.h"
 #include "values/counts.h"
 #include "values/exchange.h"
 #include "values/patch.h"
@@ -49,15 +51,16 @@ struct Under : at::ObserverContext {
   bool collective = false;
 };
 
-void on_allocator(const allocator::TraceEntry& entry) {
-  count(entry);
-  const bool handed_out = entry.action_ == allocator::TraceEntry::ALLOC;
-  if (!handed_out && entry.action_ != allocator::TraceEntry::FREE_COMPLETED) return;
+void on_allocator(const record::AllocatorEvent& event) {
+  count(event);
+  const bool handed_out = event.kind == trace::EventKind::kAlloc;
+  if (!handed_out && event.kind != trace::EventKind::kFree) return;
+  const auto bytes = static_cast<std::uint64_t>(event.bytes);
   {
     const std::lock_guard lock(Storages::all().mutex());
-    Storages::all().forget(entry.addr_, entry.size_);
+    Storages::all().forget(event.address, bytes);
   }
-  if (handed_out) peakbench_emulator_handed_out(entry.addr_, entry.size_);
+  if (handed_out) peakbench_emulator_handed_out(event.address, bytes);
 }
 
 void stop(const char* why) {
@@ -77,7 +80,7 @@ bool watches_allocator() {
   if (watched) return true;
   try {
     peakbench_emulator_watch_allocator();
-    allocator::attachAllocatorTraceTracker(on_allocator);
+    record::listen_to_allocator(on_allocator);
     watched = true;
     count_at_end();
   } catch (const std::exception&) {

@@ -3,7 +3,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 
-#include "device/cpu_allocator.h"
+#include "record/cpu_allocator.h"
 
 namespace peakbench::device {
 namespace {
@@ -15,12 +15,12 @@ class CpuDevice final : public Device {
   c10::Device torch_device() const override { return c10::Device(c10::kCPU); }
   std::string clock() const override { return "steady_clock"; }
 
-  void trace(AllocationSink& sink) override {
-    last_failure_ = &trace_cpu_allocator(sink, limit_bytes_, CpuMemory::kDevice);
+  void trace(record::AllocationSink& sink) override {
+    last_failure_ = &record::trace_cpu_allocator(sink, limit_bytes_, record::CpuMemory::kDevice);
   }
 
-  result::OutOfMemory last_out_of_memory() const override {
-    return last_failure_ != nullptr ? *last_failure_ : result::OutOfMemory{};
+  record::OutOfMemory last_out_of_memory() const override {
+    return last_failure_ != nullptr ? *last_failure_ : record::OutOfMemory{};
   }
 
   nlohmann::json settings() const override {
@@ -32,7 +32,7 @@ class CpuDevice final : public Device {
 
  private:
   std::int64_t limit_bytes_;
-  const result::OutOfMemory* last_failure_ = nullptr;
+  const record::OutOfMemory* last_failure_ = nullptr;
 };
 
 std::unique_ptr<Device> make_cpu_device(const DeviceRequest& request) {

@@ -11,12 +11,12 @@
 
 #include "errors/errors.h"
 #include "process/command.h"
+#include "process/find_program.h"
 #include "text/printable.h"
 
 namespace peakbench::executor {
 namespace {
 
-using process::ask_command;
 using process::CommandSaid;
 
 // An order of the user's to every job of theirs (SBATCH_PARTITION) or to every look at them
@@ -30,6 +30,11 @@ constexpr std::int64_t kSecondsAMinute = 60, kSecondsAnHour = 3600, kSecondsADay
 // From the signal to the end of the time. Slurm sends it up to a minute early.
 constexpr std::int64_t kWarning_s = 60;
 constexpr std::int64_t kShortTime_s = 300;  // where a warning of a minute is too much
+
+CommandSaid asked(std::vector<std::string> arguments) {
+  return process::ask_command(
+      {.arguments = std::move(arguments), .patience = kPatience, .without = kOthersOrders});
+}
 
 std::optional<std::vector<std::int64_t>> numbers_in(std::string_view text, char separator) {
   std::vector<std::int64_t> numbers;
@@ -55,7 +60,9 @@ std::string trimmed(const std::string& text) {
 // Of a program that failed: its words without its own name before each line.
 std::string words_of(const CommandSaid& said, const std::string& program) {
   if (!said.start_error.empty()) return said.start_error;
-  if (said.timed_out) return fmt::format("no answer within {} s", kPatience.count());
+  if (said.stopped == process::Stop::kTimeout)
+    return fmt::format("no answer within {} s", kPatience.count());
+  if (said.stopped == process::Stop::kOutput) return "it printed too much";
   std::istringstream lines(said.err.empty() ? said.out : said.err);
   std::string words;
   for (std::string line; std::getline(lines, line);) {
@@ -247,7 +254,7 @@ std::string job_from(const std::string& out) {
   return job;
 }
 
-bool Slurm::is_here() { return !process::on_path("sbatch").empty(); }
+bool Slurm::is_here() { return process::find_program("sbatch").has_value(); }
 
 Slurm::Slurm() {
   if (!is_here())
@@ -257,7 +264,7 @@ Slurm::Slurm() {
 }
 
 std::string Slurm::submit(const std::string& script_path) {
-  const auto said = ask_command({"sbatch", "--parsable", script_path}, kOthersOrders, kPatience);
+  const auto said = asked({"sbatch", "--parsable", script_path});
   if (!said.ok())
     throw ConfigError(fmt::format("sbatch refused the job: {}. The script is {}.",
                                   words_of(said, "sbatch"), script_path));
@@ -269,8 +276,7 @@ std::string Slurm::submit(const std::string& script_path) {
 
 std::optional<std::string> Slurm::job_of(const std::string& script_path) {
   const auto said =
-      ask_command({"squeue", "--noheader", "--me", "--states=pending,running", "--format=%F|%o"},
-                  kOthersOrders, kPatience);
+      asked({"squeue", "--noheader", "--me", "--states=pending,running", "--format=%F|%o"});
   if (!said.ok()) return std::nullopt;
   std::istringstream lines(said.out);
   for (std::string line; std::getline(lines, line);) {
@@ -283,9 +289,8 @@ std::optional<std::string> Slurm::job_of(const std::string& script_path) {
 
 std::optional<std::map<std::size_t, TaskSeen>> Slurm::states(const std::string& job,
                                                              std::size_t tasks) {
-  const auto said = ask_command(
-      {"squeue", "--noheader", "--array", "--states=all", "--jobs=" + job, "--format=%i|%T|%R"},
-      kOthersOrders, kPatience);
+  const auto said = asked(
+      {"squeue", "--noheader", "--array", "--states=all", "--jobs=" + job, "--format=%i|%T|%R"});
   const bool forgotten = said.err.find("Invalid job id") != std::string::npos;
   if (!said.ok() && !forgotten) return std::nullopt;
   auto states = states_from(said.out);
@@ -296,10 +301,8 @@ std::optional<std::map<std::size_t, TaskSeen>> Slurm::states(const std::string& 
 // Tasks that ended a few minutes ago are in Slurm's accounting alone, where it has some.
 void Slurm::add_from_accounting(const std::string& job, std::map<std::size_t, TaskSeen>& states) {
   if (!has_accounting_) return;
-  const auto said =
-      ask_command({"sacct", "--noheader", "--parsable2", "--delimiter=|", "--allocations",
-                   "--array", "--jobs=" + job, "--format=JobID,State,NodeList"},
-                  kOthersOrders, kPatience);
+  const auto said = asked({"sacct", "--noheader", "--parsable2", "--delimiter=|", "--allocations",
+                           "--array", "--jobs=" + job, "--format=JobID,State,NodeList"});
   if (said.err.find("accounting storage is disabled") != std::string::npos ||
       !said.start_error.empty())
     has_accounting_ = false;
@@ -307,7 +310,7 @@ void Slurm::add_from_accounting(const std::string& job, std::map<std::size_t, Ta
 }
 
 std::string Slurm::cancel(const std::string& job) {
-  const auto said = ask_command({"scancel", job}, kOthersOrders, kPatience);
+  const auto said = asked({"scancel", job});
   return said.ok() ? "" : words_of(said, "scancel");
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -10,6 +9,7 @@
 
 #include "errors/errors.h"
 #include "files/file.h"
+#include "text/fnv1a.h"
 
 namespace peakbench::files {
 namespace {
@@ -22,16 +22,9 @@ constexpr std::size_t kDigits = 16;
 constexpr std::string_view kComment = "<!-- ", kCommentEnd = " -->\n";
 constexpr std::string_view kMember = ",\n  \"written_by\": \"", kMemberEnd = "\"\n}\n", kEnd = "\n";
 
-// FNV-1a: short, and fixed for ever by its definition.
-std::uint64_t hash(std::string_view text) {
-  std::uint64_t value = 14695981039346656037u;
-  for (const unsigned char c : text) value = (value ^ c) * 1099511628211u;
-  return value;
-}
-
 std::string with_mark(std::string text, std::string_view before, std::string_view after) {
   text += before;
-  const auto sum = hash(text);
+  const auto sum = fnv1a_64(text);
   return fmt::format("{}{}{:0{}x}{}", text, kMark, sum, kDigits, after);
 }
 
@@ -42,7 +35,7 @@ bool fits(std::string_view text) {
   if (rest.size() < kDigits) return false;
   const auto end = rest.substr(kDigits);
   return (end == kCommentEnd || end == kMemberEnd || end == kEnd) &&
-         rest.substr(0, kDigits) == fmt::format("{:0{}x}", hash(text.substr(0, at)), kDigits);
+         rest.substr(0, kDigits) == fmt::format("{:0{}x}", fnv1a_64(text.substr(0, at)), kDigits);
 }
 
 std::string text_of(const std::string& path) {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "elf/elf_file.h"
 #include "errors/errors.h"
 #include "json/fields.h"
-#include "manifest/elf_section.h"
 #include "manifest/manifest.h"
 #include "manifest/read_manifest.h"
 
@@ -62,12 +62,31 @@ Plugin read_whole(const std::string& text) {
   throw PluginError(fmt::format("broken manifest: {}", in_one_line(problems.take())));
 }
 
+std::string text_in_section(const elf::ElfFile& library) {
+  if (!library.is_shared_library()) throw PluginError("an ELF file, but not a shared library");
+  if (!library.has_sections())
+    throw PluginError("has no section headers; was it stripped of them?");
+  if (auto text = library.section(kSection)) return *text;
+  throw PluginError(fmt::format(
+      "not a Peakbench plugin: it has no section {}; build it with peakbench_add_plugin",
+      kSection));
+}
+
+std::string text_in_library(const std::string& path) {
+  try {
+    return text_in_section(elf::ElfFile(path));
+  } catch (const elf::NoElf&) {
+    throw PluginError("not a shared library (no ELF header)");
+  } catch (const elf::ElfError& error) {
+    throw PluginError(error.what());
+  }
+}
+
 }  // namespace
 
 Plugin read_plugin(const std::string& path) {
-  const std::string text = read_elf_section(path, kSection);
   try {
-    Plugin plugin = read_whole(text);
+    Plugin plugin = read_whole(text_in_library(path));
     plugin.path = path;
     return plugin;
   } catch (const PluginError& error) {

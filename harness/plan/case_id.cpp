@@ -2,19 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
-
 #include "result/axes.h"
+#include "text/fnv1a.h"
 
 namespace peakbench::plan {
 namespace {
-
-// FNV-1a: short, and fixed for ever by its definition.
-std::uint32_t hash(const std::string& text) {
-  std::uint32_t value = 2166136261u;
-  for (const unsigned char c : text) value = (value ^ c) * 16777619u;
-  return value;
-}
 
 bool is_safe(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
@@ -35,7 +27,7 @@ std::string slug(const std::string& case_id) {
   constexpr std::size_t kLongest = 100, kHash = 9;
   std::string name;
   for (const char c : case_id.substr(0, kLongest - kHash)) name += is_safe(c) ? c : '-';
-  return fmt::format("{}-{:08x}", name, hash(case_id));
+  return fmt::format("{}-{:08x}", name, fnv1a_32(case_id));
 }
 
 }  // namespace peakbench::plan

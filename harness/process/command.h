@@ -2,27 +2,35 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "process/process.h"
+
 namespace peakbench::process {
+
+struct Command {
+  std::vector<std::string> arguments;     // [0] is looked for on PATH
+  std::chrono::milliseconds patience;     // then it is ended
+  std::vector<std::string> without = {};  // variables whose names begin so are kept from it
+  std::chrono::milliseconds grace{0};     // from SIGTERM to SIGKILL, for one that tidies up
+  std::size_t most_output = 64ull << 20;  // bytes; one that prints more is ended
+  std::function<bool()> cancelled = {};   // asked every few milliseconds; then it is ended
+};
 
 struct CommandSaid {
   std::string start_error;  // why it could not be started; nothing else holds then
-  bool timed_out = false;
-  int exit_code = 0;  // 128 + the signal that ended it
-  std::string out, err;
-  bool ok() const { return start_error.empty() && !timed_out && exit_code == 0; }
+  Stop stopped = Stop::kNone;
+  int exit_code = 0;     // 128 + the signal that ended it
+  std::string out, err;  // together at most what it may print
+  bool ok() const { return start_error.empty() && stopped == Stop::kNone && exit_code == 0; }
 };
 
-// `arguments[0]` is looked for on PATH. `without`: variables whose names begin so are kept from it.
-// Its input is empty; a Ctrl-C typed at the terminal does not reach it. More than 64 MiB of output
-// ends it.
-CommandSaid ask_command(const std::vector<std::string>& arguments,
-                        const std::vector<std::string>& without,
-                        std::chrono::milliseconds patience);
-
-// Where PATH has such a program; empty: nowhere.
-std::string on_path(const std::string& program);
+// Blocks until the program has ended. Its input is empty; a Ctrl-C typed at the terminal does not
+// reach it. Where it is ended, so is its whole process group. What it leaves running when it ends
+// by itself is left alone, and not waited for, even where that holds its output open.
+CommandSaid ask_command(const Command& command);
 
 }  // namespace peakbench::process

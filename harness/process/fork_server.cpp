@@ -42,7 +42,7 @@ pid_t spawn(const std::vector<std::string>& arguments, const Environment& enviro
             int output) {
   auto texts = arguments;
   const auto argv = pointers(texts);
-  auto variables = merged_environment(environment);
+  auto variables = merged_environment(with_progress(environment));
   const auto envp = pointers(variables);
 
   posix_spawn_file_actions_t files;

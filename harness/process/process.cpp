@@ -12,11 +12,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <optional>
 
 #include "errors/host_limits.h"
 #include "process/fork_server.h"
+#include "process/pipe.h"
 #include "process/progress_lines.h"
 #include "process/supervisor.h"
 
@@ -30,40 +30,11 @@ constexpr int kOutputPipeBytes = 1 << 20;  // a worker that prints a lot seldom 
 // How much later than it should a supervisor may end; then something has stopped it.
 constexpr auto kSupervisorLate = std::chrono::seconds(15);
 
-class Fd {
- public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
-  ~Fd() { reset(); }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  int get() const { return fd_; }
-  void reset(int fd = -1) {
-    if (fd_ >= 0) close(fd_);
-    fd_ = fd;
-  }
-
- private:
-  int fd_;
-};
-
-bool open_pipe(Fd& read_end, Fd& write_end) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return false;
-  read_end.reset(ends[0]);
-  write_end.reset(ends[1]);
-  return true;
-}
-
 // The file of a log. Nothing that a plugin put in its place is followed or waited for.
 int open_log(const std::string& path) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   return open(path.c_str(), kFlags, 0644);
 }
-
-struct Pipe {
-  bool open() { return open_pipe(read, write); }
-  Fd read, write;
-};
 
 // What arrives on the supervisor's report pipe.
 class ReportReader {
@@ -182,7 +153,7 @@ struct Supervising {
 
 Supervising start_by_exec(const ProcessSpec& spec, const SupervisorEnds& ends) {
   auto arguments = spec.arguments;
-  auto environment = merged_environment(spec.environment);
+  auto environment = merged_environment(with_progress(spec.environment));
   const auto argv = pointers(arguments), envp = pointers(environment);
   const auto body = [&] {
     execve(argv[0], argv.data(), envp.data());
@@ -208,25 +179,9 @@ void wait_for(pid_t pid) {
 
 }  // namespace
 
-std::vector<std::string> merged_environment(const Environment& added) {
-  std::map<std::string, std::string> all;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const auto equals = text.find('=');
-    if (equals != std::string::npos) all[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  for (const auto& [name, value] : added) all[name] = value;
-  all["PEAKBENCH_PROGRESS_FD"] = std::to_string(kProgressDescriptor);
-  std::vector<std::string> lines;
-  for (const auto& [name, value] : all) lines.push_back(name + "=" + value);
-  return lines;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  for (auto& text : texts) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
+Environment with_progress(Environment added) {
+  added.emplace_back("PEAKBENCH_PROGRESS_FD", std::to_string(kProgressDescriptor));
+  return added;
 }
 
 ProcessEnd run_process(const ProcessSpec& spec,

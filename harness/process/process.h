@@ -5,14 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "process/environment.h"
 
 namespace peakbench::process {
 
 class ForkServer;
-
-using Environment = std::vector<std::pair<std::string, std::string>>;
 
 struct ProcessSpec {
   std::vector<std::string> arguments;     // [0]: path of the program
@@ -23,7 +22,8 @@ struct ProcessSpec {
   std::int64_t rss_limit_bytes = 0;  // resident memory, its children's too, that ends it; 0: none
 };
 
-enum class Stop { kNone, kTimeout, kMemory, kInterrupt };  // why we ended it
+// Why we ended it; for what it printed: a command (command.h) alone.
+enum class Stop { kNone, kTimeout, kMemory, kInterrupt, kOutput };
 
 struct ProcessEnd {
   std::string start_error;  // why it could not be started; nothing else holds then
@@ -43,11 +43,8 @@ struct ProcessEnd {
 // what does not fit is refused (EAGAIN).
 inline constexpr int kProgressDescriptor = 3;
 
-// Our own, with those added and PEAKBENCH_PROGRESS_FD: NAME=VALUE.
-std::vector<std::string> merged_environment(const Environment& added);
-
-// A list as execve takes it: to the texts, which must outlive it, and a null at the end.
-std::vector<char*> pointers(std::vector<std::string>& texts);
+// `added` and PEAKBENCH_PROGRESS_FD.
+Environment with_progress(Environment added);
 
 // Blocks until the program has ended; what it started ends with it, sessions of their own or not.
 // A process between us and the program (supervisor.h) sees to this even if we are killed.

@@ -26,7 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kFirstFree = 10;  // above every number that a descriptor is to have
-constexpr int kSupervisorPollMs = 20;
 constexpr std::size_t kReadAtOnce = std::size_t{1} << 20;
 constexpr std::array kIgnored{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ};
 constexpr auto kPatience = std::chrono::seconds(5);  // with what cannot be killed
@@ -209,7 +208,7 @@ class Supervisor {
     while (!has_ended(pid)) {
       std::array<pollfd, 3> wanted{pollfd{open ? ends_.output_read : -1, POLLIN, 0},
                                    pollfd{control_.pipe(), POLLIN, 0}, pollfd{ended, POLLIN, 0}};
-      poll(wanted.data(), wanted.size(), kSupervisorPollMs);
+      poll(wanted.data(), wanted.size(), kPollMs);
       if (open) open = keep_some(ends_.output_read, kept_);
       control_.look();
       if (control_.orphaned()) watch.send(SIGKILL);
@@ -233,6 +232,8 @@ class Supervisor {
     kept_.finish();
     report_.log_errno = kept_.error();
   }
+
+  static constexpr int kPollMs = 20;
 
   const ProcessSpec& spec_;
   SupervisorEnds ends_;

@@ -29,6 +29,7 @@ inline constexpr std::size_t kCategoryCount = 11;
 const char* to_string(Category category);  // "parameter", ..., the field's own words
 const char* to_string(Phase phase);        // "build", "forward", "backward", "optimizer_step"
 const char* to_string(EventKind kind);     // "alloc", "free", "free_requested", ...
+const char* to_string(ScopeKind kind);     // "phase", "module", "backward_node", ...
 const char* to_string(Role role);          // the category's word
 Category category_of(Role role);
 

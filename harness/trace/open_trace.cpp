@@ -55,15 +55,21 @@ void check_whole(const std::string& path, const FileLook& look) {
 std::vector<Wanted> tables_of(std::int64_t version) {
   std::vector<std::string> head{"device", "emulated", "events"};
   if (version > 1) head.emplace_back("own_space");
-  return {
-      {"trace", head},
-      {"spaces", {"id", "name"}},
-      {"modules", {"id", "name"}},
-      {"operators", {"id", "name"}},
-      {"events",
-       {"id", "kind", "phase", "in_update", "in_recompute", "space", "step", "module", "operator",
-        "stream", "recompute", "address", "requested_bytes", "block_bytes", "time_ns"}},
-      {"names", {"id", "event", "role", "name", "shape", "dtype"}}};
+  std::vector<std::string> events{
+      "id",        "kind",    "phase",           "in_update",   "in_recompute",
+      "space",     "step",    "module",          "operator",    "stream",
+      "recompute", "address", "requested_bytes", "block_bytes", "time_ns"};
+  std::vector<Wanted> tables{{"trace", head},
+                             {"spaces", {"id", "name"}},
+                             {"modules", {"id", "name"}},
+                             {"operators", {"id", "name"}},
+                             {"names", {"id", "event", "role", "name", "shape", "dtype"}}};
+  if (version > 2) {
+    events.emplace_back("thread");
+    tables.push_back({"scopes", {"id", "event", "thread", "kind", "ends", "phase", "step"}});
+  }
+  tables.push_back({"events", std::move(events)});
+  return tables;
 }
 
 void require_plain(const Database& database, const std::vector<Wanted>& tables) {

@@ -1,8 +1,9 @@
-// A recorded trace of one process: every allocation and free, and names that bind to allocation
-// events.
+// A recorded trace of one process: every allocation and free, names that bind to allocation
+// events, and the scopes that the code was in.
 //
-// Plain data, no torch: recorded by harness/device, stored as SQLite (trace/trace_file.h), analysed
-// by pure functions (trace/lifetimes.h). An event's sequence number is its index in `events`.
+// Plain data, no torch: recorded by harness/record, stored as SQLite (trace/trace_file.h), analysed
+// by pure functions (trace/phases.h, trace/lifetimes.h). An event's sequence number is its index in
+// `events`.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +35,16 @@ inline constexpr std::size_t kRoleCount = 5;
 inline constexpr std::int32_t kNone = -1;
 inline constexpr int kOwnSpace = -1;  // as an argument: Trace::own_space
 
+// Where the code is, as it happens; phases are decided from it afterwards (trace/phases.h).
+enum class ScopeKind : std::uint8_t {
+  kPhase,         // what the program says that it does from here on
+  kModule,        // a module entered with grad mode on
+  kBackwardNode,  // a node of autograd's backward
+  kUpdate,        // a parameter update, wherever it happens
+  kRecomputation  // a checkpointed block runs again
+};
+inline constexpr std::size_t kScopeKindCount = 5;
+
 struct Event {
   EventKind kind = EventKind::kAlloc;
   Phase phase = Phase::kBuild;
@@ -45,6 +56,7 @@ struct Event {
   std::int32_t op = kNone;         // index in Trace::operators
   std::int32_t stream = 0;         // small index in order of appearance; 0 on the CPU
   std::int32_t recompute = kNone;  // which recomputation (counts up), where in_recompute
+  std::int32_t thread = 0;         // small index in order of appearance
   std::uint64_t address = 0;
   std::int64_t requested_bytes = 0;
   // Alloc: the block's size; on the CPU equal to requested_bytes. Segments: the segment's. A free
@@ -61,6 +73,18 @@ struct Name {
   std::string dtype;  // `fp32`, may be empty
 };
 
+// A scope begins or ends on a thread, before the event of this number. kPhase and kModule have no
+// end: the rules need none. Modules and nodes are there only inside of an optimizer step, which is
+// where they change a phase.
+struct ScopeMark {
+  std::uint64_t event = 0;
+  ScopeKind kind = ScopeKind::kPhase;
+  bool ends = false;
+  Phase phase = Phase::kBuild;  // of kPhase, as is its step
+  std::int32_t step = kNone;
+  std::int32_t thread = 0;
+};
+
 struct Trace {
   std::string device;     // as in the case id
   bool emulated = false;  // events are numbered, not clocked
@@ -69,6 +93,7 @@ struct Trace {
   std::vector<std::string> modules, operators;
   std::vector<Event> events;
   std::vector<Name> names;
+  std::vector<ScopeMark> scopes;  // in the order in which they happened; of schema 1 and 2: none
 };
 
 inline int space_or_own(const Trace& trace, int space) {

@@ -11,7 +11,7 @@
 namespace peakbench::trace {
 
 // Grows when a reader of the last one would misread a file; new tables and views leave it.
-inline constexpr std::int64_t kTraceSchemaVersion = 2;
+inline constexpr std::int64_t kTraceSchemaVersion = 3;
 
 // Atomic: written beside and renamed; throws HostError with the path and the system's reason.
 void write_trace(const Trace& trace, const std::vector<Lifetime>& lifetimes,
@@ -23,7 +23,7 @@ void write_trace(const Trace& trace, const std::string& path);
 // The file may come from anywhere; it is not changed, and nothing beside it is. Texts come as
 // UTF-8. Throws ConfigError with the path: missing, not a regular file, not a trace, cut short,
 // damaged (columns of another type, numbers out of range, sizes whose sum does not hold in 64 bits,
-// steps in disorder, tables that are none), newer than this program.
+// steps or scopes in disorder, tables that are none), newer than this program.
 Trace read_trace(const std::string& path);
 
 }  // namespace peakbench::trace

@@ -8,8 +8,10 @@
 
 #include "errors/errors.h"
 #include "sqlite/database.h"
+#include "trace/columns.h"
 #include "trace/open_trace.h"
 #include "trace/output_file.h"
+#include "trace/read_scopes.h"
 #include "trace/trace_file.h"
 
 namespace peakbench::trace {
@@ -19,27 +21,11 @@ using sqlite::Database;
 using sqlite::DatabaseError;
 using sqlite::Statement;
 
-// More than any trace has; beyond them a file is damaged, or made to be.
+// More than any trace has, as in columns.h.
 constexpr std::size_t kMostSpaces = 64;  // each is looked at by itself
 constexpr std::size_t kMostWords = 1'000'000;
-constexpr std::int64_t kMostSteps = 1'000'000'000;
-constexpr std::int64_t kMostEvents =
-    std::numeric_limits<std::int32_t>::max();  // indices are of that width
 // All that is ever asked for in one trace: sums and differences of these hold in 64 bits.
 constexpr std::int64_t kMostBytes = std::numeric_limits<std::int64_t>::max() / 4;
-
-template <class Integer>
-Integer narrow(std::int64_t value, const char* what, std::int64_t least,
-               std::int64_t most = std::numeric_limits<Integer>::max()) {
-  if (value < least || value > most) throw Damage{fmt::format("{} {}", what, value)};
-  return static_cast<Integer>(value);
-}
-
-template <class Integer>
-Integer narrow(const Statement& row, int column, const char* what, std::int64_t least,
-               std::int64_t most = std::numeric_limits<Integer>::max()) {
-  return narrow<Integer>(row.integer(column), what, least, most);
-}
 
 // JSON, pickles and pages hold nothing else than UTF-8.
 std::string text_of(const Statement& row, int column) {
@@ -50,26 +36,26 @@ std::string text_of(const Statement& row, int column) {
   return ascii ? text : valid_utf8(text);
 }
 
-void expect_number(const Statement& row, std::size_t number, const char* what) {
-  if (row.integer(0) != static_cast<std::int64_t>(number))
-    throw Damage{fmt::format("{} {} is missing", what, number)};
-}
-
 std::vector<std::string> read_words(const Database& database, const char* table, std::size_t most) {
   std::vector<std::string> words;
   Statement rows(database, fmt::format("SELECT id, name FROM {} ORDER BY id", table));
   while (rows.next()) {
-    expect_number(rows, words.size(), table);
+    expect_number(rows.integer(0), words.size(), table);
     if (words.size() == most) throw Damage{fmt::format("more than {} {}", most, table)};
     words.push_back(text_of(rows, 1));
   }
   return words;
 }
 
-constexpr const char* kEvents =
-    "SELECT id, kind, phase, in_update, in_recompute, space, step, module, operator, stream, "
-    "recompute, address, requested_bytes, block_bytes, time_ns FROM events WHERE id >= ? ORDER BY "
-    "id";
+// Before schema 3 threads were not told apart.
+std::string events_query(std::int64_t version) {
+  return fmt::format(
+      "SELECT id, kind, phase, in_update, in_recompute, space, step, module, operator, stream, "
+      "recompute, address, requested_bytes, block_bytes, time_ns, {} FROM events WHERE id >= ? "
+      "ORDER BY id",
+      version > 2 ? "thread" : "0");
+}
+
 enum EventColumn {
   kId,
   kKind,
@@ -86,18 +72,12 @@ enum EventColumn {
   kRequestedBytes,
   kBlockBytes,
   kTime,
+  kThread,
   kEventColumns
 };
 constexpr std::uint32_t kNullable =
     1U << kStep | 1U << kModule | 1U << kOperator | 1U << kRecompute | 1U << kTime;
-constexpr std::int64_t kNull = std::numeric_limits<std::int64_t>::min();
 using EventRow = std::array<std::int64_t, kEventColumns>;
-
-std::int32_t index_or_none(std::int64_t value, const char* what, std::size_t count) {
-  return value == kNull
-             ? kNone
-             : narrow<std::int32_t>(value, what, 0, static_cast<std::int64_t>(count) - 1);
-}
 
 Event read_event(const EventRow& row, const Trace& trace) {
   constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
@@ -115,6 +95,7 @@ Event read_event(const EventRow& row, const Trace& trace) {
   event.op = index_or_none(row[kOperator], "operator", trace.operators.size());
   event.stream = narrow<std::int32_t>(row[kStream], "stream", 0);
   event.recompute = index_or_none(row[kRecompute], "recompute", kMost);
+  event.thread = narrow<std::int32_t>(row[kThread], "thread", 0);
   event.address = static_cast<std::uint64_t>(row[kAddress]);
   event.requested_bytes = narrow<std::int64_t>(row[kRequestedBytes], "requested bytes", 0);
   event.block_bytes = narrow<std::int64_t>(row[kBlockBytes], "block bytes", 0);
@@ -159,12 +140,12 @@ struct Stretch {
 constexpr const char* kMissing = "is missing";
 
 // The events [first, last). Memory is taken as events are there, not as the file says.
-Stretch read_range(const Database& database, const Trace& trace, std::size_t first,
-                   std::size_t last, std::size_t room) {
+Stretch read_range(const Database& database, const std::string& query, const Trace& trace,
+                   std::size_t first, std::size_t last, std::size_t room) {
   constexpr std::size_t kRoom = 4'000'000;
   Stretch stretch;
   stretch.events.reserve(std::min(room, kRoom));
-  Statement rows(database, kEvents);
+  Statement rows(database, query);
   rows.bind(0, static_cast<std::int64_t>(first));
   EventRow row{};
   auto number = first;
@@ -191,17 +172,18 @@ std::size_t count_events(const Database& database) {
 }
 
 // A long trace is read by two, each with a connection of its own: it is most of a report's time.
-void read_events(const Database& database, const std::string& path, Trace& trace,
-                 std::size_t count) {
+void read_events(const Database& database, const std::string& path, const std::string& query,
+                 Trace& trace, std::size_t count) {
   constexpr std::size_t kLong = 100'000;
   const auto there = count_events(database);
   if (there != count) throw Damage{fmt::format("{} events of {}", there, count)};
   const auto middle = count < kLong ? count : count / 15 * 7;  // who joins the two has less to read
   auto rest = std::async(std::launch::async, [&] {
-    return middle < count ? read_range(open_trace(path), trace, middle, count, count - middle)
-                          : Stretch{};
+    return middle < count
+               ? read_range(open_trace(path), query, trace, middle, count, count - middle)
+               : Stretch{};
   });
-  auto stretch = read_range(database, trace, 0, middle, count);
+  auto stretch = read_range(database, query, trace, 0, middle, count);
   stretch.append(rest.get());
   trace.events = std::move(stretch.events);
 }
@@ -210,7 +192,7 @@ void read_names(const Database& database, Trace& trace) {
   Statement rows(database, "SELECT id, event, role, name, shape, dtype FROM names ORDER BY id");
   const auto last = static_cast<std::int64_t>(trace.events.size()) - 1;
   while (rows.next()) {
-    expect_number(rows, trace.names.size(), "name");
+    expect_number(rows.integer(0), trace.names.size(), "name");
     Name name;
     name.event = narrow<std::uint64_t>(rows, 1, "named event", 0, last);
     name.role = static_cast<Role>(narrow<int>(rows, 2, "role", 0, kRoleCount - 1));
@@ -239,8 +221,10 @@ Trace read(const Database& database, const std::string& path, std::int64_t versi
   if (version > 1) trace.own_space = read_own_space(database, trace);
   trace.modules = read_words(database, "modules", kMostWords);
   trace.operators = read_words(database, "operators", kMostWords);
-  read_events(database, path, trace, narrow<std::size_t>(head, 2, "events", 0, kMostEvents));
+  read_events(database, path, events_query(version), trace,
+              narrow<std::size_t>(head, 2, "events", 0, kMostEvents));
   read_names(database, trace);
+  if (version > 2) trace.scopes = read_scopes(database, trace.events.size());
   return trace;
 }
 

@@ -40,6 +40,7 @@ void insert_dictionaries(Database& database, const Trace& trace) {
   insert_words(database, "phases", words_of<Phase, kPhaseCount>());
   insert_words(database, "categories", words_of<Category, kCategoryCount>());
   insert_words(database, "roles", words_of<Role, kRoleCount>());
+  insert_words(database, "scope_kinds", words_of<ScopeKind, kScopeKindCount>());
   insert_words(database, "spaces", trace.spaces);
   insert_words(database, "modules", trace.modules);
   insert_words(database, "operators", trace.operators);
@@ -51,7 +52,7 @@ void bind_or_null(Statement& statement, int parameter, std::int64_t value) {
 
 void insert_events(Database& database, const Trace& trace) {
   Statement insert(database,
-                   "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                   "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   std::int64_t id = 0;
   for (const auto& event : trace.events) {
     insert.bind(0, id++);
@@ -69,6 +70,23 @@ void insert_events(Database& database, const Trace& trace) {
     insert.bind(12, event.requested_bytes);
     insert.bind(13, event.block_bytes);
     bind_or_null(insert, 14, event.time_ns);
+    insert.bind(15, event.thread);
+    insert.run();
+  }
+}
+
+void insert_scopes(Database& database, const Trace& trace) {
+  Statement insert(database, "INSERT INTO scopes VALUES (?, ?, ?, ?, ?, ?, ?)");
+  std::int64_t id = 0;
+  for (const auto& mark : trace.scopes) {
+    const bool says_phase = mark.kind == ScopeKind::kPhase;
+    insert.bind(0, id++);
+    insert.bind(1, static_cast<std::int64_t>(mark.event));
+    insert.bind(2, mark.thread);
+    insert.bind(3, static_cast<std::int64_t>(mark.kind));
+    insert.bind(4, static_cast<std::int64_t>(mark.ends));
+    bind_or_null(insert, 5, says_phase ? static_cast<std::int64_t>(mark.phase) : kNone);
+    bind_or_null(insert, 6, says_phase ? mark.step : kNone);
     insert.run();
   }
 }
@@ -146,6 +164,7 @@ void fill(Database& database, const Trace& trace, const std::vector<Lifetime>& l
   insert_head(database, trace, problem);
   insert_dictionaries(database, trace);
   insert_events(database, trace);
+  insert_scopes(database, trace);
   insert_names(database, trace);
   if (problem.empty()) {
     insert_allocations(database, lifetimes);

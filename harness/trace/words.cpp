@@ -31,6 +31,12 @@ const char* to_string(EventKind kind) {
   return kWords.at(static_cast<std::size_t>(kind));
 }
 
+const char* to_string(ScopeKind kind) {
+  static constexpr std::array<const char*, kScopeKindCount> kWords = {
+      "phase", "module", "backward_node", "update", "recomputation"};
+  return kWords.at(static_cast<std::size_t>(kind));
+}
+
 const char* to_string(Role role) { return to_string(category_of(role)); }
 
 Category category_of(Role role) {

@@ -2,7 +2,6 @@
 // happened.
 #pragma once
 
-#include "device/recorder.h"
 #include "result/job.h"
 
 namespace peakbench::worker {

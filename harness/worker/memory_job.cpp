@@ -1,13 +1,15 @@
 #include <ATen/ATen.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
-#include "device/cpu_allocator.h"
-#include "device/operator_labels.h"
 #include "errors/errors.h"
 #include "peakbench/errors.h"
+#include "record/cpu_allocator.h"
+#include "record/operator_labels.h"
+#include "record/recorder.h"
 #include "trace/snapshot_export.h"
 #include "trace/summary.h"
 #include "trace/trace_file.h"
@@ -17,6 +19,7 @@
 #include "worker/jobs.h"
 #include "worker/place.h"
 #include "worker/progress.h"
+#include "worker/record_observer.h"
 #include "worker/setup.h"
 
 namespace peakbench::worker {
@@ -30,6 +33,23 @@ std::int64_t peak_rss_bytes() {
 }
 
 const char* word(trace::Phase phase) { return trace::to_string(phase); }
+
+result::OutOfMemory in_result(const record::OutOfMemory& failure,
+                              const std::optional<record::FailurePlace>& place) {
+  result::OutOfMemory known;
+  known.requested_bytes = failure.requested_bytes;
+  known.allocated_bytes = failure.allocated_bytes;
+  known.limit_bytes = failure.limit_bytes;
+  known.reserved_bytes = failure.reserved_bytes;
+  known.largest_free_block_bytes = failure.largest_free_block_bytes;
+  known.retries = failure.retries;
+  if (!place) return known;
+  known.phase = word(place->phase);
+  known.step = std::max(0, place->step);  // before the first step there is none
+  known.module = place->module;
+  known.op = place->op;
+  return known;
+}
 
 std::string in_words(const result::OutOfMemory& failure) {
   std::string words = "asked for " + gib_text(failure.requested_bytes) + " in " + failure.phase;
@@ -50,11 +70,11 @@ class TracedRun {
         result_(result),
         device_(make_device(job)),
         recorder_(job.device, device_->torch_device().str(), device_->emulated()) {
-    set_observer(&recorder_);
+    set_observer(&observer_);
     device_->trace(recorder_);
     if (!device_->torch_device().is_cpu())
-      device::trace_cpu_allocator(recorder_, job.memory_limit_bytes, device::CpuMemory::kHost);
-    device::install_operator_labels(recorder_);
+      record::trace_cpu_allocator(recorder_, job.memory_limit_bytes, record::CpuMemory::kHost);
+    record::install_operator_labels(recorder_);
     result_.environment = device_->environment();
   }
 
@@ -87,7 +107,7 @@ class TracedRun {
 
   void steps() {
     enter(trace::Phase::kBuild, trace::kNone);
-    setup_ = make_setup(job_, *device_, &recorder_);
+    setup_ = make_setup(job_, *device_, &observer_);
     device_->reset_peaks();
     for (std::int64_t step = 0; step < job_.steps; ++step) one_step(step);
     need_effects(setup_, job_.steps);
@@ -95,7 +115,7 @@ class TracedRun {
   }
 
   void one_step(std::int64_t step) {
-    device::forget_sequence_numbers();
+    record::forget_sequence_numbers();
     const at::Tensor loss = setup_.training->step(
         setup_.batch, [&](trace::Phase phase) { enter(phase, static_cast<std::int32_t>(step)); });
     setup_.training->name_state();  // where the schedule left it
@@ -117,8 +137,8 @@ class TracedRun {
 
   void note_out_of_memory() {
     result_.status = result::Status::kOutOfMemory;
-    result_.out_of_memory = device_->last_out_of_memory();
-    recorder_.describe_place(*result_.out_of_memory);
+    result_.out_of_memory =
+        in_result(device_->last_out_of_memory(), recorder_.out_of_memory_place());
     result_.reason = in_words(*result_.out_of_memory);
     name_what_is_left();
     recorder_.end_at_out_of_memory();
@@ -215,7 +235,8 @@ class TracedRun {
   const result::Job& job_;
   result::WorkerResult& result_;
   std::unique_ptr<device::Device> device_;
-  device::Recorder recorder_;
+  record::Recorder recorder_;
+  RecordObserver observer_{recorder_};
   Setup setup_;
 };
 

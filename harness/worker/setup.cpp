@@ -3,8 +3,8 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include "device/dtype_words.h"
 #include "device/registry.h"
+#include "record/dtype_words.h"
 #include "result/axes.h"
 #include "worker/counted_recipe.h"
 #include "worker/micro_batches.h"
@@ -18,24 +18,24 @@ at::ScalarType weights_dtype(const std::string& word) {
   const auto& axis = result::row_of(result::Axis::kDtype);
   result::Setting setting;
   axis.parse(axis.name, word, axis, setting);
-  return device::dtype_from_word(setting.dtype).value();
+  return record::dtype_from_word(setting.dtype).value();
 }
 
-void name_weights(const torch::nn::Module& module, device::Recorder& recorder) {
+void name_weights(const torch::nn::Module& module, RecordObserver& observer) {
   for (const auto& item : module.named_parameters()) {
-    recorder.name_storage(item.value(), StorageRole::kParameter, item.key());
+    observer.name_storage(item.value(), StorageRole::kParameter, item.key());
   }
   for (const auto& item : module.named_buffers()) {
-    recorder.name_storage(item.value(), StorageRole::kBuffer, item.key());
+    observer.name_storage(item.value(), StorageRole::kBuffer, item.key());
   }
 }
 
-void name_storages(const Setup& setup, device::Recorder& recorder) {
+void name_storages(const Setup& setup, RecordObserver& observer) {
   const torch::nn::Module& module = setup.model->module();
-  recorder.name_modules(module);
-  name_weights(module, recorder);
-  recorder.name_storage(setup.batch.input, StorageRole::kInput, "input");
-  recorder.name_storage(setup.batch.target, StorageRole::kInput, "target");
+  observer.name_modules(module);
+  name_weights(module, observer);
+  observer.name_storage(setup.batch.input, StorageRole::kInput, "input");
+  observer.name_storage(setup.batch.target, StorageRole::kInput, "target");
 }
 
 // What `apply` must leave alone.
@@ -68,7 +68,7 @@ std::unique_ptr<device::Device> make_device(const result::Job& job) {
       {result::device_from(job.device), job.device_options, job.allocator, job.memory_limit_bytes});
 }
 
-Setup make_setup(const result::Job& job, const device::Device& device, device::Recorder* recorder) {
+Setup make_setup(const result::Job& job, const device::Device& device, RecordObserver* observer) {
   Setup setup;
   at::manual_seed(job.seed);
   const auto options =
@@ -79,7 +79,7 @@ Setup make_setup(const result::Job& job, const device::Device& device, device::R
   for (const auto& item : setup.model->module().named_parameters())
     item.value().set_requires_grad(true);
   // Strategies may replace them, and run out of memory over it.
-  if (recorder != nullptr) name_weights(setup.model->module(), *recorder);
+  if (observer != nullptr) name_weights(setup.model->module(), *observer);
 
   setup.contributions = std::make_unique<Contributions>();
   Recipe recipe;
@@ -92,7 +92,7 @@ Setup make_setup(const result::Job& job, const device::Device& device, device::R
   setup.batch = call_plugin(owner, "make_batch", [&] {
     return setup.model->make_batch({job.batch_size, job.sequence_length.value_or(0)});
   });
-  if (recorder != nullptr) name_storages(setup, *recorder);
+  if (observer != nullptr) name_storages(setup, *observer);
   return setup;
 }
 

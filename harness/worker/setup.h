@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "device/device.h"
-#include "device/recorder.h"
 #include "result/job.h"
 #include "worker/contributions.h"
 #include "worker/recipe_training.h"
+#include "worker/record_observer.h"
 
 namespace peakbench::worker {
 
@@ -22,10 +22,10 @@ struct Setup {
 // The device named by the job. Throws ConfigError where this machine has no such device.
 std::unique_ptr<device::Device> make_device(const result::Job& job);
 
-// Builds model and recipe from the seed. With a recorder, names modules, parameters, buffers and
+// Builds model and recipe from the seed. With an observer, names modules, parameters, buffers and
 // input to it.
 // Throws PluginError or NoEffect where a strategy does other than its manifest says.
-Setup make_setup(const result::Job& job, const device::Device& device, device::Recorder* recorder);
+Setup make_setup(const result::Job& job, const device::Device& device, RecordObserver* observer);
 
 // After the steps. Throws NoEffect: a part of the recipe that was never called, an option that was
 // chosen and never read.

@@ -16,7 +16,9 @@ namespace {
 
 using reports::printable;
 
+namespace in_text {
 constexpr std::size_t kPartsShown = 8, kAppearedShown = 5;
+}
 
 std::string side_line(const char* name, const Side& side) {
   std::string text = fmt::format("{} {}", name, printable(side.label));
@@ -106,7 +108,7 @@ void add_measures(Page& page, const CaseComparison& one) {
 void add_appeared(Page& page, const PhaseGrowth& growth) {
   std::size_t shown = 0;
   for (const auto& one : growth.appeared) {
-    if (one.count < 0 || shown == kAppearedShown) break;
+    if (one.count < 0 || shown == in_text::kAppearedShown) break;
     if (shown++ == 0) page.line(4, "appeared:");
     auto text = fmt::format("{} x {}", one.count, short_difference(one.requested_bytes).substr(1));
     text += fmt::format(" asked for ({} allocated): ", reports::grouped(one.block_bytes));
@@ -123,9 +125,9 @@ void add_growth(Page& page, const PhaseGrowth& growth) {
                      difference_text(growth.block_bytes), difference_text(growth.requested_bytes)));
   std::size_t shown = 0;
   for (const auto& part : largest_first(growth.parts)) {
-    if (shown++ == kPartsShown) {
-      page.line(
-          4, fmt::format("and {} parts more (--json has all)", growth.parts.size() - kPartsShown));
+    if (shown++ == in_text::kPartsShown) {
+      page.line(4, fmt::format("and {} parts more (--json has all)",
+                               growth.parts.size() - in_text::kPartsShown));
       break;
     }
     page.line(4, fmt::format("{} allocated, {} asked for: {}", short_difference(part.block_bytes),

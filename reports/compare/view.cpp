@@ -13,7 +13,9 @@ namespace {
 using reports::printable;
 
 // A comment is read, not searched: beyond these a page says how many there are more.
+namespace on_page {
 constexpr std::size_t kSameShown = 60, kPartsShown = 10, kAppearedShown = 20, kFindingsShown = 10;
+}
 
 SideView side_view(const Side& side) {
   return {.label = printable(side.label),
@@ -93,9 +95,9 @@ std::string beyond(std::size_t count, std::size_t shown) {
 
 // The largest on both sides: a page that shows only what appeared would hide what it replaced.
 std::vector<AppearedView> appeared_list(const std::vector<Appeared>& all) {
-  if (all.size() <= kAppearedShown) return first_of(all, all.size(), appeared_view);
-  auto list = first_of(all, kAppearedShown - kAppearedShown / 4, appeared_view);
-  for (auto at = all.end() - kAppearedShown / 4; at != all.end(); ++at)
+  if (all.size() <= on_page::kAppearedShown) return first_of(all, all.size(), appeared_view);
+  auto list = first_of(all, on_page::kAppearedShown - on_page::kAppearedShown / 4, appeared_view);
+  for (auto at = all.end() - on_page::kAppearedShown / 4; at != all.end(); ++at)
     if (at->count < 0) list.push_back(appeared_view(*at));
   return list;
 }
@@ -106,8 +108,8 @@ GrowthView growth_view(const PhaseGrowth& growth) {
           .worse = growth.direction == Direction::kWorse,
           .allocated = difference_text(growth.block_bytes),
           .requested = difference_text(growth.requested_bytes),
-          .parts = first_of(largest_first(growth.parts), kPartsShown, part_view),
-          .more_parts = beyond(growth.parts.size(), kPartsShown),
+          .parts = first_of(largest_first(growth.parts), on_page::kPartsShown, part_view),
+          .more_parts = beyond(growth.parts.size(), on_page::kPartsShown),
           .appeared = appeared,
           .more_appeared = beyond(growth.appeared.size(), appeared.size())};
 }
@@ -199,8 +201,8 @@ CaseView case_view(const CaseComparison& one, std::size_t index) {
 GateView gate_view(const GateNote& gate) {
   return {.label = gate.label,
           .passed = gate.passed,
-          .findings = first_of(gate.findings, kFindingsShown, printable),
-          .more_findings = beyond(gate.findings.size(), kFindingsShown)};
+          .findings = first_of(gate.findings, on_page::kFindingsShown, printable),
+          .more_findings = beyond(gate.findings.size(), on_page::kFindingsShown)};
 }
 
 }  // namespace
@@ -216,7 +218,7 @@ ComparisonView make_view(const Comparison& comparison, const PageOptions& option
     view.has_emulated = view.has_emulated || one->emulated;
     view.has_times = view.has_times || one->speed;
     if (rank(*one) == kUnchanged) {
-      if (same++ < kSameShown) view.same.push_back(case_view(*one, changed + same - 1));
+      if (same++ < on_page::kSameShown) view.same.push_back(case_view(*one, changed + same - 1));
     } else if (changed++ < options.most_cases) {
       view.changed.push_back(case_view(*one, changed - 1));
     }
@@ -232,7 +234,7 @@ ComparisonView make_view(const Comparison& comparison, const PageOptions& option
   view.changed_count = unless_zero(changed);
   view.more_changed = beyond(changed, options.most_cases);
   view.same_count = unless_zero(same);
-  view.more_same = beyond(same, kSameShown);
+  view.more_same = beyond(same, on_page::kSameShown);
   return view;
 }
 

@@ -61,8 +61,8 @@ std::string stored_text(const std::string& path, const Database& database, std::
   }
 }
 
-constexpr const char* kRecord = "SELECT run_json, run_json_bytes FROM records WHERE run = ?";
-constexpr const char* kParts =
+constexpr const char* kStoredRecord = "SELECT run_json, run_json_bytes FROM records WHERE run = ?";
+constexpr const char* kStoredParts =
     "SELECT packed, bytes FROM records LEFT JOIN parts ON parts.id = parts_id WHERE run = ?";
 
 nlohmann::json parsed(const std::string& path, std::int64_t number, const std::string& text) {
@@ -132,7 +132,7 @@ std::string History::record_json(std::int64_t number) const {
   database_.begin_work();
   run(number);
   for (const auto what : {Sealed::kRow, Sealed::kRecord}) expect_sound(number, what);
-  return guarded([&] { return stored_text(path_, database_, number, kRecord); });
+  return guarded([&] { return stored_text(path_, database_, number, kStoredRecord); });
 }
 
 result::Run History::record(std::int64_t number) const {
@@ -148,7 +148,7 @@ std::vector<analysis::CaseParts> History::parts(std::int64_t number) const {
   database_.begin_work();
   run(number);
   expect_sound(number, Sealed::kParts);
-  const auto text = guarded([&] { return stored_text(path_, database_, number, kParts); });
+  const auto text = guarded([&] { return stored_text(path_, database_, number, kStoredParts); });
   if (text.empty()) return {};
   try {
     return analysis::parts_from_json(parsed(path_, number, text));

@@ -28,12 +28,12 @@ std::string size(std::int64_t bytes) {
   return gib_text(magnitude);
 }
 
-double percent(std::int64_t from, std::int64_t to) {
+double percent_change(std::int64_t from, std::int64_t to) {
   return from == 0 ? 0.0 : 100.0 * static_cast<double>(to - from) / static_cast<double>(from);
 }
 
-std::string signed_percent(std::int64_t from, std::int64_t to) {
-  const auto change = percent(from, to);
+std::string signed_change(std::int64_t from, std::int64_t to) {
+  const auto change = percent_change(from, to);
   return fmt::format("{}{:.1f} %", change < 0 ? kMinus : "+", std::fabs(change));
 }
 
@@ -126,7 +126,7 @@ const Moment* in_phase(const Anatomy& anatomy, Phase phase) {
 }
 
 // A tenth of a percent is not a saving that anyone would use a strategy for.
-bool same(std::int64_t from, std::int64_t to) { return std::fabs(percent(from, to)) < 0.1; }
+bool same(std::int64_t from, std::int64_t to) { return std::fabs(percent_change(from, to)) < 0.1; }
 
 // The strategy in the phase of the reference's peak, without a full stop.
 std::string change_there(const Anatomy& reference, const Anatomy& strategy,
@@ -182,11 +182,11 @@ std::string outcome(const Anatomy& reference, const Anatomy& strategy,
            saved_elsewhere(reference, strategy);
   auto text =
       fmt::format(". The peak {} {} ({}), {} {}", to < from ? "is now" : "rises to", size(to),
-                  signed_percent(from, to), moved ? "in" : "still in", where(strategy.peak));
+                  signed_change(from, to), moved ? "in" : "still in", where(strategy.peak));
   if (moved) text += beside(reference, strategy, reference_name);
   text += ".";
   constexpr double kLittle = -1.0;  // percent
-  const bool little = to < from && percent(from, to) > kLittle;
+  const bool little = to < from && percent_change(from, to) > kLittle;
   return little ? text + saved_elsewhere(reference, strategy) : text;
 }
 

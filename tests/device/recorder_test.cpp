@@ -1,6 +1,6 @@
 // What the recorder makes of LibTorch's operators, modules and autograd. Sizes are small and every
 // byte has a closed form.
-#include "device/recorder.h"
+#include "record/recorder.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -10,10 +10,11 @@
 #include <stdexcept>
 #include <thread>
 
-#include "device/operator_labels.h"
 #include "peakbench/nn.h"
+#include "record/operator_labels.h"
+#include "worker/record_observer.h"
 
-namespace peakbench::device {
+namespace peakbench::record {
 namespace {
 
 namespace autograd = torch::autograd;
@@ -37,13 +38,14 @@ class RecorderTest : public testing::Test {
  protected:
   RecorderTest()
       : recorder_(*new Recorder("cpu", "cpu", /*emulated=*/false)) {  // never taken out again
-    set_observer(&recorder_);
+    set_observer(&observer_);
     install_operator_labels(recorder_);
     net_ = std::make_shared<Net>();
-    recorder_.name_modules(*net_);
+    observer_.name_modules(*net_);
   }
 
   Recorder& recorder_;
+  worker::RecordObserver observer_{recorder_};
   std::shared_ptr<Net> net_;
 };
 
@@ -127,4 +129,4 @@ TEST_F(FailurePlaceTest, InBackwardIsTheModuleOfTheNode) {
 }
 
 }  // namespace
-}  // namespace peakbench::device
+}  // namespace peakbench::record

@@ -6,14 +6,15 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "device/cpu_allocator.h"
-#include "device/operator_labels.h"
-#include "device/recorder.h"
 #include "peakbench/nn.h"
+#include "record/cpu_allocator.h"
+#include "record/operator_labels.h"
+#include "record/recorder.h"
 #include "trace/lifetimes.h"
 #include "trace/summary.h"
 #include "trace/timeline.h"
 #include "worker/recipe_training.h"
+#include "worker/record_observer.h"
 
 namespace peakbench::worker {
 namespace {
@@ -161,10 +162,11 @@ class Offload final : public UpdateRuleWrapper {
 class TrainingTrace : public testing::Test {
  protected:
   TrainingTrace()
-      : recorder_(*new device::Recorder("cpu", "cpu", /*emulated=*/false)) {  // outlives tensors
-    set_observer(&recorder_);
-    device::trace_cpu_allocator(recorder_, kLimit, device::CpuMemory::kDevice);
-    device::install_operator_labels(recorder_);
+      : recorder_(*new record::Recorder("cpu", "cpu", /*emulated=*/false)),  // outlive tensors
+        observer_(*new RecordObserver(recorder_)) {
+    set_observer(&observer_);
+    record::trace_cpu_allocator(recorder_, kLimit, record::CpuMemory::kDevice);
+    record::install_operator_labels(recorder_);
     model_ = std::make_unique<OneLayer>();
     rule_ = std::make_shared<Momentum>();
     recipe_.update_rule = rule_;
@@ -174,10 +176,10 @@ class TrainingTrace : public testing::Test {
   void build() {
     training_ = std::make_unique<RecipeTraining>(*model_, recipe_);
     batch_ = model_->make_batch({});
-    recorder_.name_modules(model_->module());
-    recorder_.name_storage(training_->parameters().at(0).tensor, StorageRole::kParameter,
+    observer_.name_modules(model_->module());
+    observer_.name_storage(training_->parameters().at(0).tensor, StorageRole::kParameter,
                            "linear.weight");
-    recorder_.name_storage(batch_.input, StorageRole::kInput, "input");
+    observer_.name_storage(batch_.input, StorageRole::kInput, "input");
   }
   void step(std::int32_t number) {
     training_->step(batch_, [&](Phase phase) { recorder_.set_phase(phase, number); });
@@ -208,7 +210,8 @@ class TrainingTrace : public testing::Test {
     return phases;
   }
 
-  device::Recorder& recorder_;
+  record::Recorder& recorder_;
+  RecordObserver& observer_;
   std::unique_ptr<OneLayer> model_;
   std::shared_ptr<Momentum> rule_;
   Recipe recipe_;
@@ -263,6 +266,45 @@ TEST_F(TrainingTrace, ASecondForwardAndBackwardAreSeen) {
                                    Pair(8 * 4, Category::kTemporary)));
 }
 
+// Elsewhere they change no phase, and there are many.
+TEST_F(TrainingTrace, ModulesAndNodesOfBackwardAreScopesOnlyInAnOptimizerStep) {
+  build();
+  step(0);
+  recorder_.set_phase(Phase::kOptimizerStep, 0);
+  model_->hidden_states(batch_).sum().backward();
+  recorder_.set_phase(Phase::kForward, 1);
+  std::map<trace::ScopeKind, std::pair<int, int>> marks;  // beginnings and ends
+  for (const auto& mark : recorder_.take().scopes)
+    ++(mark.ends ? marks[mark.kind].second : marks[mark.kind].first);
+  EXPECT_EQ(marks[trace::ScopeKind::kPhase], std::pair(5, 0));
+  EXPECT_EQ(marks[trace::ScopeKind::kUpdate], std::pair(1, 1));
+  EXPECT_EQ(marks[trace::ScopeKind::kModule], std::pair(2, 0)) << "the model and its layer";
+  const auto [nodes, ends] = marks[trace::ScopeKind::kBackwardNode];
+  EXPECT_GE(nodes, 4) << "of sum, relu, the product and the weight";
+  EXPECT_EQ(nodes, ends);
+}
+
+TEST_F(TrainingTrace, ARecomputationInAnotherRestoresTheOuterOne) {
+  build();
+  recorder_.set_phase(Phase::kBackward, 0);
+  std::vector<at::Tensor> made;
+  const auto make = [&] { made.push_back(at::empty({1})); };
+  {
+    RecomputeScope outer;
+    make();
+    {
+      RecomputeScope inner;
+      make();
+    }
+    make();
+  }
+  make();
+  std::vector<std::int32_t> recomputations;
+  for (const auto& event : recorder_.take().events)
+    if (event.phase == Phase::kBackward) recomputations.push_back(event.recompute);
+  EXPECT_THAT(recomputations, ElementsAre(0, 1, 0, trace::kNone));
+}
+
 TEST_F(TrainingTrace, StateThatMovesInsideAnUpdateKeepsItsName) {
   recipe_.update_rule_wrappers.emplace_back(UpdatePlace::kOffload, std::make_shared<Offload>());
   build();
@@ -293,11 +335,14 @@ TEST_F(TrainingTrace, OutOfMemoryEndsTheTraceAndStateKeepsItsName) {
   EXPECT_THROW(step(0), c10::OutOfMemoryError);
   training_->name_state();
   const at::Tensor later = at::ones({100});
-  recorder_.name_storage(later, StorageRole::kInput, "later");
+  observer_.name_storage(later, StorageRole::kInput, "later");
   recorder_.end_at_out_of_memory();
   const auto trace = recorder_.take();
   EXPECT_EQ(trace.events.back().kind, trace::EventKind::kOutOfMemory);
   EXPECT_EQ(trace.events.back().requested_bytes, 2 * kLimit);
+  EXPECT_EQ(trace.events.back().phase, Phase::kOptimizerStep);
+  EXPECT_TRUE(trace.events.back().in_update);
+  for (const auto& mark : trace.scopes) EXPECT_LT(mark.event, trace.events.size());
   std::vector<std::pair<std::int64_t, Category>> alive;
   for (const auto& life : trace::lifetimes(trace))
     if (life.last == trace.events.size())

@@ -19,7 +19,9 @@ TRACE = "cases/x/trace.sqlite"
 EVENTS = ("id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, phase INTEGER NOT NULL, in_update INTEGER NOT NULL, in_recompute "
           "INTEGER NOT NULL, space INTEGER NOT NULL, step INTEGER, module INTEGER, operator INTEGER, stream INTEGER NOT NULL, "
           "recompute INTEGER, address INTEGER NOT NULL, requested_bytes INTEGER NOT NULL, block_bytes INTEGER NOT NULL, "
-          "time_ns INTEGER")
+          "time_ns INTEGER, thread INTEGER NOT NULL")
+SCOPES = ("id INTEGER PRIMARY KEY, event INTEGER NOT NULL, thread INTEGER NOT NULL, kind INTEGER NOT NULL, ends INTEGER NOT NULL, "
+          "phase INTEGER, step INTEGER")
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n)"
 BILLION = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000)"
 
@@ -36,16 +38,19 @@ def make_trace(path):
             CREATE TABLE modules (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
             CREATE TABLE operators (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
             CREATE TABLE events ({EVENTS});
+            CREATE TABLE scopes ({SCOPES});
             CREATE TABLE names (id INTEGER PRIMARY KEY, event INTEGER NOT NULL, role INTEGER NOT NULL, name TEXT NOT NULL,
                                 shape TEXT NOT NULL, dtype TEXT NOT NULL);
-            INSERT INTO schema_version VALUES (2);
+            INSERT INTO schema_version VALUES (3);
             INSERT INTO trace VALUES ('cpu', 0, 40, 0, NULL);
             INSERT INTO spaces VALUES (0, 'cpu');
             INSERT INTO modules VALUES (0, 'linear');
             INSERT INTO operators VALUES (0, 'aten::mm');
             INSERT INTO names VALUES (0, 0, 0, 'weight', '[2]', 'fp32');
+            INSERT INTO scopes VALUES (0, 0, 0, 0, 0, 1, 0), (1, 20, 0, 0, 0, 1, 1), (2, 30, 0, 4, 0, NULL, NULL),
+                                      (3, 40, 0, 4, 1, NULL, NULL);
         """)
-        database.executemany("INSERT INTO events VALUES (?, ?, 1, 0, 0, 0, ?, 0, 0, 0, NULL, ?, 100, 100, ?)",
+        database.executemany("INSERT INTO events VALUES (?, ?, 1, 0, 0, 0, ?, 0, 0, 0, NULL, ?, 100, 100, ?, 0)",
                              [(i, i % 2, i // 20, 4096 * (i // 2 + 1), i) for i in range(40)])
 
 
@@ -115,8 +120,23 @@ IN_SQL = {
     "more events than there are": ("UPDATE trace SET events = 9000000000000", "events 9000000000000"),
     "fewer events than there are": ("UPDATE trace SET events = 3", "40 events of 3"),
     "an event far away": ("UPDATE trace SET events = 2000000001; INSERT INTO events SELECT 2000000000, kind, phase, 0, 0, 0, 1, 0, 0, 0, "
-                          "NULL, address, 0, 0, 0 FROM events WHERE id = 1", "event 40 is missing"),
+                          "NULL, address, 0, 0, 0, 0 FROM events WHERE id = 1", "event 40 is missing"),
     "the last event there can be": ("UPDATE trace SET events = 0; UPDATE events SET id = 9223372036854775807 WHERE id = 39", "damaged"),
+    "scopes is an endless view": (
+        f"DROP TABLE scopes; CREATE VIEW scopes AS {ENDLESS} SELECT i AS id, 0 AS event, 0 AS thread, 1 AS kind, 0 AS ends, NULL AS "
+        "phase, NULL AS step FROM n", "scopes is a view"),
+    "no scopes": ("DROP TABLE scopes", "no such table: scopes"),
+    "a text for a scope's thread": ("UPDATE scopes SET thread = 'main' WHERE id = 1", "thread holds a text"),
+    "a thread below all": ("UPDATE events SET thread = -1 WHERE id = 5", "event 5: thread -1"),
+    "a scope of an event far away": ("UPDATE scopes SET event = 41 WHERE id = 3", "scope 3: event 41"),
+    "a scope of no kind": ("UPDATE scopes SET kind = 5 WHERE id = 2", "scope 2: scope kind 5"),
+    "scopes in disorder": ("UPDATE scopes SET event = 39 WHERE id = 1", "scope 2: before event 30, after one before event 39"),
+    "scopes with a gap": ("DELETE FROM scopes WHERE id = 1", "scope 1 is missing"),
+    "an end without a beginning": ("UPDATE scopes SET ends = 1 WHERE id = 2", "scope 2: the end of what did not begin"),
+    "an end on another thread": ("UPDATE scopes SET thread = 9 WHERE id = 3", "scope 3: the end of what did not begin"),
+    "the end of a phase": ("UPDATE scopes SET ends = 1 WHERE id = 1", "scope 1: the end of what did not begin"),
+    "a phase beyond all": ("UPDATE scopes SET phase = 4 WHERE id = 1", "scope 1: phase 4"),
+    "steps of scopes in disorder": ("UPDATE scopes SET step = 2 WHERE id = 0", "scope 1: step 1 after step 2"),
     "names with a gap": ("UPDATE names SET id = 3", "name 0 is missing"),
     "a long text": ("UPDATE modules SET name = hex(zeroblob(60000000))", "a text of more than 1048576 bytes"),
     "many spaces": (f"INSERT INTO spaces {ENDLESS} SELECT i + 1, 's' FROM n LIMIT 30000", "more than 64 spaces"),
@@ -251,9 +271,10 @@ class Traces(Databases):
         trace = self.make_run() / TRACE
         (self.folder / "out").mkdir()
         kept = trace.read_bytes()
-        rows = {"schema_version": "SELECT 2 FROM n LIMIT 100000",
+        rows = {"schema_version": "SELECT 3 FROM n LIMIT 100000",
                 "modules": "SELECT i + 1, 'a module with a name' FROM n LIMIT 100000",
-                "names": "SELECT i + 1, 0, 0, 'a name', '', '' FROM n LIMIT 100000"}
+                "names": "SELECT i + 1, 0, 0, 'a name', '', '' FROM n LIMIT 100000",
+                "scopes": "SELECT i + 4, 40, 0, 1, 0, NULL, NULL FROM n LIMIT 100000"}
         for table, query in rows.items():
             with self.subTest(table):
                 trace.write_bytes(kept)

@@ -13,8 +13,8 @@
 #include <map>
 #include <random>
 
-#include "device/recorder.h"
 #include "device/registry.h"
+#include "record/recorder.h"
 #include "trace/lifetimes.h"
 #include "trace/summary.h"
 
@@ -72,7 +72,7 @@ const Recorded& recorded() {
     if (expandable_segments) request.allocator = "expandable_segments:True";
     auto device = peakbench::device::make_device(request);
     // Allocators point at it until the process ends.
-    auto* recorder = new peakbench::device::Recorder(device_name, device->torch_device().str(),
+    auto* recorder = new peakbench::record::Recorder(device_name, device->torch_device().str(),
                                                      device->emulated());
     allocator::recordHistory(true, nullptr, 1 << 20, allocator::RecordContext::NEVER, true, {});
     device->trace(*recorder);

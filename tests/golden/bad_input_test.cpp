@@ -83,12 +83,6 @@ TEST(BadInput, AnUnknownFieldOfATemplateHasItsFileAndLine) {
   }
 }
 
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t times = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
-  return times;
-}
-
 TEST(BadInput, AThousandCasesWithoutTheirTracesAreOneLine) {
   const TemporaryFolder folder;
   result::Run run = many_cases(1000);

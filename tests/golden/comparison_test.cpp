@@ -55,7 +55,7 @@ struct Pair {
   }
 };
 
-compare::PageOptions options_with_plain_looks() {
+compare::PageOptions page_with_plain_looks() {
   compare::PageOptions options;
   options.builtin_template_directory = PEAKBENCH_TEMPLATES;
   options.template_directory = PEAKBENCH_GOLDEN "/plain";
@@ -65,7 +65,7 @@ compare::PageOptions options_with_plain_looks() {
 std::map<std::string, std::string> pages(const Source& base, const Source& now) {
   const auto comparison = compare::compare(base, now, {});
   const auto decision = gate::decide(comparison);
-  auto options = options_with_plain_looks();
+  auto options = page_with_plain_looks();
   std::map<std::string, std::string> files;
   files["comparison.html"] = compare::render_html(base, now, comparison, options);
   files["comparison.md"] = compare::render_markdown(comparison, options);
@@ -123,12 +123,6 @@ TEST(ComparisonGolden, NothingComparedIsAsExpected) {
   now.label = "results/change";
   now.run.cases.push_back(fake_case("fresh/x/cpu/fp32/b1", 1 << 30));
   expect_files(pages(base, now), "comparison-nothing");
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t times = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
-  return times;
 }
 
 // Whatever a name holds, it is shown and means nothing.
@@ -211,7 +205,7 @@ TEST(ComparisonPages, MarkdownStaysShort) {
 TEST(ComparisonPages, SayWhatIsWrongWithTheirFormatOrFolder) {
   const Pair pair;
   const auto comparison = compare::compare(pair.base, pair.now, {});
-  auto options = options_with_plain_looks();
+  auto options = page_with_plain_looks();
   const TemporaryFolder folder;
   write_text(folder / "file", "in the way");
   const auto error = [&] {

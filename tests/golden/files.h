@@ -1,4 +1,4 @@
-// Expected files, and a folder that is gone when its test ends.
+// Expected files and what they say, and a folder that is gone when its test ends.
 #pragma once
 
 #include <cstdlib>
@@ -19,6 +19,13 @@ inline std::string read_text(const std::filesystem::path& path) {
 inline void write_text(const std::filesystem::path& path, const std::string& text) {
   std::filesystem::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary) << text;
+}
+
+// How often a text has a part.
+inline std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t times = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
+  return times;
 }
 
 inline bool updating() { return std::getenv("PEAKBENCH_UPDATE_GOLDEN") != nullptr; }

@@ -41,7 +41,7 @@ std::string first_difference(const std::string& actual, const std::string& expec
   }
 }
 
-class Golden : public testing::TestWithParam<Sample> {};
+class Golden : public ::testing::TestWithParam<Sample> {};
 
 TEST_P(Golden, ReportIsAsExpected) {
   const fs::path folder = fs::path(PEAKBENCH_GOLDEN) / "expected" / GetParam().name;
@@ -62,17 +62,12 @@ TEST_P(Golden, ReportIsAsExpected) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Reports, Golden,
-                         testing::Values(Sample{"tutorial", tutorial_run},
-                                         Sample{"emulated", emulated_run},
-                                         Sample{"cards", cards_run}, Sample{"hostile", hostile_run},
-                                         Sample{"interrupted", interrupted_run}),
+                         ::testing::Values(Sample{"tutorial", tutorial_run},
+                                           Sample{"emulated", emulated_run},
+                                           Sample{"cards", cards_run},
+                                           Sample{"hostile", hostile_run},
+                                           Sample{"interrupted", interrupted_run}),
                          [](const auto& info) { return std::string(info.param.name); });
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t times = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
-  return times;
-}
 
 TEST(HostileNames, StayText) {
   for (const auto& [name, bytes] :

@@ -49,7 +49,7 @@ struct Wrong {
   const char* error;
 };
 
-class TemplateErrors : public testing::TestWithParam<Wrong> {};
+class TemplateErrors : public ::testing::TestWithParam<Wrong> {};
 
 TEST_P(TemplateErrors, SayWhatAndWhere) {
   EXPECT_EQ(error_of(GetParam().text).rfind(GetParam().error, 0), 0U) << error_of(GetParam().text);
@@ -57,7 +57,7 @@ TEST_P(TemplateErrors, SayWhatAndWhere) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, TemplateErrors,
-    testing::Values(
+    ::testing::Values(
         Wrong{"Unknown", "a\n{{titel}}",
               "page.mustache:2: unknown field `titel`; did you mean `title`?; docs/reference "
               "lists the fields"},

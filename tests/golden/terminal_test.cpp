@@ -10,7 +10,7 @@
 namespace peakbench::golden {
 namespace {
 
-class Width : public testing::TestWithParam<int> {};
+class Width : public ::testing::TestWithParam<int> {};
 
 TEST_P(Width, NoLineIsWider) {
   for (const result::Run& run :
@@ -21,7 +21,7 @@ TEST_P(Width, NoLineIsWider) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Terminal, Width, testing::Values(40, 60, 80, 100, 160));
+INSTANTIATE_TEST_SUITE_P(Terminal, Width, ::testing::Values(40, 60, 80, 100, 160));
 
 TEST(Terminal, NarrowKeepsThePeakAndTheDifference) {
   const std::string table = reports::main_table(tutorial_run(), 40);

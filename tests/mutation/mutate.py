@@ -20,7 +20,7 @@ from trial import Build, CannotRun, Tests, first_error
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 # Seconds of a build after a change of one file, before any was seen.
-BUILD_GUESS = {"harness/worker": 60, "harness/device": 60}
+BUILD_GUESS = {"harness/worker": 60, "harness/record": 60, "harness/device": 60}
 OTHER_BUILD_GUESS = 20
 
 

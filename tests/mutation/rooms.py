@@ -72,6 +72,7 @@ ROOMS = (
     Room(
         "harness/process",
         (
+            _tests_of("process_test"),
             _tests_of("launch_test"),
             Stage(_E2E, select=("-R", r"^e2e\.(interrupt|outcomes)$")),
         ),
@@ -94,6 +95,14 @@ ROOMS = (
             Stage(_WHOLE, select=("-R", r"^e2e\.gate$")),
             Stage(_WHOLE, select=("-R", r"^parity\.strategies\.")),
         ),
+    ),
+    Room(
+        "harness/record",
+        (
+            _TESTS_OF_DEVICE,
+            Stage(_WHOLE, select=("-L", "^emulated$")),
+        ),
+        recursive=True,
     ),
     Room(
         "harness/device",

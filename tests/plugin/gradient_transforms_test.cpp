@@ -9,7 +9,8 @@
 namespace peakbench::test {
 namespace {
 
-Recipe recipe_of(const std::string& strategy, const Values& given) {
+// The strategy's recipe with nothing under it.
+Recipe recipe_alone(const std::string& strategy, const Values& given) {
   const Offered vit = find(manifest::Kind::kModel, "vit-b-16");
   const auto model = vit.code().make_model(
       {"vit-b-16", vit.options({{"layers", std::int64_t{1}}}), at::TensorOptions(at::kMeta)});
@@ -45,7 +46,7 @@ std::pair<double, bool> step(const Recipe& recipe, const std::vector<at::Tensor>
 }
 
 TEST(LossScaling, AnInfiniteGradientSkipsTheUpdateAndHalvesTheScale) {
-  const Recipe recipe = recipe_of("loss-scaling", {});
+  const Recipe recipe = recipe_alone("loss-scaling", {});
   const at::Tensor fine = at::randn({5});
   at::Tensor infinite = at::randn({3});
   infinite[1] = std::numeric_limits<float>::infinity();
@@ -59,13 +60,13 @@ TEST(LossScaling, AnInfiniteGradientSkipsTheUpdateAndHalvesTheScale) {
 
 TEST(LossScaling, GrowsAfterStepsWithoutAnOverflow) {
   const Recipe recipe =
-      recipe_of("loss-scaling", {{"init_scale", 8.0}, {"growth_interval", std::int64_t{2}}});
+      recipe_alone("loss-scaling", {{"init_scale", 8.0}, {"growth_interval", std::int64_t{2}}});
   for (const double scale : {8.0, 8.0, 16.0, 16.0, 32.0})
     EXPECT_EQ(step(recipe, {at::randn({4})}), std::pair(scale, true));
 }
 
 TEST(LossScaling, TakesGradientsOfSeveralDtypes) {
-  const Recipe recipe = recipe_of("loss-scaling", {});
+  const Recipe recipe = recipe_alone("loss-scaling", {});
   EXPECT_TRUE(step(recipe, {at::randn({4}), at::ones({2}, at::kDouble)}).second);
 }
 
@@ -78,7 +79,7 @@ double norm_of(const std::vector<Parameter>& parameters, double p) {
 TEST(Clip, TheNormOfAllGradientsTogetherIsBounded) {
   for (const std::string type : {"1", "2", "inf"}) {
     const double p = std::stod(type);
-    const Recipe recipe = recipe_of("clip", {{"max_norm", 0.5}, {"norm_type", type}});
+    const Recipe recipe = recipe_alone("clip", {{"max_norm", 0.5}, {"norm_type", type}});
     const auto parameters = with_gradients({at::ones({3, 4}), at::full({5}, -2.0)});
     EXPECT_TRUE(recipe.gradient_transforms.at(0)->apply(parameters));
     EXPECT_NEAR(norm_of(parameters, p), 0.5, 1e-6);
@@ -88,7 +89,7 @@ TEST(Clip, TheNormOfAllGradientsTogetherIsBounded) {
 }
 
 TEST(Clip, WhatIsBelowTheBoundStays) {
-  const Recipe recipe = recipe_of("clip", {{"max_norm", 100.0}});
+  const Recipe recipe = recipe_alone("clip", {{"max_norm", 100.0}});
   const at::Tensor gradient = at::randn({7});
   const auto parameters = with_gradients({gradient});
   EXPECT_TRUE(recipe.gradient_transforms.at(0)->apply(parameters));

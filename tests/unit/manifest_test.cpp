@@ -10,7 +10,6 @@
 #include <sstream>
 
 #include "errors/errors.h"
-#include "manifest/elf_section.h"
 #include "manifest/option.h"
 #include "manifest/vocabulary.h"
 #include "support/plugin_file.h"

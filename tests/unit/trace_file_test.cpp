@@ -50,6 +50,14 @@ class TraceFile : public testing::Test {
     database.close();
   }
 
+  // Takes away what schema 3 brought.
+  void make_it_of_schema(int version) const {
+    execute(
+        "DROP TABLE scopes; DROP TABLE scope_kinds; ALTER TABLE events DROP COLUMN thread; "
+        "UPDATE schema_version SET version = " +
+        std::to_string(version));
+  }
+
   std::filesystem::path folder_;
   std::string path_;
 };
@@ -70,6 +78,16 @@ FakeTrace rich() {
   events[2].address = 0xfedcba9876543210ULL;  // above 2^63
   for (auto& event : events)
     if (event.requested_bytes == 100) event.address = events[2].address;
+  events[4].thread = 1;
+  fake.trace().scopes = {{.event = 0},
+                         {.event = 2, .phase = Phase::kForward, .step = 0},
+                         {.event = 2, .kind = ScopeKind::kRecomputation},
+                         {.event = 3, .kind = ScopeKind::kRecomputation, .ends = true},
+                         {.event = 3, .phase = Phase::kOptimizerStep, .step = 0},
+                         {.event = 3, .kind = ScopeKind::kModule},
+                         {.event = 3, .kind = ScopeKind::kBackwardNode, .thread = 1},
+                         {.event = 3, .kind = ScopeKind::kUpdate, .thread = 1},
+                         {.event = 8, .kind = ScopeKind::kUpdate, .ends = true, .thread = 1}};
   return fake;
 }
 
@@ -84,8 +102,8 @@ void expect_equal(const Trace& read, const Trace& written) {
   for (std::size_t i = 0; i < read.events.size(); ++i) {
     const auto fields = [](const Event& e) {
       return std::tuple(e.kind, e.phase, e.in_update, e.in_recompute, e.space, e.step, e.module,
-                        e.op, e.stream, e.recompute, e.address, e.requested_bytes, e.block_bytes,
-                        e.time_ns);
+                        e.op, e.stream, e.recompute, e.thread, e.address, e.requested_bytes,
+                        e.block_bytes, e.time_ns);
     };
     EXPECT_EQ(fields(read.events[i]), fields(written.events[i])) << "event " << i;
   }
@@ -95,6 +113,13 @@ void expect_equal(const Trace& read, const Trace& written) {
       return std::tuple(n.event, n.role, n.name, n.shape, n.dtype);
     };
     EXPECT_EQ(fields(read.names[i]), fields(written.names[i]));
+  }
+  ASSERT_EQ(read.scopes.size(), written.scopes.size());
+  for (std::size_t i = 0; i < read.scopes.size(); ++i) {
+    const auto fields = [](const ScopeMark& m) {
+      return std::tuple(m.event, m.kind, m.ends, m.phase, m.step, m.thread);
+    };
+    EXPECT_EQ(fields(read.scopes[i]), fields(written.scopes[i])) << "scope " << i;
   }
 }
 
@@ -179,8 +204,19 @@ TEST_F(TraceFile, OfSchema1HasItsFirstSpaceForItsOwn) {
   FakeTrace fake("cuda:0");
   fake.in("cpu").own("cpu").alloc(7);
   write_trace(fake.trace(), path_);
-  execute("ALTER TABLE trace DROP COLUMN own_space; UPDATE schema_version SET version = 1");
+  execute("ALTER TABLE trace DROP COLUMN own_space");
+  make_it_of_schema(1);
   fake.own("cuda:0");
+  expect_equal(read_trace(path_), fake.trace());
+}
+
+// Before threads and scopes were recorded; its phases are those that it says.
+TEST_F(TraceFile, OfSchema2HasPhasesAndNoScopes) {
+  auto fake = rich();
+  write_trace(fake.trace(), path_);
+  make_it_of_schema(2);
+  fake.trace().scopes.clear();
+  for (auto& event : fake.trace().events) event.thread = 0;
   expect_equal(read_trace(path_), fake.trace());
 }
 
@@ -233,7 +269,7 @@ TEST_F(TraceFile, Newer) {
   write_trace(rich().trace(), path_);
   execute("UPDATE schema_version SET version = 7");
   EXPECT_THAT(error_of_reading(), AllOf(HasSubstr("newer Peakbench"), HasSubstr("schema 7"),
-                                        HasSubstr("up to 2"), HasSubstr("update Peakbench")));
+                                        HasSubstr("up to 3"), HasSubstr("update Peakbench")));
 }
 
 TEST_F(TraceFile, Damaged) {
@@ -252,6 +288,41 @@ TEST_F(TraceFile, Damaged) {
   EXPECT_THAT(damaged("DELETE FROM schema_version"), HasSubstr("no schema version"));
   EXPECT_THAT(damaged("DELETE FROM trace"), HasSubstr("the table `trace` is empty"));
   EXPECT_THAT(damaged("DROP TABLE names"), HasSubstr("no such table: names"));
+}
+
+TEST_F(TraceFile, DamagedScopes) {
+  const auto damaged = [&](const std::string& sql) {
+    write_trace(rich().trace(), path_);
+    execute(sql);
+    return error_of_reading();
+  };
+  EXPECT_THAT(damaged("DROP TABLE scopes"), HasSubstr("no such table: scopes"));
+  EXPECT_THAT(damaged("ALTER TABLE events DROP COLUMN thread"), HasSubstr("thread"));
+  EXPECT_THAT(damaged("UPDATE events SET thread = -1 WHERE id = 3"),
+              HasSubstr("event 3: thread -1"));
+  EXPECT_THAT(damaged("DELETE FROM scopes WHERE id = 3"), HasSubstr("scope 3 is missing"));
+  EXPECT_THAT(damaged("UPDATE scopes SET event = 9 WHERE id = 8"), HasSubstr("scope 8: event 9"));
+  EXPECT_THAT(damaged("UPDATE scopes SET event = 1 WHERE id = 3"),
+              HasSubstr("scope 3: before event 1, after one before event 2"));
+  EXPECT_THAT(damaged("UPDATE scopes SET kind = 5 WHERE id = 2"),
+              HasSubstr("scope 2: scope kind 5"));
+  EXPECT_THAT(damaged("UPDATE scopes SET ends = 2 WHERE id = 2"), HasSubstr("scope 2: ends 2"));
+  EXPECT_THAT(damaged("UPDATE scopes SET thread = 1 << 31 WHERE id = 2"),
+              HasSubstr("scope 2: thread 2147483648"));
+  EXPECT_THAT(damaged("UPDATE scopes SET phase = 4 WHERE id = 1"), HasSubstr("scope 1: phase 4"));
+  EXPECT_THAT(damaged("UPDATE scopes SET phase = NULL WHERE id = 1"),
+              HasSubstr("scope 1: a phase that is none"));
+  EXPECT_THAT(damaged("UPDATE scopes SET phase = 1 WHERE id = 2"),
+              HasSubstr("scope 2: a phase where none is said"));
+  EXPECT_THAT(damaged("UPDATE scopes SET step = 1 WHERE id = 1"),
+              HasSubstr("scope 4: step 0 after step 1"));
+  EXPECT_THAT(damaged("UPDATE scopes SET ends = 1 WHERE id = 2"),
+              HasSubstr("scope 2: the end of what did not begin"));
+  EXPECT_THAT(damaged("UPDATE scopes SET thread = 0 WHERE id = 8"),
+              HasSubstr("scope 8: the end of what did not begin"));
+  EXPECT_THAT(damaged("UPDATE scopes SET ends = 1 WHERE id = 5"),
+              HasSubstr("scope 5: the end of what did not begin"));
+  EXPECT_THAT(damaged("UPDATE scopes SET kind = 'module' WHERE id = 5"), HasSubstr("damaged"));
 }
 
 TEST_F(TraceFile, PagesOverwritten) {

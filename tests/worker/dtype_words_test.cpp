@@ -1,11 +1,11 @@
 // Words for dtypes, in both directions.
-#include "device/dtype_words.h"
+#include "record/dtype_words.h"
 
 #include <gtest/gtest.h>
 
 #include "result/axes.h"
 
-namespace peakbench::device {
+namespace peakbench::record {
 namespace {
 
 TEST(DtypeWords, OfTheWeightsAreAllKnown) {
@@ -22,4 +22,4 @@ TEST(DtypeWords, ThereIsNoneForEveryDtype) {
 }
 
 }  // namespace
-}  // namespace peakbench::device
+}  // namespace peakbench::record

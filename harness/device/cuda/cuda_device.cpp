@@ -1,6 +1,7 @@
 // A CUDA card as cases see it. Real and emulated cards are one device: the same LibTorch code runs
 // on both.
 #include <ATen/Context.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
@@ -8,14 +9,14 @@
 
 #include <algorithm>
 
-#include "device/cuda/allocation_tracer.h"
 #include "device/cuda/card_state.h"
 #include "device/cuda/cuda_graph.h"
 #include "device/cuda/cuda_settings.h"
 #include "device/cuda/emulation.h"
-#include "device/cuda/pinned_tracer.h"
 #include "device/module.h"
 #include "errors/errors.h"
+#include "record/cuda/allocation_tracer.h"
+#include "record/cuda/pinned_tracer.h"
 
 namespace peakbench::device {
 namespace {
@@ -47,9 +48,10 @@ class CudaDevice final : public Device {
   }
   std::string clock() const override { return "cuda_event"; }
 
-  void trace(AllocationSink& sink) override {
-    tracer_ = std::make_unique<AllocationTracer>(sink, c10::cuda::device_count());
-    trace_pinned_memory(sink);
+  void trace(record::AllocationSink& sink) override {
+    tell_emulation_of_allocations();
+    tracer_ = std::make_unique<record::AllocationTracer>(sink, c10::cuda::device_count());
+    record::trace_pinned_memory(sink);
   }
 
   void synchronise() override { c10::cuda::device_synchronize(); }
@@ -85,8 +87,8 @@ class CudaDevice final : public Device {
     expect("reserved", traced.peak_reserved_bytes.value_or(0), stats.reserved_bytes[0].peak);
   }
 
-  result::OutOfMemory last_out_of_memory() const override {
-    return tracer_ ? tracer_->last_out_of_memory() : result::OutOfMemory{};
+  record::OutOfMemory last_out_of_memory() const override {
+    return tracer_ ? tracer_->last_out_of_memory() : record::OutOfMemory{};
   }
 
   nlohmann::json settings() const override { return cuda_settings_in_force(); }
@@ -157,7 +159,7 @@ class CudaDevice final : public Device {
 
   std::string name_;
   c10::DeviceIndex index_;  // an emulated case's card is the first
-  std::unique_ptr<AllocationTracer> tracer_;
+  std::unique_ptr<record::AllocationTracer> tracer_;
 };
 
 std::unique_ptr<Device> make_cuda_device(const DeviceRequest& request) {

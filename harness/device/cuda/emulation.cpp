@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 
 #include "errors/host_limits.h"
+#include "record/cuda/allocator_events.h"
+#include "trace/trace.h"
 
 namespace peakbench::device {
 namespace {
@@ -26,16 +28,17 @@ nlohmann::json unknown_read_back(const nlohmann::json& row, std::int64_t uncerta
 
 }  // namespace
 
-void watch_allocator_for_emulation() {
+void tell_emulation_of_allocations() {
   const auto watch =
       reinterpret_cast<void (*)()>(::dlsym(RTLD_DEFAULT, "peakbench_emulator_watch_allocator"));
-  if (watch != nullptr) watch();
-}
-
-void handed_out_in_emulation(std::uint64_t address, std::uint64_t bytes) {
-  static const auto tell = reinterpret_cast<void (*)(std::uint64_t, std::uint64_t)>(
+  const auto tell = reinterpret_cast<void (*)(std::uint64_t, std::uint64_t)>(
       ::dlsym(RTLD_DEFAULT, "peakbench_emulator_handed_out"));
-  if (tell != nullptr) tell(address, bytes);
+  if (watch == nullptr || tell == nullptr) return;
+  watch();
+  record::listen_to_allocator([tell](const record::AllocatorEvent& event) {
+    if (event.kind == trace::EventKind::kAlloc)
+      tell(event.address, static_cast<std::uint64_t>(event.bytes));
+  });
 }
 
 bool runs_on_stand_ins() { return report_function() != nullptr; }

@@ -1,0 +1,84 @@
+#include "host/run_program.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "errors/errors.h"
+#include "process/pipe.h"
+
+namespace peakbench::emulator {
+namespace {
+
+constexpr int kNotStarted = 126;
+
+void set_environment(const process::Environment& environment) {
+  for (const auto& [name, value] : environment) {
+    // Which of several devices to use is the caller's to say.
+    const char* given = name == "CUDA_VISIBLE_DEVICES" ? std::getenv(name.c_str()) : nullptr;
+    if (!given || !*given) setenv(name.c_str(), value.c_str(), 1);
+  }
+}
+
+[[noreturn]] void become(const std::vector<std::string>& command,
+                         const process::Environment& environment, int problem) {
+  set_environment(environment);
+  for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_DFL);  // ignored by us alone
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  const int error = errno;
+  [[maybe_unused]] const auto written = write(problem, &error, sizeof error);
+  _exit(kNotStarted);
+}
+
+// 0 where the program started. Waits for that.
+int error_of(process::Pipe& start) {
+  start.write.reset();
+  int error = 0;
+  while (read(start.read.get(), &error, sizeof error) < 0 && errno == EINTR) {
+  }
+  return error;
+}
+
+std::string not_started(const std::string& program, int error) {
+  const std::string hint =
+      error == EACCES
+          ? ". Make it executable (chmod +x), or name the program that runs it (python3)"
+      : error == ENOEXEC ? ". It is no program: name the one that runs it (python3, sh)"
+                         : "";
+  return fmt::format("{} was not started: {}{}", program, std::strerror(error), hint);
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& command, const process::Environment& environment,
+                const ProgramSignals& signals) {
+  // The program's start closes it; what comes through is why there was none.
+  process::Pipe problem;
+  if (!problem.open())
+    throw ConfigError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  const pid_t program = fork();
+  if (program < 0)
+    throw ConfigError(fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
+  if (program == 0) {
+    signals.restore();
+    become(command, environment, problem.write.get());
+  }
+  signals.pass_on_to(program);
+  const int error = error_of(problem);
+  int status = 0;
+  while (waitpid(program, &status, 0) < 0 && errno == EINTR) {
+  }
+  signals.restore();
+  if (error) throw ConfigError(not_started(command[0], error));
+  return status;
+}
+
+}  // namespace peakbench::emulator

@@ -1,0 +1,191 @@
+#include "pytorch/compiled_library.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+
+#include "errors/errors.h"
+#include "files/atomic_file.h"
+#include "files/file.h"
+#include "files/file_lock.h"
+#include "files/read_file.h"
+#include "process/command.h"
+#include "pytorch/compiler.h"
+#include "pytorch/library_cache.h"
+#include "text/fnv1a.h"
+#include "text/printable.h"
+
+namespace peakbench::pytorch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kLongestCompilation = std::chrono::seconds(300);
+constexpr auto kTimeToTidyUp = std::chrono::seconds(2);  // a compiler's driver removes its files
+constexpr std::size_t kMostMessages = std::size_t{16} << 20;
+
+std::string fingerprint(const fs::path& sources, const std::vector<std::string>& flags) {
+  std::vector<fs::path> all;
+  for (const auto& entry : fs::recursive_directory_iterator(sources))
+    if (entry.is_regular_file()) all.push_back(entry.path());
+  std::ranges::sort(all);
+  std::uint64_t hash = kFnv1a64Start;
+  for (const auto& file : all)
+    hash = fnv1a_64(files::read_regular_file(file.string(), files::kMostSmallText), hash);
+  for (const auto& flag : flags) hash = fnv1a_64(flag, hash);
+  return fmt::format("{:016x}", hash);
+}
+
+std::string file_name(const std::string& version, const std::string& fingerprint) {
+  std::string name = version + "-" + fingerprint + ".so";
+  std::ranges::replace_if(
+      name,
+      [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '+'; },
+      '-');
+  return name;
+}
+
+std::string first_error(const std::string& output) {
+  const auto at = output.find("error: ");
+  const auto from = at == std::string::npos ? 0 : at;
+  return output.substr(from, std::min<std::size_t>(output.find('\n', from) - from, 120));
+}
+
+// Why there is no `library`; empty where there is.
+std::string why_failed(const std::string& compiler, const process::CommandSaid& said,
+                       const std::string& library) {
+  using process::Stop;
+  if (!said.start_error.empty())
+    return fmt::format("{} cannot be started: {}", compiler, said.start_error);
+  if (said.stopped == Stop::kTimeout)
+    return fmt::format("{} took more than {} s", compiler, kLongestCompilation.count());
+  if (said.stopped == Stop::kOutput)
+    return fmt::format("{} printed more than {} MiB", compiler, kMostMessages >> 20);
+  if (said.stopped == Stop::kInterrupt) return "interrupted";
+  if (said.ok() && files::is_there(library)) return "";
+  return fmt::format("{} could not compile them: {}", compiler, first_error(said.err + said.out));
+}
+
+// What a compiler writes to, under a name that files::remove_unfinished() knows, until it is whole.
+class Unfinished {
+ public:
+  explicit Unfinished(const fs::path& library)
+      : library_(library), path_(fmt::format("{}.tmp-{}", library.string(), getpid())) {
+    files::remove_unfinished(library.parent_path().string(), {library.filename().string()});
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+  ~Unfinished() { unlink(path_.c_str()); }
+
+  const std::string& path() const { return path_; }
+
+  void finish() const {
+    constexpr mode_t kOwnAlone = 0700;
+    std::error_code error;
+    if (chmod(path_.c_str(), kOwnAlone) != 0) files::cannot_write(path_, errno);
+    fs::rename(path_, library_, error);
+    if (error) files::cannot_write(library_.string(), error.value());
+    if (const auto why = why_not_loaded(library_); !why.empty())
+      throw ConfigError(fmt::format("{} {}; set XDG_CACHE_HOME to a folder that keeps permissions",
+                                    library_.string(), why));
+  }
+
+ private:
+  fs::path library_;
+  std::string path_;
+};
+
+std::vector<std::string> command_for(const TorchInUse& torch, const LibrarySources& sources,
+                                     const std::vector<std::string>& flags,
+                                     const std::string& output) {
+  std::vector<std::string> command{find_compiler().string()};
+  command.insert(command.end(), flags.begin(), flags.end());
+  const auto whole = (sources.folder / sources.whole).string();
+  command.insert(command.end(), {"-I", sources.folder.string(), whole});
+  // Python opens PyTorch's libraries for itself alone, so what uses them names them.
+  command.insert(command.end(), {"-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined"});
+  for (const auto& name : sources.libraries)
+    command.push_back((torch.folder / "lib" / name).string());
+  command.insert(command.end(), {"-o", output});
+  return command;
+}
+
+// Compiles one library, alone among the processes that need it.
+class Compilation {
+ public:
+  Compilation(const TorchInUse& torch, const LibrarySources& sources,
+              const std::function<bool()>& cancelled)
+      : torch_(torch), sources_(sources), cancelled_(cancelled), flags_(compiler_flags(torch)) {}
+
+  fs::path library() const {
+    const fs::path cache = cache_folder(sources_.kind);
+    const fs::path library =
+        cache / file_name(torch_.version, fingerprint(sources_.folder, flags_));
+    if (is_kept(library)) return library;
+    find_compiler();  // none: nothing is made
+    make_cache_folder(cache);
+    const files::FileLock lock(
+        library.string() + ".lock",
+        [&] { say(fmt::format("waiting for another process, which compiles {}", what())); },
+        cancelled_);
+    if (!lock.is_held()) throw ConfigError("interrupted");
+    if (why_not_loaded(library).empty()) return library;  // the other one has compiled it
+    say(fmt::format("compiling {} (once, about 30 s)", what()));
+    compile(library);
+    return library;
+  }
+
+ private:
+  bool is_kept(const fs::path& library) const {
+    if (!files::is_there(library.string())) return false;
+    make_cache_folder(library.parent_path());
+    const auto why = why_not_loaded(library);
+    if (!why.empty())
+      say(fmt::format("{} {}: it is not loaded, and compiled anew", library.string(), why));
+    return why.empty();
+  }
+
+  void compile(const fs::path& library) const {
+    const Unfinished unfinished(library);
+    const auto command = command_for(torch_, sources_, flags_, unfinished.path());
+    const auto said = process::ask_command({.arguments = command,
+                                            .patience = kLongestCompilation,
+                                            .grace = kTimeToTidyUp,
+                                            .most_output = kMostMessages,
+                                            .cancelled = cancelled_});
+    if (const auto why = why_failed(command[0], said, unfinished.path()); !why.empty())
+      throw ConfigError(why);
+    unfinished.finish();
+  }
+
+  std::string what() const {
+    return fmt::format("the {} library for PyTorch {}", sources_.kind, torch_.version);
+  }
+  static void say(const std::string& sentence) {
+    std::fprintf(stderr, "peakbench: %s\n", escaped_controls(sentence).c_str());
+  }
+
+  const TorchInUse& torch_;
+  const LibrarySources& sources_;
+  const std::function<bool()>& cancelled_;
+  std::vector<std::string> flags_;
+};
+
+}  // namespace
+
+CompiledLibrary compiled_library(const TorchInUse& torch, const LibrarySources& sources,
+                                 const std::function<bool()>& cancelled) {
+  try {
+    return {Compilation(torch, sources, cancelled).library(), ""};
+  } catch (const std::exception& error) {
+    return {{}, error.what()};
+  }
+}
+
+}  // namespace peakbench::pytorch

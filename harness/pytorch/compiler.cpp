@@ -1,0 +1,67 @@
+#include "pytorch/compiler.h"
+
+#include <cstdlib>
+#include <regex>
+
+#include "errors/errors.h"
+#include "files/file.h"
+#include "files/read_file.h"
+#include "process/find_program.h"
+
+namespace peakbench::pytorch {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// pip installs them beside PyTorch.
+fs::path cuda_headers(const fs::path& torch) {
+  const fs::path beside = torch.parent_path() / "nvidia";
+  for (const fs::path& folder :
+       {beside / "cuda_runtime/include", beside / "cu13/include", variable("CUDA_HOME") / "include",
+        fs::path("/usr/local/cuda/include")})
+    if (files::is_there((folder / "cuda_runtime_api.h").string())) return folder;
+  throw ConfigError("no cuda_runtime_api.h beside it (nvidia-cuda-runtime has it) or in CUDA_HOME");
+}
+
+// Of libstdc++, as this PyTorch was compiled: wheels before 2.7 have the old one.
+std::string cxx_abi(const fs::path& torch) {
+  const auto config = files::read_regular_file(
+      (torch / "share/cmake/Torch/TorchConfig.cmake").string(), files::kMostSmallText);
+  static const std::regex flag(R"(_GLIBCXX_USE_CXX11_ABI=([01]))");
+  std::smatch parts;
+  return std::regex_search(config, parts, flag) ? parts[1].str() : "1";
+}
+
+}  // namespace
+
+fs::path find_compiler() {
+  for (const std::string& name : {variable("CXX").string(), std::string("c++"), std::string("g++")})
+    if (!name.empty())
+      if (const auto found = process::find_program(name)) return *found;
+  throw ConfigError("there is no C++ compiler (c++, g++, or what CXX names)");
+}
+
+std::vector<std::string> compiler_flags(const TorchInUse& torch) {
+  std::vector<std::string> flags{"-std=c++20",
+                                 "-O1",
+                                 "-shared",
+                                 "-fPIC",
+                                 "-fvisibility=hidden",
+                                 "-w",
+                                 "-DNDEBUG",
+                                 "-D_GLIBCXX_USE_CXX11_ABI=" + cxx_abi(torch.folder),
+                                 "-isystem",
+                                 (torch.folder / "include").string(),
+                                 "-isystem",
+                                 (torch.folder / "include/torch/csrc/api/include").string()};
+  if (!torch.cuda.empty())
+    flags.insert(flags.end(), {"-isystem", cuda_headers(torch.folder).string()});
+  return flags;
+}
+
+}  // namespace peakbench::pytorch

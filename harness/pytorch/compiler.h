@@ -1,0 +1,19 @@
+// What a library for an installed PyTorch is compiled with.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "pytorch/torch_in_use.h"
+
+namespace peakbench::pytorch {
+
+// $CXX, else c++, else g++. Throws ConfigError where there is none.
+std::filesystem::path find_compiler();
+
+// For a shared library that includes this PyTorch's headers. PyTorch's headers for CUDA include
+// CUDA's: throws ConfigError where these are not beside it, in CUDA_HOME or in /usr/local/cuda.
+std::vector<std::string> compiler_flags(const TorchInUse& torch);
+
+}  // namespace peakbench::pytorch

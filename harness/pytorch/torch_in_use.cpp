@@ -1,0 +1,109 @@
+#include "pytorch/torch_in_use.h"
+
+#include <chrono>
+#include <fstream>
+#include <regex>
+
+#include "errors/errors.h"
+#include "files/read_file.h"
+#include "process/command.h"
+#include "process/find_program.h"
+
+namespace peakbench::pytorch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kLongestSearch = std::chrono::seconds(20);
+
+// Prints the folder of the package, without importing it. Python puts the script's folder first.
+constexpr const char* kFindTorch =
+    "import importlib.util, os, sys\n"
+    "sys.path[0] = sys.argv[1]\n"
+    "spec = importlib.util.find_spec('torch')\n"
+    "print(os.path.dirname(spec.origin) if spec and spec.origin else '')\n";
+
+bool is_python(const fs::path& program) {
+  static const std::regex name(R"(python(\d+(\.\d+)*)?t?)");
+  return std::regex_match(program.filename().string(), name);
+}
+
+// The interpreter that a script's first line names; empty where it is no Python.
+fs::path python_of_script(const fs::path& script) {
+  std::ifstream file(script, std::ios::binary);
+  std::string line(256, '\0');
+  file.read(line.data(), static_cast<std::streamsize>(line.size()));
+  line.resize(static_cast<std::size_t>(file.gcount()));
+  line = line.substr(0, line.find('\n'));
+  static const std::regex heading(R"(#!\s*(\S+)(?:\s+(\S+))?.*)");
+  std::smatch parts;
+  if (!std::regex_match(line, parts, heading)) return {};
+  const fs::path interpreter = parts[1].str();
+  if (is_python(interpreter)) return interpreter;
+  if (interpreter.filename() == "env" && is_python(parts[2].str()))
+    return process::find_program(parts[2].str()).value_or(fs::path());
+  return {};
+}
+
+// The first argument of Python that is no option, and a path.
+fs::path script_of(const std::vector<std::string>& command) {
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    const std::string& word = command[i];
+    if (word == "-m" || word == "-c" || word == "-") return {};
+    if (word == "-W" || word == "-X") {
+      ++i;
+    } else if (!word.starts_with("-")) {
+      return word;
+    }
+  }
+  return {};
+}
+
+// What a program prints; nothing where it fails or takes too long.
+std::string output_of(const std::vector<std::string>& command,
+                      const std::function<bool()>& cancelled) {
+  const auto said = process::ask_command(
+      {.arguments = command, .patience = kLongestSearch, .cancelled = cancelled});
+  return said.ok() ? said.out : std::string();
+}
+
+std::string value_of(const std::string& text, const std::string& name) {
+  const std::regex line("(?:^|\n)" + name + R"((?:\s*:[^=\n]*)?\s*=\s*['"]([^'"\n]+)['"])");
+  std::smatch parts;
+  return std::regex_search(text, parts, line) ? parts[1].str() : std::string();
+}
+
+}  // namespace
+
+std::optional<TorchInUse> torch_from_version_file(const std::string& text) {
+  TorchInUse torch;
+  torch.version = value_of(text, "__version__");
+  torch.cuda = value_of(text, "cuda");
+  torch.hip = value_of(text, "hip");
+  return torch.version.empty() ? std::nullopt : std::optional(torch);
+}
+
+std::optional<TorchInUse> torch_of_command(const std::vector<std::string>& command,
+                                           const std::function<bool()>& cancelled) {
+  const auto program = process::find_program(command.at(0));
+  if (!program) return std::nullopt;
+  const bool itself = is_python(*program);
+  const fs::path python = itself ? *program : python_of_script(*program);
+  if (python.empty()) return std::nullopt;
+  const fs::path script = itself ? script_of(command) : *program;
+  const fs::path folder = script.empty() ? fs::path() : fs::absolute(script).parent_path();
+  std::string found = output_of({python.string(), "-c", kFindTorch, folder.string()}, cancelled);
+  while (found.ends_with('\n')) found.pop_back();
+  if (found.empty()) return std::nullopt;
+  try {
+    const auto file = fs::path(found) / "version.py";
+    auto torch =
+        torch_from_version_file(files::read_regular_file(file.string(), files::kMostSmallText));
+    if (torch) torch->folder = found;
+    return torch;
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace peakbench::pytorch

@@ -1,0 +1,28 @@
+// Which PyTorch a program will import, found before it is started.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace peakbench::pytorch {
+
+struct TorchInUse {
+  std::string version;           // 2.11.0+cu130
+  std::string cuda;              // 13.0; empty: a build without CUDA
+  std::string hip;               // 6.4; empty: no build for ROCm
+  std::filesystem::path folder;  // that holds version.py
+};
+
+// What a command's Python finds as `torch`, which is not imported. nullopt where the command does
+// not start Python itself (a shell script, a launcher that is no Python script), or its Python has
+// no torch, or does not answer within 20 s. `cancelled` is asked meanwhile.
+std::optional<TorchInUse> torch_of_command(const std::vector<std::string>& command,
+                                           const std::function<bool()>& cancelled);
+
+// From the text of torch/version.py; nullopt where it names no version.
+std::optional<TorchInUse> torch_from_version_file(const std::string& text);
+
+}  // namespace peakbench::pytorch

@@ -1,0 +1,23 @@
+// LibTorch's CPU allocator replaced by one that reports each allocation and holds a budget.
+#pragma once
+
+#include <cstdint>
+
+#include "record/allocation_sink.h"
+#include "record/out_of_memory.h"
+
+namespace peakbench::record {
+
+// What becomes of a tensor of the CPU that does not fit.
+enum class CpuMemory {
+  kDevice,  // over the budget, LibTorch's OutOfMemoryError: the case's own outcome
+  kHost,    // beside a card: HostError, as the card is not what ran out
+};
+
+// Traces the CPU's allocator as the next space of the sink: the CPU device's own way, and what
+// stands beside a CUDA device. Once a process. memory_limit_bytes: 0 for none. Returns where its
+// last failure is found. What the system refuses within the budget is a HostError in both.
+const OutOfMemory& trace_cpu_allocator(AllocationSink& sink, std::int64_t memory_limit_bytes,
+                                       CpuMemory memory);
+
+}  // namespace peakbench::record

@@ -1,0 +1,53 @@
+#include "record/cuda/allocator_events.h"
+
+#include <c10/cuda/CUDACachingAllocator.h>
+
+#include <optional>
+#include <utility>
+
+namespace peakbench::record {
+namespace {
+
+using c10::cuda::CUDACachingAllocator::TraceEntry;
+
+// Nothing for snapshots, and in later releases annotations: no memory changes hands.
+std::optional<trace::EventKind> kind_of(const TraceEntry& entry) {
+  switch (entry.action_) {
+    case TraceEntry::ALLOC:
+      return trace::EventKind::kAlloc;
+    case TraceEntry::FREE_REQUESTED:
+      return trace::EventKind::kFreeRequested;
+    case TraceEntry::FREE_COMPLETED:
+      return trace::EventKind::kFree;
+    case TraceEntry::SEGMENT_ALLOC:
+      return trace::EventKind::kSegmentAlloc;
+    case TraceEntry::SEGMENT_FREE:
+      return trace::EventKind::kSegmentFree;
+    case TraceEntry::SEGMENT_MAP:
+      return trace::EventKind::kSegmentMap;
+    case TraceEntry::SEGMENT_UNMAP:
+      return trace::EventKind::kSegmentUnmap;
+    case TraceEntry::OOM:
+      return trace::EventKind::kOutOfMemory;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void listen_to_allocator(AllocatorListener listener) {
+  c10::cuda::CUDACachingAllocator::attachAllocatorTraceTracker(
+      [listener = std::move(listener)](const TraceEntry& entry) {
+        const auto kind = kind_of(entry);
+        if (!kind) return;
+        listener(
+            {.kind = *kind,
+             .device = static_cast<int>(entry.device_),
+             .address = static_cast<std::uint64_t>(entry.addr_),
+             .bytes = static_cast<std::int64_t>(entry.size_),
+             .stream = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(entry.stream_))});
+      });
+}
+
+}  // namespace peakbench::record
