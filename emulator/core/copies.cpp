@@ -9,6 +9,11 @@
 #include "core/values_hook.h"
 
 namespace peakbench::emulator {
+
+bool may_be_anothers(const State& s, const Range& range) {
+  return s.allocator == Allocator::unwatched && !range.pool;
+}
+
 namespace {
 
 // One end of a copy. `range` is null on the host (unified memory included: the host can touch it).
@@ -48,15 +53,14 @@ Answer answer_of(State& s, const End& from, std::uint64_t bytes) {
   const auto since = from.range->kept ? from.range->kept->since(from.offset, bytes) : std::nullopt;
   if (!since) return Answer::zeros;
   if (*since == s.device_work) return Answer::kept;
-  // The block may belong to another tensor by now.
-  return s.allocator == Allocator::unwatched ? Answer::zeros : Answer::uncertain;
+  return may_be_anothers(s, *from.range) ? Answer::zeros : Answer::uncertain;
 }
 
 // Zeros where nothing is known: what lies there may be an earlier tensor's.
 void copy_known(State& s, const End& to, const End& from, std::uint64_t bytes) {
   clear_host(s, to.at, bytes);
   if (!from.range->kept) return;
-  const bool any_age = s.allocator != Allocator::unwatched;
+  const bool any_age = !may_be_anothers(s, *from.range);
   for (const KeptBytes::Piece& piece : from.range->kept->pieces(from.offset, bytes)) {
     if (!any_age && piece.when != s.device_work) continue;
     const auto at = piece.offset - from.offset;

@@ -23,7 +23,7 @@ Standing take_kept(const void* from, std::uint64_t bytes, void* to) {
   const auto range = find_range(s, from);
   if (range == s.memory.ranges.end() || !range->second.kept) return Standing::unknown;
   const auto since = range->second.kept->since(number(from) - range->first, bytes);
-  if (!since || (s.allocator == Allocator::unwatched && *since != s.device_work))
+  if (!since || (may_be_anothers(s, range->second) && *since != s.device_work))
     return Standing::unknown;
   std::memcpy(to, from, bytes);
   return *since == s.device_work ? Standing::known : Standing::substitute;
@@ -149,14 +149,17 @@ void enqueue(std::uint64_t stream, const Ticket& ticket) {
 void wait_for_stream(std::uint64_t stream) {
   wait_for(open_tickets(tickets_of_stream, stream));
   late_waited_for_stream(stream);
+  trim_pools_to_thresholds();
 }
 void wait_for_event(std::uint64_t event) {
   wait_for(open_tickets(of_event, event));
   late_waited_for_event(event);
+  trim_pools_to_thresholds();
 }
 
 void wait_for_everything() {
   late_waited_for_everything();
+  trim_pools_to_thresholds();
   if (!office.load(std::memory_order_acquire)) return;
   std::vector<Ticket> tickets;
   State& s = state();

@@ -74,6 +74,8 @@ void write_header(Ledger& ledger) {
   ledger.bytes = sizeof(Ledger);
   ledger.pid = getpid();
   ledger.parent_pid = getppid();
+  const char* attempt = std::getenv("TORCHELASTIC_RESTART_COUNT");
+  ledger.elastic_attempt = attempt && *attempt ? std::atoi(attempt) : -1;
   read_command(ledger.command, sizeof ledger.command);
 }
 

@@ -10,6 +10,7 @@ namespace peakbench::emulator {
 inline constexpr std::uint64_t kLedgerMagic = 0x31524744454c4250;  // "PBLEDGR1"
 inline constexpr int kLedgerDevices = 64;
 inline constexpr int kLedgerRows = 256;
+inline constexpr int kLedgerPlaces = 32;
 
 struct LedgerDevice {
   std::uint64_t card;  // which one of the machine's it is (CUDA_VISIBLE_DEVICES)
@@ -17,9 +18,14 @@ struct LedgerDevice {
   std::uint64_t used_bytes, peak_used_bytes;        // of both kinds together
   std::uint64_t malloc_bytes, peak_malloc_bytes;    // cudaMalloc and its kin
   std::uint64_t virtual_bytes, peak_virtual_bytes;  // cuMemCreate (expandable segments)
-  std::uint64_t allocations, frees;                 // device memory asked for and given back
-  std::uint64_t refused_allocations;                // out of memory
+  // Handed out of memory pools (cudaMallocAsync), whose own memory is among cudaMalloc's.
+  std::uint64_t pool_bytes, peak_pool_bytes;
+  std::uint64_t allocations, frees;   // device memory asked for and given back
+  std::uint64_t refused_allocations;  // out of memory
   std::uint64_t last_refused_bytes, largest_refused_bytes;
+  // How often PyTorch's allocator ran out of memory, by its own count: it asks again when it has
+  // given back what it kept.
+  std::uint64_t out_of_memory_calls;
   // Of PyTorch's allocator, by its own count (torch.cuda.max_memory_allocated and _reserved), but
   // for all of the process: a peak that the program resets stays.
   std::uint64_t peak_allocated_bytes, peak_reserved_bytes;
@@ -55,6 +61,21 @@ struct LedgerNames {
   LedgerName rows[kLedgerRows];
 };
 
+// A place in the program whose path may depend on how much memory the card has left.
+struct LedgerPlace {
+  std::uint64_t calls;
+  std::uint64_t largest_bytes;    // that were asked for
+  std::uint64_t kernel_launches;  // before the first
+  char function[240];             // that asked: the operator of PyTorch, if any
+  char place[160];                // train.py:12, in Python where that is known
+};
+
+struct LedgerPlaces {
+  std::uint32_t count;
+  std::uint32_t dropped;  // calls that found no row
+  LedgerPlace rows[kLedgerPlaces];
+};
+
 // Whether small tensors have values in this process.
 enum class Computing : std::uint32_t {
   no_pytorch,   // it has not asked PyTorch for a card
@@ -68,6 +89,9 @@ struct Ledger {
   std::uint64_t bytes;  // sizeof(Ledger) of the writer
   std::int32_t pid;
   std::int32_t parent_pid;
+  // Of a rank that torchrun started: which attempt it belongs to (TORCHELASTIC_RESTART_COUNT), the
+  // first is 0. -1: of none.
+  std::int32_t elastic_attempt;
   std::uint32_t finished;  // 1: the process came to its end; 0: still running, or killed
   std::uint32_t device_count;
   char command[1024];
@@ -88,8 +112,10 @@ struct Ledger {
   std::uint32_t counts_known;
   Computing computing;
   char computing_note[240];
-  LedgerNames refused;  // entry points that are not emulated
-  LedgerNames faults;   // what would have gone wrong on a card, too: a copy past a block's end
+  LedgerPlaces out_of_memory;      // refused allocations
+  LedgerPlaces free_memory_reads;  // cudaMemGetInfo and its kin, asked by the program itself
+  LedgerNames refused;             // entry points that are not emulated
+  LedgerNames faults;  // what would have gone wrong on a card, too: a copy past a block's end
   LedgerNames
       unmodelled;  // answered without a model of the vendor's size: "cudnn engine workspace"
 };

@@ -10,7 +10,9 @@ using nlohmann::json;
 
 json known(bool counts, std::uint64_t bytes) { return counts ? json(bytes) : json(); }
 
-json device_json(const LedgerDevice& device, unsigned index, bool counts) {
+json device_json(const Ledger& ledger, unsigned index) {
+  const LedgerDevice& device = ledger.devices[index];
+  const bool counts = are_counts_known(ledger, device);
   return {{"index", index},
           {"card", device.card},
           {"peak_allocated_bytes", known(counts, device.peak_allocated_bytes)},
@@ -19,6 +21,7 @@ json device_json(const LedgerDevice& device, unsigned index, bool counts) {
           {"peak_used_bytes", device.peak_used_bytes},
           {"peak_malloc_bytes", device.peak_malloc_bytes},
           {"peak_virtual_bytes", device.peak_virtual_bytes},
+          {"peak_pool_bytes", device.peak_pool_bytes},
           {"used_bytes", device.used_bytes},
           {"malloc_bytes", device.malloc_bytes},
           {"virtual_bytes", device.virtual_bytes},
@@ -27,6 +30,7 @@ json device_json(const LedgerDevice& device, unsigned index, bool counts) {
           {"refused_allocations", device.refused_allocations},
           {"last_refused_bytes", device.last_refused_bytes},
           {"largest_refused_bytes", device.largest_refused_bytes},
+          {"out_of_memory_calls", known(counts, device.out_of_memory_calls)},
           {"largest_needed_bytes", known(counts, device.largest_needed_bytes)}};
 }
 
@@ -41,6 +45,19 @@ json read_back_json(const LedgerReadBack& row) {
           {"zero_calls", row.zero_calls},
           {"uncertain_calls", row.uncertain_calls},
           {"substitute_calls", row.substitute_calls}};
+}
+
+json places_json(const LedgerPlaces& places) {
+  json rows = json::array();
+  for (unsigned i = 0; i < std::min<unsigned>(places.count, kLedgerPlaces); ++i) {
+    const LedgerPlace& row = places.rows[i];
+    rows.push_back({{"function", row.function},
+                    {"place", row.place},
+                    {"calls", row.calls},
+                    {"largest_bytes", row.largest_bytes},
+                    {"kernel_launches", row.kernel_launches}});
+  }
+  return rows;
 }
 
 const char* computing_text(Computing computing) {
@@ -67,10 +84,14 @@ json names_json(const LedgerNames& names) {
 
 }  // namespace
 
+bool are_counts_known(const Ledger& ledger, const LedgerDevice& device) {
+  return ledger.counts_known && (ledger.finished || device.peak_allocated_bytes);
+}
+
 json to_json(const Ledger& ledger) {
   json devices = json::array();
   for (unsigned i = 0; i < std::min<unsigned>(ledger.device_count, kLedgerDevices); ++i) {
-    devices.push_back(device_json(ledger.devices[i], i, ledger.counts_known != 0));
+    devices.push_back(device_json(ledger, i));
   }
   json read_backs = json::array();
   for (unsigned i = 0; i < std::min<unsigned>(ledger.read_back_count, kLedgerRows); ++i) {
@@ -94,6 +115,8 @@ json to_json(const Ledger& ledger) {
           {"copies_in_device_bytes", ledger.copies_in_device_bytes},
           {"copies_to_host", ledger.copies_to_host},
           {"copies_to_host_bytes", ledger.copies_to_host_bytes},
+          {"out_of_memory", places_json(ledger.out_of_memory)},
+          {"free_memory_reads", places_json(ledger.free_memory_reads)},
           {"read_backs", std::move(read_backs)},
           {"read_back_places_dropped", ledger.read_backs_dropped},
           {"computing", computing_text(ledger.computing)},

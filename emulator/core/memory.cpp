@@ -6,6 +6,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "core/free_memory.h"
 #include "core/state.h"
 
 namespace peakbench::emulator {
@@ -79,13 +80,21 @@ bool has_room(State& state, const LedgerDevice& row, std::uint64_t bytes) {
 }  // namespace
 
 bool charge(State& state, int device, Charge kind, std::uint64_t bytes) {
+  if (try_charge(state, device, kind, bytes)) return true;
+  note_refusal(state, device, bytes);
+  return false;
+}
+
+void note_refusal(State& state, int device, std::uint64_t bytes) {
   LedgerDevice& row = state.ledger->devices[device];
-  if (!has_room(state, row, bytes)) {
-    ++row.refused_allocations;
-    row.last_refused_bytes = bytes;
-    row.largest_refused_bytes = std::max(row.largest_refused_bytes, bytes);
-    return false;
-  }
+  ++row.refused_allocations;
+  row.last_refused_bytes = bytes;
+  row.largest_refused_bytes = std::max(row.largest_refused_bytes, bytes);
+}
+
+bool try_charge(State& state, int device, Charge kind, std::uint64_t bytes) {
+  LedgerDevice& row = state.ledger->devices[device];
+  if (!has_room(state, row, bytes)) return false;
   raise(row.used_bytes, row.peak_used_bytes, bytes);
   if (kind == Charge::malloc_memory) raise(row.malloc_bytes, row.peak_malloc_bytes, bytes);
   if (kind == Charge::virtual_memory) raise(row.virtual_bytes, row.peak_virtual_bytes, bytes);
@@ -107,12 +116,11 @@ MemoryResult no_host_memory(State& state, std::uint64_t bytes, MemoryResult resu
   return result;
 }
 
-MemoryResult allocate_device(int device, std::uint64_t bytes, void** out) {
+namespace {
+
+MemoryResult take_device(int device, std::uint64_t size, void** out) {
   State& s = state();
   std::lock_guard lock(s.mutex);
-  if (bytes > (1ull << 60))
-    bytes = 1ull << 60;  // keeps the rounding from wrapping; refused all the same
-  const auto size = round_up(std::max<std::uint64_t>(bytes, 1), kPage);
   if (!charge(s, device, Charge::malloc_memory, size)) return MemoryResult::out_of_memory;
   const auto base = s.memory.addresses.take(size + guard(kPage), kPage);
   if (!base) {
@@ -123,6 +131,17 @@ MemoryResult allocate_device(int device, std::uint64_t bytes, void** out) {
   if (size <= kKeptBytes && open_pages(base, size)) range.kept = std::make_unique<KeptBytes>();
   *out = reinterpret_cast<void*>(base);
   return MemoryResult::ok;
+}
+
+}  // namespace
+
+MemoryResult allocate_device(int device, std::uint64_t bytes, void** out) {
+  if (bytes > (1ull << 60))
+    bytes = 1ull << 60;  // keeps the rounding from wrapping; refused all the same
+  const auto size = round_up(std::max<std::uint64_t>(bytes, 1), kPage);
+  const auto result = take_device(device, size, out);
+  if (result == MemoryResult::out_of_memory) enter_out_of_memory(size);
+  return result;
 }
 
 MemoryResult allocate_managed(int device, std::uint64_t bytes, void** out) {
@@ -179,7 +198,9 @@ MemoryResult release(void* base, bool pinned) {
   if (found == s.memory.ranges.end()) return MemoryResult::invalid_value;
   const Range& range = found->second;
   if (pinned != (range.kind == MemoryKind::pinned)) return MemoryResult::invalid_value;
-  if (range.kind == MemoryKind::device) {
+  if (range.pool) {
+    give_back_piece(s, at, range);
+  } else if (range.kind == MemoryKind::device) {
     discharge(s, range.device, Charge::malloc_memory, range.bytes);
     if (range.kept) close_pages(at, range.bytes);
     s.memory.addresses.give_back(at, range.bytes + guard(kPage));
@@ -217,12 +238,6 @@ void memory_info(int device, std::uint64_t* free_bytes, std::uint64_t* total_byt
   const auto used = s.share ? s.share->used(static_cast<int>(row.card), s.card.context_bytes)
                             : row.used_bytes + s.card.context_bytes;
   *free_bytes = row.total_bytes - std::min(row.total_bytes, used);
-}
-
-std::uint64_t peak_used_bytes(int device) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
-  return s.ledger->devices[device].peak_used_bytes;
 }
 
 }  // namespace peakbench::emulator

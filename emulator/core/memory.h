@@ -44,7 +44,6 @@ PEAKBENCH_EMULATOR_API MemoryResult release(void* base, bool pinned);
 PEAKBENCH_EMULATOR_API MemoryPlace find_place(const void* address);
 PEAKBENCH_EMULATOR_API void memory_info(int device, std::uint64_t* free_bytes,
                                         std::uint64_t* total_bytes);
-PEAKBENCH_EMULATOR_API std::uint64_t peak_used_bytes(int device);
 
 // Virtual memory management: addresses and memory apart.
 PEAKBENCH_EMULATOR_API MemoryResult reserve_addresses(std::uint64_t bytes, std::uint64_t alignment,

@@ -13,6 +13,7 @@ namespace {
 struct Python {
   int (*is_initialized)();
   int (*is_finalizing)();
+  int (*is_held)();
   int (*ensure)();
   void (*release)(int);
   void* (*thread_frame)(void*);
@@ -42,6 +43,7 @@ const Python& python() {
     look_up(p.is_initialized, "Py_IsInitialized");
     look_up(p.is_finalizing, "Py_IsFinalizing");
     if (!p.is_finalizing) look_up(p.is_finalizing, "_Py_IsFinalizing");
+    look_up(p.is_held, "PyGILState_Check");
     look_up(p.ensure, "PyGILState_Ensure");
     look_up(p.release, "PyGILState_Release");
     look_up(p.thread_frame, "PyThreadState_GetFrame");
@@ -90,6 +92,11 @@ void walk(const Python& p, char* out, std::size_t size) {
 }
 
 }  // namespace
+
+bool holds_python() {
+  const Python& p = python();
+  return p.is_held && p.is_initialized && p.is_initialized() && p.is_held() == 1;
+}
 
 bool python_is_ending() {
   const auto is_finalizing = python().is_finalizing;

@@ -9,6 +9,9 @@ namespace peakbench::emulator {
 // thread runs no Python. Takes the interpreter's lock: call it with no lock held.
 void find_python_place(char* out, std::size_t size);
 
+// Whether the calling thread has the interpreter's lock already.
+bool holds_python();
+
 // Whether the process's interpreter is being taken down; false where there is none.
 bool python_is_ending();
 

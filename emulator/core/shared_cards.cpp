@@ -99,6 +99,15 @@ SharedCards* map_shared_cards(const std::string& path) {
   return cards && cards->magic == kMagic ? cards : nullptr;
 }
 
+std::uint64_t used_of_card(SharedCards& cards, int card, std::vector<CardUser>& users) {
+  const Locked locked(cards);
+  drop_the_ended(cards);
+  for (const SharedProcess& process : cards.processes)
+    if (process.pid && process.used_bytes[card])
+      users.push_back({process.pid, process.used_bytes[card]});
+  return cards.used_bytes[card];
+}
+
 CardShare::CardShare(SharedCards& cards) : cards_(cards) {
   const Locked locked(cards_);
   drop_the_ended(cards_);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/card.h"
 
@@ -36,6 +37,13 @@ std::uint64_t start_of(std::int32_t pid);
 bool make_shared_cards(const std::string& path);
 // Null when there is none; mapped for as long as the process lives.
 SharedCards* map_shared_cards(const std::string& path);
+
+// What all processes together have taken of a card; `users` become those that have taken any.
+struct CardUser {
+  std::int32_t pid;
+  std::uint64_t used_bytes;
+};
+std::uint64_t used_of_card(SharedCards& cards, int card, std::vector<CardUser>& users);
 
 // What this process takes of the cards. The processes that have ended are seen to have given
 // everything back.

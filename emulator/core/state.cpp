@@ -11,8 +11,9 @@
 #include <random>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <thread>
+
+#include "core/uuid.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -27,26 +28,6 @@ void after_fork_in_child() {
   forked = true;
   detach_ledger(state->ledger);
   static_cast<void>(state->share.release());  // the parent's
-}
-
-void uuid_of_card(int card, unsigned char* out) {
-  constexpr std::string_view kName = "peakbench-emul-";
-  std::copy(kName.begin(), kName.end(), out);
-  out[kName.size()] = static_cast<unsigned char>(card);
-}
-
-// As NVML writes it: GPU-70656172-6b62-...
-std::string uuid_text(int card) {
-  unsigned char bytes[16];
-  uuid_of_card(card, bytes);
-  std::string text = "GPU";
-  for (int i = 0; i < 16; ++i) {
-    char digits[4];
-    const bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
-    std::snprintf(digits, sizeof digits, dash ? "-%02x" : "%02x", bytes[i]);
-    text += digits;
-  }
-  return text;
 }
 
 // The card that an entry of CUDA_VISIBLE_DEVICES names; -1: none.

@@ -13,6 +13,8 @@
 #include "core/core.h"
 #include "core/exchange.h"
 #include "core/kept_bytes.h"
+#include "core/pool_space.h"
+#include "core/pools.h"
 #include "core/shared_cards.h"
 
 namespace peakbench::emulator {
@@ -40,6 +42,7 @@ struct Range {
   std::uint64_t handle = 0;  // of a mapping
   std::uint64_t ordinal = 0;
   std::unique_ptr<KeptBytes> kept = nullptr;  // of device memory whose bytes are kept
+  std::uint64_t pool = 0;                     // that it is a piece of
 
   bool on_device() const { return kind == MemoryKind::device || kind == MemoryKind::mapping; }
 };
@@ -52,12 +55,24 @@ struct PhysicalMemory {
   int mappings = 0;
 };
 
+struct Pool {
+  int device = 0;
+  std::uint64_t most_bytes = 0;  // 0: as many as the device has
+  std::uint64_t release_threshold = 0;
+  PoolFigures figures{};
+  PoolSpace space;
+  bool destroyed = false;  // pieces of it are still in use
+};
+
 struct Memory {
   AddressSpace addresses;
   std::map<std::uint64_t, Range>
       ranges;  // by base: allocations, mappings, pinned and registered host memory
   std::map<std::uint64_t, std::uint64_t> reservations;  // cuMemAddressReserve: base -> bytes
   std::unordered_map<std::uint64_t, PhysicalMemory> physical;
+  std::map<std::uint64_t, Pool> pools;
+  std::map<int, std::uint64_t> current_pools;  // by device, where the program set one
+  std::uint64_t next_pool = 0;
   std::uint64_t next_handle = 0;
   std::uint64_t next_ordinal = 0;
 };
@@ -113,6 +128,7 @@ struct State {
   Ledger* ledger = nullptr;
   std::atomic<std::uint64_t> device_work{0};  // launches and library calls asked for so far
   Allocator allocator = Allocator::cuda;
+  bool pytorch_uses_pools = false;  // its allocator is cudaMallocAsync
   Memory memory;
   Queues queues;
 };
@@ -124,6 +140,10 @@ bool machine_state_made();
 // The range that holds an address, or end(). Call with the mutex held.
 std::map<std::uint64_t, Range>::iterator find_range(State& state, const void* address);
 
+// Whether bytes that are kept there may be an earlier tensor's: nobody says where one ends and the
+// next begins, unless CUDA itself hands each of them out. Call with the mutex held.
+bool may_be_anothers(const State& state, const Range& range);
+
 // Zeros in host memory. Whole pages of pinned memory, which the emulator mapped, go back to the
 // system instead: what a card of 80 GB offloads then fits on a host with less.
 void clear_host(State& state, char* at, std::uint64_t bytes);
@@ -131,7 +151,15 @@ void clear_host(State& state, char* at, std::uint64_t bytes);
 // Charges a device, false when the card has not got so much left. Call with the mutex held.
 enum class Charge { malloc_memory, virtual_memory };
 bool charge(State& state, int device, Charge kind, std::uint64_t bytes);
+// The two parts of it, for who can make do with less.
+bool try_charge(State& state, int device, Charge kind, std::uint64_t bytes);
+void note_refusal(State& state, int device, std::uint64_t bytes);
 void discharge(State& state, int device, Charge kind, std::uint64_t bytes);
+
+// A piece of a pool is freed. Call with the mutex held.
+void give_back_piece(State& state, std::uint64_t base, const Range& piece);
+// The host has waited for something: pools give back what they have too much.
+void trim_pools_to_thresholds();
 
 // Enters what the host refused where the card had room, and gives `result` back. Call with the
 // mutex held.

@@ -149,9 +149,16 @@ extern "C" void peakbench_emulator_needed(int device, std::uint64_t bytes) {
   auto& ledger = peakbench::emulator::ledger();
   if (static_cast<std::uint32_t>(device) >= ledger.device_count) return;
   auto& row = ledger.devices[device];
+  ++row.out_of_memory_calls;
   row.largest_needed_bytes = std::max(row.largest_needed_bytes, bytes);
 }
 
 extern "C" void peakbench_emulator_cannot_compute(const char* why) {
-  peakbench::emulator::cannot_compute(why);
+  using namespace peakbench::emulator;
+  State& s = state();
+  {
+    std::lock_guard lock(s.mutex);
+    s.allocator = Allocator::unwatched;
+  }
+  cannot_compute(why);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/free_memory.h"
 #include "core/state.h"
 
 namespace peakbench::emulator {
@@ -28,6 +29,15 @@ void drop_if_unused(State& s, std::uint64_t handle) {
   if (memory.holders > 0 || memory.mappings > 0) return;
   discharge(s, memory.device, Charge::virtual_memory, memory.bytes);
   s.memory.physical.erase(found);
+}
+
+bool take_memory(int device, std::uint64_t bytes, std::uint64_t* handle) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  if (!charge(s, device, Charge::virtual_memory, bytes)) return false;
+  *handle = ++s.memory.next_handle;
+  s.memory.physical[*handle] = {device, bytes};
+  return true;
 }
 
 }  // namespace
@@ -57,13 +67,10 @@ MemoryResult free_addresses(std::uint64_t base, std::uint64_t bytes) {
 }
 
 MemoryResult create_memory(int device, std::uint64_t bytes, std::uint64_t* handle) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
   if (!bytes || bytes % kPage) return MemoryResult::invalid_value;
-  if (!charge(s, device, Charge::virtual_memory, bytes)) return MemoryResult::out_of_memory;
-  *handle = ++s.memory.next_handle;
-  s.memory.physical[*handle] = {device, bytes};
-  return MemoryResult::ok;
+  if (take_memory(device, bytes, handle)) return MemoryResult::ok;
+  enter_out_of_memory(bytes);
+  return MemoryResult::out_of_memory;
 }
 
 MemoryResult retain_memory(std::uint64_t handle) {

@@ -1,6 +1,7 @@
 // The driver's memory: its own malloc, copies, and virtual memory management.
 #include <algorithm>
 
+#include "core/free_memory.h"
 #include "driver/errors.h"
 
 using namespace peakbench::emulator;
@@ -54,7 +55,9 @@ PEAKBENCH_ENTRY CUresult cuMemFreeHost(void* base) {
 }
 
 PEAKBENCH_ENTRY CUresult cuMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  const void* caller = __builtin_return_address(0);
   return entry([&] {
+    free_memory_is_read("cuMemGetInfo", caller);
     std::uint64_t free = 0, total = 0;
     memory_info(current_device(), &free, &total);
     *free_bytes = free;

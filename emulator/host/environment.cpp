@@ -9,6 +9,8 @@
 namespace peakbench::emulator {
 namespace {
 
+constexpr const char* kPrograms = "bin";  // in the installation's folder
+
 std::string preload_list(const Installation& installation) {
   const auto folder = preload_folder(installation.folder);
   std::string list;
@@ -18,6 +20,12 @@ std::string preload_list(const Installation& installation) {
   if (const char* before = std::getenv("LD_PRELOAD"); before && *before)
     list += std::string(":") + before;
   return list;
+}
+
+// Before the machine's own: nvidia-smi.
+std::string path_with_programs(const std::filesystem::path& folder) {
+  const char* before = std::getenv("PATH");
+  return folder.string() + (before && *before ? std::string(":") + before : "");
 }
 
 std::string all_devices(int count) {
@@ -36,6 +44,7 @@ process::Environment emulation_environment(const Card& card, const Installation&
           {kSharedVariable, ledger_folder.string()},
           // A machine that hides its real cards by this variable must not hide the emulated ones.
           {"CUDA_VISIBLE_DEVICES", all_devices(card.facts.count)},
+          {"PATH", path_with_programs(preload_folder(installation.folder) / kPrograms)},
           // Triton opens the driver by its path.
           {"TRITON_LIBCUDA_PATH", installation.folder.string()}};
 }

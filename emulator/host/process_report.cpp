@@ -30,6 +30,11 @@ void end_texts(Ledger& ledger) {
     end(row.place);
   }
   end(ledger.computing_note);
+  for (LedgerPlaces* places : {&ledger.out_of_memory, &ledger.free_memory_reads})
+    for (LedgerPlace& row : places->rows) {
+      end(row.function);
+      end(row.place);
+    }
   for (LedgerNames* names : {&ledger.refused, &ledger.faults, &ledger.unmodelled})
     for (LedgerName& row : names->rows) end(row.name);
 }

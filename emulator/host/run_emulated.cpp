@@ -190,7 +190,8 @@ int run_emulated(const EmulateRequest& request) {
   const auto owned = read_ledgers_at_end(folder.path());
   std::vector<const Ledger*> ledgers;
   for (const auto& ledger : owned) ledgers.push_back(ledger.get());
-  const Verdict verdict = judge(ledgers, {status, request.values.assume, card.facts.late_streams});
+  const Verdict verdict = judge(
+      ledgers, {status, request.values.assume, card.facts.late_streams, card.facts.context_bytes});
   const auto card_peaks = read_card_peaks(folder.path());
   const auto table =
       emulation_table(card, ledgers, card_peaks, installation.cuda_majors, verdict, status);

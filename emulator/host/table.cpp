@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/ledger_json.h"
 #include "host/process_report.h"
 #include "host/run_emulated.h"
 #include "host/way_round.h"
@@ -24,11 +25,15 @@ std::string times(std::uint64_t calls) {
 
 // By PyTorch's own count, of which CUDA sees what was reserved alone.
 void add_pytorch(std::string& out, const Ledger& ledger, const LedgerDevice& device) {
-  if (ledger.counts_known) {
+  if (are_counts_known(ledger, device)) {
+    out += fmt::format(
+        "          PyTorch's peaks{}: allocated {} ({} bytes), reserved {} ({} bytes)\n",
+        ledger.finished ? "" : ", at least", gib(device.peak_allocated_bytes),
+        device.peak_allocated_bytes, gib(device.peak_reserved_bytes), device.peak_reserved_bytes);
+  } else if (ledger.counts_known) {
     out +=
-        fmt::format("          PyTorch's peaks: allocated {} ({} bytes), reserved {} ({} bytes)\n",
-                    gib(device.peak_allocated_bytes), device.peak_allocated_bytes,
-                    gib(device.peak_reserved_bytes), device.peak_reserved_bytes);
+        "          PyTorch's peaks (allocated, reserved) are not known: the process ended before "
+        "they were counted\n";
   } else if (ledger.computing != Computing::no_pytorch) {
     out += fmt::format(
         "          PyTorch's peaks (allocated, reserved) are not known: {}\n",
@@ -56,6 +61,9 @@ void add_devices(std::string& out, const Ledger& ledger) {
         "  cuda:{}  peak {} of {}  ({} bytes; by cudaMalloc {}, by virtual memory {})\n", i,
         gib(device.peak_used_bytes), gib(device.total_bytes), device.peak_used_bytes,
         gib(device.peak_malloc_bytes), gib(device.peak_virtual_bytes));
+    if (device.peak_pool_bytes)
+      out += fmt::format("          in use of memory pools (cudaMallocAsync): {} ({} bytes)\n",
+                         gib(device.peak_pool_bytes), device.peak_pool_bytes);
     add_pytorch(out, ledger, device);
     add_refusals(out, device);
   }

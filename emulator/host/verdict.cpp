@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "core/pools.h"
 #include "core/read_kinds.h"
+#include "host/memory_left.h"
 #include "host/process_report.h"
 
 namespace peakbench::emulator {
@@ -36,7 +39,8 @@ std::string what_was_read(const LedgerReadBack& row) {
 
 class Judge {
  public:
-  explicit Judge(const VerdictRequest& request) : request_(request) {}
+  Judge(const std::vector<const Ledger*>& ledgers, const VerdictRequest& request)
+      : ledgers_(ledgers), request_(request) {}
 
   void process(const Ledger& ledger) {
     for (unsigned i = 0; i < std::min<unsigned>(ledger.read_back_count, kLedgerRows); ++i)
@@ -48,11 +52,12 @@ class Judge {
       unreliable(fmt::format("{} is not emulated and was refused: a real card may have gone on",
                              ledger.refused.rows[i].name));
     for (unsigned i = 0; i < std::min<unsigned>(ledger.faults.count, kLedgerRows); ++i)
-      unreliable(ledger.faults.rows[i].name);
+      fault(ledger, ledger.faults.rows[i].name);
     for (unsigned i = 0; i < std::min<unsigned>(ledger.unmodelled.count, kLedgerRows); ++i)
       unmodelled(ledger.unmodelled.rows[i].name, ledger.unmodelled.rows[i].calls);
-    if (!ledger.finished && used_the_card(ledger))
+    if (!ledger.finished && used_the_card(ledger) && !is_of_an_earlier_attempt(ledger))
       lower(fmt::format("process {} did not come to its end by itself", ledger.pid));
+    memory_left(ledger);
     computing(ledger);
   }
 
@@ -107,6 +112,24 @@ class Judge {
     unreliable(std::move(text));
   }
 
+  // torchrun ends all ranks of an attempt when one has failed, and starts the next. What it ended,
+  // and what ranks missed of those that were ended, is no part of the run that followed.
+  bool is_of_an_earlier_attempt(const Ledger& ledger) {
+    const bool earlier = std::ranges::any_of(ledgers_, [&](const Ledger* other) {
+      return ledger.elastic_attempt >= 0 && other->parent_pid == ledger.parent_pid &&
+             other->elastic_attempt > ledger.elastic_attempt;
+    });
+    if (earlier)
+      add(result_.notes,
+          fmt::format("attempt {} of elastic training failed and was ended; another followed",
+                      ledger.elastic_attempt));
+    return earlier;
+  }
+
+  void fault(const Ledger& ledger, const std::string& name) {
+    if (!name.starts_with("NCCL: ") || !is_of_an_earlier_attempt(ledger)) unreliable(name);
+  }
+
   void size(std::string text) {
     sizes_ = true;
     if (request_.assume == "nonzero=all") {
@@ -121,6 +144,11 @@ class Judge {
 
   void unmodelled(const std::string& name, std::uint64_t calls) {
     if (name.find("alone, the others") != std::string::npos) add(result_.conditions, name);
+    if (name.starts_with("unified memory")) lower(name);
+    if (name == kPoolGrowth)
+      add(result_.conditions,
+          "memory pools (cudaMallocAsync) grow in steps that NVIDIA does not document, taken to be "
+          "of 32 MiB: the peak and what is reserved rest on it, what is allocated does not");
     constexpr std::string_view kAnswered = ": answered with 0 bytes";
     const bool answered = name.ends_with(kAnswered);
     if (!answered && name.find("workspace") == std::string::npos) return;
@@ -129,6 +157,19 @@ class Judge {
                       calls, calls == 1 ? "" : "s"));
     workspaces_ = true;
     convolutions_ |= what == "cudnn engine workspace";
+  }
+
+  void memory_left(const Ledger& ledger) {
+    auto sentences = free_memory_reads(ledger, request_.context_bytes);
+    if (request_.wait_status == 0) {
+      auto refused = survived_refusals(ledger);
+      std::ranges::move(refused, std::back_inserter(sentences));
+    }
+    if (!sentences.empty() && !request_.context_bytes)
+      advise(
+          "set memory aside for the CUDA context and look whether the figures stay: "
+          "--card NAME,context=SIZE");
+    for (auto& sentence : sentences) add(result_.conditions, std::move(sentence));
   }
 
   void computing(const Ledger& ledger) {
@@ -155,6 +196,7 @@ class Judge {
   }
   void advise(std::string text) { add(result_.advice, std::move(text)); }
 
+  const std::vector<const Ledger*>& ledgers_;
   const VerdictRequest& request_;
   Verdict result_;
   bool bounded_below_ = false, bounded_above_ = false, sizes_ = false, branches_ = false;
@@ -171,7 +213,7 @@ void add_lines(std::string& out, const char* before, const std::vector<std::stri
 }  // namespace
 
 Verdict judge(const std::vector<const Ledger*>& ledgers, const VerdictRequest& request) {
-  Judge judge(request);
+  Judge judge(ledgers, request);
   for (const Ledger* ledger : ledgers) judge.process(*ledger);
   if (ledgers.empty()) judge.unused();
   judge.ending();

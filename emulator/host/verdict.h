@@ -25,6 +25,7 @@ struct VerdictRequest {
   int wait_status = 0;  // how the program ended, as waitpid gives it
   std::string assume;   // --assume: "", "nonzero=all" or "nonzero=none"
   bool late_streams = false;
+  std::uint64_t context_bytes = 0;  // set aside for the CUDA context
 };
 
 // Of all processes of a program. Pure: from the records alone.

@@ -8,6 +8,8 @@
 #include <cstring>
 
 #include "core/entry.h"
+#include "core/free_memory.h"
+#include "core/idle_card.h"
 
 using namespace peakbench::emulator;
 
@@ -18,8 +20,6 @@ constexpr int kNotSupported = 3;
 constexpr int kNotFound = 6;
 constexpr int kInsufficientSize = 7;
 constexpr int kDriverNotLoaded = 9;
-// The driver branch that came with CUDA 13.0; there is none here.
-constexpr char kDriverVersion[] = "580.00";
 
 struct Memory {
   unsigned long long total, free, used;
@@ -170,6 +170,7 @@ PEAKBENCH_ENTRY int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* m
 
 PEAKBENCH_ENTRY int nvmlDeviceGetMemoryInfo(void* handle, Memory* out) {
   if (!is_device(device_of(handle))) return kInvalidArgument;
+  free_memory_is_read("nvmlDeviceGetMemoryInfo", __builtin_return_address(0));
   std::uint64_t free = 0, total = 0;
   memory_info(device_of(handle), &free, &total);
   *out = {total, free, total - free};
@@ -178,6 +179,7 @@ PEAKBENCH_ENTRY int nvmlDeviceGetMemoryInfo(void* handle, Memory* out) {
 
 PEAKBENCH_ENTRY int nvmlDeviceGetMemoryInfo_v2(void* handle, MemoryV2* out) {
   if (!is_device(device_of(handle))) return kInvalidArgument;
+  free_memory_is_read("nvmlDeviceGetMemoryInfo_v2", __builtin_return_address(0));
   std::uint64_t free = 0, total = 0;
   memory_info(device_of(handle), &free, &total);
   *out = {out->version, total, 0, free, total - free};
@@ -214,7 +216,3 @@ PEAKBENCH_ENTRY int nvmlDeviceGetNvLinkRemotePciInfo_v2(void*, unsigned, void*) 
   return kNotSupported;
 }
 PEAKBENCH_ENTRY int nvmlDeviceGetGpuFabricInfoV(void*, void*) { return kNotSupported; }
-PEAKBENCH_ENTRY int nvmlDeviceGetUtilizationRates(void*, void*) { return kNotSupported; }
-PEAKBENCH_ENTRY int nvmlDeviceGetTemperature(void*, unsigned, unsigned*) { return kNotSupported; }
-PEAKBENCH_ENTRY int nvmlDeviceGetPowerUsage(void*, unsigned*) { return kNotSupported; }
-PEAKBENCH_ENTRY int nvmlDeviceGetClockInfo(void*, unsigned, unsigned*) { return kNotSupported; }

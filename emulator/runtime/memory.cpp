@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "core/free_memory.h"
 #include "runtime/errors.h"
 
 using namespace peakbench::emulator;
@@ -72,20 +73,10 @@ PEAKBENCH_ENTRY cudaError_t cudaFree(void* base) {
   return entry([&] { return base ? error_of(release(base, false)) : cudaSuccess; });
 }
 
-// Pools grow and shrink as the driver decides; here each allocation is charged for itself.
-PEAKBENCH_ENTRY cudaError_t cudaMallocAsync(void** out, size_t bytes, cudaStream_t) {
-  return entry([&] {
-    unmodelled("cudaMallocAsync: growth of the driver's memory pools");
-    return device_memory(out, bytes);
-  });
-}
-
-PEAKBENCH_ENTRY cudaError_t cudaFreeAsync(void* base, cudaStream_t) {
-  return entry([&] { return base ? error_of(release(base, false)) : cudaSuccess; });
-}
-
 PEAKBENCH_ENTRY cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  const void* caller = __builtin_return_address(0);
   return entry([&] {
+    if (free_bytes) free_memory_is_read("cudaMemGetInfo", caller);
     std::uint64_t free = 0, total = 0;
     memory_info(current_device(), &free, &total);
     if (free_bytes) *free_bytes = free;

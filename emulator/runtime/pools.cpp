@@ -1,4 +1,7 @@
-// Memory pools (cudaMallocAsync): one a device, which holds exactly what is in use.
+// Memory pools: a device's own and those of the program, and what is taken of them in the order of
+// streams (cudaMallocAsync).
+#include "core/pools.h"
+
 #include "runtime/errors.h"
 
 using namespace peakbench::emulator;
@@ -6,55 +9,137 @@ using namespace peakbench::emulator::runtime;
 
 namespace {
 
-// A pool's handle is its device's number plus this.
-constexpr std::uint64_t kPools = 0x1e0000000000;
+cudaMemPool_t handle(std::uint64_t pool) { return reinterpret_cast<cudaMemPool_t>(pool); }
 
-cudaError_t used_by(cudaMemPool_t pool, std::uint64_t* used, std::uint64_t* peak) {
-  const auto device = number(pool) - kPools;
-  if (!is_device(static_cast<int>(device))) return cudaErrorInvalidValue;
-  std::uint64_t free = 0, total = 0;
-  memory_info(static_cast<int>(device), &free, &total);
-  *used = total - free;
-  *peak = peak_used_bytes(static_cast<int>(device));
+cudaError_t allocate(void** out, std::uint64_t bytes, std::uint64_t pool, cudaStream_t stream) {
+  if (!out || !stream_exists(number(stream))) return cudaErrorInvalidValue;
+  *out = nullptr;
+  if (!bytes) return cudaSuccess;
+  unmodelled(kPoolGrowth);
+  if (capture_of(number(stream)))
+    unmodelled("cudaMallocAsync in a captured graph: its memory is taken when it is captured");
+  return error_of(allocate_from_pool(pool, bytes, out));
+}
+
+template <typename Work>
+cudaError_t with_pool(cudaMemPool_t pool, Work&& work) {
+  return entry([&] { return pool_exists(number(pool)) ? work() : cudaErrorInvalidValue; });
+}
+
+template <typename Value>
+cudaError_t answer(void* out, Value value) {
+  *static_cast<Value*>(out) = value;
+  return cudaSuccess;
+}
+
+// Peaks can be set to zero alone, which makes them what is current.
+cudaError_t reset(const void* value, void (*peak)(std::uint64_t), std::uint64_t pool) {
+  if (*static_cast<const std::uint64_t*>(value) != 0) return cudaErrorInvalidValue;
+  peak(pool);
   return cudaSuccess;
 }
 
 }  // namespace
 
+PEAKBENCH_ENTRY cudaError_t cudaMallocAsync(void** out, size_t bytes, cudaStream_t stream) {
+  const void* caller = __builtin_return_address(0);
+  return entry([&] {
+    pool_is_used_by(caller);
+    return allocate(out, bytes, current_pool(stream_device(number(stream))), stream);
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaMallocFromPoolAsync(void** out, size_t bytes, cudaMemPool_t pool,
+                                                    cudaStream_t stream) {
+  return with_pool(pool, [&] { return allocate(out, bytes, number(pool), stream); });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaFreeAsync(void* base, cudaStream_t) {
+  return entry([&] { return base ? error_of(release(base, false)) : cudaSuccess; });
+}
+
 PEAKBENCH_ENTRY cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* out, int device) {
   return entry([&] {
     if (!is_device(device)) return cudaErrorInvalidDevice;
-    *out = reinterpret_cast<cudaMemPool_t>(kPools + device);
+    *out = handle(default_pool(device));
     return cudaSuccess;
   });
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* out, int device) {
-  return cudaDeviceGetDefaultMemPool(out, device);
+  return entry([&] {
+    if (!is_device(device)) return cudaErrorInvalidDevice;
+    *out = handle(current_pool(device));
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
+  return entry([&] {
+    if (!is_device(device)) return cudaErrorInvalidDevice;
+    return set_current_pool(device, number(pool)) ? cudaSuccess : cudaErrorInvalidValue;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaMemPoolCreate(cudaMemPool_t* out, const cudaMemPoolProps* props) {
+  return entry([&] {
+    if (!out || !props || props->allocType != cudaMemAllocationTypePinned)
+      return cudaErrorInvalidValue;
+    if (props->location.type != cudaMemLocationTypeDevice) {
+      refuse("cudaMemPoolCreate (memory of the host)");
+      return cudaErrorNotSupported;
+    }
+    if (!is_device(props->location.id)) return cudaErrorInvalidDevice;
+    *out = handle(create_pool(props->location.id, props->maxSize));
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+  return entry([&] { return destroy_pool(number(pool)) ? cudaSuccess : cudaErrorInvalidValue; });
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute,
                                                     void* out) {
-  return entry([&] {
-    std::uint64_t used = 0, peak = 0;
-    const cudaError_t error = used_by(pool, &used, &peak);
-    if (error != cudaSuccess) return error;
+  return with_pool(pool, [&] {
+    const PoolFigures figures = pool_figures(number(pool));
     switch (attribute) {
       case cudaMemPoolAttrReservedMemCurrent:
-      case cudaMemPoolAttrUsedMemCurrent:
-        *static_cast<std::uint64_t*>(out) = used;
-        return cudaSuccess;
+        return answer(out, figures.reserved);
       case cudaMemPoolAttrReservedMemHigh:
+        return answer(out, figures.peak_reserved);
+      case cudaMemPoolAttrUsedMemCurrent:
+        return answer(out, figures.used);
       case cudaMemPoolAttrUsedMemHigh:
-        *static_cast<std::uint64_t*>(out) = peak;
-        return cudaSuccess;
+        return answer(out, figures.peak_used);
       case cudaMemPoolAttrReleaseThreshold:
-        *static_cast<std::uint64_t*>(out) = 0;
+        return answer(out, release_threshold(number(pool)));
+      case cudaMemPoolReuseFollowEventDependencies:
+      case cudaMemPoolReuseAllowOpportunistic:
+      case cudaMemPoolReuseAllowInternalDependencies:
+        return answer(out, 1);
+      default:
+        return cudaErrorInvalidValue;
+    }
+  });
+}
+
+// What is freed may be used again at once, as streams are done with it: how that may come about
+// changes nothing.
+PEAKBENCH_ENTRY cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute,
+                                                    void* value) {
+  return with_pool(pool, [&] {
+    switch (attribute) {
+      case cudaMemPoolAttrReservedMemHigh:
+        return reset(value, reset_peak_reserved, number(pool));
+      case cudaMemPoolAttrUsedMemHigh:
+        return reset(value, reset_peak_used, number(pool));
+      case cudaMemPoolAttrReleaseThreshold:
+        set_release_threshold(number(pool), *static_cast<const std::uint64_t*>(value));
         return cudaSuccess;
       case cudaMemPoolReuseFollowEventDependencies:
       case cudaMemPoolReuseAllowOpportunistic:
       case cudaMemPoolReuseAllowInternalDependencies:
-        *static_cast<int*>(out) = 1;
         return cudaSuccess;
       default:
         return cudaErrorInvalidValue;
@@ -62,12 +147,14 @@ PEAKBENCH_ENTRY cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemP
   });
 }
 
-PEAKBENCH_ENTRY cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
-  return entry([] { return cudaSuccess; });
+PEAKBENCH_ENTRY cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc*,
+                                                 size_t) {
+  return with_pool(pool, [] { return cudaSuccess; });
 }
-PEAKBENCH_ENTRY cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, size_t) {
-  return entry([] { return cudaSuccess; });
-}
-PEAKBENCH_ENTRY cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) {
-  return entry([] { return cudaSuccess; });
+
+PEAKBENCH_ENTRY cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes) {
+  return with_pool(pool, [&] {
+    trim_pool(number(pool), bytes);
+    return cudaSuccess;
+  });
 }

@@ -384,6 +384,58 @@ class EmulateTest(unittest.TestCase):
                 names.add(line)
         return names
 
+    def nvidia_smi(self, *arguments, exit_code=0, card="h100-80gb,count=2"):
+        out = self.folder / "said"
+        done = ("import subprocess, sys\ndone = subprocess.run(['nvidia-smi', *sys.argv[1:]], capture_output=True, text=True)\n"
+                f"open('{out}', 'w').write(done.stdout)\nsys.exit(done.returncode)\n")
+        (self.folder / "asks.py").write_text(done)
+        self.emulate(sys.executable, self.folder / "asks.py", *arguments, card=card, exit_code=exit_code)
+        return out.read_text().splitlines()
+
+    def test_nvidia_smi_lists_the_cards(self):
+        lines = self.nvidia_smi("-L")
+        self.assertEqual(len(lines), 2)
+        self.assertRegex(lines[1], r"^GPU 1: NVIDIA H100 80GB HBM3 \(UUID: GPU-7065616b-[0-9a-f-]+01\)$")
+
+    def test_nvidia_smi_answers_queries(self):
+        query = "--query-gpu=index,name,memory.total,memory.used, utilization.gpu,power.draw"
+        self.assertEqual(self.nvidia_smi(query, "--format=csv", "-i", 1),
+                         ["index, name, memory.total [MiB], memory.used [MiB], utilization.gpu [%], power.draw [W]",
+                          "1, NVIDIA H100 80GB HBM3, 81079 MiB, 0 MiB, 0 %, 50.00 W"])  # fmt: skip
+        self.assertEqual(self.nvidia_smi("--query-gpu=memory.free,memory.total", "--format=csv,noheader,nounits"), ["81079, 81079"] * 2)
+        self.assertIn("81079MiB", "\n".join(self.nvidia_smi()))
+
+    def test_nvidia_smi_refuses_the_rest_by_name(self):
+        self.assertIn("has no -q;", self.nvidia_smi("-q", exit_code=2)[0])
+        self.assertIn('Field "ecc.errors" is not a valid field', self.nvidia_smi("--query-gpu=ecc.errors", "--format=csv", exit_code=2)[0])
+        self.assertIn("No devices were found: 7", self.nvidia_smi("-i", 7, exit_code=2)[0])
+
+    def test_nvidia_smi_sees_what_processes_have_taken(self):
+        ask = "nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits"
+        apps = "nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader"
+        said = self.share(f"$share 50 a end & until_there a; {ask}; test $({apps} | cut -d, -f1) = $!; touch end; wait; {ask}")
+        self.assertEqual(sorted(said), sorted(["taken 29", str(50 << 10), "0"]))
+
+    def test_nvml_answers_loggers(self):
+        program = self.folder / "logs.py"
+        program.write_text(
+            "import ctypes\n"
+            "nvml = ctypes.CDLL('libnvidia-ml.so.1')\n"
+            "card, number = ctypes.c_void_p(), ctypes.c_uint()\n"
+            "assert nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(card)) == 0\n"
+            "def ask(name, *which):\n"
+            "    assert getattr(nvml, name)(card, *which, ctypes.byref(number)) == 0, name\n"
+            "    return number.value\n"
+            "assert 0 < ask('nvmlDeviceGetTemperature', 0) < 90\n"
+            "assert ask('nvmlDeviceGetClockInfo', 1) == 1980 and ask('nvmlDeviceGetClockInfo', 2) == 2619\n"
+            "assert 0 < ask('nvmlDeviceGetPowerUsage') < ask('nvmlDeviceGetEnforcedPowerLimit')\n"
+            "rates = (ctypes.c_uint * 2)(7, 7)\n"
+            "assert nvml.nvmlDeviceGetUtilizationRates(card, rates) == 0 and max(rates) <= 100\n"
+            "assert nvml.nvmlDeviceGetTemperature(None, 0, ctypes.byref(number)) == 2\n"
+        )
+        said = self.emulate(sys.executable, program)
+        self.assertNotIn("refused", said)
+
     def test_a_program_that_is_killed(self):
         said = self.emulate("sh", "-c", "kill -9 $$", exit_code=137)
         self.assertIn("ended by signal 9", said)

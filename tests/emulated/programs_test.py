@@ -110,20 +110,82 @@ except torch.OutOfMemoryError as error:
     print(error)
 """
 
+# PyTorch makes the compressed weight: of 16 elements, 8 values and what tells their places, 9 in 16 bits and 10 in 8. cuSPARSELt's own
+# need is a workspace.
+SEMI_STRUCTURED = """
+import torch
+from torch.sparse import SparseSemiStructuredTensor, to_sparse_semi_structured
+SparseSemiStructuredTensor._FORCE_CUTLASS = False
+weight = torch.tensor([0, 0, 1, 1], dtype=torch.float16).tile((1024, 256)).cuda()
+x = torch.empty(512, 1024, dtype=torch.float16, device="cuda")
+before = torch.cuda.memory_allocated()
+sparse = to_sparse_semi_structured(weight)
+packed = torch.cuda.memory_allocated() - before
+y = torch.nn.functional.linear(x, sparse)
+print(type(sparse).__name__, packed, torch.cuda.memory_allocated() - before - packed, tuple(y.shape))
+torch._cslt_sparse_mm_search(sparse.packed, x.t())
+"""
+
+# HOW GIBIBYTES: takes them, one tensor each, and ends without an end.
+ENDS = """
+import os, signal, sys, torch
+kept = [torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for _ in range(int(sys.argv[2]))]
+{"exit": lambda: os._exit(0), "kill": lambda: os.kill(os.getpid(), signal.SIGKILL), "exec": lambda: os.execv("/bin/true", ["true"])}[sys.argv[1]]()
+"""
+
+SIZED = """
+import torch
+free, total = torch.cuda.mem_get_info()
+batch = torch.empty(free // 2, dtype=torch.uint8, device="cuda")
+"""
+
+SMALLER = """
+import torch
+for gibibytes in (90, 60):
+    try:
+        batch = torch.empty(gibibytes << 30, dtype=torch.uint8, device="cuda")
+    except torch.OutOfMemoryError:
+        pass
+"""
+
+# Fits only when PyTorch gives back what it keeps, which nobody sees.
+GIVEN_BACK = """
+import torch
+for gibibytes in (50, 60):
+    torch.empty(gibibytes << 30, dtype=torch.uint8, device="cuda")
+"""
+
+# Rank 1 fails in the first attempt, while rank 0 works.
+ELASTIC = """
+import os, time, torch, torch.distributed as dist
+rank, attempt = int(os.environ["RANK"]), int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+torch.cuda.set_device(rank)
+dist.init_process_group("nccl")
+kept = torch.ones(1 << 20, device="cuda")
+dist.all_reduce(kept)
+torch.cuda.synchronize()
+if attempt == 0:
+    if rank == 1:
+        raise SystemExit(1)
+    time.sleep(120)
+dist.destroy_process_group()
+"""
+
 
 class ProgramsTest(unittest.TestCase):
-    def run_program(self, text, *arguments, **more):
-        """(what it printed, what is not modelled); it must end well, and nothing may have been refused."""
+    def run_program(self, text, *arguments, card="h100-80gb", before=(), exit_code=0, **more):
+        """(what it printed, what is not modelled); it must end so, and nothing may have been refused. `before`: the program."""
         with tempfile.TemporaryDirectory(prefix="peakbench-programs-") as folder:
             program, out = pathlib.Path(folder) / "program.py", pathlib.Path(folder) / "took.json"
             program.write_text(text)
-            command = [PEAKBENCH, "emulate", "--card", "h100-80gb", "--json", out, "--", os.environ["PEAKBENCH_ORACLE"], program]
+            command = [PEAKBENCH, "emulate", "--card", card, "--json", out, "--", os.environ["PEAKBENCH_ORACLE"], *before, program]
             environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor", "TRITON_CACHE_DIR": f"{folder}/triton",
                            "TORCHINDUCTOR_COMPILE_THREADS": "1", **more}  # fmt: skip
             done = subprocess.run(list(map(str, [*command, *arguments])), capture_output=True, text=True, env=environment)
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            self.verdict = json.loads(out.read_text())["verdict"]["kind"]
-            processes = json.loads(out.read_text())["processes"]
+            self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)
+            self.said, self.took = done.stderr, json.loads(out.read_text())
+            self.verdict = self.took["verdict"]["kind"]
+            processes = self.took["processes"]
         self.assertEqual([row["name"] for process in processes for row in process["refused"]], [], done.stderr)
         return done.stdout, {row["name"] for process in processes for row in process["unmodelled"]}
 
@@ -157,6 +219,47 @@ class ProgramsTest(unittest.TestCase):
     def test_tensors_shared_between_processes(self):
         _, unmodelled = self.run_program(SHARED)
         self.assertIn("memory of another process (CUDA IPC): charged to its owner, its bytes unknown", unmodelled)
+
+    def test_what_a_process_had_that_did_not_come_to_its_end(self):
+        """The last event of PyTorch's allocator lacks what is handed out then: of one tensor nothing is known, of three two are."""
+        for how in ("exit", "kill", "exec"):
+            for gibibytes, counted in ((1, None), (3, 2 << 30)):
+                with self.subTest(how, gibibytes=gibibytes):
+                    self.run_program(ENDS, how, gibibytes, exit_code=137 if how == "kill" else 0)
+                    device = self.took["processes"][0]["devices"][0]
+                    self.assertEqual((device["peak_used_bytes"], device["peak_allocated_bytes"]), (gibibytes << 30, counted))
+                    words = f"at least: allocated 2.000 GiB ({counted} bytes)" if counted else "are not known: the process ended before"
+                    self.assertIn(words, self.said)
+                    self.assertEqual(self.verdict, "lower bound")
+
+    def test_semi_structured_weights(self):
+        said, unmodelled = self.run_program(SEMI_STRUCTURED)
+        self.assertEqual(said.strip(), f"SparseSemiStructuredTensorCUSPARSELT {1024 * 1024 * 9 // 16 * 2} {512 * 1024 * 2} (512, 1024)")
+        self.assertIn("cusparseLtMatmulGetWorkspace: answered with 0 bytes", unmodelled)
+        self.assertEqual(self.verdict, "lower bound")
+
+    def conditions(self, text):
+        """Of a program that ends well, which of them are about how much memory is left."""
+        self.run_program(text)
+        self.assertEqual("context=SIZE" in "".join(self.took["verdict"]["advice"]), bool(self.took["verdict"]["conditions"]))
+        return self.took["verdict"]["conditions"]
+
+    def test_who_acts_on_how_much_memory_is_left(self):
+        (asked,) = self.conditions(SIZED)
+        self.assertRegex(asked, r"^cudaMemGetInfo at program.py:3 read how much memory is free \(1 time\)")
+        (smaller,) = self.conditions(SMALLER)
+        self.assertRegex(smaller, r"^cuda:0 ran out of memory 1 time, and the program went on \(aten::empty\w* asked for 90.000 GiB after 0")
+        (given_back,) = self.conditions(GIVEN_BACK)
+        self.assertIn("cuda:0 was refused 1 time, and PyTorch gave back what it kept", given_back)
+        self.assertEqual(self.conditions(OUT_OF_MEMORY.replace("range(3)", "range(2)")), [])
+
+    def test_an_attempt_that_elastic_training_ended(self):
+        """A store of its own for each attempt, as torchrun had it once: with the one that is shared, ranks may read the last attempt's."""
+        self.run_program(ELASTIC, card="h100-80gb,count=2", TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1",
+                         before=("-m", "torch.distributed.run", "--nproc-per-node", 2, "--max-restarts", 1, "--standalone"))  # fmt: skip
+        self.assertEqual([process["finished"] for process in self.took["processes"]].count(False), 1, self.said)
+        self.assertEqual((self.verdict, self.took["verdict"]["reasons"]), ("exact", []))
+        self.assertIn("attempt 0 of elastic training failed and was ended; another followed", self.took["verdict"]["notes"])
 
 
 if __name__ == "__main__":

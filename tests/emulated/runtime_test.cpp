@@ -358,15 +358,16 @@ TEST_F(Runtime, LaunchesAreCheckedCountedAndCaptured) {
 }
 
 TEST_F(Runtime, RefusedCallsSayTheirName) {
-  cudaMemPool_t pool = nullptr;
+  cudaMemAccessFlags flags{};
   testing::internal::CaptureStderr();
-  EXPECT_EQ(cudaMemPoolCreate(&pool, nullptr), cudaErrorNotSupported);
-  EXPECT_EQ(cudaMemPoolCreate(&pool, nullptr), cudaErrorNotSupported);
+  EXPECT_EQ(cudaMemPoolGetAccess(&flags, nullptr, nullptr), cudaErrorNotSupported);
+  EXPECT_EQ(cudaMemPoolGetAccess(&flags, nullptr, nullptr), cudaErrorNotSupported);
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("cudaMemPoolCreate is not emulated"), std::string::npos);
-  EXPECT_EQ(said.find("cudaMemPoolCreate", said.find("cudaMemPoolCreate") + 1), std::string::npos)
+  EXPECT_NE(said.find("cudaMemPoolGetAccess is not emulated"), std::string::npos);
+  EXPECT_EQ(said.find("cudaMemPoolGetAccess", said.find("cudaMemPoolGetAccess") + 1),
+            std::string::npos)
       << "once";
-  EXPECT_EQ(calls_of(report().at("refused"), "cudaMemPoolCreate"), 2);
+  EXPECT_EQ(calls_of(report().at("refused"), "cudaMemPoolGetAccess"), 2);
 }
 
 // A handle is of use in another process alone, which tests/emulated/programs_test.py has.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/pools.h"
 #include "core/read_kinds.h"
 
 namespace peakbench::emulator {
@@ -17,6 +18,7 @@ class VerdictTest : public testing::Test {
   VerdictTest() {
     ledger_->finished = 1;
     ledger_->device_count = 1;
+    ledger_->elastic_attempt = -1;
     ledger_->devices[0].allocations = 1;
     ledger_->computing = Computing::on;
   }
@@ -123,6 +125,76 @@ TEST_F(VerdictTest, WhatIsNoWorkspaceChangesNothing) {
   add_name(ledger_->unmodelled, "occupancy: register use of kernels");
   add_name(ledger_->unmodelled, "cudnn RNN reserve space: a model of what backward needs");
   EXPECT_EQ(verdict().kind, VerdictKind::exact);
+}
+
+TEST_F(VerdictTest, TheGrowthOfMemoryPoolsIsACondition) {
+  add_name(ledger_->unmodelled, kPoolGrowth);
+  EXPECT_EQ(verdict().kind, VerdictKind::exact);
+  ASSERT_EQ(verdict().conditions.size(), 1u);
+  EXPECT_NE(verdict().conditions[0].find("in steps that NVIDIA does not document"),
+            std::string::npos);
+}
+
+TEST_F(VerdictTest, UnifiedMemoryIsMissing) {
+  add_name(ledger_->unmodelled, "unified memory: none of it is charged to the card");
+  EXPECT_EQ(verdict().kind, VerdictKind::lower_bound);
+  EXPECT_EQ(verdict().reasons.at(0), "unified memory: none of it is charged to the card");
+}
+
+TEST_F(VerdictTest, WhoAsksHowMuchMemoryIsFreeMayActOnIt) {
+  LedgerPlace& row = ledger_->free_memory_reads.rows[ledger_->free_memory_reads.count++];
+  std::snprintf(row.function, sizeof row.function, "cudaMemGetInfo");
+  std::snprintf(row.place, sizeof row.place, "train.py:12");
+  row.calls = 3;
+  const Verdict said = verdict();
+  ASSERT_EQ(said.conditions.size(), 1u);
+  EXPECT_EQ(said.conditions[0],
+            "cudaMemGetInfo at train.py:12 read how much memory is free (3 times): a card has less "
+            "by its CUDA context, which is in no figure");
+  ASSERT_EQ(said.advice.size(), 1u);
+  EXPECT_NE(said.advice[0].find("context=SIZE"), std::string::npos);
+  const Verdict beside = judge({ledger_.get()}, {0, "", false, 512ull << 20});
+  ASSERT_EQ(beside.conditions.size(), 1u);
+  EXPECT_NE(beside.conditions[0].find("for which 0.500 GiB are set aside"), std::string::npos);
+  EXPECT_TRUE(beside.advice.empty());
+}
+
+TEST_F(VerdictTest, OutOfMemoryThatTheProgramSurvived) {
+  LedgerPlace& row = ledger_->out_of_memory.rows[ledger_->out_of_memory.count++];
+  std::snprintf(row.function, sizeof row.function, "aten::empty");
+  row.calls = 2;
+  row.largest_bytes = 30ull << 30;
+  row.kernel_launches = 12;
+  ledger_->devices[0].refused_allocations = 2;
+  EXPECT_EQ(verdict().conditions.at(0),
+            "memory of cuda:0 was refused 2 times, and the program went on (aten::empty asked for "
+            "30.000 GiB after 12 kernel launches)");
+  ledger_->counts_known = 1;
+  EXPECT_NE(verdict().conditions.at(0).find("refused 2 times, and PyTorch gave back what it kept"),
+            std::string::npos);
+  ledger_->devices[0].out_of_memory_calls = 1;
+  EXPECT_NE(verdict().conditions.at(0).find("cuda:0 ran out of memory 1 time, and the program"),
+            std::string::npos);
+  EXPECT_TRUE(verdict("", 1 << 8).conditions.empty()) << "of what ended the program";
+}
+
+TEST_F(VerdictTest, AnAttemptThatElasticTrainingEnded) {
+  const auto next = std::make_unique<Ledger>(*ledger_);
+  ledger_->finished = 0;
+  ledger_->elastic_attempt = 0;
+  add_name(ledger_->faults, "NCCL: rank 1 has ended");
+  next->elastic_attempt = 1;
+  const Verdict said = judge({ledger_.get(), next.get()}, {0, ""});
+  EXPECT_EQ(said.kind, VerdictKind::exact);
+  ASSERT_EQ(said.notes.size(), 1u);
+  EXPECT_EQ(said.notes[0], "attempt 0 of elastic training failed and was ended; another followed");
+  next->parent_pid = 7;
+  EXPECT_EQ(judge({ledger_.get(), next.get()}, {0, ""}).kind, VerdictKind::unreliable)
+      << "of another program";
+  next->parent_pid = 0;
+  next->finished = 0;
+  EXPECT_EQ(judge({ledger_.get(), next.get()}, {0, ""}).kind, VerdictKind::lower_bound)
+      << "the last one has to end by itself";
 }
 
 TEST_F(VerdictTest, WhatDidNotEndWellMayHaveNeededMore) {

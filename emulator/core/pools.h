@@ -1,0 +1,51 @@
+// Memory that is handed out in the order of streams (cudaMallocAsync): pools, each of which takes
+// memory of its device in large steps and hands out pieces of it.
+//
+// What is documented: a piece is a multiple of 512 bytes, and a pool gives back what nothing is in
+// use of when somebody synchronises, down to its release threshold. How it grows is not: 32 MiB for
+// a piece of 12 bytes were seen (cupy/cupy#5177), so steps are multiples of that here. How pieces
+// are laid out, and whether the driver moves memory to make room, nobody says either. So what is in
+// use of a pool is exact, and what it has reserved is a model; see kPoolGrowth.
+#pragma once
+
+#include <cstdint>
+
+#include "core/core.h"
+
+namespace peakbench::emulator {
+
+// In the ledger's list of what is not modelled; the verdict makes a condition of it.
+inline constexpr const char* kPoolGrowth = "cudaMallocAsync: growth of the driver's memory pools";
+
+struct PoolFigures {
+  std::uint64_t reserved, peak_reserved;  // memory of the device
+  std::uint64_t used, peak_used;          // pieces that were handed out
+};
+
+// Pools are told apart by numbers, each device's own first. 0 is none.
+PEAKBENCH_EMULATOR_API std::uint64_t default_pool(int device);
+// `most_bytes`: how much it may reserve, 0 without a limit.
+PEAKBENCH_EMULATOR_API std::uint64_t create_pool(int device, std::uint64_t most_bytes);
+// It ends when its last piece is given back. False: there is none, or it is a device's own.
+PEAKBENCH_EMULATOR_API bool destroy_pool(std::uint64_t pool);
+PEAKBENCH_EMULATOR_API bool pool_exists(std::uint64_t pool);
+// The pool that cudaMallocAsync takes of, the device's own unless another was set.
+PEAKBENCH_EMULATOR_API std::uint64_t current_pool(int device);
+PEAKBENCH_EMULATOR_API bool set_current_pool(int device, std::uint64_t pool);
+
+// A piece is given back by release().
+PEAKBENCH_EMULATOR_API MemoryResult allocate_from_pool(std::uint64_t pool, std::uint64_t bytes,
+                                                       void** out);
+// Of a pool that exists:
+PEAKBENCH_EMULATOR_API PoolFigures pool_figures(std::uint64_t pool);
+PEAKBENCH_EMULATOR_API void reset_peak_reserved(std::uint64_t pool);
+PEAKBENCH_EMULATOR_API void reset_peak_used(std::uint64_t pool);
+PEAKBENCH_EMULATOR_API std::uint64_t release_threshold(std::uint64_t pool);
+PEAKBENCH_EMULATOR_API void set_release_threshold(std::uint64_t pool, std::uint64_t bytes);
+// Gives memory back to the device until no more than this is reserved, as far as it is not in use.
+PEAKBENCH_EMULATOR_API void trim_pool(std::uint64_t pool, std::uint64_t bytes);
+
+// Who calls cudaMallocAsync. Where PyTorch's allocator does, its counts are its pools'.
+PEAKBENCH_EMULATOR_API void pool_is_used_by(const void* caller);
+
+}  // namespace peakbench::emulator
