@@ -111,9 +111,9 @@ class HostTest(unittest.TestCase):
 
     @unittest.skipUnless(may_mount(), "a file system of its own cannot be mounted here (unshare -m, tmpfs)")
     def test_a_full_disk(self):
-        """The trace does not fit; run.json does. Then there is room, and the run goes on."""
+        """The snapshot does not fit beside the trace; run.json does. Then there is room, and the run goes on."""
         (self.folder / "out").mkdir()
-        script = 'mount -t tmpfs -o size=128k none out; "$@"; code=$?; cp -a out after; exit $code'
+        script = 'mount -t tmpfs -o size=144k none out; "$@"; code=$?; cp -a out after; exit $code'
         self.run_case(*CARD, before=["unshare", "-m", "bash", "-c", script, "bash"])
         case = json.loads((self.folder / "after/run.json").read_text(encoding="utf-8"))["cases"][0]
         self.failed_by_host(case, "No space left on device; free some space")

@@ -17,7 +17,7 @@ class CpuMemory:
 
     def __init__(self):
         self._profile = torch.profiler.profile(
-            activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+            activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True, acc_events=True
         )
 
     def __enter__(self):
