@@ -110,8 +110,7 @@ except torch.OutOfMemoryError as error:
     print(error)
 """
 
-# PyTorch makes the compressed weight: of 16 elements, 8 values and what tells their places, 9 in 16 bits and 10 in 8. cuSPARSELt's own
-# need is a workspace.
+# Of a compressed weight 9 sixteenths are left in 16 bits, which PyTorch took it to be before it asked cuSPARSELt for the size.
 SEMI_STRUCTURED = """
 import torch
 from torch.sparse import SparseSemiStructuredTensor, to_sparse_semi_structured
