@@ -122,7 +122,8 @@ class Judge {
   }
 
   void unmodelled(const std::string& name, std::uint64_t calls) {
-    if (name.find("alone, the others") != std::string::npos) add(result_.conditions, name);
+    if (name.find("alone, the others") != std::string::npos || name.ends_with("is not specified"))
+      add(result_.conditions, name);
     constexpr std::string_view kAnswered = ": answered with 0 bytes";
     const bool answered = name.ends_with(kAnswered);
     if (!answered && name.find("workspace") == std::string::npos) return;
