@@ -92,11 +92,19 @@ void merge_tickets(std::vector<Ticket>& into, const std::vector<Ticket>& from) {
   for (const Ticket& ticket : from) merge(into, ticket);
 }
 
-Standing take_value(const void* from, std::uint64_t bytes, bool floating, void* to) {
+Standing take_value(const void* from, std::uint64_t bytes, bool floating, void* to,
+                    Unsure& unsure) {
+  const PeakbenchUnsure into = {&unsure, [](void* list, std::uint64_t begin, std::uint64_t end) {
+                                  static_cast<Unsure*>(list)->emplace_back(begin, end);
+                                }};
   if (const auto* values = exchange.load(std::memory_order_acquire)) {
-    switch (values->take(number(from), bytes, floating, to)) {
+    switch (values->take(number(from), bytes, floating, to, &into)) {
       case kPeakbenchKnown:
         return Standing::known;
+      case kPeakbenchFinite:
+        return Standing::finite;
+      case kPeakbenchPartly:
+        return Standing::partly;
       case kPeakbenchSubstitute:
         return Standing::substitute;
       case kPeakbenchUnknown:
@@ -120,7 +128,7 @@ void put_value(void* to, std::uint64_t bytes, const void* data, Standing standin
   if (standing == Standing::unknown) return;
   copy_bytes(to, data, bytes);
   // Later than what a launch may have changed: not certain.
-  if (standing == Standing::substitute) count_device_work();
+  if (standing != Standing::known) count_device_work();
 }
 
 MemoryResult move_value(void* to, const void* from, std::uint64_t bytes) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "core/api.h"
 #include "core/memory.h"
@@ -10,19 +12,26 @@
 
 namespace peakbench::emulator {
 
+// The worse, the later, but for the first.
 enum class Standing : std::uint32_t {
   unknown,     // there are no bytes
   known,       // they are what a card would hold
+  finite,      // they are a check for finite values, which those are taken to be
+  partly,      // some of them are known, the others plausible
   substitute,  // they are plausible
 };
+
+// Bytes that are only plausible: begin and end.
+using Unsure = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
 // Whether a block holds so many bytes there; names the call in the ledger where it does not.
 PEAKBENCH_EMULATOR_API bool is_whole(const void* address, std::uint64_t bytes, const char* call);
 
 // Copies what is known of the bytes to `to`. Of floating-point numbers, substitutes are unknown.
-// May compute, and wait for what others were to send.
+// Where they are partly known, `unsure` says which are not. May compute, and wait for what others
+// were to send.
 PEAKBENCH_EMULATOR_API Standing take_value(const void* from, std::uint64_t bytes, bool floating,
-                                           void* to);
+                                           void* to, Unsure& unsure);
 // The bytes will be what the arrival gives. False where they have to be put there now: nobody would
 // ask for them later. The arrival is taken over where it is true.
 PEAKBENCH_EMULATOR_API bool expect_value(void* to, std::uint64_t bytes,

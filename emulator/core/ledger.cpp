@@ -17,6 +17,7 @@
 #include "core/callers.h"
 #include "core/ledger_json.h"
 #include "core/python_place.h"
+#include "core/read_kinds.h"
 #include "core/state.h"
 
 namespace peakbench::emulator {
@@ -131,7 +132,9 @@ void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, const c
   const Caller& caller = find_caller();
   // Where in the program only matters where a value was not known.
   char place[sizeof LedgerReadBack::place] = "";
-  if (answer != Answer::kept) find_python_place(place, sizeof place);
+  bool makes_integer = false;
+  if (answer != Answer::kept) find_python_place(place, sizeof place, makes_integer);
+  if (makes_integer && std::strcmp(kind, kReadFloating) == 0) kind = kReadInteger;
   std::lock_guard lock(names_mutex);
   auto* const end = ledger.read_backs + ledger.read_back_count;
   auto* row = std::find_if(ledger.read_backs, end, [&](const LedgerReadBack& known) {

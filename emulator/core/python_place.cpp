@@ -2,8 +2,14 @@
 
 #include <dlfcn.h>
 
+#include <cctype>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
 
 namespace peakbench::emulator {
 namespace {
@@ -25,11 +31,18 @@ struct Python {
   const char* (*utf8)(void*);
   void (*drop)(void*);
   void (*clear_error)();
+  // From 3.11 on.
+  int (*instruction)(void*);
+  void* (*call)(void*, const char*, const char*, ...);
+  void* (*next)(void*);
+  void* (*item)(void*, std::ptrdiff_t);
+  long (*number)(void*);
 
   bool whole() const {
     return is_initialized && ensure && release && thread_frame && this_thread && back && code &&
            line && attribute && utf8 && drop && clear_error;
   }
+  bool knows_columns() const { return instruction && call && next && item && number; }
 };
 
 template <typename Function>
@@ -55,6 +68,11 @@ const Python& python() {
     look_up(p.utf8, "PyUnicode_AsUTF8");
     look_up(p.drop, "Py_DecRef");
     look_up(p.clear_error, "PyErr_Clear");
+    look_up(p.instruction, "PyFrame_GetLasti");
+    look_up(p.call, "PyObject_CallMethod");
+    look_up(p.next, "PyIter_Next");
+    look_up(p.item, "PyTuple_GetItem");
+    look_up(p.number, "PyLong_AsLong");
     return p;
   }();
   return found;
@@ -65,8 +83,78 @@ bool is_of_pytorch(const char* file) {
          file[0] == '<';
 }
 
+struct Position {
+  long line = -1, column = -1;
+};
+
+// Of the expression that the frame evaluates. An instruction takes two bytes.
+Position position_of(const Python& p, void* frame, void* code) {
+  Position found;
+  void* const positions = p.call(code, "co_positions", nullptr);
+  void* position = nullptr;
+  for (int left = positions ? p.instruction(frame) / 2 : -1; left >= 0; --left) {
+    if (position) p.drop(position);
+    position = p.next(positions);
+    if (!position) break;
+  }
+  if (position) {  // line, last line, column, last column
+    found = {p.number(p.item(position, 0)), p.number(p.item(position, 2))};
+    p.drop(position);
+  }
+  if (positions) p.drop(positions);
+  p.clear_error();
+  return found;
+}
+
+bool is_part_of_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+// int(, math.floor( and their like.
+constexpr std::string_view kConversions[] = {"int(", "floor(", "ceil(", "trunc("};
+
+// What begins at the column is such a call, or the first thing in one.
+bool makes_integer_at(std::string_view line, std::size_t column) {
+  const auto before = line.substr(0, column);
+  auto called = line.substr(column);
+  if (called.starts_with("math.")) called.remove_prefix(5);
+  for (const auto conversion : kConversions) {
+    if (called.starts_with(conversion)) return true;
+    if (!before.ends_with(conversion)) continue;
+    const auto ahead = before.substr(0, before.size() - conversion.size());
+    if (ahead.empty() || !is_part_of_name(ahead.back())) return true;
+  }
+  return false;
+}
+
+bool looks_like_an_integer(const char* file, Position at) {
+  if (at.line < 1 || at.column < 0) return false;
+  std::ifstream source(file);
+  std::string line;
+  for (long i = 0; i < at.line; ++i)
+    if (!std::getline(source, line)) return false;
+  const auto column = static_cast<std::size_t>(at.column);
+  return column < line.size() && makes_integer_at(line, column);
+}
+
+// A loop reads at the same place again and again.
+bool is_made_an_integer(const Python& p, void* frame, void* code, const char* file) {
+  if (!p.knows_columns()) return false;
+  static std::mutex mutex;  // never held while the interpreter may run something
+  static auto* const seen = new std::map<std::string, bool>;
+  const std::string key = std::string(file) + ":" + std::to_string(p.line(frame)) + ":" +
+                          std::to_string(p.instruction(frame));
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = seen->find(key); found != seen->end()) return found->second;
+  }
+  const bool makes = looks_like_an_integer(file, position_of(p, frame, code));
+  const std::lock_guard lock(mutex);
+  return (*seen)[key] = makes;
+}
+
 // Writes the frame's place; whether it is the program's own.
-bool describe(const Python& p, void* frame, char* out, std::size_t size) {
+bool describe(const Python& p, void* frame, char* out, std::size_t size, bool& integer) {
   void* code = p.code(frame);
   void* name = code ? p.attribute(code, "co_filename") : nullptr;
   const char* file = name ? p.utf8(name) : nullptr;
@@ -76,15 +164,16 @@ bool describe(const Python& p, void* frame, char* out, std::size_t size) {
     std::snprintf(out, size, "%s:%d", slash ? slash + 1 : file, p.line(frame));
   }
   const bool own = file && !is_of_pytorch(file);
+  if (own) integer = is_made_an_integer(p, frame, code, file);
   if (name) p.drop(name);
   if (code) p.drop(code);
   return own;
 }
 
-void walk(const Python& p, char* out, std::size_t size) {
+void walk(const Python& p, char* out, std::size_t size, bool& integer) {
   void* frame = p.thread_frame(p.this_thread());
   while (frame) {
-    const bool own = describe(p, frame, out, size);
+    const bool own = describe(p, frame, out, size, integer);
     void* outer = own ? nullptr : p.back(frame);
     p.drop(frame);
     frame = outer;
@@ -103,13 +192,14 @@ bool python_is_ending() {
   return is_finalizing && is_finalizing();
 }
 
-void find_python_place(char* out, std::size_t size) {
+void find_python_place(char* out, std::size_t size, bool& makes_integer) {
   out[0] = '\0';
+  makes_integer = false;
   const Python& p = python();
   if (!p.whole() || !p.is_initialized()) return;
   if (python_is_ending()) return;
   const int held = p.ensure();
-  walk(p, out, size);
+  walk(p, out, size, makes_integer);
   p.release(held);
 }
 

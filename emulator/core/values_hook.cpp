@@ -76,11 +76,20 @@ void find_pytorch() {
   if (machine_state() == MachineState::ready) std::call_once(once, look_at_pytorch);
 }
 
+namespace {
+
+PeakbenchStanding standing_of(Answer answer) {
+  if (answer == Answer::kept) return kPeakbenchKnown;
+  return answer == Answer::zeros ? kPeakbenchUnknown : kPeakbenchSubstitute;
+}
+
+}  // namespace
+
 const char* ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& answer) {
   const char* kind = "";
   const auto ask = reader.load(std::memory_order_acquire);
   if (!ask) return kind;
-  switch (ask(reinterpret_cast<std::uint64_t>(from), to, bytes, &kind)) {
+  switch (ask(reinterpret_cast<std::uint64_t>(from), to, bytes, standing_of(answer), &kind)) {
     case kPeakbenchKnown:
       answer = Answer::kept;
       break;
@@ -151,6 +160,15 @@ extern "C" void peakbench_emulator_needed(int device, std::uint64_t bytes) {
   auto& row = ledger.devices[device];
   ++row.out_of_memory_calls;
   row.largest_needed_bytes = std::max(row.largest_needed_bytes, bytes);
+}
+
+extern "C" void peakbench_emulator_decided(const char* kind, std::uint64_t bytes) {
+  using namespace peakbench::emulator;
+  enter_read_back(ledger(), bytes, Answer::substitute, kind);
+}
+
+extern "C" void peakbench_emulator_unspecified(const char* what) {
+  peakbench::emulator::unmodelled(what);
 }
 
 extern "C" void peakbench_emulator_cannot_compute(const char* why) {

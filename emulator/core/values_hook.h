@@ -14,10 +14,13 @@ enum PeakbenchStanding {
   kPeakbenchKnown = 1,       // `to` holds the value
   kPeakbenchSubstitute = 2,  // `to` holds a plausible value in place of one that is not known
   kPeakbenchUnknown = 3,     // nothing is known; `to` is left alone
+  kPeakbenchFinite = 4,      // `to` holds a check for finite values, which they are taken to be
+  kPeakbenchPartly = 5,      // `to` holds values of which some are plausible ones
 };
-// Answers a read of device memory by the host. `kind` becomes one of read_kinds.h, or "".
+// Answers a read of device memory by the host. `held`: what is known of what `to` holds already;
+// where nothing is, it holds zeros. `kind` becomes one of read_kinds.h, or "".
 using PeakbenchReader = int (*)(std::uint64_t from, void* to, std::uint64_t bytes,
-                                const char** kind);
+                                enum PeakbenchStanding held, const char** kind);
 // Called for each launch or library call that would have made the device write memory. `words`:
 // where it may have written, among them numbers that are no addresses; -1 of them: anywhere.
 using PeakbenchWorkListener = void (*)(const std::uint64_t* words, int count);
@@ -29,25 +32,38 @@ PEAKBENCH_VALUES_API void peakbench_emulator_listen(PeakbenchReader reader,
 // forgotten.
 PEAKBENCH_VALUES_API void peakbench_emulator_watch_allocator(void);
 PEAKBENCH_VALUES_API void peakbench_emulator_handed_out(std::uint64_t base, std::uint64_t bytes);
+// The host looks at numbers that it read before and that were not known, in its own memory, to
+// decide something: an entry as of a read, of this kind. Takes Python's lock: with no lock held.
+PEAKBENCH_VALUES_API void peakbench_emulator_decided(const char* kind, std::uint64_t bytes);
+// A value that was computed is one of several that PyTorch allows: an entry, which ends in "is not
+// specified".
+PEAKBENCH_VALUES_API void peakbench_emulator_unspecified(const char* what);
 // PyTorch's counts of its memory on a device, for the ledger: the peaks since it last said.
 PEAKBENCH_VALUES_API void peakbench_emulator_counted(int device, std::uint64_t peak_allocated_bytes,
                                                      std::uint64_t peak_reserved_bytes);
 // PyTorch's allocator ran out of memory with so much handed out and so much asked for, together.
 PEAKBENCH_VALUES_API void peakbench_emulator_needed(int device, std::uint64_t bytes);
 
+// Is told which bytes are only plausible: from their first one on.
+struct PeakbenchUnsure {
+  void* into;
+  void (*add)(void* into, std::uint64_t begin, std::uint64_t end);
+};
+
 // Bytes that another process of the program sends, for when somebody reads them.
 struct PeakbenchArrival {
   void* token;
-  // Waits for them, a bounded time, and writes them; kPeakbenchKnown, kPeakbenchSubstitute or
-  // kPeakbenchUnknown. From any thread, once.
-  int (*resolve)(void* token, void* to);
+  // Waits for them, a bounded time, and writes them, unless it says kPeakbenchUnknown. From any
+  // thread, once.
+  int (*resolve)(void* token, void* to, const struct PeakbenchUnsure* unsure);
   void (*release)(void* token);  // the last call
 };
 // What an exchange between processes asks of whoever computes values. Called with no lock held.
 struct PeakbenchExchange {
   // The value of these bytes, as a PeakbenchStanding. `floating`: of floating-point numbers, which
-  // are not worth computing where they are no known ones.
-  int (*take)(std::uint64_t from, std::uint64_t bytes, int floating, void* to);
+  // are not worth computing where they are neither known nor a check for finite values.
+  int (*take)(std::uint64_t from, std::uint64_t bytes, int floating, void* to,
+              const struct PeakbenchUnsure* unsure);
   // 1: taken over. 0: these bytes are not a small tensor's.
   int (*expect)(std::uint64_t to, std::uint64_t bytes, const struct PeakbenchArrival* arrival);
   int (*move)(std::uint64_t to, std::uint64_t from, std::uint64_t bytes);

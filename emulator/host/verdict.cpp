@@ -79,6 +79,8 @@ class Judge {
       if (bounded_below_) result_.kind = VerdictKind::lower_bound;
       if (bounded_above_) result_.kind = VerdictKind::upper_bound;
     }
+    if (result_.kind == VerdictKind::exact && !result_.conditions.empty())
+      result_.kind = VerdictKind::exact_if;
     if (workspaces_)
       add(result_.notes,
           "a workspace is held while one call runs: the peak lies higher by the largest that is "
@@ -143,7 +145,8 @@ class Judge {
   }
 
   void unmodelled(const std::string& name, std::uint64_t calls) {
-    if (name.find("alone, the others") != std::string::npos) add(result_.conditions, name);
+    if (name.find("alone, the others") != std::string::npos || name.ends_with("is not specified"))
+      add(result_.conditions, name);
     if (name.starts_with("unified memory")) lower(name);
     if (name == kPoolGrowth)
       add(result_.conditions,
@@ -224,6 +227,8 @@ const char* verdict_word(VerdictKind kind) {
   switch (kind) {
     case VerdictKind::exact:
       return "exact";
+    case VerdictKind::exact_if:
+      return "exact if";
     case VerdictKind::lower_bound:
       return "lower bound";
     case VerdictKind::upper_bound:
@@ -235,10 +240,13 @@ const char* verdict_word(VerdictKind kind) {
 }
 
 std::string verdict_text(const Verdict& verdict) {
+  const bool conditional = verdict.kind == VerdictKind::exact_if;
   std::string out = fmt::format("Verdict: {}{}\n", verdict_word(verdict.kind),
-                                verdict.reasons.empty() ? "" : ", because");
+                                conditional ? " the program's path does not depend on these:"
+                                : verdict.reasons.empty() ? ""
+                                                          : ", because");
   add_lines(out, "", verdict.reasons);
-  if (!verdict.conditions.empty())
+  if (!conditional && !verdict.conditions.empty())
     out += "Provided that the program's path does not depend on these:\n";
   add_lines(out, "", verdict.conditions);
   add_lines(out, "note: ", verdict.notes);

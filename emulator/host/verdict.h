@@ -9,13 +9,14 @@
 
 namespace peakbench::emulator {
 
-enum class VerdictKind { exact, lower_bound, upper_bound, unreliable };
+enum class VerdictKind { exact, exact_if, lower_bound, upper_bound, unreliable };
 
 struct Verdict {
   VerdictKind kind = VerdictKind::exact;
   // What the figures do not contain, or rest on; the worst first.
   std::vector<std::string> reasons;
-  // What holds the verdict only as long as the program does not act on it.
+  // What holds the verdict only as long as the program does not act on it: with any, `exact` is
+  // `exact_if`.
   std::vector<std::string> conditions;
   std::vector<std::string> notes;  // whether values were computed, where they were not
   std::vector<std::string> advice;
@@ -31,7 +32,7 @@ struct VerdictRequest {
 // Of all processes of a program. Pure: from the records alone.
 Verdict judge(const std::vector<const Ledger*>& ledgers, const VerdictRequest& request);
 
-// exact, lower bound, upper bound, unreliable.
+// exact, exact if, lower bound, upper bound, unreliable.
 const char* verdict_word(VerdictKind kind);
 // The lines that end the table.
 std::string verdict_text(const Verdict& verdict);

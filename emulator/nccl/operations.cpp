@@ -47,8 +47,38 @@ Standing worse(Standing a, Standing b) {
 }
 
 int as_values_say(Standing standing) {
-  if (standing == Standing::known) return kPeakbenchKnown;
-  return standing == Standing::substitute ? kPeakbenchSubstitute : kPeakbenchUnknown;
+  switch (standing) {
+    case Standing::known:
+      return kPeakbenchKnown;
+    case Standing::finite:
+      return kPeakbenchFinite;
+    case Standing::partly:
+      return kPeakbenchPartly;
+    case Standing::substitute:
+      return kPeakbenchSubstitute;
+    case Standing::unknown:
+      break;
+  }
+  return kPeakbenchUnknown;
+}
+
+// What is not known of bytes that are partly known goes with them, behind them.
+void append(const Unsure& unsure, std::string& bytes) {
+  for (const auto& [begin, end] : unsure) {
+    const std::uint64_t range[2] = {begin, end};
+    bytes.append(reinterpret_cast<const char*>(range), sizeof range);
+  }
+}
+
+// Of `bytes` from `begin` on in what a rank gave, which come to lie from `at` on.
+void add_unsure(const Posted& posted, std::uint64_t given, std::uint64_t begin, std::uint64_t bytes,
+                std::uint64_t at, Unsure& unsure) {
+  std::uint64_t range[2];
+  for (auto from = given; from + sizeof range <= posted.bytes.size(); from += sizeof range) {
+    std::memcpy(range, posted.bytes.data() + from, sizeof range);
+    const auto first = std::max(range[0], begin), last = std::min(range[1], begin + bytes);
+    if (first < last) unsure.emplace_back(first - begin + at, last - begin + at);
+  }
 }
 
 // What a collective will have put in place, or what another rank sends.
@@ -57,14 +87,17 @@ struct Pending {
   Collective what;
   std::uint64_t sequence;
 
-  Standing resolve(char* to) const { return what.call == Call::send ? receive(to) : collect(to); }
+  Standing resolve(char* to, Unsure& unsure) const {
+    return what.call == Call::send ? receive(to, unsure) : collect(to, unsure);
+  }
 
  private:
-  Standing receive(char* to) const {
+  Standing receive(char* to, Unsure& unsure) const {
     Posted posted;
     if (!communicator->sent_by(what.root, sequence, what.bytes, posted) || !posted.is_there())
       return Standing::unknown;
     std::memcpy(to, posted.bytes.data(), what.bytes);
+    add_unsure(posted, what.bytes, 0, what.bytes, 0, unsure);
     return static_cast<Standing>(posted.record.standing);
   }
 
@@ -85,7 +118,7 @@ struct Pending {
     return standing;
   }
 
-  Standing collect(char* to) const {
+  Standing collect(char* to, Unsure& unsure) const {
     std::vector<Posted> all;
     const Standing standing = gather(all);
     if (standing == Standing::unknown) return standing;
@@ -93,14 +126,18 @@ struct Pending {
     const bool reduces = what.call == Call::all_reduce || what.call == Call::reduce ||
                          what.call == Call::reduce_scatter;
     if (reduces) {
+      if (standing == Standing::partly) return Standing::unknown;
       std::vector<const char*> from;
       for (const Posted& posted : all)
         from.push_back(posted.bytes.data() + (what.call == Call::reduce_scatter ? own : 0));
       return reduce(from, what.bytes, what.type, what.reduction, to) ? standing : Standing::unknown;
     }
+    const auto begin = what.call == Call::all_to_all ? own : 0;
+    std::uint64_t at = 0;
     for (const Posted& posted : all) {
-      std::memcpy(to, posted.bytes.data() + (what.call == Call::all_to_all ? own : 0), what.bytes);
-      to += what.bytes;
+      std::memcpy(to + at, posted.bytes.data() + begin, what.bytes);
+      add_unsure(posted, given_bytes(*communicator, what), begin, what.bytes, at, unsure);
+      at += what.bytes;
     }
     return standing;
   }
@@ -108,7 +145,8 @@ struct Pending {
 
 void put_now(const Pending& pending, std::uint64_t bytes) {
   std::string data(bytes, '\0');
-  const Standing standing = pending.resolve(data.data());
+  Unsure unsure;
+  const Standing standing = pending.resolve(data.data(), unsure);
   put_value(pending.what.to, bytes, data.data(), standing);
 }
 
@@ -126,12 +164,16 @@ void put_now_or_soon(const Pending& pending, std::uint64_t bytes, const Ticket& 
 // at the end of the group.
 void expect(Pending pending, std::uint64_t bytes, const Ticket& ticket) {
   auto* const held = new Pending(std::move(pending));
-  const PeakbenchArrival arrival = {
-      held,
-      [](void* token, void* to) {
-        return as_values_say(static_cast<Pending*>(token)->resolve(static_cast<char*>(to)));
-      },
-      [](void* token) { delete static_cast<Pending*>(token); }};
+  const PeakbenchArrival arrival = {held,
+                                    [](void* token, void* to, const PeakbenchUnsure* into) {
+                                      Unsure unsure;
+                                      const auto standing = static_cast<Pending*>(token)->resolve(
+                                          static_cast<char*>(to), unsure);
+                                      for (const auto& [begin, end] : unsure)
+                                        into->add(into->into, begin, end);
+                                      return as_values_say(standing);
+                                    },
+                                    [](void* token) { delete static_cast<Pending*>(token); }};
   if (expect_value(held->what.to, bytes, arrival)) return;
   auto put = [held = std::shared_ptr<Pending>(held), bytes, ticket] {
     put_now_or_soon(*held, bytes, ticket);
@@ -145,7 +187,10 @@ void expect(Pending pending, std::uint64_t bytes, const Ticket& ticket) {
 
 Standing take(const void* from, std::uint64_t bytes, int type, std::string& out) {
   out.resize(bytes);
-  return take_value(from, bytes, is_floating(type), out.data());
+  Unsure unsure;
+  const auto standing = take_value(from, bytes, is_floating(type), out.data(), unsure);
+  if (standing == Standing::partly) append(unsure, out);
+  return standing;
 }
 
 bool travels(std::uint64_t bytes) { return bytes > 0 && bytes <= kLargestSent; }

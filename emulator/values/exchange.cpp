@@ -48,17 +48,45 @@ std::pair<ValuePtr, std::size_t> value_at(std::uint64_t at, std::size_t bytes) {
   return {std::move(value), at - base};
 }
 
-int take(std::uint64_t from, std::uint64_t bytes, int floating, void* to) {
+// Some of it rests on substitutes, and all else is certain.
+bool is_partly_known(const Value& value, std::size_t begin, std::size_t end) {
+  std::size_t unsure = 0;
+  for (const auto& [first, last] : value.unsure)
+    if (std::max(first, begin) < std::min(last, end))
+      unsure += std::min(last, end) - std::max(first, begin);
+  return unsure != 0 && unsure < end - begin && value.unwritten.empty() &&
+         value.foreign_work == foreign_work();
+}
+
+int tell_unsure(const Value& value, std::size_t begin, std::size_t end,
+                const PeakbenchUnsure* unsure) {
+  for (const auto& [first, last] : value.unsure)
+    if (std::max(first, begin) < std::min(last, end))
+      unsure->add(unsure->into, std::max(first, begin) - begin, std::min(last, end) - begin);
+  return kPeakbenchPartly;
+}
+
+int take(std::uint64_t from, std::uint64_t bytes, int floating, void* to,
+         const PeakbenchUnsure* unsure) {
   ValuePtr value;
   std::size_t offset = 0;
+  const auto is_worth = [&] {
+    return !floating || value->purpose == Purpose::finite_check ||
+           known_where_written(*value, offset, offset + bytes) ||
+           is_partly_known(*value, offset, offset + bytes);
+  };
   {
     const std::lock_guard lock(Storages::all().mutex());
     std::tie(value, offset) = value_at(from, bytes);
-    if (!value) return kPeakbenchUnknown;
-    if (floating && !known_where_written(*value, offset, offset + bytes)) return kPeakbenchUnknown;
+    if (!value || !is_worth()) return kPeakbenchUnknown;
   }
   const int standing = read_bytes(value, offset, bytes, to);
-  return floating && standing == kPeakbenchSubstitute ? kPeakbenchUnknown : standing;
+  if (standing != kPeakbenchSubstitute) return standing;
+  const std::lock_guard lock(Storages::all().mutex());
+  if (value->purpose == Purpose::finite_check) return kPeakbenchFinite;
+  if (is_partly_known(*value, offset, offset + bytes))
+    return tell_unsure(*value, offset, offset + bytes, unsure);
+  return floating ? kPeakbenchUnknown : standing;
 }
 
 int expect(std::uint64_t to, std::uint64_t bytes, const PeakbenchArrival* arrival) {

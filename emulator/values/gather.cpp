@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "values/host.h"
 #include "values/storages.h"
 
 namespace peakbench::values {
@@ -50,7 +51,8 @@ class Gatherer {
   explicit Gatherer(const Operator& op) : op_(op) {}
 
   Call gathered(c10::ArrayRef<const c10::IValue> arguments) {
-    if (rests_on_large(arguments)) return lost(arguments);
+    call_.uniform = call_uniformly(op_, arguments);
+    if (call_.uniform || rests_on_large(arguments)) return lost(arguments);
     call_.node = std::make_shared<Node>();
     Node& node = *call_.node;
     node.op = &op_;
@@ -74,9 +76,19 @@ class Gatherer {
       return false;
     for (std::size_t i = 0; i < arguments.size(); ++i)
       if (on_card(arguments[i]) && !writes(static_cast<int>(i)) &&
-          can_be_read(arguments[i].toTensor()) && bytes_of(arguments[i].toTensor()) > kLargest)
+          is_large(arguments[i].toTensor()))
         return true;
     return false;
+  }
+
+  static bool is_large(const at::Tensor& tensor) {
+    return can_be_read(tensor) && bytes_of(tensor) > kLargest && !large_value(tensor);
+  }
+
+  // Of integers that are known, mostly.
+  static ValuePtr large_value(const at::Tensor& tensor) {
+    if (bytes_of(tensor) > largest_of(tensor.scalar_type())) return nullptr;
+    return Storages::all().find(base_of(tensor), bytes_of(tensor));
   }
 
   Call lost(c10::ArrayRef<const c10::IValue> arguments) {
@@ -137,12 +149,29 @@ class Gatherer {
 
   void add_host(Input& input, const at::Tensor& tensor) {
     // A fake tensor (torch.compile) says that it is on the CPU, and has no bytes there.
-    const bool plain = is_plain(tensor) && tensor.is_cpu() && tensor.nbytes() <= kLargest;
+    const bool plain =
+        is_plain(tensor) && tensor.is_cpu() && tensor.nbytes() <= largest_of(tensor.scalar_type());
     if (!plain || call_.target_on_host) {
       call_.lost = true;
+    } else if (is_marked_on_host(tensor)) {
+      add_marked(input, tensor);
     } else {
       input.constant = copy_of_host(tensor);
     }
+  }
+
+  // Numbers that came from the card and are not known.
+  void add_marked(Input& input, const at::Tensor& tensor) {
+    const at::Tensor copy = copy_of_host(tensor);
+    const auto bytes = static_cast<std::int64_t>(copy.nbytes());
+    at::Tensor data = at::detail::empty_cpu({bytes}, at::kByte);
+    if (bytes != 0)
+      std::memcpy(data.mutable_data_ptr(), copy.data_ptr(), static_cast<std::size_t>(bytes));
+    input.view = view_of(copy);
+    input.value = known(std::move(data));
+    input.value->substituted = true;
+    input.value->foreign_work = foreign_work();
+    call_.node->substituted = true;
   }
 
   // As its parts, one input each.
@@ -170,7 +199,7 @@ class Gatherer {
     call_.storages.push_back(tensor.storage().unsafeGetStorageImpl());
     const auto base = base_of(tensor);
     const auto bytes = bytes_of(tensor);
-    if (bytes <= kLargest) input.value = Storages::all().find(base, bytes);
+    if (bytes <= largest_of(tensor.scalar_type())) input.value = Storages::all().find(base, bytes);
     if (input.value) {
       input.view = view_of(tensor);
       // Of what is written, `record` knows what of it stays.
@@ -235,7 +264,7 @@ Call gather(const Operator& op, c10::ArrayRef<const c10::IValue> arguments) {
 void fill_absent(Call& call) {
   for (Input& input : call.node->inputs) {
     if (!input.absent_base || input.target >= 0) continue;
-    input.value = unknown(input.absent_bytes, {input.view.dtype, false, 1});
+    input.value = unknown(input.absent_bytes, {input.view.dtype, {}, 1});
     input.absent_base = 0;
     call.node->substituted = true;
     call.node->depth = std::max(call.node->depth, 1);

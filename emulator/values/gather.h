@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "values/operators.h"
+#include "values/uniform.h"
 #include "values/value.h"
 
 namespace peakbench::values {
@@ -15,6 +16,7 @@ struct Call {
   std::shared_ptr<Node> node;
   bool lost = false;  // something that it needs has no value and cannot get a substitute
   std::size_t largest_absent_bytes = 0;
+  std::optional<Uniform> uniform;                  // of checks for finite values that are large
   std::int64_t range = 1;                          // of an index into the first argument
   c10::SmallVector<const void*, 8> storages;       // of the arguments, to tell views from results
   std::vector<at::Tensor> targets;                 // what it writes in place
@@ -29,6 +31,14 @@ bool has_wrapper(c10::ArrayRef<const c10::IValue> arguments);
 // Whether the call has anything to do with the card.
 bool uses_card(c10::ArrayRef<const c10::IValue> arguments);
 Call gather(const Operator& op, c10::ArrayRef<const c10::IValue> arguments);
+// Of an argument or a result: itself, or those of its list.
+template <typename Visit>
+void for_each_tensor(const c10::IValue& value, Visit visit) {
+  if (value.isTensor()) return visit(value.toTensor());
+  if (!value.isTensorList() && !value.isOptionalTensorList()) return;
+  for (const c10::IValue& one : value.toListRef())
+    if (one.isTensor()) visit(one.toTensor());
+}
 // Makes substitutes for device tensors that have no value.
 void fill_absent(Call& call);
 

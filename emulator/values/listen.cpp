@@ -13,6 +13,7 @@
 #include "trace/trace.h"
 #include "values/counts.h"
 #include "values/exchange.h"
+#include "values/host.h"
 #include "values/patch.h"
 #include "values/record.h"
 #include "values/sizes.h"
@@ -32,6 +33,9 @@ struct Thread {
   int inside_reader = 0;  // below one whose size is computed beforehand
   at::ScalarType reading = at::ScalarType::Undefined;
   bool reading_storage = false;
+  Asking asking;
+  bool read_known = true;               // of the read under way: whether all of it was known
+  Purpose read_purpose = Purpose::any;  // and what it is good for otherwise
   const void* shows_storage = nullptr;  // the tensor that was set to a storage last
 };
 thread_local Thread thread;
@@ -44,11 +48,13 @@ struct Under : at::ObserverContext {
   // Of an operator that leaves writing to others: what its targets held before.
   std::vector<std::pair<at::Tensor, ValuePtr>> untouched;
   std::vector<at::Tensor> hidden_targets;
+  at::Tensor read_into;  // the tensor of the host that a copy to it fills
+  HostCall on_host;
   at::Tensor resized;
   ValuePtr resized_value;  // what it held
   std::uint64_t resized_base = 0;
   bool records = false, writer = false, reader = false, scalar = false, quiet = false;
-  bool collective = false;
+  bool collective = false, truth = false;
 };
 
 void on_allocator(const record::AllocatorEvent& event) {
@@ -100,6 +106,41 @@ std::unique_ptr<at::ObserverContext> start_read(c10::ArrayRef<const c10::IValue>
   const at::Tensor& read = arguments[source].toTensor();
   thread.reading = read.scalar_type();
   thread.reading_storage = read.unsafeGetTensorImpl() == thread.shows_storage;
+  thread.read_known = true;
+  thread.read_purpose = Purpose::any;
+  if (source != 0) under->read_into = arguments[0].toTensor();
+  return under;
+}
+
+// Integers and truths that are not known are told of when they are read; numbers, when something
+// is decided by them on the host. A storage as it is goes to a file.
+void end_read(const Under& under) {
+  const at::Tensor& into = under.read_into;
+  if (into.defined() && !c10::isIntegralType(thread.reading, true) && !thread.reading_storage) {
+    if (!thread.read_known) {
+      mark_on_host(into, thread.read_purpose);
+    } else if (is_plain(into) && covers_storage(into)) {
+      unmark_on_host(into);
+    }
+  }
+  thread.reading = under.reading_before;
+  thread.reading_storage = false;
+}
+
+std::unique_ptr<at::ObserverContext> start_truth() {
+  auto under = std::make_unique<Under>();
+  under->truth = true;
+  ++thread.asking.truth;
+  return under;
+}
+
+std::unique_ptr<at::ObserverContext> start_host_call(const Operator& op,
+                                                     c10::ArrayRef<const c10::IValue> arguments) {
+  HostCall call = start_on_host(op, arguments, thread.asking);
+  if (!call.rests) return nullptr;
+  thread.asking.size += call.decides;
+  auto under = std::make_unique<Under>();
+  under->on_host = std::move(call);
   return under;
 }
 
@@ -159,13 +200,6 @@ std::unique_ptr<at::ObserverContext> start_collective(c10::ArrayRef<const c10::I
   return under;
 }
 
-template <typename Visit>
-void for_each_tensor(const c10::IValue& value, Visit visit) {
-  if (value.isTensor()) visit(value.toTensor());
-  if (!value.isTensorList()) return;
-  for (const c10::IValue& one : value.toListRef()) visit(one.toTensor());
-}
-
 // Before the lock is taken: an operator whose size is computed at once must not hold it and wait.
 void wait_for_values(c10::ArrayRef<const c10::IValue> arguments) {
   for (const c10::IValue& argument : arguments)
@@ -198,8 +232,9 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function)
   const Operator& op = operator_of(function);
   const auto arguments = function.inputs();
   if (op.sets_storage) thread.shows_storage = arguments[0].toTensor().unsafeGetTensorImpl();
+  if (op.asks_truth && computes) return start_truth();
   if (op.ignored && !op.reads_scalar && !op.resizes && !op.is_collective) return nullptr;
-  if (!uses_card(arguments)) return nullptr;
+  if (!uses_card(arguments)) return computes ? start_host_call(op, arguments) : nullptr;
   if (!watches_allocator() || !computes) return nullptr;
   if (op.is_collective) return start_collective(arguments);
   if (op.resizes) return start_resize(arguments[0].toTensor());
@@ -241,7 +276,11 @@ void give_purpose(const Operator& op, const at::Tensor& tensor) {
   if (op.purpose == Purpose::any ||
       (op.purpose == Purpose::seed && tensor.scalar_type() != at::kLong))
     return;
-  if (const auto value = value_at(tensor)) value->purpose = op.purpose;
+  const auto value = value_at(tensor);
+  if (value) value->purpose = op.purpose;
+  const bool unsure = !value || doubtful(*value);
+  if (op.purpose == Purpose::finite_check && unsure && has_storage(tensor) && tensor.is_cuda())
+    put_uniform(tensor, op.name == "aten::isfinite" ? 1 : 0);
 }
 
 void ended(const at::RecordFunction& function, Under& under) {
@@ -274,12 +313,13 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   thread.inside_writer -= under.writer;
   thread.inside_reader -= under.quiet;
   if (under.collective) end_collective();
-  if (under.scalar) {
-    thread.reading = under.reading_before;
-    thread.reading_storage = false;
-  }
+  thread.asking.truth -= under.truth;
+  thread.asking.size -= under.on_host.decides;
   if (under.reader) tell_size(under.told_before);
   try {
+    if (under.scalar) return end_read(under);
+    if (under.on_host.rests)
+      return end_on_host(operator_of(function), under.on_host, function.outputs());
     if (under.resized.defined()) return end_resize(under);
     ended(function, under);
   } catch (const std::exception&) {
@@ -291,7 +331,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
 
 const char* kind_of(at::ScalarType dtype) {
   if (dtype == at::ScalarType::Undefined) return "";
-  if (dtype == at::kBool) return emulator::kReadBool;
+  if (dtype == at::kBool || thread.asking.truth > 0) return emulator::kReadBool;
   return c10::isIntegralType(dtype, false) ? emulator::kReadInteger : emulator::kReadFloating;
 }
 
@@ -313,6 +353,7 @@ int tell(const Size& size, void* to, std::uint64_t bytes, const char** kind) {
   } else {
     return kPeakbenchUnknown;
   }
+  if (size.purpose == Purpose::finite_check) *kind = emulator::kReadFinite;
   return size.substituted ? kPeakbenchSubstitute : kPeakbenchKnown;
 }
 
@@ -321,14 +362,35 @@ ValuePtr value_to_read(std::uint64_t from, std::uint64_t bytes, std::size_t& off
   return Storages::all().find_bytes(from, bytes, offset);
 }
 
-int on_read(std::uint64_t from, void* to, std::uint64_t bytes, const char** kind) {
+// Numbers that have no value are plausible, as those that have one; what the host put there before
+// stays.
+int read_without_value(void* to, std::uint64_t bytes, PeakbenchStanding held) {
+  const auto dtype = thread.reading;
+  thread.read_known &= held == kPeakbenchKnown;
+  if (held != kPeakbenchUnknown || dtype == at::ScalarType::Undefined ||
+      c10::isIntegralType(dtype, true) || thread.reading_storage || bytes > kLargest)
+    return kPeakbenchNotMine;
+  const std::lock_guard lock(Storages::all().mutex());
+  try {
+    const Unseen unseen;
+    std::memcpy(to, made_up(bytes, {dtype, {}, 1}).data_ptr(), bytes);
+  } catch (const std::exception&) {  // a kind of number that the CPU draws none of
+    return kPeakbenchNotMine;
+  }
+  return kPeakbenchSubstitute;
+}
+
+int on_read(std::uint64_t from, void* to, std::uint64_t bytes, PeakbenchStanding held,
+            const char** kind) {
   if (const Size* size = size_asked_for()) return tell(*size, to, bytes, kind);
   *kind = thread.reading_storage ? emulator::kReadStorage : kind_of(thread.reading);
   std::size_t offset = 0;
   const auto value = value_to_read(from, bytes, offset);
-  if (!value) return kPeakbenchNotMine;
+  if (!value) return read_without_value(to, bytes, held);
   const int standing = read_bytes(value, offset, bytes, to);
   const std::lock_guard lock(Storages::all().mutex());
+  thread.read_known &= standing == kPeakbenchKnown;
+  thread.read_purpose = value->purpose;
   if (standing == kPeakbenchSubstitute && value->purpose != Purpose::any)
     *kind = value->purpose == Purpose::seed ? emulator::kReadSeed : emulator::kReadFinite;
   return standing;

@@ -30,6 +30,14 @@ constexpr std::array<std::string_view, 6> kUninitialised = {
 constexpr std::array<std::string_view, 4> kOverwriting = {
     "aten::fill_", "aten::zero_", "aten::_foreach_copy_", "aten::_foreach_zero_"};
 
+// Of scatter_, the overloads without a reduction.
+constexpr std::array<std::string_view, 10> kPlacing = {
+    "aten::index_put_",     "aten::_index_put_impl_",
+    "aten::index_copy_",    "aten::index_fill_",
+    "aten::masked_fill_",   "aten::masked_scatter_",
+    "aten::fill_diagonal_", "aten::put_",
+    "aten::scatter_",       "aten::copy_"};
+
 constexpr std::array<std::string_view, 3> kFiniteChecks = {"aten::isfinite", "aten::isnan",
                                                            "aten::isinf"};
 
@@ -61,6 +69,7 @@ void read_arguments(const c10::FunctionSchema& schema, Operator& op) {
     if (!writes && (argument.name() == "running_mean" || argument.name() == "running_var"))
       op.hidden_targets.push_back(at);
     if (argument.name() == "dim") op.dim = at;
+    if (argument.name() == "accumulate") op.accumulate = at;
   }
 }
 
@@ -92,6 +101,9 @@ Operator read(const at::RecordFunction& function) {
   const auto& schema = op.handle->schema();
   read_arguments(schema, op);
   op.reads_scalar = op.name == "aten::_local_scalar_dense";
+  op.asks_truth = op.name == "aten::is_nonzero";
+  op.has_mask = op.name == "aten::masked_select";
+  op.has_counts = op.name == "aten::bincount" || op.name == "aten::repeat_interleave";
   op.size_of = size_of(op.name);
   op.ignored = is_one_of(kIgnored, op.name) || returns_view(schema) ||
                (!op.mutates && op.size_of == SizeOf::nothing && !returns_tensors(schema));
@@ -115,10 +127,12 @@ Operator read(const at::RecordFunction& function) {
       op.name == "aten::native_dropout" || op.handle->hasTag(at::Tag::nondeterministic_seeded);
   op.uninitialised = is_one_of(kUninitialised, op.name);
   op.is_all = op.name == "aten::all";
+  op.takes_shape = op.name.ends_with("_like") || op.name.starts_with("aten::new_");
   op.sets_storage = op.name == "aten::set_" && name->overload_name.starts_with("source_Storage");
   if (is_one_of(kFiniteChecks, op.name)) op.purpose = Purpose::finite_check;
   if (op.name == "aten::random_" && name->overload_name.empty()) op.purpose = Purpose::seed;
   op.overwrites = op.is_copy || is_one_of(kOverwriting, op.name) || (op.random && op.mutates);
+  op.places = is_one_of(kPlacing, op.name) && !name->overload_name.ends_with("reduce");
   // Gradients are taken for finite: a scale that is lowered at every step would be no training.
   if (op.name == "aten::_amp_foreach_non_finite_check_and_unscale_") op.kept_target = 1;
   return op;

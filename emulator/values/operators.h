@@ -32,13 +32,17 @@ struct Operator {
   bool computable_sparse = false;  // the same, where an argument is sparse
   bool mutates = false;
   bool overwrites = false;  // whatever its target held before
+  bool places = false;      // puts values at places of its target, never looking at what was there
+  int accumulate = -1;      // the argument with which it adds to what was there instead
   bool random = false;
   bool uninitialised = false;      // aten::empty and its like
   bool reads_scalar = false;       // aten::_local_scalar_dense
+  bool asks_truth = false;         // aten::is_nonzero
   bool is_copy = false;            // aten::copy_
   bool sets_storage = false;       // aten::set_ to a storage
   Purpose purpose = Purpose::any;  // of its result
   bool is_all = false;
+  bool takes_shape = false;    // aten::zeros_like, aten::new_ones: nothing but the shape
   bool resizes = false;        // aten::resize_: keeps what fits, perhaps in new memory
   bool is_collective = false;  // c10d::allreduce_ and its like
   // Arguments that it writes though its schema does not say so: batch normalisation's statistics.
@@ -46,8 +50,15 @@ struct Operator {
   int kept_target = -1;  // an argument that unknown gradients leave as it is
   int dim = -1;          // the argument `dim`
   SizeOf size_of = SizeOf::nothing;
+  bool has_mask = false;    // aten::masked_select, whose size is that of its mask
+  bool has_counts = false;  // aten::bincount and its like: what they read decides sizes
   std::vector<bool> writes, is_out, optional_list;  // by argument
   std::shared_ptr<Node> lost;                       // of calls that no value can come of
+
+  bool writes_wholly(int argument) const {
+    const auto at = static_cast<std::size_t>(argument);
+    return at < writes.size() && writes[at] && (overwrites || is_out[at]);
+  }
 };
 
 // Never null; lives as long as the thread.

@@ -51,15 +51,20 @@ std::shared_ptr<Arrival> missing(const ValuePtr& value) {
   return Search().in(value);
 }
 
-// What nobody has written stays so when it is copied.
-void add_gaps(Gaps& gaps, const Patch& patch) {
+// Ranges of the source, where they come to lie.
+void add_moved(Ranges& to, const Ranges& from, const Patch& patch) {
   const auto end = patch.source_offset + patch.bytes;
-  for (const auto& [first, last] : patch.source->unwritten) {
+  for (const auto& [first, last] : from) {
     const auto begin = std::max(first, patch.source_offset);
     if (begin < std::min(last, end))
-      gaps.emplace_back(begin - patch.source_offset + patch.offset,
-                        std::min(last, end) - patch.source_offset + patch.offset);
+      to.emplace_back(begin - patch.source_offset + patch.offset,
+                      std::min(last, end) - patch.source_offset + patch.offset);
   }
+}
+
+// Which bytes of a value are not certain.
+Ranges doubts_of(const Value& value) {
+  return value.foreign_work == foreign_work() ? unsure_of(value) : Ranges{{0, value.bytes}};
 }
 
 }  // namespace
@@ -76,20 +81,24 @@ Arrival::~Arrival() {
 void Arrival::wait() {
   const std::lock_guard lock(mutex_);
   if (here_) return;
-  standing_ = from_.resolve(from_.token, bytes_.data());
+  const PeakbenchUnsure into = {&unsure_, [](void* list, std::uint64_t begin, std::uint64_t end) {
+                                  static_cast<Ranges*>(list)->emplace_back(begin, end);
+                                }};
+  standing_ = from_.resolve(from_.token, bytes_.data(), &into);
+  if (standing_ != kPeakbenchKnown && standing_ != kPeakbenchPartly) unsure_ = {{0, bytes_.size()}};
   here_ = true;
   --on_the_way;
 }
 
-bool Arrival::write(char* to) {
+int Arrival::write(char* to) {
   wait();
   std::memcpy(to, bytes_.data(), bytes_.size());
-  return standing_ == kPeakbenchKnown;
+  return standing_;
 }
 
-Gaps without(const Gaps& gaps, std::size_t begin, std::size_t end) {
-  Gaps left;
-  for (const auto& [first, last] : gaps) {
+Ranges without(const Ranges& ranges, std::size_t begin, std::size_t end) {
+  Ranges left;
+  for (const auto& [first, last] : ranges) {
     if (first < std::min(last, begin)) left.emplace_back(first, std::min(last, begin));
     if (std::max(first, end) < last) left.emplace_back(std::max(first, end), last);
   }
@@ -122,6 +131,14 @@ int read_bytes(const ValuePtr& value, std::size_t offset, std::size_t bytes, voi
                                                              : kPeakbenchSubstitute;
 }
 
+Ranges unsure_after(const Patch& patch) {
+  Ranges unsure;
+  if (patch.before)
+    unsure = without(unsure_of(*patch.before), patch.offset, patch.offset + patch.bytes);
+  if (patch.source) add_moved(unsure, unsure_of(*patch.source), patch);
+  return unsure;
+}
+
 void put_patch(std::uint64_t base, std::size_t storage_bytes, Patch patch) {
   const bool whole = patch.offset == 0 && patch.bytes == storage_bytes;
   if (!whole) patch.before = Storages::all().find(base, storage_bytes);
@@ -129,13 +146,17 @@ void put_patch(std::uint64_t base, std::size_t storage_bytes, Patch patch) {
   auto value = std::make_shared<Value>();
   value->bytes = storage_bytes;
   if (patch.before) {
-    value->substituted = doubtful(*patch.before);
+    value->unsure = without(doubts_of(*patch.before), patch.offset, patch.offset + patch.bytes);
+    value->substituted = !value->unsure.empty();
+    value->purpose = patch.before->purpose;
     value->unwritten = without(patch.before->unwritten, patch.offset, patch.offset + patch.bytes);
     value->depth = patch.before->depth + 1;
   }
   if (patch.source) {
-    value->substituted |= doubtful(*patch.source);
-    add_gaps(value->unwritten, patch);
+    value->purpose = purpose_of_both(*value, *patch.source);
+    add_moved(value->unsure, doubts_of(*patch.source), patch);
+    value->substituted = !value->unsure.empty();
+    add_moved(value->unwritten, patch.source->unwritten, patch);
     value->depth = std::max(value->depth, patch.source->depth + 1);
   }
   value->patch = std::make_shared<Patch>(std::move(patch));

@@ -24,20 +24,22 @@ class Arrival {
   bool is_here() const { return here_; }
   // Waits for the bytes. With no lock held: others may have to go on before they come.
   void wait();
-  // Waits unless they are here. Whether they are known; otherwise plausible, or zeros.
-  bool write(char* to);
+  // Waits unless they are here. What they are: where that is kPeakbenchUnknown, zeros.
+  int write(char* to);
+  // Which of them rest on substitutes, once they are here.
+  const Ranges& unsure() const { return unsure_; }
 
  private:
   PeakbenchArrival from_;
   std::mutex mutex_;
   std::string bytes_;
+  Ranges unsure_;
   int standing_ = kPeakbenchUnknown;
   std::atomic<bool> here_{false};
 };
 
-using Gaps = std::vector<std::pair<std::size_t, std::size_t>>;
 // Without what lies between the two.
-Gaps without(const Gaps& gaps, std::size_t begin, std::size_t end);
+Ranges without(const Ranges& ranges, std::size_t begin, std::size_t end);
 // New memory.
 ValuePtr untouched(std::size_t bytes);
 
@@ -49,6 +51,9 @@ void settle(const ValuePtr& value);
 // kPeakbenchUnknown where that needs more memory than the host has. With no lock held.
 int read_bytes(const ValuePtr& value, std::size_t offset, std::size_t bytes, void* to);
 
+// Which bytes of the patched value rest on substitutes, where what it is made of is computed; but
+// for an arrival's.
+Ranges unsure_after(const Patch& patch);
 // The storage's value with bytes of it replaced; `patch.before` is filled in. Call with the lock.
 void put_patch(std::uint64_t base, std::size_t storage_bytes, Patch patch);
 

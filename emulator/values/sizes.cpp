@@ -5,25 +5,13 @@
 #include <string_view>
 
 #include "core/values_hook.h"
-#include "values/record.h"
+#include "values/recorded.h"
 #include "values/storages.h"
 
 namespace peakbench::values {
 namespace {
 
 thread_local const Size* told = nullptr;
-
-enum class Assumption { nothing, all, none };
-
-Assumption assumption() {
-  static const Assumption assumed = [] {
-    const char* text = std::getenv(emulator::kAssumeVariable);
-    const std::string_view words = text ? text : "";
-    if (words == "nonzero=all") return Assumption::all;
-    return words == "nonzero=none" ? Assumption::none : Assumption::nothing;
-  }();
-  return assumed;
-}
 
 std::int64_t elements_of(const View& view) {
   std::int64_t count = 1;
@@ -110,6 +98,16 @@ void put_computed(const Size& size, const at::Tensor& tensor, const at::Tensor& 
 
 }  // namespace
 
+Assumption assumption() {
+  static const Assumption assumed = [] {
+    const char* text = std::getenv(emulator::kAssumeVariable);
+    const std::string_view words = text ? text : "";
+    if (words == "nonzero=all") return Assumption::all;
+    return words == "nonzero=none" ? Assumption::none : Assumption::nothing;
+  }();
+  return assumed;
+}
+
 Size find_size(Call& call) {
   Size size;
   size.substituted = rests_on_unknown(call);
@@ -125,13 +123,14 @@ Size find_size(Call& call) {
   }
   if (!has_all(call)) return size;
   fill_absent(call);
+  size.purpose = purpose_of(*call.node);
   if (!peakbench::values::call(*call.node, size.results)) {
     size.results.clear();
     size.substituted = true;
   }
   // Whether what had to be computed first is known, is known only now.
   size.substituted |= std::ranges::any_of(call.node->inputs, [](const Input& input) {
-    return input.value && input.value->substituted;
+    return input.value && is_unsure(*input.value, input.view);
   });
   size.count = count_of(call, size.results);
   return size;
@@ -151,7 +150,8 @@ void put_results(const Call& call, const Size& size, const std::vector<c10::IVal
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i].isTensor() || !has_storage(results[i].toTensor())) continue;
     const at::Tensor& tensor = results[i].toTensor();
-    if (!tensor.is_cuda() || bytes_of(tensor) > kLargest) continue;
+    const auto largest = size.substituted ? kLargest : largest_of(tensor.scalar_type());
+    if (!tensor.is_cuda() || bytes_of(tensor) > largest) continue;
     const at::Tensor computed = i < size.results.size() && size.results[i].isTensor()
                                     ? size.results[i].toTensor()
                                     : at::Tensor();

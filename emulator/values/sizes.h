@@ -10,9 +10,14 @@
 
 namespace peakbench::values {
 
+// --assume: how many rows a size gets that rests on values that are not known.
+enum class Assumption { nothing, all, none };
+Assumption assumption();
+
 struct Size {
   std::int64_t count = 0;
   bool substituted = false;
+  Purpose purpose = Purpose::any;
   std::vector<c10::IValue> results;  // empty where there are none but the count
   at::Tensor indices;                // of a sparse result, where they are all that is known
 };

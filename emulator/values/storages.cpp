@@ -17,6 +17,38 @@ const c10::DispatchKeySet kWrappers({c10::DispatchKey::Python, c10::DispatchKey:
 // Views that change what they show.
 const c10::DispatchKeySet kChanging({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
 
+bool overlaps(const Ranges& ranges, std::size_t begin, std::size_t end) {
+  return std::ranges::any_of(
+      ranges, [&](const auto& one) { return one.first < end && begin < one.second; });
+}
+
+// Up to here, the elements of a view are looked at one by one.
+constexpr std::int64_t kMostPieces = 1 << 12;
+
+// Whether that is so of any element's bytes; of a view of many, of all that lies between them.
+template <typename Is>
+bool any_piece(const View& view, Is is) {
+  std::int64_t count = 1, last = 0;
+  for (std::size_t i = 0; i < view.sizes.size(); ++i) {
+    if (view.sizes[i] == 0) return false;
+    count *= view.sizes[i];
+    last += (view.sizes[i] - 1) * view.strides[i];
+  }
+  const auto bytes = c10::elementSize(view.dtype);
+  const auto offset = static_cast<std::size_t>(view.offset_bytes);
+  const auto at = [&](std::int64_t element) {
+    return offset + static_cast<std::size_t>(element) * bytes;
+  };
+  if (count > kMostPieces || count == last + 1) return is(at(0), at(last) + bytes);
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t element = 0, rest = i;
+    for (std::size_t d = view.sizes.size(); d-- > 0; rest /= view.sizes[d])
+      element += rest % view.sizes[d] * view.strides[d];
+    if (is(at(element), at(element) + bytes)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Storages& Storages::all() {
@@ -86,27 +118,37 @@ bool doubtful(const Value& value) {
   return value.substituted || value.foreign_work != foreign_work();
 }
 
+Ranges unsure_of(const Value& value) {
+  if (!value.substituted) return {};
+  return value.unsure.empty() ? Ranges{{0, value.bytes}} : value.unsure;
+}
+
+bool is_unsure(const Value& value, std::size_t begin, std::size_t end) {
+  return value.substituted && (value.unsure.empty() || overlaps(value.unsure, begin, end));
+}
+
+bool is_unsure(const Value& value, const View& view) {
+  if (!value.substituted || value.unsure.empty()) return value.substituted;
+  return any_piece(
+      view, [&](std::size_t begin, std::size_t end) { return overlaps(value.unsure, begin, end); });
+}
+
 bool doubtful(const Value& value, std::size_t begin, std::size_t end) {
-  return doubtful(value) || std::ranges::any_of(value.unwritten, [&](const auto& gap) {
-           return gap.first < end && begin < gap.second;
-         });
+  return value.foreign_work != foreign_work() || is_unsure(value, begin, end) ||
+         overlaps(value.unwritten, begin, end);
 }
 
 bool doubtful(const Value& value, const View& view) {
-  std::int64_t last = 0;
-  for (std::size_t i = 0; i < view.sizes.size(); ++i) {
-    if (view.sizes[i] == 0) return doubtful(value);
-    last += (view.sizes[i] - 1) * view.strides[i];
-  }
-  const auto bytes = static_cast<std::int64_t>(c10::elementSize(view.dtype));
-  return doubtful(value, static_cast<std::size_t>(view.offset_bytes),
-                  static_cast<std::size_t>(view.offset_bytes + (last + 1) * bytes));
+  if (value.foreign_work != foreign_work() || is_unsure(value, view)) return true;
+  return !value.unwritten.empty() && any_piece(view, [&](std::size_t begin, std::size_t end) {
+    return overlaps(value.unwritten, begin, end);
+  });
 }
 
 bool known_where_written(const Value& value, std::size_t begin, std::size_t end) {
   const bool unwritten = std::ranges::any_of(
       value.unwritten, [&](const auto& gap) { return gap.first <= begin && end <= gap.second; });
-  return !doubtful(value) && !unwritten;
+  return value.foreign_work == foreign_work() && !is_unsure(value, begin, end) && !unwritten;
 }
 
 bool is_wrapper(const at::Tensor& tensor) {
@@ -150,5 +192,8 @@ std::uint64_t base_of(const at::Tensor& tensor) {
   return reinterpret_cast<std::uint64_t>(tensor.storage().data());
 }
 std::size_t bytes_of(const at::Tensor& tensor) { return tensor.storage().nbytes(); }
+bool covers_storage(const at::Tensor& tensor) {
+  return tensor.nbytes() == bytes_of(tensor) && tensor.is_non_overlapping_and_dense();
+}
 
 }  // namespace peakbench::values

@@ -11,6 +11,11 @@ namespace peakbench::values {
 
 // Larger storages have no values: computing them on the CPU would take long.
 inline constexpr std::size_t kLargest = 1 << 20;
+// But for integers and truths that come of the host alone (labels, masks): sizes come of them.
+inline constexpr std::size_t kLargestKnown = 16 << 20;
+inline std::size_t largest_of(at::ScalarType dtype) {
+  return c10::isIntegralType(dtype, true) ? kLargestKnown : kLargest;
+}
 
 class Storages {
  public:
@@ -41,6 +46,10 @@ class Storages {
 // anywhere.
 std::uint64_t foreign_work();
 void count_foreign_work();
+// Which of a value's bytes rest on substitutes, and whether any of these or of a view's do.
+Ranges unsure_of(const Value& value);
+bool is_unsure(const Value& value, std::size_t begin, std::size_t end);
+bool is_unsure(const Value& value, const View& view);
 // Whether a value is not certain; where it is, whether some of its bytes are not.
 bool doubtful(const Value& value);
 bool doubtful(const Value& value, std::size_t begin, std::size_t end);
@@ -65,5 +74,7 @@ std::vector<at::Tensor> parts_of(const at::Tensor& tensor);
 void forget_storage(const at::Tensor& tensor);
 std::uint64_t base_of(const at::Tensor& tensor);
 std::size_t bytes_of(const at::Tensor& tensor);
+// Whether there is nothing else in its storage.
+bool covers_storage(const at::Tensor& tensor);
 
 }  // namespace peakbench::values

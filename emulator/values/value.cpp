@@ -10,6 +10,7 @@
 #include "values/operators.h"
 #include "values/patch.h"
 #include "values/storages.h"
+#include "values/ties.h"
 
 // Of the OpenMP that PyTorch brings. What is computed here is too small for several threads, and
 // once they have had work they wait for more at full speed, beside the program.
@@ -24,22 +25,6 @@ namespace {
 thread_local int unseen = 0;
 
 constexpr std::uint64_t kSubstituteSeed = 20261122;
-
-at::Tensor made_up(std::size_t bytes, const Substitute& what) {
-  static auto generator = at::detail::createCPUGenerator(kSubstituteSeed);
-  at::Tensor data = at::zeros({static_cast<std::int64_t>(bytes)}, at::kByte);
-  const auto count = static_cast<std::int64_t>(bytes / c10::elementSize(what.dtype));
-  if (count == 0) return data;
-  auto elements = at::from_blob(data.data_ptr(), {count}, at::TensorOptions().dtype(what.dtype));
-  if (c10::isFloatingType(what.dtype)) {
-    count == 1 ? elements.fill_(1) : elements.normal_(0, 1, generator);
-  } else if (what.dtype == at::kBool) {
-    elements.fill_(what.all_true);
-  } else if (what.range > 1 && c10::isIntegralType(what.dtype, false)) {
-    elements.random_(0, what.range, generator);
-  }
-  return data;
-}
 
 // While it lives, random operators draw from a seed of ours; the program's own generator is put
 // back.
@@ -155,7 +140,7 @@ at::Tensor result_of(const std::vector<c10::IValue>& stack, const Output& output
 
 bool any_substituted(const Node& node) {
   bool any = node.substituted;
-  for (const Input& input : node.inputs) any |= input.value && input.value->substituted;
+  for (const Input& input : node.inputs) any |= input.value && is_unsure(*input.value, input.view);
   for (const Output& output : node.outputs) any |= output.before && output.before->substituted;
   return any;
 }
@@ -190,8 +175,10 @@ void compute_node(Node& node) {
                           : at::zeros({static_cast<std::int64_t>(output.bytes)}, at::kByte));
   }
   std::vector<c10::IValue> stack = stack_of(node, targets);
-  const bool done = run(node, stack);
   const bool substituted = any_substituted(node);
+  const auto purpose = purpose_of(node);
+  if (!substituted && chooses_among_equals(node, stack)) tell_of_equals();
+  const bool done = run(node, stack);
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const Output& output = node.outputs[i];
     const auto value = output.value.lock();
@@ -203,8 +190,9 @@ void compute_node(Node& node) {
       if (right && !(substituted && tells_success(node, output)))
         tensor_in(targets[i], output.view).copy_(result);
     }
-    finish(*value, right ? targets[i] : made_up(value->bytes, {output.view.dtype, false, 1}),
+    finish(*value, right ? targets[i] : made_up(value->bytes, {output.view.dtype, {}, 1}),
            substituted || !right);
+    if (node.op->purpose == Purpose::any) value->purpose = purpose;
   }
   node.inputs.clear();
   node.outputs.clear();
@@ -214,16 +202,26 @@ void compute_patch(Value& value, const Patch& patch) {
   if (patch.before) compute(*patch.before);
   at::Tensor data = patch.before ? patch.before->data.clone()
                                  : at::zeros({static_cast<std::int64_t>(value.bytes)}, at::kByte);
-  bool substituted = patch.before && patch.before->substituted;
+  value.substituted = patch.before && patch.before->substituted;
+  value.purpose = value.substituted ? patch.before->purpose : Purpose::any;
   auto* const to = static_cast<char*>(data.data_ptr()) + patch.offset;
   if (patch.arrival) {
-    substituted |= !patch.arrival->write(to);
+    Value arrived;
+    const int standing = patch.arrival->write(to);
+    arrived.substituted = standing != kPeakbenchKnown;
+    if (standing == kPeakbenchFinite) arrived.purpose = Purpose::finite_check;
+    value.purpose = purpose_of_both(value, arrived);
+    value.unsure = unsure_after(patch);
+    for (const auto& [begin, end] : patch.arrival->unsure())
+      value.unsure.emplace_back(begin + patch.offset, end + patch.offset);
   } else {
     compute(*patch.source);
     std::memcpy(to, static_cast<char*>(patch.source->data.data_ptr()) + patch.source_offset,
                 patch.bytes);
-    substituted |= patch.source->substituted;
+    value.purpose = purpose_of_both(value, *patch.source);
+    value.unsure = unsure_after(patch);
   }
+  const bool substituted = !value.unsure.empty();
   finish(value, std::move(data), substituted);
 }
 
@@ -263,6 +261,22 @@ at::Tensor tensor_in(const at::Tensor& bytes, const View& view) {
                     view.strides, at::TensorOptions().dtype(view.dtype));
   if (view.conjugate) tensor = tensor._conj();
   return view.negative ? tensor._neg_view() : tensor;
+}
+
+at::Tensor made_up(std::size_t bytes, const Substitute& what) {
+  static auto generator = at::detail::createCPUGenerator(kSubstituteSeed);
+  at::Tensor data = at::zeros({static_cast<std::int64_t>(bytes)}, at::kByte);
+  const auto count = static_cast<std::int64_t>(bytes / c10::elementSize(what.dtype));
+  if (count == 0) return data;
+  auto elements = at::from_blob(data.data_ptr(), {count}, at::TensorOptions().dtype(what.dtype));
+  if (what.element) {
+    elements.fill_(*what.element);
+  } else if (c10::isFloatingType(what.dtype) || c10::isComplexType(what.dtype)) {
+    count == 1 ? elements.fill_(1) : elements.normal_(0, 1, generator);
+  } else if (what.range > 1 && c10::isIntegralType(what.dtype, false)) {
+    elements.random_(0, what.range, generator);
+  }
+  return data;
 }
 
 ValuePtr known(at::Tensor bytes) {
@@ -317,6 +331,21 @@ bool settle(Node& node) {
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
     if (const auto value = node.outputs[i].value.lock()) finish(*value, tries[0][i], false);
   return true;
+}
+
+Purpose purpose_of(const Node& node) {
+  int checks = 0, others = node.op->random;
+  const auto look = [&](const ValuePtr& value) {
+    if (value && value->substituted) ++(value->purpose == Purpose::finite_check ? checks : others);
+  };
+  for (const Input& input : node.inputs) look(input.value);
+  for (const Output& output : node.outputs) look(output.before);
+  return checks && !others ? Purpose::finite_check : Purpose::any;
+}
+
+Purpose purpose_of_both(const Value& value, const Value& source) {
+  if (!value.substituted) return source.purpose;
+  return !source.substituted || source.purpose == value.purpose ? value.purpose : Purpose::any;
 }
 
 bool call(const Node& node, std::vector<c10::IValue>& stack) {

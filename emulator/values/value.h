@@ -9,6 +9,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace peakbench::values {
@@ -21,18 +23,22 @@ struct Patch;
 // checks of arguments pass. Floating-point numbers are drawn from N(0, 1), a single one is 1.
 struct Substitute {
   at::ScalarType dtype = at::kFloat;
-  bool all_true = false;
-  std::int64_t range = 1;  // integers are drawn from 0 to range - 1
+  std::optional<double> element;  // what each of them is, where it is no number that is drawn
+  std::int64_t range = 1;         // integers are drawn from 0 to range - 1
 };
 
 // What a value that is not known is good for.
 enum class Purpose : std::uint8_t { any, finite_check, seed };
+
+// Bytes: begin and end, in order.
+using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
 
 // The bytes of one storage between two writes; never changed once it is computed, so that recorded
 // operators can hold it.
 struct Value {
   std::size_t bytes = 0;
   bool substituted = false;  // rests on a substitute, as far as is known before it is computed
+  Ranges unsure;             // which of its bytes then do; empty: any of them
   Purpose purpose = Purpose::any;
   int depth = 0;                   // of the recorded operators that lead to it
   std::uint64_t foreign_work = 0;  // kernels launched outside of operators by then
@@ -40,8 +46,7 @@ struct Value {
   at::Tensor data;                 // once computed: `bytes` bytes
   std::shared_ptr<Node> node;      // until then, if an operator makes it
   std::shared_ptr<Patch> patch;    // until then, if bytes were put into another value
-  // Bytes of new memory that nobody has written yet: begin and end, in order.
-  std::vector<std::pair<std::size_t, std::size_t>> unwritten;
+  Ranges unwritten;                // bytes of new memory that nobody has written yet
 };
 using ValuePtr = std::shared_ptr<Value>;
 
@@ -113,6 +118,8 @@ struct Patch {
   std::shared_ptr<Arrival> arrival;
 };
 
+// Bytes in place of some that are not known.
+at::Tensor made_up(std::size_t bytes, const Substitute& what);
 // A value that is there already.
 ValuePtr known(at::Tensor bytes);
 // One that is not known.
@@ -122,6 +129,10 @@ void compute(Value& value);
 // Whether the outputs are the same whatever the targets held before; then they are computed, and
 // known. Nothing else of the call may be unknown.
 bool settle(Node& node);
+// What is made of nothing unknown but checks for finite values is one itself.
+Purpose purpose_of(const Node& node);
+// The same of a value that bytes of another are put into.
+Purpose purpose_of_both(const Value& value, const Value& source);
 // Calls the operator at once; false when it cannot be. `substituted` is set where an input is.
 bool call(const Node& node, std::vector<c10::IValue>& stack);
 

@@ -216,6 +216,23 @@ def pipeline():
     print(f"peak {RANK} {torch.cuda.max_memory_allocated()} {torch.cuda.max_memory_reserved()}", flush=True)
 
 
+def normalised():
+    """Statistics over all ranks: counts that everybody knows travel beside means that nobody does, and a mask of them is a size."""
+    layer = nn.SyncBatchNorm(256).cuda()
+    images = torch.randn(4, 256, 64, 64, device="cuda", requires_grad=True)
+    layer(images).sum().backward()
+    equal(images.grad.shape, images.shape)
+
+
+def finite():
+    """Whether a gradient is finite, asked of all ranks."""
+    gradient = torch.randn(1 << 20, device="cuda")
+    invalid = torch.zeros(1, device="cuda")
+    invalid += gradient.isnan().logical_or(gradient.isinf()).float().max()
+    dist.all_reduce(invalid, op=dist.ReduceOp.MAX)
+    equal(bool(invalid.bool().item()), False)
+
+
 def gone():
     """A rank that ends before the others have heard of it."""
     if RANK == 1:

@@ -6,6 +6,7 @@ usage: peakbench emulate -- PYTHON values_cases.py KIND...     prints a JSON obj
 import ctypes
 import io
 import json
+import math
 import sys
 
 import torch
@@ -111,6 +112,31 @@ def written_into_new_memory(device):
 def conjugates(device):
     x = torch.tensor([1 + 2j, 3 - 1j]).to(device)
     return (x.conj() * 2).imag.tolist(), torch.view_as_real(x.conj().resolve_conj()).tolist()
+
+
+@case
+def copies_of_conjugates(device):
+    x = torch.tensor([1 + 2j, 3 - 1j]).to(device)
+    copied, row, part = torch.empty_like(x), torch.zeros(2, 2, dtype=x.dtype, device=device), torch.empty(2, device=device)
+    copied.copy_(x.conj())
+    row[0] = x.conj()
+    part.copy_(x.conj().imag)
+    gradient = torch.view_as_real(x).clone()
+    gradient.copy_(torch.view_as_real(x)._neg_view())
+    return torch.view_as_real(copied).tolist(), torch.view_as_real(row).tolist(), part.tolist(), gradient.tolist()
+
+
+@case
+def large_integers(device):
+    """Labels and masks from the host, more than a mebibyte of them."""
+    labels, rows = torch.arange(400_000) * 7 % 11, torch.arange(32 * 8192).view(32, 8192) % 8192
+    mask = rows < torch.arange(1, 33)[:, None] * 250
+    labels, whole, mask = labels.to(device), rows.to(device), mask.to(device)
+    ignored = labels.clone()
+    ignored[labels > 8] = -100
+    halves = torch.stack(labels.split(200_000))
+    return ((ignored != -100).sum().item(), labels[labels == 3].shape[0], whole.ge(0).all().item(), mask.sum(-1).tolist(),
+            mask.nonzero().shape[0], torch.cat([halves[1], halves[0]])[:3].tolist(), labels.bincount().tolist())
 
 
 @case
@@ -222,6 +248,94 @@ def mask():
 
 def loss():
     return {"loss": large().mean().item()}
+
+
+def looked_at(device="cuda"):
+    """What a comparison or a clamp makes of a number depends on the number, whatever it is compared with."""
+    def number():
+        x = torch.full((1024, 1024), 1 / 16, device=device)
+        return (x @ x).mean()  # 4
+
+    one, five = torch.tensor(1.0).to(device), torch.tensor(5.0).to(device)
+    calls = [("clamp_", {"min": one}), ("clamp_min_", one), ("clamp_max_", five), ("gt_", one), ("ge_", one), ("lt_", five), ("le_", five),
+             ("ne_", one), ("eq_", one)]  # fmt: skip
+    found = {}
+    for name, other in calls:
+        x = number()
+        getattr(x, name)(**other) if isinstance(other, dict) else getattr(x, name)(other)
+        found[name] = x.int().item()
+    return found
+
+
+ROWS = 200_000
+
+
+def drawn(count=ROWS):
+    return torch.randn(count, device="cuda")
+
+
+def mask_on_the_host():
+    scores = drawn()
+    return {"rows": (scores.cpu() > 0).nonzero().shape[0], "selected": scores.cpu().masked_select(scores.cpu() > 0).numel()}
+
+
+def decisions_on_the_host():
+    scores, most = torch.empty(ROWS), torch.empty(4)
+    scores.copy_(drawn())
+    most.copy_(drawn(4))
+    known = most.clone().fill_(3)
+    return {"any": bool((scores > 0).any()), "best": scores.argmax().item() < ROWS, "counted": (scores > 0).sum().item() <= ROWS,
+            "known": bool((known > 2).all()), "back": bool((most.cuda() > -100).all())}  # fmt: skip
+
+
+def made_integers():
+    x = large()
+    y = (x > 0).float()
+    int(y.sum())
+    range(int(y.mean().item()))
+    bool(y.amax()), math.floor(y.sum())
+    return {"ends": "well"}
+
+
+def printed():
+    """Numbers that are looked at by people alone."""
+    loss = large().mean()
+    history = torch.zeros(3)
+    history[1] = loss.item()
+    print(f"{float(loss):.3f}, {loss.item()}, {loss.cpu()}", file=sys.stderr)
+    return {"loss": loss.item(), "losses": large()[0, :3].tolist(), "kept": history.tolist()}
+
+
+def pieces():
+    """Counts beside statistics that nobody knows, put together and taken apart again."""
+    mean, count = large()[0, :4].clone(), torch.full((1,), 3.0, device="cuda")
+    row = torch.cat([mean, mean, count])
+    means, _, counts = torch.stack([row, row, torch.zeros_like(row)]).split([4, 4, 1], 1)
+    kept = counts.squeeze(-1) >= 1
+    return {"counts": counts[kept].shape[0], "means": means[kept].shape[0], "total": int(counts.sum().item())}
+
+
+def ties():
+    scores = torch.tensor([2, 1, 1, 1, 0]).cuda()
+    return {"values": scores.topk(2).values.tolist(), "indices": scores.topk(2).indices.shape[0], "taken": len(scores.topk(2).indices.tolist())}
+
+
+def no_ties():
+    scores = torch.tensor([2, 1, 1, 1, 0]).cuda()
+    return {"values": scores.topk(2).values.tolist(), "largest": scores.topk(1).indices.tolist(), "four": scores.topk(4).indices.shape[0]}
+
+
+def overflow():
+    """As DeepSpeed and others look for gradients that are not finite, whatever their size."""
+    gradients = [torch.empty(1 << 21, device="cuda", dtype=torch.float16), torch.empty(16, device="cuda")]
+    invalid = torch.zeros(1, device="cuda")
+    for gradient in gradients:
+        gradient = gradient.float()
+        invalid += gradient.isnan().logical_or(gradient.isinf()).float().max()
+    nobody = not torch.stack([torch.isfinite(one).all() for one in gradients]).all()
+    clean = gradients[1].clone()
+    clean[torch.isnan(clean)] = 0
+    return {"overflow": bool(invalid.bool().item()), "any": bool(torch.isnan(gradients[0]).any()) or nobody}
 
 
 def stale():

@@ -68,13 +68,63 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual(self.verdict["kind"], "exact")
 
     def test_a_number_that_is_only_printed(self):
-        self.emulate_one("loss")
-        self.assertEqual(self.verdict["kind"], "exact")
+        said = self.emulate_one("printed")
+        self.assertEqual(self.verdict["kind"], "exact if")
         self.assertRegex(self.verdict["conditions"][0], r"at values_cases.py:\d+ read floating values that are not known")
+        self.assertEqual((said["loss"], said["kept"]), (1.0, [0.0, 1.0, 0.0]))
+        self.assertNotIn(0.0, said["losses"])
+
+    def test_what_looks_at_a_number_that_is_not_known_is_not_known(self):
+        self.emulate_one("looked_at")
+        self.assertEqual(self.verdict["kind"], "unreliable")
+        self.assertRegex(self.verdict["reasons"][0], r"read integer values that are not known \(9 times\)")
+
+    def test_a_size_on_the_host(self):
+        self.about_half(self.emulate_one("mask_on_the_host"))
+        self.assertEqual(self.verdict["kind"], "unreliable")
+        self.assertRegex(self.verdict["reasons"][0], r"^aten::nonzero at values_cases.py:\d+ read a size")
+        self.assertEqual(self.emulate_one("mask_on_the_host", "--assume", "nonzero=all"), {"rows": 200_000, "selected": 200_000})
+        self.assertEqual(self.verdict["kind"], "upper bound")
+        self.assertEqual(self.emulate_one("mask_on_the_host", "--assume", "nonzero=none"), {"rows": 0, "selected": 0})
+        self.assertEqual(self.verdict["kind"], "lower bound")
+
+    def about_half(self, counts):
+        for name, count in counts.items():
+            self.assertTrue(90_000 < count < 110_000, f"{name}: {count}")
+
+    def test_decisions_on_the_host(self):
+        self.emulate_one("decisions_on_the_host")
+        self.assertEqual(self.verdict["kind"], "unreliable")
+        said = " ".join(self.verdict["reasons"])
+        # Two truths, of the host's tensor and of the card's to which the numbers went back; two integers.
+        self.assertEqual([said.count(f"read {kind} values") for kind in ("bool", "integer")], [2, 1], self.said)
+        self.assertEqual(len(self.verdict["reasons"]), 3, self.said)
+
+    def test_a_number_that_is_made_an_integer(self):
+        self.emulate_one("made_integers")
+        self.assertEqual(self.verdict["kind"], "unreliable")
+        kinds = sorted(re.findall(r"read (\w+) values", " ".join(self.verdict["reasons"])))
+        self.assertEqual(kinds, ["bool", "integer", "integer", "integer"], self.said)
+
+    def test_what_is_known_stays_so_beside_what_is_not(self):
+        self.assertEqual(self.emulate_one("pieces"), {"counts": 2, "means": 2, "total": 6})
+        self.assertEqual(self.verdict["kind"], "exact", self.said)
+
+    def test_which_of_equal_values(self):
+        self.emulate_one("ties")
+        self.assertEqual(self.verdict["kind"], "exact if")
+        self.assertEqual(self.verdict["conditions"], ["aten::topk of equal values: which of them are taken is not specified"])
+        self.emulate_one("no_ties")
+        self.assertEqual(self.verdict["kind"], "exact", self.said)
+
+    def test_gradients_are_taken_to_be_finite(self):
+        self.assertEqual(self.emulate_one("overflow"), {"overflow": False, "any": False})
+        self.assertEqual(self.verdict["kind"], "exact if", self.said)
+        self.assertTrue(all("finite" in one for one in self.verdict["conditions"]), self.said)
 
     def test_what_decides_nothing_is_a_condition(self):
         self.assertEqual(self.emulate_one("checkpoint"), {"finite": True, "saved": True})
-        self.assertEqual(self.verdict["kind"], "exact", self.said)
+        self.assertEqual(self.verdict["kind"], "exact if", self.said)
         said = " ".join(self.verdict["conditions"])
         self.assertIn("read whether values are finite, which they are taken to be", said)
         self.assertIn("read storages whose bytes are not known", said)

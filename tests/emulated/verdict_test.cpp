@@ -59,7 +59,7 @@ TEST_F(VerdictTest, ARefusedWriteIsUnreliable) {
 
 TEST_F(VerdictTest, ARankAloneIsACondition) {
   add_name(ledger_->unmodelled, "NCCL: rank 0 of 8 alone, the others taken to be like it");
-  EXPECT_EQ(verdict().kind, VerdictKind::exact);
+  EXPECT_EQ(verdict().kind, VerdictKind::exact_if);
   ASSERT_EQ(verdict().conditions.size(), 1u);
   EXPECT_EQ(verdict().conditions[0], "NCCL: rank 0 of 8 alone, the others taken to be like it");
 }
@@ -67,10 +67,21 @@ TEST_F(VerdictTest, ARankAloneIsACondition) {
 TEST_F(VerdictTest, UnknownNumbersAreACondition) {
   add_read(kReadFloating, 0, 2);
   const Verdict said = verdict();
-  EXPECT_EQ(said.kind, VerdictKind::exact);
+  EXPECT_EQ(said.kind, VerdictKind::exact_if);
   ASSERT_EQ(said.conditions.size(), 1u);
   EXPECT_EQ(said.conditions[0],
             "aten::item at train.py:12 read floating values that are not known (2 times)");
+  EXPECT_EQ(verdict_text(said),
+            "Verdict: exact if the program's path does not depend on these:\n"
+            "  aten::item at train.py:12 read floating values that are not known (2 times)\n");
+}
+
+TEST_F(VerdictTest, ABoundKeepsItsConditions) {
+  add_read(kReadFloating, 0, 2);
+  const Verdict said = verdict("", 1 << 8);
+  EXPECT_EQ(said.kind, VerdictKind::lower_bound);
+  EXPECT_NE(verdict_text(said).find("Provided that the program's path does not depend on these:"),
+            std::string::npos);
 }
 
 TEST_F(VerdictTest, ChecksForFiniteValuesAndCheckpointsAreConditions) {
@@ -78,7 +89,7 @@ TEST_F(VerdictTest, ChecksForFiniteValuesAndCheckpointsAreConditions) {
   add_read(kReadStorage, 0, 1);
   add_read(kReadSeed, 0, 1);
   const Verdict said = verdict();
-  EXPECT_EQ(said.kind, VerdictKind::exact);
+  EXPECT_EQ(said.kind, VerdictKind::exact_if);
   ASSERT_EQ(said.conditions.size(), 2u);
   EXPECT_EQ(said.conditions[0],
             "aten::item at train.py:12 read whether values are finite, which they are taken to be "

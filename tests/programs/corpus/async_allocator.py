@@ -1,6 +1,6 @@
 """CUDA's own memory pools in place of PyTorch's allocator: thousands of small tensors, and a training step beside them.
 
-Expected: ends well, exact
+Expected: ends well, exact if
 """
 
 import os

@@ -1,6 +1,6 @@
 """A guard that ends the training when a loss is not finite: a truth that rests on the network.
 
-Expected: ends well, exact (that the loss is finite is a condition)
+Expected: ends well, exact if (that the loss is finite is a condition)
 """
 
 import math

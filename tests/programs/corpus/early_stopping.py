@@ -1,6 +1,6 @@
 """Training that stops when the loss of a validation no longer falls: a float that is compared on the host.
 
-Expected: ends well, exact (a floating-point number that the path depends on is named as a condition)
+Expected: ends well, exact if (a floating-point number that the path depends on is named as a condition)
 """
 
 import torch

@@ -1,6 +1,6 @@
 """A small GPT-2 of transformers, trained from random weights on random tokens with AdamW and a warm-up.
 
-Expected: ends well, exact
+Expected: ends well, exact if (numbers that nobody knows are read)
 """
 
 import torch

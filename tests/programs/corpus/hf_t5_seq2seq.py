@@ -1,6 +1,6 @@
 """A T5 of transformers: two steps of a translation's training, with padding in the labels, by Adafactor.
 
-Expected: ends well, exact
+Expected: ends well, exact if (numbers that nobody knows are read)
 """
 
 import torch

@@ -1,6 +1,6 @@
 """A process that allows itself a part of the card, and runs into its own limit.
 
-Expected: ends well, exact
+Expected: ends well, exact if
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Activations kept in pinned host memory between forward and backward, and a state dict that visits the host.
 
-Expected: ends well, exact
+Expected: ends well, exact if (numbers that nobody knows are read)
 """
 
 import torch

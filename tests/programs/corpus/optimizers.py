@@ -1,6 +1,6 @@
 """Every optimizer of torch.optim that takes dense gradients, three steps each, in its default form.
 
-Expected: ends well, exact
+Expected: ends well, exact if (numbers that nobody knows are read)
 """
 
 import torch

@@ -1,6 +1,6 @@
 """A checkpoint of model, optimizer, schedule and generators, written, read on the card and trained on.
 
-Expected: ends well, exact
+Expected: ends well, exact if (numbers that nobody knows are read)
 """
 
 import pathlib

@@ -1,6 +1,6 @@
 """A batch as large as what is free of the card: three quarters of it.
 
-Expected: ends well, exact
+Expected: ends well, exact if
 """
 
 import torch

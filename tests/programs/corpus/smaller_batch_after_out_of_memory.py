@@ -1,6 +1,6 @@
 """A batch size found by trying: out of memory is caught, and a smaller batch is tried until one fits.
 
-Expected: ends well, exact
+Expected: ends well, exact if
 """
 
 import torch

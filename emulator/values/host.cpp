@@ -1,0 +1,154 @@
+#include "values/host.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+
+#include "core/read_kinds.h"
+#include "core/values_hook.h"
+#include "values/gather.h"
+#include "values/sizes.h"
+#include "values/storages.h"
+
+namespace peakbench::values {
+namespace {
+
+using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+
+// By storage. A weak reference keeps its address from being another's, not its bytes.
+class Marks {
+ public:
+  static Marks& all() {
+    static auto* const marks = new Marks;  // outlives the process's own destructors
+    return *marks;
+  }
+
+  // Most programs have none at all: no lock.
+  bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
+
+  void put(const at::Tensor& tensor, Purpose purpose) {
+    const std::lock_guard lock(mutex_);
+    if (marks_.size() >= next_sweep_) sweep();
+    const auto* storage = tensor.storage().unsafeGetStorageImpl();
+    marks_.insert_or_assign(storage, Mark{tensor.storage().getWeakStorageImpl(), purpose});
+    count_ = marks_.size();
+  }
+
+  void drop(const at::Tensor& tensor) {
+    const std::lock_guard lock(mutex_);
+    marks_.erase(tensor.storage().unsafeGetStorageImpl());
+    count_ = marks_.size();
+  }
+
+  bool find(const at::Tensor& tensor, Purpose& purpose) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = marks_.find(tensor.storage().unsafeGetStorageImpl());
+    if (found == marks_.end()) return false;
+    purpose = found->second.purpose;
+    return true;
+  }
+
+ private:
+  struct Mark {
+    WeakStorage storage;
+    Purpose purpose;
+  };
+
+  void sweep() {
+    std::erase_if(marks_, [](const auto& mark) { return mark.second.storage.expired(); });
+    next_sweep_ = std::max<std::size_t>(2 * marks_.size(), 1024);
+  }
+
+  mutable std::mutex mutex_;
+  std::unordered_map<const void*, Mark> marks_;
+  std::size_t next_sweep_ = 1024;
+  std::atomic<std::size_t> count_{0};
+};
+
+bool can_be_marked(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.is_cpu() && is_plain(tensor);
+}
+
+void look_at(const at::Tensor& tensor, HostCall& call) {
+  Purpose purpose = Purpose::any;
+  if (!can_be_marked(tensor) || !Marks::all().find(tensor, purpose)) return;
+  // Checks for finite values alone are one.
+  call.purpose = call.rests && call.purpose != purpose ? Purpose::any : purpose;
+  call.rests = true;
+}
+
+// What the operator tells the program; "" where it is nothing that decides.
+const char* decided(const Operator& op, const HostCall& call, at::ScalarType dtype, bool truth) {
+  if (op.reads_scalar) {
+    const bool floating = !truth && !c10::isIntegralType(dtype, true);
+    if (floating) return "";
+    if (call.purpose == Purpose::finite_check) return emulator::kReadFinite;
+    return truth || dtype == at::kBool ? emulator::kReadBool : emulator::kReadInteger;
+  }
+  if (op.size_of == SizeOf::verdict) return emulator::kReadBool;
+  if (op.size_of == SizeOf::nonzero || op.size_of == SizeOf::unique || op.has_mask)
+    return emulator::kReadSize;
+  return op.size_of != SizeOf::nothing || op.has_counts ? emulator::kReadInteger : "";
+}
+
+// Where a number of rows is assumed, the numbers that nobody knows become such that it is right.
+void assume_rows(const Operator& op, const at::Tensor& from) {
+  if (assumption() == Assumption::nothing || !is_marked_on_host(from)) return;
+  const Unseen unseen;
+  const bool all = assumption() == Assumption::all;
+  if (all && op.size_of == SizeOf::unique && from.scalar_type() != at::kBool) {
+    from.copy_(at::arange(from.numel()).view(from.sizes()));
+  } else {
+    from.fill_(all ? 1 : 0);
+  }
+}
+
+}  // namespace
+
+void mark_on_host(const at::Tensor& tensor, Purpose purpose) {
+  if (can_be_marked(tensor)) Marks::all().put(tensor, purpose);
+}
+void unmark_on_host(const at::Tensor& tensor) {
+  if (Marks::all().any() && can_be_marked(tensor)) Marks::all().drop(tensor);
+}
+bool is_marked_on_host(const at::Tensor& tensor) {
+  Purpose purpose = Purpose::any;
+  return Marks::all().any() && can_be_marked(tensor) && Marks::all().find(tensor, purpose);
+}
+
+HostCall start_on_host(const Operator& op, c10::ArrayRef<const c10::IValue> arguments,
+                       const Asking& asking) {
+  HostCall call;
+  if (!Marks::all().any() || op.takes_shape) return call;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto at = static_cast<int>(i);
+    for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+      if (i < op.writes.size() && op.writes[i]) call.targets.push_back(tensor);
+      if (!op.writes_wholly(at)) look_at(tensor, call);
+    });
+  }
+  if (!call.rests) {
+    for (const at::Tensor& target : call.targets)
+      if (op.overwrites && can_be_marked(target) && covers_storage(target)) unmark_on_host(target);
+    return call;
+  }
+  const at::Tensor& first = arguments[0].isTensor() ? arguments[0].toTensor() : at::Tensor();
+  const auto dtype = first.defined() ? first.scalar_type() : at::kFloat;
+  const std::string_view kind = decided(op, call, dtype, asking.truth > 0);
+  call.decides = !kind.empty();
+  if (!call.decides || asking.size > 0) return call;
+  if (kind == emulator::kReadSize) assume_rows(op, op.has_mask ? arguments[1].toTensor() : first);
+  peakbench_emulator_decided(kind.data(), c10::elementSize(dtype));
+  return call;
+}
+
+void end_on_host(const Operator& op, const HostCall& call,
+                 const std::vector<c10::IValue>& results) {
+  const auto purpose = op.purpose == Purpose::finite_check ? op.purpose : call.purpose;
+  for (const at::Tensor& target : call.targets) mark_on_host(target, purpose);
+  for (const c10::IValue& result : results)
+    for_each_tensor(result, [&](const at::Tensor& tensor) { mark_on_host(tensor, purpose); });
+}
+
+}  // namespace peakbench::values

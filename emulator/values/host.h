@@ -1,0 +1,34 @@
+// Tensors of the host that hold numbers which were read of the card and are not known. What
+// operators make of them there is not known either; a size, an integer or a truth of them decides
+// what the program does.
+#pragma once
+
+#include <vector>
+
+#include "values/operators.h"
+
+namespace peakbench::values {
+
+// From now on the tensor's storage holds such numbers; or nothing of them any more.
+void mark_on_host(const at::Tensor& tensor, Purpose purpose);
+void unmark_on_host(const at::Tensor& tensor);
+bool is_marked_on_host(const at::Tensor& tensor);
+
+// A call of an operator on tensors of the host.
+struct HostCall {
+  bool rests = false;    // on numbers that are not known
+  bool decides = false;  // what it asks of them below is a part of that
+  Purpose purpose = Purpose::any;
+  std::vector<at::Tensor> targets;
+};
+// What the program asks by the operators that are under way: whether a number is zero; a size.
+struct Asking {
+  int truth = 0, size = 0;
+};
+// Before it runs: what it decides is told.
+HostCall start_on_host(const Operator& op, c10::ArrayRef<const c10::IValue> arguments,
+                       const Asking& asking);
+// After: its results and targets are not known either.
+void end_on_host(const Operator& op, const HostCall& call, const std::vector<c10::IValue>& results);
+
+}  // namespace peakbench::values

@@ -1,0 +1,27 @@
+// What recording an operator's results and recording its targets share.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "values/gather.h"
+
+namespace peakbench::values {
+
+// Up to here, floating-point numbers that nobody knows get substitutes that are computed with: the
+// probabilities of a policy, the logits of a router. Activations and gradients are mostly larger.
+inline constexpr std::size_t kPlausible = 64 << 10;
+
+bool is_small(const at::Tensor& tensor);
+bool may_have_value(const at::Tensor& tensor);
+bool is_floating(const at::Tensor& tensor);
+
+std::uint64_t next_sequence();
+ValuePtr value_of(const Node& node, std::size_t bytes);
+// A value in place of one that cannot be computed: floating-point numbers have none, so that what
+// follows from them costs nothing; truths and indices have.
+void put_substitute(const Operator& op, const at::Tensor& tensor, std::int64_t range);
+// The node's values are in place: a chain that has become long ends here.
+void end_chain(const Node& node, const std::vector<std::pair<at::Tensor, ValuePtr>>& values);
+
+}  // namespace peakbench::values

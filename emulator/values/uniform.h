@@ -1,0 +1,23 @@
+// Checks for finite values (isnan and what is made of it) of tensors that are too large to be
+// computed. As values that are not known are taken to be finite, every element is the same.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "values/operators.h"
+
+namespace peakbench::values {
+
+// The tensor's storage holds such a check from now on.
+void put_uniform(const at::Tensor& tensor, double element);
+
+// What a call makes of such checks: by result, and by what it writes in place, the element.
+struct Uniform {
+  std::vector<std::optional<double>> results, targets;
+};
+// Nothing where the call takes none of them that is large, or where its elements may differ.
+std::optional<Uniform> call_uniformly(const Operator& op,
+                                      c10::ArrayRef<const c10::IValue> arguments);
+
+}  // namespace peakbench::values
