@@ -54,8 +54,6 @@ function(peakbench_add_plugin name)
   if(TARGET peakbench_options)
     target_link_libraries(${name} PRIVATE peakbench_options)
     target_precompile_headers(${name} REUSE_FROM peakbench_sdk)
-    # A step's time is LibTorch's: what a plugin adds to it is seen in no benchmark, and -O2 takes a quarter longer to compile.
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     peakbench_unity(${name})
     set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PEAKBENCH_PLUGIN_DIR})
     set_property(GLOBAL APPEND PROPERTY PEAKBENCH_PLUGINS ${name})

@@ -1,9 +1,8 @@
 # The headers that most sources without torch parse, compiled once: JSON and text formatting cost more than what uses them.
 #
 #   peakbench_precompile(TARGET...)               rooms; their sources are compiled together
-#   peakbench_compile_quickly(TARGET...)          rooms whose time no benchmark sees: -O1, which takes a third less
 #   peakbench_precompile_tests(TARGET...)         GoogleTest beside them; not optimised, as nothing times a test
-#   peakbench_precompile_torch_tests(TARGET...)   LibTorch's headers, as the SDK has them; hardly optimised
+#   peakbench_precompile_torch_tests(TARGET...)   LibTorch's headers, as the SDK has them
 add_library(peakbench_precompiled OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
 target_link_libraries(peakbench_precompiled PRIVATE peakbench_options peakbench_sanitize fmt::fmt nlohmann_json::nlohmann_json)
 set_target_properties(peakbench_precompiled PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -29,12 +28,6 @@ function(peakbench_precompile)
   endforeach()
 endfunction()
 
-function(peakbench_compile_quickly)
-  foreach(_target ${ARGN})
-    target_compile_options(${_target} PRIVATE $<$<CONFIG:Release>:-O1>)
-  endforeach()
-endfunction()
-
 function(peakbench_precompile_tests)
   if(NOT TARGET peakbench_precompiled_tests)
     add_library(peakbench_precompiled_tests OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
@@ -51,11 +44,10 @@ function(peakbench_precompile_tests)
   endforeach()
 endfunction()
 
-# -O1, as a precompiled header that was optimised does not serve -O0.
 function(peakbench_precompile_torch_tests)
   peakbench_unity(${ARGN})
   foreach(_target ${ARGN})
-    target_compile_options(${_target} PRIVATE $<$<CONFIG:Release>:-O1> -fPIC)  # as the precompiled header was compiled
+    target_compile_options(${_target} PRIVATE -fPIC)  # as the precompiled header was compiled
     target_precompile_headers(${_target} REUSE_FROM peakbench_sdk)
   endforeach()
 endfunction()
