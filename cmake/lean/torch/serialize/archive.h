@@ -8,4 +8,3 @@ namespace torch::serialize {
 class InputArchive;
 class OutputArchive;
 }  // namespace torch::serialize
-
