@@ -25,11 +25,11 @@ using result::CaseResult;
 using result::FactOf;
 using result::RunFact;
 
-[[noreturn]] void refuse(const Part& a, const Part& b, const std::string& what) {
+[[noreturn]] void refuse(const PartialRun& a, const PartialRun& b, const std::string& what) {
   throw ConfigError(fmt::format("{} and {} cannot be one run: {}", a.folder, b.folder, what));
 }
 
-void check_settings(const Part& a, const Part& b) {
+void check_settings(const PartialRun& a, const PartialRun& b) {
   for (const auto& name : names_where(FactOf::kSettings, &RunFact::is_merged)) {
     const auto one = a.run.settings.value(name, json()), other = b.run.settings.value(name, json());
     if (one != other)
@@ -49,8 +49,8 @@ void check_settings(const Part& a, const Part& b) {
 }
 
 // They are no part of a case's id.
-void check_device_options(const std::vector<Part>& parts) {
-  std::map<std::string, std::pair<const Part*, json>> options;  // by device
+void check_device_options(const std::vector<PartialRun>& parts) {
+  std::map<std::string, std::pair<const PartialRun*, json>> options;  // by device
   for (const auto& part : parts)
     for (const auto& one : part.run.cases) {
       const auto& spec = one.spec;
@@ -64,14 +64,14 @@ void check_device_options(const std::vector<Part>& parts) {
 }
 
 struct Found {
-  const Part* part = nullptr;
+  const PartialRun* part = nullptr;
   const CaseResult* result = nullptr;  // null: pending
   bool over = false;
 };
 
 class Merging {
  public:
-  explicit Merging(const std::vector<Part>& parts) : parts_(parts) {
+  explicit Merging(const std::vector<PartialRun>& parts) : parts_(parts) {
     for (const auto& part : parts) add(part);
   }
 
@@ -95,7 +95,7 @@ class Merging {
   }
 
  private:
-  void add(const Part& part) {
+  void add(const PartialRun& part) {
     const std::set<std::string> pending(part.run.pending.begin(), part.run.pending.end());
     for (const auto& one : part.run.cases) {
       const bool over =
@@ -119,7 +119,7 @@ class Merging {
     if (found.over || at->second.result == nullptr) at->second = found;
   }
 
-  const std::vector<Part>& parts_;
+  const std::vector<PartialRun>& parts_;
   std::vector<std::string> order_;
   std::map<std::string, Found> found_;
 };
@@ -148,7 +148,7 @@ void note_machine(CaseResult& one, const json& machine, const json& run) {
       one.environment[name] = machine.at(name);
 }
 
-result::Run merged(const std::vector<Part>& parts) {
+result::Run merged(const std::vector<PartialRun>& parts) {
   for (std::size_t i = 1; i < parts.size(); ++i) check_settings(parts.front(), parts[i]);
   check_device_options(parts);
   return Merging(parts).run();
@@ -160,12 +160,12 @@ result::Run merge_into(const launch::RunFolder& out, const std::vector<std::stri
     throw ConfigError(
         fmt::format("{} holds a run already; choose another folder with --out", out.path()));
   out.refuse_strangers();
-  std::vector<Part> parts;
+  std::vector<PartialRun> parts;
   for (const auto& folder : folders)
     parts.push_back({result::run_folder_of(folder), result::read_run(folder)});
   auto run = merged(parts);
   run.command = command;
-  std::map<std::pair<std::string, std::int64_t>, const Part*> measured_by;  // id, time taken
+  std::map<std::pair<std::string, std::int64_t>, const PartialRun*> measured_by;  // id, time taken
   for (const auto& part : parts)
     for (const auto& one : part.run.cases) measured_by[{one.spec.id, one.wall_ns}] = &part;
   for (const auto& one : run.cases)

@@ -10,7 +10,7 @@
 namespace peakbench::executor {
 
 // A run, and the folder that it was read from.
-struct Part {
+struct PartialRun {
   std::string folder;
   result::Run run;
 };
@@ -18,7 +18,7 @@ struct Part {
 // Cases in the order in which the parts name them; one that a part has measured is no other's to
 // measure. Pure. Throws ConfigError that says what differs: settings, device options, the build,
 // the reference; or which case two parts have measured.
-result::Run merged(const std::vector<Part>& parts);
+result::Run merged(const std::vector<PartialRun>& parts);
 
 // Reads, merges, and writes the run with its traces and logs. Throws what merged() does, and
 // ConfigError where `out` holds something already.

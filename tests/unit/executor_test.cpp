@@ -418,12 +418,12 @@ TEST_F(ScheduledTest, AThousandTasksThatEndAtOnceAreAllTaken) {
 
 class MergeTest : public ScheduledTest {
  protected:
-  Part part(const std::string& name, const plan::Plan& plan) {
+  PartialRun part(const std::string& name, const plan::Plan& plan) {
     launch::SessionOptions session;
     const launch::RunFolder folder(scratch / name);
     return {folder.path(), launch::run_plan(plan, folder, session, scheduler.runner, told)};
   }
-  static std::string why_not(const std::vector<Part>& parts) {
+  static std::string why_not(const std::vector<PartialRun>& parts) {
     try {
       merged(parts);
     } catch (const ConfigError& error) {
