@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/entries.h"
+#include "errors/errors.h"
 #include "json/json_text.h"
 #include "plan/catalogue.h"
 #include "plan/stack.h"
@@ -148,10 +149,17 @@ Json description(const Listed& listed, const std::vector<Listed>& strategies,
   return json;
 }
 
+void refuse_models(const std::string& id, const std::vector<Listed>& models) {
+  if (std::ranges::any_of(models, [&](const Listed& one) { return one.entry->id == id; }))
+    throw ConfigError(fmt::format(
+        "{} is a model; `describe` tells of strategies. `peakbench list models` tells of it", id));
+}
+
 int run(World& world, const DescribeArguments& arguments) {
   const auto found = find_plugins(world, arguments.plugins);
   const auto strategies = entries_of(found, Kind::kStrategy);
   const auto models = entries_of(found, Kind::kModel);
+  refuse_models(arguments.id, models);
   const plan::Catalogue catalogue(found);
   const auto& offer = catalogue.find(Kind::kStrategy, arguments.id);
   const Listed listed{offer.entry, offer.path};

@@ -146,6 +146,7 @@ class Describe(ProgramTest):
 
     def test_a_wrong_name(self):
         self.fails("describe", "slimm", says=['unknown strategy "slimm"', 'did you mean "slim"'])
+        self.fails("describe", "tiny", says=["tiny is a model", "peakbench list models"])
         self.fails("describe", says=["strategy"])
 
 

@@ -22,6 +22,27 @@ class Openings(unittest.TestCase):
         self.assertEqual([page.name for page in pages if not OPENING.match(page.read_text(encoding="utf-8"))], [])
 
 
+class Figures(unittest.TestCase):
+    """What README says is what the pages say that it links."""
+
+    def setUp(self):
+        self.readme = " ".join((REPOSITORY / "README.md").read_text(encoding="utf-8").split())
+
+    def test_parity(self):
+        parity = (REPOSITORY / "docs/parity.md").read_text(encoding="utf-8")
+        cases, = re.findall(r"^\| requested \| [^|]*\| none in (\d+) cases \|$", parity, re.MULTILINE)
+        most, = re.findall(r"^\| allocated \| [^|]*\| none in \d+ cases; at most ([\d.]+%) in the others \|$", parity, re.MULTILINE)
+        self.assertIn(f"the same number of bytes in all {cases} cases that are compared; its allocated bytes, which the table shows, differ by at "
+                      f"most {most}", self.readme)  # fmt: skip
+
+    def test_fidelity(self):
+        fidelity = (REPOSITORY / "docs/fidelity.md").read_text(encoding="utf-8")
+        row, = re.findall(r"^\| same configuration \|([\d |]+)\|[^|]*\|$", fidelity, re.MULTILINE)
+        rows, best, near, digit, _ = map(int, row.split("|"))
+        self.assertIn(f"Of {rows} rows that others measured on real cards and that were rebuilt with the same configuration, {near + digit} lie "
+                      f"within 0.5% or the last digit published, {best} of them within 0.01%", self.readme)  # fmt: skip
+
+
 class Strategies(unittest.TestCase):
     def setUp(self):
         self.table = (REPOSITORY / "docs/strategies.md").read_text(encoding="utf-8")
