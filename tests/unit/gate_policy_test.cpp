@@ -14,11 +14,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-template <typename Call>
-std::string error_of(Call call) {
-  return testing::message_of<ConfigError>(call);
-}
-
 TEST(Policy, IsReadFromTheSuiteOfNewThenOfBase) {
   auto base = testing::plain_source("base", {}), now = testing::plain_source("new", {});
   base.run.settings["gate"] = {{"reserved", "5%"}, {"throughput", "off"}};
@@ -28,7 +23,7 @@ TEST(Policy, IsReadFromTheSuiteOfNewThenOfBase) {
   EXPECT_EQ(compare::policy_of(base, now).allocated.bytes, 1 << 20);
   EXPECT_TRUE(compare::policy_of(base, now).throughput);
   now.run.settings["gate"] = {{"alocated", "1"}};
-  EXPECT_THAT(error_of([&] { compare::policy_of(base, now); }),
+  EXPECT_THAT(testing::message_of<ConfigError>([&] { compare::policy_of(base, now); }),
               HasSubstr("new: settings.gate.alocated: no key \"alocated\" of a gate; did you mean "
                         "\"allocated\"?"));
 }
@@ -36,7 +31,7 @@ TEST(Policy, IsReadFromTheSuiteOfNewThenOfBase) {
 TEST(Policy, SaysWhatItExpects) {
   result::GatePolicy policy;
   const auto error = [&](const char* key, const char* text) {
-    return error_of([&] { result::set_gate(policy, key, text, "here"); });
+    return testing::message_of<ConfigError>([&] { result::set_gate(policy, key, text, "here"); });
   };
   EXPECT_THAT(error("allocated", "lots"),
               HasSubstr("here: expected 0, a size like 512 or 1MiB, or a part of the base like "

@@ -30,8 +30,6 @@ using namespace peakbench::testing;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr auto kSoon = std::chrono::seconds(15);
-
 class GroupTest : public WorkerTest {
  protected:
   // Processes that have one of this test's jobs as an argument.
@@ -72,6 +70,7 @@ TEST_P(GroupTest, ProgressIsThatOfRank0AndTimePassesUntilAllHaveEnded) {
 TEST_P(GroupTest, TheFirstFailureEndsAllAndLeads) {
   const auto start = steady_clock::now();
   const auto report = run_group({"hang", "segfault", "hang"});
+  constexpr auto kSoon = std::chrono::seconds(15);
   EXPECT_LT(steady_clock::now() - start, kSoon);
   EXPECT_EQ(first_failure(report.ranks), 1U);
   EXPECT_EQ(report.ranks[0].cut_short, CutShort::kWithGroup);

@@ -14,16 +14,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-template <typename Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "(no error)";
-}
-
 TEST(Parts, SumToEachPhasesPeak) {
   const auto trace = peakbench::testing::tiny_trace(true);
   const auto memory = trace::summarise(trace);
@@ -58,10 +48,11 @@ TEST(Parts, ComeBackFromJson) {
   EXPECT_EQ(parts_from_json(to_json(cases)), cases);
   auto wrong = to_json(cases);
   wrong["cases"][0]["parts"][0][2] = 999;
-  EXPECT_THAT(error_of([&] { parts_from_json(wrong); }),
+  EXPECT_THAT(testing::message_of<ConfigError>([&] { parts_from_json(wrong); }),
               HasSubstr("/cases/0/parts/0/2: expected an index in words, got 999"));
   wrong["cases"][0]["parts"][0] = {1, 2};
-  EXPECT_THAT(error_of([&] { parts_from_json(wrong); }), HasSubstr("seven numbers"));
+  EXPECT_THAT(testing::message_of<ConfigError>([&] { parts_from_json(wrong); }),
+              HasSubstr("seven numbers"));
 }
 
 TEST(Parts, TraceWithoutStepsHasOnlyItsBuild) {

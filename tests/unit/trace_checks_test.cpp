@@ -11,20 +11,12 @@
 #include "trace/running_totals.h"
 #include "trace/summary.h"
 #include "trace/waterfall.h"
+#include "trace_errors.h"
 
 namespace peakbench::trace {
 namespace {
 
 using testing::HasSubstr;
-
-std::string error_of(const Trace& trace) {
-  try {
-    lifetimes(trace);
-  } catch (const TraceError& error) {
-    return error.what();
-  }
-  return "(no error)";
-}
 
 // One allocation in the second of two spaces, by the last module and operator there is.
 FakeTrace at_the_end_of_every_list() {

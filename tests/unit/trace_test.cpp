@@ -10,6 +10,7 @@
 #include "trace/lifetimes.h"
 #include "trace/maxima.h"
 #include "trace/summary.h"
+#include "trace_errors.h"
 
 namespace peakbench::trace {
 namespace {
@@ -23,15 +24,6 @@ Category category(const FakeTrace& fake, FakeTrace::Allocation allocation) {
     if (lifetime.first == allocation) return lifetime.category;
   ADD_FAILURE() << "event " << allocation << " is no allocation";
   return Category::kTemporary;
-}
-
-std::string error_of(const Trace& trace) {
-  try {
-    lifetimes(trace);
-  } catch (const TraceError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 // A linear layer trained for two steps with Adam, on a card.
