@@ -140,7 +140,7 @@ TEST_F(VerdictTest, WhatIsNoWorkspaceChangesNothing) {
 
 TEST_F(VerdictTest, TheGrowthOfMemoryPoolsIsACondition) {
   add_name(ledger_->unmodelled, kPoolGrowth);
-  EXPECT_EQ(verdict().kind, VerdictKind::exact);
+  EXPECT_EQ(verdict().kind, VerdictKind::exact_if);
   ASSERT_EQ(verdict().conditions.size(), 1u);
   EXPECT_NE(verdict().conditions[0].find("in steps that NVIDIA does not document"),
             std::string::npos);

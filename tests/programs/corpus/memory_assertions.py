@@ -1,6 +1,6 @@
 """A test as a library writes it: what a tensor, a gradient and Adam's state take, asserted to the byte.
 
-Expected: ends well, exact
+Expected: ends well, exact if
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Questions that programs ask of a card: its name, its memory, its limits, capabilities and versions.
 
-Expected: ends well, exact
+Expected: ends well, exact if
 """
 
 import torch
