@@ -102,21 +102,23 @@ class Includes:
 
 
 def includers(known):
-    """{what an #include names: the first source that has it}"""
+    """{what an #include names: the sources that have it}"""
     found = {}
     for path in sorted(known):
         for name in INCLUDE.findall((REPOSITORY / path).read_text(errors="replace")):
-            found.setdefault(name, path)
+            found.setdefault(name, []).append(path)
     return found
 
 
 def neighbour(header, known, included_by):
     """The source whose flags a header is compiled with: one that includes it, else one in its folder or the nearest above."""
     parts = Path(header).parts
-    for first in range(len(parts)):
-        if source := included_by.get("/".join(parts[first:])):
-            return source
     folder = Path(header).parent
+    for first in range(len(parts)):
+        name = "/".join(parts[first:])
+        for source in included_by.get(name, []):
+            if "/" in name or Path(source).parent == folder:  # a name alone may be another folder's
+                return source
     while True:
         near = [path for path in known if Path(path).is_relative_to(folder)]
         if near:
