@@ -3,10 +3,10 @@
 #include <functional>
 #include <utility>
 
-#include "reports/render/table.h"
 #include "reports/render/text.h"
 #include "reports/report/report.h"
 #include "reports/report/view.h"
+#include "text/table.h"
 
 namespace peakbench::reports {
 namespace {
