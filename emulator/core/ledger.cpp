@@ -70,13 +70,18 @@ void read_command(char* out, std::size_t size) {
   if (length && out[length - 1] == ' ') out[length - 1] = 0;
 }
 
+// A number that torchrun and its like set; `otherwise` where there is none.
+std::int32_t from_environment(const char* variable, std::int32_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text && *text ? std::atoi(text) : otherwise;
+}
+
 void write_header(Ledger& ledger) {
   ledger.magic = kLedgerMagic;
   ledger.bytes = sizeof(Ledger);
   ledger.pid = getpid();
   ledger.parent_pid = getppid();
-  const char* attempt = std::getenv("TORCHELASTIC_RESTART_COUNT");
-  ledger.elastic_attempt = attempt && *attempt ? std::atoi(attempt) : -1;
+  ledger.elastic_attempt = from_environment("TORCHELASTIC_RESTART_COUNT", -1);
   read_command(ledger.command, sizeof ledger.command);
 }
 
@@ -118,7 +123,13 @@ Ledger* open_ledger(const CardFacts& card, int device_count) {
   write_header(*ledger);
   std::snprintf(ledger->card, sizeof ledger->card, "%s", card.id.c_str());
   ledger->device_count = device_count;
-  for (int i = 0; i < device_count; ++i) ledger->devices[i].total_bytes = card.total_memory_bytes;
+  const auto rank = from_environment("RANK", -1);
+  const auto ranks = rank < 0 ? 0 : from_environment("WORLD_SIZE", 0);
+  for (int i = 0; i < device_count; ++i) {
+    ledger->devices[i].total_bytes = card.total_memory_bytes;
+    ledger->devices[i].rank = rank;
+    ledger->devices[i].ranks = ranks;
+  }
   return ledger;
 }
 

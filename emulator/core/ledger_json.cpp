@@ -15,6 +15,7 @@ json device_json(const Ledger& ledger, unsigned index) {
   const bool counts = are_counts_known(ledger, device);
   return {{"index", index},
           {"card", device.card},
+          {"rank", device.rank < 0 ? json() : json(device.rank)},
           {"peak_allocated_bytes", known(counts, device.peak_allocated_bytes)},
           {"peak_reserved_bytes", known(counts, device.peak_reserved_bytes)},
           {"total_bytes", device.total_bytes},
@@ -30,6 +31,7 @@ json device_json(const Ledger& ledger, unsigned index) {
           {"refused_allocations", device.refused_allocations},
           {"last_refused_bytes", device.last_refused_bytes},
           {"largest_refused_bytes", device.largest_refused_bytes},
+          {"used_at_refusal_bytes", device.used_at_refusal_bytes},
           {"out_of_memory_calls", known(counts, device.out_of_memory_calls)},
           {"largest_needed_bytes", known(counts, device.largest_needed_bytes)}};
 }

@@ -160,6 +160,7 @@ extern "C" void peakbench_emulator_needed(int device, std::uint64_t bytes) {
   auto& row = ledger.devices[device];
   ++row.out_of_memory_calls;
   row.largest_needed_bytes = std::max(row.largest_needed_bytes, bytes);
+  ledger.launches_at_refusal = launches_of(ledger);
 }
 
 extern "C" void peakbench_emulator_decided(const char* kind, std::uint64_t bytes) {
