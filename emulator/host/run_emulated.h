@@ -7,7 +7,7 @@
 #include "core/ledger.h"
 #include "host/card.h"
 #include "host/values_environment.h"
-#include "host/verdict.h"
+#include "verdict/judge.h"
 
 namespace peakbench::emulator {
 

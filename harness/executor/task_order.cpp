@@ -78,7 +78,8 @@ ordered_json to_json(const plan::Request& request) {
           {"timeout_s", request.timeout_s},
           {"memory_limit_bytes", request.memory_limit_bytes},
           {"threads", request.threads},
-          {"seed", request.seed}};
+          {"seed", request.seed},
+          {"assume", request.assume}};
 }
 
 plan::Request read_request(const Fields& fields) {
@@ -92,6 +93,7 @@ plan::Request read_request(const Fields& fields) {
   request.memory_limit_bytes = fields.get<std::int64_t>("memory_limit_bytes");
   request.threads = fields.get<std::int64_t>("threads");
   request.seed = fields.get<std::uint64_t>("seed");
+  request.assume = fields.get_or<std::string>("assume", "");
   return request;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "result/setting.h"
+#include "result/verdict.h"
 
 namespace peakbench::result {
 
@@ -137,6 +138,8 @@ struct Emulation {
   std::vector<std::string> refused_calls;
   std::map<std::string, std::int64_t> unmodelled;       // "cudnn engine workspace" -> calls
   nlohmann::json read_backs = nlohmann::json::array();  // {bytes, count, uncertain, caller, ...}
+  // Of the case's figures; absent where it has none, and in files of before schema 1.4.
+  std::optional<Verdict> verdict = std::nullopt;
 };
 
 // Why a run has a case that nobody asked for.

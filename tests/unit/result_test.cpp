@@ -57,7 +57,7 @@ TEST(RunJson, ComesBackAsItWent) {
 TEST(RunJson, HasTheFieldsThatReadersAreToldOf) {
   const json whole = example_json();
   const json& item = whole["cases"][0];
-  EXPECT_EQ(whole["schema_version"], "1.3.0");
+  EXPECT_EQ(whole["schema_version"], "1.4.0");
   EXPECT_EQ(item["model"], json({{"id", "qwen2.5-0.5b"}, {"options", {{"layers", 4}}}}));
   EXPECT_EQ(item["strategies"][0]["options"]["rank"], 16);
   EXPECT_EQ(item["memory"]["peak_allocated_bytes"], 6'087'938'768);
@@ -130,7 +130,7 @@ TEST(RunFacts, SayWhatMakesTwoRunsOne) {
   const Names build{"libtorch", "libtorch_git_version", "libtorch_cuda", "peakbench", "commit"};
   auto resumed = build;
   resumed.emplace_back("cpu");
-  const Names settings{"steps", "warmup", "repetitions", "threads", "seed"};
+  const Names settings{"steps", "warmup", "repetitions", "threads", "seed", "assume"};
   EXPECT_EQ(names_where(FactOf::kEnvironment, &RunFact::is_build), build);
   EXPECT_EQ(names_where(FactOf::kEnvironment, &RunFact::is_merged), build);
   EXPECT_EQ(names_where(FactOf::kEnvironment, &RunFact::is_resumed), resumed);
@@ -249,7 +249,7 @@ TEST(RunJson, RefusesANewerMajorVersion) {
       run_error(run),
       "/schema_version: 2.0.0 is newer than this Peakbench reads (1.x); use a newer Peakbench");
   run["schema_version"] = "one";
-  EXPECT_EQ(run_error(run), "/schema_version: expected a version such as 1.3.0, got \"one\"");
+  EXPECT_EQ(run_error(run), "/schema_version: expected a version such as 1.4.0, got \"one\"");
 }
 
 TEST(RunFile, IsReadFromItsFolderOrItself) {
