@@ -12,6 +12,7 @@
 #include "launch/device_environment.h"
 #include "launch/group_outcome.h"
 #include "launch/host.h"
+#include "launch/plugin_builds.h"
 #include "launch/throughput.h"
 #include "result/case_files.h"
 #include "result/device.h"
@@ -262,6 +263,7 @@ std::optional<CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
   CaseResult result;
   result.spec = order.planned->spec;
   result.added_for = order.planned->added_for;
+  const auto plugins = plugin_builds(*order.planned);
   const auto report = run_memory(order, runner, listener, remove_leftovers);
   if (is_interrupted(report)) return std::nullopt;
   result.wall_ns = report.wall_ns;
@@ -270,6 +272,9 @@ std::optional<CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
   else
     take_memory(order, report, found, result);
   if (!find_needed_bytes(order, runner, listener, result)) return std::nullopt;
+  if (const auto why = replaced_since(plugins, *order.planned); !why.empty())
+    take_host_failure(why, result);
+  result.plugins = plugins;
   result.throughput_reason = why_not_timed(result, *order.request);
   return result;
 }
@@ -286,6 +291,11 @@ RoundEnd measure_round(const CaseOrder& order, RoundAt at, Runner& runner, const
   if (is_interrupted(report)) return RoundEnd::kInterrupted;
   result.wall_ns += report.wall_ns;
   const auto found = group_outcome(report.ranks);
+  if (const auto why = replaced_since(result.plugins, *order.planned); !why.empty()) {
+    result.throughput.reset();
+    result.throughput_reason = why;
+    return RoundEnd::kOver;
+  }
   if (found.status != Status::kOk) {
     take_failure(found, at.round, order.request->repetitions, result);
     return RoundEnd::kOver;

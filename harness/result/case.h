@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "result/plugin_build.h"
 #include "result/setting.h"
 #include "result/verdict.h"
 
@@ -159,6 +160,9 @@ struct CaseResult {
       emulation;               // present exactly when the figures come from an emulated card
   std::vector<double> losses;  // one a measured step
   std::vector<Rank> ranks;
+  // The model's first, then those of the strategies. Empty: no process was started, or the file is
+  // of a schema before 1.4, which does not say.
+  std::vector<PluginBuild> plugins;
   nlohmann::json settings =
       nlohmann::json::object();  // what the worker ran with: allocator, cudnn, tf32, threads
   nlohmann::json environment =

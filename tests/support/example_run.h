@@ -82,6 +82,9 @@ inline result::CaseResult example_case() {
   result.emulation = emulation;
   result.losses = {2.5, 2.25};
   result.ranks = {{0, example_memory(), "cases/x/trace.sqlite"}};
+  result.plugins = {{"model", "qwen2.5-0.5b", "decoder.so", std::string(64, 'a')},
+                    {"strategy", "baseline", "baseline.so", std::string(64, 'b')},
+                    {"strategy", "lora", "lora.so", ""}};
   result.settings = {{"threads", 2}};
   result.environment = {{"card", "NVIDIA H100"}};
   result.wall_ns = 123'456'789;
