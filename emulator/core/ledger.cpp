@@ -105,6 +105,27 @@ void enter_name(LedgerNames& names, const char* name, bool* fresh) {
   ++names.count;
 }
 
+void enter_workspace(const char* name, int device, std::uint64_t allocated_bytes) {
+  const Caller& caller = find_caller();
+  Ledger& entry = ledger();
+  std::lock_guard lock(names_mutex);
+  auto* const end = entry.workspaces + entry.workspace_count;
+  auto* row = std::find_if(entry.workspaces, end, [&](const LedgerWorkspace& known) {
+    return known.device == static_cast<std::uint32_t>(device) &&
+           std::strcmp(known.name, name) == 0 &&
+           std::strcmp(known.operation, caller.operation) == 0;
+  });
+  if (row == end) {
+    if (entry.workspace_count == kLedgerPlaces) return;  // whoever adds up the calls sees it
+    row->device = static_cast<std::uint32_t>(device);
+    std::snprintf(row->name, sizeof row->name, "%s", name);
+    std::memcpy(row->operation, caller.operation, sizeof row->operation);
+    ++entry.workspace_count;
+  }
+  ++row->calls;
+  row->largest_allocated_bytes = std::max(row->largest_allocated_bytes, allocated_bytes);
+}
+
 void add(std::uint64_t& counter) {
   std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
 }
@@ -205,15 +226,24 @@ void unmodelled(const char* what) {
   enter_name(ledger().unmodelled, what, &fresh);
 }
 
+void missing_workspace(const char* what) {
+  unmodelled(what);
+  const int device = current_device();
+  std::uint64_t allocated = 0;
+  if (allocated_now(device, allocated)) enter_workspace(what, device, allocated);
+}
+
 }  // namespace peakbench::emulator
 
 extern "C" void peakbench_emulator_refuse(const char* name) { peakbench::emulator::refuse(name); }
 
-extern "C" void peakbench_emulator_unmodelled(const char* what) {
-  peakbench::emulator::unmodelled(what);
+extern "C" void peakbench_emulator_missing_workspace(const char* what) {
+  peakbench::emulator::missing_workspace(what);
 }
 
 extern "C" void peakbench_emulator_work(void) { peakbench::emulator::count_device_work(); }
+
+extern "C" const void* peakbench_emulator_ledger(void) { return &peakbench::emulator::ledger(); }
 
 extern "C" const char* peakbench_emulator_report(void) {
   using namespace peakbench::emulator;

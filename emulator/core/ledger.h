@@ -82,9 +82,20 @@ struct LedgerPlaces {
   LedgerPlace rows[kLedgerPlaces];
 };
 
+// Calls of a vendor's library that would have had a workspace, which counts as none.
+struct LedgerWorkspace {
+  std::uint64_t calls;
+  // That PyTorch's allocator had handed out of the device meanwhile.
+  std::uint64_t largest_allocated_bytes;
+  std::uint32_t device;
+  char name[96];       // as in the list of what is not modelled
+  char operation[96];  // the operator of PyTorch below which it happened, if any
+};
+
 // Whether small tensors have values in this process.
 enum class Computing : std::uint32_t {
   no_pytorch,   // it has not asked PyTorch for a card
+  not_asked,    // nobody asked for them
   on,           // values/ computes them
   off,          // the user said so
   unavailable,  // `computing_note` says why
@@ -126,6 +137,8 @@ struct Ledger {
   LedgerNames faults;  // what would have gone wrong on a card, too: a copy past a block's end
   LedgerNames
       unmodelled;  // answered without a model of the vendor's size: "cudnn engine workspace"
+  std::uint32_t workspace_count;  // entries of it that are workspaces, where somebody counts
+  LedgerWorkspace workspaces[kLedgerPlaces];
 };
 
 // What a process has started on its cards.

@@ -70,10 +70,25 @@ const char* computing_text(Computing computing) {
       return "off";
     case Computing::unavailable:
       return "unavailable";
+    case Computing::not_asked:
+      return "not_asked";
     case Computing::no_pytorch:
       break;
   }
   return "no_pytorch";
+}
+
+json workspaces_json(const Ledger& ledger) {
+  json rows = json::array();
+  for (unsigned i = 0; i < std::min<unsigned>(ledger.workspace_count, kLedgerPlaces); ++i) {
+    const LedgerWorkspace& row = ledger.workspaces[i];
+    rows.push_back({{"name", row.name},
+                    {"operator", row.operation},
+                    {"device", row.device},
+                    {"calls", row.calls},
+                    {"largest_allocated_bytes", row.largest_allocated_bytes}});
+  }
+  return rows;
 }
 
 json names_json(const LedgerNames& names) {
@@ -126,7 +141,8 @@ json to_json(const Ledger& ledger) {
           {"refused", names_json(ledger.refused)},
           {"refused_dropped", ledger.refused.dropped},
           {"faults", names_json(ledger.faults)},
-          {"unmodelled", names_json(ledger.unmodelled)}};
+          {"unmodelled", names_json(ledger.unmodelled)},
+          {"workspaces", workspaces_json(ledger)}};
 }
 
 }  // namespace peakbench::emulator

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "host/process_report.h"
 #include "units/bytes.h"
 
 namespace peakbench::emulator {
@@ -72,10 +71,10 @@ class Sentence {
         answer_.context_bytes = std::max(answer_.context_bytes.value_or(0), measured.bytes);
   }
 
-  bool has_room_for_contexts() const {
-    if (answer_.context_included) return true;
-    const auto contexts = peak_.users * answer_.context_bytes.value_or(kLargestContext);
-    return peak_.bytes + contexts <= answer_.total_bytes;
+  // That the peak does not have.
+  std::uint64_t contexts() const {
+    if (answer_.context_included) return 0;
+    return peak_.users * answer_.context_bytes.value_or(kLargestContext);
   }
 
   std::string card() const { return program_.card.spec; }
@@ -202,13 +201,23 @@ class Sentence {
                     request_text(failure), whose(failure.use), figures()));
   }
 
+  // What is left for a workspace of each process's: on the card, one that finds no cached block.
+  std::uint64_t left_for_workspace() const {
+    const auto taken = peak_.bytes + contexts();
+    return taken < answer_.total_bytes ? (answer_.total_bytes - taken) / peak_.users : 0;
+  }
+
   void ended_well() {
     const auto kind = program_.verdict.kind;
-    if (!has_room_for_contexts()) {
+    if (peak_.bytes + contexts() > answer_.total_bytes) {
       say(Tone::doubtful, std::nullopt,
           fmt::format("May not fit {} beside its CUDA context: {}", card(), figures()));
     } else if (kind == VerdictKind::unreliable) {
       say(Tone::doubtful, std::nullopt, fmt::format("May fit {}: {}", card(), figures()));
+    } else if (program_.verdict.workspace_room_bytes) {
+      say(Tone::good, true,
+          fmt::format("Fits {} unless one workspace of a vendor's library exceeds {}: {}", card(),
+                      size_text(left_for_workspace()), figures()));
     } else if (kind == VerdictKind::lower_bound || !unfinished().empty()) {
       say(Tone::doubtful, std::nullopt,
           fmt::format("Fits {} as far as is counted: {}", card(), figures()));

@@ -8,8 +8,8 @@
 
 #include "core/ledger.h"
 #include "host/card.h"
-#include "host/verdict.h"
 #include "pytorch/torch_in_use.h"
+#include "verdict/judge.h"
 
 namespace peakbench::emulator {
 

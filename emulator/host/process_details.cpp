@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "core/ledger_json.h"
-#include "host/process_report.h"
 #include "host/way_round.h"
 #include "units/bytes.h"
 

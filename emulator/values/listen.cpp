@@ -88,7 +88,7 @@ bool watches_allocator() {
     peakbench_emulator_watch_allocator();
     record::listen_to_allocator(on_allocator);
     watched = true;
-    count_at_end();
+    start_counting();
   } catch (const std::exception&) {
     stop(
         "PyTorch's allocator (PYTORCH_CUDA_ALLOC_CONF, or one of the program's own) does not say "

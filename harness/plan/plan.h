@@ -49,6 +49,9 @@ struct Request {
   std::int64_t steps = 3, warmup = 1, repetitions = 3, timeout_s = 3600, memory_limit_bytes = 0,
                threads = 0;
   std::uint64_t seed = 0;
+  // On an emulated card: how many rows an operator returns whose count rests on values that are not
+  // known, "nonzero=all" or "nonzero=none"; empty: as plausible values say.
+  std::string assume;
   // On an emulated card, add the cases that tell the parts of a stack apart
   // (PlannedCase::added_for).
   bool ablation = true;

@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "result/plugin_build.h"
 #include "result/setting.h"
+#include "result/verdict.h"
 
 namespace peakbench::result {
 
@@ -137,6 +139,8 @@ struct Emulation {
   std::vector<std::string> refused_calls;
   std::map<std::string, std::int64_t> unmodelled;       // "cudnn engine workspace" -> calls
   nlohmann::json read_backs = nlohmann::json::array();  // {bytes, count, uncertain, caller, ...}
+  // Of the case's figures; absent where it has none, and in files of before schema 1.4.
+  std::optional<Verdict> verdict = std::nullopt;
 };
 
 // Why a run has a case that nobody asked for.
@@ -156,6 +160,9 @@ struct CaseResult {
       emulation;               // present exactly when the figures come from an emulated card
   std::vector<double> losses;  // one a measured step
   std::vector<Rank> ranks;
+  // The model's first, then those of the strategies. Empty: no process was started, or the file is
+  // of a schema before 1.4, which does not say.
+  std::vector<PluginBuild> plugins;
   nlohmann::json settings =
       nlohmann::json::object();  // what the worker ran with: allocator, cudnn, tf32, threads
   nlohmann::json environment =

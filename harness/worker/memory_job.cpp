@@ -21,6 +21,7 @@
 #include "worker/progress.h"
 #include "worker/record_observer.h"
 #include "worker/setup.h"
+#include "worker/verdict.h"
 
 namespace peakbench::worker {
 namespace {
@@ -74,6 +75,7 @@ class TracedRun {
     device_->trace(recorder_);
     if (!device_->torch_device().is_cpu())
       record::trace_cpu_allocator(recorder_, job.memory_limit_bytes, record::CpuMemory::kHost);
+    leave_out_own_work_of_values();
     record::install_operator_labels(recorder_);
     result_.environment = device_->environment();
   }
@@ -212,6 +214,8 @@ class TracedRun {
     result_.memory->context_bytes = device_->context_bytes();
     result_.memory->worker_peak_rss_bytes = peak_rss_bytes();
     result_.memory->replays_steps = setup_.contributions->has_capability("replays_steps");
+    if (result_.emulation)
+      result_.emulation->verdict = verdict(job_, result_.memory->peak_allocated_bytes);
   }
 
   // A trace that does not add up is kept as it is, with its error in it.

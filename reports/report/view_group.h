@@ -51,6 +51,7 @@ struct GroupView {
   std::string peak_picture, timeline_picture, pareto_picture;
   bool has_reference = false, emulated = false, has_throughput = false, has_tokens = false;
   bool has_published = false, has_published_throughput = false, has_reserved = false;
+  bool has_verdicts = false, all_exact = false;
   bool has_equivalence = false, has_bars = false, has_timelines = false, has_whys = false;
   bool has_data = false, has_spaces = false;
   bool has_intervals = false, has_noise = false, lacks_intervals = false;
@@ -60,6 +61,7 @@ struct GroupView {
   std::optional<FastestView> fastest;
   std::vector<LeftOutView> left_out;
   std::vector<NotFiniteView> not_finite;
+  std::vector<VerdictNoteView> verdict_notes;
   std::optional<BusyView> busy;
   std::vector<TickView> bar_ticks;
   std::vector<RowView> rows;
@@ -90,6 +92,9 @@ struct GroupView {
         {"has_published_throughput", has_published_throughput,
          "Some case has published throughput"},
         {"has_reserved", has_reserved, "Some case has reserved memory"},
+        {"has_verdicts", has_verdicts, "Some figure is not exact, or is on a condition"},
+        {"all_exact", all_exact, "Every figure of an emulated card here is exact"},
+        {"verdict_notes", verdict_notes, "Why figures are not exact, a sentence a reason"},
         {"has_equivalence", has_equivalence, "Some case's training was compared"},
         {"has_bars", has_bars, "Some case has a peak by category"},
         {"has_legend", !categories.empty(), "`categories` is not empty"},

@@ -296,6 +296,27 @@ TEST_F(AnswerTest, ABoundOrAnUnreliableFigureShowsNoFit) {
   EXPECT_EQ(answer().fits, true);
 }
 
+TEST_F(AnswerTest, AMissingWorkspaceMayTakeWhatIsLeft) {
+  Ledger& ledger = add_process(20 * kGiB);
+  std::snprintf(ledger.unmodelled.rows[0].name, sizeof ledger.unmodelled.rows[0].name, "%s",
+                "cudnn engine workspace");
+  ledger.unmodelled.rows[0].calls = 1;
+  ledger.unmodelled.count = 1;
+  EXPECT_TRUE(sentence().starts_with("Fits h100-80gb as far as is counted: peak at least 20.000"))
+      << "nobody counted what is held beside it: " << sentence();
+  EXPECT_EQ(answer().fits, std::nullopt);
+  ledger.workspace_count = 1;
+  ledger.workspaces[0] = {1, 5 * kGiB, 0, "cudnn engine workspace", "aten::convolution"};
+  const Answer said = answer();
+  EXPECT_EQ(said.sentence,
+            "Fits h100-80gb unless one workspace of a vendor's library exceeds 59.500 GiB: peak at "
+            "least 20.000 GiB of 80.000 GiB, context (0.5 GiB) not included; lower bound.");
+  EXPECT_EQ(said.fits, true);
+  program_.card_peaks[0] = 80 * kGiB;
+  EXPECT_TRUE(sentence().starts_with("May not fit h100-80gb beside its CUDA context: "))
+      << sentence();
+}
+
 TEST_F(AnswerTest, NoCardWasUsed) {
   EXPECT_EQ(sentence(),
             "Used no card: the program did not use CUDA, or not through the libraries that "

@@ -110,13 +110,11 @@ class CudaDevice final : public Device {
     cudaGetDeviceProperties(&properties, index_);
     int driver = 0;
     cudaDriverGetVersion(&driver);
-    std::size_t free = 0, total = 0;
-    cudaMemGetInfo(&free, &total);
     return {{"card", properties.name},
             {"compute_capability",
              std::to_string(properties.major) + "." + std::to_string(properties.minor)},
             {"streaming_multiprocessors", properties.multiProcessorCount},
-            {"card_memory_bytes", total},
+            {"card_memory_bytes", properties.totalGlobalMem},
             {"driver_cuda_version", driver},
             {"emulated", emulated()}};
   }

@@ -1,4 +1,4 @@
-#include "host/memory_left.h"
+#include "verdict/memory_left.h"
 
 #include <fmt/format.h>
 
