@@ -43,7 +43,7 @@ class ValuesTest(unittest.TestCase):
         for name, (cpu, card) in self.emulate_one("known").items():
             with self.subTest(name):
                 self.assertEqual(cpu, card)
-        self.assertEqual(self.verdict, {"kind": "exact", "reasons": [], "conditions": [], "notes": [], "advice": []})
+        self.assertEqual(self.verdict, {"kind": "exact", "reasons": [], "conditions": [], "notes": [], "advice": [], "workspace_room_bytes": None})
         self.assertEqual(self.processes[0]["computing"], "on")
 
     def test_a_size_that_is_not_known(self):
