@@ -19,6 +19,7 @@
 #include "worker/jobs.h"
 #include "worker/place.h"
 #include "worker/progress.h"
+#include "worker/promise.h"
 #include "worker/record_observer.h"
 #include "worker/setup.h"
 #include "worker/verdict.h"
@@ -188,6 +189,16 @@ class TracedRun {
           compare_with_reference(job_.read_parameters_path, verdict, parameters, result_.losses);
     }
     result_.equivalence = verdict;
+    refute_by_structure(*result_.equivalence);
+  }
+
+  // On every device: which parameters had gradients and updates needs no values.
+  void refute_by_structure(result::Equivalence& verdict) const {
+    const bool is_reference =
+        !job_.write_parameters_path.empty() || verdict.reference_case == job_.case_id;
+    if (is_reference || verdict.promise == "different_problem") return;
+    const auto why = setup_.training->unlike_baseline();
+    if (!why.empty()) verdict = refute(std::move(verdict), why);
   }
 
   // What is said of the reference case. That its parameters could not be written is no failure of
