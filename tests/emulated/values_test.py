@@ -46,6 +46,13 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual(self.verdict, {"kind": "exact", "reasons": [], "conditions": [], "notes": [], "advice": []})
         self.assertEqual(self.processes[0]["computing"], "on")
 
+    def test_what_only_the_card_has_is_computed_by_what_the_cpu_has(self):
+        for name, (cpu, card) in self.emulate_one("known_by_cudnn").items():
+            with self.subTest(name):
+                self.assertEqual(cpu, card)
+        self.assertEqual((self.verdict["kind"], self.verdict["conditions"]), ("lower bound", []), self.said)
+        self.assertTrue(all("workspace" in reason for reason in self.verdict["reasons"]), self.said)
+
     def test_a_size_that_is_not_known(self):
         self.emulate_one("mask")
         self.assertEqual(self.verdict["kind"], "unreliable")
