@@ -67,6 +67,7 @@ SizeOf size_of(std::string_view name) {
   if (name == "torchvision::nms") return SizeOf::boxes;
   if (name == "aten::equal") return SizeOf::verdict;
   if (name == "aten::_coalesce") return SizeOf::coalesce;
+  if (name == "aten::_sparse_sparse_matmul") return SizeOf::product;
   for (const char* unique : {"aten::_unique2", "aten::_unique", "aten::unique_dim",
                              "aten::unique_consecutive", "aten::unique_dim_consecutive"})
     if (name == unique) return SizeOf::unique;

@@ -21,6 +21,7 @@ enum class SizeOf {
   unique,
   coalesce,  // of a sparse tensor: its different indices
   boxes,     // torchvision::nms
+  product,   // of two sparse matrices
   verdict,   // aten::equal: true or false
 };
 

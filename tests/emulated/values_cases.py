@@ -288,6 +288,15 @@ def attentions(device):
     return answers
 
 
+@by_cudnn
+def sparse_products(device):
+    """How many entries a product of sparse matrices has, cuSPARSE says, and with it the values."""
+    edges = torch.stack([torch.arange(60) % 20, torch.arange(60) * 7 % 20]).to(device)
+    graph = torch.sparse_coo_tensor(edges, torch.arange(60.0).to(device), (20, 20)).coalesce()
+    hops = torch.sparse.mm(graph, torch.sparse.mm(graph, graph))
+    return hops._nnz(), hops.coalesce().values().sum().item(), hops.to_dense()[3].tolist()
+
+
 def known():
     return {name: [function("cpu"), function("cuda")] for name, function in CASES.items()}
 
@@ -374,6 +383,11 @@ def pieces():
     means, _, counts = torch.stack([row, row, torch.zeros_like(row)]).split([4, 4, 1], 1)
     kept = counts.squeeze(-1) >= 1
     return {"counts": counts[kept].shape[0], "means": means[kept].shape[0], "total": int(counts.sum().item())}
+
+
+def product_of_drawn_edges():
+    graph = torch.sparse_coo_tensor(torch.randint(20, (2, 60), device="cuda"), torch.ones(60, device="cuda"), (20, 20))
+    return {"entries": torch.sparse.mm(graph, graph)._nnz()}
 
 
 def ties():

@@ -51,7 +51,14 @@ class ValuesTest(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(cpu, card)
         self.assertEqual((self.verdict["kind"], self.verdict["conditions"]), ("lower bound", []), self.said)
-        self.assertTrue(all("workspace" in reason for reason in self.verdict["reasons"]), self.said)
+        self.assertTrue(all(re.search("workspace|vendor", reason) for reason in self.verdict["reasons"]), self.said)
+
+    def test_the_product_of_sparse_matrices_that_are_not_known(self):
+        self.emulate_one("product_of_drawn_edges")
+        self.assertEqual(self.verdict["kind"], "unreliable")
+        self.assertTrue(any(reason.startswith("aten::_sparse_sparse_matmul at values_cases.py") and " read a size " in reason
+                            for reason in self.verdict["reasons"]), self.said)  # fmt: skip
+        self.assertEqual(self.emulate_one("product_of_drawn_edges", "--assume", "nonzero=all"), {"entries": 400})
 
     def test_a_size_that_is_not_known(self):
         self.emulate_one("mask")
