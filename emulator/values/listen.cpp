@@ -49,7 +49,6 @@ struct Under : at::ObserverContext {
   at::ScalarType reading_before = at::ScalarType::Undefined;
   // Of an operator that leaves writing to others: what its targets held before.
   std::vector<std::pair<at::Tensor, ValuePtr>> untouched;
-  std::vector<at::Tensor> hidden_targets;
   at::Tensor read_into;  // the tensor of the host that a copy to it fills
   HostCall on_host;
   at::Tensor resized;
@@ -260,9 +259,6 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function)
   const std::lock_guard lock(Storages::all().mutex());
   under->call = gather(op, arguments);
   if (op.mutates && (under->call.target_on_host || under->call.targets.empty())) return nullptr;
-  for (const int hidden : op.hidden_targets)
-    for_each_tensor(arguments[static_cast<std::size_t>(hidden)],
-                    [&](const at::Tensor& tensor) { under->hidden_targets.push_back(tensor); });
   under->records = true;
   under->writer = op.mutates;
   thread.inside_writer += under->writer;
@@ -299,7 +295,6 @@ void ended(const at::RecordFunction& function, Under& under) {
   for (const auto& [tensor, value] : under.untouched)
     if (value_under(tensor) == value) forget_storage(tensor);
   if (!under.records) return;
-  for (const at::Tensor& tensor : under.hidden_targets) forget_storage(tensor);
   if (under.reader && !under.call.node->sparse.empty()) {
     record_results(under.call, function.outputs());
     return put_indices(under.size, function.outputs());
