@@ -124,9 +124,16 @@ class TracedRun {
     setup_.training->name_state();  // where the schedule left it
     setup_.training->check_frozen();
     device_->synchronise();
+    name_workspaces();
     device_->check(recorder_.allocated_bytes(), "the end of step " + std::to_string(step));
     // A loss on an emulated card is undefined, and reading it would be a read-back.
     if (!device_->emulated()) result_.losses.push_back(loss.item<double>());
+  }
+
+  void name_workspaces() {
+    device_->visit_workspaces([this](std::uint64_t address, const std::string& library) {
+      recorder_.name_memory(address, trace::Role::kWorkspace, library + " workspace");
+    });
   }
 
   void enter(trace::Phase phase, std::int32_t step) {
@@ -144,6 +151,7 @@ class TracedRun {
         in_result(device_->last_out_of_memory(), recorder_.out_of_memory_place());
     result_.reason = in_words(*result_.out_of_memory);
     name_what_is_left();
+    name_workspaces();
     recorder_.end_at_out_of_memory();
   }
 
