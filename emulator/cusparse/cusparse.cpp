@@ -18,8 +18,8 @@ PEAKBENCH_ENTRY int cusparseCreateBsrsv2Info(void** out) { return give_handle(ou
 PEAKBENCH_ENTRY int cusparseCreateBsrsm2Info(void** out) { return give_handle(out); }
 PEAKBENCH_ENTRY int cusparseSpSV_createDescr(void** out) { return give_handle(out); }
 PEAKBENCH_ENTRY int cusparseSpSM_createDescr(void** out) { return give_handle(out); }
+PEAKBENCH_ENTRY int cusparseSpGEMM_createDescr(void** out) { return give_handle(out); }
 // Their further arguments (sizes, pointers, types) are not read again.
-PEAKBENCH_ENTRY int cusparseCreateCsr(void** out) { return give_handle(out); }
 PEAKBENCH_ENTRY int cusparseCreateCoo(void** out) { return give_handle(out); }
 PEAKBENCH_ENTRY int cusparseCreateDnVec(void** out) { return give_handle(out); }
 PEAKBENCH_ENTRY int cusparseCreateDnMat(void** out) { return give_handle(out); }

@@ -58,12 +58,34 @@ class Gatherer {
     node.op = &op_;
     node.arguments.resize(arguments.size());
     node.list_sizes.assign(arguments.size(), -1);
+    node.random = op_.random && !is_zero(arguments, op_.chance) && !is_off(arguments);
     for (std::size_t i = 0; i < arguments.size(); ++i) add(static_cast<int>(i), arguments[i]);
     take_range(arguments);
+    if (!is_off(arguments)) take_hidden(arguments);
     return std::move(call_);
   }
 
  private:
+  static bool is_zero(c10::ArrayRef<const c10::IValue> arguments, int argument) {
+    const auto at = static_cast<std::size_t>(argument);
+    return argument >= 0 && at < arguments.size() && arguments[at].isDouble() &&
+           arguments[at].toDouble() == 0;
+  }
+
+  // Not in training.
+  bool is_off(c10::ArrayRef<const c10::IValue> arguments) const {
+    const auto at = static_cast<std::size_t>(op_.training);
+    return op_.training >= 0 && at < arguments.size() && arguments[at].isBool() &&
+           !arguments[at].toBool();
+  }
+
+  void take_hidden(c10::ArrayRef<const c10::IValue> arguments) {
+    for (const int hidden : op_.hidden_targets)
+      for_each_tensor(arguments[static_cast<std::size_t>(hidden)], [&](const at::Tensor& tensor) {
+        if (tensor.defined()) call_.hidden.emplace_back(hidden, tensor);
+      });
+  }
+
   bool writes(int argument) const {
     return static_cast<std::size_t>(argument) < op_.writes.size() &&
            op_.writes[static_cast<std::size_t>(argument)];
@@ -92,6 +114,7 @@ class Gatherer {
   }
 
   Call lost(c10::ArrayRef<const c10::IValue> arguments) {
+    if (!is_off(arguments)) take_hidden(arguments);
     call_.node = op_.lost;
     call_.lost = true;
     for (std::size_t i = 0; i < arguments.size(); ++i) {

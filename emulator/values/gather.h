@@ -22,6 +22,8 @@ struct Call {
   std::vector<at::Tensor> targets;                 // what it writes in place
   std::vector<std::pair<int, int>> target_places;  // argument, index in a list or -1
   bool target_on_host = false;
+  // What it writes though its schema does not say so: by argument.
+  std::vector<std::pair<int, at::Tensor>> hidden;
 };
 
 // Whether the CPU can do it, its arguments being what they are.

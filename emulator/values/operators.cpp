@@ -9,19 +9,31 @@
 namespace peakbench::values {
 namespace {
 
-constexpr std::array<std::string_view, 24> kIgnored = {
-    "aten::set_",           "aten::resize_",
-    "aten::resize_as_",     "aten::record_stream",
-    "aten::detach",         "aten::detach_",
-    "aten::alias",          "aten::_unsafe_view",
-    "aten::view",           "aten::_reshape_alias",
-    "aten::lift_fresh",     "aten::lift",
-    "aten::is_pinned",      "aten::_pin_memory",
-    "aten::item",           "aten::is_nonzero",
-    "aten::set_data",       "aten::as_strided_",
-    "aten::squeeze_",       "aten::unsqueeze_",
-    "aten::requires_grad_", "aten::t_",
-    "aten::transpose_",     "aten::_version"};
+constexpr std::array<std::string_view, 25> kIgnored = {"aten::set_",
+                                                       "aten::resize_",
+                                                       "aten::resize_as_",
+                                                       "aten::record_stream",
+                                                       "aten::detach",
+                                                       "aten::detach_",
+                                                       "aten::alias",
+                                                       "aten::_unsafe_view",
+                                                       "aten::view",
+                                                       "aten::_reshape_alias",
+                                                       "aten::lift_fresh",
+                                                       "aten::lift",
+                                                       "aten::is_pinned",
+                                                       "aten::_pin_memory",
+                                                       "aten::item",
+                                                       "aten::is_nonzero",
+                                                       "aten::set_data",
+                                                       "aten::as_strided_",
+                                                       "aten::squeeze_",
+                                                       "aten::unsqueeze_",
+                                                       "aten::requires_grad_",
+                                                       "aten::t_",
+                                                       "aten::transpose_",
+                                                       "aten::_version",
+                                                       "aten::_cudnn_rnn_flatten_weight"};
 
 constexpr std::array<std::string_view, 6> kUninitialised = {
     "aten::empty",     "aten::empty_strided",     "aten::empty_like",
@@ -41,6 +53,10 @@ constexpr std::array<std::string_view, 10> kPlacing = {
 constexpr std::array<std::string_view, 3> kFiniteChecks = {"aten::isfinite", "aten::isnan",
                                                            "aten::isinf"};
 
+// Those whose statistics are recorded; of others with statistics, nothing is known.
+constexpr std::array<std::string_view, 2> kBatchNorms = {"aten::native_batch_norm",
+                                                         "aten::cudnn_batch_norm"};
+
 template <std::size_t size>
 bool is_one_of(const std::array<std::string_view, size>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
@@ -51,6 +67,7 @@ SizeOf size_of(std::string_view name) {
   if (name == "torchvision::nms") return SizeOf::boxes;
   if (name == "aten::equal") return SizeOf::verdict;
   if (name == "aten::_coalesce") return SizeOf::coalesce;
+  if (name == "aten::_sparse_sparse_matmul") return SizeOf::product;
   for (const char* unique : {"aten::_unique2", "aten::_unique", "aten::unique_dim",
                              "aten::unique_consecutive", "aten::unique_dim_consecutive"})
     if (name == unique) return SizeOf::unique;
@@ -66,8 +83,11 @@ void read_arguments(const c10::FunctionSchema& schema, Operator& op) {
                                argument.type()->str() == "List[Optional[Tensor]]");
     op.mutates |= writes;
     const int at = static_cast<int>(op.writes.size()) - 1;
-    if (!writes && (argument.name() == "running_mean" || argument.name() == "running_var"))
+    if (!writes && (argument.name() == "running_mean" || argument.name() == "running_var") &&
+        !schema.name().ends_with("_backward"))
       op.hidden_targets.push_back(at);
+    if (argument.name() == "dropout_p" || argument.name() == "dropout") op.chance = at;
+    if (argument.name() == "training" || argument.name() == "train") op.training = at;
     if (argument.name() == "dim") op.dim = at;
     if (argument.name() == "accumulate") op.accumulate = at;
   }
@@ -118,8 +138,12 @@ Operator read(const at::RecordFunction& function) {
                                          c10::DispatchKey::SparseCsrCUDA}) ||
                     op.is_copy || !ours);
   // Another library's operator may do anything, such as talking to other processes.
-  const bool harmless = op.hidden_targets.empty() && (ours || op.name.starts_with("torchvision::"));
-  op.computable = harmless && op.handle->hasComputedKernelForDispatchKey(c10::DispatchKey::CPU);
+  if (!op.direct) op.hidden_targets.clear();  // what it calls writes them
+  const bool hides = !op.hidden_targets.empty() && !is_one_of(kBatchNorms, op.name);
+  const bool harmless = !hides && (ours || op.name.starts_with("torchvision::"));
+  op.equivalent = equivalent_of(op.name);
+  op.computable = harmless && (op.equivalent ||
+                               op.handle->hasComputedKernelForDispatchKey(c10::DispatchKey::CPU));
   op.computable_sparse =
       harmless && (op.handle->hasComputedKernelForDispatchKey(c10::DispatchKey::SparseCPU) ||
                    op.handle->hasComputedKernelForDispatchKey(c10::DispatchKey::SparseCsrCPU));

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "values/equivalents.h"
 #include "values/value.h"
 
 namespace peakbench::values {
@@ -20,6 +21,7 @@ enum class SizeOf {
   unique,
   coalesce,  // of a sparse tensor: its different indices
   boxes,     // torchvision::nms
+  product,   // of two sparse matrices
   verdict,   // aten::equal: true or false
 };
 
@@ -29,12 +31,15 @@ struct Operator {
   bool ignored = false;     // views, questions about tensors, and what changes no value
   bool direct = false;      // has a kernel of its own for CUDA: what it calls is a part of it
   bool computable = false;  // the CPU has a kernel, and calling it does nothing else
-  bool computable_sparse = false;  // the same, where an argument is sparse
+  bool computable_sparse = false;   // the same, where an argument is sparse
+  Equivalent equivalent = nullptr;  // called in its place, where only CUDA has it
   bool mutates = false;
   bool overwrites = false;  // whatever its target held before
   bool places = false;      // puts values at places of its target, never looking at what was there
   int accumulate = -1;      // the argument with which it adds to what was there instead
   bool random = false;
+  int chance = -1;    // the argument that is 0 where it draws nothing
+  int training = -1;  // the argument that is false where it draws nothing and writes no statistics
   bool uninitialised = false;      // aten::empty and its like
   bool reads_scalar = false;       // aten::_local_scalar_dense
   bool asks_truth = false;         // aten::is_nonzero

@@ -52,7 +52,7 @@ std::vector<Result> results_to_record(const Call& call, const std::vector<c10::I
 // Whether substitutes for what the call needs are worth their cost.
 bool worth_recording(const Call& call, const std::vector<Result>& results) {
   if (call.lost || !is_computable(call)) return false;
-  const bool known = !call.node->substituted && !call.node->op->random;
+  const bool known = !call.node->substituted && !call.node->random;
   const bool small =
       std::ranges::all_of(results, [](const Result& result) { return is_small(result.tensor); });
   if (call.largest_absent_bytes == 0) return known || small;
@@ -119,24 +119,62 @@ bool record_pieces(const Call& call, const std::vector<Result>& results) {
   return true;
 }
 
-}  // namespace
+// Batch normalisation's statistics, which it changes beside its results. False where one has no
+// value.
+bool add_hidden(Call& call) {
+  Node& node = *call.node;
+  std::vector<std::uint64_t> bases;
+  for (const auto& [argument, tensor] : call.hidden) {
+    const auto input = std::ranges::find(node.inputs, argument, &Input::argument);
+    if (input == node.inputs.end() || !input->value || !has_storage(tensor)) return false;
+    if (std::ranges::find(bases, base_of(tensor)) != bases.end()) return false;
+    bases.push_back(base_of(tensor));
+    Output output;
+    output.before = std::move(input->value);
+    output.view = input->view;
+    output.bytes = bytes_of(tensor);
+    input->value.reset();
+    input->target = static_cast<int>(node.outputs.size());
+    node.outputs.push_back(std::move(output));
+  }
+  return true;
+}
 
-void record_results(Call& call, const std::vector<c10::IValue>& results) {
-  if (call.uniform) return put_uniform_results(call, results);
+using Values = std::vector<std::pair<at::Tensor, ValuePtr>>;
+
+void put_hidden(const Call& call, Values& values) {
+  for (std::size_t i = 0; i < call.hidden.size(); ++i) {
+    Output& output = call.node->outputs[i];
+    const auto value = value_of(*call.node, output.bytes);
+    value->node = call.node;
+    output.value = value;
+    const at::Tensor& tensor = call.hidden[i].second;
+    Storages::all().put(base_of(tensor), value);
+    values.emplace_back(tensor, value);
+  }
+}
+
+// False where nothing is recorded that computes the results.
+bool record_computed(Call& call, const std::vector<c10::IValue>& results) {
+  if (call.uniform) {
+    put_uniform_results(call, results);
+    return false;
+  }
   const auto chosen = results_to_record(call, results);
-  if (chosen.empty()) return;
+  if (chosen.empty()) return false;
   const auto node = call.node;
-  if (record_pieces(call, chosen)) return;
+  if (record_pieces(call, chosen)) return false;
   if (node->op->uninitialised)
     for (const Result& result : chosen) add_to_collective(result.tensor);
-  if (node->op->uninitialised || !worth_recording(call, chosen)) {
+  if (node->op->uninitialised || !worth_recording(call, chosen) || !add_hidden(call)) {
     for (const Result& result : chosen) put_substitute(*node->op, result.tensor, call.range);
-    return;
+    return false;
   }
   fill_absent(call);
-  node->substituted |= node->op->random;
+  node->substituted |= node->random;
   node->sequence = next_sequence();
-  std::vector<std::pair<at::Tensor, ValuePtr>> values;
+  Values values;
+  put_hidden(call, values);
   for (const Result& result : chosen) {
     const auto value = value_of(*node, bytes_of(result.tensor));
     value->node = node;
@@ -146,6 +184,14 @@ void record_results(Call& call, const std::vector<c10::IValue>& results) {
     values.emplace_back(result.tensor, value);
   }
   end_chain(*node, values);
+  return true;
+}
+
+}  // namespace
+
+void record_results(Call& call, const std::vector<c10::IValue>& results) {
+  if (record_computed(call, results)) return;
+  for (const auto& [argument, tensor] : call.hidden) forget_storage(tensor);
 }
 
 }  // namespace peakbench::values

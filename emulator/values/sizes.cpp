@@ -19,6 +19,13 @@ std::int64_t elements_of(const View& view) {
   return count;
 }
 
+// Of the product of two matrices.
+std::int64_t most_entries(const std::vector<Sparse>& matrices) {
+  if (matrices.size() != 2 || matrices[0].sizes.size() != 2 || matrices[1].sizes.size() != 2)
+    return 0;
+  return matrices[0].sizes[0] * matrices[1].sizes[1];
+}
+
 // As many rows as there can be.
 std::int64_t most_rows(const Call& call) {
   if (call.node->inputs.empty()) return 0;
@@ -28,6 +35,8 @@ std::int64_t most_rows(const Call& call) {
       return first.sizes.empty() ? 0 : first.sizes[0];
     case SizeOf::verdict:
       return 1;
+    case SizeOf::product:
+      return most_entries(call.node->sparse);
     case SizeOf::coalesce:
       return first.sizes.size() < 2 ? 0 : first.sizes[1];
     default:
@@ -55,6 +64,7 @@ std::int64_t count_of(const Call& call, const std::vector<c10::IValue>& results)
   if (results.empty()) return 0;
   if (results[0].isBool()) return results[0].toBool();
   if (!results[0].isTensor() || results[0].toTensor().dim() == 0) return 0;
+  if (results[0].toTensor().is_sparse()) return results[0].toTensor()._nnz();
   return results[0].toTensor().size(counted_dim(call));
 }
 

@@ -274,7 +274,7 @@ void record_targets(Call& call) {
   for (std::size_t i = 0; i < call.targets.size(); ++i)
     if (!add_target(call, i, firsts)) return lose_targets(call);
   fill_absent(call);
-  node->substituted |= op.random;
+  node->substituted |= node->random;
   if (node->substituted && !std::ranges::all_of(call.targets, is_small)) return lose_targets(call);
   node->sequence = next_sequence();
   std::vector<std::pair<at::Tensor, ValuePtr>> values;

@@ -30,7 +30,7 @@ constexpr std::uint64_t kSubstituteSeed = 20261122;
 // back.
 class Seeded {
  public:
-  explicit Seeded(const Node& node) : random_(node.op->random) {
+  explicit Seeded(const Node& node) : random_(node.random) {
     if (!random_) return;
     state_ = generator_.get_state();
     generator_.set_current_seed(node.sequence);
@@ -111,7 +111,11 @@ bool run(const Node& node, std::vector<c10::IValue>& stack) {
   const std::vector<c10::IValue> held = stack;
   try {
     const Seeded seeded(node);
-    node.op->handle->callBoxed(&stack);
+    if (node.op->equivalent) {
+      node.op->equivalent(stack);
+    } else {
+      node.op->handle->callBoxed(&stack);
+    }
     return true;
   } catch (const std::exception&) {  // no such kernel on the CPU, or values that it refuses
     return false;
@@ -336,7 +340,7 @@ bool settle(Node& node) {
 }
 
 Purpose purpose_of(const Node& node) {
-  int checks = 0, others = node.op->random;
+  int checks = 0, others = node.random;
   const auto look = [&](const ValuePtr& value) {
     if (value && value->substituted) ++(value->purpose == Purpose::finite_check ? checks : others);
   };

@@ -103,6 +103,7 @@ struct Node {
   std::vector<Sparse> sparse;
   std::uint64_t sequence = 0;
   bool substituted = false;
+  bool random = false;  // draws numbers
   int depth = 0;
 };
 

@@ -31,6 +31,7 @@ std::string what_was_read(const LedgerReadBack& row) {
   const std::string_view kind = row.kind;
   if (kind == kReadSize) return "a size that rests on values that are not known";
   if (kind == kReadFinite) return "whether values are finite, which they are taken to be";
+  if (kind == kReadCopy) return "values that are not known, onto the host as they are";
   if (kind == kReadStorage) return "storages whose bytes are not known";
   if (kind.empty()) return "bytes that are not known";
   return fmt::format("{} values that are not known", kind);
@@ -110,7 +111,7 @@ class Judge {
     std::string text = fmt::format("{} read {} ({} time{})", where(row), what_was_read(row), calls,
                                    calls == 1 ? "" : "s");
     if (kind == kReadSeed) return;
-    if (kind == kReadFloating || kind == kReadFinite || kind == kReadStorage)
+    if (kind == kReadFloating || kind == kReadFinite || kind == kReadStorage || kind == kReadCopy)
       return add(result_.conditions, std::move(text));
     if (kind == kReadSize) return size(std::move(text));
     branches_ = true;

@@ -59,7 +59,7 @@ std::string text_of(const MissingWorkspace& workspace) {
   if (!workspace.room_bytes) return fmt::format("{} ({}): {}", workspace.what, calls, kWhy);
   const auto where = workspace.operation.empty() ? calls : workspace.operation + ", " + calls;
   return fmt::format("exact unless one {} exceeds {} ({}): {}", workspace.what,
-                     gib_text(static_cast<std::int64_t>(*workspace.room_bytes)), where, kWhy);
+                     size_text(*workspace.room_bytes), where, kWhy);
 }
 
 }  // namespace peakbench::emulator

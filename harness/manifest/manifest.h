@@ -49,7 +49,8 @@ struct Entry {
   int order = 0;                      // place in the canonical order of a stack
   std::vector<std::string> slots;     // owned; two owners of one slot conflict
   std::vector<std::string> wrappers;  // lists of the recipe it adds to: "gradient_transforms", ...
-  // updates_in_backward | needs_all_gradients | replays_steps
+  // updates_in_backward | needs_all_gradients | replays_steps | changes_trained_set |
+  // decides_on_host
   std::vector<std::string> capabilities;
   std::vector<std::string> needs;  // facts a model must have: "blocks", "linear_layers", ...
   std::vector<std::string> requires_slots;  // some other strategy of the stack must take them

@@ -26,7 +26,8 @@ const Names& wrappers() {
 }
 
 const Names& capabilities() {
-  static const Names names{"updates_in_backward", "needs_all_gradients", "replays_steps"};
+  static const Names names{"updates_in_backward", "needs_all_gradients", "replays_steps",
+                           "changes_trained_set", "decides_on_host"};
   return names;
 }
 

@@ -61,6 +61,24 @@ std::string conflict_with_updates_in_backward(const manifest::Entry& updating,
   return "";
 }
 
+// Why the second is not what it says where the first repeats its first step; or nothing.
+std::string conflict_with_replayed_steps(const manifest::Entry& replaying,
+                                         const manifest::Entry& other) {
+  if (!holds(replaying.capabilities, "replays_steps")) return "";
+  if (holds(other.capabilities, "changes_trained_set")) {
+    return fmt::format(
+        "{} changes from step to step which parameters are trained; {} repeats what the first step "
+        "did",
+        other.id, replaying.id);
+  }
+  if (holds(other.capabilities, "decides_on_host")) {
+    return fmt::format(
+        "{} decides on the host what runs in each step; {} repeats what the first step decided",
+        other.id, replaying.id);
+  }
+  return "";
+}
+
 // What no other strategy of the stack takes; or nothing.
 std::string missing_for(const manifest::Entry& entry, const std::vector<Choice>& choices) {
   for (const auto& slot : entry.requires_slots) {
@@ -114,8 +132,9 @@ std::string conflict_between(const manifest::Entry& a, const manifest::Entry& b)
                          b.id, slot);
     }
   }
-  for (const auto& [updating, other] : {std::tie(a, b), std::tie(b, a)}) {
-    auto conflict = conflict_with_updates_in_backward(updating, other);
+  for (const auto& [one, other] : {std::tie(a, b), std::tie(b, a)}) {
+    auto conflict = conflict_with_updates_in_backward(one, other);
+    if (conflict.empty()) conflict = conflict_with_replayed_steps(one, other);
     if (!conflict.empty()) return conflict;
   }
   for (const auto& [one, other] : {std::tie(a, b), std::tie(b, a)})

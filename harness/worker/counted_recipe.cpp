@@ -1,8 +1,14 @@
 #include "worker/counted_recipe.h"
 
+#include <algorithm>
 #include <exception>
+#include <set>
+#include <type_traits>
 
+#include "worker/block_runs.h"
+#include "worker/changes.h"
 #include "worker/recipe_members.h"
+#include "worker/samples_seen.h"
 
 namespace peakbench::worker {
 namespace {
@@ -11,6 +17,37 @@ template <typename Function>
 auto count(Contribution& contribution, const char* call, Function&& function) {
   contribution.calls.fetch_add(1, std::memory_order_relaxed);
   return call_plugin(contribution.owner, call, std::forward<Function>(function));
+}
+
+bool has_gradient(const std::vector<Parameter>& parameters) {
+  return std::any_of(parameters.begin(), parameters.end(),
+                     [](const Parameter& parameter) { return parameter.tensor.grad().defined(); });
+}
+
+// Calls what belongs to the update. One that is given no gradient and changes nothing is no call:
+// whoever is around the rule had nothing to do.
+template <typename Function>
+auto count_update(Contribution& contribution, const char* call,
+                  const std::vector<Parameter>& parameters, Function&& function) {
+  constexpr bool kListens = false;
+  const bool given = has_gradient(parameters);
+  const ChangeWatch watch(parameters, kListens);
+  const auto note = [&] {
+    if (given || has_gradient(parameters) || watch.changed_any())
+      contribution.calls.fetch_add(1, std::memory_order_relaxed);
+    else
+      contribution.called_in_vain = true;
+  };
+  return call_plugin(contribution.owner, call, [&] {
+    if constexpr (std::is_void_v<decltype(function())>) {
+      function();
+      note();
+    } else {
+      const auto result = function();
+      note();
+      return result;
+    }
+  });
 }
 
 // As call_plugin, but what is no std::exception goes through: a wrapper may end a block with a
@@ -62,7 +99,8 @@ class Counting<UpdateRule> final : public Forwarding<UpdateRule> {
  public:
   using Forwarding::Forwarding;
   void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
-    count(contribution_, "update", [&] { inner_->update(parameters, grouping); });
+    count_update(contribution_, "update", parameters,
+                 [&] { inner_->update(parameters, grouping); });
   }
   void visit_state(const StateVisitor& visit) override {
     call_plugin(contribution_.owner, "visit_state", [&] { inner_->visit_state(visit); });
@@ -102,10 +140,28 @@ class Counting<Schedule> final : public Forwarding<Schedule> {
 template <>
 class Counting<LossHead> final : public Forwarding<LossHead> {
  public:
-  using Forwarding::Forwarding;
+  Counting(std::shared_ptr<LossHead> inner, Contribution& contribution,
+           Contributions& contributions)
+      : Forwarding(std::move(inner), contribution), contributions_(contributions) {}
+
   at::Tensor loss(Model& model, const at::Tensor& hidden_states, const Batch& batch) override {
-    return count(contribution_, "loss", [&] { return inner_->loss(model, hidden_states, batch); });
+    const SamplesSeen seen(hidden_states);
+    auto loss =
+        count(contribution_, "loss", [&] { return inner_->loss(model, hidden_states, batch); });
+    if (hidden_states.dim() > 0 && hidden_states.size(0) == batch.input.size(0))
+      need_all(seen.in(loss), hidden_states.size(0));
+    return loss;
   }
+
+ private:
+  void need_all(std::int64_t seen, std::int64_t samples) {
+    if (seen >= samples) return;
+    contributions_.note_unlike_baseline(contribution_.owner,
+                                        "makes its loss of " + std::to_string(seen) + " of " +
+                                            std::to_string(samples) + " samples");
+  }
+
+  Contributions& contributions_;
 };
 
 template <>
@@ -184,8 +240,8 @@ class Counting<GradientTransform> final : public Forwarding<GradientTransform> {
  public:
   using Forwarding::Forwarding;
   bool apply(const std::vector<Parameter>& parameters) override {
-    const bool updates =
-        count(contribution_, "GradientTransform::apply", [&] { return inner_->apply(parameters); });
+    const bool updates = count_update(contribution_, "GradientTransform::apply", parameters,
+                                      [&] { return inner_->apply(parameters); });
     if (!updates) contribution_.skipped_update = true;
     return updates;
   }
@@ -194,22 +250,39 @@ class Counting<GradientTransform> final : public Forwarding<GradientTransform> {
 template <>
 class Counting<BlockWrapper> final : public Forwarding<BlockWrapper> {
  public:
-  Counting(std::shared_ptr<BlockWrapper> inner, Contribution& contribution, Owner model)
-      : Forwarding(std::move(inner), contribution), model_(std::move(model)) {}
+  Counting(std::shared_ptr<BlockWrapper> inner, Contribution& contribution,
+           Contributions& contributions, Owner model)
+      : Forwarding(std::move(inner), contribution),
+        contributions_(contributions),
+        model_(std::move(model)) {}
   at::Tensor run(std::size_t index, std::size_t count_of_blocks, const BlockFunction& block,
                  const std::vector<at::Tensor>& inputs) override {
     // What goes wrong inside the block is the model's, although a wrapper runs it. By value: the
     // wrapper may keep the function until backward.
-    const BlockFunction named = [block, model = model_](const std::vector<at::Tensor>& x) {
+    const auto runs = std::make_shared<BlockRuns>(inputs);
+    const BlockFunction named = [block, runs, model = model_](const std::vector<at::Tensor>& x) {
+      runs->note(x);
       return call_in_block(model, "block", [&] { return block(x); });
     };
     contribution_.calls.fetch_add(1, std::memory_order_relaxed);
-    return call_in_block(contribution_.owner, "run",
-                         [&] { return inner_->run(index, count_of_blocks, named, inputs); });
+    at::Tensor output = call_in_block(contribution_.owner, "run", [&] {
+      return inner_->run(index, count_of_blocks, named, inputs);
+    });
+    runs->end();
+    if (met_.insert(index).second) need_all(*runs, index);
+    return output;
   }
 
  private:
+  // The first time alone: later ones may be in backward, or replay what was captured.
+  void need_all(const BlockRuns& runs, std::size_t index) {
+    if (const auto missing = runs.missing(index); !missing.empty())
+      contributions_.note_unlike_baseline(contribution_.owner, missing);
+  }
+
+  Contributions& contributions_;
   Owner model_;
+  std::set<std::size_t> met_;
 };
 
 class NamedSavedTensor final : public SavedTensor {
@@ -241,7 +314,7 @@ class Counting<SavedTensorHooks> final : public Forwarding<SavedTensorHooks> {
 
 // What some of them need to know besides.
 struct Surroundings {
-  const Contributions& contributions;
+  Contributions& contributions;
   const Owner& model;
 };
 
@@ -257,7 +330,12 @@ std::shared_ptr<StepRunner> counting(std::shared_ptr<StepRunner> inner, Contribu
 }
 std::shared_ptr<BlockWrapper> counting(std::shared_ptr<BlockWrapper> inner,
                                        Contribution& contribution, const Surroundings& around) {
-  return std::make_shared<Counting<BlockWrapper>>(std::move(inner), contribution, around.model);
+  return std::make_shared<Counting<BlockWrapper>>(std::move(inner), contribution,
+                                                  around.contributions, around.model);
+}
+std::shared_ptr<LossHead> counting(std::shared_ptr<LossHead> inner, Contribution& contribution,
+                                   const Surroundings& around) {
+  return std::make_shared<Counting<LossHead>>(std::move(inner), contribution, around.contributions);
 }
 
 void count_freezing(Recipe& recipe, Contributions& contributions) {

@@ -19,6 +19,7 @@
 #include "worker/jobs.h"
 #include "worker/place.h"
 #include "worker/progress.h"
+#include "worker/promise.h"
 #include "worker/record_observer.h"
 #include "worker/setup.h"
 #include "worker/verdict.h"
@@ -123,9 +124,16 @@ class TracedRun {
     setup_.training->name_state();  // where the schedule left it
     setup_.training->check_frozen();
     device_->synchronise();
+    name_workspaces();
     device_->check(recorder_.allocated_bytes(), "the end of step " + std::to_string(step));
     // A loss on an emulated card is undefined, and reading it would be a read-back.
     if (!device_->emulated()) result_.losses.push_back(loss.item<double>());
+  }
+
+  void name_workspaces() {
+    device_->visit_workspaces([this](std::uint64_t address, const std::string& library) {
+      recorder_.name_memory(address, trace::Role::kWorkspace, library + " workspace");
+    });
   }
 
   void enter(trace::Phase phase, std::int32_t step) {
@@ -143,6 +151,7 @@ class TracedRun {
         in_result(device_->last_out_of_memory(), recorder_.out_of_memory_place());
     result_.reason = in_words(*result_.out_of_memory);
     name_what_is_left();
+    name_workspaces();
     recorder_.end_at_out_of_memory();
   }
 
@@ -188,6 +197,16 @@ class TracedRun {
           compare_with_reference(job_.read_parameters_path, verdict, parameters, result_.losses);
     }
     result_.equivalence = verdict;
+    refute_by_structure(*result_.equivalence);
+  }
+
+  // On every device: which parameters had gradients and updates needs no values.
+  void refute_by_structure(result::Equivalence& verdict) const {
+    const bool is_reference =
+        !job_.write_parameters_path.empty() || verdict.reference_case == job_.case_id;
+    if (is_reference || verdict.promise == "different_problem") return;
+    const auto why = setup_.training->unlike_baseline();
+    if (!why.empty()) verdict = refute(std::move(verdict), why);
   }
 
   // What is said of the reference case. That its parameters could not be written is no failure of

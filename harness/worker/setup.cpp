@@ -97,7 +97,8 @@ Setup make_setup(const result::Job& job, const device::Device& device, RecordObs
 }
 
 void need_effects(const Setup& setup, std::int64_t steps) {
-  setup.contributions->need_calls(steps);
+  setup.training->need_updates();
+  setup.contributions->need_calls(steps, setup.training->runner_updates());
   for (const auto& [use, options] : setup.options) need_options_read(use, options);
 }
 

@@ -122,6 +122,12 @@ class CasesVerdictTest(unittest.TestCase):
         self.assertEqual(self.verdict(case)["kind"], "exact if", self.verdict(case))
         self.assertIn("whether values are finite", " ".join(self.verdict(case)["conditions"]))
 
+    def test_offloading_decides_nothing(self):
+        """Tokens and activations that go to the host and come back as they are; nobody asks a size of them there."""
+        case = self.run_case("-m", "qwen2.5-0.5b,layers=1", "-s", "save-on-cpu", "--device", "emulated:a100-40gb", "--seq", "64")
+        self.assertEqual(self.verdict(case)["kind"], "exact if", self.verdict(case))
+        self.assertRegex(self.verdict(case)["conditions"][0], "aten::copy_ read values that are not known, onto the host")
+
     def test_values_change_no_figure(self):
         """Computing happens on the host, and is none of the case: of a step, the host holds scales and losses alone."""
         case = self.run_case("-m", "qwen2.5-0.5b,layers=1", "-s", "loss-scaling", "--device", "emulated:a100-40gb", "--seq", "64")

@@ -12,11 +12,17 @@ import sys
 import torch
 import torchvision
 
-CASES = {}
+CASES, CUDNN = {}, {}
 
 
 def case(function):
     CASES[function.__name__] = function
+    return function
+
+
+def by_cudnn(function):
+    """One whose kernels only the card has, some with a workspace."""
+    CUDNN[function.__name__] = function
     return function
 
 
@@ -231,8 +237,72 @@ def packed_sequence(device):
     return packed.data.shape[0], packed.batch_sizes.tolist()
 
 
+@by_cudnn
+def statistics_of_batches(device):
+    """Batch normalisation writes its running statistics, which its schema does not say: by PyTorch's kernel, and by cuDNN's in images."""
+    rows, images = torch.nn.BatchNorm1d(4).to(device), torch.nn.BatchNorm2d(2).to(device)
+    for step in range(3):
+        rows(torch.arange(32.0).view(8, 4).to(device) * (step + 1)).sum().backward()
+        images((torch.arange(64.0) - 20 * step).view(2, 2, 4, 4).to(device))
+    rows.eval(), images.eval()
+    answer = images(torch.arange(64.0).view(2, 2, 4, 4).to(device))
+    kept = [round(value, 2) for value in [*rows.running_mean.tolist(), *images.running_mean.tolist(), *images.running_var.tolist()]]
+    return kept, rows.num_batches_tracked.item(), (answer > 1).sum().item(), (rows(torch.ones(2, 4).to(device)) > 0).tolist()
+
+
+@by_cudnn
+def recurrent_networks(device):
+    """On the card by cuDNN, whose weights lie in one buffer."""
+    torch.manual_seed(0)
+    networks = [kind(6, 5, 2, bidirectional=True, batch_first=True) for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)]
+    networks += [torch.nn.LSTM(6, 8, proj_size=3), torch.nn.RNN(6, 5, nonlinearity="relu", bias=False), torch.nn.LSTM(6, 5, 2, dropout=0.5).eval()]
+    answers = []
+    for network in networks:
+        network = network.to(device)
+        out, state = network(seeded(3, 4, 6).to(device) - 0.5)
+        last = state[0] if isinstance(state, tuple) else state
+        answers += [out.argmax(-1).tolist(), torch.nonzero(last > 0).shape[0]]
+    packed = torch.nn.utils.rnn.pack_padded_sequence(seeded(3, 4, 6), torch.tensor([4, 2, 3]), batch_first=True, enforce_sorted=False)
+    return answers, (networks[0].to(device)(packed.to(device))[0].data > 0).sum().item()
+
+
+@by_cudnn
+def attentions(device):
+    """The kernels that only the card has, called as compiled programs call them."""
+    kernels, query, key, value = torch.ops.aten, *(4 * (seeded(3, 2, 4, 8, 8) - 0.5))
+    mask = torch.zeros(2, 4, 8, 8)
+    mask[..., 5:] = -math.inf
+    answers = []
+    for dtype, kernel, masks in ((torch.float, kernels._scaled_dot_product_efficient_attention, True),
+                                 (torch.half, kernels._scaled_dot_product_flash_attention, False),
+                                 (torch.half, kernels._scaled_dot_product_cudnn_attention, True)):  # fmt: skip
+        tensors = [one.to(device, dtype) for one in (query, key, value)]
+        for bias, more in ((None, {}), (None, {"is_causal": True, "scale": 2.0}), (mask.to(device, dtype), {})):
+            if bias is not None and not masks:
+                continue
+            if device == "cpu":
+                out = torch.nn.functional.scaled_dot_product_attention(*tensors, attn_mask=bias, **more)
+            else:
+                out = kernel(*tensors, *((bias, False) if masks else ()), **more)[0]
+            answers.append(out.argmax(-1).flatten().tolist())
+    return answers
+
+
+@by_cudnn
+def sparse_products(device):
+    """How many entries a product of sparse matrices has, cuSPARSE says, and with it the values."""
+    edges = torch.stack([torch.arange(60) % 20, torch.arange(60) * 7 % 20]).to(device)
+    graph = torch.sparse_coo_tensor(edges, torch.arange(60.0).to(device), (20, 20)).coalesce()
+    hops = torch.sparse.mm(graph, torch.sparse.mm(graph, graph))
+    return hops._nnz(), hops.coalesce().values().sum().item(), hops.to_dense()[3].tolist()
+
+
 def known():
     return {name: [function("cpu"), function("cuda")] for name, function in CASES.items()}
+
+
+def known_by_cudnn():
+    return {name: [function("cpu"), function("cuda")] for name, function in CUDNN.items()}
 
 
 def large():
@@ -315,6 +385,11 @@ def pieces():
     return {"counts": counts[kept].shape[0], "means": means[kept].shape[0], "total": int(counts.sum().item())}
 
 
+def product_of_drawn_edges():
+    graph = torch.sparse_coo_tensor(torch.randint(20, (2, 60), device="cuda"), torch.ones(60, device="cuda"), (20, 20))
+    return {"entries": torch.sparse.mm(graph, graph)._nnz()}
+
+
 def ties():
     scores = torch.tensor([2, 1, 1, 1, 0]).cuda()
     return {"values": scores.topk(2).values.tolist(), "indices": scores.topk(2).indices.shape[0], "taken": len(scores.topk(2).indices.tolist())}
@@ -390,10 +465,10 @@ def foreign_kernel():
 
 
 def statistics():
-    """Batch normalisation writes its running statistics, which its schema does not say."""
-    layer = torch.nn.BatchNorm1d(4).cuda()
-    layer(torch.ones(8, 4).cuda())
-    return {"read": len(layer.running_mean.tolist())}
+    """An operator that writes running statistics, which its schema does not say, and of which nothing is recorded."""
+    mean = torch.zeros(4).cuda()
+    torch.batch_norm_update_stats(torch.ones(8, 4).cuda(), mean, torch.ones(4).cuda(), 0.1)
+    return {"read": len(mean.tolist())}
 
 
 def checkpoint():

@@ -43,8 +43,22 @@ class ValuesTest(unittest.TestCase):
         for name, (cpu, card) in self.emulate_one("known").items():
             with self.subTest(name):
                 self.assertEqual(cpu, card)
-        self.assertEqual(self.verdict, {"kind": "exact", "reasons": [], "conditions": [], "notes": [], "advice": []})
+        self.assertEqual(self.verdict, {"kind": "exact", "reasons": [], "conditions": [], "notes": [], "advice": [], "workspace_room_bytes": None})
         self.assertEqual(self.processes[0]["computing"], "on")
+
+    def test_what_only_the_card_has_is_computed_by_what_the_cpu_has(self):
+        for name, (cpu, card) in self.emulate_one("known_by_cudnn").items():
+            with self.subTest(name):
+                self.assertEqual(cpu, card)
+        self.assertEqual((self.verdict["kind"], self.verdict["conditions"]), ("lower bound", []), self.said)
+        self.assertTrue(all(re.search("workspace|vendor", reason) for reason in self.verdict["reasons"]), self.said)
+
+    def test_the_product_of_sparse_matrices_that_are_not_known(self):
+        self.emulate_one("product_of_drawn_edges")
+        self.assertEqual(self.verdict["kind"], "unreliable")
+        self.assertTrue(any(reason.startswith("aten::_sparse_sparse_matmul at values_cases.py") and " read a size " in reason
+                            for reason in self.verdict["reasons"]), self.said)  # fmt: skip
+        self.assertEqual(self.emulate_one("product_of_drawn_edges", "--assume", "nonzero=all"), {"entries": 400})
 
     def test_a_size_that_is_not_known(self):
         self.emulate_one("mask")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import unittest
 from pathlib import Path
 
@@ -41,6 +42,14 @@ class Figures(unittest.TestCase):
         rows, best, near, digit, _ = map(int, row.split("|"))
         self.assertIn(f"Of {rows} rows that others measured on real cards and that were rebuilt with the same configuration, {near + digit} lie "
                       f"within 0.5% or the last digit published, {best} of them within 0.01%", self.readme)  # fmt: skip
+
+
+class Corpus(unittest.TestCase):
+    def test_the_table_of_the_corpus_is_of_its_records(self):
+        sys.path.insert(0, str(REPOSITORY / "tests/programs"))
+        import table
+
+        self.assertIn(table.BEGIN + table.table() + table.END, table.PAGE.read_text(encoding="utf-8"), "tests/programs/table.py writes it anew")
 
 
 class Strategies(unittest.TestCase):

@@ -98,6 +98,14 @@ inline manifest::Found fake_plugins() {
   rounding.conflicts = {{"dora", "both round"}};
   auto quantised = strategy_entry("quantised", 5, {"base_weights"});
   quantised.requires_slots = {"adapters"};
+  auto graphs = strategy_entry("graphs", 80, {"step_runner"});
+  graphs.capabilities = {"needs_all_gradients", "replays_steps"};
+  auto lisa = strategy_entry("lisa", 16);
+  lisa.capabilities = {"changes_trained_set"};
+  lisa.promise = "different_problem";
+  auto dropping = strategy_entry("layer-dropping", 21);
+  dropping.capabilities = {"decides_on_host"};
+  dropping.promise = "different_problem";
   auto half = strategy_entry("half", 65);
   half.promise = "within_tolerance";
   half.relative_tolerance = 3e-2;
@@ -121,7 +129,7 @@ inline manifest::Found fake_plugins() {
   add(Kind::kStrategy, "/p/lora.so", {lora, dora});
   add(Kind::kStrategy, "/p/more.so",
       {strategy_entry("foreach-off", 40, {"kernel_grouping"}), fused, checkpointing, adam8,
-       rounding, half, clip, lamb, quantised,
+       rounding, half, clip, lamb, quantised, graphs, lisa, dropping,
        strategy_entry("micro-batches", 70, {"micro_batches"})});
   return found;
 }

@@ -179,7 +179,8 @@ TEST(Names, APluginLeftOutIsMentioned) {
   found.problems = {"/p/mine.so: broken"};
   EXPECT_EQ(message_of<ConfigError>([&] { make_plan(request_of({"vit-l-16"}, {"mine"}), found); }),
             "unknown strategy \"mine\"; known: adam-8bit, baseline, checkpointing, clip, dora, "
-            "foreach-off, fused-in-backward, half, lamb, lora, micro-batches, quantised, rounding "
+            "foreach-off, fused-in-backward, graphs, half, lamb, layer-dropping, lisa, lora, "
+            "micro-batches, quantised, rounding "
             "(plugins "
             "left out: "
             "1; `peakbench doctor` says why)");
@@ -221,6 +222,24 @@ TEST(Stack, UpdatesInBackwardConflictWithWhatNeedsTheWholeStep) {
     EXPECT_EQ(planned.decided, Status::kConflict) << stack;
     EXPECT_EQ(planned.reason, reason);
   }
+}
+
+// A replay does again what the first step did.
+TEST(Stack, ReplayedStepsConflictWithWhatIsDecidedInEach) {
+  const std::vector<std::pair<std::string, std::string>> expected{
+      {"lisa+graphs",
+       "lisa changes from step to step which parameters are trained; graphs repeats what the first "
+       "step did"},
+      {"layer-dropping+graphs",
+       "layer-dropping decides on the host what runs in each step; graphs repeats what the first "
+       "step decided"}};
+  for (const auto& [stack, reason] : expected) {
+    const auto planned = case_of(stack);
+    EXPECT_EQ(planned.decided, Status::kConflict) << stack;
+    EXPECT_EQ(planned.reason, reason);
+  }
+  EXPECT_FALSE(case_of("lisa+layer-dropping").decided);
+  EXPECT_FALSE(case_of("checkpointing+graphs").decided);
 }
 
 TEST(Stack, DeclaredConflictsHoldBothWays) {

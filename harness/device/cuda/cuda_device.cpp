@@ -13,6 +13,7 @@
 #include "device/cuda/cuda_graph.h"
 #include "device/cuda/cuda_settings.h"
 #include "device/cuda/emulation.h"
+#include "device/cuda/workspaces.h"
 #include "device/module.h"
 #include "errors/errors.h"
 #include "record/cuda/allocation_tracer.h"
@@ -85,6 +86,10 @@ class CudaDevice final : public Device {
     expect("allocated", traced.peak_allocated_bytes, stats.allocated_bytes[0].peak);
     expect("requested", traced.peak_requested_bytes, stats.requested_bytes[0].peak);
     expect("reserved", traced.peak_reserved_bytes.value_or(0), stats.reserved_bytes[0].peak);
+  }
+
+  void visit_workspaces(const VisitWorkspace& visit) const override {
+    visit_kept_workspaces(visit);
   }
 
   record::OutOfMemory last_out_of_memory() const override {

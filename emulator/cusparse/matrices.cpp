@@ -1,0 +1,72 @@
+// Matrices in rows (CSR), and how many entries one has that a product made: the last of its row
+// offsets, which is read back from the device.
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+
+#include "core/copies.h"
+#include "core/entry.h"
+
+using namespace peakbench::emulator;
+
+namespace {
+
+constexpr int kBadParameter = 3;  // CUSPARSE_STATUS_INVALID_VALUE
+constexpr int kIndex64 = 3;       // cusparseIndexType_t
+
+struct Rows {
+  std::int64_t rows = 0, columns = 0, entries = 0;
+  const char* offsets = nullptr;  // on the device, rows + 1 of them
+  int offset_type = 0;
+};
+
+struct Matrices {
+  std::mutex mutex;
+  std::unordered_map<void*, Rows> rows;
+};
+
+Matrices& matrices() {
+  static auto* const all = new Matrices;  // other threads may outlive the end
+  return *all;
+}
+
+template <typename Offset>
+int read_last(const Rows& matrix, std::int64_t* entries) {
+  Offset last = 0;
+  const auto* from = matrix.offsets + matrix.rows * static_cast<std::int64_t>(sizeof last);
+  if (copy_bytes(&last, from, sizeof last) != MemoryResult::ok) return kBadParameter;
+  return give(entries, static_cast<std::int64_t>(last));
+}
+
+}  // namespace
+
+PEAKBENCH_ENTRY int cusparseCreateCsr(void** out, std::int64_t rows, std::int64_t columns,
+                                      std::int64_t entries, void* offsets, void*, void*,
+                                      int offset_type, int, int, int) {
+  give_handle(out);
+  const std::lock_guard lock(matrices().mutex);
+  matrices().rows[*out] = {rows, columns, entries, static_cast<const char*>(offsets), offset_type};
+  return kSuccess;
+}
+
+PEAKBENCH_ENTRY int cusparseDestroySpMat(void* matrix) {
+  const std::lock_guard lock(matrices().mutex);
+  matrices().rows.erase(matrix);
+  return kSuccess;
+}
+
+PEAKBENCH_ENTRY int cusparseSpMatGetSize(void* matrix, std::int64_t* rows, std::int64_t* columns,
+                                         std::int64_t* entries) {
+  Rows found;
+  {
+    const std::lock_guard lock(matrices().mutex);
+    const auto kept = matrices().rows.find(matrix);
+    if (kept == matrices().rows.end()) return kBadParameter;
+    found = kept->second;
+  }
+  give(rows, found.rows);
+  give(columns, found.columns);
+  if (found.entries || !found.offsets) return give(entries, found.entries);
+  return found.offset_type == kIndex64 ? read_last<std::int64_t>(found, entries)
+                                       : read_last<std::int32_t>(found, entries);
+}
