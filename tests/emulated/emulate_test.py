@@ -290,6 +290,17 @@ class EmulateTest(unittest.TestCase):
         self.assertIn(": peak 70.000 GiB of 79.179 GiB (card 0, 2 processes together), contexts (2 of 0.5 GiB) not included;", self.said)
         self.assertIn(f"card 0  peak 70.000 GiB of 79.179 GiB  ({70 << 30} bytes; 2 processes together)", self.said)
 
+    def test_ranks_that_the_environment_tells(self):
+        """As torchrun does."""
+        self.share("for rank in 1 0; do RANK=$rank WORLD_SIZE=2 CUDA_VISIBLE_DEVICES=$rank $share $((20 + rank)) $rank $rank; done",
+                   card="h100-80gb,count=2")
+        self.assertIn(": peak 21.000 GiB of 79.179 GiB (rank 1), context (0.5 GiB) not included;", self.said)
+        self.assertEqual((self.took["answer"]["rank"], self.took["answer"]["card"]), (1, 1))
+        lines = self.said.splitlines()
+        head = next(i for i, line in enumerate(lines) if line.startswith("rank "))
+        self.assertRegex(lines[head + 1], r"^0 +\d+ .* 20\.000 GiB ")
+        self.assertRegex(lines[head + 2], r"^1 +\d+ .* 21\.000 GiB ")
+
     def test_a_process_may_end_after_the_program(self):
         self.assertEqual(self.share("$share 50 a end & until_there a; (sleep 0.5; touch end) &"), ["taken 29"])
         self.assertEqual([process["finished"] for process in self.took["processes"]], [True])

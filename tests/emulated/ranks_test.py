@@ -111,20 +111,24 @@ class RanksTest(unittest.TestCase):
                     self.assert_exact()
                     self.assertEqual(len(self.took["processes"]), 2)
 
+    def four_ranks_are_told(self, *launcher):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "train.py")
+            program.write_text(FOUR)
+            self.emulate(*launcher, program, options=("--card", "h100-80gb,count=4"))
+        lines = self.said.split("\nFits h100-80gb,count=4: ")[1].splitlines()
+        self.assertRegex(lines[0], r"^peak .*B of 79\.179 GiB \(rank \d\), context \(0\.5 GiB\) not included; exact")
+        head = next(i for i, line in enumerate(lines) if line.startswith("rank "))
+        self.assertEqual([line.split()[0] for line in lines[head + 1 : head + 5]], ["0", "1", "2", "3"], self.said)
+        self.assertLess(head, 20, self.said)
+        ranks = [device["rank"] for process in self.took["processes"] for device in process["devices"] if device["allocations"]]
+        self.assertEqual(sorted(ranks), [0, 1, 2, 3])
+
     def test_four_ranks_are_told_in_one_table(self):
-        launcher = ("-m", "torch.distributed.run", "--nproc-per-node", 4, "--standalone")
-        for launch in (launcher, ()):
-            with self.subTest(launch), tempfile.TemporaryDirectory() as folder:
-                program = pathlib.Path(folder, "train.py")
-                program.write_text(FOUR)
-                self.emulate(*launch, program, options=("--card", "h100-80gb,count=4"))
-                lines = self.said.split("\nFits h100-80gb,count=4: ")[1].splitlines()
-                self.assertRegex(lines[0], r"^peak .*B of 79\.179 GiB \(rank \d\), context \(0\.5 GiB\) not included; exact")
-                head = next(i for i, line in enumerate(lines) if line.startswith("rank "))
-                self.assertEqual([line.split()[0] for line in lines[head + 1 : head + 5]], ["0", "1", "2", "3"], self.said)
-                self.assertLess(head, 20, self.said)
-                self.assertEqual(sorted(device["rank"] for process in self.took["processes"] for device in process["devices"]
-                                        if device["allocations"]), [0, 1, 2, 3])
+        self.four_ranks_are_told("-m", "torch.distributed.run", "--nproc-per-node", 4, "--standalone")
+
+    def test_four_ranks_of_which_nccl_alone_knows(self):
+        self.four_ranks_are_told()
 
     def test_a_checkpoint_of_two_ranks_and_a_pipeline(self):
         self.ranks("checkpoint", "pipeline")
