@@ -52,6 +52,11 @@ const Names& promises() {
   return names;
 }
 
+const Names& losses() {
+  static const Names names{"per_sample", "per_token", "whole_batch"};
+  return names;
+}
+
 bool is_own_fact(const std::string& name) {
   const auto dot = name.find('.');
   return dot != std::string::npos && dot + 1 < name.size() && is_name(name, "._-");

@@ -73,6 +73,8 @@ struct PlannedCase {
   std::string added_for;                  // empty: asked for (result/case.h)
   std::optional<result::Status> decided;  // kConflict or kUnsupported
   std::string reason;                     // names both owners
+  // Of a case that is run: why its figures may say less than they seem to; empty: nothing is known.
+  std::string warning;
   result::PluginUse model;
   std::vector<result::PluginUse> strategies;  // `baseline` first
   // What is held against the reference (stack.h), and the stack of that, as in a case id: its own,

@@ -115,6 +115,25 @@ std::vector<std::string> missing_parts(const manifest::Entry& model, const Choic
   return lines;
 }
 
+// Why parts of a batch do not add up to it; or nothing.
+std::string why_not_split(const manifest::Entry& model, const manifest::Entry& strategy) {
+  if (!holds(strategy.slots, "micro_batches")) return "";
+  if (model.loss == "whole_batch") {
+    return fmt::format(
+        "{} splits the batch, and the loss of {} is of the whole batch: that of a sample depends "
+        "on "
+        "the others",
+        strategy.id, model.id);
+  }
+  if (model.loss == "per_token" && !holds(model.facts, "output_head")) {
+    return fmt::format(
+        "{} splits the batch, and the loss of {} is a mean over tokens, which nobody can count "
+        "without its output_head",
+        strategy.id, model.id);
+  }
+  return "";
+}
+
 // From choices in canonical order.
 Stack with_selections(std::vector<Choice> choices) {
   Stack stack{std::move(choices), {}};
@@ -200,8 +219,22 @@ std::string lack_of(const manifest::Entry& model, const Stack& stack) {
           fmt::format("{} needs {}, which {} does not have", entry_of(choice).id, need, model.id));
     }
     std::ranges::move(missing_parts(model, choice), std::back_inserter(lacks));
+    const auto not_split = why_not_split(model, entry_of(choice));
+    if (!not_split.empty()) lacks.push_back(not_split);
   }
   return fmt::format("{}", fmt::join(lacks, "; "));
+}
+
+std::string unseen_memory(const Stack& stack, std::int64_t steps) {
+  std::vector<std::string> unseen;
+  for (const auto& choice : stack.choices) {
+    const auto period = manifest::period_of(entry_of(choice), choice.use.options);
+    if (period <= steps) continue;
+    unseen.push_back(fmt::format("{} shows its memory in {} steps, and {} {} run (--steps {})",
+                                 entry_of(choice).id, period, steps, steps == 1 ? "is" : "are",
+                                 period));
+  }
+  return fmt::format("{}", fmt::join(unseen, "; "));
 }
 
 Stack reference_of(const Stack& stack) {

@@ -52,6 +52,12 @@ struct SpaceMemory {
   std::optional<std::int64_t> peak_reserved_bytes;
 };
 
+// A part of the stack whose memory is seen whole after that many steps.
+struct Period {
+  std::string strategy;  // its id
+  std::int64_t steps = 1;
+};
+
 // Peak memory of the case's own space over the measured steps; build is `phases.build`.
 struct Memory {
   std::string space;  // the case's own: "cuda:1"; empty in files of schema 1.0
@@ -69,6 +75,7 @@ struct Memory {
   // Steps replay a captured graph, whose pool counts as reserved alone: what is allocated says less
   // than the card held.
   bool replays_steps = false;
+  std::optional<Period> period;  // the longest that a manifest of the stack declares
 };
 
 struct StepTimes {  // nanoseconds over individually recorded steps, warm-up apart

@@ -16,6 +16,7 @@ class BlockRuns {
   explicit BlockRuns(const std::vector<at::Tensor>& inputs);  // of the wrapper: (B, ...) first
   void note(const std::vector<at::Tensor>& inputs);           // of the block
   void end() { is_over_ = true; }
+  bool left_out() const { return calls_ == 0; }
   // As a sentence's end: "leaves block 3 out", "runs block 3 on 2 of 4 samples"; empty where all
   // were run, or where the block was run on something of another shape.
   std::string missing(std::size_t block) const;

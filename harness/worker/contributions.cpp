@@ -146,8 +146,9 @@ Contribution* Contributions::wrapper(const std::string& list, const void* object
   return found == wrappers_.end() ? nullptr : found->second;
 }
 
-const Contribution* Contributions::first_wrapper(const std::string& list) const {
-  const auto found = std::ranges::find(contributions_, list, &Contribution::place);
+const Contribution* Contributions::leaving_blocks_out() const {
+  const auto found = std::ranges::find_if(
+      contributions_, [](const Contribution& one) { return one.left_block_out.load(); });
   return found == contributions_.end() ? nullptr : &*found;
 }
 

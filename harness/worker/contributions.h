@@ -25,6 +25,7 @@ struct Contribution {
   // Of what belongs to the update: called, with no parameter that had a gradient, and changed none.
   // Such a call is none of `calls`.
   std::atomic<bool> called_in_vain{false};
+  std::atomic<bool> left_block_out{false};  // a block wrapper that did not run a block
   std::atomic<bool> skipped_update{false};  // a gradient transform that asked for none
 };
 
@@ -40,8 +41,8 @@ class Contributions {
   // Who put it there; null for a recipe that was filled without take().
   Contribution* slot(const std::string& name);
   Contribution* wrapper(const std::string& list, const void* object);
-  // The first that was added to a list of wrappers; null where there is none.
-  const Contribution* first_wrapper(const std::string& list) const;
+  // The first that left a block out; null where none did.
+  const Contribution* leaving_blocks_out() const;
   // The n-th of `freezing`, whose entries have no address.
   Contribution* freezing(std::size_t n);
   Contribution& add_hook(const Owner& owner);

@@ -1,89 +1,26 @@
 #include "worker/counted_recipe.h"
 
-#include <algorithm>
-#include <exception>
-#include <set>
-#include <type_traits>
-
-#include "worker/block_runs.h"
-#include "worker/changes.h"
+#include "worker/counted_forward.h"
+#include "worker/counting.h"
 #include "worker/recipe_members.h"
-#include "worker/samples_seen.h"
 
 namespace peakbench::worker {
 namespace {
 
-template <typename Function>
-auto count(Contribution& contribution, const char* call, Function&& function) {
-  contribution.calls.fetch_add(1, std::memory_order_relaxed);
-  return call_plugin(contribution.owner, call, std::forward<Function>(function));
-}
-
-bool has_gradient(const std::vector<Parameter>& parameters) {
-  return std::any_of(parameters.begin(), parameters.end(),
-                     [](const Parameter& parameter) { return parameter.tensor.grad().defined(); });
-}
-
-// Calls what belongs to the update. One that is given no gradient and changes nothing is no call:
-// whoever is around the rule had nothing to do.
-template <typename Function>
-auto count_update(Contribution& contribution, const char* call,
-                  const std::vector<Parameter>& parameters, Function&& function) {
-  constexpr bool kListens = false;
-  const bool given = has_gradient(parameters);
-  const ChangeWatch watch(parameters, kListens);
-  const auto note = [&] {
-    if (given || has_gradient(parameters) || watch.changed_any())
-      contribution.calls.fetch_add(1, std::memory_order_relaxed);
-    else
-      contribution.called_in_vain = true;
-  };
-  return call_plugin(contribution.owner, call, [&] {
-    if constexpr (std::is_void_v<decltype(function())>) {
-      function();
-      note();
-    } else {
-      const auto result = function();
-      note();
-      return result;
-    }
-  });
-}
-
-// As call_plugin, but what is no std::exception goes through: a wrapper may end a block with a
-// throw of its own kind, which it catches itself (checkpointing, once all that backward wants is
-// back).
-template <typename Function>
-at::Tensor call_in_block(const Owner& owner, const char* call, Function&& function) {
-  std::exception_ptr own;
-  at::Tensor result = call_plugin(owner, call, [&]() -> at::Tensor {
-    try {
-      return function();
-    } catch (const std::exception&) {
-      throw;
-    } catch (...) {
-      own = std::current_exception();
-      return {};
-    }
-  });
-  if (own) std::rethrow_exception(own);
-  return result;
-}
-
-// Each forwards to what a strategy put into the recipe.
-template <typename Interface>
-class Forwarding : public Interface {
+class NamedSavedTensor final : public SavedTensor {
  public:
-  Forwarding(std::shared_ptr<Interface> inner, Contribution& contribution)
-      : inner_(std::move(inner)), contribution_(contribution) {}
+  NamedSavedTensor(std::shared_ptr<SavedTensor> inner, const Owner& owner)
+      : inner_(std::move(inner)), owner_(owner) {}
+  at::Tensor unpack() override {
+    return call_plugin(owner_, "unpack", [&] { return inner_->unpack(); });
+  }
 
- protected:
-  std::shared_ptr<Interface> inner_;
-  Contribution& contribution_;
+ private:
+  std::shared_ptr<SavedTensor> inner_;
+  const Owner& owner_;  // a Contribution's, which outlives the steps
 };
 
-template <typename Interface>
-class Counting;
+}  // namespace
 
 template <>
 class Counting<ModelTransform> final : public Forwarding<ModelTransform> {
@@ -135,33 +72,6 @@ class Counting<Schedule> final : public Forwarding<Schedule> {
     count(contribution_, "after_backward", [&] { inner_->after_backward(training); });
   }
   KernelGrouping default_grouping() const override { return inner_->default_grouping(); }
-};
-
-template <>
-class Counting<LossHead> final : public Forwarding<LossHead> {
- public:
-  Counting(std::shared_ptr<LossHead> inner, Contribution& contribution,
-           Contributions& contributions)
-      : Forwarding(std::move(inner), contribution), contributions_(contributions) {}
-
-  at::Tensor loss(Model& model, const at::Tensor& hidden_states, const Batch& batch) override {
-    const SamplesSeen seen(hidden_states);
-    auto loss =
-        count(contribution_, "loss", [&] { return inner_->loss(model, hidden_states, batch); });
-    if (hidden_states.dim() > 0 && hidden_states.size(0) == batch.input.size(0))
-      need_all(seen.in(loss), hidden_states.size(0));
-    return loss;
-  }
-
- private:
-  void need_all(std::int64_t seen, std::int64_t samples) {
-    if (seen >= samples) return;
-    contributions_.note_unlike_baseline(contribution_.owner,
-                                        "makes its loss of " + std::to_string(seen) + " of " +
-                                            std::to_string(samples) + " samples");
-  }
-
-  Contributions& contributions_;
 };
 
 template <>
@@ -248,57 +158,6 @@ class Counting<GradientTransform> final : public Forwarding<GradientTransform> {
 };
 
 template <>
-class Counting<BlockWrapper> final : public Forwarding<BlockWrapper> {
- public:
-  Counting(std::shared_ptr<BlockWrapper> inner, Contribution& contribution,
-           Contributions& contributions, Owner model)
-      : Forwarding(std::move(inner), contribution),
-        contributions_(contributions),
-        model_(std::move(model)) {}
-  at::Tensor run(std::size_t index, std::size_t count_of_blocks, const BlockFunction& block,
-                 const std::vector<at::Tensor>& inputs) override {
-    // What goes wrong inside the block is the model's, although a wrapper runs it. By value: the
-    // wrapper may keep the function until backward.
-    const auto runs = std::make_shared<BlockRuns>(inputs);
-    const BlockFunction named = [block, runs, model = model_](const std::vector<at::Tensor>& x) {
-      runs->note(x);
-      return call_in_block(model, "block", [&] { return block(x); });
-    };
-    contribution_.calls.fetch_add(1, std::memory_order_relaxed);
-    at::Tensor output = call_in_block(contribution_.owner, "run", [&] {
-      return inner_->run(index, count_of_blocks, named, inputs);
-    });
-    runs->end();
-    if (met_.insert(index).second) need_all(*runs, index);
-    return output;
-  }
-
- private:
-  // The first time alone: later ones may be in backward, or replay what was captured.
-  void need_all(const BlockRuns& runs, std::size_t index) {
-    if (const auto missing = runs.missing(index); !missing.empty())
-      contributions_.note_unlike_baseline(contribution_.owner, missing);
-  }
-
-  Contributions& contributions_;
-  Owner model_;
-  std::set<std::size_t> met_;
-};
-
-class NamedSavedTensor final : public SavedTensor {
- public:
-  NamedSavedTensor(std::shared_ptr<SavedTensor> inner, const Owner& owner)
-      : inner_(std::move(inner)), owner_(owner) {}
-  at::Tensor unpack() override {
-    return call_plugin(owner_, "unpack", [&] { return inner_->unpack(); });
-  }
-
- private:
-  std::shared_ptr<SavedTensor> inner_;
-  const Owner& owner_;  // a Contribution's, which outlives the steps
-};
-
-template <>
 class Counting<SavedTensorHooks> final : public Forwarding<SavedTensorHooks> {
  public:
   using Forwarding::Forwarding;
@@ -311,6 +170,8 @@ class Counting<SavedTensorHooks> final : public Forwarding<SavedTensorHooks> {
     return std::make_shared<NamedSavedTensor>(std::move(saved), contribution_.owner);
   }
 };
+
+namespace {
 
 // What some of them need to know besides.
 struct Surroundings {

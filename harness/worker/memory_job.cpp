@@ -232,6 +232,7 @@ class TracedRun {
     result_.memory->steps = job_.steps;
     result_.memory->context_bytes = device_->context_bytes();
     result_.memory->worker_peak_rss_bytes = peak_rss_bytes();
+    result_.memory->period = setup_.period;
     result_.memory->replays_steps = setup_.contributions->has_capability("replays_steps");
     if (result_.emulation)
       result_.emulation->verdict = verdict(job_, result_.memory->peak_allocated_bytes);

@@ -34,6 +34,9 @@ class RecipeTraining final : public Training {
   // and backward run again although parameters were updated inside backward already.
   at::Tensor step(const Batch& batch, const PhaseListener& on_phase);
 
+  // The model's loss is a mean over tokens: micro-batches count by theirs.
+  void share_by_tokens() { shares_by_tokens_ = true; }
+
   // Throws PluginError where a parameter requires a gradient although the recipe froze it, or the
   // other way round: somebody else changed it.
   void check_frozen() const;
@@ -72,6 +75,7 @@ class RecipeTraining final : public Training {
   void begin_step();
   void name_gradients() const;
   at::Tensor run(const std::vector<MicroBatch>& parts, const PhaseListener& on_phase);
+  std::vector<MicroBatch> parts_of(const Batch& batch);
   bool listens() const;
   void note_updated(const std::vector<Parameter>& parameters, const ChangeWatch& watch);
   void need_first_pass() const;
@@ -84,6 +88,7 @@ class RecipeTraining final : public Training {
   Recipe recipe_;
   Contributions* contributions_;
   Owner model_owner_;
+  bool shares_by_tokens_ = false;
   std::vector<Parameter> parameters_;
   std::unordered_set<const at::TensorImpl*> paused_;  // by set_trainable
   std::shared_ptr<UpdateRule> rule_;                  // with its wrappers

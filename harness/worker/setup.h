@@ -16,6 +16,7 @@ struct Setup {
   std::unique_ptr<Contributions> contributions;  // outlives the training
   std::unique_ptr<RecipeTraining> training;
   Batch batch;
+  std::optional<result::Period> period;                        // the stack's longest
   std::vector<std::pair<result::PluginUse, Options>> options;  // of the model and every strategy
 };
 

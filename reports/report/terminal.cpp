@@ -141,7 +141,6 @@ std::string those_that(const std::vector<RowView>& rows, bool EquivalenceView::*
 std::string training_notes(const GroupView& group, const Table& shown, int width) {
   if (!group.has_equivalence || shown.shows(kTraining)) return "";
   constexpr std::pair<bool EquivalenceView::*, const char*> kNotes[] = {
-      {&EquivalenceView::broken, "Training is not what was promised: "},
       {&EquivalenceView::different, "Trains differently: "},
       {&EquivalenceView::not_checked, "Training is claimed, not checked here: "}};
   std::string out;
@@ -151,8 +150,16 @@ std::string training_notes(const GroupView& group, const Table& shown, int width
   return out;
 }
 
-std::string loss_notes(const GroupView& group, int width) {
+std::string warnings(const GroupView& group, int width) {
   std::string out;
+  for (const BrokenPromiseView& one : group.broken_promises)
+    out += wrapped(
+        "The training of " + one.strategy + " is not what it promises: " + one.reason + ".", width);
+  for (const UnseenMemoryView& one : group.unseen_memory)
+    out += wrapped("The memory of " + one.strategy + " may be larger: " + one.by + " shows it in " +
+                       one.period + " steps, and " + one.steps + " were measured (--steps " +
+                       one.period + ").",
+                   width);
   for (const NotFiniteView& one : group.not_finite)
     out += wrapped(
         "The loss of " + one.strategy + " is " + one.what + " from step " + one.step + ".", width);
@@ -190,7 +197,7 @@ std::string group_text(const GroupView& group, int width) {
             width));
   const Table table = table_of(group, width);
   return out + table.text() + figure_notes(group, width) + training_notes(group, table, width) +
-         loss_notes(group, width) + timing_notes(group, table, width);
+         warnings(group, width) + timing_notes(group, table, width);
 }
 
 }  // namespace

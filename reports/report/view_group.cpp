@@ -149,6 +149,8 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
   view.left_out = left_out_view(group);
   view.not_finite = not_finite_view(group);
   view.verdict_notes = verdict_notes(group);
+  view.broken_promises = broken_promises_view(group);
+  view.unseen_memory = unseen_memory_view(group);
   add_timing(group, view);
   add_charts(group, anatomies, view);
   name_pictures(number + "-" + file_stem(selection_text(group.cases.front()->spec.model)), view);

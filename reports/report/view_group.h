@@ -33,6 +33,25 @@ struct NotFiniteView {
   }
 };
 
+struct BrokenPromiseView {
+  std::string strategy, reason;
+
+  FieldValues fields() const {
+    return {{"strategy", strategy, "The stack"}, {"reason", reason, "What broke its promise"}};
+  }
+};
+
+struct UnseenMemoryView {
+  std::string strategy, by, period, steps;
+
+  FieldValues fields() const {
+    return {{"strategy", strategy, "The stack"},
+            {"by", by, "The strategy whose memory takes more steps to be seen whole"},
+            {"period", period, "How many"},
+            {"steps", steps, "Steps that were measured"}};
+  }
+};
+
 struct LegendView {
   std::string category, label, colour, column, line;
 
@@ -62,6 +81,8 @@ struct GroupView {
   std::vector<LeftOutView> left_out;
   std::vector<NotFiniteView> not_finite;
   std::vector<VerdictNoteView> verdict_notes;
+  std::vector<BrokenPromiseView> broken_promises;
+  std::vector<UnseenMemoryView> unseen_memory;
   std::optional<BusyView> busy;
   std::vector<TickView> bar_ticks;
   std::vector<RowView> rows;
@@ -122,6 +143,9 @@ struct GroupView {
         {"left_out", left_out, "Cases that are no answer: their promise about training is broken"},
         {"has_left_out", !left_out.empty(), "`left_out` is not empty"},
         {"not_finite", not_finite, "Cases whose loss is not finite"},
+        {"broken_promises", broken_promises, "Cases that train otherwise than promised"},
+        {"unseen_memory", unseen_memory,
+         "Cases of fewer steps than it takes to see their memory whole"},
         {"round_count", round_count, "Rounds of timing; empty where nothing was timed in rounds"},
         {"has_intervals", has_intervals, "Some difference in time has an interval"},
         {"has_noise", has_noise, "Some is not distinguishable from noise"},
@@ -148,6 +172,8 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
 
 // The parts that have sources of their own. `view` has its rows by then.
 std::vector<NotFiniteView> not_finite_view(const Group& group);
+std::vector<BrokenPromiseView> broken_promises_view(const Group& group);
+std::vector<UnseenMemoryView> unseen_memory_view(const Group& group);
 void add_beside(const Group& group, GroupView& view);
 void add_timing(const Group& group, GroupView& view);
 
