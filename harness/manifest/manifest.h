@@ -10,7 +10,7 @@
 
 namespace peakbench::manifest {
 
-inline constexpr int kSdkRevision = 3;
+inline constexpr int kSdkRevision = 4;
 inline constexpr const char* kSection = ".peakbench";
 
 enum class Kind { kModel, kStrategy };

@@ -97,6 +97,7 @@ class TracedRun {
       throw;
     }
     need_host();
+    if (!setup_.base_weights.empty()) result_.settings["base_weights"] = setup_.base_weights;
     note_emulation();
     finish();
   }
@@ -110,7 +111,7 @@ class TracedRun {
 
   void steps() {
     enter(trace::Phase::kBuild, trace::kNone);
-    setup_ = make_setup(job_, *device_, &observer_);
+    make_setup(job_, *device_, &observer_, setup_);
     device_->reset_peaks();
     for (std::int64_t step = 0; step < job_.steps; ++step) one_step(step);
     need_effects(setup_, job_.steps);

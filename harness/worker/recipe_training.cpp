@@ -14,6 +14,7 @@
 #include "worker/contributions.h"
 #include "worker/engine.h"
 #include "worker/watched_rules.h"
+#include "worker/weights_on_demand.h"
 
 namespace peakbench::worker {
 namespace {
@@ -81,9 +82,9 @@ RecipeTraining::RecipeTraining(Model& model, Recipe recipe, Contributions* contr
     throw std::logic_error(
         "the recipe has no update rule or no schedule: the baseline must be applied first");
   }
-  for (const auto& transform : {recipe_.base_weights, recipe_.adapters}) {
-    if (transform) transform->apply(model_);
-  }
+  if (recipe_.base_weights) recipe_.base_weights->apply(model_);
+  make_waiting_weights(model_.module());
+  if (recipe_.adapters) recipe_.adapters->apply(model_);
   freeze();
   collect_parameters();
   set_weights(model_.module());

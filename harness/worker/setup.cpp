@@ -10,6 +10,7 @@
 #include "worker/counted_recipe.h"
 #include "worker/micro_batches.h"
 #include "worker/plugin_loader.h"
+#include "worker/weights_on_demand.h"
 
 namespace peakbench::worker {
 namespace {
@@ -82,13 +83,14 @@ std::unique_ptr<device::Device> make_device(const result::Job& job) {
       {result::device_from(job.device), job.device_options, job.allocator, job.memory_limit_bytes});
 }
 
-Setup make_setup(const result::Job& job, const device::Device& device, RecordObserver* observer) {
-  Setup setup;
+void make_setup(const result::Job& job, const device::Device& device, RecordObserver* observer,
+                Setup& setup) {
   at::manual_seed(job.seed);
   const auto options =
       at::TensorOptions().device(device.torch_device()).dtype(weights_dtype(job.dtype));
-  LoadedModel loaded = make_model(job.model_plugin, options);
+  LoadedModel loaded = build_model(job, options);
   setup.model = std::move(loaded.model);
+  if (changes_base_weights(job)) setup.base_weights = way_of_building(setup.model->module());
   setup.options.push_back({job.model_plugin, loaded.options});
   for (const auto& item : setup.model->module().named_parameters())
     item.value().set_requires_grad(true);
@@ -111,7 +113,6 @@ Setup make_setup(const result::Job& job, const device::Device& device, RecordObs
     return setup.model->make_batch({job.batch_size, job.sequence_length.value_or(0)});
   });
   if (observer != nullptr) name_storages(setup, *observer);
-  return setup;
 }
 
 void need_effects(const Setup& setup, std::int64_t steps) {

@@ -5,7 +5,7 @@ PATH stands for the plugin's library.
 
 import unittest
 
-from real_worker import PLANTED, PLUGINS, WorkerTest
+from real_worker import DECODER, PLANTED, PLUGINS, WorkerTest
 
 # Stack, outcome, message.
 RECIPE = [
@@ -98,6 +98,15 @@ class Mistakes(WorkerTest):
                 self.assertEqual(result["status"], "crashed")
                 self.assertTrue(result["reason"].startswith(self.words(begin)), result["reason"])
                 self.assertIn(rest, result["reason"])
+
+    def test_a_weight_that_was_not_asked_for(self):
+        """A decoder's linear weights wait until they are needed, where a strategy changes them; a transformer's of torchvision do not."""
+        result = self.run_worker("takes-weights", model=DECODER)
+        self.assertEqual((result["status"], result["reason"]), (
+            "crashed", "after the base weights were changed, model.layers.0.self_attn.q_proj.weight.taken has no memory. A linear layer's "
+            "weight may not be made yet when a strategy changes it: ask for dense_weight(), or call make_weight() first"))
+        result = self.run_worker("takes-weights")
+        self.assertEqual((result["status"], result["settings"]["base_weights"]), ("ok", "whole model first"), result["reason"])
 
     def test_in_the_throughput_worker(self):
         result = self.run_worker("throw-update", mode="throughput", warmup=1)
