@@ -127,6 +127,11 @@ def emulate(name, **more):
     return found, done.stdout, done.stderr
 
 
+def without_why(found):
+    """The verdict is held; its reasons are recorded for the table alone, as its sentences may change."""
+    return {key: value for key, value in found.items() if key != "why"}
+
+
 def promise(name):
     """Exit code and verdict, as the program's docstring has them."""
     text = CORPUS.joinpath(f"{name}.py").read_text(encoding="utf-8")
@@ -152,7 +157,7 @@ class Programs(unittest.TestCase):
                     expected[name] = found
                     EXPECTED.write_text(json.dumps(dict(sorted(expected.items())), indent=1) + "\n", encoding="utf-8")
                 else:
-                    self.assertEqual(found, expected[name], said)
+                    self.assertEqual(without_why(found), without_why(expected[name]), said)
 
     def test_twins_take_the_same_bytes(self):
         expected = recorded()
@@ -186,7 +191,8 @@ class Programs(unittest.TestCase):
         for name in REPEATED:
             for repetition in range(REPETITIONS):
                 with self.subTest(name, repetition=repetition):
-                    self.assertEqual(emulate(name, PEAKBENCH_EMULATED_DELAYS=str(repetition))[0], expected[name])
+                    found = emulate(name, PEAKBENCH_EMULATED_DELAYS=str(repetition))[0]
+                    self.assertEqual(without_why(found), without_why(expected[name]))
 
 
 if __name__ == "__main__":
