@@ -71,11 +71,4 @@ std::vector<CardPeak> peaks_of_cards(const std::vector<CardUse>& uses,
   return list;
 }
 
-bool is_of_an_earlier_attempt(const Ledger& ledger, const std::vector<const Ledger*>& ledgers) {
-  return ledger.elastic_attempt >= 0 && std::ranges::any_of(ledgers, [&](const Ledger* other) {
-           return other->parent_pid == ledger.parent_pid &&
-                  other->elastic_attempt > ledger.elastic_attempt;
-         });
-}
-
 }  // namespace peakbench::emulator

@@ -38,7 +38,4 @@ std::vector<CardPeak> peaks_of_cards(const std::vector<CardUse>& uses,
                                      const std::vector<std::uint64_t>& card_peaks,
                                      std::uint64_t context_bytes);
 
-// Whether torchrun started another attempt after this process's (--max-restarts).
-bool is_of_an_earlier_attempt(const Ledger& ledger, const std::vector<const Ledger*>& ledgers);
-
 }  // namespace peakbench::emulator

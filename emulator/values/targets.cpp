@@ -243,6 +243,10 @@ void put_uniform_targets(const Call& call) {
   }
 }
 
+bool rests_on_unknown(const Node& node) {
+  return node.substituted || std::ranges::any_of(node.outputs, &Output::arbitrary);
+}
+
 bool any_floating_target(const Call& call) {
   return std::ranges::any_of(call.targets, is_floating);
 }
@@ -275,6 +279,8 @@ void record_targets(Call& call) {
     if (!add_target(call, i, firsts)) return lose_targets(call);
   fill_absent(call);
   node->substituted |= node->random;
+  // A check of gradients that nobody knows finds nothing, whatever plausible ones would do.
+  if (op.kept_target >= 0 && rests_on_unknown(*node)) return lose_targets(call);
   if (node->substituted && !std::ranges::all_of(call.targets, is_small)) return lose_targets(call);
   node->sequence = next_sequence();
   std::vector<std::pair<at::Tensor, ValuePtr>> values;

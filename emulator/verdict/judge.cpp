@@ -55,8 +55,7 @@ class Judge {
       fault(ledger, ledger.faults.rows[i].name);
     for (unsigned i = 0; i < std::min<unsigned>(ledger.unmodelled.count, kLedgerRows); ++i)
       unmodelled(ledger, ledger.unmodelled.rows[i]);
-    if (!request_.of_case && !ledger.finished && used_the_card(ledger) &&
-        !is_of_an_earlier_attempt(ledger))
+    if (!request_.of_case && !ledger.finished && used_the_card(ledger) && !is_left_behind(ledger))
       lower(fmt::format("process {} did not come to its end by itself", ledger.pid));
     memory_left(ledger);
     computing(ledger);
@@ -118,13 +117,10 @@ class Judge {
     unreliable(std::move(text));
   }
 
-  // torchrun ends all ranks of an attempt when one has failed, and starts the next. What it ended,
-  // and what ranks missed of those that were ended, is no part of the run that followed.
-  bool is_of_an_earlier_attempt(const Ledger& ledger) {
-    const bool earlier = std::ranges::any_of(ledgers_, [&](const Ledger* other) {
-      return ledger.elastic_attempt >= 0 && other->parent_pid == ledger.parent_pid &&
-             other->elastic_attempt > ledger.elastic_attempt;
-    });
+  // What torchrun ended, and what ranks missed of those that were ended, is no part of the run that
+  // followed.
+  bool is_left_behind(const Ledger& ledger) {
+    const bool earlier = is_of_an_earlier_attempt(ledger, ledgers_);
     if (earlier)
       add(result_.notes,
           fmt::format("attempt {} of elastic training failed and was ended; another followed",
@@ -133,7 +129,7 @@ class Judge {
   }
 
   void fault(const Ledger& ledger, const std::string& name) {
-    if (!name.starts_with("NCCL: ") || !is_of_an_earlier_attempt(ledger)) unreliable(name);
+    if (!name.starts_with("NCCL: ") || !is_left_behind(ledger)) unreliable(name);
   }
 
   void size(std::string text) {
@@ -234,6 +230,13 @@ Verdict judge(const std::vector<const Ledger*>& ledgers, const VerdictRequest& r
   if (ledgers.empty()) judge.unused();
   judge.ending();
   return judge.verdict();
+}
+
+bool is_of_an_earlier_attempt(const Ledger& ledger, const std::vector<const Ledger*>& ledgers) {
+  return ledger.elastic_attempt >= 0 && std::ranges::any_of(ledgers, [&](const Ledger* other) {
+           return other->parent_pid == ledger.parent_pid &&
+                  other->elastic_attempt > ledger.elastic_attempt;
+         });
 }
 
 bool used_the_card(const Ledger& ledger) {

@@ -33,6 +33,9 @@ Verdict judge(const std::vector<const Ledger*>& ledgers, const VerdictRequest& r
 // are.
 bool used_the_card(const Ledger& ledger);
 
+// Whether torchrun started another attempt after this process's (--max-restarts).
+bool is_of_an_earlier_attempt(const Ledger& ledger, const std::vector<const Ledger*>& ledgers);
+
 // The lines that end the table.
 std::string verdict_text(const Verdict& verdict);
 

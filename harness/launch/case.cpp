@@ -7,12 +7,12 @@
 #include <functional>
 
 #include "errors/errors.h"
-#include "errors/host_limits.h"
 #include "files/file.h"
 #include "launch/device_environment.h"
 #include "launch/group_outcome.h"
 #include "launch/host.h"
 #include "launch/plugin_builds.h"
+#include "launch/run_group.h"
 #include "launch/throughput.h"
 #include "result/case_files.h"
 #include "result/device.h"
@@ -126,29 +126,6 @@ void take_memory(const CaseOrder& order, const GroupReport& report,
     result.equivalence->reason = "the case ended " + to_string(found.status);
 }
 
-GroupReport not_run(const std::string& reason) {
-  GroupReport report;
-  report.ranks.emplace_back();
-  report.ranks.front().result.status = Status::kHostFailure;
-  report.ranks.front().result.reason = reason;
-  return report;
-}
-
-// A group whose files cannot be made is an outcome of its case as one that cannot be started is.
-GroupReport run_group(const CaseOrder& order, JobMode mode, Runner& runner,
-                      const Listener& listener,
-                      const std::function<void(GroupOrder&)>& prepare = {}) {
-  try {
-    auto group = make_order(order, mode);
-    if (prepare) prepare(group);
-    return runner.run(group, listener);
-  } catch (const HostError& error) {
-    return not_run(error.what());
-  } catch (const fs::filesystem_error& error) {
-    return not_run(fmt::format("{}{}", error.what(), host_advice(error.code().value())));
-  }
-}
-
 void take_host_failure(const std::string& reason, CaseResult& result) {
   const auto spec = result.spec;
   const auto added_for = result.added_for;
@@ -159,37 +136,6 @@ void take_host_failure(const std::string& reason, CaseResult& result) {
   result.wall_ns = wall_ns;
   result.status = Status::kHostFailure;
   result.reason = reason;
-}
-
-void set_environment(GroupOrder& group, const Emulated& how) {
-  for (auto& worker : group.workers)
-    worker.environment = environment_for(result::device_from(worker.job.device), how);
-}
-
-// An emulated card computes nothing. Where the host read what is not known, sizes may rest on it.
-bool read_something(const GroupReport& report) {
-  return std::ranges::any_of(report.ranks, [](const WorkerReport& rank) {
-    const auto& emulation = rank.result.emulation;
-    return emulation && !emulation->read_backs.empty();
-  });
-}
-
-// Without values first, as most cases read nothing of their card; and again with them where it did.
-GroupReport run_memory(const CaseOrder& order, Runner& runner, const Listener& listener,
-                       const std::function<void(GroupOrder&)>& prepare, Emulated how = {}) {
-  const auto run = [&] {
-    return run_group(order, JobMode::kMemory, runner, listener, [&](GroupOrder& group) {
-      set_environment(group, how);
-      prepare(group);
-    });
-  };
-  auto first = run();
-  if (is_interrupted(first) || !read_something(first)) return first;
-  how.values = true;
-  how.assume = order.request->assume;
-  auto second = run();
-  second.wall_ns += first.wall_ns;
-  return second;
 }
 
 // An emulated card can be as large as the case asks for: run it again and see. False: interrupted.

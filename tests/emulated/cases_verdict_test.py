@@ -122,6 +122,15 @@ class CasesVerdictTest(unittest.TestCase):
         self.assertEqual(self.verdict(case)["kind"], "exact if", self.verdict(case))
         self.assertIn("whether values are finite", " ".join(self.verdict(case)["conditions"]))
 
+    def test_gradients_that_are_small_enough_to_be_drawn_are_finite_too(self):
+        """They have plausible values then, which overflow where the weights are tiny: no step may be skipped for that."""
+        tiny = "qwen2.5-0.5b,layers=2,width=64,mlp=96,heads=4,kv_heads=2,vocabulary=512"
+        case = self.run_case("-m", tiny, "-s", "lora+loss-scaling", "--device", "emulated:a100-80gb", "--seq", "16")
+        self.assertEqual(case["status"], "ok", case["reason"])
+        conditions = self.verdict(case)["conditions"]
+        self.assertEqual(len(conditions), 1, conditions)
+        self.assertIn("whether values are finite", conditions[0])
+
     def test_offloading_decides_nothing(self):
         """Tokens and activations that go to the host and come back as they are; nobody asks a size of them there."""
         case = self.run_case("-m", "qwen2.5-0.5b,layers=1", "-s", "save-on-cpu", "--device", "emulated:a100-40gb", "--seq", "64")

@@ -1,0 +1,73 @@
+#include "launch/run_group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "errors/errors.h"
+#include "errors/host_limits.h"
+#include "launch/group_outcome.h"
+#include "result/device.h"
+
+namespace peakbench::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using result::JobMode;
+using result::Status;
+
+GroupReport not_run(const std::string& reason) {
+  GroupReport report;
+  report.ranks.emplace_back();
+  report.ranks.front().result.status = Status::kHostFailure;
+  report.ranks.front().result.reason = reason;
+  return report;
+}
+
+void set_environment(GroupOrder& group, const Emulated& how) {
+  for (auto& worker : group.workers)
+    worker.environment = environment_for(result::device_from(worker.job.device), how);
+}
+
+// An emulated card computes nothing. Where the host read what is not known, sizes may rest on it.
+bool read_something(const GroupReport& report) {
+  return std::ranges::any_of(report.ranks, [](const WorkerReport& rank) {
+    const auto& emulation = rank.result.emulation;
+    return emulation && !emulation->read_backs.empty();
+  });
+}
+
+}  // namespace
+
+GroupReport run_group(const CaseOrder& order, JobMode mode, Runner& runner,
+                      const Listener& listener, const Prepare& prepare) {
+  try {
+    auto group = make_order(order, mode);
+    if (prepare) prepare(group);
+    return runner.run(group, listener);
+  } catch (const HostError& error) {
+    return not_run(error.what());
+  } catch (const fs::filesystem_error& error) {
+    return not_run(fmt::format("{}{}", error.what(), host_advice(error.code().value())));
+  }
+}
+
+GroupReport run_memory(const CaseOrder& order, Runner& runner, const Listener& listener,
+                       const Prepare& prepare, Emulated how) {
+  const auto run = [&] {
+    return run_group(order, JobMode::kMemory, runner, listener, [&](GroupOrder& group) {
+      set_environment(group, how);
+      prepare(group);
+    });
+  };
+  auto first = run();
+  if (is_interrupted(first) || !read_something(first)) return first;
+  how.values = true;
+  how.assume = order.request->assume;
+  auto second = run();
+  second.wall_ns += first.wall_ns;
+  return second;
+}
+
+}  // namespace peakbench::launch
