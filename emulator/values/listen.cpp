@@ -38,7 +38,9 @@ struct Thread {
   Asking asking;
   bool read_known = true;               // of the read under way: whether all of it was known
   Purpose read_purpose = Purpose::any;  // and what it is good for otherwise
-  const void* shows_storage = nullptr;  // the tensor that was set to a storage last
+  // The tensor that was set to a storage last; kept weakly, so that no other gets its address.
+  c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> shows_storage{
+      c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>()};
 };
 thread_local Thread thread;
 
@@ -112,7 +114,7 @@ std::unique_ptr<at::ObserverContext> start_read(c10::ArrayRef<const c10::IValue>
   under->reading_before = thread.reading;
   const at::Tensor& read = arguments[source].toTensor();
   thread.reading = read.scalar_type();
-  thread.reading_storage = read.unsafeGetTensorImpl() == thread.shows_storage;
+  thread.reading_storage = read.unsafeGetTensorImpl() == thread.shows_storage._unsafe_get_target();
   thread.copying = source != 0;
   thread.read_known = true;
   thread.read_purpose = Purpose::any;
@@ -240,7 +242,7 @@ std::unique_ptr<at::ObserverContext> start_composite_writer(
 std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function) {
   const Operator& op = operator_of(function);
   const auto arguments = function.inputs();
-  if (op.sets_storage) thread.shows_storage = arguments[0].toTensor().unsafeGetTensorImpl();
+  if (op.sets_storage) thread.shows_storage = arguments[0].toTensor().getIntrusivePtr();
   if (op.asks_truth && computes) return start_truth();
   if (op.ignored && !op.reads_scalar && !op.resizes && !op.is_collective) return nullptr;
   if (!uses_card(arguments)) return computes ? start_host_call(op, arguments) : nullptr;

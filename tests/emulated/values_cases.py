@@ -479,6 +479,14 @@ def checkpoint():
     return {"finite": bool(torch.isfinite(x.mean())) and not torch.isnan(x.mean()), "saved": file.tell() > 0}
 
 
+def after_a_checkpoint():
+    """Tensors of which one lies where the one lay by which a storage was read."""
+    x = large()
+    torch.save(x.mean(0), io.BytesIO())
+    counts = [(x > 0).sum() for _ in range(200)]
+    return {"counts": len([count.item() for count in counts])}
+
+
 def symbolic():
     """Sizes that are symbols stay so."""
     batch = torch.export.Dim("batch", min=2, max=64)

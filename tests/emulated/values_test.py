@@ -143,6 +143,10 @@ class ValuesTest(unittest.TestCase):
         self.assertIn("read whether values are finite, which they are taken to be", said)
         self.assertIn("read storages whose bytes are not known", said)
 
+    def test_an_integer_after_a_checkpoint(self):
+        self.emulate_one("after_a_checkpoint")
+        self.assertRegex(self.verdict["reasons"][0], r"read integer values that are not known \(200 times\)")
+
     def test_symbolic_sizes(self):
         self.assertEqual(self.emulate_one("symbolic"), {"rows": 16})
 
