@@ -24,6 +24,7 @@ Json case_as_json(const plan::PlannedCase& planned) {
   json["added_for"] = planned.added_for;
   json["decided"] = planned.decided ? Json(to_string(*planned.decided)) : Json();
   json["reason"] = planned.reason;
+  json["warning"] = planned.warning;
   return json;
 }
 
@@ -39,6 +40,8 @@ std::string plan_as_text(const plan::Plan& plan) {
         planned.added_for.empty() ? "" : "  (added for the ablation; --no-ablation leaves it out)");
     if (planned.decided)
       text += fmt::format("    {}: {}\n", to_string(*planned.decided), printable(planned.reason));
+    if (!planned.warning.empty())
+      text += fmt::format("    warning: {}\n", printable(planned.warning));
   }
   const auto decided = std::count_if(plan.cases.begin(), plan.cases.end(),
                                      [](const auto& one) { return one.decided.has_value(); });

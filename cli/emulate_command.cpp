@@ -1,7 +1,10 @@
 // `peakbench emulate`: any program that uses PyTorch with CUDA, on a card that is not there.
+#include <unistd.h>
+
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/screen.h"
 #include "host/run_emulated.h"
 
 namespace peakbench::cli {
@@ -13,8 +16,9 @@ constexpr const char* kEmulateFooter = R"(Examples:
   peakbench emulate --card h100-80gb --assume nonzero=all -- python3 train.py
   peakbench emulate --card h100-80gb,count=8 -- torchrun --nproc-per-node 8 train.py
 
-Memory is PyTorch's own. Kernels do nothing: small tensors are computed on the host where what they
-depend on is known, there are no times, and the result ends in a verdict (docs/emulator.md).
+The first line says whether the program fits the card and how far that can be relied on; the verdict
+and what each process took follow. Memory is PyTorch's own. Kernels do nothing: small tensors are
+computed on the host where what they depend on is known, and there are no times (docs/emulator.md).
 `peakbench list devices` shows the cards.
 Exit code: the program's; 128 + N when signal N ended it; 2 when there was nothing to run, or --json
 cannot be written.)";
@@ -42,6 +46,8 @@ Command add_emulate(CLI::App& app) {
       ->type_name("NAME=WHAT");
   command->add_option("program", request->command, "The program and its arguments, after --")
       ->type_name("PROGRAM ARG");
+  request->look.colours = screen_of(STDERR_FILENO).live;
+  request->look.width = [] { return table_width(STDERR_FILENO); };
   return [request] { return emulator::run_emulated(*request); };
 }
 

@@ -31,6 +31,10 @@ void add_policy(CLI::App& command, ComparisonArguments& arguments) {
       "How often an equally fast build may be called worse: 1% (default)", "PART");
   add("--failed", "failed", "A case that no longer ends ok: fail (default) or pass", "fail|pass");
   add("--missing", "missing", "A case of BASE that NEW lacks: fail (default) or pass", "fail|pass");
+  add("--verdict", "verdict",
+      "An emulated case whose figures could be relied on more in BASE (exact, exact if, a bound, "
+      "unreliable): fail (default) or pass",
+      "fail|pass");
 }
 
 compare::Policy policy_for(const ComparisonArguments& arguments, const analysis::Source& base,

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "reports/render/format.h"
-#include "reports/render/table.h"
 #include "text/printable.h"
+#include "text/table.h"
 
 namespace peakbench::cli {
 namespace {
@@ -49,19 +49,19 @@ std::string runs_table(const std::vector<history::RunRow>& runs, int width) {
                     run.status == "complete" ? "" : run.status, ok, run.suite, run.title,
                     run.conditions.libtorch, reports::grouped(run.stored_bytes), run.labels.note});
   }
-  return reports::table_text({{"run", 0, true},
-                              {"created", 2},
-                              {"branch", 1},
-                              {"commit", 0},
-                              {"verdict", 3},
-                              {"status", 3},
-                              {"ok", 4, true},
-                              {"suite", 5},
-                              {"title", 6},
-                              {"LibTorch", 8},
-                              {"bytes", 9, true},
-                              {"note", 7}},
-                             rows, width);
+  return table_text({{"run", 0, true},
+                     {"created", 2},
+                     {"branch", 1},
+                     {"commit", 0},
+                     {"verdict", 3},
+                     {"status", 3},
+                     {"ok", 4, true},
+                     {"suite", 5},
+                     {"title", 6},
+                     {"LibTorch", 8},
+                     {"bytes", 9, true},
+                     {"note", 7}},
+                    rows, width);
 }
 
 std::string left_out_text(std::int64_t number, const std::string& why) {
@@ -120,15 +120,15 @@ std::string trends_table(const std::vector<NamedTrend>& trends, Metric metric, i
                     std::to_string(last.run->number), named ? "" : series.card,
                     series.device_options});
   }
-  return reports::table_text({{"case", 0},
-                              {"last", 0, true},
-                              {"change", 1, true},
-                              {"trend", 2},
-                              {"points", 5, true},
-                              {"run", 4, true},
-                              {"card", 3},
-                              {"options", 6}},
-                             rows, width);
+  return table_text({{"case", 0},
+                     {"last", 0, true},
+                     {"change", 1, true},
+                     {"trend", 2},
+                     {"points", 5, true},
+                     {"run", 4, true},
+                     {"card", 3},
+                     {"options", 6}},
+                    rows, width);
 }
 
 std::string points_table(const NamedTrend& trend, Metric metric, int width) {
@@ -149,15 +149,15 @@ std::string points_table(const NamedTrend& trend, Metric metric, int width) {
   if (!series.device_options.empty()) head += "\nwith " + printable(series.device_options);
   if (series.emulated) head += "\nEmulated card: the allocator's own bytes, no times.";
   return head + "\n" +
-         reports::table_text({{"run", 0, true},
-                              {"created", 3},
-                              {"commit", 1},
-                              {"figure", 0, true},
-                              {"change", 0, true},
-                              {"status", 2},
-                              {"verdict", 4},
-                              {"not comparable with the point before", 5}},
-                             rows, width);
+         table_text({{"run", 0, true},
+                     {"created", 3},
+                     {"commit", 1},
+                     {"figure", 0, true},
+                     {"change", 0, true},
+                     {"status", 2},
+                     {"verdict", 4},
+                     {"not comparable with the point before", 5}},
+                    rows, width);
 }
 
 }  // namespace peakbench::cli

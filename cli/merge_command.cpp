@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kMergeFooter = R"(Example:
   peakbench merge results/cards-a results/cards-b --out results/all
-The runs need the same settings, build and reference; where they differ, it is said in what. A case that
+The runs need the same settings, build, plugins and reference; where they differ, it is said in what. A case that
 one run has measured and another has not is taken from the first. Exit codes: 0; 2 when the runs do not
 fit together, or two have measured the same case.)";
 

@@ -69,6 +69,14 @@ void add_cuda_options(CLI::App& command, RunArguments& arguments) {
                   "h100-80gb)")
       ->type_name("CARD")
       ->group(group);
+  command
+      .add_option(
+          "--assume", arguments.assume,
+          "Of sizes that rest on values which no emulated card knows: no rows or all, for a "
+          "lower and an upper bound")
+      ->check(CLI::IsMember({"nonzero=none", "nonzero=all"}))
+      ->type_name("nonzero=none|all")
+      ->group(group);
   command.add_option("--cudnn", arguments.cudnn, "cuDNN: on (PyTorch's default) or off")
       ->check(on_off)
       ->type_name("on|off")
@@ -158,6 +166,7 @@ plan::Request make_request(const RunArguments& arguments) {
   replace(request.seed, arguments.seed);
   if (!arguments.memory_limit.empty())
     request.memory_limit_bytes = bytes_from(arguments.memory_limit, "--memory-limit");
+  request.assume = arguments.assume;
   if (arguments.no_ablation) request.ablation = false;
   take_cuda_options(arguments, request);
   if (arguments.suite.empty()) require_names(request);

@@ -21,7 +21,7 @@ struct RunArguments {
   std::string memory_limit;
   std::optional<std::int64_t> jobs;
   SlurmArguments slurm;
-  std::string card, cudnn, tf32, deterministic;
+  std::string card, cudnn, tf32, deterministic, assume;
   std::vector<std::string> plugins;
   std::string out;
   bool resume = false, overwrite = false, dry_run = false, json = false, no_report = false,

@@ -16,9 +16,11 @@
 extern "C" {
 // For generated stubs.
 PEAKBENCH_EMULATOR_API void peakbench_emulator_refuse(const char* name);
-PEAKBENCH_EMULATOR_API void peakbench_emulator_unmodelled(const char* what);
+PEAKBENCH_EMULATOR_API void peakbench_emulator_missing_workspace(const char* what);
 PEAKBENCH_EMULATOR_API void peakbench_emulator_work(void);
-// For the process itself (dlsym): the ledger as JSON; valid until the calling thread asks again.
+// For the process itself (dlsym): its ledger, a peakbench::emulator::Ledger of this very build; and
+// the same as JSON, valid until the calling thread asks again.
+PEAKBENCH_EMULATOR_API const void* peakbench_emulator_ledger(void);
 PEAKBENCH_EMULATOR_API const char* peakbench_emulator_report(void);
 // 1 where this process has used CUDA, which its forks then cannot.
 PEAKBENCH_EMULATOR_API int peakbench_emulator_in_use(void);

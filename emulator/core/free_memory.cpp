@@ -29,6 +29,7 @@ void enter(LedgerPlaces& places, const LedgerPlace& place) {
     *row = place;
     ++places.count;
   }
+  places.last = static_cast<std::uint32_t>(row - places.rows);
   ++row->calls;
   row->largest_bytes = std::max(row->largest_bytes, place.largest_bytes);
 }

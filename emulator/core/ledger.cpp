@@ -70,13 +70,18 @@ void read_command(char* out, std::size_t size) {
   if (length && out[length - 1] == ' ') out[length - 1] = 0;
 }
 
+// A number that torchrun and its like set; `otherwise` where there is none.
+std::int32_t from_environment(const char* variable, std::int32_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text && *text ? std::atoi(text) : otherwise;
+}
+
 void write_header(Ledger& ledger) {
   ledger.magic = kLedgerMagic;
   ledger.bytes = sizeof(Ledger);
   ledger.pid = getpid();
   ledger.parent_pid = getppid();
-  const char* attempt = std::getenv("TORCHELASTIC_RESTART_COUNT");
-  ledger.elastic_attempt = attempt && *attempt ? std::atoi(attempt) : -1;
+  ledger.elastic_attempt = from_environment("TORCHELASTIC_RESTART_COUNT", -1);
   read_command(ledger.command, sizeof ledger.command);
 }
 
@@ -100,6 +105,27 @@ void enter_name(LedgerNames& names, const char* name, bool* fresh) {
   ++names.count;
 }
 
+void enter_workspace(const char* name, int device, std::uint64_t allocated_bytes) {
+  const Caller& caller = find_caller();
+  Ledger& entry = ledger();
+  std::lock_guard lock(names_mutex);
+  auto* const end = entry.workspaces + entry.workspace_count;
+  auto* row = std::find_if(entry.workspaces, end, [&](const LedgerWorkspace& known) {
+    return known.device == static_cast<std::uint32_t>(device) &&
+           std::strcmp(known.name, name) == 0 &&
+           std::strcmp(known.operation, caller.operation) == 0;
+  });
+  if (row == end) {
+    if (entry.workspace_count == kLedgerPlaces) return;  // whoever adds up the calls sees it
+    row->device = static_cast<std::uint32_t>(device);
+    std::snprintf(row->name, sizeof row->name, "%s", name);
+    std::memcpy(row->operation, caller.operation, sizeof row->operation);
+    ++entry.workspace_count;
+  }
+  ++row->calls;
+  row->largest_allocated_bytes = std::max(row->largest_allocated_bytes, allocated_bytes);
+}
+
 void add(std::uint64_t& counter) {
   std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
 }
@@ -118,7 +144,13 @@ Ledger* open_ledger(const CardFacts& card, int device_count) {
   write_header(*ledger);
   std::snprintf(ledger->card, sizeof ledger->card, "%s", card.id.c_str());
   ledger->device_count = device_count;
-  for (int i = 0; i < device_count; ++i) ledger->devices[i].total_bytes = card.total_memory_bytes;
+  const auto rank = from_environment("RANK", -1);
+  const auto ranks = rank < 0 ? 0 : from_environment("WORLD_SIZE", 0);
+  for (int i = 0; i < device_count; ++i) {
+    ledger->devices[i].total_bytes = card.total_memory_bytes;
+    ledger->devices[i].rank = rank;
+    ledger->devices[i].ranks = ranks;
+  }
   return ledger;
 }
 
@@ -194,15 +226,24 @@ void unmodelled(const char* what) {
   enter_name(ledger().unmodelled, what, &fresh);
 }
 
+void missing_workspace(const char* what) {
+  unmodelled(what);
+  const int device = current_device();
+  std::uint64_t allocated = 0;
+  if (allocated_now(device, allocated)) enter_workspace(what, device, allocated);
+}
+
 }  // namespace peakbench::emulator
 
 extern "C" void peakbench_emulator_refuse(const char* name) { peakbench::emulator::refuse(name); }
 
-extern "C" void peakbench_emulator_unmodelled(const char* what) {
-  peakbench::emulator::unmodelled(what);
+extern "C" void peakbench_emulator_missing_workspace(const char* what) {
+  peakbench::emulator::missing_workspace(what);
 }
 
 extern "C" void peakbench_emulator_work(void) { peakbench::emulator::count_device_work(); }
+
+extern "C" const void* peakbench_emulator_ledger(void) { return &peakbench::emulator::ledger(); }
 
 extern "C" const char* peakbench_emulator_report(void) {
   using namespace peakbench::emulator;

@@ -14,6 +14,9 @@ inline constexpr int kLedgerPlaces = 32;
 
 struct LedgerDevice {
   std::uint64_t card;  // which one of the machine's it is (CUDA_VISIBLE_DEVICES)
+  // Which one of the program's ranks has it, and of how many: by the environment (RANK,
+  // WORLD_SIZE), or by the largest communicator of NCCL. -1 and 0: nobody said.
+  std::int32_t rank, ranks;
   std::uint64_t total_bytes;
   std::uint64_t used_bytes, peak_used_bytes;        // of both kinds together
   std::uint64_t malloc_bytes, peak_malloc_bytes;    // cudaMalloc and its kin
@@ -23,6 +26,8 @@ struct LedgerDevice {
   std::uint64_t allocations, frees;   // device memory asked for and given back
   std::uint64_t refused_allocations;  // out of memory
   std::uint64_t last_refused_bytes, largest_refused_bytes;
+  // What all processes had taken of the card when the last one was refused.
+  std::uint64_t used_at_refusal_bytes;
   // How often PyTorch's allocator ran out of memory, by its own count: it asks again when it has
   // given back what it kept.
   std::uint64_t out_of_memory_calls;
@@ -72,13 +77,25 @@ struct LedgerPlace {
 
 struct LedgerPlaces {
   std::uint32_t count;
+  std::uint32_t last;     // the row of the latest call that found one
   std::uint32_t dropped;  // calls that found no row
   LedgerPlace rows[kLedgerPlaces];
+};
+
+// Calls of a vendor's library that would have had a workspace, which counts as none.
+struct LedgerWorkspace {
+  std::uint64_t calls;
+  // That PyTorch's allocator had handed out of the device meanwhile.
+  std::uint64_t largest_allocated_bytes;
+  std::uint32_t device;
+  char name[96];       // as in the list of what is not modelled
+  char operation[96];  // the operator of PyTorch below which it happened, if any
 };
 
 // Whether small tensors have values in this process.
 enum class Computing : std::uint32_t {
   no_pytorch,   // it has not asked PyTorch for a card
+  not_asked,    // nobody asked for them
   on,           // values/ computes them
   off,          // the user said so
   unavailable,  // `computing_note` says why
@@ -102,6 +119,8 @@ struct Ledger {
   // Memory or addresses that the host refused where the card had room: ulimit -v, mostly.
   std::uint64_t host_refusals, last_host_refused_bytes;
   std::uint64_t kernel_launches, graph_launches;
+  // launches_of() when memory ran out the last time: a process that launched no more ended of it.
+  std::uint64_t launches_at_refusal;
   std::uint64_t copies_to_device, copies_to_device_bytes;
   std::uint64_t copies_in_device, copies_in_device_bytes;
   std::uint64_t copies_to_host, copies_to_host_bytes;
@@ -118,6 +137,13 @@ struct Ledger {
   LedgerNames faults;  // what would have gone wrong on a card, too: a copy past a block's end
   LedgerNames
       unmodelled;  // answered without a model of the vendor's size: "cudnn engine workspace"
+  std::uint32_t workspace_count;  // entries of it that are workspaces, where somebody counts
+  LedgerWorkspace workspaces[kLedgerPlaces];
 };
+
+// What a process has started on its cards.
+inline std::uint64_t launches_of(const Ledger& ledger) {
+  return ledger.kernel_launches + ledger.graph_launches;
+}
 
 }  // namespace peakbench::emulator

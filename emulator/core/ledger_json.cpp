@@ -15,6 +15,7 @@ json device_json(const Ledger& ledger, unsigned index) {
   const bool counts = are_counts_known(ledger, device);
   return {{"index", index},
           {"card", device.card},
+          {"rank", device.rank < 0 ? json() : json(device.rank)},
           {"peak_allocated_bytes", known(counts, device.peak_allocated_bytes)},
           {"peak_reserved_bytes", known(counts, device.peak_reserved_bytes)},
           {"total_bytes", device.total_bytes},
@@ -30,6 +31,7 @@ json device_json(const Ledger& ledger, unsigned index) {
           {"refused_allocations", device.refused_allocations},
           {"last_refused_bytes", device.last_refused_bytes},
           {"largest_refused_bytes", device.largest_refused_bytes},
+          {"used_at_refusal_bytes", device.used_at_refusal_bytes},
           {"out_of_memory_calls", known(counts, device.out_of_memory_calls)},
           {"largest_needed_bytes", known(counts, device.largest_needed_bytes)}};
 }
@@ -68,10 +70,25 @@ const char* computing_text(Computing computing) {
       return "off";
     case Computing::unavailable:
       return "unavailable";
+    case Computing::not_asked:
+      return "not_asked";
     case Computing::no_pytorch:
       break;
   }
   return "no_pytorch";
+}
+
+json workspaces_json(const Ledger& ledger) {
+  json rows = json::array();
+  for (unsigned i = 0; i < std::min<unsigned>(ledger.workspace_count, kLedgerPlaces); ++i) {
+    const LedgerWorkspace& row = ledger.workspaces[i];
+    rows.push_back({{"name", row.name},
+                    {"operator", row.operation},
+                    {"device", row.device},
+                    {"calls", row.calls},
+                    {"largest_allocated_bytes", row.largest_allocated_bytes}});
+  }
+  return rows;
 }
 
 json names_json(const LedgerNames& names) {
@@ -124,7 +141,8 @@ json to_json(const Ledger& ledger) {
           {"refused", names_json(ledger.refused)},
           {"refused_dropped", ledger.refused.dropped},
           {"faults", names_json(ledger.faults)},
-          {"unmodelled", names_json(ledger.unmodelled)}};
+          {"unmodelled", names_json(ledger.unmodelled)},
+          {"workspaces", workspaces_json(ledger)}};
 }
 
 }  // namespace peakbench::emulator

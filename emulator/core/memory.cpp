@@ -90,6 +90,10 @@ void note_refusal(State& state, int device, std::uint64_t bytes) {
   ++row.refused_allocations;
   row.last_refused_bytes = bytes;
   row.largest_refused_bytes = std::max(row.largest_refused_bytes, bytes);
+  row.used_at_refusal_bytes =
+      state.share ? state.share->used(static_cast<int>(row.card), state.card.context_bytes)
+                  : row.used_bytes;
+  state.ledger->launches_at_refusal = launches_of(*state.ledger);
 }
 
 bool try_charge(State& state, int device, Charge kind, std::uint64_t bytes) {

@@ -25,5 +25,8 @@ PEAKBENCH_EMULATOR_API void refuse(const char* name);
 PEAKBENCH_EMULATOR_API void fault(const char* what);
 // A figure that the vendor's library decides was answered without a model of it.
 PEAKBENCH_EMULATOR_API void unmodelled(const char* what);
+// The same of a workspace that counts as none, held while the call runs that asks for it now: the
+// ledger keeps how much was allocated meanwhile. With no lock held.
+PEAKBENCH_EMULATOR_API void missing_workspace(const char* what);
 
 }  // namespace peakbench::emulator

@@ -13,4 +13,8 @@ inline constexpr const char* kReadFinite = "finite";
 inline constexpr const char* kReadSeed = "seed";        // a random number from all integers
 inline constexpr const char* kReadStorage = "storage";  // a storage as it is: torch.save
 
+// A tensor onto the host, in a process without Python: what operators ask of it there is told by
+// itself.
+inline constexpr const char* kReadCopy = "copy";
+
 }  // namespace peakbench::emulator

@@ -19,6 +19,8 @@ namespace {
 
 std::atomic<PeakbenchReader> reader{nullptr};
 std::atomic<PeakbenchWorkListener> work_listener{nullptr};
+std::atomic<PeakbenchAllocated> allocated{nullptr};
+thread_local int own_work = 0;
 
 // Of the wheel that a library lies in: torch/lib/libtorch_cpu.so has torch/version.py.
 std::string version_beside(const std::string& library) {
@@ -62,7 +64,7 @@ void look_at_pytorch() {
     return cannot_compute(problem);
   const char* library = std::getenv(kValuesVariable);
   if (!library || !*library) {
-    ledger().computing = Computing::off;
+    ledger().computing = Computing::not_asked;
     return;
   }
   load_values(library, loaded_library("libtorch_cpu.so"));
@@ -103,6 +105,12 @@ const char* ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& 
       break;
   }
   return kind;
+}
+
+bool allocated_now(int device, std::uint64_t& bytes) {
+  const auto ask = allocated.load(std::memory_order_acquire);
+  if (ask) bytes = ask(device);
+  return ask != nullptr;
 }
 
 void tell_of_work() {
@@ -160,6 +168,19 @@ extern "C" void peakbench_emulator_needed(int device, std::uint64_t bytes) {
   auto& row = ledger.devices[device];
   ++row.out_of_memory_calls;
   row.largest_needed_bytes = std::max(row.largest_needed_bytes, bytes);
+  ledger.launches_at_refusal = launches_of(ledger);
+}
+
+extern "C" void peakbench_emulator_ask_allocated(PeakbenchAllocated ask) {
+  peakbench::emulator::allocated = ask;
+}
+
+extern "C" void peakbench_emulator_own_work(int begins) {
+  peakbench::emulator::own_work += begins ? 1 : -1;
+}
+
+extern "C" int peakbench_emulator_is_own_work(void) {
+  return peakbench::emulator::own_work > 0 ? 1 : 0;
 }
 
 extern "C" void peakbench_emulator_decided(const char* kind, std::uint64_t bytes) {

@@ -41,6 +41,10 @@ PEAKBENCH_VALUES_API void peakbench_emulator_unspecified(const char* what);
 // PyTorch's counts of its memory on a device, for the ledger: the peaks since it last said.
 PEAKBENCH_VALUES_API void peakbench_emulator_counted(int device, std::uint64_t peak_allocated_bytes,
                                                      std::uint64_t peak_reserved_bytes);
+// How much of a device PyTorch's allocator has handed out now; asked with no lock held.
+using PeakbenchAllocated = std::uint64_t (*)(int device);
+// From now on this is asked when a call would have had a workspace. Null: nobody knows.
+PEAKBENCH_VALUES_API void peakbench_emulator_ask_allocated(PeakbenchAllocated ask);
 // PyTorch's allocator ran out of memory with so much handed out and so much asked for, together.
 PEAKBENCH_VALUES_API void peakbench_emulator_needed(int device, std::uint64_t bytes);
 
@@ -72,6 +76,10 @@ struct PeakbenchExchange {
 PEAKBENCH_VALUES_API void peakbench_emulator_exchange(const struct PeakbenchExchange* exchange);
 // Says in the ledger that values are not computed after all.
 PEAKBENCH_VALUES_API void peakbench_emulator_cannot_compute(const char* why);
+// Whoever computes values says when it works on the calling thread, 1 for the beginning and 0 for
+// the end: what it allocates then on the host is none of the program's.
+PEAKBENCH_VALUES_API void peakbench_emulator_own_work(int begins);
+PEAKBENCH_VALUES_API int peakbench_emulator_is_own_work(void);
 }
 
 namespace peakbench::emulator {

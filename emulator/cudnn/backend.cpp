@@ -74,7 +74,7 @@ PEAKBENCH_ENTRY int cudnnBackendGetAttribute(void* descriptor, int attribute, in
 
 PEAKBENCH_ENTRY int cudnnBackendExecute(void*, void* plan, void*) {
   if (!plan) return kBadParameter;
-  unmodelled("cudnn engine workspace");
+  missing_workspace("cudnn engine workspace");
   count_device_work();
   return kSuccess;
 }

@@ -23,7 +23,7 @@ Streams& streams() {
 }
 
 int no_workspace(std::size_t* out) {
-  unmodelled("cudnn batch normalization workspace");
+  missing_workspace("cudnn batch normalization workspace");
   return give(out, std::size_t{0});
 }
 

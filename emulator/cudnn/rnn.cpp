@@ -211,7 +211,7 @@ PEAKBENCH_ENTRY int cudnnGetRNNTempSpaceSizes(void*, void* descriptor, int mode,
   const auto found = descriptors().rnns.find(descriptor);
   const auto steps = descriptors().steps.find(data);
   if (found == descriptors().rnns.end() || steps == descriptors().steps.end()) return kBadParameter;
-  unmodelled("cudnn RNN workspace: answered with 0 bytes");
+  missing_workspace("cudnn RNN workspace: answered with 0 bytes");
   if (mode == kTraining) unmodelled("cudnn RNN reserve space: a model of what backward needs");
   give(workspace, std::size_t{0});
   return give(reserve, mode == kTraining ? reserve_bytes(found->second, steps->second) : 0);

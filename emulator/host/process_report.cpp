@@ -73,12 +73,4 @@ std::vector<std::uint64_t> read_card_peaks(const fs::path& folder) {
   return {std::begin(cards->peak_used_bytes), std::end(cards->peak_used_bytes)};
 }
 
-bool used_the_card(const Ledger& ledger) {
-  const auto* end = ledger.devices + std::min<unsigned>(ledger.device_count, kLedgerDevices);
-  const bool took = std::any_of(ledger.devices, end, [](const LedgerDevice& device) {
-    return device.allocations > 0 || device.refused_allocations > 0;
-  });
-  return took || ledger.kernel_launches > 0;
-}
-
 }  // namespace peakbench::emulator

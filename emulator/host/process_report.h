@@ -17,8 +17,4 @@ std::vector<std::unique_ptr<Ledger>> read_ledgers(const std::filesystem::path& f
 // where they shared none.
 std::vector<std::uint64_t> read_card_peaks(const std::filesystem::path& folder);
 
-// Whether the process took memory or started work; a program may only have asked which cards there
-// are.
-bool used_the_card(const Ledger& ledger);
-
 }  // namespace peakbench::emulator

@@ -21,6 +21,8 @@
 #include "core/shared_cards.h"
 #include "errors/errors.h"
 #include "files/file.h"
+#include "host/answer.h"
+#include "host/emulated_program.h"
 #include "host/environment.h"
 #include "host/for_program.h"
 #include "host/process_report.h"
@@ -126,25 +128,24 @@ nlohmann::json cards_json(const Card& card, const std::vector<std::uint64_t>& pe
   return cards;
 }
 
-void write_json(const EmulateRequest& request, const Card& card,
-                const std::optional<pytorch::TorchInUse>& torch,
-                const std::vector<const Ledger*>& ledgers,
-                const std::vector<std::uint64_t>& card_peaks, const Verdict& verdict,
-                int wait_status) {
+void write_json(const EmulateRequest& request, const EmulatedProgram& program,
+                const Answer& answer) {
+  const Card& card = program.card;
   nlohmann::json processes = nlohmann::json::array();
-  for (const Ledger* ledger : ledgers) processes.push_back(to_json(*ledger));
+  for (const Ledger* ledger : program.ledgers) processes.push_back(to_json(*ledger));
   const nlohmann::json document = {{"emulated", true},
+                                   {"answer", to_json(answer)},
                                    {"card", card.spec},
                                    {"card_name", card.facts.name},
                                    {"card_memory_bytes", card.facts.total_memory_bytes},
                                    {"context_set_aside_bytes", card.facts.context_bytes},
                                    {"context_memory", to_json(card.context_memory)},
                                    {"command", request.command},
-                                   {"torch", torch_json(torch)},
-                                   {"exit_code", exit_code(wait_status)},
+                                   {"torch", torch_json(program.torch)},
+                                   {"exit_code", exit_code(program.wait_status)},
                                    {"processes", processes},
-                                   {"cards", cards_json(card, card_peaks)},
-                                   {"verdict", to_json(verdict)}};
+                                   {"cards", cards_json(card, program.card_peaks)},
+                                   {"verdict", to_json(program.verdict)}};
   files::write_json_file(request.json_path, document);
 }
 
@@ -188,21 +189,16 @@ int run_emulated(const EmulateRequest& request) {
   if (cancelled()) return ended_before_the_program(signals.noted());
   const int status = run_program(request.command, environment, signals);
   const auto owned = read_ledgers_at_end(folder.path());
-  std::vector<const Ledger*> ledgers;
-  for (const auto& ledger : owned) ledgers.push_back(ledger.get());
-  const Verdict verdict = judge(
-      ledgers, {status, request.values.assume, card.facts.late_streams, card.facts.context_bytes});
-  const auto card_peaks = read_card_peaks(folder.path());
-  const auto table =
-      emulation_table(card, ledgers, card_peaks, installation.cuda_majors, verdict, status);
-  if (torch) {
-    const auto line = fmt::format("\nPyTorch {}, in {}", torch->version, torch->folder.string());
-    std::fputs(escaped_controls(line).c_str(), stderr);
-  }
-  std::fputs(escaped_controls(table).c_str(), stderr);
+  EmulatedProgram program{
+      card, {}, read_card_peaks(folder.path()), installation.cuda_majors, torch, {}, status};
+  for (const auto& ledger : owned) program.ledgers.push_back(ledger.get());
+  program.verdict = judge(program.ledgers, {status, request.values.assume, card.facts.late_streams,
+                                            card.facts.context_bytes});
+  const Answer answer = answer_of(program);
+  std::fputs(emulation_text(program, answer, request.look).c_str(), stderr);
   // Said, and no reason to hide how the program ended; of one that ended well, it is the end.
   if (!request.json_path.empty()) try {
-      write_json(request, card, torch, ledgers, card_peaks, verdict, status);
+      write_json(request, program, answer);
     } catch (const ConfigError& error) {
       std::fprintf(stderr, "peakbench: %s\n", escaped_controls(error.what()).c_str());
       return exit_code(status) == 0 ? kCannotWrite : exit_code(status);

@@ -70,6 +70,10 @@ std::shared_ptr<Communicator> Communicator::create(const std::string& name, int 
   made->device_ = device;
   made->calls_.resize(static_cast<std::size_t>(ranks));
   made->received_.resize(static_cast<std::size_t>(ranks));
+  if (auto& row = ledger().devices[device]; row.ranks < ranks) {
+    row.rank = rank;
+    row.ranks = ranks;
+  }
   if (ranks > 1 && !name.empty() && ranks_setting() != "alone" && !process_is_alone) {
     made->board_ = Board::open(name, ranks);
     if (!made->board_) *problem = "the file of a communicator cannot be had, or has other ranks";

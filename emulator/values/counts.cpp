@@ -22,6 +22,11 @@ auto count_device(c10::DeviceIndex device) {
   return stats;
 }
 
+std::uint64_t allocated_now(int device) {
+  const auto stats = allocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
+  return static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current);
+}
+
 void count_all() {
   for (int device = 0; device < c10::cuda::device_count(); ++device) {
     try {
@@ -42,7 +47,8 @@ void count(const record::AllocatorEvent& event) {
                                   static_cast<std::uint64_t>(event.bytes));
 }
 
-void count_at_end() {
+void start_counting() {
+  peakbench_emulator_ask_allocated(allocated_now);
   static const pid_t counted = getpid();
   // Before the allocator itself goes. A fork has no CUDA, and maybe a lock that nobody gives back.
   std::atexit([] {

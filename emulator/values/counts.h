@@ -9,7 +9,8 @@ namespace peakbench::values {
 // For each event of the allocator, which holds its lock: peaks only fall when the program resets
 // them, and what they were then has been seen by an event before.
 void count(const record::AllocatorEvent& event);
-// Once: counts what comes after the last event, at the process's end.
-void count_at_end();
+// Once, when the allocator is there: answers how much is allocated, and counts what comes after the
+// last event, at the process's end.
+void start_counting();
 
 }  // namespace peakbench::values

@@ -1,6 +1,7 @@
 // Listening: to the operators that PyTorch calls, to its allocator, and to what the host reads.
 #include <ATen/record_function.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <atomic>
@@ -33,6 +34,7 @@ struct Thread {
   int inside_reader = 0;  // below one whose size is computed beforehand
   at::ScalarType reading = at::ScalarType::Undefined;
   bool reading_storage = false;
+  bool copying = false;  // the read is a tensor's, onto the host
   Asking asking;
   bool read_known = true;               // of the read under way: whether all of it was known
   Purpose read_purpose = Purpose::any;  // and what it is good for otherwise
@@ -57,6 +59,12 @@ struct Under : at::ObserverContext {
   bool records = false, writer = false, reader = false, scalar = false, quiet = false;
   bool collective = false, truth = false;
 };
+
+// Python looks at a tensor of the host past PyTorch's operators: tolist, numpy.
+bool has_python() {
+  static const bool found = dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr;
+  return found;
+}
 
 void on_allocator(const record::AllocatorEvent& event) {
   count(event);
@@ -89,7 +97,7 @@ bool watches_allocator() {
     peakbench_emulator_watch_allocator();
     record::listen_to_allocator(on_allocator);
     watched = true;
-    count_at_end();
+    start_counting();
   } catch (const std::exception&) {
     stop(
         "PyTorch's allocator (PYTORCH_CUDA_ALLOC_CONF, or one of the program's own) does not say "
@@ -107,6 +115,7 @@ std::unique_ptr<at::ObserverContext> start_read(c10::ArrayRef<const c10::IValue>
   const at::Tensor& read = arguments[source].toTensor();
   thread.reading = read.scalar_type();
   thread.reading_storage = read.unsafeGetTensorImpl() == thread.shows_storage._unsafe_get_target();
+  thread.copying = source != 0;
   thread.read_known = true;
   thread.read_purpose = Purpose::any;
   if (source != 0) under->read_into = arguments[0].toTensor();
@@ -117,7 +126,8 @@ std::unique_ptr<at::ObserverContext> start_read(c10::ArrayRef<const c10::IValue>
 // is decided by them on the host. A storage as it is goes to a file.
 void end_read(const Under& under) {
   const at::Tensor& into = under.read_into;
-  if (into.defined() && !c10::isIntegralType(thread.reading, true) && !thread.reading_storage) {
+  const bool told_when_asked = !c10::isIntegralType(thread.reading, true) || !has_python();
+  if (into.defined() && told_when_asked && !thread.reading_storage) {
     if (!thread.read_known) {
       mark_on_host(into, thread.read_purpose);
     } else if (is_plain(into) && covers_storage(into)) {
@@ -125,7 +135,7 @@ void end_read(const Under& under) {
     }
   }
   thread.reading = under.reading_before;
-  thread.reading_storage = false;
+  thread.reading_storage = thread.copying = false;
 }
 
 std::unique_ptr<at::ObserverContext> start_truth() {
@@ -380,7 +390,9 @@ int read_without_value(void* to, std::uint64_t bytes, PeakbenchStanding held) {
 int on_read(std::uint64_t from, void* to, std::uint64_t bytes, PeakbenchStanding held,
             const char** kind) {
   if (const Size* size = size_asked_for()) return tell(*size, to, bytes, kind);
-  *kind = thread.reading_storage ? emulator::kReadStorage : kind_of(thread.reading);
+  *kind = thread.reading_storage            ? emulator::kReadStorage
+          : thread.copying && !has_python() ? emulator::kReadCopy
+                                            : kind_of(thread.reading);
   std::size_t offset = 0;
   const auto value = value_to_read(from, bytes, offset);
   if (!value) return read_without_value(to, bytes, held);

@@ -237,12 +237,14 @@ Unseen::Unseen()
       no_python_(c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot,
                                       c10::DispatchKey::PreDispatch})) {
   ++unseen;
+  peakbench_emulator_own_work(1);
   if (omp_set_num_threads == nullptr || omp_get_max_threads == nullptr) return;
   threads_ = omp_get_max_threads();
   omp_set_num_threads(1);
 }
 Unseen::~Unseen() {
   if (threads_ != 0) omp_set_num_threads(threads_);
+  peakbench_emulator_own_work(0);
   --unseen;
 }
 bool Unseen::now() { return unseen > 0; }

@@ -1,6 +1,8 @@
 // What a device's allocators do, recorded, and held against what they count themselves.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "record/allocation_sink.h"
@@ -22,6 +24,10 @@ class Tracing {
   // trace's. Throws TraceError.
   virtual void reset_peaks() {}
   virtual void check_peaks(const result::Memory& traced) {}
+  // Calls `visit` for each block that handles of the vendor's libraries hold now, with its address
+  // and the library, as PyTorch's own tables have it. Between steps: nothing is computed meanwhile.
+  using VisitWorkspace = std::function<void(std::uint64_t address, const std::string& library)>;
+  virtual void visit_workspaces(const VisitWorkspace& visit) const {}
   // The facts of the failure that LibTorch's OutOfMemoryError was thrown for.
   virtual record::OutOfMemory last_out_of_memory() const = 0;
 };

@@ -7,12 +7,19 @@
 
 #include "executor/merge.h"
 #include "launch/host.h"
+#include "launch/plugin_builds.h"
 
 namespace peakbench::executor {
 namespace {
 
 std::size_t rounds_of(const result::CaseResult& one) {
   return one.throughput ? one.throughput->rounds.size() : 0;
+}
+
+// What an earlier call's task measured may be of plugins that were built anew since.
+bool is_of_today(const result::CaseResult& one, const plan::PlannedCase& planned) {
+  return one.status != result::Status::kHostFailure &&
+         launch::other_builds(one.plugins, launch::plugin_builds(planned)).empty();
 }
 
 }  // namespace
@@ -37,7 +44,7 @@ void Intake::take(const launch::Cases& cases, const result::Run& run, From from,
       continue;
     const auto index = found->second;
     if (!is_pending(index)) continue;
-    if (from == From::kEarlierCall && one.status == result::Status::kHostFailure) continue;
+    if (from == From::kEarlierCall && !is_of_today(one, plan_.cases[index])) continue;
     if (!unfinished.contains(one.spec.id))
       end(index, as_measured_on(run, one, index));
     else if (last)

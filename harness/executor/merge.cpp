@@ -63,6 +63,25 @@ void check_device_options(const std::vector<PartialRun>& parts) {
     }
 }
 
+// Figures of two builds of a plugin are no run either.
+void check_plugins(const std::vector<PartialRun>& parts) {
+  using Of = std::pair<const PartialRun*, const result::PluginBuild*>;
+  std::map<std::pair<std::string, std::string>, Of> builds;  // by kind and id
+  for (const auto& part : parts)
+    for (const auto& one : part.run.cases)
+      for (const auto& build : one.plugins) {
+        const auto [found, is_new] =
+            builds.emplace(std::pair(build.kind, build.id), Of(&part, &build));
+        const auto& [first, known] = found->second;
+        if (is_new || first == &part || known->sha256 == build.sha256) continue;
+        refuse(*first, part,
+               fmt::format("the plugin {} is another build in one than in the other (sha256 {} and "
+                           "{})",
+                           build.file, result::short_hash(known->sha256),
+                           result::short_hash(build.sha256)));
+      }
+}
+
 struct Found {
   const PartialRun* part = nullptr;
   const CaseResult* result = nullptr;  // null: pending
@@ -151,6 +170,7 @@ void note_machine(CaseResult& one, const json& machine, const json& run) {
 result::Run merged(const std::vector<PartialRun>& parts) {
   for (std::size_t i = 1; i < parts.size(); ++i) check_settings(parts.front(), parts[i]);
   check_device_options(parts);
+  check_plugins(parts);
   return Merging(parts).run();
 }
 

@@ -16,8 +16,8 @@ struct PartialRun {
 };
 
 // Cases in the order in which the parts name them; one that a part has measured is no other's to
-// measure. Pure. Throws ConfigError that says what differs: settings, device options, the build,
-// the reference; or which case two parts have measured.
+// measure. Pure. Throws ConfigError that says what differs: settings, device options, the build
+// of Peakbench or of a plugin, the reference; or which case two parts have measured.
 result::Run merged(const std::vector<PartialRun>& parts);
 
 // Reads, merges, and writes the run with its traces and logs. Throws what merged() does, and

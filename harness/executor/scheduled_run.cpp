@@ -290,6 +290,7 @@ result::Run run_scheduled(const plan::Plan& plan, const launch::RunFolder& folde
                           launch::RunListener& listener) {
   auto run = launch::open_run(plan, folder, options);
   auto states = launch::take_over(plan, run);
+  for (const auto& words : words_on_outdated(states)) listener.warning(words);
   const auto order = launch::joined(launch::pending_groups(plan, states));
   launch::RunBook book(plan, {folder, ""}, std::move(run), std::move(states), order,
                        options.parameters, listener);

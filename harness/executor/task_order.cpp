@@ -9,10 +9,12 @@
 #include "files/file.h"
 #include "json/fields.h"
 #include "json/json_text.h"
+#include "launch/content_hash.h"
 #include "launch/run_folder.h"
 #include "plan/case_id.h"
 #include "result/axes.h"
 #include "result/case_json.h"
+#include "result/plugin_build.h"
 #include "result/run_facts.h"
 
 namespace peakbench::executor {
@@ -69,6 +71,16 @@ plan::PlannedCase read_planned(const Fields& fields) {
   return planned;
 }
 
+void note_plugins(const plan::PlannedCase& planned, std::map<std::string, std::string>& plugins) {
+  if (planned.decided) return;
+  const auto note = [&](const result::PluginUse& use) {
+    const auto path = with_absolute_path(use).path;
+    if (!path.empty()) plugins.try_emplace(path, launch::content_hash(path));
+  };
+  note(planned.model);
+  for (const auto& use : planned.strategies) note(use);
+}
+
 ordered_json to_json(const plan::Request& request) {
   return {{"title", request.title},
           {"suite", request.suite_file},
@@ -78,7 +90,8 @@ ordered_json to_json(const plan::Request& request) {
           {"timeout_s", request.timeout_s},
           {"memory_limit_bytes", request.memory_limit_bytes},
           {"threads", request.threads},
-          {"seed", request.seed}};
+          {"seed", request.seed},
+          {"assume", request.assume}};
 }
 
 plan::Request read_request(const Fields& fields) {
@@ -92,6 +105,7 @@ plan::Request read_request(const Fields& fields) {
   request.memory_limit_bytes = fields.get<std::int64_t>("memory_limit_bytes");
   request.threads = fields.get<std::int64_t>("threads");
   request.seed = fields.get<std::uint64_t>("seed");
+  request.assume = fields.get_or<std::string>("assume", "");
   return request;
 }
 
@@ -100,6 +114,7 @@ TaskOrder order_from(const json& content) {
   TaskOrder order;
   order.run_folder = fields.get<std::string>("run_folder");
   order.build = fields.get<json>("build");
+  order.plugins = fields.get_or<std::map<std::string, std::string>>("plugins", {});
   order.plan.request = read_request(fields.child("request"));
   order.plan.reference = fields.get<std::string>("reference");
   fields.each("cases", [&](const Fields& one) { order.plan.cases.push_back(read_planned(one)); });
@@ -125,6 +140,7 @@ TaskOrder order_for(const plan::Plan& plan, const launch::CaseStates& states,
   known.settings.erase("gate");
   for (const auto index : cases) {
     order.plan.cases.push_back(plan.cases[index]);
+    note_plugins(plan.cases[index], order.plugins);
     if (states.pending.contains(index)) known.pending.push_back(plan.cases[index].spec.id);
     const auto& measured = states.results[index];
     if (!measured) continue;
@@ -152,9 +168,18 @@ std::string other_build(const json& here, const json& there) {
   return "";
 }
 
+std::string other_plugin(const TaskOrder& order) {
+  for (const auto& [path, there] : order.plugins)
+    if (const auto here = launch::content_hash(path); here != there)
+      return fmt::format("{} has the sha256 {} here, and {} where the run was begun", path,
+                         result::short_hash(here), result::short_hash(there));
+  return "";
+}
+
 void write_order(const std::string& path, const TaskOrder& order) {
   ordered_json content{{"run_folder", order.run_folder},
                        {"build", ordered_json(order.build)},
+                       {"plugins", order.plugins},
                        {"request", to_json(order.plan.request)},
                        {"reference", order.plan.reference}};
   content["cases"] = ordered_json::array();

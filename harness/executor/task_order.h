@@ -2,6 +2,7 @@
 // decides them, so that neither the suite nor the manifests are read again there.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -16,8 +17,10 @@ namespace peakbench::executor {
 struct TaskOrder {
   std::string run_folder;  // absolute; the files of cases go there
   nlohmann::json build;    // what the machine's Peakbench must be: build_of()
-  plan::Plan plan;         // of this task's cases alone
-  result::Run known;       // of these, what is measured; its `pending` what is not
+  // Of the plan's plugins, which the machine must have as they are here: SHA-256 by path.
+  std::map<std::string, std::string> plugins;
+  plan::Plan plan;    // of this task's cases alone
+  result::Run known;  // of these, what is measured; its `pending` what is not
 };
 
 // For a task of these cases, with what is known of them. `host`: this machine's environment.
@@ -30,6 +33,9 @@ nlohmann::json build_of(const nlohmann::json& environment);
 
 // "libtorch is \"2.11.0\" here, and \"2.10.0\" where the run was begun"; empty: the same.
 std::string other_build(const nlohmann::json& here, const nlohmann::json& there);
+
+// "PATH has the sha256 A here, and B where the run was begun"; empty: the plugins are the same.
+std::string other_plugin(const TaskOrder& order);
 
 void write_order(const std::string& path, const TaskOrder& order);
 // Throws RunFileError that names the file and the field.

@@ -65,7 +65,8 @@ class Teller : public launch::RunListener {
 };
 
 void check_build(const TaskOrder& order, const std::string& node) {
-  const auto other = other_build(build_of(launch::host_environment()), order.build);
+  auto other = other_build(build_of(launch::host_environment()), order.build);
+  if (other.empty()) other = other_plugin(order);
   if (other.empty()) return;
   throw ConfigError(
       fmt::format("the build on {} differs from the one that submitted the run: {}. Figures of two "

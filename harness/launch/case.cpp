@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 
@@ -11,6 +12,7 @@
 #include "launch/device_environment.h"
 #include "launch/group_outcome.h"
 #include "launch/host.h"
+#include "launch/plugin_builds.h"
 #include "launch/throughput.h"
 #include "result/case_files.h"
 #include "result/device.h"
@@ -53,6 +55,7 @@ WorkerOrder make_worker(const CaseOrder& order, JobMode mode, std::size_t rank,
   job.strategy_plugins = planned.strategies;
   job.steps = request.steps;
   job.threads = request.threads;
+  job.assume = request.assume;
   job.memory_limit_bytes = budget_bytes;
   job.result_path = path(is_memory ? CaseFile::kMemoryResult : CaseFile::kThroughputResult);
   // The peak is over the first steps: what a step allocates for the first time belongs to it.
@@ -158,27 +161,59 @@ void take_host_failure(const std::string& reason, CaseResult& result) {
   result.reason = reason;
 }
 
+void set_environment(GroupOrder& group, const Emulated& how) {
+  for (auto& worker : group.workers)
+    worker.environment = environment_for(result::device_from(worker.job.device), how);
+}
+
+// An emulated card computes nothing. Where the host read what is not known, sizes may rest on it.
+bool read_something(const GroupReport& report) {
+  return std::ranges::any_of(report.ranks, [](const WorkerReport& rank) {
+    const auto& emulation = rank.result.emulation;
+    return emulation && !emulation->read_backs.empty();
+  });
+}
+
+// Without values first, as most cases read nothing of their card; and again with them where it did.
+GroupReport run_memory(const CaseOrder& order, Runner& runner, const Listener& listener,
+                       const std::function<void(GroupOrder&)>& prepare, Emulated how = {}) {
+  const auto run = [&] {
+    return run_group(order, JobMode::kMemory, runner, listener, [&](GroupOrder& group) {
+      set_environment(group, how);
+      prepare(group);
+    });
+  };
+  auto first = run();
+  if (is_interrupted(first) || !read_something(first)) return first;
+  how.values = true;
+  how.assume = order.request->assume;
+  auto second = run();
+  second.wall_ns += first.wall_ns;
+  return second;
+}
+
 // An emulated card can be as large as the case asks for: run it again and see. False: interrupted.
 bool find_needed_bytes(const CaseOrder& order, Runner& runner, const Listener& listener,
                        CaseResult& result) {
   if (result.status != Status::kOutOfMemory || !result.out_of_memory) return true;
   const auto device = result::device_from(order.planned->spec.device);
   if (device.kind != result::DeviceKind::kEmulated) return true;
-  const auto report = run_group(order, JobMode::kMemory, runner, listener, [&](GroupOrder& group) {
-    for (auto& worker : group.workers) {
-      worker.environment = unlimited_environment_for(device);
-      worker.job.trace_path.clear();  // the trace of the failure stays
-    }
-  });
+  const auto keep_trace_of_failure = [](GroupOrder& group) {
+    for (auto& worker : group.workers) worker.job.trace_path.clear();
+  };
+  const auto report =
+      run_memory(order, runner, listener, keep_trace_of_failure, {.limited = false});
   if (is_interrupted(report)) return false;
   result.wall_ns += report.wall_ns;
   const auto found = group_outcome(report.ranks);
   if (found.status == Status::kHostFailure)
     take_host_failure("while the memory was looked for that the case would need: " + found.reason,
                       result);
-  else if (const auto& memory = found.memory)
+  else if (const auto& memory = found.memory) {
     result.out_of_memory->needed_bytes =
         memory->peak_reserved_bytes.value_or(memory->peak_allocated_bytes);
+    if (result.emulation && found.emulation) result.emulation->verdict = found.emulation->verdict;
+  }
   return true;
 }
 
@@ -228,7 +263,8 @@ std::optional<CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
   CaseResult result;
   result.spec = order.planned->spec;
   result.added_for = order.planned->added_for;
-  const auto report = run_group(order, JobMode::kMemory, runner, listener, remove_leftovers);
+  const auto plugins = plugin_builds(*order.planned);
+  const auto report = run_memory(order, runner, listener, remove_leftovers);
   if (is_interrupted(report)) return std::nullopt;
   result.wall_ns = report.wall_ns;
   if (const auto found = group_outcome(report.ranks); found.status == Status::kHostFailure)
@@ -236,6 +272,9 @@ std::optional<CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
   else
     take_memory(order, report, found, result);
   if (!find_needed_bytes(order, runner, listener, result)) return std::nullopt;
+  if (const auto why = replaced_since(plugins, *order.planned); !why.empty())
+    take_host_failure(why, result);
+  result.plugins = plugins;
   result.throughput_reason = why_not_timed(result, *order.request);
   return result;
 }
@@ -252,6 +291,11 @@ RoundEnd measure_round(const CaseOrder& order, RoundAt at, Runner& runner, const
   if (is_interrupted(report)) return RoundEnd::kInterrupted;
   result.wall_ns += report.wall_ns;
   const auto found = group_outcome(report.ranks);
+  if (const auto why = replaced_since(result.plugins, *order.planned); !why.empty()) {
+    result.throughput.reset();
+    result.throughput_reason = why;
+    return RoundEnd::kOver;
+  }
   if (found.status != Status::kOk) {
     take_failure(found, at.round, order.request->repetitions, result);
     return RoundEnd::kOver;

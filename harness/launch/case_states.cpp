@@ -1,9 +1,11 @@
 #include "launch/case_states.h"
 
-#include <string>
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "launch/case.h"
+#include "launch/plugin_builds.h"
 
 namespace peakbench::launch {
 namespace {
@@ -23,6 +25,29 @@ bool waits_for(const result::CaseResult& one, const std::set<std::string>& lost)
          lost.count(one.equivalence->reference_case) != 0;
 }
 
+// Empty: its figures are those of today's plugins.
+std::string why_outdated(const result::CaseResult& one, const plan::PlannedCase& planned) {
+  const auto now = planned.decided ? std::vector<result::PluginBuild>{} : plugin_builds(planned);
+  if (one.plugins.empty() && !now.empty())
+    return "the run does not say of which build their plugins were";
+  return other_builds(one.plugins, now);
+}
+
+// The case that this one's promise was checked against; empty: it was not.
+std::string checked_against(const result::CaseResult& one) {
+  const auto& found = one.equivalence;
+  return found && found->verdict != "not_checked" ? found->reference_case : "";
+}
+
+// What a reference left to be held against is deleted: its memory is measured again for it.
+void check_again(CaseStates& states, std::size_t reference) {
+  auto& result = states.results[reference];
+  if (!result || states.pending.contains(reference)) return;
+  states.to_check[reference] = std::move(*result);
+  result.reset();
+  states.pending.insert(reference);
+}
+
 }  // namespace
 
 CaseStates take_over(const plan::Plan& plan, result::Run& run) {
@@ -36,9 +61,15 @@ CaseStates take_over(const plan::Plan& plan, result::Run& run) {
     states.pending.insert(i);
   }
   const auto lost = cases_without_memory(plan, run);
+  std::set<std::string> references;  // of those that are measured again
   for (auto& one : run.cases) {
     const auto index = index_of.at(one.spec.id);
     if (!is_measured(one)) continue;
+    if (auto why = why_outdated(one, plan.cases[index]); !why.empty()) {
+      states.outdated[index] = std::move(why);
+      references.insert(checked_against(one));
+      continue;
+    }
     if (waits_for(one, lost)) {
       states.to_check[index] = std::move(one);
       continue;
@@ -48,8 +79,22 @@ CaseStates take_over(const plan::Plan& plan, result::Run& run) {
     states.results[index] = std::move(one);
   }
   for (const auto& id : run.pending) states.pending.insert(index_of.at(id));
+  for (const auto& id : references)
+    if (const auto found = index_of.find(id); found != index_of.end())
+      check_again(states, found->second);
   run.cases.clear();
   return states;
+}
+
+std::vector<std::string> words_on_outdated(const CaseStates& states) {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [index, why] : states.outdated) ++counts[why];
+  std::vector<std::string> words;
+  for (const auto& [why, count] : counts)
+    words.push_back(fmt::format("{} measured again: {}",
+                                count == 1 ? "1 case is" : fmt::format("{} cases are", count),
+                                why));
+  return words;
 }
 
 void take_memory(CaseStates& states, std::size_t index, result::CaseResult found) {

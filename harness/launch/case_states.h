@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "plan/plan.h"
@@ -20,12 +21,19 @@ struct CaseStates {
   // machine failed the reference: their memory is measured again, and the rounds that they have
   // stay.
   std::map<std::size_t, result::CaseResult> to_check;
+  // Measured by the run that is continued, but with plugins of another build than today's: why they
+  // are measured again.
+  std::map<std::size_t, std::string> outdated;
   std::vector<bool> has_times;  // read once, as every turn asks for all
 };
 
 // As `run` left them, none measured where it is new. Takes the run's cases, all of which are the
-// plan's. What the machine failed is to be measured again.
+// plan's. What the machine failed is to be measured again, and so is what was measured with other
+// plugins than lie on the disk now, or that does not say with which.
 CaseStates take_over(const plan::Plan& plan, result::Run& run);
+
+// What people are told of those that are outdated: a sentence for each reason.
+std::vector<std::string> words_on_outdated(const CaseStates& states);
 
 // What a memory worker found.
 void take_memory(CaseStates& states, std::size_t index, result::CaseResult found);

@@ -225,6 +225,7 @@ nlohmann::json settings_of(const plan::Request& request) {
                           {"memory_limit_bytes", request.memory_limit_bytes},
                           {"threads", request.threads},
                           {"seed", request.seed}};
+  if (!request.assume.empty()) settings["assume"] = request.assume;
   if (request.gate) settings["gate"] = result::to_json(*request.gate);
   return settings;
 }

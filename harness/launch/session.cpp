@@ -259,6 +259,7 @@ result::Run run_plan(const plan::Plan& plan, const RunFolder& folder, const Sess
                      Runner& runner, RunListener& listener) {
   auto run = open_run(plan, folder, options);
   auto states = take_over(plan, run);
+  for (const auto& words : words_on_outdated(states)) listener.warning(words);
   const auto groups = pending_groups(plan, states);
   RunBook book(plan, {folder, options.case_directory}, std::move(run), std::move(states),
                joined(groups), options.parameters, listener);

@@ -10,7 +10,7 @@
 
 namespace peakbench::manifest {
 
-inline constexpr int kSdkRevision = 3;
+inline constexpr int kSdkRevision = 4;
 inline constexpr const char* kSection = ".peakbench";
 
 enum class Kind { kModel, kStrategy };
@@ -35,6 +35,13 @@ struct MissingLinears {
   std::string reason;  // as a sentence
 };
 
+// After how many steps the memory of a strategy has been seen whole: the value of an integer
+// option, where one is named, and so many more.
+struct Period {
+  std::string option;
+  std::int64_t steps = 1;  // without an option: all of them
+};
+
 // What a strategy makes of the four things that memory is for, in words; empty: nothing.
 struct Cost {
   std::string parameters, gradients, optimizer_state, activations;
@@ -49,11 +56,13 @@ struct Entry {
   int order = 0;                      // place in the canonical order of a stack
   std::vector<std::string> slots;     // owned; two owners of one slot conflict
   std::vector<std::string> wrappers;  // lists of the recipe it adds to: "gradient_transforms", ...
-  // updates_in_backward | needs_all_gradients | replays_steps
+  // updates_in_backward | needs_all_gradients | replays_steps | changes_trained_set |
+  // decides_on_host
   std::vector<std::string> capabilities;
   std::vector<std::string> needs;  // facts a model must have: "blocks", "linear_layers", ...
   std::vector<std::string> requires_slots;  // some other strategy of the stack must take them
   std::vector<Conflict> conflicts;
+  std::optional<Period> period;  // nullopt: the first steps show it
   Cost cost;
   std::string promise;  // bit_identical | within_tolerance | different_problem
   std::optional<double> tolerance,
@@ -68,7 +77,14 @@ struct Entry {
   bool has_sequence = false;
   std::int64_t default_sequence_length = 0;
   std::int64_t parameters = 0;  // with default options
+  // What the loss of a batch is made of, which decides whether parts of it add up to it: per_sample
+  // | per_token (a mean over the labels that count) | whole_batch.
+  std::string loss = "per_sample";
 };
+
+// Steps until the strategy's memory has been seen whole, with these options (all of them); 1 where
+// its manifest does not say.
+std::int64_t period_of(const Entry& strategy, const nlohmann::json& options);
 
 // How the library was built. Every field must equal the program's own.
 struct Stamp {

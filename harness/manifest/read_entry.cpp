@@ -80,6 +80,33 @@ Cost read_cost(const Fields& fields) {
   return {read("parameters"), read("gradients"), read("optimizer_state"), read("activations")};
 }
 
+// Absent, an integer, or {"option": the name of an integer option, "plus": an integer}.
+std::optional<Period> read_period(const Fields& fields, const Entry& entry) {
+  const auto* value = fields.find("period");
+  if (value == nullptr || value->is_null()) return std::nullopt;
+  const auto check = [](const Fields& of, const std::string& key, std::int64_t steps,
+                        std::int64_t least) {
+    constexpr std::int64_t kMost = 1'000'000;
+    if (steps < least || steps > kMost)
+      throw FieldError(of.pointer(key), "expected an integer from " + std::to_string(least) +
+                                            " to " + std::to_string(kMost));
+    return steps;
+  };
+  if (!value->is_object())
+    return Period{"", check(fields, "period", fields.get<std::int64_t>("period"), 1)};
+  const Fields parts = fields.child("period");
+  parts.only({"option", "plus"});
+  Period period{parts.get<std::string>("option"), 0};
+  period.steps = check(parts, "plus", parts.get_or<std::int64_t>("plus", 0), 0);
+  const auto is_it = [&](const Option& option) {
+    return option.name == period.option && option.type == OptionType::kInteger;
+  };
+  if (std::ranges::none_of(entry.options, is_it))
+    throw FieldError(parts.pointer("option"),
+                     "\"" + period.option + "\" is none of its integer options");
+  return period;
+}
+
 void check_capabilities(const Fields& fields, const Entry& entry) {
   if (!updates_in_backward(entry) || !needs_all_gradients(entry)) return;
   throw FieldError(fields.pointer("capabilities"),
@@ -136,6 +163,7 @@ void read_strategy(const Fields& fields, Entry& entry, Problems& problems) {
   problems.check([&] { entry.needs = read_facts(fields, "needs"); });
   problems.check([&] { entry.requires_slots = read_names_of(fields, "requires", slots()); });
   problems.check([&] { entry.conflicts = read_conflicts(fields, entry.id); });
+  problems.check([&] { entry.period = read_period(fields, entry); });
   problems.check([&] { entry.cost = read_cost(fields); });
   if (problems.check([&] { entry.promise = read_one_of(fields, "promise", promises()); })) {
     problems.check([&] { read_tolerance(fields, entry); });
@@ -183,6 +211,8 @@ void read_model(const Fields& fields, Entry& entry, Problems& problems) {
     problems.check([&] { entry.missing_linears = read_missing_linears(fields, entry.linears); });
   }
   problems.check([&] { read_sequence(fields, entry); });
+  if (fields.find("loss") != nullptr)
+    problems.check([&] { entry.loss = read_one_of(fields, "loss", losses()); });
   problems.check([&] {
     entry.parameters = fields.get<std::int64_t>("parameters");
     if (entry.parameters < 0) {
@@ -193,13 +223,19 @@ void read_model(const Fields& fields, Entry& entry, Problems& problems) {
 
 }  // namespace
 
+std::int64_t period_of(const Entry& strategy, const nlohmann::json& options) {
+  if (!strategy.period) return 1;
+  const auto& [option, steps] = *strategy.period;
+  return option.empty() ? steps : options.at(option).get<std::int64_t>() + steps;
+}
+
 Entry read_entry(const Fields& fields, Kind kind, Problems& problems) {
   Names known{"id", "title", "summary", "source_url", "options"};
   const Names of_model{"family",          "facts",        "linears",
                        "missing_linears", "has_sequence", "default_sequence_length",
-                       "parameters"};
-  const Names of_strategy{"order",    "slots",     "wrappers", "capabilities", "needs",
-                          "requires", "conflicts", "cost",     "promise",      "tolerance"};
+                       "parameters",      "loss"};
+  const Names of_strategy{"order",     "slots", "wrappers", "capabilities", "needs", "requires",
+                          "conflicts", "cost",  "promise",  "tolerance",    "period"};
   const Names& own = kind == Kind::kModel ? of_model : of_strategy;
   known.insert(known.end(), own.begin(), own.end());
   problems.check_keys(fields, known);

@@ -26,7 +26,8 @@ const Names& wrappers() {
 }
 
 const Names& capabilities() {
-  static const Names names{"updates_in_backward", "needs_all_gradients", "replays_steps"};
+  static const Names names{"updates_in_backward", "needs_all_gradients", "replays_steps",
+                           "changes_trained_set", "decides_on_host"};
   return names;
 }
 
@@ -48,6 +49,11 @@ bool is_part(const std::string& name) {
 
 const Names& promises() {
   static const Names names{"bit_identical", "within_tolerance", "different_problem"};
+  return names;
+}
+
+const Names& losses() {
+  static const Names names{"per_sample", "per_token", "whole_batch"};
   return names;
 }
 

@@ -27,6 +27,8 @@ bool is_own_fact(const std::string& name);
 
 // What a strategy declares, directly or by what it adds to: gradient transforms run once on all
 // gradients, so they need all of them.
+const std::vector<std::string>& losses();
+
 bool updates_in_backward(const Entry& strategy);
 bool needs_all_gradients(const Entry& strategy);
 

@@ -57,6 +57,7 @@ PlannedCase plan_case(const Point& point, const Request& request) {
   planned.promise = promise_of(point.stack);
   planned.reference = reference_of(point.stack).selections;
   decide(planned, *point.model.offer.entry, point.stack);
+  if (!planned.decided) planned.warning = unseen_memory(point.stack, request.steps);
   return planned;
 }
 

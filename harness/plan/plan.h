@@ -49,6 +49,9 @@ struct Request {
   std::int64_t steps = 3, warmup = 1, repetitions = 3, timeout_s = 3600, memory_limit_bytes = 0,
                threads = 0;
   std::uint64_t seed = 0;
+  // On an emulated card: how many rows an operator returns whose count rests on values that are not
+  // known, "nonzero=all" or "nonzero=none"; empty: as plausible values say.
+  std::string assume;
   // On an emulated card, add the cases that tell the parts of a stack apart
   // (PlannedCase::added_for).
   bool ablation = true;
@@ -70,6 +73,8 @@ struct PlannedCase {
   std::string added_for;                  // empty: asked for (result/case.h)
   std::optional<result::Status> decided;  // kConflict or kUnsupported
   std::string reason;                     // names both owners
+  // Of a case that is run: why its figures may say less than they seem to; empty: nothing is known.
+  std::string warning;
   result::PluginUse model;
   std::vector<result::PluginUse> strategies;  // `baseline` first
   // What is held against the reference (stack.h), and the stack of that, as in a case id: its own,

@@ -61,6 +61,24 @@ std::string conflict_with_updates_in_backward(const manifest::Entry& updating,
   return "";
 }
 
+// Why the second is not what it says where the first repeats its first step; or nothing.
+std::string conflict_with_replayed_steps(const manifest::Entry& replaying,
+                                         const manifest::Entry& other) {
+  if (!holds(replaying.capabilities, "replays_steps")) return "";
+  if (holds(other.capabilities, "changes_trained_set")) {
+    return fmt::format(
+        "{} changes from step to step which parameters are trained; {} repeats what the first step "
+        "did",
+        other.id, replaying.id);
+  }
+  if (holds(other.capabilities, "decides_on_host")) {
+    return fmt::format(
+        "{} decides on the host what runs in each step; {} repeats what the first step decided",
+        other.id, replaying.id);
+  }
+  return "";
+}
+
 // What no other strategy of the stack takes; or nothing.
 std::string missing_for(const manifest::Entry& entry, const std::vector<Choice>& choices) {
   for (const auto& slot : entry.requires_slots) {
@@ -97,6 +115,25 @@ std::vector<std::string> missing_parts(const manifest::Entry& model, const Choic
   return lines;
 }
 
+// Why parts of a batch do not add up to it; or nothing.
+std::string why_not_split(const manifest::Entry& model, const manifest::Entry& strategy) {
+  if (!holds(strategy.slots, "micro_batches")) return "";
+  if (model.loss == "whole_batch") {
+    return fmt::format(
+        "{} splits the batch, and the loss of {} is of the whole batch: that of a sample depends "
+        "on "
+        "the others",
+        strategy.id, model.id);
+  }
+  if (model.loss == "per_token" && !holds(model.facts, "output_head")) {
+    return fmt::format(
+        "{} splits the batch, and the loss of {} is a mean over tokens, which nobody can count "
+        "without its output_head",
+        strategy.id, model.id);
+  }
+  return "";
+}
+
 // From choices in canonical order.
 Stack with_selections(std::vector<Choice> choices) {
   Stack stack{std::move(choices), {}};
@@ -114,8 +151,9 @@ std::string conflict_between(const manifest::Entry& a, const manifest::Entry& b)
                          b.id, slot);
     }
   }
-  for (const auto& [updating, other] : {std::tie(a, b), std::tie(b, a)}) {
-    auto conflict = conflict_with_updates_in_backward(updating, other);
+  for (const auto& [one, other] : {std::tie(a, b), std::tie(b, a)}) {
+    auto conflict = conflict_with_updates_in_backward(one, other);
+    if (conflict.empty()) conflict = conflict_with_replayed_steps(one, other);
     if (!conflict.empty()) return conflict;
   }
   for (const auto& [one, other] : {std::tie(a, b), std::tie(b, a)})
@@ -181,8 +219,22 @@ std::string lack_of(const manifest::Entry& model, const Stack& stack) {
           fmt::format("{} needs {}, which {} does not have", entry_of(choice).id, need, model.id));
     }
     std::ranges::move(missing_parts(model, choice), std::back_inserter(lacks));
+    const auto not_split = why_not_split(model, entry_of(choice));
+    if (!not_split.empty()) lacks.push_back(not_split);
   }
   return fmt::format("{}", fmt::join(lacks, "; "));
+}
+
+std::string unseen_memory(const Stack& stack, std::int64_t steps) {
+  std::vector<std::string> unseen;
+  for (const auto& choice : stack.choices) {
+    const auto period = manifest::period_of(entry_of(choice), choice.use.options);
+    if (period <= steps) continue;
+    unseen.push_back(fmt::format("{} shows its memory in {} steps, and {} {} run (--steps {})",
+                                 entry_of(choice).id, period, steps, steps == 1 ? "is" : "are",
+                                 period));
+  }
+  return fmt::format("{}", fmt::join(unseen, "; "));
 }
 
 Stack reference_of(const Stack& stack) {

@@ -34,6 +34,9 @@ std::string conflict_in(const Stack& stack);
 // What the strategies need and the model lacks; empty where it lacks nothing.
 std::string lack_of(const manifest::Entry& model, const Stack& stack);
 
+// Which part's memory is not seen whole in so many steps, in a sentence; empty where all is.
+std::string unseen_memory(const Stack& stack, std::int64_t steps);
+
 // What a stack's training is held against: the stack of its baseline and of the parts that solve a
 // different problem (lora of lora+checkpointing), options and all. A stack of nothing else is its
 // own reference.

@@ -20,4 +20,8 @@ enum class CpuMemory {
 const OutOfMemory& trace_cpu_allocator(AllocationSink& sink, std::int64_t memory_limit_bytes,
                                        CpuMemory memory);
 
+// Of the traced allocator: what is allocated while this says so of the calling thread (not 0) is
+// neither traced nor budgeted.
+void leave_out_of_cpu_trace(int (*is_left_out)());
+
 }  // namespace peakbench::record

@@ -209,22 +209,30 @@ void Recorder::exit_recompute() { end(trace::ScopeKind::kRecomputation); }
 void Recorder::name_storage(const at::Tensor& tensor, trace::Role role, const std::string& name) {
   if (!tensor.defined() || !tensor.has_storage()) return;
   if (name.size() > kLongestText) return name_storage(tensor, role, shortened(name));
-  const auto address = reinterpret_cast<std::uint64_t>(tensor.storage().data());
+  add_name(reinterpret_cast<std::uint64_t>(tensor.storage().data()),
+           {.role = role,
+            .name = name,
+            .shape = shape_text(tensor),
+            .dtype = dtype_word(tensor.scalar_type())});
+}
+
+void Recorder::name_memory(std::uint64_t address, trace::Role role, const std::string& name) {
+  add_name(address, {.role = role, .name = name, .shape = {}, .dtype = {}});
+}
+
+void Recorder::add_name(std::uint64_t address, trace::Name name) {
   const std::lock_guard lock(mutex_);
   const auto found = live_.find(address);
   if (!recording_ || found == live_.end()) return;
   // Gradients and state are named again in every step.
   auto& names = found->second.names;
   const bool known = std::any_of(names.begin(), names.end(), [&](std::size_t index) {
-    return trace_.names[index].role == role && trace_.names[index].name == name;
+    return trace_.names[index].role == name.role && trace_.names[index].name == name.name;
   });
   if (known) return;
   names.push_back(trace_.names.size());
-  trace_.names.push_back({.event = found->second.event,
-                          .role = role,
-                          .name = name,
-                          .shape = shape_text(tensor),
-                          .dtype = dtype_word(tensor.scalar_type())});
+  name.event = found->second.event;
+  trace_.names.push_back(std::move(name));
 }
 
 std::int32_t Recorder::intern_module(const std::string& path) {

@@ -49,6 +49,8 @@ class Recorder final : public AllocationSink {
 
   // Names the allocation that now backs `tensor`: that allocation, and not its address.
   void name_storage(const at::Tensor& tensor, trace::Role role, const std::string& name);
+  // The same of memory that is no tensor's, by its address.
+  void name_memory(std::uint64_t address, trace::Role role, const std::string& name);
   std::int32_t intern_module(const std::string& path);
 
   // For operator_labels: interned text, and this thread's place.
@@ -88,6 +90,7 @@ class Recorder final : public AllocationSink {
   FailurePlace place_of(std::uint64_t event, std::int32_t module, std::int32_t op) const;
   void note_unwinding();
   void forget_failure();
+  void add_name(std::uint64_t address, trace::Name name);
 
   mutable std::mutex mutex_;
   trace::Trace trace_;

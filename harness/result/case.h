@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "result/plugin_build.h"
 #include "result/setting.h"
+#include "result/verdict.h"
 
 namespace peakbench::result {
 
@@ -50,6 +52,12 @@ struct SpaceMemory {
   std::optional<std::int64_t> peak_reserved_bytes;
 };
 
+// A part of the stack whose memory is seen whole after that many steps.
+struct Period {
+  std::string strategy;  // its id
+  std::int64_t steps = 1;
+};
+
 // Peak memory of the case's own space over the measured steps; build is `phases.build`.
 struct Memory {
   std::string space;  // the case's own: "cuda:1"; empty in files of schema 1.0
@@ -67,6 +75,7 @@ struct Memory {
   // Steps replay a captured graph, whose pool counts as reserved alone: what is allocated says less
   // than the card held.
   bool replays_steps = false;
+  std::optional<Period> period;  // the longest that a manifest of the stack declares
 };
 
 struct StepTimes {  // nanoseconds over individually recorded steps, warm-up apart
@@ -137,6 +146,8 @@ struct Emulation {
   std::vector<std::string> refused_calls;
   std::map<std::string, std::int64_t> unmodelled;       // "cudnn engine workspace" -> calls
   nlohmann::json read_backs = nlohmann::json::array();  // {bytes, count, uncertain, caller, ...}
+  // Of the case's figures; absent where it has none, and in files of before schema 1.4.
+  std::optional<Verdict> verdict = std::nullopt;
 };
 
 // Why a run has a case that nobody asked for.
@@ -156,6 +167,9 @@ struct CaseResult {
       emulation;               // present exactly when the figures come from an emulated card
   std::vector<double> losses;  // one a measured step
   std::vector<Rank> ranks;
+  // The model's first, then those of the strategies. Empty: no process was started, or the file is
+  // of a schema before 1.4, which does not say.
+  std::vector<PluginBuild> plugins;
   nlohmann::json settings =
       nlohmann::json::object();  // what the worker ran with: allocator, cudnn, tf32, threads
   nlohmann::json environment =

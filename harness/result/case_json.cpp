@@ -32,6 +32,17 @@ std::string read_slug(const Fields& fields) {
   return slug;
 }
 
+ordered_json to_json(const PluginBuild& build) {
+  return {{"kind", build.kind}, {"id", build.id}, {"file", build.file}, {"sha256", build.sha256}};
+}
+
+PluginBuild read_plugin_build(const Fields& fields) {
+  return {.kind = fields.get<std::string>("kind"),
+          .id = fields.get<std::string>("id"),
+          .file = fields.get_or<std::string>("file", ""),
+          .sha256 = fields.get_or<std::string>("sha256", "")};
+}
+
 Rank read_rank(const Fields& fields) {
   return {.rank = fields.get_or<std::int64_t>("rank", 0, kMeasured),
           .memory = read_optional(fields, "memory", read_memory),
@@ -95,6 +106,8 @@ ordered_json to_json(const CaseResult& result) {
   object["losses"] = losses_to_json(result.losses);
   object["ranks"] = ordered_json::array();
   for (const auto& rank : result.ranks) object["ranks"].push_back(to_json(rank));
+  object["plugins"] = ordered_json::array();
+  for (const auto& build : result.plugins) object["plugins"].push_back(to_json(build));
   object["settings"] = result.settings;
   object["environment"] = result.environment;
   object["wall_ns"] = result.wall_ns;
@@ -115,6 +128,8 @@ CaseResult read_case(const Fields& fields) {
   result.emulation = read_optional(fields, "emulation", read_emulation);
   result.losses = read_losses(fields);
   fields.each("ranks", [&](const Fields& item) { result.ranks.push_back(read_rank(item)); });
+  fields.each("plugins",
+              [&](const Fields& item) { result.plugins.push_back(read_plugin_build(item)); });
   result.settings = fields.get_or<json>("settings", json::object());
   result.environment = fields.get_or<json>("environment", json::object());
   result.wall_ns = fields.get_or<std::int64_t>("wall_ns", 0, kMeasured);

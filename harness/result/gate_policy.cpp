@@ -72,7 +72,7 @@ std::int64_t Tolerance::allowed(std::int64_t base) const {
 
 const std::vector<std::string>& gate_keys() {
   static const std::vector<std::string> keys{"requested",    "allocated", "reserved", "throughput",
-                                             "false_alarms", "failed",    "missing"};
+                                             "false_alarms", "failed",    "missing",  "verdict"};
   return keys;
 }
 
@@ -92,6 +92,8 @@ void set_gate(GatePolicy& policy, const std::string& key, const std::string& tex
     policy.failed_fails = fails(text, where);
   } else if (key == "missing") {
     policy.missing_fails = fails(text, where);
+  } else if (key == "verdict") {
+    policy.verdict_fails = fails(text, where);
   } else {
     throw ConfigError(
         fmt::format("{}: no key \"{}\" of a gate{}", where, key, suggestion(key, gate_keys())));
@@ -105,7 +107,8 @@ nlohmann::json to_json(const GatePolicy& policy) {
           {"throughput", policy.throughput ? percent_text(*policy.throughput) : "off"},
           {"false_alarms", percent_text(policy.false_alarms)},
           {"failed", policy.failed_fails ? "fail" : "pass"},
-          {"missing", policy.missing_fails ? "fail" : "pass"}};
+          {"missing", policy.missing_fails ? "fail" : "pass"},
+          {"verdict", policy.verdict_fails ? "fail" : "pass"}};
 }
 
 }  // namespace peakbench::result

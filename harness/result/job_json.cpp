@@ -57,6 +57,7 @@ json to_json(const Job& job) {
   object["steps"] = job.steps;
   object["warmup"] = job.warmup;
   object["memory_limit_bytes"] = job.memory_limit_bytes;
+  object["assume"] = job.assume;
   object["threads"] = job.threads;
   object["result_path"] = job.result_path;
   object["trace_path"] = job.trace_path;
@@ -77,6 +78,7 @@ Job job_from_json(const json& object) {
   job.steps = fields.get<std::int64_t>("steps");
   job.warmup = fields.get<std::int64_t>("warmup");
   job.memory_limit_bytes = fields.get_or<std::int64_t>("memory_limit_bytes", 0);
+  job.assume = fields.get_or<std::string>("assume", "");
   job.threads = fields.get_or<std::int64_t>("threads", 0);
   job.result_path = fields.get<std::string>("result_path");
   job.trace_path = fields.get_or<std::string>("trace_path", "");

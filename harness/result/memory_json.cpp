@@ -53,6 +53,8 @@ ordered_json to_json(const Memory& memory) {
                     {"context_bytes", optional_to_json(memory.context_bytes)},
                     {"worker_peak_rss_bytes", memory.worker_peak_rss_bytes}};
   if (memory.replays_steps) json["replays_steps"] = true;
+  if (memory.period)
+    json["period"] = {{"strategy", memory.period->strategy}, {"steps", memory.period->steps}};
   return json;
 }
 
@@ -74,6 +76,9 @@ Memory read_memory(const Fields& fields) {
   memory.context_bytes = fields.maybe("context_bytes", kMeasured);
   memory.worker_peak_rss_bytes = fields.get_or<std::int64_t>("worker_peak_rss_bytes", 0, kMeasured);
   memory.replays_steps = fields.get_or<bool>("replays_steps", false);
+  if (const auto period = fields.maybe_child("period"))
+    memory.period = {period->get<std::string>("strategy"),
+                     period->get<std::int64_t>("steps", kMeasured)};
   return memory;
 }
 

@@ -142,7 +142,8 @@ ordered_json to_json(const Emulation& emulation) {
   return {{"card", emulation.card},
           {"refused_calls", ordered_json(emulation.refused_calls)},
           {"unmodelled", ordered_json(emulation.unmodelled)},
-          {"read_backs", ordered_json(emulation.read_backs)}};
+          {"read_backs", ordered_json(emulation.read_backs)},
+          {"verdict", optional_to_json(emulation.verdict)}};
 }
 
 Emulation read_emulation(const Fields& fields) {
@@ -154,6 +155,7 @@ Emulation read_emulation(const Fields& fields) {
   }
   fields.each("read_backs", [](const Fields&) {});  // a list of objects
   if (const auto* list = fields.find("read_backs")) emulation.read_backs = *list;
+  emulation.verdict = read_optional(fields, "verdict", read_verdict);
   return emulation;
 }
 

@@ -45,6 +45,7 @@ std::vector<RunFact> facts_of_runs() {
           setting("repetitions"),
           setting("threads"),
           setting("seed"),
+          setting("assume"),
           incidental("timeout_s", FactOf::kSettings),
           incidental("memory_limit_bytes", FactOf::kSettings),
           incidental("gate", FactOf::kSettings)};

@@ -24,6 +24,14 @@ void for_each_character(std::string_view text, Visit visit) {
   }
 }
 
+// Calls `visit(text)` with each character as it is shown: kReplacement for a byte that is none.
+template <typename Visit>
+void for_each_shown(std::string_view text, Visit visit) {
+  for_each_character(text, [&](std::string_view character, bool valid) {
+    visit(valid ? character : kReplacement);
+  });
+}
+
 // Of one valid character.
 char32_t code_point(std::string_view character);
 

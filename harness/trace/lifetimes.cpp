@@ -165,22 +165,22 @@ class Categories {
     const auto& event = trace_.events[lifetime.first];
     const auto phase_end = end_of_phase(lifetime.first);
     if (lifetime.first < steps_begin_ && lifetime.last >= steps_begin_) return Category::kKept;
-    if (is_workspace(lifetime, event)) return Category::kWorkspace;
+    if (may_be_workspace(lifetime, event)) return Category::kWorkspace;
+    if (lifetime.last >= next_step_after(event.step)) return Category::kKept;
     if (event.in_recompute)
       return lifetime.last > recompute_end_.at(event.recompute) ? Category::kRecomputedActivation
                                                                 : Category::kTemporary;
     if (event.phase == Phase::kForward && event.step != kNone &&
         lifetime.last > end_of_forward(lifetime.first, phase_end))
       return Category::kActivation;
-    return lifetime.last >= next_step_after(event.step) ? Category::kKept : Category::kTemporary;
+    return Category::kTemporary;
   }
 
  private:
-  // Library handles are made where products are: what the optimizer step makes and keeps is a
-  // strategy's.
-  bool is_workspace(const Lifetime& lifetime, const Event& event) const {
-    return keeps_workspaces_[static_cast<std::size_t>(event.space)] && event.step != kNone &&
-           event.phase != Phase::kOptimizerStep && !event.in_update &&
+  // A guess, for traces that do not name them: library handles are made where products are.
+  bool may_be_workspace(const Lifetime& lifetime, const Event& event) const {
+    return !trace_.names_workspaces && keeps_workspaces_[static_cast<std::size_t>(event.space)] &&
+           event.step != kNone && event.phase != Phase::kOptimizerStep && !event.in_update &&
            lifetime.last == trace_.events.size() &&
            !(failure_ && event.step == trace_.events[*failure_].step);
   }

@@ -28,9 +28,17 @@ inline constexpr std::size_t kEventKindCount = 8;
 enum class Phase : std::uint8_t { kBuild, kForward, kBackward, kOptimizerStep };
 inline constexpr std::size_t kPhaseCount = 4;
 
-// What the recipe says a storage is. Everything else is decided from lifetimes (trace/lifetimes.h).
-enum class Role : std::uint8_t { kParameter, kBuffer, kGradient, kOptimizerState, kInput };
-inline constexpr std::size_t kRoleCount = 5;
+// What the recipe says a storage is, and PyTorch of what its library handles hold. Everything else
+// is decided from lifetimes (trace/lifetimes.h).
+enum class Role : std::uint8_t {
+  kParameter,
+  kBuffer,
+  kGradient,
+  kOptimizerState,
+  kInput,
+  kWorkspace
+};
+inline constexpr std::size_t kRoleCount = 6;
 
 inline constexpr std::int32_t kNone = -1;
 inline constexpr int kOwnSpace = -1;  // as an argument: Trace::own_space
@@ -93,6 +101,7 @@ struct Trace {
   std::vector<std::string> modules, operators;
   std::vector<Event> events;
   std::vector<Name> names;
+  bool names_workspaces = true;   // of schema 1 and 2: no, they are guessed from their lifetimes
   std::vector<ScopeMark> scopes;  // in the order in which they happened; of schema 1 and 2: none
 };
 

@@ -224,6 +224,7 @@ Trace read(const Database& database, const std::string& path, std::int64_t versi
   read_events(database, path, events_query(version), trace,
               narrow<std::size_t>(head, 2, "events", 0, kMostEvents));
   read_names(database, trace);
+  trace.names_workspaces = version > 2;
   if (version > 2) trace.scopes = read_scopes(database, trace.events.size());
   return trace;
 }

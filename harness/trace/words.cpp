@@ -51,6 +51,8 @@ Category category_of(Role role) {
       return Category::kOptimizerState;
     case Role::kInput:
       return Category::kInput;
+    case Role::kWorkspace:
+      return Category::kWorkspace;
   }
   return Category::kTemporary;
 }

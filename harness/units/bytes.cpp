@@ -64,4 +64,14 @@ std::string gib_text(std::int64_t bytes, int decimals) {
   return fmt::format("{:.{}f} GiB", static_cast<double>(bytes) / kGiB, decimals);
 }
 
+std::string size_text(std::uint64_t bytes) {
+  constexpr double kKiB = 1024.0, kMiB = kKiB * 1024, kGiB = kMiB * 1024;
+  const auto size = static_cast<double>(bytes);
+  if (size >= kGiB / 10)
+    return gib_text(static_cast<std::int64_t>(bytes));  // three digits at least
+  if (size >= kMiB) return fmt::format("{:.1f} MiB", size / kMiB);
+  if (size >= kKiB) return fmt::format("{:.1f} KiB", size / kKiB);
+  return fmt::format("{} B", bytes);
+}
+
 }  // namespace peakbench

@@ -24,4 +24,7 @@ inline constexpr const char* kMemoryUnits = "bytes, KiB, MiB, GiB, TiB, kB, MB, 
 // "5.670 GiB": three decimals, as in tables. Limits that nobody measured have fewer.
 std::string gib_text(std::int64_t bytes, int decimals = 3);
 
+// In a unit that shows small figures too: "512 B", "3.0 KiB", "12.0 MiB", "0.115 GiB".
+std::string size_text(std::uint64_t bytes);
+
 }  // namespace peakbench

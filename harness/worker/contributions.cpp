@@ -79,7 +79,9 @@ bool belongs_to_update(const std::string& place) {
 
 void Contributions::take(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
                          const Recipe& after) {
+  if (baseline_.empty()) baseline_ = owner.id;
   capabilities_[owner.id] = manifest.capabilities;
+  promises_[owner.id] = manifest.promise;
   take_slots(owner, manifest, before, after);
   take_wrappers(owner, manifest, before, after);
 }
@@ -144,6 +146,12 @@ Contribution* Contributions::wrapper(const std::string& list, const void* object
   return found == wrappers_.end() ? nullptr : found->second;
 }
 
+const Contribution* Contributions::leaving_blocks_out() const {
+  const auto found = std::ranges::find_if(
+      contributions_, [](const Contribution& one) { return one.left_block_out.load(); });
+  return found == contributions_.end() ? nullptr : &*found;
+}
+
 Contribution* Contributions::freezing(std::size_t n) {
   return n < freezing_.size() ? freezing_[n] : nullptr;
 }
@@ -176,7 +184,28 @@ void Contributions::need_some_update(const Contribution& skipping, std::int64_t 
                  "measure more steps (--steps) until there is one");
 }
 
-void Contributions::need_calls(std::int64_t steps) const {
+bool Contributions::promises(const Owner& owner) const {
+  const auto found = promises_.find(owner.id);
+  return found != promises_.end() && found->second != "different_problem";
+}
+
+void Contributions::note_unlike_baseline(const Owner& owner, const std::string& sentence) {
+  if (unlike_baseline_.empty() && promises(owner)) unlike_baseline_ = owner.id + " " + sentence;
+}
+
+std::string Contributions::unlike_baseline() const {
+  if (!unlike_baseline_.empty()) return unlike_baseline_;
+  for (const Contribution& contribution : contributions_) {
+    if (!promises(contribution.owner)) continue;
+    if (contribution.place == "freezing" && contribution.calls > 0)
+      return contribution.owner.id + " freezes parameters that the baseline trains";
+    if (contribution.skipped_update)
+      return contribution.owner.id + " skips updates that the baseline makes";
+  }
+  return "";
+}
+
+void Contributions::need_calls(std::int64_t steps, bool runner_updates) const {
   const Contribution* skips = skipping();
   if (skips != nullptr) need_some_update(*skips, steps);
   const auto in_force = [&](const Contribution& contribution) {
@@ -186,12 +215,19 @@ void Contributions::need_calls(std::int64_t steps) const {
   for (const Contribution& contribution : contributions_) {
     if (!contribution.is_called || contribution.calls > 0 || !in_force(contribution)) continue;
     if (skips != nullptr && belongs_to_update(contribution.place)) continue;
-    if (contribution.place == "freezing")
-      throw NoEffect(contribution.owner.id + " has no effect: it freezes no parameter");
-    throw NoEffect(contribution.owner.id + " has no effect: what it put into " +
-                   contribution.place + " was never called in " + std::to_string(steps) +
-                   (steps == 1 ? " step" : " steps"));
+    if (runner_updates && contribution.owner.id == baseline_ && contribution.place == "update_rule")
+      continue;
+    refuse_idle(contribution, steps);
   }
+}
+
+void Contributions::refuse_idle(const Contribution& contribution, std::int64_t steps) {
+  if (contribution.place == "freezing")
+    throw NoEffect(contribution.owner.id + " has no effect: it freezes no parameter");
+  throw NoEffect(contribution.owner.id + " has no effect: what it put into " + contribution.place +
+                 (contribution.called_in_vain ? " was given no parameter that has a gradient in "
+                                              : " was never called in ") +
+                 std::to_string(steps) + (steps == 1 ? " step" : " steps"));
 }
 
 }  // namespace peakbench::worker

@@ -22,6 +22,10 @@ struct Contribution {
   std::string place;  // the manifest's word: "schedule", "block_wrappers"; "on_gradient" for a hook
   bool is_called = true;  // false of a number: there is nothing to call
   std::atomic<std::int64_t> calls{0};
+  // Of what belongs to the update: called, with no parameter that had a gradient, and changed none.
+  // Such a call is none of `calls`.
+  std::atomic<bool> called_in_vain{false};
+  std::atomic<bool> left_block_out{false};  // a block wrapper that did not run a block
   std::atomic<bool> skipped_update{false};  // a gradient transform that asked for none
 };
 
@@ -37,6 +41,8 @@ class Contributions {
   // Who put it there; null for a recipe that was filled without take().
   Contribution* slot(const std::string& name);
   Contribution* wrapper(const std::string& list, const void* object);
+  // The first that left a block out; null where none did.
+  const Contribution* leaving_blocks_out() const;
   // The n-th of `freezing`, whose entries have no address.
   Contribution* freezing(std::size_t n);
   Contribution& add_hook(const Owner& owner);
@@ -46,11 +52,21 @@ class Contributions {
   bool has_capability(const std::string& capability) const;  // some strategy of the stack
 
   // Throws NoEffect that names the first contribution that was never called in `steps` steps.
-  void need_calls(std::int64_t steps) const;
+  // `runner_updates`: the step runner changes the parameters itself, so that the baseline's rule is
+  // not needed; whoever put another there, or something around it, had no effect.
+  void need_calls(std::int64_t steps, bool runner_updates) const;
+
+  // What the strategy was seen to do otherwise than the baseline: "X SENTENCE". Kept where X does
+  // not say so itself by its promise (different_problem); the first stays. Not while backward runs.
+  void note_unlike_baseline(const Owner& owner, const std::string& sentence);
+  // The first that was noted, or what is known from the calls; empty where nothing is.
+  std::string unlike_baseline() const;
 
  private:
   Contribution& add(const Owner& owner, const std::string& place);
+  bool promises(const Owner& owner) const;
   const Contribution* skipping() const;
+  [[noreturn]] static void refuse_idle(const Contribution& contribution, std::int64_t steps);
   void need_some_update(const Contribution& skipping, std::int64_t steps) const;
   void take_slots(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
                   const Recipe& after);
@@ -62,6 +78,9 @@ class Contributions {
   std::map<std::pair<std::string, const void*>, Contribution*> wrappers_;
   std::vector<Contribution*> freezing_;
   std::map<std::string, std::vector<std::string>> capabilities_;  // by id
+  std::map<std::string, std::string> promises_;                   // by id
+  std::string baseline_;                                          // the first's id
+  std::string unlike_baseline_;
 };
 
 }  // namespace peakbench::worker

@@ -1,52 +1,26 @@
 #include "worker/counted_recipe.h"
 
-#include <exception>
-
+#include "worker/counted_forward.h"
+#include "worker/counting.h"
 #include "worker/recipe_members.h"
 
 namespace peakbench::worker {
 namespace {
 
-template <typename Function>
-auto count(Contribution& contribution, const char* call, Function&& function) {
-  contribution.calls.fetch_add(1, std::memory_order_relaxed);
-  return call_plugin(contribution.owner, call, std::forward<Function>(function));
-}
-
-// As call_plugin, but what is no std::exception goes through: a wrapper may end a block with a
-// throw of its own kind, which it catches itself (checkpointing, once all that backward wants is
-// back).
-template <typename Function>
-at::Tensor call_in_block(const Owner& owner, const char* call, Function&& function) {
-  std::exception_ptr own;
-  at::Tensor result = call_plugin(owner, call, [&]() -> at::Tensor {
-    try {
-      return function();
-    } catch (const std::exception&) {
-      throw;
-    } catch (...) {
-      own = std::current_exception();
-      return {};
-    }
-  });
-  if (own) std::rethrow_exception(own);
-  return result;
-}
-
-// Each forwards to what a strategy put into the recipe.
-template <typename Interface>
-class Forwarding : public Interface {
+class NamedSavedTensor final : public SavedTensor {
  public:
-  Forwarding(std::shared_ptr<Interface> inner, Contribution& contribution)
-      : inner_(std::move(inner)), contribution_(contribution) {}
+  NamedSavedTensor(std::shared_ptr<SavedTensor> inner, const Owner& owner)
+      : inner_(std::move(inner)), owner_(owner) {}
+  at::Tensor unpack() override {
+    return call_plugin(owner_, "unpack", [&] { return inner_->unpack(); });
+  }
 
- protected:
-  std::shared_ptr<Interface> inner_;
-  Contribution& contribution_;
+ private:
+  std::shared_ptr<SavedTensor> inner_;
+  const Owner& owner_;  // a Contribution's, which outlives the steps
 };
 
-template <typename Interface>
-class Counting;
+}  // namespace
 
 template <>
 class Counting<ModelTransform> final : public Forwarding<ModelTransform> {
@@ -62,7 +36,8 @@ class Counting<UpdateRule> final : public Forwarding<UpdateRule> {
  public:
   using Forwarding::Forwarding;
   void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
-    count(contribution_, "update", [&] { inner_->update(parameters, grouping); });
+    count_update(contribution_, "update", parameters,
+                 [&] { inner_->update(parameters, grouping); });
   }
   void visit_state(const StateVisitor& visit) override {
     call_plugin(contribution_.owner, "visit_state", [&] { inner_->visit_state(visit); });
@@ -97,15 +72,6 @@ class Counting<Schedule> final : public Forwarding<Schedule> {
     count(contribution_, "after_backward", [&] { inner_->after_backward(training); });
   }
   KernelGrouping default_grouping() const override { return inner_->default_grouping(); }
-};
-
-template <>
-class Counting<LossHead> final : public Forwarding<LossHead> {
- public:
-  using Forwarding::Forwarding;
-  at::Tensor loss(Model& model, const at::Tensor& hidden_states, const Batch& batch) override {
-    return count(contribution_, "loss", [&] { return inner_->loss(model, hidden_states, batch); });
-  }
 };
 
 template <>
@@ -184,45 +150,11 @@ class Counting<GradientTransform> final : public Forwarding<GradientTransform> {
  public:
   using Forwarding::Forwarding;
   bool apply(const std::vector<Parameter>& parameters) override {
-    const bool updates =
-        count(contribution_, "GradientTransform::apply", [&] { return inner_->apply(parameters); });
+    const bool updates = count_update(contribution_, "GradientTransform::apply", parameters,
+                                      [&] { return inner_->apply(parameters); });
     if (!updates) contribution_.skipped_update = true;
     return updates;
   }
-};
-
-template <>
-class Counting<BlockWrapper> final : public Forwarding<BlockWrapper> {
- public:
-  Counting(std::shared_ptr<BlockWrapper> inner, Contribution& contribution, Owner model)
-      : Forwarding(std::move(inner), contribution), model_(std::move(model)) {}
-  at::Tensor run(std::size_t index, std::size_t count_of_blocks, const BlockFunction& block,
-                 const std::vector<at::Tensor>& inputs) override {
-    // What goes wrong inside the block is the model's, although a wrapper runs it. By value: the
-    // wrapper may keep the function until backward.
-    const BlockFunction named = [block, model = model_](const std::vector<at::Tensor>& x) {
-      return call_in_block(model, "block", [&] { return block(x); });
-    };
-    contribution_.calls.fetch_add(1, std::memory_order_relaxed);
-    return call_in_block(contribution_.owner, "run",
-                         [&] { return inner_->run(index, count_of_blocks, named, inputs); });
-  }
-
- private:
-  Owner model_;
-};
-
-class NamedSavedTensor final : public SavedTensor {
- public:
-  NamedSavedTensor(std::shared_ptr<SavedTensor> inner, const Owner& owner)
-      : inner_(std::move(inner)), owner_(owner) {}
-  at::Tensor unpack() override {
-    return call_plugin(owner_, "unpack", [&] { return inner_->unpack(); });
-  }
-
- private:
-  std::shared_ptr<SavedTensor> inner_;
-  const Owner& owner_;  // a Contribution's, which outlives the steps
 };
 
 template <>
@@ -239,9 +171,11 @@ class Counting<SavedTensorHooks> final : public Forwarding<SavedTensorHooks> {
   }
 };
 
+namespace {
+
 // What some of them need to know besides.
 struct Surroundings {
-  const Contributions& contributions;
+  Contributions& contributions;
   const Owner& model;
 };
 
@@ -257,7 +191,12 @@ std::shared_ptr<StepRunner> counting(std::shared_ptr<StepRunner> inner, Contribu
 }
 std::shared_ptr<BlockWrapper> counting(std::shared_ptr<BlockWrapper> inner,
                                        Contribution& contribution, const Surroundings& around) {
-  return std::make_shared<Counting<BlockWrapper>>(std::move(inner), contribution, around.model);
+  return std::make_shared<Counting<BlockWrapper>>(std::move(inner), contribution,
+                                                  around.contributions, around.model);
+}
+std::shared_ptr<LossHead> counting(std::shared_ptr<LossHead> inner, Contribution& contribution,
+                                   const Surroundings& around) {
+  return std::make_shared<Counting<LossHead>>(std::move(inner), contribution, around.contributions);
 }
 
 void count_freezing(Recipe& recipe, Contributions& contributions) {

@@ -19,8 +19,10 @@
 #include "worker/jobs.h"
 #include "worker/place.h"
 #include "worker/progress.h"
+#include "worker/promise.h"
 #include "worker/record_observer.h"
 #include "worker/setup.h"
+#include "worker/verdict.h"
 
 namespace peakbench::worker {
 namespace {
@@ -74,6 +76,7 @@ class TracedRun {
     device_->trace(recorder_);
     if (!device_->torch_device().is_cpu())
       record::trace_cpu_allocator(recorder_, job.memory_limit_bytes, record::CpuMemory::kHost);
+    leave_out_own_work_of_values();
     record::install_operator_labels(recorder_);
     result_.environment = device_->environment();
   }
@@ -94,6 +97,7 @@ class TracedRun {
       throw;
     }
     need_host();
+    if (!setup_.base_weights.empty()) result_.settings["base_weights"] = setup_.base_weights;
     note_emulation();
     finish();
   }
@@ -107,7 +111,7 @@ class TracedRun {
 
   void steps() {
     enter(trace::Phase::kBuild, trace::kNone);
-    setup_ = make_setup(job_, *device_, &observer_);
+    make_setup(job_, *device_, &observer_, setup_);
     device_->reset_peaks();
     for (std::int64_t step = 0; step < job_.steps; ++step) one_step(step);
     need_effects(setup_, job_.steps);
@@ -121,9 +125,16 @@ class TracedRun {
     setup_.training->name_state();  // where the schedule left it
     setup_.training->check_frozen();
     device_->synchronise();
+    name_workspaces();
     device_->check(recorder_.allocated_bytes(), "the end of step " + std::to_string(step));
     // A loss on an emulated card is undefined, and reading it would be a read-back.
     if (!device_->emulated()) result_.losses.push_back(loss.item<double>());
+  }
+
+  void name_workspaces() {
+    device_->visit_workspaces([this](std::uint64_t address, const std::string& library) {
+      recorder_.name_memory(address, trace::Role::kWorkspace, library + " workspace");
+    });
   }
 
   void enter(trace::Phase phase, std::int32_t step) {
@@ -141,6 +152,7 @@ class TracedRun {
         in_result(device_->last_out_of_memory(), recorder_.out_of_memory_place());
     result_.reason = in_words(*result_.out_of_memory);
     name_what_is_left();
+    name_workspaces();
     recorder_.end_at_out_of_memory();
   }
 
@@ -186,6 +198,16 @@ class TracedRun {
           compare_with_reference(job_.read_parameters_path, verdict, parameters, result_.losses);
     }
     result_.equivalence = verdict;
+    refute_by_structure(*result_.equivalence);
+  }
+
+  // On every device: which parameters had gradients and updates needs no values.
+  void refute_by_structure(result::Equivalence& verdict) const {
+    const bool is_reference =
+        !job_.write_parameters_path.empty() || verdict.reference_case == job_.case_id;
+    if (is_reference || verdict.promise == "different_problem") return;
+    const auto why = setup_.training->unlike_baseline();
+    if (!why.empty()) verdict = refute(std::move(verdict), why);
   }
 
   // What is said of the reference case. That its parameters could not be written is no failure of
@@ -211,7 +233,10 @@ class TracedRun {
     result_.memory->steps = job_.steps;
     result_.memory->context_bytes = device_->context_bytes();
     result_.memory->worker_peak_rss_bytes = peak_rss_bytes();
+    result_.memory->period = setup_.period;
     result_.memory->replays_steps = setup_.contributions->has_capability("replays_steps");
+    if (result_.emulation)
+      result_.emulation->verdict = verdict(job_, result_.memory->peak_allocated_bytes);
   }
 
   // A trace that does not add up is kept as it is, with its error in it.

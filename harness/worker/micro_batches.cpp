@@ -28,20 +28,29 @@ std::vector<std::int64_t> micro_batch_sizes(std::int64_t samples, std::int64_t p
 
 std::vector<MicroBatch> split(const Batch& batch, std::int64_t parts) {
   const std::int64_t samples = batch.input.size(0);
-  if (parts == 1) return {{batch, samples}};
+  if (parts == 1) return {{batch, samples, {}}};
   std::vector<MicroBatch> split;
   std::int64_t start = 0;
   for (const std::int64_t size : micro_batch_sizes(samples, parts)) {
     split.push_back(
-        {{part_of(batch.input, start, size), part_of(batch.target, start, size)}, size});
+        {{part_of(batch.input, start, size), part_of(batch.target, start, size)}, size, {}});
     start += size;
   }
   return split;
 }
 
+void share_by_tokens(std::vector<MicroBatch>& parts, const Batch& batch, const OutputHead& head) {
+  const auto count = [&](const Batch& one) {
+    return head.targets(one.target).ne(head.ignore_index).sum();
+  };
+  const at::Tensor all = count(batch);
+  for (MicroBatch& part : parts) part.share = count(part.batch) / all;
+}
+
 at::Tensor weighted(const at::Tensor& loss, const MicroBatch& part,
                     const std::vector<MicroBatch>& parts, LossReduction reduction) {
   if (parts.size() == 1 || reduction == LossReduction::kSum) return loss;
+  if (part.share.defined()) return loss * part.share;
   const bool even = parts.front().samples == parts.back().samples;
   // Equal parts are divided, as everybody's training loop does, so that bits are theirs. A Python
   // number reaches the operator as a wrapped tensor, which autograd keeps (8 bytes).

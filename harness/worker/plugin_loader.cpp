@@ -84,7 +84,7 @@ LoadedModel make_model(const result::PluginUse& use, const at::TensorOptions& te
                             plugin.code.make_model({use.selection.id, options, tensor_options}),
                             use);
                       }),
-          options};
+          entry_of(plugin, use), options};
 }
 
 LoadedStrategy make_strategy(const result::PluginUse& use) {

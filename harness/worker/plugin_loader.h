@@ -13,6 +13,7 @@ Owner owner_of(const result::PluginUse& use);
 
 struct LoadedModel {
   std::unique_ptr<Model> model;
+  manifest::Entry manifest;
   Options options;  // shares with the plugin's copy which names were read
 };
 

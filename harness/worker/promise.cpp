@@ -75,4 +75,11 @@ result::Equivalence check_promise(result::Equivalence promise,
   return promise;
 }
 
+result::Equivalence refute(result::Equivalence promise, const std::string& why) {
+  if (promise.promise == "bit_identical" && promise.verdict == "held") return promise;
+  promise.verdict = "broken";
+  promise.reason = why;
+  return promise;
+}
+
 }  // namespace peakbench::worker

@@ -35,4 +35,8 @@ void compare(Difference& difference, const double* values, const double* referen
 result::Equivalence check_promise(result::Equivalence promise,
                                   const std::vector<Difference>& differences);
 
+// Of a promise that says what the baseline does, where `why` (not empty) says that the steps did
+// something else. Broken, unless every bit was found to be the reference's all the same.
+result::Equivalence refute(result::Equivalence promise, const std::string& why);
+
 }  // namespace peakbench::worker

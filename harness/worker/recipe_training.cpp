@@ -10,9 +10,11 @@
 
 #include "peakbench/errors.h"
 #include "peakbench/observer.h"
+#include "worker/changes.h"
 #include "worker/contributions.h"
 #include "worker/engine.h"
-#include "worker/no_effect.h"
+#include "worker/watched_rules.h"
+#include "worker/weights_on_demand.h"
 
 namespace peakbench::worker {
 namespace {
@@ -57,29 +59,9 @@ std::unordered_map<const at::TensorImpl*, const torch::nn::Module*> owners(
   return owners;
 }
 
-// Tells whether a parameter was changed, without reading it: by what every in-place operator counts
-// up, and by where the data is, for those who exchange it.
-struct Version {
-  std::int64_t count = 0;
-  const void* data = nullptr;
-  bool operator==(const Version&) const = default;
-};
-
-Version version_of(const at::Tensor& tensor) {
-  return {tensor._version(), tensor.has_storage() ? tensor.storage().data() : nullptr};
-}
-
-std::vector<Version> versions_of(const std::vector<Parameter>& parameters) {
-  std::vector<Version> versions;
-  versions.reserve(parameters.size());
-  for (const Parameter& parameter : parameters) versions.push_back(version_of(parameter.tensor));
-  return versions;
-}
-
-std::size_t count_with_gradient(const std::vector<Parameter>& parameters) {
-  return static_cast<std::size_t>(
-      std::count_if(parameters.begin(), parameters.end(),
-                    [](const Parameter& parameter) { return parameter.tensor.grad().defined(); }));
+bool has_gradient_in(const std::vector<Parameter>& parameters) {
+  return std::ranges::any_of(parameters,
+                             [](const Parameter& one) { return one.tensor.grad().defined(); });
 }
 
 template <typename Placed>
@@ -87,24 +69,6 @@ void sort_by_place(std::vector<Placed>& list) {
   std::stable_sort(list.begin(), list.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
 }
-
-// Names a rule's state as soon as it has updated, before what is around it moves the state on.
-class NamedRule final : public UpdateRule {
- public:
-  NamedRule(std::shared_ptr<UpdateRule> inner, StateNames names)
-      : inner_(std::move(inner)), names_(std::move(names)) {}
-
-  void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
-    inner_->update(parameters, grouping);
-    names_.name(*inner_, parameters, *observer());
-  }
-  void visit_state(const StateVisitor& visit) override { inner_->visit_state(visit); }
-  void forget(const at::Tensor& parameter) override { inner_->forget(parameter); }
-
- private:
-  std::shared_ptr<UpdateRule> inner_;
-  StateNames names_;  // learns what stands in for the parameters at this depth
-};
 
 }  // namespace
 
@@ -118,14 +82,17 @@ RecipeTraining::RecipeTraining(Model& model, Recipe recipe, Contributions* contr
     throw std::logic_error(
         "the recipe has no update rule or no schedule: the baseline must be applied first");
   }
-  for (const auto& transform : {recipe_.base_weights, recipe_.adapters}) {
-    if (transform) transform->apply(model_);
-  }
+  if (recipe_.base_weights) recipe_.base_weights->apply(model_);
+  make_waiting_weights(model_.module());
+  if (recipe_.adapters) recipe_.adapters->apply(model_);
   freeze();
   collect_parameters();
   set_weights(model_.module());
   install_block_wrappers();
-  if (observer() != nullptr) state_names_.emplace(parameters_);
+  if (observer() != nullptr) {
+    state_names_.emplace(parameters_);
+    tally_.emplace(parameters_);
+  }
   wrap_update_rule();
   collect_gradient_hooks();
   recipe_.schedule->prepare(*this);
@@ -166,14 +133,20 @@ void RecipeTraining::wrap_update_rule() {
     if (!state_names_) return rule;
     return std::make_shared<NamedRule>(std::move(rule), *state_names_);
   };
-  rule_ = named(recipe_.update_rule);
+  rule_ = recipe_.update_rule;
+  if (tally_) rule_ = std::make_shared<TalliedRule>(std::move(rule_), *tally_);
+  rule_ = named(std::move(rule_));
   auto& wrappers = recipe_.update_rule_wrappers;
   for (auto wrapper = wrappers.rbegin(); wrapper != wrappers.rend(); ++wrapper)
     rule_ = named(wrapper->second->wrap(rule_));
 }
 
-// The gradient has its name before anybody is called, and again where it was exchanged.
+// The gradient is counted and has its name before anybody is called, and its name again where it
+// was exchanged.
 void RecipeTraining::collect_gradient_hooks() {
+  if (tally_)
+    gradient_callbacks_.emplace_back(
+        [this](const Parameter& parameter, bool) { tally_->note_gradient(parameter); });
   const auto name = [](const Parameter& parameter, bool) {
     observer()->name_storage(parameter.tensor.grad(), StorageRole::kGradient, parameter.name);
   };
@@ -218,10 +191,14 @@ void RecipeTraining::set_trainable(const Parameter& parameter, bool trainable) {
   if (std::none_of(parameters_.begin(), parameters_.end(), known))
     throw std::logic_error("set_trainable is given " + parameter.name +
                            ", which is none of parameters()");
+  if (paused_.contains(impl) == trainable && steps_ > 0) need_changing_set();
   if (trainable)
     paused_.erase(impl);
   else
     paused_.insert(impl);
+  if (const Owner* owner = current_owner(); owner != nullptr && contributions_ && !trainable)
+    contributions_->note_unlike_baseline(
+        *owner, "pauses " + parameter.name + ", which the baseline trains");
   parameter.tensor.set_requires_grad(trainable);
 }
 
@@ -254,6 +231,8 @@ at::Tensor RecipeTraining::forward_backward(const std::vector<MicroBatch>& parts
                                             const PhaseListener& on_phase) {
   at::Tensor total;
   for (const MicroBatch& part : parts) {
+    need_first_pass();
+    if (tally_) tally_->begin_pass();
     if (phase_ != trace::Phase::kForward) enter(trace::Phase::kForward, on_phase);
     last_micro_batch_ = &part == &parts.back();
     const at::Tensor loss = forward(part, parts);
@@ -274,8 +253,8 @@ at::Tensor RecipeTraining::forward_backward(const std::vector<MicroBatch>& parts
 }
 
 void RecipeTraining::begin_step() {
-  asked_to_update_ = skipped_ = false;
-  given_ = updated_ = 0;
+  skipped_ = updated_in_backward_ = false;
+  if (tally_) tally_->begin_step(recipe_.micro_batches);
   for (const auto& listener : recipe_.step_listeners) listener->on_step_begin(*this, steps_);
 }
 
@@ -284,17 +263,40 @@ at::Tensor RecipeTraining::step(const Batch& batch, const PhaseListener& on_phas
   begin_step();
   std::vector<std::shared_ptr<void>> contexts;
   for (const auto& context : recipe_.step_contexts) contexts.push_back(context->enter_step());
-  const auto parts = split(batch, recipe_.micro_batches);
-  const auto forward_backward = [&] { return this->forward_backward(parts, on_phase); };
-  at::Tensor loss = recipe_.step_runner ? recipe_.step_runner->run(*this, forward_backward, steps_)
-                                        : forward_backward();
+  at::Tensor loss = run(parts_of(batch), on_phase);
   if (phase_ != trace::Phase::kOptimizerStep) enter(trace::Phase::kOptimizerStep, on_phase);
   recipe_.schedule->after_backward(*this);
-  need_an_update();
+  skipped_some_ = skipped_some_ || skipped_;
+  if (tally_) tally_->end_step(skipped_);
+  need_equal_passes();
   for (const Parameter& parameter : parameters_) parameter.tensor.mutable_grad().reset();
   while (!contexts.empty()) contexts.pop_back();
   ++steps_;
   return loss;
+}
+
+std::vector<MicroBatch> RecipeTraining::parts_of(const Batch& batch) {
+  auto parts = split(batch, recipe_.micro_batches);
+  if (shares_by_tokens_ && parts.size() > 1) {
+    const at::NoGradGuard no_grad;
+    worker::share_by_tokens(parts, batch, model_.output_head().value());
+  }
+  return parts;
+}
+
+at::Tensor RecipeTraining::run(const std::vector<MicroBatch>& parts,
+                               const PhaseListener& on_phase) {
+  const auto once = [&] { return forward_backward(parts, on_phase); };
+  if (!recipe_.step_runner) return once();
+  const ChangeWatch watch(parameters_, listens());
+  at::Tensor loss = recipe_.step_runner->run(*this, once, steps_);
+  runner_changed_ = runner_changed_ || watch.changed_any();
+  return loss;
+}
+
+// Where time is measured only until something has changed: in the first step, as a rule.
+bool RecipeTraining::listens() const {
+  return observer() != nullptr || !(rule_changed_ || runner_changed_);
 }
 
 void RecipeTraining::name_gradients() const {
@@ -316,61 +318,31 @@ void RecipeTraining::update_all() {
 }
 
 void RecipeTraining::update(const std::vector<Parameter>& parameters) {
-  if (phase_ == trace::Phase::kBackward) need_capability();
+  if (phase_ == trace::Phase::kBackward) {
+    need_capability();
+    updated_in_backward_ = true;
+  }
   asked_to_update_ = true;
   UpdateScope scope;
   at::NoGradGuard no_grad;
-  given_ += count_with_gradient(parameters);
-  const auto before = versions_of(parameters);
+  rule_given_ = rule_given_ || has_gradient_in(parameters);
+  if (tally_) tally_->note_update(parameters);
+  const ChangeWatch watch(parameters, listens());
   rule_->update(parameters, recipe_.kernel_grouping.value_or(recipe_.schedule->default_grouping()));
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    if (version_of(parameters[i].tensor) != before[i]) ++updated_;
+  note_updated(parameters, watch);
+}
+
+void RecipeTraining::note_updated(const std::vector<Parameter>& parameters,
+                                  const ChangeWatch& watch) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (!watch.changed(i)) continue;
+    rule_changed_ = true;
+    if (tally_) tally_->note_change(parameters[i]);
+  }
 }
 
 void RecipeTraining::name_state() const {
   if (state_names_) state_names_->name(*rule_, *observer());
-}
-
-// A schedule that updates inside backward without saying so would pass conflicts by.
-void RecipeTraining::need_capability() const {
-  const Owner* owner = current_owner();
-  if (owner == nullptr || contributions_ == nullptr) return;
-  if (contributions_->has_capability(*owner, "updates_in_backward")) return;
-  throw PluginError(owner->path + ": " + owner->id +
-                    " updates inside backward, which its manifest does not declare: put "
-                    "\"updates_in_backward\" into \"capabilities\" of plugin.json");
-}
-
-std::string RecipeTraining::owner_of(const char* slot) const {
-  const Contribution* contribution =
-      contributions_ == nullptr ? nullptr : contributions_->slot(slot);
-  return contribution == nullptr ? "the recipe" : contribution->owner.id;
-}
-
-void RecipeTraining::need_an_update() const {
-  if (updated_ > 0 || skipped_) return;
-  if (!asked_to_update_)
-    throw NoEffect("a step ended without an update: the schedule of " + owner_of("schedule") +
-                   " called neither update nor update_all");
-  throw NoEffect("a step ended without an update: the update rule of " + owner_of("update_rule") +
-                 (given_ > 0 ? " was called and changed no parameter"
-                             : " was given no parameter that has a gradient"));
-}
-
-void RecipeTraining::check_frozen() const {
-  std::unordered_set<const at::TensorImpl*> trained;
-  for (const Parameter& parameter : parameters_) {
-    const auto* impl = parameter.tensor.unsafeGetTensorImpl();
-    if (!paused_.contains(impl)) trained.insert(impl);
-  }
-  for (const auto& item : model_.module().named_parameters()) {
-    const bool expected = trained.contains(item.value().unsafeGetTensorImpl());
-    if (item.value().requires_grad() == expected) continue;
-    throw PluginError("a strategy changed requires_grad of " + item.key() + " itself: it is " +
-                      (expected ? "frozen now and was trained" : "trained now and was frozen") +
-                      ". Use the recipe's `freezing`, which is decided before the first step, or "
-                      "Training::set_trainable when a step begins");
-  }
 }
 
 }  // namespace peakbench::worker

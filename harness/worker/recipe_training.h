@@ -11,9 +11,11 @@
 #include "worker/micro_batches.h"
 #include "worker/plugin_call.h"
 #include "worker/state_names.h"
+#include "worker/step_tally.h"
 
 namespace peakbench::worker {
 
+class ChangeWatch;
 class Contributions;
 
 class RecipeTraining final : public Training {
@@ -28,13 +30,25 @@ class RecipeTraining final : public Training {
 
   using PhaseListener = std::function<void(trace::Phase)>;
   // One step: forward and backward of each micro-batch, the schedule, gradients to none. Returns
-  // the loss, a scalar tensor on the device: of the whole batch. Throws NoEffect
-  // when the step updated nothing, and no gradient transform had asked for that.
+  // the loss, a scalar tensor on the device: of the whole batch. Throws PluginError when forward
+  // and backward run again although parameters were updated inside backward already.
   at::Tensor step(const Batch& batch, const PhaseListener& on_phase);
+
+  // The model's loss is a mean over tokens: micro-batches count by theirs.
+  void share_by_tokens() { shares_by_tokens_ = true; }
 
   // Throws PluginError where a parameter requires a gradient although the recipe froze it, or the
   // other way round: somebody else changed it.
   void check_frozen() const;
+
+  // After the steps. Throws NoEffect where none of them changed a parameter, and no gradient
+  // transform had asked for that; or where the update rule was given gradients and changed nothing.
+  void need_updates() const;
+  // The rule was never given a gradient: the step runner changes the parameters itself.
+  bool runner_updates() const { return runner_changed_ && !rule_given_; }
+  // What the steps did otherwise than the baseline, as far as it can be told without values; empty:
+  // nothing. Only where there is an observer.
+  std::string unlike_baseline() const;
 
   // Training.
   const std::vector<Parameter>& parameters() const override { return parameters_; }
@@ -60,25 +74,36 @@ class RecipeTraining final : public Training {
   void enter(trace::Phase phase, const PhaseListener& on_phase);
   void begin_step();
   void name_gradients() const;
-  void need_an_update() const;
+  at::Tensor run(const std::vector<MicroBatch>& parts, const PhaseListener& on_phase);
+  std::vector<MicroBatch> parts_of(const Batch& batch);
+  bool listens() const;
+  void note_updated(const std::vector<Parameter>& parameters, const ChangeWatch& watch);
+  void need_first_pass() const;
   void need_capability() const;
+  void need_changing_set() const;
+  void need_equal_passes() const;
   std::string owner_of(const char* slot) const;
 
   Model& model_;
   Recipe recipe_;
   Contributions* contributions_;
   Owner model_owner_;
+  bool shares_by_tokens_ = false;
   std::vector<Parameter> parameters_;
   std::unordered_set<const at::TensorImpl*> paused_;  // by set_trainable
   std::shared_ptr<UpdateRule> rule_;                  // with its wrappers
   std::optional<StateNames> state_names_;             // where an observer wants them
+  std::optional<StepTally> tally_;                    // as well
   std::vector<GradientCallback> gradient_callbacks_;
   trace::Phase phase_ = trace::Phase::kBuild;
   std::int64_t steps_ = 0;  // begun
   // Of the step that runs.
   bool last_micro_batch_ = true;
-  bool asked_to_update_ = false, skipped_ = false;
-  std::size_t given_ = 0, updated_ = 0;  // parameters with a gradient, and those that changed
+  bool skipped_ = false, updated_in_backward_ = false;
+  // Of all steps: an update was asked for, or a transform wanted none; the rule was given a
+  // gradient; it, or the step runner, changed a parameter.
+  bool asked_to_update_ = false, skipped_some_ = false, rule_given_ = false;
+  bool rule_changed_ = false, runner_changed_ = false;
 };
 
 }  // namespace peakbench::worker

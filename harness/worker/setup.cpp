@@ -4,11 +4,13 @@
 #include <ATen/Parallel.h>
 
 #include "device/registry.h"
+#include "peakbench/errors.h"
 #include "record/dtype_words.h"
 #include "result/axes.h"
 #include "worker/counted_recipe.h"
 #include "worker/micro_batches.h"
 #include "worker/plugin_loader.h"
+#include "worker/weights_on_demand.h"
 
 namespace peakbench::worker {
 namespace {
@@ -50,6 +52,9 @@ void apply_strategy(const result::PluginUse& use, Recipe& recipe, Setup& setup) 
   const LoadedStrategy loaded = make_strategy(use);
   const Owner owner = owner_of(use);
   setup.options.push_back({use, loaded.options});
+  const auto steps = manifest::period_of(loaded.manifest, use.options);
+  if (loaded.manifest.period && (!setup.period || steps > setup.period->steps))
+    setup.period = {owner.id, steps};
   const Recipe before = recipe;
   const auto model_before = trainable(*setup.model);
   call_plugin(owner, "apply", [&] { loaded.strategy->apply(recipe, *setup.model); });
@@ -60,6 +65,16 @@ void apply_strategy(const result::PluginUse& use, Recipe& recipe, Setup& setup) 
   setup.contributions->take(owner, loaded.manifest, before, recipe);
 }
 
+// As the plan has it, of manifests that say so; a job may be anybody's.
+void need_parts_that_add_up(const manifest::Entry& manifest, Model& model) {
+  if (manifest.loss == "whole_batch")
+    throw Unsupported("the loss of " + manifest.id +
+                      " is of the whole batch, which micro-batches do not add up to");
+  if (manifest.loss == "per_token" && !model.output_head())
+    throw Unsupported("the loss of " + manifest.id +
+                      " is a mean over tokens, and no output_head() says which of them count");
+}
+
 }  // namespace
 
 std::unique_ptr<device::Device> make_device(const result::Job& job) {
@@ -68,13 +83,14 @@ std::unique_ptr<device::Device> make_device(const result::Job& job) {
       {result::device_from(job.device), job.device_options, job.allocator, job.memory_limit_bytes});
 }
 
-Setup make_setup(const result::Job& job, const device::Device& device, RecordObserver* observer) {
-  Setup setup;
+void make_setup(const result::Job& job, const device::Device& device, RecordObserver* observer,
+                Setup& setup) {
   at::manual_seed(job.seed);
   const auto options =
       at::TensorOptions().device(device.torch_device()).dtype(weights_dtype(job.dtype));
-  LoadedModel loaded = make_model(job.model_plugin, options);
+  LoadedModel loaded = build_model(job, options);
   setup.model = std::move(loaded.model);
+  if (changes_base_weights(job)) setup.base_weights = way_of_building(setup.model->module());
   setup.options.push_back({job.model_plugin, loaded.options});
   for (const auto& item : setup.model->module().named_parameters())
     item.value().set_requires_grad(true);
@@ -84,20 +100,24 @@ Setup make_setup(const result::Job& job, const device::Device& device, RecordObs
   setup.contributions = std::make_unique<Contributions>();
   Recipe recipe;
   for (const result::PluginUse& use : job.strategy_plugins) apply_strategy(use, recipe, setup);
-  if (recipe.micro_batches > 1) micro_batch_sizes(job.batch_size, recipe.micro_batches);
+  if (recipe.micro_batches > 1) {
+    micro_batch_sizes(job.batch_size, recipe.micro_batches);
+    need_parts_that_add_up(loaded.manifest, *setup.model);
+  }
   const Owner owner = owner_of(job.model_plugin);
   setup.training = std::make_unique<RecipeTraining>(
       *setup.model, counted(std::move(recipe), *setup.contributions, owner),
       setup.contributions.get(), owner);
+  if (loaded.manifest.loss == "per_token") setup.training->share_by_tokens();
   setup.batch = call_plugin(owner, "make_batch", [&] {
     return setup.model->make_batch({job.batch_size, job.sequence_length.value_or(0)});
   });
   if (observer != nullptr) name_storages(setup, *observer);
-  return setup;
 }
 
 void need_effects(const Setup& setup, std::int64_t steps) {
-  setup.contributions->need_calls(steps);
+  setup.training->need_updates();
+  setup.contributions->need_calls(steps, setup.training->runner_updates());
   for (const auto& [use, options] : setup.options) need_options_read(use, options);
 }
 

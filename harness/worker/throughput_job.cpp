@@ -56,7 +56,8 @@ result::WorkerResult run_throughput_job(const result::Job& job) {
     throw ConfigError("no step is timed here: " + device->why_not_timed());
 
   report({trace::to_string(trace::Phase::kBuild), 0, job.warmup + job.steps, 0, 0});
-  const Setup setup = make_setup(job, *device, nullptr);
+  Setup setup;
+  make_setup(job, *device, nullptr, setup);
   for (std::int64_t i = 0; i < job.warmup; ++i) {
     report({"warmup", i, job.warmup + job.steps, 0, 0});
     timed_step(job, setup, *device, i);

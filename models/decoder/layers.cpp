@@ -10,8 +10,9 @@ namespace peakbench::decoder {
 
 std::shared_ptr<nn::Linear> make_linear(std::int64_t in, std::int64_t out, bool bias,
                                         const at::TensorOptions& options) {
-  auto linear = std::make_shared<nn::Linear>(in, out, bias, options);
-  fill_normal(linear->weight, kInitialDeviation);
+  auto linear = std::make_shared<nn::Linear>(in, out, bias, options, [](const at::Tensor& weight) {
+    fill_normal(weight, kInitialDeviation);
+  });
   const at::NoGradGuard no_grad;
   if (bias) linear->bias.zero_();
   return linear;

@@ -107,6 +107,25 @@ std::optional<Speed> speed_of(const Source& base, const CaseResult& before, cons
   return speed;
 }
 
+const result::Verdict* verdict_of(const CaseResult& result) {
+  return result.emulation && result.emulation->verdict ? &*result.emulation->verdict : nullptr;
+}
+
+std::string first_of(const std::vector<std::string>& texts) {
+  return texts.empty() ? "" : texts.front();
+}
+
+std::optional<VerdictChange> verdict_change(const CaseResult& before, const CaseResult& after) {
+  const auto *base = verdict_of(before), *now = verdict_of(after);
+  if (base == nullptr || now == nullptr) return std::nullopt;
+  const int more = result::doubt(now->kind) - result::doubt(base->kind);
+  return VerdictChange{verdict_word(base->kind), verdict_word(now->kind),
+                       more > 0   ? Direction::kWorse
+                       : more < 0 ? Direction::kBetter
+                                  : Direction::kSame,
+                       first_of(now->reasons.empty() ? now->conditions : now->reasons)};
+}
+
 std::string why_missing(const result::Run& now, const std::string& id) {
   if (std::find(now.pending.begin(), now.pending.end(), id) != now.pending.end())
     return fmt::format("NEW has not run it: the run is {}", now.status);
@@ -163,6 +182,7 @@ CaseComparison compare_case(const Source& base, const CaseResult* before, const 
   }
   compare_memory(base, *before, now, after, policy, found);
   found.speed = speed_of(base, *before, now, after, policy);
+  found.verdict = verdict_change(*before, after);
   return found;
 }
 

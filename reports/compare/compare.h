@@ -68,6 +68,13 @@ struct PhaseGrowth {
   std::vector<Appeared> appeared;  // the largest first; empty without both traces
 };
 
+// How far the figures of an emulated case can be relied on (result/verdict.h).
+struct VerdictChange {
+  std::string base, now;  // exact, exact if, lower bound, upper bound, unreliable
+  Direction direction = Direction::kSame;
+  std::string reason;  // NEW's first, where it is not exact
+};
+
 struct Speed {
   std::int64_t base_ns = 0, now_ns = 0;  // medians of all steps
   SpeedDifference difference;
@@ -96,9 +103,10 @@ struct CaseComparison {
   Direction memory = Direction::kSame;  // worse where any figure is, else better where any is
   std::vector<Measure> measures;
   std::vector<CategoryChange> categories;
-  std::vector<PhaseGrowth> growth;  // of phases with a figure that is not the same
-  std::string growth_note;          // why it is not known what grew; empty where it is
-  std::optional<Speed> speed;       // where both were timed
+  std::vector<PhaseGrowth> growth;       // of phases with a figure that is not the same
+  std::string growth_note;               // why it is not known what grew; empty where it is
+  std::optional<Speed> speed;            // where both were timed
+  std::optional<VerdictChange> verdict;  // where both have one
 };
 
 struct Side {
@@ -121,7 +129,7 @@ Comparison compare(const Source& base, const Source& now, const Policy& policy);
 Policy policy_of(const Source& base, const Source& now);
 
 // For each reader. `schema_version` is kComparisonSchemaVersion; docs/compare.md has the fields.
-inline constexpr const char* kComparisonSchemaVersion = "1.0.0";
+inline constexpr const char* kComparisonSchemaVersion = "1.1.0";
 nlohmann::ordered_json to_json(const Comparison& comparison);
 
 // For a terminal of `width` columns. Ends with a newline.

@@ -54,6 +54,15 @@ std::string emulated_card_of(const result::CaseResult& result) {
   return result.emulation ? result.emulation->card : result.spec.device;
 }
 
+// Files of a schema before 1.4 say nothing of builds.
+void compare_plugins(const result::CaseResult& before, const result::CaseResult& after,
+                     std::vector<Change>& changes) {
+  if (before.plugins.empty() || after.plugins.empty()) return;
+  for (const auto& change : changed_plugins(before.plugins, after.plugins))
+    changes.push_back({"plugin " + change.file, "sha256 " + result::short_hash(change.before),
+                       "sha256 " + result::short_hash(change.now), 0});
+}
+
 }  // namespace
 
 std::vector<Change> changes_between(const result::Run& base, const result::Run& now) {
@@ -79,6 +88,7 @@ std::vector<Change> changes_between(const result::Run& base, const result::Run& 
     if (before->spec.seed != after.spec.seed)
       own.push_back(
           {"seed", std::to_string(before->spec.seed), std::to_string(after.spec.seed), 0});
+    compare_plugins(*before, after, own);
     for (const auto& change : own) ++of_cases[{change.name, change.base, change.now}];
   }
   for (const auto& [key, count] : of_cases)

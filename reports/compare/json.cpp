@@ -74,6 +74,13 @@ Json growth_json(const PhaseGrowth& growth) {
           {"appeared", list(growth.appeared, appeared_json)}};
 }
 
+Json figures_json(const VerdictChange& change) {
+  return {{"base", change.base},
+          {"new", change.now},
+          {"verdict", to_string(change.direction)},
+          {"reason", change.reason}};
+}
+
 Json case_json(const CaseComparison& one) {
   Json json{{"id", one.id},
             {"slug", one.slug},
@@ -90,6 +97,7 @@ Json case_json(const CaseComparison& one) {
                       {"categories", list(one.categories, category_json)},
                       {"growth", list(one.growth, growth_json)},
                       {"growth_note", one.growth_note}};
+  json["figures"] = one.verdict ? figures_json(*one.verdict) : Json(nullptr);
   json["throughput"] = one.speed ? to_json(*one.speed) : Json(nullptr);
   return json;
 }

@@ -139,13 +139,17 @@ void add_growth(Page& page, const PhaseGrowth& growth) {
 
 bool has_details(const CaseComparison& one) {
   const bool speed = one.speed && one.speed->difference.direction != Direction::kSame;
-  return !one.reason.empty() || one.memory != Direction::kSame || !one.growth_note.empty() || speed;
+  const bool verdict = one.verdict && one.verdict->direction != Direction::kSame;
+  return verdict || !one.reason.empty() || one.memory != Direction::kSame ||
+         !one.growth_note.empty() || speed;
 }
 
 void add_details(Page& page, const CaseComparison& one) {
   page.blank();
   page.line(0, fmt::format("{}{}", printable(one.id), one.emulated ? " (emulated)" : ""));
   if (!one.reason.empty()) page.line(2, state_text(one) + ": " + printable(one.reason));
+  if (one.verdict && one.verdict->direction != Direction::kSame)
+    page.line(2, printable(verdict_text(*one.verdict)));
   add_measures(page, one);
   for (const auto& growth : one.growth) add_growth(page, growth);
   if (!one.growth_note.empty())

@@ -167,9 +167,10 @@ int rank(const CaseComparison& one) {
     case CaseState::kCompared:
       break;
   }
-  if (one.memory == Direction::kWorse) return 3;
+  const auto reliance = one.verdict ? one.verdict->direction : Direction::kSame;
+  if (one.memory == Direction::kWorse || reliance == Direction::kWorse) return 3;
   if (speed_changed(one)) return one.speed->difference.direction == Direction::kWorse ? 4 : 5;
-  return one.memory == Direction::kBetter ? 5 : kUnchanged;
+  return one.memory == Direction::kBetter || reliance == Direction::kBetter ? 5 : kUnchanged;
 }
 
 bool is_bad(const CaseComparison& one) {
@@ -187,6 +188,8 @@ CaseView case_view(const CaseComparison& one, std::size_t index) {
   view.bad = is_bad(one);
   view.good = one.memory == Direction::kBetter && !is_bad(one);
   view.reason = printable(one.reason);
+  if (one.verdict && one.verdict->direction != Direction::kSame)
+    view.reliance = printable(verdict_text(*one.verdict));
   view.figures = list_of(one.measures, figure_view);
   for (const FigureView& figure : view.figures)
     view.has_changed_figures = view.has_changed_figures || figure.changed;

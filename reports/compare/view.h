@@ -171,7 +171,7 @@ struct TraceRowView {
 };
 
 struct CaseView {
-  std::string index, anchor, id, state, reason, growth_note;
+  std::string index, anchor, id, state, reason, growth_note, reliance;
   bool emulated = false, bad = false, good = false, has_changed_figures = false;
   std::optional<FigureView> peak;
   std::vector<FigureView> figures;
@@ -190,6 +190,8 @@ struct CaseView {
             {"bad", bad, "Not compared, failed, missing or worse"},
             {"good", good, "Better"},
             {"reason", reason, "Why it failed, is missing or is not compared"},
+            {"reliance", reliance,
+             "That the figures can be relied on less, or more, than before; else empty"},
             {"peak", peak, "Peak allocated"},
             {"figures", figures, "Every peak of memory"},
             {"has_changed_figures", has_changed_figures, "Some of `figures` changed"},

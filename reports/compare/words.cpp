@@ -82,6 +82,14 @@ std::string speed_text(const SpeedDifference& difference, const char* unit) {
   return text;
 }
 
+std::string verdict_text(const VerdictChange& change) {
+  const auto what = change.direction == Direction::kWorse    ? "the figures can be relied on less"
+                    : change.direction == Direction::kBetter ? "the figures can be relied on more"
+                                                             : "the figures are as before";
+  const auto reason = change.reason.empty() ? "" : ": " + change.reason;
+  return fmt::format("{}: {}, was {}{}", what, change.now, change.base, reason);
+}
+
 std::string state_text(const CaseComparison& one) {
   const auto status = [](const std::string& text) {
     return reports::printable(reports::spaced(text));

@@ -26,6 +26,9 @@ std::string states_text(const Comparison& comparison);
 // "memory: 1 worse, 3 the same; cases: 1 new": what happened, in one line.
 std::string summary_text(const Comparison& comparison);
 
+// "figures are no longer exact: unreliable (was exact), as aten::nonzero read ...".
+std::string verdict_text(const VerdictChange& change);
+
 // What became of a case, in a word or two: "worse", "failed: out of memory", "new".
 std::string state_text(const CaseComparison& one);
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "reports/fidelity/view.h"
-#include "reports/render/table.h"
 #include "reports/render/template.h"
+#include "text/table.h"
 
 namespace peakbench::fidelity {
 
@@ -33,15 +33,15 @@ std::string page(const Records& records, const PageOptions& options) {
 }
 
 std::string to_text(const Records& records, int width) {
-  std::vector<reports::TableColumn> columns = {{"configuration"},
-                                               {"publisher", 3},
-                                               {"card", 5},
-                                               {"kind", 4},
-                                               {"published", 1, true},
-                                               {"emulated, bytes", 2, true},
-                                               {"difference", 0, true},
-                                               {"peak in", 6},
-                                               {"cause", 7}};
+  std::vector<TableColumn> columns = {{"configuration"},
+                                      {"publisher", 3},
+                                      {"card", 5},
+                                      {"kind", 4},
+                                      {"published", 1, true},
+                                      {"emulated, bytes", 2, true},
+                                      {"difference", 0, true},
+                                      {"peak in", 6},
+                                      {"cause", 7}};
   std::vector<std::vector<std::string>> rows;
   for (const auto& source : page_view(records).sources) {
     for (const auto* figures : {&source.figures, &source.not_measured}) {
@@ -53,7 +53,7 @@ std::string to_text(const Records& records, int width) {
       }
     }
   }
-  return reports::table_text(std::move(columns), std::move(rows), width);
+  return table_text(std::move(columns), std::move(rows), width);
 }
 
 }  // namespace peakbench::fidelity

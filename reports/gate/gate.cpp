@@ -103,6 +103,8 @@ std::vector<Finding> findings_of(const CaseComparison& one, const compare::Polic
       break;
   }
   if (one.memory == Direction::kWorse) found.push_back(memory_finding(one));
+  if (policy.verdict_fails && one.verdict && one.verdict->direction == Direction::kWorse)
+    found.push_back({one.id, Outcome::kRegression, compare::verdict_text(*one.verdict), {}});
   if (policy.throughput && one.speed && one.speed->difference.direction == Direction::kWorse)
     found.push_back(speed_finding(one));
   return found;

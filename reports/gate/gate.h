@@ -13,7 +13,7 @@ namespace peakbench::gate {
 enum class Outcome {
   kPassed = 0,
   kUnusable = 2,    // a case, or every case, could not be compared: nothing was checked
-  kRegression = 4,  // memory or step time is worse than the policy lets pass
+  kRegression = 4,  // memory, step time or a verdict is worse than the policy lets pass
   kFailedCase = 5,  // a case that ended ok does not any more, or is missing
 };
 const char* to_string(Outcome outcome);  // "passed", "unusable", "regression", "failed_case"

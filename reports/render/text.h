@@ -5,10 +5,13 @@
 #include <vector>
 
 #include "result/selection_text.h"
+#include "text/columns.h"
 #include "text/printable.h"
 
 namespace peakbench::reports {
 
+using peakbench::display_width;
+using peakbench::fit;
 using peakbench::printable;
 
 std::string escape_html(const std::string& text);      // text and quoted attributes, XML's too
@@ -21,10 +24,5 @@ std::string file_stem(const std::string& text);   // a-z 0-9 and dashes, at most
 
 using result::selection_text;                            // lora,rank=16
 std::string stack_text(const result::Setting& setting);  // lora,rank=16+checkpointing
-
-// Columns a terminal uses for the text (wide characters two, combining ones none), and the text cut
-// to fit.
-int display_width(const std::string& text);
-std::string fit(const std::string& text, int columns);
 
 }  // namespace peakbench::reports

@@ -65,7 +65,7 @@ const char* spoken(Category category) {
     case Category::kWorkspace:
       return "library workspace";
     case Category::kKept:
-      return "memory kept since the build";
+      return "memory kept from step to step";
     case Category::kAllocatorSlack:
       return "allocator slack";
   }

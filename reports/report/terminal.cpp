@@ -3,10 +3,10 @@
 #include <functional>
 #include <utility>
 
-#include "reports/render/table.h"
 #include "reports/render/text.h"
 #include "reports/report/report.h"
 #include "reports/report/view.h"
+#include "text/table.h"
 
 namespace peakbench::reports {
 namespace {
@@ -15,6 +15,7 @@ constexpr const char* kNoise = "~";
 constexpr const char* kNoInterval = "?";
 constexpr const char* kTime = "time";
 constexpr const char* kTraining = "training";
+constexpr const char* kFigure = "figure";
 
 struct Column {
   std::string heading;
@@ -59,6 +60,9 @@ std::vector<Column> columns_of(const GroupView& group, int width) {
   for (std::size_t i = 0; i < group.beside.size(); ++i)
     columns.push_back({group.beside[i].label, 2,
                        [i](const RowView& row) { return with_unit(row.beside[i].gib); }});
+  if (group.has_verdicts)
+    columns.push_back(
+        {kFigure, 2, [](const RowView& row) { return row.verdict ? row.verdict->word : ""; }});
   if (group.has_published) columns.push_back({"published", 6, published});
   if (group.has_throughput) {
     columns.push_back({"ms/step", 3, [](const RowView& row) { return row.step_ms; }});
@@ -137,7 +141,6 @@ std::string those_that(const std::vector<RowView>& rows, bool EquivalenceView::*
 std::string training_notes(const GroupView& group, const Table& shown, int width) {
   if (!group.has_equivalence || shown.shows(kTraining)) return "";
   constexpr std::pair<bool EquivalenceView::*, const char*> kNotes[] = {
-      {&EquivalenceView::broken, "Training is not what was promised: "},
       {&EquivalenceView::different, "Trains differently: "},
       {&EquivalenceView::not_checked, "Training is claimed, not checked here: "}};
   std::string out;
@@ -147,11 +150,27 @@ std::string training_notes(const GroupView& group, const Table& shown, int width
   return out;
 }
 
-std::string loss_notes(const GroupView& group, int width) {
+std::string warnings(const GroupView& group, int width) {
   std::string out;
+  for (const BrokenPromiseView& one : group.broken_promises)
+    out += wrapped(
+        "The training of " + one.strategy + " is not what it promises: " + one.reason + ".", width);
+  for (const UnseenMemoryView& one : group.unseen_memory)
+    out += wrapped("The memory of " + one.strategy + " may be larger: " + one.by + " shows it in " +
+                       one.period + " steps, and " + one.steps + " were measured (--steps " +
+                       one.period + ").",
+                   width);
   for (const NotFiniteView& one : group.not_finite)
     out += wrapped(
         "The loss of " + one.strategy + " is " + one.what + " from step " + one.step + ".", width);
+  return out;
+}
+
+// Why figures are not exact.
+std::string figure_notes(const GroupView& group, int width) {
+  std::string out;
+  for (const VerdictNoteView& note : group.verdict_notes)
+    out += wrapped(note.word + " (" + note.strategies + "): " + note.reason + ".", width);
   return out;
 }
 
@@ -172,11 +191,13 @@ Table table_of(const GroupView& group, int width) {
 std::string group_text(const GroupView& group, int width) {
   std::string out = without_trailing_spaces(fit(heading(group), width));
   if (group.emulated)
-    out +=
-        without_trailing_spaces(fit("Emulated card: the allocator's own bytes, no times.", width));
+    out += without_trailing_spaces(
+        fit(group.all_exact ? "Emulated card: the allocator's own bytes, exact; no times."
+                            : "Emulated card: the allocator's own bytes, no times.",
+            width));
   const Table table = table_of(group, width);
-  return out + table.text() + training_notes(group, table, width) + loss_notes(group, width) +
-         timing_notes(group, table, width);
+  return out + table.text() + figure_notes(group, width) + training_notes(group, table, width) +
+         warnings(group, width) + timing_notes(group, table, width);
 }
 
 }  // namespace

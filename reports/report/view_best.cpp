@@ -52,6 +52,9 @@ BestView best_view(const CaseResult& lowest, const Group& group) {
   auto view = named<BestView>(lowest, group);
   view.gib = gib(bytes);
   view.bytes = grouped(bytes);
+  if (lowest.emulation && lowest.emulation->verdict)
+    if (const auto verdict = verdict_view(*lowest.emulation->verdict); verdict.doubtful)
+      view.doubt = verdict.word;
   if (const auto reserved = lowest.memory->peak_reserved_bytes) view.reserved = gib(*reserved);
   if (&lowest != group.reference && group.reference && group.reference->memory) {
     view.percent =

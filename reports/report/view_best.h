@@ -11,7 +11,7 @@
 namespace peakbench::reports {
 
 struct BestView {
-  std::string strategy, gib, bytes, reserved, beside, percent, step_percent;
+  std::string strategy, gib, bytes, reserved, beside, percent, step_percent, doubt;
   bool is_reference = false, different = false, claimed = false;
   std::optional<TimeView> time;
 
@@ -25,6 +25,9 @@ struct BestView {
         {"percent", percent, "Against the reference, signed; empty for the reference itself"},
         {"time", time, TimeView::kSummary},
         {"step_percent", step_percent, "The same as `time`'s `percent`"},
+        {"doubt", doubt,
+         "lower bound, upper bound or unreliable, where its figure is that and nobody can say how "
+         "far off it is; else empty"},
         {"is_reference", is_reference, "It is the reference"},
         {"different", different, "It changes what is trained: not comparable with full training"},
         {"claimed", claimed, "That it trains as the baseline does was not checked here"}};

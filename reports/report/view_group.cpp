@@ -83,6 +83,10 @@ void add_flags(const Group& group, GroupView& view) {
   view.has_published = some([](auto& row) { return !row.published_memory.empty(); });
   view.has_published_throughput = some([](auto& row) { return !row.published_throughput.empty(); });
   view.has_reserved = some([](auto& row) { return row.reserved.has_value(); });
+  const auto is_ok = [](auto& row) { return row.ok; };
+  view.has_verdicts = some([](auto& row) { return row.ok && row.verdict && !row.verdict->exact; });
+  view.all_exact = some(is_ok) &&
+                   !some([](auto& row) { return row.ok && (!row.verdict || !row.verdict->exact); });
   view.has_equivalence = some([](auto& row) { return row.equivalence.has_value(); });
   view.has_bars = some([](auto& row) { return !row.segments.empty(); });
   view.has_timelines = some([](auto& row) { return row.timeline.has_value(); });
@@ -136,13 +140,17 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
   add_flags(group, view);
   add_beside(group, view);
   constexpr std::size_t kPeakAndDifference = 2;
-  view.outcome_columns = std::to_string(kPeakAndDifference + view.beside.size() +
-                                        (view.has_reserved ? 1 : 0) + (view.has_bars ? 1 : 0));
+  view.outcome_columns =
+      std::to_string(kPeakAndDifference + view.beside.size() + (view.has_reserved ? 1 : 0) +
+                     (view.has_verdicts ? 1 : 0) + (view.has_bars ? 1 : 0));
   view.lowest = lowest_view(group);
   view.lowest_same = lowest_same_view(group);
   view.fastest = fastest_view(group);
   view.left_out = left_out_view(group);
   view.not_finite = not_finite_view(group);
+  view.verdict_notes = verdict_notes(group);
+  view.broken_promises = broken_promises_view(group);
+  view.unseen_memory = unseen_memory_view(group);
   add_timing(group, view);
   add_charts(group, anatomies, view);
   name_pictures(number + "-" + file_stem(selection_text(group.cases.front()->spec.model)), view);

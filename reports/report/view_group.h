@@ -33,6 +33,25 @@ struct NotFiniteView {
   }
 };
 
+struct BrokenPromiseView {
+  std::string strategy, reason;
+
+  FieldValues fields() const {
+    return {{"strategy", strategy, "The stack"}, {"reason", reason, "What broke its promise"}};
+  }
+};
+
+struct UnseenMemoryView {
+  std::string strategy, by, period, steps;
+
+  FieldValues fields() const {
+    return {{"strategy", strategy, "The stack"},
+            {"by", by, "The strategy whose memory takes more steps to be seen whole"},
+            {"period", period, "How many"},
+            {"steps", steps, "Steps that were measured"}};
+  }
+};
+
 struct LegendView {
   std::string category, label, colour, column, line;
 
@@ -51,6 +70,7 @@ struct GroupView {
   std::string peak_picture, timeline_picture, pareto_picture;
   bool has_reference = false, emulated = false, has_throughput = false, has_tokens = false;
   bool has_published = false, has_published_throughput = false, has_reserved = false;
+  bool has_verdicts = false, all_exact = false;
   bool has_equivalence = false, has_bars = false, has_timelines = false, has_whys = false;
   bool has_data = false, has_spaces = false;
   bool has_intervals = false, has_noise = false, lacks_intervals = false;
@@ -60,6 +80,9 @@ struct GroupView {
   std::optional<FastestView> fastest;
   std::vector<LeftOutView> left_out;
   std::vector<NotFiniteView> not_finite;
+  std::vector<VerdictNoteView> verdict_notes;
+  std::vector<BrokenPromiseView> broken_promises;
+  std::vector<UnseenMemoryView> unseen_memory;
   std::optional<BusyView> busy;
   std::vector<TickView> bar_ticks;
   std::vector<RowView> rows;
@@ -90,6 +113,9 @@ struct GroupView {
         {"has_published_throughput", has_published_throughput,
          "Some case has published throughput"},
         {"has_reserved", has_reserved, "Some case has reserved memory"},
+        {"has_verdicts", has_verdicts, "Some figure is not exact, or is on a condition"},
+        {"all_exact", all_exact, "Every figure of an emulated card here is exact"},
+        {"verdict_notes", verdict_notes, "Why figures are not exact, a sentence a reason"},
         {"has_equivalence", has_equivalence, "Some case's training was compared"},
         {"has_bars", has_bars, "Some case has a peak by category"},
         {"has_legend", !categories.empty(), "`categories` is not empty"},
@@ -117,6 +143,9 @@ struct GroupView {
         {"left_out", left_out, "Cases that are no answer: their promise about training is broken"},
         {"has_left_out", !left_out.empty(), "`left_out` is not empty"},
         {"not_finite", not_finite, "Cases whose loss is not finite"},
+        {"broken_promises", broken_promises, "Cases that train otherwise than promised"},
+        {"unseen_memory", unseen_memory,
+         "Cases of fewer steps than it takes to see their memory whole"},
         {"round_count", round_count, "Rounds of timing; empty where nothing was timed in rounds"},
         {"has_intervals", has_intervals, "Some difference in time has an interval"},
         {"has_noise", has_noise, "Some is not distinguishable from noise"},
@@ -143,6 +172,8 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
 
 // The parts that have sources of their own. `view` has its rows by then.
 std::vector<NotFiniteView> not_finite_view(const Group& group);
+std::vector<BrokenPromiseView> broken_promises_view(const Group& group);
+std::vector<UnseenMemoryView> unseen_memory_view(const Group& group);
 void add_beside(const Group& group, GroupView& view);
 void add_timing(const Group& group, GroupView& view);
 

@@ -240,7 +240,10 @@ RowView row_view(const CaseResult& result, const Group& group, Sources& sources)
     row.oom_facts = out_of_memory_view(*result.out_of_memory);
     row.needed = bytes_view(result.out_of_memory->needed_bytes);
   }
-  if (result.emulation) row.emulation = emulation_view(*result.emulation);
+  if (result.emulation) {
+    row.emulation = emulation_view(*result.emulation);
+    if (result.emulation->verdict) row.verdict = verdict_view(*result.emulation->verdict);
+  }
   if (result.wall_ns > 0) row.wall = duration(result.wall_ns);
   for (const double loss : result.losses) row.losses.push_back(decimal(loss, 7));
   if (!result.ranks.empty()) row.trace = printable(result::headline_rank(result).trace);

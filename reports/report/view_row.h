@@ -9,6 +9,7 @@
 #include "reports/report/sources.h"
 #include "reports/report/trace_view.h"
 #include "reports/report/view_time.h"
+#include "reports/report/view_verdict.h"
 
 namespace peakbench::reports {
 
@@ -128,6 +129,7 @@ struct RowView {
   std::optional<DeltaView> delta;
   std::optional<TimeView> time;
   std::optional<EquivalenceView> equivalence;
+  std::optional<VerdictView> verdict;
   std::optional<TimelineView> timeline;
   std::optional<AliveView> alive;
   std::optional<WaterfallView> waterfall;
@@ -217,7 +219,10 @@ struct RowView {
          "where its peak is"},
         {"data", data,
          "HTML: the packed trace for the interactive chart (reports/report/trace_data.h)"},
-        {"emulation", emulation, "What the emulated card could not answer"}};
+        {"emulation", emulation, "What the emulated card could not answer"},
+        {"verdict", verdict,
+         "How far the figures of an emulated card can be relied on; absent for other devices, and "
+         "where there are no figures"}};
   }
 };
 

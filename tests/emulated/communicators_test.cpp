@@ -18,6 +18,7 @@
 #include "core/card.h"
 #include "core/shared_cards.h"
 #include "in_emulation.h"
+#include "runtime_fixture.h"
 
 extern "C" {
 struct NcclId {
@@ -265,6 +266,17 @@ TEST(Communicators, DifferentCallsAreAnErrorThatNamesBoth) {
       EXPECT_EQ(ncclAllGather(mine.at(), all.at(), 1, kInt64, self.communicator, nullptr),
                 kInvalidUsage);
     }
+  });
+}
+
+TEST(Communicators, TheLedgerSaysWhichRankADeviceHas) {
+  in_processes(4, [](const Rank& self) {
+    EXPECT_EQ(device(self.rank).at("rank"), self.rank);
+    EXPECT_EQ(device((self.rank + 1) % 4).at("rank"), nullptr);
+    void* pair = nullptr;
+    ASSERT_EQ(ncclCommSplit(self.communicator, self.rank / 2, self.rank, &pair, nullptr), 0);
+    EXPECT_EQ(device(self.rank).at("rank"), self.rank) << "a smaller one tells nothing";
+    EXPECT_EQ(ncclCommDestroy(pair), 0);
   });
 }
 

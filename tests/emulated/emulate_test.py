@@ -4,14 +4,18 @@ stand-ins win over vendor libraries beside a program.
 usage: emulate_test.py PEAKBENCH CUDA_INCLUDE
 """
 
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 CUDA_INCLUDE = pathlib.Path(sys.argv.pop(2))
@@ -135,8 +139,8 @@ class EmulateTest(unittest.TestCase):
         program = self.cuda_program()
         self.assertEqual(subprocess.run([program]).returncode, -signal.SIGABRT)  # without the card it would
         said = self.emulate(program)
-        self.assertIn("peak 1.000 GiB of 79.179 GiB", said)
-        self.assertIn("The program's exit code: 0.", said)
+        self.assertEqual(said.splitlines()[1], "Fits h100-80gb: peak 1.000 GiB of 79.179 GiB, context (0.5 GiB) not included; exact.")
+        self.assertNotIn("exit code", said)
 
     def test_a_program_for_cuda_12_whose_pytorch_is_not_known(self):
         """Both sets are there, and its own version of the symbols decides."""
@@ -181,15 +185,61 @@ class EmulateTest(unittest.TestCase):
         self.assertEqual(record["context_set_aside_bytes"], 0)
         self.assertEqual([one["bytes"] >> 20 for one in record["context_memory"]], [534])
 
+    def test_the_first_line_of_programs_that_fail_or_are_ended(self):
+        program = self.cuda_program()
+        for command, exit_code, begins in (
+            ((program, 7), 7, "Failed on h100-80gb (exit code 7), not for lack of its memory: until then peak at least 1.000 GiB of"),
+            (("sh", "-c", f"{program}; kill -9 $$"), 137, "Ended by signal 9 (Killed) on h100-80gb: until then peak at least 1.000 GiB of"),
+            (("false",), 1, "Used no card and ended with exit code 1: the program did not use CUDA"),
+        ):
+            with self.subTest(begins):
+                out = self.folder / "took.json"
+                line = self.emulate(*command, exit_code=exit_code, options=["--json", out]).splitlines()[1]
+                self.assertTrue(line.startswith(begins), line)
+                answer = json.loads(out.read_text())["answer"]
+                self.assertEqual((answer["fits"], answer["sentence"]), (None, line))
+
+    def on_terminal(self, columns, *command, card="h100-80gb", **environment):
+        """What stderr gets where it is a window of so many columns."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        variables = {**{name: value for name, value in os.environ.items() if name != "NO_COLOR"}, "TERM": "xterm", **environment}
+        process = subprocess.Popen([PEAKBENCH, "emulate", "--card", card, "--", *map(str, command)], stderr=theirs, env=variables)
+        os.close(theirs)
+        seen = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                seen += chunk
+        except OSError:  # the other end is closed
+            pass
+        os.close(ours)
+        process.wait()
+        return seen.decode().replace("\r\n", "\n")
+
+    def test_colours_on_a_terminal_and_columns_as_it_has(self):
+        program = self.cuda_program()
+        wide = self.on_terminal(120, program)
+        self.assertTrue(wide.startswith("\n\x1b[32mFits h100-80gb\x1b[0m: peak 1.000 GiB"), wide)
+        self.assertIn("peak, bytes", wide)
+        narrow = self.on_terminal(40, program)
+        self.assertIn("allocated", narrow)
+        self.assertNotIn("peak, bytes", narrow)
+        self.assertTrue(self.on_terminal(80, program, card="t4-16gb,memory=512MiB").startswith("\n\x1b[31mDoes not fit t4-16gb"))
+        for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            self.assertNotIn("\x1b", self.on_terminal(80, program, **environment))
+        self.assertNotIn("\x1b", self.emulate(program), "a file")
+
     def test_the_context_is_a_line_of_its_own_and_in_no_figure(self):
         program = self.cuda_program()
         said = self.emulate(program)
         self.assertIn("\nCUDA context: not in these figures; 534 MiB were measured on such a card (", said)
         self.assertIn("; github.com/", said)
-        self.assertIn("1073741824 bytes", said)
+        self.assertIn(" 1073741824\n", said)
         said = self.emulate(program, card="t4-16gb,context=1GiB")
-        self.assertIn("\nCUDA context: not in these figures (1.000 GiB set aside for it); how much it takes of this card is unknown.\n", said)
-        self.assertIn("1073741824 bytes", said)
+        self.assertIn("\nCUDA context: 1.000 GiB set aside for each process, in the answer's peak and in no other figure; how much it takes of "
+                      "this card is unknown.\n", said)
+        self.assertIn(": peak 2.000 GiB of 14.748 GiB, context (1.0 GiB) included; exact.\n", said)
+        self.assertIn(" 1073741824\n", said)
 
     def test_list_devices_says_what_is_known_of_the_context(self):
         def listed(*more):
@@ -208,6 +258,8 @@ class EmulateTest(unittest.TestCase):
 
     def test_memory_runs_out(self):
         said = self.emulate(self.cuda_program(), card="t4-16gb,memory=512MiB", exit_code=9)
+        line = said.splitlines()[1]
+        self.assertRegex(line, r"^Does not fit t4-16gb,memory=512MiB: asked for 1\.000 GiB \(\w+\) with 0 B in use of 0\.500 GiB, context ")
         self.assertIn("out of memory 1 times; the largest that was refused: 1.000 GiB", said)
 
     def share(self, script, card="h100-80gb"):
@@ -225,9 +277,29 @@ class EmulateTest(unittest.TestCase):
     def test_processes_share_a_card(self):
         self.assertEqual(self.share("$share 50 a end & until_there a; $share 50 b b; touch end; wait; $share 60 c c"),
                          ["taken 29", "refused 29", "taken 19"])
-        self.assertIn(f"card 0  peak 60.000 GiB of 79.179 GiB  ({60 << 30} bytes; 2 processes together)", self.said)
+        line = self.said.splitlines()[1]
+        self.assertRegex(line, r"^Ran out of memory of h100-80gb once and went on: asked for 50\.000 GiB \(\w+\) with 50\.000 GiB in use "
+                               r"\(process \d+\); peak 60\.000 GiB of 79\.179 GiB \(process \d+\), context \(0\.5 GiB\) not included; exact if")
+        self.assertIs(self.took["answer"]["out_of_memory"]["swallowed"], True)
+        self.assertEqual(self.took["answer"]["peak_bytes"], 60 << 30)
         self.assertEqual([(card["index"], card["peak_used_bytes"]) for card in self.took["cards"]], [(0, 60 << 30)])
         self.assertIn("out of memory 1 times", self.said)
+
+    def test_processes_that_hold_a_card_together(self):
+        self.share("$share 30 a end & until_there a; $share 40 b b; touch end; wait")
+        self.assertIn(": peak 70.000 GiB of 79.179 GiB (card 0, 2 processes together), contexts (2 of 0.5 GiB) not included;", self.said)
+        self.assertIn(f"card 0  peak 70.000 GiB of 79.179 GiB  ({70 << 30} bytes; 2 processes together)", self.said)
+
+    def test_ranks_that_the_environment_tells(self):
+        """As torchrun does."""
+        self.share("for rank in 1 0; do RANK=$rank WORLD_SIZE=2 CUDA_VISIBLE_DEVICES=$rank $share $((20 + rank)) $rank $rank; done",
+                   card="h100-80gb,count=2")
+        self.assertIn(": peak 21.000 GiB of 79.179 GiB (rank 1), context (0.5 GiB) not included;", self.said)
+        self.assertEqual((self.took["answer"]["rank"], self.took["answer"]["card"]), (1, 1))
+        lines = self.said.splitlines()
+        head = next(i for i, line in enumerate(lines) if line.startswith("rank "))
+        self.assertRegex(lines[head + 1], r"^0 +\d+ .* 20\.000 GiB ")
+        self.assertRegex(lines[head + 2], r"^1 +\d+ .* 21\.000 GiB ")
 
     def test_a_process_may_end_after_the_program(self):
         self.assertEqual(self.share("$share 50 a end & until_there a; (sleep 0.5; touch end) &"), ["taken 29"])
@@ -438,7 +510,7 @@ class EmulateTest(unittest.TestCase):
 
     def test_a_program_that_is_killed(self):
         said = self.emulate("sh", "-c", "kill -9 $$", exit_code=137)
-        self.assertIn("ended by signal 9", said)
+        self.assertIn("ended with signal 9", said)
 
     def test_statically_linked(self):
         program = self.compiled("int main(void) { return 0; }\n", "alone", "-static")

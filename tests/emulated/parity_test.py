@@ -175,7 +175,8 @@ def explained(name, our_case, stock_result, exactly):
     parts = {*model.split(","), *(part.split(",")[0] for part in stack.split("+"))}
     if exactly and not parts & BUILDS_ON_THE_CARD.keys():
         return None if mine == theirs else f"{name}: without what building left stock differs: {apart}"
-    limit = max(EXPLAINED_RESERVED * theirs["reserved"], 2 * SEGMENT)
+    segments = 3 if "qlora" in parts else 2  # what quantising leaves is released by stock PyTorch alone
+    limit = max(EXPLAINED_RESERVED * theirs["reserved"], segments * SEGMENT)
     return None if abs(mine["reserved"] - theirs["reserved"]) <= limit else f"{told}: not explained in docs/parity.md"
 
 

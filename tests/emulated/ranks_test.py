@@ -40,6 +40,26 @@ assert two[0].item() == 7 and guard.tolist() == [5] * 6, (two, guard)
 """
 
 
+# Of torchrun, or ranks that it starts itself and tells which one they are.
+FOUR = """
+import os, torch, torch.distributed as dist, torch.multiprocessing as mp
+
+def train(rank, store):
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", rank=rank, world_size=4, init_method=store)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1024, 1024).cuda())
+    model(torch.randn(8, 1024, device="cuda")).sum().backward()
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    rank = os.environ.get("RANK")
+    if rank:
+        train(int(rank), "env://")
+    else:
+        mp.spawn(train, (f"file://{__file__}.store",), nprocs=4)
+"""
+
+
 class RanksTest(unittest.TestCase):
     def emulate(self, *command, exit_code=0, options=("--card", "h100-80gb,count=2"), **environment):
         """What the program printed; what it took is kept."""
@@ -90,6 +110,25 @@ class RanksTest(unittest.TestCase):
                     self.assertEqual(re.search("trained .*", printed)[0], expected[0])
                     self.assert_exact()
                     self.assertEqual(len(self.took["processes"]), 2)
+
+    def four_ranks_are_told(self, *launcher):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "train.py")
+            program.write_text(FOUR)
+            self.emulate(*launcher, program, options=("--card", "h100-80gb,count=4"))
+        lines = self.said.split("\nFits h100-80gb,count=4: ")[1].splitlines()
+        self.assertRegex(lines[0], r"^peak .*B of 79\.179 GiB \(rank \d\), context \(0\.5 GiB\) not included; exact")
+        head = next(i for i, line in enumerate(lines) if line.startswith("rank "))
+        self.assertEqual([line.split()[0] for line in lines[head + 1 : head + 5]], ["0", "1", "2", "3"], self.said)
+        self.assertLess(head, 20, self.said)
+        ranks = [device["rank"] for process in self.took["processes"] for device in process["devices"] if device["allocations"]]
+        self.assertEqual(sorted(ranks), [0, 1, 2, 3])
+
+    def test_four_ranks_are_told_in_one_table(self):
+        self.four_ranks_are_told("-m", "torch.distributed.run", "--nproc-per-node", 4, "--standalone")
+
+    def test_four_ranks_of_which_nccl_alone_knows(self):
+        self.four_ranks_are_told()
 
     def test_a_checkpoint_of_two_ranks_and_a_pipeline(self):
         self.ranks("checkpoint", "pipeline")

@@ -1,5 +1,6 @@
 """Every strategy alone, every pair and torchtune's whole stack, on an emulated card: each case ends ok, or is a conflict that
-manifests declare, or lacks what a model's manifest says it lacks. A stack is never without effect, and none ends a worker.
+manifests declare, or lacks what a model's manifest says it lacks. A stack is never without effect, none ends a worker, and no
+promise is refuted by what the steps did.
 
 usage: stacks_test.py PEAKBENCH [--triples]      --triples: every stack of three as well, some thousand cases
 """
@@ -84,6 +85,8 @@ class Stacks(unittest.TestCase):
                 cases += self.run_cases(dtype, chosen[first : first + AT_ONCE])
         self.assertEqual(len(cases), len(stacks))
         bad = [f"{case['id'].split('/')[1]}: {case['status']}: {case['reason']}" for case in cases if case["status"] != "ok"]
+        bad += [f"{case['id'].split('/')[1]}: {case['equivalence']['reason']}" for case in cases
+                if case["equivalence"]["verdict"] == "broken"]  # fmt: skip
         if bad:
             self.fail(f"{len(bad)} of {len(cases)}:\n" + "\n".join(bad))
         print(f"{len(self.ids)} strategies, {len(stacks)} stacks ok")

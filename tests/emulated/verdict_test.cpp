@@ -1,6 +1,4 @@
 // The verdict, from records alone.
-#include "host/verdict.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -9,6 +7,7 @@
 
 #include "core/pools.h"
 #include "core/read_kinds.h"
+#include "verdict/judge.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -119,6 +118,52 @@ TEST_F(VerdictTest, VendorWorkspacesAreMissing) {
   add_read(kReadSize, 0, 1);
   EXPECT_EQ(verdict("nonzero=all").kind, VerdictKind::unreliable)
       << "neither above nor below what a card would take";
+}
+
+TEST_F(VerdictTest, AMissingWorkspaceHasARange) {
+  add_name(ledger_->unmodelled, "cudnn engine workspace");
+  ledger_->unmodelled.rows[0].calls = 5;
+  ledger_->devices[0].peak_allocated_bytes = 3ull << 30;
+  ledger_->workspace_count = 2;
+  ledger_->workspaces[0] = {3, 1ull << 30, 0, "cudnn engine workspace", "aten::convolution"};
+  ledger_->workspaces[1] = {2, 5ull << 29, 0, "cudnn engine workspace",
+                            "aten::convolution_backward"};
+  const Verdict said = verdict();
+  EXPECT_EQ(said.kind, VerdictKind::lower_bound);
+  EXPECT_EQ(said.workspace_room_bytes, 1 << 29);
+  EXPECT_EQ(said.reasons.at(0),
+            "exact unless one cudnn engine workspace exceeds 0.500 GiB "
+            "(aten::convolution_backward, 5 calls): memory of the vendor's choosing, counted as "
+            "none");
+  // A case's peak is of its steps; what its build needed is not it.
+  VerdictRequest of_case;
+  of_case.of_case = true;
+  of_case.peak_allocated_bytes = 5ull << 29;
+  EXPECT_EQ(judge({ledger_.get()}, of_case).workspace_room_bytes, 0);
+}
+
+TEST_F(VerdictTest, AWorkspaceThatNobodyCountedHasNoRange) {
+  add_name(ledger_->unmodelled, "cudnn engine workspace");
+  ledger_->unmodelled.rows[0].calls = 5;
+  ledger_->devices[0].peak_allocated_bytes = 3ull << 30;
+  ledger_->workspace_count = 1;
+  ledger_->workspaces[0] = {4, 1ull << 30, 0, "cudnn engine workspace", "aten::convolution"};
+  EXPECT_EQ(verdict().workspace_room_bytes, std::nullopt) << "one call of five is not known";
+  ledger_->workspaces[0].calls = 5;
+  EXPECT_NE(verdict().workspace_room_bytes, std::nullopt);
+  ledger_->finished = 0;
+  EXPECT_EQ(verdict().workspace_room_bytes, std::nullopt) << "there is another reason";
+}
+
+TEST_F(VerdictTest, ACasesWorkerThatIsAtItsEndHasEndedWell) {
+  ledger_->finished = 0;
+  ledger_->computing = Computing::not_asked;
+  EXPECT_EQ(verdict().kind, VerdictKind::lower_bound);
+  VerdictRequest of_case;
+  of_case.of_case = true;
+  const Verdict said = judge({ledger_.get()}, of_case);
+  EXPECT_EQ(said.kind, VerdictKind::exact);
+  EXPECT_TRUE(said.notes.empty());
 }
 
 TEST_F(VerdictTest, WorkspacesThatWereAnsweredWithNoneAreMissing) {

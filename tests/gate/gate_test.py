@@ -76,7 +76,7 @@ class GateTest(unittest.TestCase):
             part = growth["parts"][0]
             self.assertEqual((part["allocated_difference_bytes"], part["requested_difference_bytes"]), (512, 1))
             self.assertEqual(part["allocated_in"], "forward")
-            self.assertEqual(part["category"], "activation")
+            self.assertEqual(part["category"], "kept")
             self.assertEqual(part["module"], "encoder.layers.encoder_layer_0")
             self.assertEqual(part["operator"], "aten::empty")
 

@@ -367,6 +367,23 @@ TEST(View, AReplayedStepIsNeverTheLowest) {
   EXPECT_EQ(group["rows"][1]["delta"], false);
 }
 
+TEST(View, ABrokenPromiseAndMemoryNotSeenAreToldWithTheirReasons) {
+  result::Run run = golden::tutorial_run();
+  result::CaseResult& one = run.cases[1];
+  const std::string name = result::stack_text(one.spec.strategies);
+  EXPECT_EQ(view_of(run)["groups"][0]["unseen_memory"], json::array());
+  one.equivalence.emplace();
+  one.equivalence->promise = "bit_identical";
+  one.equivalence->verdict = "broken";
+  one.equivalence->reason = "half of the parameters";
+  one.memory->period = {"lisa", 21};
+  const json group = view_of(run)["groups"][0];
+  const json expected{{"strategy", name}, {"reason", "half of the parameters"}};
+  EXPECT_EQ(group["broken_promises"][0], expected);
+  EXPECT_EQ(group["unseen_memory"],
+            json::array({{{"strategy", name}, {"by", "lisa"}, {"period", "21"}, {"steps", "3"}}}));
+}
+
 TEST(View, TicksAreRound) {
   const auto ticks = ticks_view(0, 5.67, 5);
   ASSERT_EQ(ticks.size(), 3U);

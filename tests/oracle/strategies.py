@@ -4,6 +4,7 @@ A module is named as the strategy is (fused-in-backward: fused_in_backward.py) a
 
   prepare(model, options, subject) -> model     changes the model that was built, before it is initialised
   install(step, options)                        changes the step, see Step
+  BUILDS_ON_HOST                                prepare moves the model to its device, which is built on the host
   STACKS, BFLOAT16_STACKS                       stacks that tests/parity compares on the CPU
   DECODER_STACKS, VIT_STACKS, GPT2_STACKS, UNTIED_STACKS     only on this family; only where the output head has a weight of its own
   FAMILIES                                      of models, where these are not all of them: ("decoder",)
@@ -64,6 +65,10 @@ def prepare(model, stack, subject):
         if hasattr(module, "prepare"):
             model = module.prepare(model, options, subject)
     return model
+
+
+def builds_on_host(stack):
+    return any(getattr(module, "BUILDS_ON_HOST", False) for module, _ in modules(stack))
 
 
 def split(batch, parts):

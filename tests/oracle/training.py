@@ -58,11 +58,11 @@ class Subject:
 
     @contextlib.contextmanager
     def defaults(self):
-        """What is made inside is of the dtype and on the device that the arguments name."""
+        """What is made inside is of the dtype that the arguments name, and on their device or the one that the model is built on."""
         before = torch.get_default_dtype()
         torch.set_default_dtype(DTYPES[self.args.dtype])
         try:
-            with torch.device(self.args.device):
+            with torch.device(self.builds_on or self.args.device):
                 yield
         finally:
             torch.set_default_dtype(before)
@@ -88,12 +88,15 @@ class Subject:
     lora_targets = {}
     loss_is_a_sum = False  # over samples; else their mean
     base = None  # what build() returned
+    builds_on = None  # another device than the arguments'
 
 
 def prepare(subject, args, stack):
     """Build, adapt, checkpoint, initialise: the model ready for its first step."""
     torch.manual_seed(args.seed)
+    subject.builds_on = "cpu" if strategies.builds_on_host(stack) else None
     subject.base = subject.build().train()
+    subject.builds_on = None
     model = strategies.prepare(subject.base, stack, subject)
     if args.randomise:
         tensors.randomise(model, args.seed)

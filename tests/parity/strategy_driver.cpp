@@ -20,6 +20,7 @@
 #include "worker/engine.h"
 #include "worker/plugin_loader.h"
 #include "worker/recipe_training.h"
+#include "worker/weights_on_demand.h"
 
 namespace peakbench::test {
 namespace {
@@ -74,8 +75,8 @@ nlohmann::json run(const Arguments& arguments) {
   worker::install_engine();
   at::manual_seed(job.seed);
   ByteCounter& counter = ByteCounter::install();
-  const auto loaded = worker::make_model(
-      job.model_plugin, at::TensorOptions(job.dtype == "bf16" ? at::kBFloat16 : at::kFloat));
+  const auto loaded =
+      worker::build_model(job, at::TensorOptions(job.dtype == "bf16" ? at::kBFloat16 : at::kFloat));
   const auto& model = loaded.model;
   for (const auto& item : model->module().named_parameters()) item.value().set_requires_grad(true);
   Recipe recipe;

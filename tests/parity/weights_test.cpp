@@ -75,6 +75,22 @@ TEST_F(Weights, EveryParameterIsRead) {
   }
 }
 
+TEST_F(Weights, AFileFillsALayerWhenItsWeightIsNeeded) {
+  const Tensors tensors = random_weights();
+  std::unique_ptr<Model> model;
+  {
+    const nn::WeightsOnDemand scope;
+    model = build(write(tensors));
+  }
+  std::filesystem::remove(path_);  // what was mapped stays
+  for (const NamedLinear& linear : model->linears()) {
+    EXPECT_TRUE(linear.layer->weight.is_meta()) << linear.path;
+    linear.layer->make_weight();
+  }
+  for (const auto& item : model->module().named_parameters())
+    EXPECT_TRUE(at::equal(item.value(), tensors.at(item.key()))) << item.key();
+}
+
 TEST_F(Weights, AnotherDtypeIsConverted) {
   const Tensors tensors = random_weights();
   const auto model = build(write(tensors), "qwen2.5-0.5b", at::kBFloat16);

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
+#include <optional>
 
 #include "nf4_weight.h"
 
@@ -166,6 +167,42 @@ TEST(Nf4Weight, MultipliesWithTheWholeWeightAndGivesItsGradient) {
     EXPECT_TRUE(at::equal(x.grad(), at::matmul(gradient, whole)));
     EXPECT_EQ(layer.named_parameters().keys(), std::vector<std::string>{"bias"});
   }
+}
+
+TEST(WeightsOnDemand, ALayerTakesMemoryWhenItsWeightIsNeeded) {
+  int filled = 0;
+  const auto fill = [&](const at::Tensor& weight) { weight.fill_(++filled); };
+  std::optional<nn::WeightsOnDemand> scope(std::in_place);
+  nn::Linear layer(4, 3, /*bias=*/true, at::kFloat, fill), at_once(4, 3, false, at::kFloat);
+  scope.reset();
+  nn::Linear later(4, 3, false, at::kFloat, fill);
+  EXPECT_FALSE(at_once.weight.is_meta()) << "whoever made it fills it, and needs the memory";
+  EXPECT_TRUE(at::equal(later.weight, at::ones({3, 4})));
+  EXPECT_THROW(later.fill_from(fill), std::logic_error);
+
+  EXPECT_TRUE(layer.has_waiting_weight());
+  EXPECT_TRUE(layer.weight.is_meta());
+  layer.weight.set_requires_grad(true);
+  EXPECT_TRUE(at::equal(layer.dense_weight(), at::full({3, 4}, 2.0)));
+  EXPECT_TRUE(layer.named_parameters()["weight"].is_same(layer.weight));
+  EXPECT_TRUE(layer.weight.requires_grad());
+  EXPECT_EQ(layer.named_parameters().keys(), (std::vector<std::string>{"weight", "bias"}));
+  layer.dense_weight();
+  EXPECT_EQ(filled, 2) << "made once";
+}
+
+TEST(WeightsOnDemand, ALayerThatIsQuantisedKeepsNothingOfItsWeight) {
+  at::manual_seed(1);
+  const auto fill = [](const at::Tensor& weight) { weight.normal_(0, 0.1); };
+  nn::Linear whole(64, 64, false, at::kFloat, fill);
+  at::manual_seed(1);
+  std::optional<nn::WeightsOnDemand> scope(std::in_place);
+  nn::Linear layer(64, 64, false, at::kFloat, fill);
+  scope.reset();
+  for (auto* one : {&whole, &layer}) one->replace_weight(std::make_shared<Nf4Weight>(*one, true));
+  EXPECT_FALSE(layer.has_waiting_weight());
+  EXPECT_TRUE(at::equal(layer.dense_weight(), whole.dense_weight()));
+  EXPECT_TRUE(layer.named_parameters().is_empty());
 }
 
 }  // namespace

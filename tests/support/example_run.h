@@ -73,9 +73,18 @@ inline result::CaseResult example_case() {
   emulation.refused_calls = {"cusolverDnCreate"};
   emulation.unmodelled = {{"cudnn engine workspace", 24}};
   emulation.read_backs = {{{"bytes", 8}, {"count", 1}, {"caller", "at::item"}}};
+  emulation.verdict = result::Verdict{.kind = result::VerdictKind::lower_bound,
+                                      .reasons = {"exact unless one workspace exceeds 1.000 GiB"},
+                                      .conditions = {"aten::item read floating values"},
+                                      .notes = {"a note"},
+                                      .advice = {"--cudnn off"},
+                                      .workspace_room_bytes = 1 << 30};
   result.emulation = emulation;
   result.losses = {2.5, 2.25};
   result.ranks = {{0, example_memory(), "cases/x/trace.sqlite"}};
+  result.plugins = {{"model", "qwen2.5-0.5b", "decoder.so", std::string(64, 'a')},
+                    {"strategy", "baseline", "baseline.so", std::string(64, 'b')},
+                    {"strategy", "lora", "lora.so", ""}};
   result.settings = {{"threads", 2}};
   result.environment = {{"card", "NVIDIA H100"}};
   result.wall_ns = 123'456'789;

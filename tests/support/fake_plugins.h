@@ -98,6 +98,16 @@ inline manifest::Found fake_plugins() {
   rounding.conflicts = {{"dora", "both round"}};
   auto quantised = strategy_entry("quantised", 5, {"base_weights"});
   quantised.requires_slots = {"adapters"};
+  auto graphs = strategy_entry("graphs", 80, {"step_runner"});
+  graphs.capabilities = {"needs_all_gradients", "replays_steps"};
+  auto lisa = strategy_entry("lisa", 16);
+  lisa.capabilities = {"changes_trained_set"};
+  lisa.promise = "different_problem";
+  lisa.options = {integer_option("interval", 20, 1, 1000)};
+  lisa.period = {"interval", 1};
+  auto dropping = strategy_entry("layer-dropping", 21);
+  dropping.capabilities = {"decides_on_host"};
+  dropping.promise = "different_problem";
   auto half = strategy_entry("half", 65);
   half.promise = "within_tolerance";
   half.relative_tolerance = 3e-2;
@@ -117,11 +127,18 @@ inline manifest::Found fake_plugins() {
   add(Kind::kModel, "/p/decoder.so",
       {model_entry("qwen2.5-0.5b", {"blocks", "linear_layers"}, 512),
        model_entry("plain", {}, 64)});
+  auto contrastive = model_entry("contrastive", {}, 0);
+  contrastive.loss = "whole_batch";
+  auto masked = model_entry("masked", {"output_head"}, 64);
+  masked.loss = "per_token";
+  auto uncounted = model_entry("uncounted", {}, 64);
+  uncounted.loss = "per_token";
+  add(Kind::kModel, "/p/losses.so", {contrastive, masked, uncounted});
   add(Kind::kStrategy, "/p/baseline.so", {baseline});
   add(Kind::kStrategy, "/p/lora.so", {lora, dora});
   add(Kind::kStrategy, "/p/more.so",
       {strategy_entry("foreach-off", 40, {"kernel_grouping"}), fused, checkpointing, adam8,
-       rounding, half, clip, lamb, quantised,
+       rounding, half, clip, lamb, quantised, graphs, lisa, dropping,
        strategy_entry("micro-batches", 70, {"micro_batches"})});
   return found;
 }

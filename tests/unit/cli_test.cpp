@@ -13,10 +13,10 @@
 #include "errors/errors.h"
 #include "inventory/driver.h"
 #include "launch/run_folder.h"
-#include "reports/render/table.h"
 #include "result/run.h"
 #include "support/fake_plan.h"
 #include "support/scratch.h"
+#include "text/table.h"
 
 namespace peakbench::cli {
 namespace {
@@ -77,20 +77,20 @@ TEST(Rows, ACaseOnACardSaysWhatItReservesAndWhatItTakesBeside) {
 }
 
 TEST(Tables, NarrowWindowsGetFewerColumns) {
-  const std::vector<reports::TableColumn> columns{
+  const std::vector<TableColumn> columns{
       {"name", 0}, {"figure", 0, true}, {"note", 5}, {"empty", 0}};
   const std::vector<std::vector<std::string>> rows{
       {"a-rather-long-name-indeed", "12", "a remark", ""}, {"b\x1b[31m", "3", "", ""}};
-  EXPECT_EQ(reports::table_text(columns, rows, 60),
+  EXPECT_EQ(table_text(columns, rows, 60),
             "name                       figure  note\n"
             "a-rather-long-name-indeed      12  a remark\n"
             "b\uFFFD[31m                          3\n");
-  EXPECT_EQ(reports::table_text(columns, rows, 30),
+  EXPECT_EQ(table_text(columns, rows, 30),
             "name                    figure\n"
             "a-rather-long-name-in…      12\n"
             "b\uFFFD[31m                       3\n");
   for (const int width : {10, 20, 40}) {
-    std::istringstream lines(reports::table_text(columns, rows, width));
+    std::istringstream lines(table_text(columns, rows, width));
     for (std::string line; std::getline(lines, line);) EXPECT_FALSE(line.empty()) << width;
   }
 }

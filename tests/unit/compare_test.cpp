@@ -77,7 +77,7 @@ TEST(Compare, OneByteKeptAliveIsNamed) {
     ASSERT_EQ(growth.parts.size(), 1U) << growth.phase;
     EXPECT_EQ(growth.block_bytes, 512);
     EXPECT_EQ(growth.requested_bytes, 1);
-    EXPECT_EQ(growth.parts[0].category, "activation");
+    EXPECT_EQ(growth.parts[0].category, "kept");
     EXPECT_EQ(growth.parts[0].allocated_in, "forward");
     EXPECT_EQ(growth.parts[0].module, "encoder.layers.0");
     EXPECT_EQ(growth.parts[0].op, "aten::empty");
@@ -89,7 +89,7 @@ TEST(Compare, OneByteKeptAliveIsNamed) {
   EXPECT_EQ(decision.exit_code(), 4);
   ASSERT_EQ(decision.findings.size(), 1U);
   EXPECT_THAT(decision.findings[0].details,
-              ::testing::Contains("forward: +1 byte asked for, +512 bytes allocated: activation, "
+              ::testing::Contains("forward: +1 byte asked for, +512 bytes allocated: kept, "
                                   "allocated in forward, in encoder.layers.0, by aten::empty"));
   // The other way round the byte is saved.
   const auto back = compared(now, base);

@@ -261,6 +261,23 @@ TEST_F(ScheduledTest, AnOrderIsReadAsItWasWritten) {
   EXPECT_EQ(read.known.pending, order.known.pending);
 }
 
+// A machine that has another plugin under the path.
+TEST_F(ScheduledTest, AnOrderNamesTheContentOfItsPlugins) {
+  auto plan = many(1);
+  plan.cases[0].model.path = scratch / "m.so";
+  write_text(plan.cases[0].model.path, "one");
+  result::Run none;
+  const auto states = launch::take_over(plan, none);
+  const auto path = scratch / "order.json";
+  write_order(path, order_for(plan, states, {0}, scratch.path(), launch::host_environment()));
+  const auto order = read_order(path);
+  EXPECT_EQ(other_plugin(order), "");
+  fs::remove(scratch / "m.so");
+  write_text(scratch / "m.so", "two");
+  EXPECT_THAT(other_plugin(order), HasSubstr("m.so has the sha256 3fc4ccfe7458 here, and "
+                                             "7692c3ad3540 where the run was begun"));
+}
+
 TEST_F(ScheduledTest, ALostTaskIsSubmittedAgainHoweverOften) {
   scheduler.begin = [&](const std::string& submission, std::size_t task) -> TaskSeen {
     if (scheduler.jobs < 6) return {TaskState::kLost, "PREEMPTED", "n1"};
@@ -451,6 +468,14 @@ TEST_F(MergeTest, SaysWhatDiffers) {
   EXPECT_EQ(why_not({a, b}), "");
   EXPECT_THAT(why_not({a, a}), HasSubstr("both have measured m0/baseline"));
   auto other = b;
+  other.run.cases[0].plugins = {{"model", "m0", "m.so", std::string(64, 'b')}};
+  EXPECT_EQ(why_not({a, other}), "") << "one of them does not say";
+  auto known = a;
+  known.run.cases[0].plugins = {{"model", "m0", "m.so", std::string(64, 'a')}};
+  EXPECT_THAT(why_not({known, other}),
+              HasSubstr("the plugin m.so is another build in one than in the other (sha256 "
+                        "aaaaaaaaaaaa and bbbbbbbbbbbb)"));
+  other = b;
   other.run.settings["steps"] = 9;
   EXPECT_THAT(why_not({a, other}), HasSubstr("steps is 3 in one and 9 in the other"));
   other = b;

@@ -36,10 +36,12 @@ class Silent : public RunListener {
   }
   void worker_started(const Turn& turn) override { turns.push_back(turn); }
   void worker_progress(std::size_t, const result::Progress&) override { ++progress; }
+  void warning(const std::string& text) override { warnings.push_back(text); }
   void case_ended(std::size_t place, const result::CaseResult&) override { ended.push_back(place); }
   std::size_t started = 0, kept = 0, progress = 0;
   std::vector<Turn> turns;
   std::vector<std::size_t> ended;
+  std::vector<std::string> warnings;
 };
 
 class SessionTest : public ::testing::Test {
@@ -259,6 +261,80 @@ TEST_F(SessionTest, InterruptedInARoundOnlyTheMissingRoundsAreRunAgain) {
       EXPECT_EQ(one.throughput->rounds[static_cast<std::size_t>(round)].round, round);
     EXPECT_EQ(one.throughput->step_ns.count, 9);
   }
+}
+
+// The stack's own plugin is this file.
+plan::PlannedCase case_with(const std::string& stack, const std::string& plugin) {
+  auto planned = planned_case("m", stack);
+  planned.strategies.back().path = plugin;
+  return planned;
+}
+
+// A linker writes a new file and gives it the name.
+void build(const std::string& plugin, const std::string& content) {
+  write_text(plugin + ".new", content);
+  fs::rename(plugin + ".new", plugin);
+}
+
+TEST_F(SessionTest, AHashIsThatOfTheFilesBytes) {
+  const auto file = scratch / "x.so";
+  build(file, "abc");  // the example of FIPS 180-2
+  const auto run = this->run(plan_of({case_with("x", file)}));
+  ASSERT_EQ(run.cases[0].plugins.size(), 1u);
+  EXPECT_EQ(
+      run.cases[0].plugins[0],
+      (result::PluginBuild{"strategy", "x", "x.so",
+                           "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}));
+}
+
+TEST_F(SessionTest, APluginBuiltAnewIsMeasuredAgainAndItsReferenceForIt) {
+  const auto x = scratch / "x.so", y = scratch / "y.so";
+  build(x, "one");
+  build(y, "one");
+  const auto plan = plan_of({planned_case("m", "baseline"), case_with("x", x), case_with("y", y)});
+  runner.answer = [](const WorkerOrder& order) {
+    auto report = FakeRunner::good(order);
+    if (!order.job.read_parameters_path.empty()) {
+      report.result.equivalence.emplace().verdict = "held";
+    }
+    if (const auto& path = order.job.write_parameters_path; !path.empty())
+      write_text(path, "parameters");
+    return report;
+  };
+  run(plan);
+  build(x, "two");
+  runner.orders.clear();
+  resume = true;
+  const auto run = this->run(plan);
+  EXPECT_EQ(workers(), (Workers{"m baseline", "m x", "t x"})) << "the reference keeps its rounds";
+  EXPECT_FALSE(runner.orders[1].job.read_parameters_path.empty());
+  EXPECT_EQ(observer.warnings,
+            (std::vector<std::string>{"1 case is measured again: x.so is another build (sha256 "
+                                      "7692c3ad3540 then, 3fc4ccfe7458 now)"}));
+  for (const auto& one : run.cases) EXPECT_TRUE(one.throughput) << one.spec.id;
+}
+
+TEST_F(SessionTest, APluginReplacedUnderACaseMakesItNotMeasured) {
+  const auto x = scratch / "x.so";
+  build(x, "one");
+  auto replaces = JobMode::kMemory;
+  runner.answer = [&](const WorkerOrder& order) {
+    if (order.job.mode == replaces) build(x, "two");
+    return FakeRunner::good(order);
+  };
+  const auto plan = plan_of({case_with("x", x)});
+  auto run = this->run(plan);
+  EXPECT_EQ(run.cases[0].status, Status::kHostFailure);
+  EXPECT_EQ(run.cases[0].reason,
+            "a plugin was replaced while the case ran: x.so is another build (sha256 7692c3ad3540 "
+            "then, 3fc4ccfe7458 now)");
+  build(x, "one");
+  replaces = JobMode::kThroughput;
+  overwrite = true;
+  run = this->run(plan);
+  EXPECT_EQ(run.cases[0].status, Status::kOk);
+  EXPECT_FALSE(run.cases[0].throughput) << "times of one build beside memory of another";
+  EXPECT_TRUE(run.cases[0].throughput_reason.starts_with("a plugin was replaced"));
 }
 
 TEST_F(SessionTest, TheEnvironmentIsACasesOwn) {

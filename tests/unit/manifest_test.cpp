@@ -227,6 +227,17 @@ const std::vector<Wrong>& wrongs_of_a_strategy() {
       {"/tolerance", 0, "/tolerance: expected a number above 0, got 0"},
       {"/tolerance", -1e-3, "/tolerance: expected a number above 0, got -0.001"},
       {"/tolerance", "inf", "/tolerance: expected a finite number, got the string \"inf\""},
+      {"/period", 0, "/period: expected an integer from 1 to 1000000"},
+      {"/period", "rank", "/period: expected an integer of 64 bits, got the string \"rank\""},
+      {"/period",
+       {{"option", "interval"}},
+       "/period/option: \"interval\" is none of its integer options"},
+      {"/period",
+       {{"option", "rank"}, {"plus", -1}},
+       "/period/plus: expected an integer from 0 to 1000000"},
+      {"/period",
+       {{"option", "rank"}, {"times", 2}},
+       "/period/times: unknown key; known: option, plus"},
       {"/tolerance", true, "/tolerance: expected a finite number, got true"},
       {"/tolerance", json::object(), "/tolerance: has neither absolute nor relative"},
       {"/tolerance",
@@ -272,7 +283,9 @@ TEST_F(Manifest, WrongValuesOfAModel) {
       {"/slots",
        {"adapters"},
        "/slots: unknown key; known: id, title, summary, source_url, options, family, facts, "
-       "linears, missing_linears, has_sequence, default_sequence_length, parameters"},
+       "linears, missing_linears, has_sequence, default_sequence_length, parameters, loss"},
+      {"/loss", "per_batch",
+       "/loss: unknown \"per_batch\"; known: per_sample, per_token, whole_batch"},
       {"/linears", {"mpl"}, "/linears/0: unknown \"mpl\"; did you mean \"mlp\"?"},
       {"/missing_linears", json::array({{{"parts", {"mlp"}}, {"reason", "."}}}),
        "/missing_linears/0/parts: \"mlp\" is in linears, too"},
@@ -324,6 +337,28 @@ TEST_F(Manifest, AToleranceIsAbsoluteOrRelativeOrBoth) {
   EXPECT_EQ(tolerances_of({{"absolute", 2e-3}}), Both(2e-3, std::nullopt));
   EXPECT_EQ(tolerances_of({{"relative", 1e-2}}), Both(std::nullopt, 1e-2));
   EXPECT_EQ(tolerances_of({{"absolute", 1}, {"relative", 2}}), Both(1, 2));
+}
+
+TEST_F(Manifest, APeriodIsANumberOrAnOptions) {
+  const auto period_with = [&](const json& period) {
+    json manifest = strategy_manifest();
+    manifest["entries"][0]["period"] = period;
+    write_text(path_, plugin_bytes(manifest));
+    return period_of(read_plugin(path_).entries.at(0), {{"rank", 16}});
+  };
+  EXPECT_EQ(period_with(json()), 1);
+  EXPECT_EQ(period_with(30), 30);
+  EXPECT_EQ(period_with({{"option", "rank"}}), 16);
+  EXPECT_EQ(period_with({{"option", "rank"}, {"plus", 1}}), 17);
+}
+
+TEST_F(Manifest, ALossIsOfEachSampleUnlessItSaysMore) {
+  json manifest = model_manifest();
+  write_text(path_, plugin_bytes(manifest));
+  EXPECT_EQ(read_plugin(path_).entries.at(0).loss, "per_sample");
+  manifest["entries"][0]["loss"] = "whole_batch";
+  write_text(path_, plugin_bytes(manifest));
+  EXPECT_EQ(read_plugin(path_).entries.at(0).loss, "whole_batch");
 }
 
 TEST_F(Manifest, AFactOfOnesOwnHasADot) {
@@ -400,7 +435,8 @@ TEST_F(Manifest, TextThatJsonReadersDisagreeOn) {
 TEST(Vocabulary, TheDocumentListsEveryWord) {
   std::ifstream file(PEAKBENCH_SOURCE_DIR "/docs/plugins.md");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  for (const auto& words : {slots(), wrappers(), capabilities(), facts(), parts(), promises()}) {
+  for (const auto& words :
+       {slots(), wrappers(), capabilities(), facts(), parts(), promises(), losses()}) {
     for (const auto& word : words)
       EXPECT_NE(text.find("`" + word + "`"), std::string::npos) << word;
   }
@@ -531,7 +567,7 @@ TEST_F(Manifest, OfAnotherSdkIsNotJudgedByOurRules) {
   json manifest = strategy_manifest();
   manifest["entries"][0]["a_field_of_tomorrow"] = 1;
   EXPECT_EQ(error_of_bytes(plugin_bytes(manifest, newer)),
-            "built for another Peakbench: sdk_revision: plugin has 9, this Peakbench needs 3; "
+            "built for another Peakbench: sdk_revision: plugin has 9, this Peakbench needs 4; "
             "rebuild it");
 }
 

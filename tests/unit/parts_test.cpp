@@ -28,7 +28,7 @@ TEST(Parts, KnowWhereTheBytesCameFrom) {
   std::vector<Part> of_forward;
   for (const auto& part : parts_of(peakbench::testing::tiny_trace(true)))
     if (part.phase == "forward") of_forward.push_back(part);
-  const Part kept{"forward", "forward", "activation", "encoder.layers.0", "aten::empty", 1, 512};
+  const Part kept{"forward", "forward", "kept", "encoder.layers.0", "aten::empty", 1, 512};
   EXPECT_THAT(of_forward, ::testing::Contains(kept));
 }
 

@@ -168,7 +168,8 @@ TEST(Names, UnknownOnesGetTheNearest) {
   EXPECT_EQ(error_of(request_of({"vit-l16"}, {"baseline"})),
             "unknown model \"vit-l16\"; did you mean \"vit-l-16\"?");
   EXPECT_EQ(error_of(request_of({"zzz"}, {"baseline"})),
-            "unknown model \"zzz\"; known: plain, qwen2.5-0.5b, vit-l-16");
+            "unknown model \"zzz\"; known: contrastive, masked, plain, qwen2.5-0.5b, uncounted, "
+            "vit-l-16");
   auto request = request_of({"vit-l-16"}, {"baseline"});
   request.lists[Axis::kDtype] = {"fp16"};
   EXPECT_EQ(error_of(request), "unknown dtype \"fp16\"; known: fp32, bf16");
@@ -179,7 +180,8 @@ TEST(Names, APluginLeftOutIsMentioned) {
   found.problems = {"/p/mine.so: broken"};
   EXPECT_EQ(message_of<ConfigError>([&] { make_plan(request_of({"vit-l-16"}, {"mine"}), found); }),
             "unknown strategy \"mine\"; known: adam-8bit, baseline, checkpointing, clip, dora, "
-            "foreach-off, fused-in-backward, half, lamb, lora, micro-batches, quantised, rounding "
+            "foreach-off, fused-in-backward, graphs, half, lamb, layer-dropping, lisa, lora, "
+            "micro-batches, quantised, rounding "
             "(plugins "
             "left out: "
             "1; `peakbench doctor` says why)");
@@ -223,6 +225,24 @@ TEST(Stack, UpdatesInBackwardConflictWithWhatNeedsTheWholeStep) {
   }
 }
 
+// A replay does again what the first step did.
+TEST(Stack, ReplayedStepsConflictWithWhatIsDecidedInEach) {
+  const std::vector<std::pair<std::string, std::string>> expected{
+      {"lisa+graphs",
+       "lisa changes from step to step which parameters are trained; graphs repeats what the first "
+       "step did"},
+      {"layer-dropping+graphs",
+       "layer-dropping decides on the host what runs in each step; graphs repeats what the first "
+       "step decided"}};
+  for (const auto& [stack, reason] : expected) {
+    const auto planned = case_of(stack);
+    EXPECT_EQ(planned.decided, Status::kConflict) << stack;
+    EXPECT_EQ(planned.reason, reason);
+  }
+  EXPECT_FALSE(case_of("lisa+layer-dropping").decided);
+  EXPECT_FALSE(case_of("checkpointing+graphs").decided);
+}
+
 TEST(Stack, DeclaredConflictsHoldBothWays) {
   const auto planned = case_of("rounding+lora+dora");
   EXPECT_EQ(planned.decided, Status::kConflict);
@@ -249,6 +269,37 @@ TEST(Stack, WhatAModelLacksIsUnsupported) {
             "which plain does not have");
   EXPECT_EQ(case_of("lora+dora", "plain").decided, Status::kConflict);
   EXPECT_FALSE(case_of("foreach-off", "plain").decided);
+}
+
+TEST(Stack, ALossOfTheWholeBatchIsNotSplit) {
+  auto planned = case_of("micro-batches", "contrastive");
+  EXPECT_EQ(planned.decided, Status::kUnsupported);
+  EXPECT_EQ(
+      planned.reason,
+      "micro-batches splits the batch, and the loss of contrastive is of the whole batch: that "
+      "of a sample depends on the others");
+  EXPECT_FALSE(case_of("foreach-off", "contrastive").decided);
+  EXPECT_FALSE(case_of("micro-batches", "masked").decided);
+  planned = case_of("micro-batches", "uncounted");
+  EXPECT_EQ(planned.decided, Status::kUnsupported);
+  EXPECT_EQ(
+      planned.reason,
+      "micro-batches splits the batch, and the loss of uncounted is a mean over tokens, which "
+      "nobody can count without its output_head");
+}
+
+TEST(Stack, MemoryThatTakesMoreStepsIsAWarning) {
+  const auto warning_of = [](const std::string& stack, std::int64_t steps) {
+    auto request = request_of({"vit-l-16"}, {stack});
+    request.steps = steps;
+    return plan_of(request).cases.at(0).warning;
+  };
+  EXPECT_EQ(warning_of("lisa", 3), "lisa shows its memory in 21 steps, and 3 are run (--steps 21)");
+  EXPECT_EQ(warning_of("lisa", 21), "");
+  EXPECT_EQ(warning_of("lisa,interval=2+checkpointing", 3), "");
+  EXPECT_EQ(warning_of("lisa,interval=1", 1),
+            "lisa shows its memory in 2 steps, and 1 is run (--steps 2)");
+  EXPECT_EQ(warning_of("lisa+graphs", 3), "") << "it is not run";
 }
 
 TEST(Stack, PromisesTheWeakest) {

@@ -57,7 +57,7 @@ TEST(RunJson, ComesBackAsItWent) {
 TEST(RunJson, HasTheFieldsThatReadersAreToldOf) {
   const json whole = example_json();
   const json& item = whole["cases"][0];
-  EXPECT_EQ(whole["schema_version"], "1.3.0");
+  EXPECT_EQ(whole["schema_version"], "1.4.0");
   EXPECT_EQ(item["model"], json({{"id", "qwen2.5-0.5b"}, {"options", {{"layers", 4}}}}));
   EXPECT_EQ(item["strategies"][0]["options"]["rank"], 16);
   EXPECT_EQ(item["memory"]["peak_allocated_bytes"], 6'087'938'768);
@@ -68,6 +68,10 @@ TEST(RunJson, HasTheFieldsThatReadersAreToldOf) {
             json({{"min", 10}, {"median", 20}, {"p90", 30}, {"count", 3}}));
   EXPECT_EQ(item["equivalence"]["verdict"], "held");
   EXPECT_EQ(item["ranks"][0]["trace"], "cases/x/trace.sqlite");
+  EXPECT_EQ(item["plugins"][1], json({{"kind", "strategy"},
+                                      {"id", "baseline"},
+                                      {"file", "baseline.so"},
+                                      {"sha256", std::string(64, 'b')}}));
   EXPECT_EQ(item["emulated"], true);
 }
 
@@ -130,7 +134,7 @@ TEST(RunFacts, SayWhatMakesTwoRunsOne) {
   const Names build{"libtorch", "libtorch_git_version", "libtorch_cuda", "peakbench", "commit"};
   auto resumed = build;
   resumed.emplace_back("cpu");
-  const Names settings{"steps", "warmup", "repetitions", "threads", "seed"};
+  const Names settings{"steps", "warmup", "repetitions", "threads", "seed", "assume"};
   EXPECT_EQ(names_where(FactOf::kEnvironment, &RunFact::is_build), build);
   EXPECT_EQ(names_where(FactOf::kEnvironment, &RunFact::is_merged), build);
   EXPECT_EQ(names_where(FactOf::kEnvironment, &RunFact::is_resumed), resumed);
@@ -162,12 +166,27 @@ TEST(RunJson, AcceptsWhatItDoesNotKnowAndWhatIsOptional) {
   run["schema_version"] = "1.7.3";
   run["colour"] = "blue";
   run["cases"][0]["memory"]["at_peak"]["new_category"] = 5;
-  for (const char* key : {"losses", "settings", "wall_ns", "throughput", "ranks"})
+  for (const char* key : {"losses", "settings", "wall_ns", "throughput", "ranks", "plugins"})
     run["cases"][0].erase(key);
   const auto back = run_from_json(run);
   EXPECT_EQ(back.schema_version, "1.7.3");
   EXPECT_EQ(back.cases[0].memory->at_peak.at("new_category"), 5);
   EXPECT_FALSE(back.cases[0].throughput);
+}
+
+TEST(PluginBuild, IsToldByKindIdAndContent) {
+  using Builds = std::vector<result::PluginBuild>;
+  const Builds before{{"model", "x", "m.so", "1"}, {"strategy", "x", "s.so", "2"}};
+  EXPECT_TRUE(result::changed_plugins(before, before).empty());
+  const auto moved = result::changed_plugins(
+      before, Builds{{"strategy", "x", "renamed.so", "2"}, {"model", "x", "m.so", "1"}});
+  EXPECT_TRUE(moved.empty());
+  const auto changes = result::changed_plugins(
+      before, Builds{{"model", "x", "m.so", "3"}, {"strategy", "y", "y.so", "4"}});
+  ASSERT_EQ(changes.size(), 3u);
+  EXPECT_EQ(changes[0].before + changes[0].now, "13");
+  EXPECT_EQ(changes[1].file + changes[1].before + changes[1].now, "y.so4");
+  EXPECT_EQ(changes[2].file + changes[2].before + changes[2].now, "s.so2");
 }
 
 TEST(RunJson, NamesTheFieldOfAWrongType) {
@@ -249,7 +268,7 @@ TEST(RunJson, RefusesANewerMajorVersion) {
       run_error(run),
       "/schema_version: 2.0.0 is newer than this Peakbench reads (1.x); use a newer Peakbench");
   run["schema_version"] = "one";
-  EXPECT_EQ(run_error(run), "/schema_version: expected a version such as 1.3.0, got \"one\"");
+  EXPECT_EQ(run_error(run), "/schema_version: expected a version such as 1.4.0, got \"one\"");
 }
 
 TEST(RunFile, IsReadFromItsFolderOrItself) {

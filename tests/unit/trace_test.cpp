@@ -36,7 +36,7 @@ FakeTrace two_steps() {
   fake.named(Role::kInput, "input").alloc(100, 512);
   for (int step = 0; step < 2; ++step) {
     fake.forward(step);
-    if (step == 0) fake.alloc(2000, 2048);  // a library's workspace, kept
+    if (step == 0) fake.named(Role::kWorkspace, "cuBLAS workspace").alloc(2000, 2048);
     const auto hidden = fake.alloc(300, 512);
     const auto temporary = fake.alloc(10, 512);
     fake.free(temporary);
@@ -161,8 +161,30 @@ TEST(Categories, RecomputedActivationsOutliveTheirRecomputation) {
   EXPECT_EQ(category(fake, other), Category::kRecomputedActivation);
 }
 
-TEST(Categories, AWorkspaceIsNeverFreed) {
+// A plugin's residual, which forward or backward allocates and nobody frees, is no library's.
+TEST(Categories, AWorkspaceIsWhatIsNamedOne) {
   FakeTrace fake("cuda:0");
+  const auto built = fake.named(Role::kWorkspace, "cuBLAS workspace").alloc(100, 512);
+  fake.forward(0);
+  const auto workspace = fake.named(Role::kWorkspace, "cuBLAS workspace").alloc(100, 512);
+  const auto of_forward = fake.alloc(100, 512);
+  fake.backward(0).recompute(0);
+  const auto recomputed = fake.alloc(100, 512);
+  fake.end_recompute();
+  const auto residual = fake.alloc(100, 512);
+  fake.forward(1).backward(1);
+  const auto last = fake.alloc(100, 512);
+  EXPECT_EQ(category(fake, built), Category::kWorkspace);
+  EXPECT_EQ(category(fake, workspace), Category::kWorkspace);
+  EXPECT_EQ(category(fake, of_forward), Category::kKept) << "no backward had use of it";
+  EXPECT_EQ(category(fake, recomputed), Category::kKept);
+  EXPECT_EQ(category(fake, residual), Category::kKept);
+  EXPECT_EQ(category(fake, last), Category::kTemporary) << "no later step is known";
+}
+
+TEST(Categories, AWorkspaceOfAnOldTraceIsNeverFreed) {
+  FakeTrace fake("cuda:0");
+  fake.trace().names_workspaces = false;
   fake.forward(0);
   const auto workspace = fake.alloc(100, 512);
   const auto host = fake.in("cpu").alloc(100);
@@ -171,7 +193,7 @@ TEST(Categories, AWorkspaceIsNeverFreed) {
   fake.forward(1).alloc(1, 512);
   EXPECT_EQ(category(fake, workspace), Category::kWorkspace);
   EXPECT_EQ(category(fake, second), Category::kWorkspace);
-  EXPECT_EQ(category(fake, host), Category::kActivation) << "libraries keep none on the host";
+  EXPECT_EQ(category(fake, host), Category::kKept) << "libraries keep none on the host";
 }
 
 TEST(Categories, WhatTheBuildLeftToNobodyIsKept) {
@@ -222,12 +244,10 @@ TEST(Categories, ABuildThatRanOutOfMemoryKeptWhatItHad) {
 TEST(Categories, AFailureThatWasCaughtEndsNothing) {
   FakeTrace fake("cuda:0");
   fake.forward(0);
-  const auto workspace = fake.alloc(100, 512);
   const auto passing = fake.alloc(100, 512);
   fake.out_of_memory(1 << 20).free(passing);
   const auto smaller = fake.alloc(100, 512);
   fake.backward(0).free(smaller);
-  EXPECT_EQ(category(fake, workspace), Category::kWorkspace);
   EXPECT_EQ(category(fake, passing), Category::kTemporary) << "the forward went on without it";
   EXPECT_EQ(category(fake, smaller), Category::kActivation);
 }
@@ -242,8 +262,9 @@ TEST(Categories, AForwardThatRanOutOfMemoryHeldActivations) {
   EXPECT_EQ(found[1].category, Category::kTemporary);
 }
 
-TEST(Categories, WhatRunningOutOfMemoryLeftBehindIsNoWorkspace) {
+TEST(Categories, WhatRunningOutOfMemoryLeftBehindIsNoWorkspaceOfAnOldTrace) {
   FakeTrace fake("cuda:0");
+  fake.trace().names_workspaces = false;
   fake.forward(0);
   const auto workspace = fake.alloc(100, 512);
   fake.backward(0).alloc(1, 512);

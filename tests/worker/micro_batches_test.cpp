@@ -79,5 +79,28 @@ TEST(MicroBatches, LossesAddUpToTheBatchs) {
   }
 }
 
+// Labels of which -1 counts for nothing: the mean over the others, whatever part has how many.
+TEST(MicroBatches, AMeanOverTokensIsWeightedByThem) {
+  const at::Tensor labels = at::tensor({0, -1, -1, 1, 2, -1, 3, 4, 5, 6, 7, 8}).view({6, 2});
+  const Batch batch{labels.to(at::kDouble), labels};
+  OutputHead head;
+  head.shifts_labels = false;
+  head.ignore_index = -1;
+  const auto mean = [](const Batch& one) {
+    return one.input.masked_select(one.target.ne(-1)).mean();
+  };
+  for (const std::int64_t count : {2, 3, 6}) {
+    auto parts = split(batch, count);
+    share_by_tokens(parts, batch, head);
+    double total = 0, unweighted = 0;
+    for (const MicroBatch& part : parts) {
+      total += weighted(mean(part.batch), part, parts, LossReduction::kMean).item<double>();
+      unweighted += mean(part.batch).item<double>() / static_cast<double>(count);
+    }
+    EXPECT_NEAR(total, 4, 1e-6) << count;  // (0 + ... + 8) / 9; shares are in fp32
+    EXPECT_GT(std::abs(unweighted - 4), 0.1) << count;
+  }
+}
+
 }  // namespace
 }  // namespace peakbench::worker

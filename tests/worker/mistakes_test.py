@@ -5,7 +5,7 @@ PATH stands for the plugin's library.
 
 import unittest
 
-from real_worker import PLANTED, PLUGINS, WorkerTest
+from real_worker import DECODER, PLANTED, PLUGINS, WorkerTest
 
 # Stack, outcome, message.
 RECIPE = [
@@ -28,10 +28,10 @@ RECIPE = [
     ("null-pack", "no_effect", "null-pack has no effect: what it put into saved_tensor_hooks was never called in 3 steps"),
     ("freezes-all", "unsupported", "no parameter is left to train"),
     ("lora thaws", "crashed", "a strategy changed requires_grad of class_token itself: it is trained now and was frozen. Use the recipe's `freezing`, which is decided before the first step, or Training::set_trainable when a step begins"),
-    ("never-steps", "no_effect", "a step ended without an update: the schedule of never-steps called neither update nor update_all"),
-    ("idle-rule", "no_effect", "a step ended without an update: the update rule of idle-rule was called and changed no parameter"),
-    ("updates-nothing", "no_effect", "a step ended without an update: the update rule of baseline was given no parameter that has a gradient"),
-    ("fused-in-backward idle-rule", "no_effect", "a step ended without an update: the update rule of idle-rule was called and changed no parameter"),
+    ("never-steps", "no_effect", "no update in 3 steps: the schedule of never-steps called neither update nor update_all"),
+    ("idle-rule", "no_effect", "no update in 3 steps: the update rule of idle-rule was called and changed no parameter"),
+    ("updates-nothing", "no_effect", "no update in 3 steps: the update rule of baseline was given no parameter that has a gradient"),
+    ("fused-in-backward idle-rule", "no_effect", "no update in 3 steps: the update rule of idle-rule was called and changed no parameter"),
     ("fused-in-backward clip", "no_effect", "clip has no effect: what it put into gradient_transforms was never called in 3 steps"),
     ("skips,steps=3", "no_effect", "no step updated anything: skips skipped the update in each of 3 steps (GradientTransform::apply returned false). Return true for an update, or measure more steps (--steps) until there is one"),
     ("unread,depth=2", "no_effect", "unread has no effect with the option depth: its manifest declares it and its code never read it"),
@@ -98,6 +98,15 @@ class Mistakes(WorkerTest):
                 self.assertEqual(result["status"], "crashed")
                 self.assertTrue(result["reason"].startswith(self.words(begin)), result["reason"])
                 self.assertIn(rest, result["reason"])
+
+    def test_a_weight_that_was_not_asked_for(self):
+        """A decoder's linear weights wait until they are needed, where a strategy changes them; a transformer's of torchvision do not."""
+        result = self.run_worker("takes-weights", model=DECODER)
+        self.assertEqual((result["status"], result["reason"]), (
+            "crashed", "after the base weights were changed, model.layers.0.self_attn.q_proj.weight.taken has no memory. A linear layer's "
+            "weight may not be made yet when a strategy changes it: ask for dense_weight(), or call make_weight() first"))
+        result = self.run_worker("takes-weights")
+        self.assertEqual((result["status"], result["settings"]["base_weights"]), ("ok", "whole model first"), result["reason"])
 
     def test_in_the_throughput_worker(self):
         result = self.run_worker("throw-update", mode="throughput", warmup=1)

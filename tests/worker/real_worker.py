@@ -20,7 +20,14 @@ LIBRARIES = {
     "baseline": (PLUGINS / "baseline.so", SOURCE / "plugins/baseline/plugin.json"),
     "fused-in-backward": (PLUGINS / "fused_in_backward.so", SOURCE / "plugins/fused_in_backward/plugin.json"),
     "lora": (PLUGINS / "lora.so", SOURCE / "plugins/lora/plugin.json"),
+    "ema": (PLUGINS / "ema.so", SOURCE / "plugins/ema/plugin.json"),
+    "sam": (PLUGINS / "sam.so", SOURCE / "plugins/sam/plugin.json"),
 }
+# Libraries beside PLANTED, whose entries are known by their ids.
+for _name in ("unlike_baseline", "replays", "losses"):
+    _manifest = SOURCE / f"tests/worker/planted/{_name}.json"
+    for _entry in json.loads(_manifest.read_text())["entries"]:
+        LIBRARIES[_entry["id"]] = (PLANTED.with_name(f"{_name}.so"), _manifest)
 LAYERS = 2
 MODEL = f"vit-b-16,layers={LAYERS},width=48,mlp=64,image=32"  # its loss is a sum over samples
 DECODER = "qwen2.5-0.5b,layers=1,width=28,mlp=32,vocabulary=64"  # its loss is a mean

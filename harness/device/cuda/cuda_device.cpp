@@ -13,6 +13,7 @@
 #include "device/cuda/cuda_graph.h"
 #include "device/cuda/cuda_settings.h"
 #include "device/cuda/emulation.h"
+#include "device/cuda/workspaces.h"
 #include "device/module.h"
 #include "errors/errors.h"
 #include "record/cuda/allocation_tracer.h"
@@ -87,6 +88,10 @@ class CudaDevice final : public Device {
     expect("reserved", traced.peak_reserved_bytes.value_or(0), stats.reserved_bytes[0].peak);
   }
 
+  void visit_workspaces(const VisitWorkspace& visit) const override {
+    visit_kept_workspaces(visit);
+  }
+
   record::OutOfMemory last_out_of_memory() const override {
     return tracer_ ? tracer_->last_out_of_memory() : record::OutOfMemory{};
   }
@@ -110,13 +115,11 @@ class CudaDevice final : public Device {
     cudaGetDeviceProperties(&properties, index_);
     int driver = 0;
     cudaDriverGetVersion(&driver);
-    std::size_t free = 0, total = 0;
-    cudaMemGetInfo(&free, &total);
     return {{"card", properties.name},
             {"compute_capability",
              std::to_string(properties.major) + "." + std::to_string(properties.minor)},
             {"streaming_multiprocessors", properties.multiProcessorCount},
-            {"card_memory_bytes", total},
+            {"card_memory_bytes", properties.totalGlobalMem},
             {"driver_cuda_version", driver},
             {"emulated", emulated()}};
   }

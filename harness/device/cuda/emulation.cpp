@@ -1,5 +1,6 @@
 #include "device/cuda/emulation.h"
 
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <dlfcn.h>
 
 #include "errors/host_limits.h"
@@ -17,8 +18,17 @@ ReportFunction report_function() {
   return reinterpret_cast<ReportFunction>(::dlsym(RTLD_DEFAULT, "peakbench_emulator_report"));
 }
 
-// Reads whose values are not known: answered with zeros, or with what was copied there before later
-// device work that may have been meant to change it (`uncertain`).
+using AllocatedFunction = std::uint64_t (*)(int device);
+
+std::uint64_t allocated_now(int device) {
+  constexpr std::size_t kAll = 0;  // of small and large blocks
+  const auto stats =
+      c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
+  return static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current);
+}
+
+// Reads whose values are not known: answered with zeros, with plausible values, or with what was
+// copied there before later device work that may have been meant to change it (`uncertain`).
 nlohmann::json unknown_read_back(const nlohmann::json& row, std::int64_t uncertain,
                                  std::int64_t unknown) {
   return {{"bytes", row.at("bytes")},     {"count", unknown},
@@ -29,6 +39,9 @@ nlohmann::json unknown_read_back(const nlohmann::json& row, std::int64_t uncerta
 }  // namespace
 
 void tell_emulation_of_allocations() {
+  if (const auto answer = reinterpret_cast<void (*)(AllocatedFunction)>(
+          ::dlsym(RTLD_DEFAULT, "peakbench_emulator_ask_allocated")))
+    answer(allocated_now);
   const auto watch =
       reinterpret_cast<void (*)()>(::dlsym(RTLD_DEFAULT, "peakbench_emulator_watch_allocator"));
   const auto tell = reinterpret_cast<void (*)(std::uint64_t, std::uint64_t)>(
@@ -56,7 +69,8 @@ std::optional<result::Emulation> emulation_report() {
   }
   for (const auto& row : ledger.at("read_backs")) {
     const auto uncertain = row.at("uncertain_calls").get<std::int64_t>();
-    const auto unknown = uncertain + row.at("zero_calls").get<std::int64_t>();
+    const auto unknown = uncertain + row.at("zero_calls").get<std::int64_t>() +
+                         row.at("substitute_calls").get<std::int64_t>();
     if (unknown > 0) emulation.read_backs.push_back(unknown_read_back(row, uncertain, unknown));
   }
   return emulation;

@@ -13,7 +13,8 @@ namespace peakbench::device {
 bool runs_on_stand_ins();
 
 // Tells the stand-ins, if the process runs on them, when PyTorch's allocator hands memory out: what
-// had been copied there belonged to another tensor. Once; the CUDA context must exist.
+// had been copied there belonged to another tensor; and how much is allocated, when they ask. Once;
+// the CUDA context must exist.
 void tell_emulation_of_allocations();
 std::optional<result::Emulation> emulation_report();  // absent on a real card
 // That this machine had no memory or addresses for what the card had room for; empty where it had.

@@ -3,10 +3,21 @@
 #include <ATen/ATen.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "peakbench/observer.h"
 
 namespace peakbench::nn {
+
+namespace {
+
+// Of the thread that builds a model.
+thread_local bool on_demand = false;
+
+}  // namespace
+
+WeightsOnDemand::WeightsOnDemand() : before_(std::exchange(on_demand, true)) {}
+WeightsOnDemand::~WeightsOnDemand() { on_demand = before_; }
 
 LinearLayer::LinearLayer(std::int64_t in, std::int64_t out, const at::TensorOptions& options)
     : in_(in), out_(out), options_(options) {}
@@ -20,7 +31,33 @@ at::Tensor LinearLayer::forward(const at::Tensor& x) const {
   return adapter_ ? adapter_->forward(*this, x) : base_forward(x);
 }
 
+void LinearLayer::register_weight(at::IntArrayRef shape, FillWeight fill) {
+  const bool waits = fill && on_demand;
+  weight =
+      register_parameter("weight", at::empty(shape, waits ? options_.device(at::kMeta) : options_));
+  const at::NoGradGuard no_grad;
+  if (waits)
+    fill_ = std::move(fill);
+  else if (fill)
+    fill(weight);
+}
+
+void LinearLayer::make_weight() {
+  if (!fill_) return;
+  const at::NoGradGuard no_grad;
+  at::Tensor made = at::empty(weight.sizes(), options_);
+  std::exchange(fill_, nullptr)(made);
+  weight = parameters_["weight"] = made.set_requires_grad(weight.requires_grad());
+}
+
+void LinearLayer::fill_from(FillWeight fill) {
+  if (!fill_) throw std::logic_error("the weight of a linear layer is filled already");
+  fill_ = std::move(fill);
+}
+
 at::Tensor LinearLayer::dense_weight() const {
+  // Whoever asks finds the layer as it would be: a weight that waits is no other weight.
+  const_cast<LinearLayer*>(this)->make_weight();
   return replacement_ ? replacement_->dense() : weight_as_matrix();
 }
 
@@ -35,22 +72,23 @@ void LinearLayer::replace_weight(std::shared_ptr<LinearWeight> replacement) {
     throw std::logic_error("a linear layer's weight is replaced once; it was replaced already");
   parameters_.erase("weight");
   weight.reset();
+  fill_ = nullptr;
   replacement_ = register_module("weight", std::move(replacement));
 }
 
 Linear::Linear(std::int64_t in_features, std::int64_t out_features, bool with_bias,
-               const at::TensorOptions& options)
+               const at::TensorOptions& options, FillWeight fill)
     : LinearLayer(in_features, out_features, options) {
-  weight = register_parameter("weight", at::empty({out_features, in_features}, options));
+  register_weight({out_features, in_features}, std::move(fill));
   if (with_bias) bias = register_parameter("bias", at::empty({out_features}, options));
 }
 
 at::Tensor Linear::multiply(const at::Tensor& x) const { return at::linear(x, weight, bias); }
 
 Conv1d::Conv1d(std::int64_t in_features, std::int64_t out_features,
-               const at::TensorOptions& options)
+               const at::TensorOptions& options, FillWeight fill)
     : LinearLayer(in_features, out_features, options) {
-  weight = register_parameter("weight", at::empty({in_features, out_features}, options));
+  register_weight({in_features, out_features}, std::move(fill));
   bias = register_parameter("bias", at::zeros({out_features}, options));
 }
 

@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <memory>
 
 #include "peakbench/errors.h"
+#include "peakbench/nn.h"
 #include "safetensors_header.h"
 
 namespace peakbench {
@@ -79,10 +81,21 @@ std::string to_text(c10::IntArrayRef shape) {
   return text + "]";
 }
 
+// By their weights, those that are not made yet.
+std::map<const at::TensorImpl*, nn::LinearLayer*> waiting_layers(torch::nn::Module& module) {
+  std::map<const at::TensorImpl*, nn::LinearLayer*> layers;
+  for (const auto& one : module.modules(/*include_self=*/false))
+    if (auto* layer = dynamic_cast<nn::LinearLayer*>(one.get());
+        layer != nullptr && layer->has_waiting_weight())
+      layers[layer->weight.unsafeGetTensorImpl()] = layer;
+  return layers;
+}
+
 }  // namespace
 
 void load_safetensors(torch::nn::Module& module, const std::string& path) {
-  const MappedFile file(path);
+  const auto mapped = std::make_shared<const MappedFile>(path);
+  const MappedFile& file = *mapped;
   std::map<std::string, StoredTensor> stored = read_header(file, path);
 
   std::vector<std::string> missing, wrong;
@@ -114,11 +127,20 @@ void load_safetensors(torch::nn::Module& module, const std::string& path) {
     throw OptionError(message);
   }
 
-  at::NoGradGuard no_grad;
-  for (auto& [tensor, source] : copies) {
+  const auto copy = [mapped](const StoredTensor& source, const at::Tensor& tensor) {
+    const at::NoGradGuard no_grad;
     // The mapping is read-only and from_blob takes a plain pointer; copy_ only reads it.
-    tensor.copy_(at::from_blob(const_cast<char*>(file.bytes() + source.begin), source.shape,
+    tensor.copy_(at::from_blob(const_cast<char*>(mapped->bytes() + source.begin), source.shape,
                                at::TensorOptions(kDtypes.at(source.dtype))));
+  };
+  const auto waiting = waiting_layers(module);
+  for (const auto& [tensor, source] : copies) {
+    const auto layer = waiting.find(tensor.unsafeGetTensorImpl());
+    if (layer == waiting.end())
+      copy(source, tensor);
+    else
+      layer->second->fill_from(
+          [copy, source = source](const at::Tensor& weight) { copy(source, weight); });
   }
 }
 

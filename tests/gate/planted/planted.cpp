@@ -1,9 +1,12 @@
 // A change to be caught. The library is built twice under the same ids: as it was before a change
-// (PEAKBENCH_PLANTED 0), when both strategies do nothing, and after it (PEAKBENCH_PLANTED 1).
+// (PEAKBENCH_PLANTED 0), when both planted strategies do nothing, and after it (PEAKBENCH_PLANTED
+// 1).
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <string>
 
 #include "peakbench/observer.h"
 #include "peakbench/plugin.h"
@@ -80,8 +83,28 @@ class PlantedDelay : public Strategy {
   }
 };
 
+// What error feedback keeps of each gradient: made in backward, and nobody's to free.
+class Residuals : public GradientHook {
+ public:
+  void on_gradient(const Parameter& parameter, bool last) override {
+    auto& residual = residuals_[parameter.name];
+    if (!residual.defined()) residual = parameter.tensor.grad().clone();
+  }
+
+ private:
+  std::map<std::string, at::Tensor> residuals_;
+};
+
+class KeepsResidual : public Strategy {
+ public:
+  void apply(Recipe& recipe, Model& model) override {
+    recipe.gradient_hooks.emplace_back(GradientPlace::kTransform, std::make_shared<Residuals>());
+  }
+};
+
 std::unique_ptr<Strategy> make(const StrategyContext& context) {
   if (context.id == "planted-delay") return std::make_unique<PlantedDelay>();
+  if (context.id == "keeps-residual") return std::make_unique<KeepsResidual>();
   return std::make_unique<PlantedBytes>();
 }
 

@@ -8,6 +8,10 @@ STACKS = ["qlora+lora", "qlora,double_quant=false+lora,targets=mlp", "qlora+lora
           "qlora+dora"]  # fmt: skip
 BFLOAT16_STACKS = ["qlora+lora", "qlora+lora+checkpointing+fused-in-backward"]
 
+# As transformers, with bitsandbytes, and torchtune load quantised models: what is not quantised goes to the device, then each weight in turn,
+# and only its quantised form stays there.
+BUILDS_ON_HOST = True
+
 BLOCK, SCALERS = 64, 256
 CODEBOOK = [-1.0000, -0.6962, -0.5251, -0.3949, -0.2844, -0.1848, -0.0911, 0.0000,
             0.0796, 0.1609, 0.2461, 0.3379, 0.4407, 0.5626, 0.7230, 1.0000]  # fmt: skip
@@ -72,8 +76,8 @@ class LinearNf4(torch.autograd.Function):
 
 
 class Nf4Linear(torch.nn.Linear):
-    def quantise(self, double):
-        weight = self.weight
+    def quantise(self, double, device):
+        weight = self.weight.to(device)
         if hasattr(self, "nx"):
             # A Conv1D. As bitsandbytes replaces it: a linear layer with the weight's transpose.
             weight, self.in_features, self.out_features = weight.t(), self.nx, self.nf
@@ -93,8 +97,13 @@ def prepare(model, options, subject):
 
     from transformers.pytorch_utils import Conv1D
 
-    for name, module in model.named_modules():
-        if isinstance(module, (torch.nn.Linear, Conv1D)) and re.fullmatch(rf".*({'|'.join(patterns)})", name):
-            module.__class__ = Nf4Linear
-            module.quantise(options.get("double_quant", "true") == "true")
+    found = [module for name, module in model.named_modules()
+             if isinstance(module, (torch.nn.Linear, Conv1D)) and re.fullmatch(rf".*({'|'.join(patterns)})", name)]  # fmt: skip
+    quantised = {id(module.weight) for module in found}
+    for tensor in [*model.parameters(), *model.buffers()]:
+        if id(tensor) not in quantised:
+            tensor.data = tensor.data.to(subject.args.device)
+    for module in found:
+        module.__class__ = Nf4Linear
+        module.quantise(options.get("double_quant", "true") == "true", subject.args.device)
     return model

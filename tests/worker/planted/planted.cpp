@@ -261,6 +261,23 @@ struct WrongInput : BlockWrapper {
 struct ThrowingHead : LossHead {
   at::Tensor loss(Model&, const at::Tensor&, const Batch&) override { raise(); }
 };
+// Takes weights as they lie there, without asking for them.
+struct TakesWeights : ModelTransform {
+  struct Taken : nn::LinearWeight {
+    explicit Taken(const at::Tensor& weight) {
+      weight_ = register_buffer("taken", weight.detach());
+    }
+    at::Tensor linear(const at::Tensor& x, const at::Tensor& bias) override {
+      return at::linear(x, weight_, bias);
+    }
+    at::Tensor dense() override { return weight_; }
+    at::Tensor weight_;
+  };
+  void apply(Model& model) override {
+    for (const NamedLinear& linear : model.linears())
+      linear.layer->replace_weight(std::make_shared<Taken>(linear.layer->weight));
+  }
+};
 struct ThrowingTransformOfModel : ModelTransform {
   void apply(Model&) override { raise(); }
 };
@@ -429,6 +446,7 @@ class Planted : public Strategy {
     if (id_ == "throw-gradient-hook")
       recipe.gradient_hooks.emplace_back(GradientPlace::kTransform,
                                          std::make_shared<ThrowingHook>());
+    if (id_ == "takes-weights") recipe.base_weights = std::make_shared<TakesWeights>();
     if (id_ == "twice") recipe.step_runner = std::make_shared<Twice>();
     if (id_ == "runs-nothing") recipe.step_runner = std::make_shared<RunsNothing>();
     if (id_ == "throw-runner") recipe.step_runner = std::make_shared<ThrowingRunner>();

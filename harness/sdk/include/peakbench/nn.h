@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -32,6 +33,24 @@ class LinearWeight : public torch::nn::Module {
   virtual at::Tensor dense() = 0;
 };
 
+// Gives a new weight its values, in place: on its device, in its dtype.
+using FillWeight = std::function<void(const at::Tensor& weight)>;
+
+// While one lives, a linear layer made on this thread with a FillWeight has a `weight` without
+// memory (a meta tensor) until the weight is needed. So does the worker build a model whose weights
+// a strategy quantises, as loaders of quantised models do: never is the whole model there as it
+// was.
+class WeightsOnDemand {
+ public:
+  WeightsOnDemand();
+  ~WeightsOnDemand();
+  WeightsOnDemand(const WeightsOnDemand&) = delete;
+  WeightsOnDemand& operator=(const WeightsOnDemand&) = delete;
+
+ private:
+  bool before_;
+};
+
 // A layer that multiplies by a matrix, however it keeps it.
 class LinearLayer : public torch::nn::Module {
  public:
@@ -50,15 +69,27 @@ class LinearLayer : public torch::nn::Module {
 
   std::int64_t in_features() const { return in_; }
   std::int64_t out_features() const { return out_; }
+  // True until somebody needs the weight of a layer that was made under WeightsOnDemand.
+  bool has_waiting_weight() const { return fill_ != nullptr; }
+  // Makes and fills a weight that waits. In its order among the parameters, as trainable as it was.
+  void make_weight();
+  // What a weight that waits is filled from instead: a file. Throws std::logic_error where it does
+  // not wait.
+  void fill_from(FillWeight fill);
+
   // Device and dtype of what it computes with, also when the weight was replaced.
   const at::TensorOptions& options() const { return options_; }
-  at::Tensor dense_weight() const;  // (out, in); computed where the layer keeps it otherwise
+  // (out, in); computed where the layer keeps it otherwise, made where it waits.
+  at::Tensor dense_weight() const;
 
-  // `weight` as the reference implementation keeps it; undefined once it was replaced. bias: (out).
+  // `weight` as the reference implementation keeps it; undefined once it was replaced, without
+  // memory while it waits. bias: (out).
   at::Tensor weight, bias;
 
  protected:
   LinearLayer(std::int64_t in, std::int64_t out, const at::TensorOptions& options);
+  // With `fill` it is filled now, or waits; without, whoever made the layer fills it.
+  void register_weight(at::IntArrayRef shape, FillWeight fill);
   // With `weight` and `bias` as they are.
   virtual at::Tensor multiply(const at::Tensor& x) const = 0;
   virtual at::Tensor weight_as_matrix() const = 0;  // (out, in)
@@ -68,13 +99,14 @@ class LinearLayer : public torch::nn::Module {
   at::TensorOptions options_;
   std::shared_ptr<LinearAdapter> adapter_;
   std::shared_ptr<LinearWeight> replacement_;
+  FillWeight fill_;  // of a weight that waits
 };
 
 // y = x W^T + b. weight: (out, in). torch/nn/modules/linear.py
 class Linear : public LinearLayer {
  public:
   Linear(std::int64_t in_features, std::int64_t out_features, bool bias,
-         const at::TensorOptions& options);
+         const at::TensorOptions& options, FillWeight fill = nullptr);
 
  protected:
   at::Tensor multiply(const at::Tensor& x) const override;
@@ -84,7 +116,8 @@ class Linear : public LinearLayer {
 // y = x W + b, as GPT-2 keeps it. weight: (in, out). transformers 5.23.0, pytorch_utils.py: Conv1D
 class Conv1d : public LinearLayer {
  public:
-  Conv1d(std::int64_t in_features, std::int64_t out_features, const at::TensorOptions& options);
+  Conv1d(std::int64_t in_features, std::int64_t out_features, const at::TensorOptions& options,
+         FillWeight fill = nullptr);
 
  protected:
   at::Tensor multiply(const at::Tensor& x) const override;

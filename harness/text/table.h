@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace peakbench::reports {
+namespace peakbench {
 
 struct TableColumn {
   std::string heading;
@@ -42,4 +42,4 @@ class Table {
 std::string table_text(std::vector<TableColumn> columns, std::vector<std::vector<std::string>> rows,
                        int width);
 
-}  // namespace peakbench::reports
+}  // namespace peakbench

@@ -1,4 +1,4 @@
-#include "host/verdict.h"
+#include "verdict/judge.h"
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "core/pools.h"
 #include "core/read_kinds.h"
-#include "host/memory_left.h"
-#include "host/process_report.h"
+#include "verdict/memory_left.h"
+#include "verdict/workspaces.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -32,6 +31,7 @@ std::string what_was_read(const LedgerReadBack& row) {
   const std::string_view kind = row.kind;
   if (kind == kReadSize) return "a size that rests on values that are not known";
   if (kind == kReadFinite) return "whether values are finite, which they are taken to be";
+  if (kind == kReadCopy) return "values that are not known, onto the host as they are";
   if (kind == kReadStorage) return "storages whose bytes are not known";
   if (kind.empty()) return "bytes that are not known";
   return fmt::format("{} values that are not known", kind);
@@ -54,8 +54,9 @@ class Judge {
     for (unsigned i = 0; i < std::min<unsigned>(ledger.faults.count, kLedgerRows); ++i)
       fault(ledger, ledger.faults.rows[i].name);
     for (unsigned i = 0; i < std::min<unsigned>(ledger.unmodelled.count, kLedgerRows); ++i)
-      unmodelled(ledger.unmodelled.rows[i].name, ledger.unmodelled.rows[i].calls);
-    if (!ledger.finished && used_the_card(ledger) && !is_of_an_earlier_attempt(ledger))
+      unmodelled(ledger, ledger.unmodelled.rows[i]);
+    if (!request_.of_case && !ledger.finished && used_the_card(ledger) &&
+        !is_of_an_earlier_attempt(ledger))
       lower(fmt::format("process {} did not come to its end by itself", ledger.pid));
     memory_left(ledger);
     computing(ledger);
@@ -73,6 +74,8 @@ class Judge {
       add(result_.notes,
           "streams are late: work is done when the host waits for it, and as much or more is "
           "reserved as on a card; without streams=late it is done at once");
+    const bool only_workspaces = workspaces_ && !bounded_below_;
+    bounded_below_ |= workspaces_;
     if (bounded_below_ && bounded_above_) {
       result_.kind = VerdictKind::unreliable;
     } else if (result_.kind != VerdictKind::unreliable) {
@@ -81,19 +84,20 @@ class Judge {
     }
     if (result_.kind == VerdictKind::exact && !result_.conditions.empty())
       result_.kind = VerdictKind::exact_if;
-    if (workspaces_)
+    if (result_.kind == VerdictKind::lower_bound && only_workspaces && workspaces_counted_)
+      result_.workspace_room_bytes = static_cast<std::int64_t>(*least_room_);
+    if (workspaces_ && !workspaces_counted_)
       add(result_.notes,
           "a workspace is held while one call runs: the peak lies higher by the largest that is "
           "held "
           "at the peak, and by nothing where the peak lies elsewhere");
     if (convolutions_)
       advise(
-          "torch.backends.cudnn.enabled = False takes PyTorch's own convolutions and attention, "
-          "whose "
-          "memory is known");
+          fmt::format("{} takes PyTorch's own convolutions and attention, whose memory is known",
+                      request_.of_case ? "--cudnn off" : "torch.backends.cudnn.enabled = False"));
     if (sizes_ && request_.assume.empty())
       advise("--assume nonzero=none and --assume nonzero=all give a lower and an upper bound");
-    if (branches_)
+    if (branches_ && !request_.of_case)
       advise(
           "run it with inputs from the host and small weights, or make the program's path not "
           "depend on what it reads there");
@@ -107,7 +111,7 @@ class Judge {
     std::string text = fmt::format("{} read {} ({} time{})", where(row), what_was_read(row), calls,
                                    calls == 1 ? "" : "s");
     if (kind == kReadSeed) return;
-    if (kind == kReadFloating || kind == kReadFinite || kind == kReadStorage)
+    if (kind == kReadFloating || kind == kReadFinite || kind == kReadStorage || kind == kReadCopy)
       return add(result_.conditions, std::move(text));
     if (kind == kReadSize) return size(std::move(text));
     branches_ = true;
@@ -144,22 +148,28 @@ class Judge {
     }
   }
 
-  void unmodelled(const std::string& name, std::uint64_t calls) {
-    if (name.find("alone, the others") != std::string::npos || name.ends_with("is not specified"))
-      add(result_.conditions, name);
-    if (name.starts_with("unified memory")) lower(name);
+  void unmodelled(const Ledger& ledger, const LedgerName& entry) {
+    const std::string_view name = entry.name;
+    if (name.find("alone, the others") != std::string_view::npos ||
+        name.ends_with("is not specified"))
+      add(result_.conditions, std::string(name));
+    if (name.starts_with("unified memory")) lower(std::string(name));
     if (name == kPoolGrowth)
       add(result_.conditions,
           "memory pools (cudaMallocAsync) grow in steps that NVIDIA does not document, taken to be "
           "of 32 MiB: the peak and what is reserved rest on it, what is allocated does not");
-    constexpr std::string_view kAnswered = ": answered with 0 bytes";
-    const bool answered = name.ends_with(kAnswered);
-    if (!answered && name.find("workspace") == std::string::npos) return;
-    const auto what = answered ? name.substr(0, name.size() - kAnswered.size()) : name;
-    lower(fmt::format("{} ({} call{}): memory of the vendor's choosing, counted as none", what,
-                      calls, calls == 1 ? "" : "s"));
+    if (const auto workspace = missing_workspace(ledger, entry, request_.peak_allocated_bytes))
+      missing(*workspace);
+  }
+
+  void missing(const MissingWorkspace& workspace) {
+    const bool counted = workspace.room_bytes.has_value();
+    workspaces_counted_ &= counted;
+    if (counted)
+      least_room_ = std::min(least_room_.value_or(*workspace.room_bytes), *workspace.room_bytes);
     workspaces_ = true;
-    convolutions_ |= what == "cudnn engine workspace";
+    convolutions_ |= workspace.what == "cudnn engine workspace";
+    add(result_.reasons, text_of(workspace));
   }
 
   void memory_left(const Ledger& ledger) {
@@ -170,8 +180,9 @@ class Judge {
     }
     if (!sentences.empty() && !request_.context_bytes)
       advise(
-          "set memory aside for the CUDA context and look whether the figures stay: "
-          "--card NAME,context=SIZE");
+          fmt::format("set memory aside for the CUDA context and look whether the figures stay: "
+                      "{},context=SIZE",
+                      request_.of_case ? "--device emulated:NAME" : "--card NAME"));
     for (auto& sentence : sentences) add(result_.conditions, std::move(sentence));
   }
 
@@ -180,7 +191,8 @@ class Judge {
       add(result_.notes, "values were not computed: --no-compute");
     if (ledger.computing != Computing::unavailable) return;
     add(result_.notes, fmt::format("values were not computed: {}", ledger.computing_note));
-    if (sizes_ || branches_) advise("run the program with the PyTorch that this build is for");
+    if ((sizes_ || branches_) && !request_.of_case)
+      advise("run the program with the PyTorch that this build is for");
   }
 
   void lower(std::string text) {
@@ -203,7 +215,8 @@ class Judge {
   const VerdictRequest& request_;
   Verdict result_;
   bool bounded_below_ = false, bounded_above_ = false, sizes_ = false, branches_ = false;
-  bool workspaces_ = false, convolutions_ = false;
+  bool workspaces_ = false, workspaces_counted_ = true, convolutions_ = false;
+  std::optional<std::uint64_t> least_room_;
 };
 
 void add_lines(std::string& out, const char* before, const std::vector<std::string>& lines) {
@@ -223,20 +236,12 @@ Verdict judge(const std::vector<const Ledger*>& ledgers, const VerdictRequest& r
   return judge.verdict();
 }
 
-const char* verdict_word(VerdictKind kind) {
-  switch (kind) {
-    case VerdictKind::exact:
-      return "exact";
-    case VerdictKind::exact_if:
-      return "exact if";
-    case VerdictKind::lower_bound:
-      return "lower bound";
-    case VerdictKind::upper_bound:
-      return "upper bound";
-    case VerdictKind::unreliable:
-      break;
-  }
-  return "unreliable";
+bool used_the_card(const Ledger& ledger) {
+  const auto* end = ledger.devices + std::min<unsigned>(ledger.device_count, kLedgerDevices);
+  const bool took = std::any_of(ledger.devices, end, [](const LedgerDevice& device) {
+    return device.allocations > 0 || device.refused_allocations > 0;
+  });
+  return took || ledger.kernel_launches > 0;
 }
 
 std::string verdict_text(const Verdict& verdict) {
@@ -252,14 +257,6 @@ std::string verdict_text(const Verdict& verdict) {
   add_lines(out, "note: ", verdict.notes);
   add_lines(out, "to do: ", verdict.advice);
   return out;
-}
-
-nlohmann::json to_json(const Verdict& verdict) {
-  return {{"kind", verdict_word(verdict.kind)},
-          {"reasons", verdict.reasons},
-          {"conditions", verdict.conditions},
-          {"notes", verdict.notes},
-          {"advice", verdict.advice}};
 }
 
 }  // namespace peakbench::emulator

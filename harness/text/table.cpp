@@ -1,11 +1,12 @@
-#include "reports/render/table.h"
+#include "text/table.h"
 
 #include <algorithm>
 #include <cstddef>
 
-#include "reports/render/text.h"
+#include "text/columns.h"
+#include "text/printable.h"
 
-namespace peakbench::reports {
+namespace peakbench {
 namespace {
 
 constexpr int kLeastOfFirst = 18, kLeast = 8;
@@ -31,7 +32,7 @@ Table::Table(std::vector<TableColumn> columns, std::vector<TableRow> rows, int w
   for (auto& row : rows_)
     for (auto& cell : row.cells) cell = printable(cell);
   const int first = width_of(0);
-  while (width_ - width_beside_first() < std::min(first, kLeastOfFirst)) {
+  while (width_ - width_beside_first() < std::clamp(first, kLeast, kLeastOfFirst)) {
     const auto least = least_important(columns_);
     if (least == columns_.size() || columns_[least].importance == 0) break;
     remove_column(least);
@@ -97,4 +98,4 @@ std::string table_text(std::vector<TableColumn> columns, std::vector<std::vector
   return Table(std::move(columns), std::move(cells), width).text();
 }
 
-}  // namespace peakbench::reports
+}  // namespace peakbench

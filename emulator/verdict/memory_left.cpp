@@ -1,4 +1,4 @@
-#include "host/memory_left.h"
+#include "verdict/memory_left.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,6 @@
 
 namespace peakbench::emulator {
 namespace {
-
-std::string in_gib(std::uint64_t bytes) { return gib_text(static_cast<std::int64_t>(bytes)); }
 
 std::string so_often(std::uint64_t calls) {
   return fmt::format("{} time{}", calls, calls == 1 ? "" : "s");
@@ -30,7 +28,7 @@ std::string who_asked(const LedgerPlaces& places) {
   std::string text;
   for (const LedgerPlace& row : rows_of(places)) {
     text += fmt::format("{}{} asked for {} after {} kernel launches", text.empty() ? "" : "; ",
-                        place_of(row), in_gib(row.largest_bytes), row.kernel_launches);
+                        place_of(row), size_text(row.largest_bytes), row.kernel_launches);
   }
   return text;
 }
@@ -55,7 +53,7 @@ std::string refusals(const Ledger& ledger, unsigned index) {
 
 std::vector<std::string> free_memory_reads(const Ledger& ledger, std::uint64_t context_bytes) {
   const auto context = context_bytes
-                           ? fmt::format("for which {} are set aside", in_gib(context_bytes))
+                           ? fmt::format("for which {} are set aside", size_text(context_bytes))
                            : std::string("which is in no figure");
   std::vector<std::string> sentences;
   for (const LedgerPlace& row : rows_of(ledger.free_memory_reads))

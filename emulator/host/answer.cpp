@@ -1,0 +1,262 @@
+#include "host/answer.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "units/bytes.h"
+
+namespace peakbench::emulator {
+namespace {
+
+// The largest that anybody published of a card in emulator/cards: for cards of which nobody did.
+constexpr std::uint64_t kLargestContext = 555ull << 20;
+
+// An estimate has fewer digits.
+std::string about(std::uint64_t bytes) {
+  constexpr std::uint64_t kGiB = 1ull << 30;
+  return bytes >= kGiB / 10 ? gib_text(static_cast<std::int64_t>(bytes), 1) : size_text(bytes);
+}
+
+class Sentence {
+ public:
+  explicit Sentence(const EmulatedProgram& program)
+      : program_(program), uses_(card_uses(program.ledgers)) {}
+
+  Answer answer() && {
+    answer_.total_bytes = program_.card.facts.total_memory_bytes;
+    answer_.out_of_memory = find_out_of_memory(uses_, program_.wait_status);
+    choose_card();
+    if (uses_.empty()) {
+      no_card();
+    } else if (answer_.out_of_memory && !answer_.out_of_memory->swallowed) {
+      too_large();
+    } else if (program_.wait_status != 0) {
+      failed();
+    } else if (answer_.out_of_memory) {
+      went_on();
+    } else {
+      ended_well();
+    }
+    return std::move(answer_);
+  }
+
+ private:
+  void choose_card() {
+    const auto& facts = program_.card.facts;
+    context(facts.context_bytes);
+    const auto peaks = peaks_of_cards(uses_, program_.card_peaks, facts.context_bytes);
+    if (peaks.empty()) return;
+    auto chosen = std::ranges::max_element(peaks, {}, &CardPeak::bytes);
+    if (answer_.out_of_memory)
+      chosen = std::ranges::find(peaks, answer_.out_of_memory->use.figures().card, &CardPeak::card);
+    peak_ = *chosen;
+    answer_.card = peak_.card;
+    answer_.largest = *peak_.largest;
+    answer_.peak_bytes = peak_.bytes;
+    several_cards_ = peaks.size() > 1;
+  }
+
+  void context(std::uint64_t set_aside) {
+    answer_.context_included = set_aside != 0;
+    if (set_aside) answer_.context_bytes = set_aside;
+    for (const auto& measured : program_.card.context_memory)
+      if (!set_aside)
+        answer_.context_bytes = std::max(answer_.context_bytes.value_or(0), measured.bytes);
+  }
+
+  // That the peak does not have.
+  std::uint64_t contexts() const {
+    if (answer_.context_included) return 0;
+    return peak_.users * answer_.context_bytes.value_or(kLargestContext);
+  }
+
+  std::string card() const { return program_.card.spec; }
+
+  // Whose figure it is, where there are several: " (rank 3)", " (card 0, 4 processes together)".
+  std::string whose() const {
+    if (peak_.users > 1)
+      return fmt::format(" (card {}, {} processes together)", peak_.card, peak_.users);
+    return whose(*peak_.largest);
+  }
+
+  std::string whose(const CardUse& use) const {
+    std::set<const Ledger*> processes;
+    for (const CardUse& one : uses_) processes.insert(one.process);
+    const bool named = processes.size() > 1 || use.figures().rank >= 0;
+    std::string text = named ? name_of(use, uses_) : "";
+    const bool devices = std::ranges::any_of(uses_, [&](const CardUse& other) {
+      return other.process == use.process && other.device != use.device;
+    });
+    if (devices || (!named && several_cards_))
+      text += fmt::format("{}cuda:{}", text.empty() ? "" : ", ", use.device);
+    return text.empty() ? "" : fmt::format(" ({})", text);
+  }
+
+  std::string context_text() const {
+    if (!answer_.context_bytes) return "context (unknown) not included";
+    const auto bytes = about(*answer_.context_bytes);
+    const auto* included = answer_.context_included ? "included" : "not included";
+    return peak_.users > 1 ? fmt::format("contexts ({} of {}) {}", peak_.users, bytes, included)
+                           : fmt::format("context ({}) {}", bytes, included);
+  }
+
+  std::string verdict_text() const {
+    const Verdict& verdict = program_.verdict;
+    const std::string word = verdict_word(verdict.kind);
+    if (verdict.kind != VerdictKind::exact_if) return word;
+    const auto count = verdict.conditions.size();
+    return fmt::format("{} ({} condition{} below)", word, count, count == 1 ? "" : "s");
+  }
+
+  // "peak at least 0.115 GiB of 79.179 GiB (rank 0), context (0.5 GiB) not included; lower bound."
+  std::string figures() const {
+    const auto kind = program_.verdict.kind;
+    const auto* bound = kind == VerdictKind::lower_bound   ? "at least "
+                        : kind == VerdictKind::upper_bound ? "at most "
+                                                           : "";
+    return fmt::format("peak {}{} of {}{}, {}{}; {}.", bound, size_text(answer_.peak_bytes),
+                       size_text(answer_.total_bytes), whose(), context_text(), unfinished_text(),
+                       verdict_text());
+  }
+
+  std::vector<const Ledger*> unfinished() const {
+    std::vector<const Ledger*> list;
+    for (const Ledger* ledger : program_.ledgers)
+      if (!ledger->finished && used_the_card(*ledger) &&
+          !is_of_an_earlier_attempt(*ledger, program_.ledgers))
+        list.push_back(ledger);
+    return list;
+  }
+
+  std::string unfinished_text() const {
+    const auto list = unfinished();
+    if (list.empty()) return "";
+    const auto who = list.size() == 1 ? fmt::format("process {}", list[0]->pid)
+                                      : fmt::format("{} processes", list.size());
+    return fmt::format(", {} did not end by itself (os._exit, exec or a signal)", who);
+  }
+
+  void say(Tone tone, std::optional<bool> fits, std::string sentence) {
+    answer_.tone = tone;
+    answer_.fits = fits;
+    answer_.sentence = std::move(sentence);
+  }
+
+  void no_card() {
+    const bool failed = program_.wait_status != 0;
+    const auto ended =
+        failed ? fmt::format(" and ended with {}", ending_text(program_.wait_status)) : "";
+    say(failed ? Tone::bad : Tone::doubtful, std::nullopt,
+        program_.ledgers.empty()
+            ? fmt::format("Used no card{}: the program did not use CUDA, or not through the "
+                          "libraries that {} stands in for.",
+                          ended, card())
+            : fmt::format("Used no card{}: the program asked which cards there are, and took no "
+                          "memory and started no kernel.",
+                          ended));
+  }
+
+  void too_large() {
+    const OutOfMemory& failure = *answer_.out_of_memory;
+    const bool sure = program_.verdict.kind != VerdictKind::unreliable;
+    const auto need = failure.asked_bytes && failure.needed_bytes
+                          ? fmt::format("; it needs {} at least", size_text(failure.needed_bytes))
+                          : "";
+    say(sure ? Tone::bad : Tone::doubtful, sure ? std::optional(false) : std::nullopt,
+        fmt::format("{} {}: {} of {}{}, {}{}{}.",
+                    sure ? "Does not fit" : "Ran out of memory, by unreliable figures, of", card(),
+                    request_text(failure), size_text(answer_.total_bytes), whose(failure.use),
+                    context_text(), need, sure ? "" : "; unreliable"));
+  }
+
+  void failed() {
+    const int status = program_.wait_status;
+    const bool host = std::ranges::any_of(
+        program_.ledgers, [](const Ledger* ledger) { return ledger->host_refusals > 0; });
+    std::string why = ", not for lack of its memory";
+    if (host) why = ", and this machine refused it memory that the card had";
+    if (answer_.out_of_memory)
+      why = fmt::format(", after it ran out of memory and went on ({} of {}{})",
+                        request_text(*answer_.out_of_memory), size_text(answer_.total_bytes),
+                        whose(answer_.out_of_memory->use));
+    const bool killed = WIFSIGNALED(status);
+    if (killed && !host && !answer_.out_of_memory) why = "";
+    const auto head = killed ? fmt::format("Ended by {} on {}", ending_text(status), card())
+                             : fmt::format("Failed on {} ({})", card(), ending_text(status));
+    say(Tone::bad, std::nullopt, fmt::format("{}{}: until then {}", head, why, figures()));
+  }
+
+  void went_on() {
+    const OutOfMemory& failure = *answer_.out_of_memory;
+    say(Tone::doubtful, std::nullopt,
+        fmt::format("Ran out of memory of {} {} and went on: {}{}; {}", card(),
+                    failure.calls == 1 ? "once" : fmt::format("{} times", failure.calls),
+                    request_text(failure), whose(failure.use), figures()));
+  }
+
+  // What is left for a workspace of each process's: on the card, one that finds no cached block.
+  std::uint64_t left_for_workspace() const {
+    const auto taken = peak_.bytes + contexts();
+    return taken < answer_.total_bytes ? (answer_.total_bytes - taken) / peak_.users : 0;
+  }
+
+  void ended_well() {
+    const auto kind = program_.verdict.kind;
+    if (peak_.bytes + contexts() > answer_.total_bytes) {
+      say(Tone::doubtful, std::nullopt,
+          fmt::format("May not fit {} beside its CUDA context: {}", card(), figures()));
+    } else if (kind == VerdictKind::unreliable) {
+      say(Tone::doubtful, std::nullopt, fmt::format("May fit {}: {}", card(), figures()));
+    } else if (program_.verdict.workspace_room_bytes) {
+      say(Tone::good, true,
+          fmt::format("Fits {} unless one workspace of a vendor's library exceeds {}: {}", card(),
+                      size_text(left_for_workspace()), figures()));
+    } else if (kind == VerdictKind::lower_bound || !unfinished().empty()) {
+      say(Tone::doubtful, std::nullopt,
+          fmt::format("Fits {} as far as is counted: {}", card(), figures()));
+    } else {
+      say(Tone::good, true, fmt::format("Fits {}: {}", card(), figures()));
+    }
+  }
+
+  const EmulatedProgram& program_;
+  std::vector<CardUse> uses_;
+  CardPeak peak_;
+  bool several_cards_ = false;
+  Answer answer_;
+};
+
+}  // namespace
+
+Answer answer_of(const EmulatedProgram& program) { return Sentence(program).answer(); }
+
+std::string ending_text(int wait_status) {
+  if (WIFSIGNALED(wait_status))
+    return fmt::format("signal {} ({})", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+  return fmt::format("exit code {}", WEXITSTATUS(wait_status));
+}
+
+nlohmann::json to_json(const Answer& answer) {
+  using nlohmann::json;
+  const auto known = [](const auto& value) { return value ? json(*value) : json(); };
+  const auto rank = answer.largest ? answer.largest->figures().rank : -1;
+  return {{"fits", known(answer.fits)},
+          {"sentence", answer.sentence},
+          {"card", known(answer.card)},
+          {"rank", rank < 0 ? json() : json(rank)},
+          {"pid", answer.largest ? json(answer.largest->process->pid) : json()},
+          {"peak_bytes", answer.peak_bytes},
+          {"total_bytes", answer.total_bytes},
+          {"context_bytes", known(answer.context_bytes)},
+          {"context_included", answer.context_included},
+          {"out_of_memory", answer.out_of_memory ? to_json(*answer.out_of_memory) : json()}};
+}
+
+}  // namespace peakbench::emulator

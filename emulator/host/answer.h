@@ -1,0 +1,45 @@
+// What people want to know first: whether the program fits the card, in one sentence.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "host/card_use.h"
+#include "host/emulated_program.h"
+#include "host/out_of_memory.h"
+
+namespace peakbench::emulator {
+
+enum class Tone { good, bad, doubtful };
+
+struct Answer {
+  // Nullopt where the run does not show it: it was refused memory and went on, it failed for
+  // another reason, it used no card, its figures are a lower bound or unreliable, or the CUDA
+  // context has no room beside them.
+  std::optional<bool> fits;
+  Tone tone = Tone::doubtful;
+  std::string sentence;
+  // Of the fullest card, or the one that ran out of memory; without a card, nothing below is known.
+  std::optional<std::size_t> card;
+  std::optional<CardUse> largest;  // who took the most of it
+  std::uint64_t peak_bytes = 0;    // what CUDA gave to all processes together
+  std::uint64_t total_bytes = 0;
+  // Of one process: what was set aside, which `peak_bytes` includes, or what others measured of
+  // such a card, which it does not.
+  std::optional<std::uint64_t> context_bytes;
+  bool context_included = false;
+  std::optional<OutOfMemory> out_of_memory;
+};
+
+// Pure: from the records alone.
+Answer answer_of(const EmulatedProgram& program);
+
+// "exit code 1", "signal 9 (Killed)".
+std::string ending_text(int wait_status);
+
+nlohmann::json to_json(const Answer& answer);
+
+}  // namespace peakbench::emulator

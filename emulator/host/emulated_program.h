@@ -1,0 +1,26 @@
+// A program that ran on an emulated card, when it has ended: what its text and its JSON are made
+// of.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/ledger.h"
+#include "host/card.h"
+#include "pytorch/torch_in_use.h"
+#include "verdict/judge.h"
+
+namespace peakbench::emulator {
+
+struct EmulatedProgram {
+  Card card;
+  std::vector<const Ledger*> ledgers;     // of all its processes that asked for a card
+  std::vector<std::uint64_t> card_peaks;  // of all processes together, by card: read_card_peaks
+  std::vector<int> cuda_majors;           // that the card stands in for
+  std::optional<pytorch::TorchInUse> torch;
+  Verdict verdict;
+  int wait_status = 0;  // as waitpid gives it
+};
+
+}  // namespace peakbench::emulator

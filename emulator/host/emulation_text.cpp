@@ -1,0 +1,94 @@
+#include "host/emulation_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "host/card_use.h"
+#include "host/process_details.h"
+#include "host/process_table.h"
+#include "text/printable.h"
+#include "units/bytes.h"
+
+namespace peakbench::emulator {
+namespace {
+
+std::string gib(std::uint64_t bytes) { return gib_text(static_cast<std::int64_t>(bytes)); }
+
+const char* code_of(Tone tone) {
+  switch (tone) {
+    case Tone::good:
+      return "\x1b[32m";  // green
+    case Tone::bad:
+      return "\x1b[31m";  // red
+    case Tone::doubtful:
+      break;
+  }
+  return "\x1b[33m";  // yellow
+}
+
+// The sentence up to its colon: what it says, without the figures.
+std::string coloured(const std::string& sentence, Tone tone) {
+  const auto end = std::min(sentence.find(": "), sentence.size());
+  return fmt::format("{}{}\x1b[0m{}", code_of(tone), sentence.substr(0, end), sentence.substr(end));
+}
+
+std::string context_line(const Card& card) {
+  const auto measured = long_text(card.context_memory);
+  if (const auto set_aside = card.facts.context_bytes)
+    return fmt::format(
+        "CUDA context: {} set aside for each process, in the answer's peak and in no other figure; "
+        "{}.\n",
+        gib(set_aside), measured);
+  return fmt::format(
+      "CUDA context: not in these figures; {}. To set it aside: "
+      "--card {},context=SIZE\n",
+      measured, card.spec);
+}
+
+// Of cards that several processes used at once.
+std::string shared_cards(const EmulatedProgram& program, const std::vector<CardUse>& uses) {
+  std::string text;
+  for (const CardPeak& peak :
+       peaks_of_cards(uses, program.card_peaks, program.card.facts.context_bytes))
+    if (peak.users > 1)
+      text += fmt::format("card {}  peak {} of {}  ({} bytes; {} processes together)\n", peak.card,
+                          gib(peak.bytes), gib(program.card.facts.total_memory_bytes), peak.bytes,
+                          peak.users);
+  return text;
+}
+
+std::string why_unused(const std::vector<int>& cuda_majors) {
+  return fmt::format(
+      "The card stands in for the libraries of CUDA {}: another major version of CUDA, or a CUDA "
+      "runtime linked into a program or a library, is out of reach, and so is a program that is "
+      "started without its environment (env -i, sudo, a container): LD_PRELOAD must reach it.\n",
+      fmt::join(cuda_majors, " and "));
+}
+
+std::string torch_line(const EmulatedProgram& program) {
+  if (!program.torch) return "";
+  return fmt::format("PyTorch {}, in {}\n", program.torch->version, program.torch->folder.string());
+}
+
+}  // namespace
+
+std::string emulation_text(const EmulatedProgram& program, const Answer& answer, const Look& look) {
+  const auto uses = card_uses(program.ledgers);
+  std::string below = verdict_text(program.verdict);
+  if (!uses.empty())
+    below += "\n" + process_table(uses, look.width()) + shared_cards(program, uses) + "\n";
+  below += fmt::format("Emulated card {} ({}, {}): memory, no times.\n", program.card.spec,
+                       program.card.facts.name, gib(program.card.facts.total_memory_bytes));
+  below += context_line(program.card) + torch_line(program);
+  below += process_details(program.ledgers, uses);
+  if (program.ledgers.empty()) below += why_unused(program.cuda_majors);
+  if (program.wait_status != 0)
+    below += fmt::format("The program ended with {}.\n", ending_text(program.wait_status));
+  const auto sentence = escaped_controls(answer.sentence);
+  return "\n" + (look.colours ? coloured(sentence, answer.tone) : sentence) + "\n" +
+         escaped_controls(below);
+}
+
+}  // namespace peakbench::emulator

@@ -1,0 +1,34 @@
+// Which allocation did not fit: the last one that was refused, and whether the program went on.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/card_use.h"
+
+namespace peakbench::emulator {
+
+struct OutOfMemory {
+  bool swallowed = false;          // the program went on, or ended well
+  CardUse use{};                   // who asked
+  std::uint64_t calls = 0;         // how often it ran out of memory
+  std::uint64_t asked_bytes = 0;   // of the card, the last time; 0: the program's own limit, which
+                                   // the card never heard of (set_per_process_memory_fraction)
+  std::uint64_t in_use_bytes = 0;  // by all processes, then
+  std::uint64_t needed_bytes = 0;  // in all, by PyTorch's count; 0: not known
+  std::string function, place;     // that asked; empty where not known
+};
+
+// Nullopt if nobody ran out of memory. An allocation that PyTorch had when it had given back what
+// it kept is none. `wait_status`: of the program.
+std::optional<OutOfMemory> find_out_of_memory(const std::vector<CardUse>& uses, int wait_status);
+
+// "asked for 30.000 GiB (aten::empty at train.py:12) with 60.000 GiB in use"
+std::string request_text(const OutOfMemory& failure);
+
+nlohmann::json to_json(const OutOfMemory& failure);
+
+}  // namespace peakbench::emulator

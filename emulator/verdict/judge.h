@@ -1,0 +1,39 @@
+// How far the memory figures of emulated processes can be relied on: of a program (`emulate`) and
+// of a case (`run`), from what the stand-ins entered in their ledgers.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/ledger.h"
+#include "result/verdict.h"
+
+namespace peakbench::emulator {
+
+using result::Verdict;
+using result::verdict_word;
+using result::VerdictKind;
+
+struct VerdictRequest {
+  int wait_status = 0;  // how the program ended, as waitpid gives it
+  std::string assume;   // --assume: "", "nonzero=all" or "nonzero=none"
+  bool late_streams = false;
+  std::uint64_t context_bytes = 0;  // set aside for the CUDA context
+  // A case of `run`, whose worker asks of itself at the end of its steps.
+  bool of_case = false;
+  // Of the first device; absent: by the ledgers, from the process's start on.
+  std::optional<std::uint64_t> peak_allocated_bytes = std::nullopt;
+};
+
+// Of all processes of a program. Pure: from the records alone.
+Verdict judge(const std::vector<const Ledger*>& ledgers, const VerdictRequest& request);
+
+// Whether the process took memory or started work; a program may only have asked which cards there
+// are.
+bool used_the_card(const Ledger& ledger);
+
+// The lines that end the table.
+std::string verdict_text(const Verdict& verdict);
+
+}  // namespace peakbench::emulator

@@ -1,0 +1,68 @@
+#include "result/verdict.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <stdexcept>
+
+#include "result/case_json.h"
+
+namespace peakbench::result {
+namespace {
+
+struct Kind {
+  VerdictKind kind;
+  const char* word;
+  int doubt;
+};
+
+constexpr std::array kKinds{Kind{VerdictKind::exact, "exact", 0},
+                            Kind{VerdictKind::exact_if, "exact if", 1},
+                            Kind{VerdictKind::lower_bound, "lower bound", 2},
+                            Kind{VerdictKind::upper_bound, "upper bound", 2},
+                            Kind{VerdictKind::unreliable, "unreliable", 3}};
+
+const Kind& row_of(VerdictKind kind) { return kKinds.at(static_cast<std::size_t>(kind)); }
+
+}  // namespace
+
+const char* verdict_word(VerdictKind kind) { return row_of(kind).word; }
+
+VerdictKind verdict_kind_from(const std::string& word) {
+  for (const Kind& row : kKinds)
+    if (word == row.word) return row.kind;
+  throw std::invalid_argument(
+      fmt::format("'{}' is no verdict; expected exact, exact if, lower bound, upper bound or "
+                  "unreliable",
+                  word));
+}
+
+int doubt(VerdictKind kind) { return row_of(kind).doubt; }
+
+nlohmann::ordered_json to_json(const Verdict& verdict) {
+  return {{"kind", verdict_word(verdict.kind)},
+          {"reasons", verdict.reasons},
+          {"conditions", verdict.conditions},
+          {"notes", verdict.notes},
+          {"advice", verdict.advice},
+          {"workspace_room_bytes", optional_to_json(verdict.workspace_room_bytes)}};
+}
+
+Verdict read_verdict(const Fields& fields) {
+  using Texts = std::vector<std::string>;
+  Verdict verdict;
+  try {
+    verdict.kind = verdict_kind_from(fields.get<std::string>("kind"));
+  } catch (const std::invalid_argument& error) {
+    throw FieldError(fields.pointer("kind"), error.what());
+  }
+  verdict.reasons = fields.get_or<Texts>("reasons", {});
+  verdict.conditions = fields.get_or<Texts>("conditions", {});
+  verdict.notes = fields.get_or<Texts>("notes", {});
+  verdict.advice = fields.get_or<Texts>("advice", {});
+  verdict.workspace_room_bytes =
+      fields.maybe<std::int64_t>("workspace_room_bytes", Range<std::int64_t>{.least = 0});
+  return verdict;
+}
+
+}  // namespace peakbench::result

@@ -1,0 +1,79 @@
+// What forward runs of a recipe, counted: whether all samples go through it is seen, too.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "worker/block_runs.h"
+#include "worker/counting.h"
+#include "worker/samples_seen.h"
+
+namespace peakbench::worker {
+
+template <>
+class Counting<LossHead> final : public Forwarding<LossHead> {
+ public:
+  Counting(std::shared_ptr<LossHead> inner, Contribution& contribution,
+           Contributions& contributions)
+      : Forwarding(std::move(inner), contribution), contributions_(contributions) {}
+
+  at::Tensor loss(Model& model, const at::Tensor& hidden_states, const Batch& batch) override {
+    const SamplesSeen seen(hidden_states);
+    auto loss =
+        count(contribution_, "loss", [&] { return inner_->loss(model, hidden_states, batch); });
+    if (hidden_states.dim() > 0 && hidden_states.size(0) == batch.input.size(0))
+      need_all(seen.in(loss), hidden_states.size(0));
+    return loss;
+  }
+
+ private:
+  void need_all(std::int64_t seen, std::int64_t samples) {
+    if (seen >= samples) return;
+    contributions_.note_unlike_baseline(contribution_.owner,
+                                        "makes its loss of " + std::to_string(seen) + " of " +
+                                            std::to_string(samples) + " samples");
+  }
+
+  Contributions& contributions_;
+};
+
+template <>
+class Counting<BlockWrapper> final : public Forwarding<BlockWrapper> {
+ public:
+  Counting(std::shared_ptr<BlockWrapper> inner, Contribution& contribution,
+           Contributions& contributions, Owner model)
+      : Forwarding(std::move(inner), contribution),
+        contributions_(contributions),
+        model_(std::move(model)) {}
+  at::Tensor run(std::size_t index, std::size_t count_of_blocks, const BlockFunction& block,
+                 const std::vector<at::Tensor>& inputs) override {
+    // What goes wrong inside the block is the model's, although a wrapper runs it. By value: the
+    // wrapper may keep the function until backward.
+    const auto runs = std::make_shared<BlockRuns>(inputs);
+    const BlockFunction named = [block, runs, model = model_](const std::vector<at::Tensor>& x) {
+      runs->note(x);
+      return call_in_block(model, "block", [&] { return block(x); });
+    };
+    contribution_.calls.fetch_add(1, std::memory_order_relaxed);
+    at::Tensor output = call_in_block(contribution_.owner, "run", [&] {
+      return inner_->run(index, count_of_blocks, named, inputs);
+    });
+    runs->end();
+    if (runs->left_out()) contribution_.left_block_out = true;
+    if (met_.insert(index).second) need_all(*runs, index);
+    return output;
+  }
+
+ private:
+  // The first time alone: later ones may be in backward, or replay what was captured.
+  void need_all(const BlockRuns& runs, std::size_t index) {
+    if (const auto missing = runs.missing(index); !missing.empty())
+      contributions_.note_unlike_baseline(contribution_.owner, missing);
+  }
+
+  Contributions& contributions_;
+  Owner model_;
+  std::set<std::size_t> met_;
+};
+
+}  // namespace peakbench::worker

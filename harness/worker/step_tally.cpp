@@ -1,0 +1,121 @@
+#include "worker/step_tally.h"
+
+#include <algorithm>
+
+namespace peakbench::worker {
+namespace {
+
+bool has_gradient_now(const Parameter& parameter) { return parameter.tensor.grad().defined(); }
+
+}  // namespace
+
+StepTally::StepTally(const std::vector<Parameter>& parameters) {
+  entries_.reserve(parameters.size());
+  for (const Parameter& parameter : parameters) {
+    index_.emplace(parameter.tensor.unsafeGetTensorImpl(), entries_.size());
+    entries_.push_back({.name = parameter.name,
+                        .tensor = parameter.tensor,
+                        .gradient = WeakTensor(at::Tensor().getIntrusivePtr())});
+  }
+}
+
+StepTally::Entry* StepTally::find(const Parameter& parameter) {
+  const auto found = index_.find(parameter.tensor.unsafeGetTensorImpl());
+  return found == index_.end() ? nullptr : &entries_[found->second];
+}
+
+void StepTally::begin_step(std::int64_t micro_batches) {
+  micro_batches_ = micro_batches;
+  ++step_;
+  passes_in_step_ = 0;
+  for (Entry& entry : entries_) {
+    entry.had_gradient = entry.has_gradient;
+    entry.has_gradient = entry.changed = entry.in_first_pass = entry.in_pass = false;
+    entry.handed_over = entry.given_to_rule = 0;
+    entry.version = entry.tensor._version();
+  }
+}
+
+void StepTally::begin_pass() {
+  end_pass();
+  ++pass_;
+  ++passes_in_step_;
+  for (Entry& entry : entries_) entry.in_pass = false;
+}
+
+void StepTally::note_gradient(const Parameter& parameter) {
+  Entry* entry = find(parameter);
+  const at::Tensor& gradient = parameter.tensor.grad();
+  if (entry == nullptr || !gradient.defined()) return;
+  entry->has_gradient = entry->in_pass = true;
+  if (passes_in_step_ == 1) entry->in_first_pass = true;
+  // One that backward added to has one version more, and nobody else has touched it. A parameter
+  // that a pass meets again (in a backward inside of backward) counts once.
+  const auto version = static_cast<std::int64_t>(gradient._version());
+  const bool is_sum = entry->gradient.lock().get() == gradient.unsafeGetTensorImpl() &&
+                      version == entry->gradient_version + 1;
+  if (!is_sum) entry->passes = 0;
+  if (!is_sum || entry->last_pass != pass_) ++entry->passes;
+  entry->gradient = WeakTensor(gradient.getIntrusivePtr());
+  entry->gradient_version = version;
+  entry->last_pass = pass_;
+}
+
+void StepTally::note_update(const std::vector<Parameter>& parameters) {
+  for (const Parameter& parameter : parameters) {
+    Entry* entry = find(parameter);
+    if (entry == nullptr || !has_gradient_now(parameter)) continue;
+    entry->has_gradient = true;
+    ++entry->handed_over;
+  }
+}
+
+void StepTally::note_rule(const std::vector<Parameter>& parameters) {
+  for (const Parameter& parameter : parameters)
+    if (Entry* entry = find(parameter); entry != nullptr && has_gradient_now(parameter))
+      ++entry->given_to_rule;
+}
+
+void StepTally::note_change(const Parameter& parameter) {
+  if (Entry* entry = find(parameter)) entry->changed = true;
+}
+
+void StepTally::end_pass() {
+  if (passes_in_step_ < 2 || !unlike_first_pass_.empty()) return;
+  const auto other = std::ranges::find_if(
+      entries_, [](const Entry& entry) { return entry.in_pass != entry.in_first_pass; });
+  if (other != entries_.end()) unlike_first_pass_ = other->name;
+}
+
+void StepTally::end_step(bool skipped) {
+  end_pass();
+  for (Entry& entry : entries_) {
+    // A step that replays has no backward to be seen: its gradients are those of the one before.
+    if (passes_in_step_ == 0) entry.has_gradient = entry.has_gradient || entry.had_gradient;
+    entry.changed = entry.changed || entry.tensor._version() != entry.version;
+  }
+  if (!skipped && unlike_baseline_.empty()) find_differences();
+}
+
+void StepTally::find_differences() {
+  const bool changed_any = std::ranges::any_of(entries_, &Entry::changed);
+  if (std::ranges::none_of(entries_, &Entry::has_gradient))
+    unlike_baseline_ = "no parameter got a gradient in step " + std::to_string(step_);
+  tell("got a gradient and no update", [&](const Entry& entry) {
+    return entry.has_gradient && !entry.changed && (changed_any || entry.handed_over == 0);
+  });
+  tell("were updated more than once",
+       [](const Entry& entry) { return entry.handed_over > 1 || entry.given_to_rule > 1; });
+  tell("had the gradients of more than one pass through the batch added up",
+       [&](const Entry& entry) { return entry.handed_over > 0 && entry.passes > micro_batches_; });
+}
+
+void StepTally::tell(const std::string& what, const std::function<bool(const Entry&)>& is_such) {
+  const auto count = std::ranges::count_if(entries_, is_such);
+  if (count == 0 || !unlike_baseline_.empty()) return;
+  unlike_baseline_ = std::to_string(count) + " of " + std::to_string(entries_.size()) +
+                     " trained parameters " + what + " in step " + std::to_string(step_) +
+                     ", among them " + std::ranges::find_if(entries_, is_such)->name;
+}
+
+}  // namespace peakbench::worker

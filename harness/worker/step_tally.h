@@ -1,0 +1,67 @@
+// What each step did to each trained parameter, whatever the values: did backward give it a
+// gradient, was it updated from that, how often. The baseline hands every gradient to one update.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "peakbench/update_rule.h"
+
+namespace peakbench::worker {
+
+class StepTally {
+ public:
+  explicit StepTally(const std::vector<Parameter>& parameters);
+
+  void begin_step(std::int64_t micro_batches);
+  void begin_pass();  // forward and backward of one micro-batch
+  // Backward has the parameter's gradient. On the thread that runs it.
+  void note_gradient(const Parameter& parameter);
+  // Handed over by the schedule, before the update.
+  void note_update(const std::vector<Parameter>& parameters);
+  // Given to the recipe's own rule, inside of all wrappers. Others than the model's parameters are
+  // passed over: a wrapper is free to make several of one.
+  void note_rule(const std::vector<Parameter>& parameters);
+  void note_change(const Parameter& parameter);
+  // `skipped`: a gradient transform asked for no update.
+  void end_step(bool skipped);
+
+  // What the first step that differs does otherwise than the baseline; empty: nothing.
+  const std::string& unlike_baseline() const { return unlike_baseline_; }
+  // A parameter that one pass gave a gradient to and another pass of the same step did not; empty
+  // where there is none.
+  const std::string& unlike_first_pass() const { return unlike_first_pass_; }
+
+ private:
+  using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+  // Of the step that runs, but for the gradient, which may be older.
+  struct Entry {
+    std::string name;
+    at::Tensor tensor;
+    bool has_gradient = false, had_gradient = false;  // in this step, in the one before
+    bool in_first_pass = false, in_pass = false;
+    bool changed = false;
+    std::int64_t version = 0;  // when the step began
+    int handed_over = 0, given_to_rule = 0;
+    // The gradient that is there, and of how many passes it is the sum.
+    WeakTensor gradient;
+    std::int64_t gradient_version = 0, last_pass = -1, passes = 0;
+  };
+
+  Entry* find(const Parameter& parameter);
+  void end_pass();
+  void find_differences();
+  // "K of N trained parameters WHAT in step S, among them NAME", where there are such.
+  void tell(const std::string& what, const std::function<bool(const Entry&)>& is_such);
+
+  std::vector<Entry> entries_;
+  std::unordered_map<const at::TensorImpl*, std::size_t> index_;
+  std::int64_t micro_batches_ = 1, step_ = 0, pass_ = 0, passes_in_step_ = 0;
+  std::string unlike_baseline_, unlike_first_pass_;
+};
+
+}  // namespace peakbench::worker

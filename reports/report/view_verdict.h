@@ -1,0 +1,49 @@
+// How far the figures of emulated cases can be relied on: of one row, and in sentences below the
+// table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/render/record.h"
+#include "reports/report/group.h"
+
+namespace peakbench::reports {
+
+struct VerdictView {
+  std::string word, room;
+  bool exact = false, doubtful = false;
+  std::vector<std::string> reasons, conditions, notes, advice;
+
+  FieldValues fields() const {
+    return {{"word", word, "exact, exact if, lower bound, upper bound, unreliable"},
+            {"exact", exact, "It is exact, without a condition"},
+            {"doubtful", doubtful,
+             "It is unreliable, or a bound of which nobody can say how far off it is"},
+            {"room", room,
+             "Of a lower bound that is exact unless one workspace of a vendor's library is larger: "
+             "how large, in GiB; else empty"},
+            {"reasons", reasons, "What the figures do not contain, or rest on"},
+            {"conditions", conditions, "What the program's path must not depend on"},
+            {"notes", notes, "What else to know"},
+            {"advice", advice, "What to do about it"}};
+  }
+};
+
+struct VerdictNoteView {
+  std::string word, strategies, reason;
+
+  FieldValues fields() const {
+    return {{"word", word, "The verdict"},
+            {"strategies", strategies, "The stacks that have it for this reason"},
+            {"reason", reason, "The first reason or condition"}};
+  }
+};
+
+VerdictView verdict_view(const result::Verdict& verdict);
+
+// A sentence for each reason why figures of the table are not exact, the most doubtful first. Rows
+// that lack a workspace only share one, with the least room of theirs.
+std::vector<VerdictNoteView> verdict_notes(const Group& group);
+
+}  // namespace peakbench::reports
