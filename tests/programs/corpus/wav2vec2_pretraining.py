@@ -14,9 +14,10 @@ from transformers.models.wav2vec2.modeling_wav2vec2 import _compute_mask_indices
 device = os.environ.get("PROGRAM_DEVICE", "cuda")
 torch.backends.cudnn.enabled = False
 np.random.seed(0)
+torch.manual_seed(0)
 config = Wav2Vec2Config(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128, conv_dim=(32, 32, 32),
                         conv_stride=(5, 4, 4), conv_kernel=(10, 8, 4), num_conv_pos_embedding_groups=4, num_conv_pos_embeddings=16,
-                        codevector_dim=32, proj_codevector_dim=32, num_codevectors_per_group=32, num_negatives=10)  # fmt: skip
+                        codevector_dim=32, proj_codevector_dim=32, num_codevectors_per_group=32, num_negatives=10, layerdrop=0.0)  # fmt: skip
 model = Wav2Vec2ForPreTraining(config).to(device)
 optimizer = torch.optim.AdamW(model.parameters())
 for step in range(2):
