@@ -30,6 +30,7 @@ std::string first_reason(const Verdict& verdict) {
 
 struct Note {
   const Verdict* verdict;  // whose reason is told
+  std::string of;          // and whose that is
   std::vector<std::string> strategies;
 };
 
@@ -44,9 +45,21 @@ void add(const CaseResult& result, std::vector<Note>& notes) {
   if (verdict == nullptr || verdict->kind == VerdictKind::exact) return;
   auto note = std::ranges::find_if(
       notes, [&](const Note& one) { return say_the_same(*one.verdict, *verdict); });
-  if (note == notes.end()) note = notes.insert(notes.end(), {verdict, {}});
-  if (verdict->workspace_room_bytes < note->verdict->workspace_room_bytes) note->verdict = verdict;
-  note->strategies.push_back(printable(stack_text(result.spec)));
+  const auto strategy = printable(stack_text(result.spec));
+  if (note == notes.end()) note = notes.insert(notes.end(), {verdict, strategy, {}});
+  if (verdict->workspace_room_bytes < note->verdict->workspace_room_bytes) {
+    note->verdict = verdict;
+    note->of = strategy;
+  }
+  note->strategies.push_back(strategy);
+}
+
+// Of several rows that lack a workspace, the one with the least room.
+std::string reason_of(const Note& note) {
+  const auto reason = printable(first_reason(*note.verdict));
+  const bool is_least = note.verdict->workspace_room_bytes && note.strategies.size() > 1;
+  return is_least ? reason + "; so in " + note.of + ", the others have as much room or more"
+                  : reason;
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -82,7 +95,7 @@ std::vector<VerdictNoteView> verdict_notes(const Group& group) {
   for (const Note& note : notes)
     views.push_back({.word = verdict_word(note.verdict->kind),
                      .strategies = joined(note.strategies),
-                     .reason = printable(first_reason(*note.verdict))});
+                     .reason = reason_of(note)});
   return views;
 }
 
