@@ -2,6 +2,7 @@
 
 #include "reports/render/format.h"
 #include "reports/render/text.h"
+#include "reports/report/view_verdict.h"
 
 namespace peakbench::reports {
 namespace {
