@@ -141,6 +141,11 @@ struct Ledger {
   LedgerWorkspace workspaces[kLedgerPlaces];
 };
 
+// Of a place's reads, those whose values were not known.
+inline std::uint64_t unknown_calls(const LedgerReadBack& row) {
+  return row.zero_calls + row.uncertain_calls + row.substitute_calls;
+}
+
 // What a process has started on its cards.
 inline std::uint64_t launches_of(const Ledger& ledger) {
   return ledger.kernel_launches + ledger.graph_launches;

@@ -168,9 +168,9 @@ MemoryResult no_host_memory(State& state, std::uint64_t bytes, MemoryResult resu
 // Whoever computes values, see values_hook.h: asked of what the host reads. Improves `answer` and
 // what `to` holds; returns the kind of what is read. Call without the mutex.
 const char* ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& answer);
-// Of work that may have written anywhere; of work that was given these words.
-// False: nobody knows.
+// What PyTorch's allocator has handed out of a device. False: nobody knows.
 bool allocated_now(int device, std::uint64_t& bytes);
+// Of work that may have written anywhere; of work that was given these words.
 void tell_of_work();
 void tell_of_work(const std::vector<std::uint64_t>& words);
 

@@ -24,8 +24,7 @@ std::string times(std::uint64_t calls) {
 
 // How far the program can have relied on what it read.
 std::string reliance(const LedgerReadBack& row) {
-  if (!row.zero_calls && !row.uncertain_calls && !row.substitute_calls)
-    return "known: copied there by the program, or computed";
+  if (!unknown_calls(row)) return "known: copied there by the program, or computed";
   std::string text;
   if (row.zero_calls) text = fmt::format("{} answered with zeros", row.zero_calls);
   if (row.uncertain_calls) {
@@ -148,10 +147,9 @@ class Details {
   // Those that were not known first.
   void read_backs() {
     const auto place = [](const LedgerReadBack& row) {
-      const bool known = !row.zero_calls && !row.uncertain_calls && !row.substitute_calls;
-      return std::tuple(known, std::string_view(row.kind), std::string_view(row.operation),
-                        std::string_view(row.function), std::string_view(row.place),
-                        std::string_view(row.library));
+      return std::tuple(!unknown_calls(row), std::string_view(row.kind),
+                        std::string_view(row.operation), std::string_view(row.function),
+                        std::string_view(row.place), std::string_view(row.library));
     };
     using Place = decltype(place(std::declval<LedgerReadBack>()));
     std::map<Place, std::pair<LedgerReadBack, std::set<const Ledger*>>> alike;

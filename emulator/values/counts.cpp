@@ -22,11 +22,6 @@ auto count_device(c10::DeviceIndex device) {
   return stats;
 }
 
-std::uint64_t allocated_now(int device) {
-  const auto stats = allocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
-  return static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current);
-}
-
 void count_all() {
   for (int device = 0; device < c10::cuda::device_count(); ++device) {
     try {
@@ -48,7 +43,7 @@ void count(const record::AllocatorEvent& event) {
 }
 
 void start_counting() {
-  peakbench_emulator_ask_allocated(allocated_now);
+  peakbench_emulator_ask_allocated(record::allocated_bytes);
   static const pid_t counted = getpid();
   // Before the allocator itself goes. A fork has no CUDA, and maybe a lock that nobody gives back.
   std::atexit([] {

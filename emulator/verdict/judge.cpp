@@ -18,10 +18,6 @@ namespace {
 
 constexpr std::size_t kMostLines = 12;
 
-std::uint64_t unknown_calls(const LedgerReadBack& row) {
-  return row.zero_calls + row.uncertain_calls + row.substitute_calls;
-}
-
 std::string where(const LedgerReadBack& row) {
   const char* name = row.operation[0] ? row.operation : row.function;
   return row.place[0] ? fmt::format("{} at {}", name, row.place) : name;

@@ -8,7 +8,6 @@
 
 #include "errors/errors.h"
 #include "files/file.h"
-#include "launch/device_environment.h"
 #include "launch/group_outcome.h"
 #include "launch/host.h"
 #include "launch/plugin_builds.h"
@@ -35,7 +34,7 @@ std::string path_of(CaseFile file, const result::CaseSpec& spec, std::size_t ran
 }
 
 // Of one rank: where its files are, and what it is to do.
-WorkerOrder make_worker(const CaseOrder& order, JobMode mode, std::size_t rank,
+WorkerOrder make_worker(const CaseOrder& order, JobMode mode, const Emulated& how, std::size_t rank,
                         std::int64_t budget_bytes) {
   const auto path = [&](CaseFile file) -> std::string {
     return fs::absolute(order.run_directory) / path_of(file, order.planned->spec, rank);
@@ -46,7 +45,7 @@ WorkerOrder make_worker(const CaseOrder& order, JobMode mode, std::size_t rank,
   WorkerOrder worker;
   worker.job_path = path(is_memory ? CaseFile::kMemoryJob : CaseFile::kThroughputJob);
   worker.log_path = path(CaseFile::kLog);
-  worker.environment = environment_for(result::device_from(planned.spec.device));
+  worker.environment = environment_for(result::device_from(planned.spec.device), how);
   auto& job = worker.job;
   static_cast<result::Setting&>(job) = planned.spec;
   job.mode = mode;
@@ -190,13 +189,13 @@ std::string why_not_timed(const CaseResult& result, const plan::Request& request
 
 }  // namespace
 
-GroupOrder make_order(const CaseOrder& order, JobMode mode) {
+GroupOrder make_order(const CaseOrder& order, JobMode mode, const Emulated& how) {
   const auto& spec = order.planned->spec;
   files::make_folder((fs::absolute(order.run_directory) / result::case_folder(spec.slug)).string());
   const auto memory = host_memory();
   const auto budget = memory_budget(order.request->memory_limit_bytes, memory);
   GroupOrder group;
-  group.workers = {make_worker(order, mode, 0, budget)};
+  group.workers = {make_worker(order, mode, how, 0, budget)};
   group.forked = mode == JobMode::kMemory &&
                  result::device_from(spec.device).kind == result::DeviceKind::kEmulated;
   group.timeout = std::chrono::seconds(order.request->timeout_s);

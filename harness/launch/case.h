@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "launch/device_environment.h"
 #include "launch/runner.h"
 #include "plan/plan.h"
 #include "result/case.h"
@@ -27,7 +28,7 @@ struct CaseOrder {
 };
 
 // The group's jobs, logs and limits; makes the case's folder. Memory: as it is now.
-GroupOrder make_order(const CaseOrder& order, result::JobMode mode);
+GroupOrder make_order(const CaseOrder& order, result::JobMode mode, const Emulated& how = {});
 
 // What the memory workers found, and how much memory a case would have needed that did not fit its
 // emulated card; nullopt: interrupted before all of it was found. A case that is to be timed yet

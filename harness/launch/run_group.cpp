@@ -8,7 +8,6 @@
 #include "errors/errors.h"
 #include "errors/host_limits.h"
 #include "launch/group_outcome.h"
-#include "result/device.h"
 
 namespace peakbench::launch {
 namespace {
@@ -25,11 +24,6 @@ GroupReport not_run(const std::string& reason) {
   return report;
 }
 
-void set_environment(GroupOrder& group, const Emulated& how) {
-  for (auto& worker : group.workers)
-    worker.environment = environment_for(result::device_from(worker.job.device), how);
-}
-
 // An emulated card computes nothing. Where the host read what is not known, sizes may rest on it.
 bool read_something(const GroupReport& report) {
   return std::ranges::any_of(report.ranks, [](const WorkerReport& rank) {
@@ -41,9 +35,9 @@ bool read_something(const GroupReport& report) {
 }  // namespace
 
 GroupReport run_group(const CaseOrder& order, JobMode mode, Runner& runner,
-                      const Listener& listener, const Prepare& prepare) {
+                      const Listener& listener, const Prepare& prepare, const Emulated& how) {
   try {
-    auto group = make_order(order, mode);
+    auto group = make_order(order, mode, how);
     if (prepare) prepare(group);
     return runner.run(group, listener);
   } catch (const HostError& error) {
@@ -56,10 +50,7 @@ GroupReport run_group(const CaseOrder& order, JobMode mode, Runner& runner,
 GroupReport run_memory(const CaseOrder& order, Runner& runner, const Listener& listener,
                        const Prepare& prepare, Emulated how) {
   const auto run = [&] {
-    return run_group(order, JobMode::kMemory, runner, listener, [&](GroupOrder& group) {
-      set_environment(group, how);
-      prepare(group);
-    });
+    return run_group(order, JobMode::kMemory, runner, listener, prepare, how);
   };
   auto first = run();
   if (is_interrupted(first) || !read_something(first)) return first;

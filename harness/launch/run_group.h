@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "launch/case.h"
-#include "launch/device_environment.h"
 
 namespace peakbench::launch {
 
@@ -13,7 +12,8 @@ using Prepare = std::function<void(GroupOrder&)>;
 // A group whose files cannot be made is an outcome of its case as one that cannot be started is.
 // `prepare` changes the order before it starts.
 GroupReport run_group(const CaseOrder& order, result::JobMode mode, Runner& runner,
-                      const Listener& listener, const Prepare& prepare = {});
+                      const Listener& listener, const Prepare& prepare = {},
+                      const Emulated& how = {});
 
 // The memory workers. On an emulated card without values first, as most cases read nothing of
 // their card; and again with them where the host read what is not known.

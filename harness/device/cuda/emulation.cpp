@@ -1,6 +1,5 @@
 #include "device/cuda/emulation.h"
 
-#include <c10/cuda/CUDACachingAllocator.h>
 #include <dlfcn.h>
 
 #include "errors/host_limits.h"
@@ -20,13 +19,6 @@ ReportFunction report_function() {
 
 using AllocatedFunction = std::uint64_t (*)(int device);
 
-std::uint64_t allocated_now(int device) {
-  constexpr std::size_t kAll = 0;  // of small and large blocks
-  const auto stats =
-      c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
-  return static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current);
-}
-
 // Reads whose values are not known: answered with zeros, with plausible values, or with what was
 // copied there before later device work that may have been meant to change it (`uncertain`).
 nlohmann::json unknown_read_back(const nlohmann::json& row, std::int64_t uncertain,
@@ -41,7 +33,7 @@ nlohmann::json unknown_read_back(const nlohmann::json& row, std::int64_t uncerta
 void tell_emulation_of_allocations() {
   if (const auto answer = reinterpret_cast<void (*)(AllocatedFunction)>(
           ::dlsym(RTLD_DEFAULT, "peakbench_emulator_ask_allocated")))
-    answer(allocated_now);
+    answer(record::allocated_bytes);
   const auto watch =
       reinterpret_cast<void (*)()>(::dlsym(RTLD_DEFAULT, "peakbench_emulator_watch_allocator"));
   const auto tell = reinterpret_cast<void (*)(std::uint64_t, std::uint64_t)>(

@@ -50,4 +50,12 @@ void listen_to_allocator(AllocatorListener listener) {
       });
 }
 
+std::uint64_t allocated_bytes(int device) {
+  constexpr std::size_t kAll =
+      0;  // StatType::AGGREGATE, which releases declare in different places
+  const auto stats =
+      c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
+  return static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current);
+}
+
 }  // namespace peakbench::record

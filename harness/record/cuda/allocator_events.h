@@ -23,4 +23,7 @@ using AllocatorListener = std::function<void(const AllocatorEvent&)>;
 // where the allocator in use (cudaMallocAsync, one of the program's own) tells nobody.
 void listen_to_allocator(AllocatorListener listener);
 
+// What the allocator has handed out of a device now. Not under its lock.
+std::uint64_t allocated_bytes(int device);
+
 }  // namespace peakbench::record
