@@ -109,6 +109,7 @@ Json trend_json(const NamedTrend& trend) {
                               {"peak_allocated_bytes", or_null(point.point.allocated_bytes)},
                               {"peak_requested_bytes", or_null(point.point.requested_bytes)},
                               {"peak_reserved_bytes", or_null(point.point.reserved_bytes)},
+                              {"figures", point.point.figures},
                               {"step_ns", or_null(point.point.step_ns)},
                               {"samples_per_second", or_null(point.point.samples_per_second)},
                               {"tokens_per_second", or_null(point.point.tokens_per_second)},

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "reports/render/format.h"
+#include "result/verdict.h"
 #include "text/printable.h"
 #include "text/table.h"
 
@@ -131,6 +132,11 @@ std::string trends_table(const std::vector<NamedTrend>& trends, Metric metric, i
                     rows, width);
 }
 
+// How far the point's figure can be relied on, where that is worth a word.
+std::string doubt_of(const history::Point& point) {
+  return point.figures == result::verdict_word(result::VerdictKind::exact) ? "" : point.figures;
+}
+
 std::string points_table(const NamedTrend& trend, Metric metric, int width) {
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < trend.points.size(); ++i) {
@@ -139,8 +145,8 @@ std::string points_table(const NamedTrend& trend, Metric metric, int width) {
     rows.push_back({std::to_string(point.run->number), reports::date_for_people(point.run->created),
                     commit_of(*point.run),
                     ok || metric == Metric::kStep ? figure_text(point.point, metric) : "",
-                    change_text(trend.points, i, metric), ok ? "" : point.point.status,
-                    point.run->labels.verdict, remark(point)});
+                    change_text(trend.points, i, metric), doubt_of(point.point),
+                    ok ? "" : point.point.status, point.run->labels.verdict, remark(point)});
   }
   const auto& series = trend.series;
   const bool named = series.case_id.find(series.card) != std::string::npos;
@@ -154,6 +160,7 @@ std::string points_table(const NamedTrend& trend, Metric metric, int width) {
                      {"commit", 1},
                      {"figure", 0, true},
                      {"change", 0, true},
+                     {"figures", 2},
                      {"status", 2},
                      {"verdict", 4},
                      {"not comparable with the point before", 5}},

@@ -34,4 +34,8 @@ Status status_from_string(const std::string& text) {
   throw std::invalid_argument("no such status: " + text);
 }
 
+const Verdict* verdict_of(const CaseResult& result) {
+  return result.emulation && result.emulation->verdict ? &*result.emulation->verdict : nullptr;
+}
+
 }  // namespace peakbench::result

@@ -177,4 +177,7 @@ struct CaseResult {
   std::int64_t wall_ns = 0;      // start of the first process to the end of the last
 };
 
+// How far the case's figures can be relied on; nullptr where that is not said (Emulation::verdict).
+const Verdict* verdict_of(const CaseResult& result);
+
 }  // namespace peakbench::result

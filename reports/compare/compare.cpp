@@ -107,16 +107,12 @@ std::optional<Speed> speed_of(const Source& base, const CaseResult& before, cons
   return speed;
 }
 
-const result::Verdict* verdict_of(const CaseResult& result) {
-  return result.emulation && result.emulation->verdict ? &*result.emulation->verdict : nullptr;
-}
-
 std::string first_of(const std::vector<std::string>& texts) {
   return texts.empty() ? "" : texts.front();
 }
 
 std::optional<VerdictChange> verdict_change(const CaseResult& before, const CaseResult& after) {
-  const auto *base = verdict_of(before), *now = verdict_of(after);
+  const auto *base = result::verdict_of(before), *now = result::verdict_of(after);
   if (base == nullptr || now == nullptr) return std::nullopt;
   const int more = result::doubt(now->kind) - result::doubt(base->kind);
   return VerdictChange{verdict_word(base->kind), verdict_word(now->kind),

@@ -67,6 +67,11 @@ std::int64_t steps_of(const Run& run) {
 }
 
 // What the machine did to a case is no point of its trend: it was not measured.
+std::string figures_word(const CaseResult& result) {
+  const auto* verdict = result::verdict_of(result);
+  return verdict == nullptr ? "" : verdict_word(verdict->kind);
+}
+
 bool is_point(const CaseResult& result) { return result.status != result::Status::kHostFailure; }
 
 void check(const Run& run, const Labels& labels) {
@@ -162,7 +167,7 @@ class CaseRows {
                        "INSERT INTO series (case_id, card, device_options, model, strategy, "
                        "device, dtype, batch_size, sequence_length, emulated, axes, axes_sum) "
                        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"),
-        insert_case_(database, "INSERT INTO cases VALUES (?,?,?,?,?,?,?,?,?,?,NULL)") {}
+        insert_case_(database, "INSERT INTO cases VALUES (?,?,?,?,?,?,?,?,?,?,NULL,?)") {}
 
   void add(std::int64_t run, const CaseResult& result, const std::string& card) {
     const auto id = series_of(result, card);
@@ -188,6 +193,8 @@ class CaseRows {
     } else {
       for (int column = 7; column <= 9; ++column) insert_case_.bind_null(column);
     }
+    const auto figures = figures_word(result);
+    insert_case_.bind(10, figures);
     insert_case_.run();
   }
 

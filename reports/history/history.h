@@ -69,6 +69,9 @@ struct Series {
 struct Point {
   std::int64_t run = 0;
   std::string status;
+  // How far its figures can be relied on (result/verdict.h); empty on a real card, and where the
+  // run was added by a version that did not keep it.
+  std::string figures;
   std::optional<std::int64_t> allocated_bytes, requested_bytes, reserved_bytes, step_ns;
   std::optional<double> samples_per_second, tokens_per_second;
   bool sound = true;  // as it was filed

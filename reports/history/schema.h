@@ -11,7 +11,7 @@
 namespace peakbench::history {
 
 // PRAGMA user_version: one more for each migration. A newer file is refused.
-inline constexpr std::int64_t kHistoryVersion = 5;
+inline constexpr std::int64_t kHistoryVersion = 6;
 // PRAGMA application_id, "PkBn": what tells a history from any other SQLite file.
 inline constexpr std::int64_t kApplicationId = 0x506b426e;
 

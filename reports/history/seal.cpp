@@ -36,6 +36,10 @@ std::int64_t sum_of(const Database& database, std::int64_t number, const char* q
   return checksum(bytes);
 }
 
+std::int64_t point_sum(const Statement& row) {
+  return checksum(row.row_bytes(kSum) + row.text(kFigures));
+}
+
 std::string figures_query() {
   return std::string("SELECT ") + kFigureColumns +
          ", series FROM cases JOIN series ON series.id = cases.series WHERE run = ?";
@@ -60,7 +64,7 @@ void seal_figures(Database& database, std::int64_t number) {
   {
     Statement rows(database, figures_query());
     rows.bind(0, number);
-    while (rows.next()) sums.emplace_back(rows.integer(kSeries), checksum(rows.row_bytes(kSum)));
+    while (rows.next()) sums.emplace_back(rows.integer(kSeries), point_sum(rows));
   }
   Statement update(database, "UPDATE cases SET sum = ? WHERE series = ? AND run = ?");
   for (const auto& [series, sum] : sums) {
@@ -149,7 +153,7 @@ const char* name_of(Sealed what) {
 
 bool is_point_sound(const Statement& row) {
   if (axes_sum(row.text(kCaseId), row.text(kAxes)) != row.integer(kAxesSum)) return false;
-  return row.is_null(kSum) || checksum(row.row_bytes(kSum)) == row.integer(kSum);
+  return row.is_null(kSum) || point_sum(row) == row.integer(kSum);
 }
 
 void seal(Database& database, std::int64_t number, const std::string& since) {

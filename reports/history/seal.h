@@ -20,12 +20,13 @@ const char* name_of(Sealed what);
 
 // What is summed of a case's point, columns of `cases` and `series`, before its `sum`; then the
 // axes of its series with theirs. What is summed never changes: files hold the sums. A new axis is
-// in the case id and in `axes`.
+// in the case id and in `axes`; how far the figures can be relied on is summed with the rest where
+// it is said.
 inline constexpr const char* kFigureColumns =
     "case_id, card, device_options, model, strategy, device, dtype, batch_size, sequence_length, "
     "emulated, cases.status, peak_allocated_bytes, peak_requested_bytes, peak_reserved_bytes, "
     "peak_phase, "
-    "step_ns, samples_per_second, tokens_per_second, sum, axes, axes_sum";
+    "step_ns, samples_per_second, tokens_per_second, sum, axes, axes_sum, figures";
 enum FigureColumn {
   kCaseId = 0,
   kStatus = 10,
@@ -39,6 +40,7 @@ enum FigureColumn {
   kSum,
   kAxes,
   kAxesSum,
+  kFigures,
   kAfterFigures
 };
 // Of a row with these columns. One without a sum is as sound as it looks.

@@ -35,6 +35,7 @@ Point point_of(const Statement& row) {
   point.sound = is_point_sound(row);
   if (!point.sound) return point;
   point.status = row.text(kStatus);
+  point.figures = row.text(kFigures);
   point.allocated_bytes = row.maybe_integer(kAllocated);
   point.requested_bytes = row.maybe_integer(kRequested);
   point.reserved_bytes = row.maybe_integer(kReserved);

@@ -12,9 +12,8 @@ using result::CaseResult;
 using result::Verdict;
 using result::VerdictKind;
 
-const Verdict* verdict_of(const CaseResult& result) {
-  return ran(result) && result.emulation && result.emulation->verdict ? &*result.emulation->verdict
-                                                                      : nullptr;
+const Verdict* shown_verdict(const CaseResult& result) {
+  return ran(result) ? result::verdict_of(result) : nullptr;
 }
 
 std::vector<std::string> printable_texts(const std::vector<std::string>& texts) {
@@ -41,7 +40,7 @@ bool say_the_same(const Verdict& a, const Verdict& b) {
 }
 
 void add(const CaseResult& result, std::vector<Note>& notes) {
-  const Verdict* verdict = verdict_of(result);
+  const Verdict* verdict = shown_verdict(result);
   if (verdict == nullptr || verdict->kind == VerdictKind::exact) return;
   auto note = std::ranges::find_if(
       notes, [&](const Note& one) { return say_the_same(*one.verdict, *verdict); });

@@ -5,6 +5,7 @@
 #include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/render/words.h"
+#include "result/verdict.h"
 
 namespace peakbench::site {
 namespace {
@@ -20,7 +21,8 @@ bool changed(const Trend& trend, std::size_t place) {
   const auto& now = trend[place];
   const auto& before = trend[place - 1];
   return !now.break_reason.empty() || now.clock_back || now.point.status != before.point.status ||
-         now.point.allocated_bytes != before.point.allocated_bytes;
+         now.point.allocated_bytes != before.point.allocated_bytes ||
+         now.point.figures != before.point.figures;
 }
 
 PointRowView row_view(const Contents& contents, const Trend& trend, std::size_t place) {
@@ -39,6 +41,8 @@ PointRowView row_view(const Contents& contents, const Trend& trend, std::size_t 
   }
   if (point.requested_bytes) row.requested = reports::grouped(*point.requested_bytes);
   if (point.reserved_bytes) row.reserved = reports::gib(*point.reserved_bytes);
+  if (point.figures != result::verdict_word(result::VerdictKind::exact))
+    row.figures = printable(point.figures);
   if (point.step_ns) row.step_ms = reports::milliseconds(*point.step_ns);
   row.change = change_words(before, now, Metric::kAllocated);
   if (!row.change.empty()) {

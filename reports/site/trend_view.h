@@ -11,7 +11,7 @@ namespace peakbench::site {
 
 struct PointRowView {
   RunView run;
-  std::string status, gib, bytes, requested, reserved, step_ms, change, break_reason;
+  std::string status, gib, bytes, requested, reserved, step_ms, change, break_reason, figures;
   bool more = false, less = false, clock_back = false;
 
   FieldValues fields() const {
@@ -22,6 +22,8 @@ struct PointRowView {
         {"bytes", bytes, "The exact count"},
         {"requested", requested, "Peak requested, the exact count"},
         {"reserved", reserved, "Peak reserved, GiB"},
+        {"figures", figures,
+         "How far they can be relied on, where not exact: exact if, lower bound, ..."},
         {"step_ms", step_ms, "Median step time"},
         {"change", change, "Of allocated, against the point before"},
         {"more", more, "More than the point before"},

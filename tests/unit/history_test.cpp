@@ -171,6 +171,22 @@ TEST_F(Histories, TrendsGoByTheOrderOfAddingAndSayWhatCannotBeCompared) {
   EXPECT_EQ(trend_of(history, runs, history.series("qwen").front(), "main", 1).size(), 1U);
 }
 
+TEST_F(Histories, SayHowFarFiguresCanBeReliedOn) {
+  auto run = run_of(1, 4096);
+  run.cases[0].emulation->verdict = result::Verdict{};
+  run.cases[0].emulation->verdict->kind = result::VerdictKind::lower_bound;
+  auto history = open();
+  history.add(run, {}, {"main", "", "", ""});
+  const auto figures = [&](const std::string& case_id) {
+    return history.points(history.series(case_id).front().id, "main", -1).front().figures;
+  };
+  EXPECT_EQ(figures("qwen"), "lower bound");
+  EXPECT_EQ(figures("vit"), "") << "a processor's are counted";
+  EXPECT_THAT(history.problems(), IsEmpty());
+  sql("UPDATE cases SET figures = 'exact' WHERE figures = 'lower bound'");
+  EXPECT_FALSE(history.points(history.series("qwen").front().id, "main", -1).front().sound);
+}
+
 TEST_F(Histories, RefuseRunsThatCannotBeFiled) {
   auto running = run_of(1, 4096);
   running.status = "running";

@@ -201,6 +201,10 @@ class Publishing : public ::testing::Test {
       run.created = "2026-01-0" + std::to_string(day) + "T03:04:05Z";
       run.title = "<b>Title</b>";
       run.cases[0].memory->peak_allocated_bytes += day / 3 * 512;
+      if (day == 5) {
+        run.cases[0].emulation->verdict = result::Verdict{};
+        run.cases[0].emulation->verdict->kind = result::VerdictKind::unreliable;
+      }
       history.add(run, {}, {"main", "c0ffee00" + std::to_string(day), "passed", ""});
     }
     options_.output_directory = folder_ / "site";
@@ -244,6 +248,17 @@ TEST_F(Publishing, APointWithoutAReportLeadsToItsLine) {
     EXPECT_THAT(bytes, HasSubstr("href=\"../runs/5/index.html\""));
     EXPECT_THAT(bytes, HasSubstr("href=\"../runs/index.html#run-1\""));
   }
+}
+
+TEST_F(Publishing, APointSaysHowFarItsFiguresCanBeReliedOn) {
+  publish();
+  std::size_t said = 0;
+  for (const auto& [name, bytes] : files())
+    if (name.rfind("trends/", 0) == 0 && bytes.find("<small>unreliable</small>") != bytes.npos) {
+      ++said;
+      EXPECT_THAT(bytes, HasSubstr("<span class=\"badge\">unreliable</span>")) << "it changed";
+    }
+  EXPECT_EQ(said, 1U);
 }
 
 TEST_F(Publishing, ATemplateWithAnErrorStopsItBeforeAnythingIsWritten) {
