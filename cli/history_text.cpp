@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "reports/render/format.h"
-#include "result/verdict.h"
 #include "text/printable.h"
 #include "text/table.h"
 
@@ -132,11 +131,6 @@ std::string trends_table(const std::vector<NamedTrend>& trends, Metric metric, i
                     rows, width);
 }
 
-// How far the point's figure can be relied on, where that is worth a word.
-std::string doubt_of(const history::Point& point) {
-  return point.figures == result::verdict_word(result::VerdictKind::exact) ? "" : point.figures;
-}
-
 std::string points_table(const NamedTrend& trend, Metric metric, int width) {
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < trend.points.size(); ++i) {
@@ -145,7 +139,7 @@ std::string points_table(const NamedTrend& trend, Metric metric, int width) {
     rows.push_back({std::to_string(point.run->number), reports::date_for_people(point.run->created),
                     commit_of(*point.run),
                     ok || metric == Metric::kStep ? figure_text(point.point, metric) : "",
-                    change_text(trend.points, i, metric), doubt_of(point.point),
+                    change_text(trend.points, i, metric), history::doubt(point.point),
                     ok ? "" : point.point.status, point.run->labels.verdict, remark(point)});
   }
   const auto& series = trend.series;

@@ -7,6 +7,7 @@
 #include "errors/errors.h"
 #include "reports/history/guard.h"
 #include "reports/history/series_axes.h"
+#include "result/verdict.h"
 #include "text/nearest.h"
 
 namespace peakbench::history {
@@ -125,6 +126,10 @@ std::optional<std::int64_t> figure(const Point& point, Metric metric) {
       return point.step_ns;
   }
   return std::nullopt;
+}
+
+std::string doubt(const Point& point) {
+  return point.figures == verdict_word(result::VerdictKind::exact) ? "" : point.figures;
 }
 
 void Runs::keep(const RunRow& run) { rows_.try_emplace(run.number, run); }

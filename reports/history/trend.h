@@ -17,6 +17,9 @@ Metric metric_from(const std::string& name);
 
 std::optional<std::int64_t> figure(const Point& point, Metric metric);  // bytes, or nanoseconds
 
+// How far its figures can be relied on; empty where they are exact, or counted on a real device.
+std::string doubt(const Point& point);
+
 struct TrendPoint {
   Point point;
   const RunRow* run = nullptr;  // held by the Runs that the trend was made with

@@ -5,7 +5,6 @@
 #include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/render/words.h"
-#include "result/verdict.h"
 
 namespace peakbench::site {
 namespace {
@@ -41,8 +40,7 @@ PointRowView row_view(const Contents& contents, const Trend& trend, std::size_t 
   }
   if (point.requested_bytes) row.requested = reports::grouped(*point.requested_bytes);
   if (point.reserved_bytes) row.reserved = reports::gib(*point.reserved_bytes);
-  if (point.figures != result::verdict_word(result::VerdictKind::exact))
-    row.figures = printable(point.figures);
+  row.figures = printable(history::doubt(point));
   if (point.step_ns) row.step_ms = reports::milliseconds(*point.step_ns);
   row.change = change_words(before, now, Metric::kAllocated);
   if (!row.change.empty()) {
