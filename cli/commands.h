@@ -23,7 +23,10 @@ Command add_list(CLI::App& app, World& world);
 Command add_describe(CLI::App& app, World& world);
 Command add_merge(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_report(CLI::App& app, World& world);
+Command add_open(CLI::App& app, World& world);
 Command add_doctor(CLI::App& app, World& world);
+Command add_completion(CLI::App& app, World& world);
+Command add_man(CLI::App& app, World& world);
 Command add_emulate(CLI::App& app);
 Command add_export(CLI::App& app, World& world);
 Command add_fidelity(CLI::App& app, World& world, const std::vector<std::string>& typed);
@@ -32,6 +35,9 @@ Command add_publish(CLI::App& app, World& world);
 Command add_compare(CLI::App& app, World& world);
 Command add_gate(CLI::App& app, World& world);
 Command add_ab(CLI::App& app, World& world, const std::vector<std::string>& typed);
+
+// Prints what may come next, a line each (completion.h).
+int complete(const CLI::App& app, World& world, const std::vector<std::string>& words);
 
 // Our own plugins and those in `folders`; what is wrong with a plugin is told on `err`. Throws
 // ConfigError: a folder is missing or holds none.

@@ -24,6 +24,10 @@ int show(World& world, const ComparisonArguments& arguments) {
     world.out << json_text(compare::to_json(compared.comparison));
     return kDone;
   }
+  if (prints_csv(arguments)) {
+    world.out << compare::to_csv(compared.comparison);
+    return kDone;
+  }
   world.out << compare::to_text(compared.comparison, world.out_width);
   for (const auto& path : written) world.out << path << "\n";
   return kDone;

@@ -9,10 +9,10 @@
 
 #include "cli/commands.h"
 #include "cli/measure.h"
+#include "cli/output_format.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "inventory/hook.h"
-#include "json/json_text.h"
 #include "launch/interrupt.h"
 #include "plan/plan.h"
 #include "reports/fidelity/program_result.h"
@@ -69,7 +69,7 @@ Records read_source(const std::string& path) {
 struct FidelityTable {
   std::vector<std::string> sources;
   std::string out, templates;
-  bool json = false;
+  OutputFormat format;
 };
 
 int show_table(World& world, const FidelityTable& arguments) {
@@ -83,8 +83,10 @@ int show_table(World& world, const FidelityTable& arguments) {
   if (!arguments.out.empty())
     files::write_file_atomically(
         arguments.out, fidelity::page(records, {arguments.templates, world.places.templates}));
-  if (arguments.json)
-    world.out << json_text(to_json(records));
+  if (arguments.format.name == "csv")
+    world.out << arguments.format.of(to_json(records).at("records"));
+  else if (!arguments.format.is_text())
+    world.out << arguments.format.of(to_json(records));
   else if (arguments.out.empty())
     world.out << fidelity::to_text(records, world.out_width);
   else
@@ -101,7 +103,7 @@ Command add_table(CLI::App& parent, World& world) {
       ->required();
   command->add_option("--out", arguments->out, "Write the page, in Markdown, to this file")
       ->type_name("FILE");
-  command->add_flag("--json", arguments->json, "Print the records as JSON");
+  add_output_format(*command, arguments->format);
   command
       ->add_option("--templates", arguments->templates,
                    "Folder of templates; a file in it replaces ours")

@@ -63,10 +63,10 @@ void add_comparison_options(CLI::App& command, ComparisonArguments& arguments) {
                   "peakbench-history.sqlite)")
       ->type_name("FILE");
   command.add_flag("--json", arguments.json, "Print the comparison as JSON (docs/compare.md)");
-  add_repeated(
-      command, "-f,--format", arguments.formats,
-      "Also write pages: html, markdown, json, text (with --out; default html and markdown)",
-      "NAME[,NAME]");
+  add_repeated(command, "-f,--format", arguments.formats,
+               "Also write pages: html, markdown, json, text (with --out; default html and "
+               "markdown); csv: print the figures so",
+               "NAME[,NAME]");
   command.add_option("-o,--out", arguments.out, "Folder of the pages")->type_name("DIR");
   command
       .add_option("--templates", arguments.templates,
@@ -75,8 +75,12 @@ void add_comparison_options(CLI::App& command, ComparisonArguments& arguments) {
   add_policy(command, arguments);
 }
 
+bool prints_csv(const ComparisonArguments& arguments) {
+  return arguments.formats == std::vector<std::string>{"csv"} && arguments.out.empty();
+}
+
 Compared compare_runs(const ComparisonArguments& arguments) {
-  if (!arguments.formats.empty() && arguments.out.empty())
+  if (!arguments.formats.empty() && !prints_csv(arguments) && arguments.out.empty())
     throw ConfigError("--format needs --out DIR: the folder that the pages are written to");
   const auto file = history::history_file(arguments.history);
   Compared compared{

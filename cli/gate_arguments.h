@@ -30,6 +30,9 @@ struct Compared {
 // ConfigError.
 Compared compare_runs(const ComparisonArguments& arguments);
 
+// `--format csv` without --out: the figures are printed in place of the text.
+bool prints_csv(const ComparisonArguments& arguments);
+
 // Files of the formats asked for, in --out; returns their paths. `json` is what the format json
 // writes; null: the comparison's own.
 std::vector<std::string> write_pages(const World& world, const ComparisonArguments& arguments,

@@ -82,6 +82,8 @@ class GateCommand {
     write_summary(compared, note);
     if (arguments.json) {
       world_.out << json_text(json);
+    } else if (prints_csv(arguments)) {
+      world_.out << compare::to_csv(compared.comparison);
     } else {
       world_.out << compare::to_text(compared.comparison, world_.out_width) << "\n"
                  << gate::to_text(decision, world_.out_width);

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 #include "cli/history_command.h"
 #include "cli/history_text.h"
+#include "cli/output_format.h"
 #include "cli/whole_number.h"
 #include "errors/errors.h"
 #include "json/json_text.h"
@@ -22,7 +24,8 @@ struct HistoryListArguments {
   HistoryPlace place;
   history::Filter filter;
   std::int64_t last = 50;
-  bool all = false, json = false;
+  bool all = false;
+  OutputFormat format;
 };
 
 struct ShowArguments {
@@ -35,17 +38,17 @@ struct TrendArguments {
   HistoryPlace place;
   std::string text, card, branch, metric = "allocated";
   std::int64_t last = 20;
-  bool json = false;
+  OutputFormat format;
 };
 
 int list(World& world, const HistoryListArguments& arguments) {
   auto filter = arguments.filter;
   filter.limit = arguments.all ? -1 : arguments.last;
   const auto runs = arguments.place.to_read().runs(filter);
-  if (arguments.json) {
+  if (!arguments.format.is_text()) {
     Json all = Json::array();
     for (const auto& run : runs) all.push_back(history::to_json(run));
-    world.out << json_text(all);
+    world.out << arguments.format.of(all);
     return kDone;
   }
   if (runs.empty()) {
@@ -119,6 +122,18 @@ Json trend_json(const NamedTrend& trend) {
   return json;
 }
 
+// A row a point, with what its trend is of.
+void add_rows(const NamedTrend& trend, Json& rows) {
+  auto json = trend_json(trend);
+  const auto points = json["points"];
+  json.erase("points");
+  for (const auto& point : points) {
+    auto row = json;
+    row.update(point);
+    rows.push_back(std::move(row));
+  }
+}
+
 int trend(World& world, const TrendArguments& arguments) {
   const auto metric = history::metric_from(arguments.metric);
   const auto history = arguments.place.to_read();
@@ -130,7 +145,13 @@ int trend(World& world, const TrendArguments& arguments) {
     if (!points.empty()) trends.push_back({series, std::move(points)});
   }
   for (const auto& [number, why] : runs.notes()) world.err << left_out_text(number, why);
-  if (arguments.json) {
+  if (arguments.format.name == "csv") {
+    Json rows = Json::array();
+    for (const auto& one : trends) add_rows(one, rows);
+    world.out << arguments.format.of(rows);
+    return kDone;
+  }
+  if (!arguments.format.is_text()) {
     Json all = Json::array();
     for (const auto& one : trends) all.push_back(trend_json(one));
     world.out << Json{{"branch", branch}, {"series", all}}.dump(
@@ -171,7 +192,7 @@ Command add_history_list(CLI::App& parent, World& world) {
       ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str();
   command->add_flag("--all", arguments->all, "All of them");
-  command->add_flag("--json", arguments->json, "As JSON");
+  add_output_format(*command, arguments->format);
   return [&world, arguments] { return list(world, *arguments); };
 }
 
@@ -205,7 +226,7 @@ Command add_history_trend(CLI::App& parent, World& world) {
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str();
-  command->add_flag("--json", arguments->json, "As JSON");
+  add_output_format(*command, arguments->format);
   return [&world, arguments] { return trend(world, *arguments); };
 }
 

@@ -7,8 +7,8 @@
 #include "cli/axis_options.h"
 #include "cli/commands.h"
 #include "cli/entries.h"
+#include "cli/output_format.h"
 #include "inventory/found.h"
-#include "json/json_text.h"
 #include "reports/render/format.h"
 #include "text/printable.h"
 
@@ -32,7 +32,7 @@ constexpr const char* kContextNote =
 
 struct ListArguments {
   std::string what;
-  bool json = false;
+  OutputFormat format;
   std::vector<std::string> plugins;
 };
 
@@ -57,12 +57,12 @@ int list_entries(World& world, const ListArguments& arguments, Kind kind) {
   const auto found = find_plugins(world, arguments.plugins);
   Json all = Json::array();
   for (const auto& listed : entries_of(found, kind)) {
-    if (arguments.json)
-      all.push_back(entry_json(listed, kind));
-    else
+    if (arguments.format.is_text())
       world.out << entry_text(*listed.entry, kind);
+    else
+      all.push_back(entry_json(listed, kind));
   }
-  if (arguments.json) world.out << json_text(all);
+  if (!arguments.format.is_text()) world.out << arguments.format.of(all);
   return kDone;
 }
 
@@ -84,17 +84,17 @@ int list_devices(World& world, const ListArguments& arguments) {
   Json all = Json::array();
   const auto add = [&](const std::vector<DeviceFound>& found, bool emulated) {
     for (const auto& device : found) {
-      if (arguments.json)
-        all.push_back(device_json(device, emulated));
-      else
+      if (arguments.format.is_text())
         world.out << device_text(device);
+      else
+        all.push_back(device_json(device, emulated));
     }
   };
   add(inventory::devices_of_this_machine(), false);
   const auto cards = inventory::emulated_devices();
   add(cards, true);
-  if (arguments.json)
-    world.out << json_text(all);
+  if (!arguments.format.is_text())
+    world.out << arguments.format.of(all);
   else if (!cards.empty())
     world.out << kContextNote;
   return kDone;
@@ -109,7 +109,7 @@ Command add_list(CLI::App& app, World& world) {
   command->add_option("what", arguments->what, "models, strategies or devices")
       ->required()
       ->check(CLI::IsMember({"models", "strategies", "devices"}));
-  command->add_flag("--json", arguments->json, "As JSON");
+  add_output_format(*command, arguments->format);
   add_repeated(*command, "--plugins", arguments->plugins, "Folder with more plugins", "DIR");
   return [&world, arguments] {
     if (arguments->what == "devices") return list_devices(world, *arguments);

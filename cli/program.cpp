@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <system_error>
 
 #include "cli/commands.h"
+#include "cli/help_format.h"
 #include "cli/safe_stream.h"
 #include "errors/errors.h"
 #include "launch/host.h"
@@ -25,6 +27,7 @@ constexpr const char* kProgramFooter = R"(Examples:
   peakbench list strategies
   peakbench describe lora
   peakbench report results/vit --format html
+  peakbench open results/vit
   peakbench compare results/main results/change
   peakbench gate results/main results/change --junit gate.xml
   peakbench ab build/main build/change --model vit-b-16 --strategy baseline
@@ -57,6 +60,14 @@ std::vector<std::string> option_names(const CLI::App& app) {
   for (const auto* option : app.get_options())
     for (const auto& name : option->get_lnames()) names.push_back("--" + name);
   return names;
+}
+
+// What a completion's script calls: `__complete -- WORDS`.
+constexpr const char* kComplete = "__complete";
+
+std::vector<std::string> words_to_complete(const std::vector<std::string>& arguments) {
+  const auto behind = arguments.size() > 1 && arguments[1] == "--" ? 2 : 1;
+  return {arguments.begin() + behind, arguments.end()};
 }
 
 // CLI11 says what it did not expect; we say what was probably meant.
@@ -124,7 +135,7 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   app.set_version_flag("--version", version_text);
   app.set_help_all_flag("--help-all", "Print the help of every command");
   app.require_subcommand(0, 1);
-  app.get_formatter()->column_width(34);
+  app.formatter(std::make_shared<HelpFormatter>());
 
   std::vector<std::string> typed{"peakbench"};
   typed.insert(typed.end(), arguments.begin(), arguments.end());
@@ -143,7 +154,12 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
       {"publish", add_publish(app, world)},
       {"fidelity", add_fidelity(app, world, typed)},
       {"work", add_work(app, world)},
-      {"merge", add_merge(app, world, typed)}};
+      {"merge", add_merge(app, world, typed)},
+      {"open", add_open(app, world)},
+      {"completion", add_completion(app, world)},
+      {"man", add_man(app, world)}};
+  if (!arguments.empty() && arguments[0] == kComplete)
+    return complete(app, world, words_to_complete(arguments));
   // `help COMMAND` as people type it.
   auto words = arguments;
   if (!words.empty() && words[0] == "help") {

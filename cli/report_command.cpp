@@ -7,6 +7,8 @@
 #include "cli/axis_options.h"
 #include "cli/commands.h"
 #include "cli/quantities.h"
+#include "errors/errors.h"
+#include "reports/report/cases_csv.h"
 #include "reports/report/report.h"
 #include "result/run_paths.h"
 
@@ -19,6 +21,7 @@ constexpr const char* kReportFooter = R"(Examples:
   peakbench report results/vit
   peakbench report results/vit results/qwen --format html --out site
   peakbench report results/vit --templates my_templates
+  peakbench report results/vit --format csv > vit.csv
 Exit codes: 0; 2 when a run cannot be read (missing, cut short, newer than this program) or a template
 is wrong.)";
 
@@ -32,10 +35,20 @@ std::string folder_beside(const std::vector<std::string>& runs) {
   return fs::path(result::run_folder_of(runs.front())) / "report";
 }
 
+int print_csv(World& world, const ReportArguments& arguments) {
+  if (!arguments.out.empty() || !arguments.templates.empty())
+    throw ConfigError("--format csv is printed: it has no --out and no --templates");
+  std::vector<result::Run> runs;
+  for (const auto& path : arguments.runs) runs.push_back(result::read_run(path));
+  world.out << reports::cases_csv(runs);
+  return kDone;
+}
+
 int write(World& world, const ReportArguments& arguments) {
   reports::ReportOptions options;
   if (!arguments.formats.empty())
     options.formats = split_values(arguments.formats, false, "--format");
+  if (options.formats == std::vector<std::string>{"csv"}) return print_csv(world, arguments);
   options.output_directory = arguments.out.empty() ? folder_beside(arguments.runs) : arguments.out;
   options.template_directory = arguments.templates;
   options.builtin_template_directory = world.places.templates;
@@ -53,8 +66,8 @@ Command add_report(CLI::App& app, World& world) {
   command->add_option("runs", arguments->runs, "Run folders, or their run.json")
       ->required()
       ->type_name("RUN...");
-  add_repeated(*command, "-f,--format", arguments->formats, "html, markdown (default: both)",
-               "NAME[,NAME]");
+  add_repeated(*command, "-f,--format", arguments->formats,
+               "html, markdown (default: both); csv: printed", "NAME[,NAME]");
   command->add_option("-o,--out", arguments->out, "Folder of the report (default RUN/report)")
       ->type_name("DIR");
   command

@@ -110,9 +110,10 @@ void add_folder_options(CLI::App& command, RunArguments& arguments) {
 }
 
 void add_output_options(CLI::App& command, RunArguments& arguments) {
-  auto* dry_run = command.add_flag("--dry-run", arguments.dry_run,
-                                   "Show the cases, their ids and conflicts; start nothing");
-  command.add_flag("--json", arguments.json, "With --dry-run: as JSON")->needs(dry_run);
+  command.add_flag("--dry-run", arguments.dry_run,
+                   "Show the cases, their ids and conflicts; start nothing");
+  command.add_flag("--json", arguments.json,
+                   "Print run.json, and nothing else; with --dry-run, the plan as JSON");
   command.add_flag("--no-report", arguments.no_report, "Write run.json and traces only");
   command.add_flag("-q,--quiet", arguments.quiet, "Print errors only");
 }

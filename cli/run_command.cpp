@@ -20,6 +20,7 @@
 #include "executor/submission.h"
 #include "files/file.h"
 #include "inventory/hook.h"
+#include "json/json_text.h"
 #include "launch/interrupt.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
@@ -153,7 +154,7 @@ class RunCommand {
     auto scheduled = scheduled_options(arguments_.slurm, options);
     scheduled.asks_to_cancel = [this](const std::string& jobs) { return asks_to_cancel(jobs); };
     // Its end takes the status lines off the screen.
-    const auto progress = make_progress(world_.out, world_.err, world_.screen, arguments_.quiet);
+    const auto progress = make_progress(said(), world_.err, world_.screen, arguments_.quiet);
     return executor::run_scheduled(plan, folder, scheduled, slurm, *progress);
   }
 
@@ -188,12 +189,15 @@ class RunCommand {
     const launch::RunFolder folder(place);
     leave_to_jobs(folder);
     const launch::InterruptScope interrupts;
-    const auto run = runner ? measure(world_, plan, plugins, *runner, folder, options,
+    World world{said(),           world_.err,    world_.screen,
+                world_.out_width, world_.places, world_.make_runner};
+    const auto run = runner ? measure(world, plan, plugins, *runner, folder, options,
                                       arguments_.jobs, arguments_.quiet)
                             : run_there(plan, plugins, folder, options);
     if (run.status == "interrupted") say_interrupted(run, place);
     say_not_measured(run, place);
     if (!arguments_.no_report) report(run, place);
+    if (arguments_.json) world_.out << json_text(to_json(run));
     return exit_code(run);
   }
 
@@ -233,9 +237,12 @@ class RunCommand {
     return options;
   }
 
+  // With --json, standard output is for run.json alone.
+  std::ostream& said() const { return arguments_.json ? world_.err : world_.out; }
+
   void report(const result::Run& run, const std::string& folder) {
     if (!arguments_.quiet && !run.cases.empty())
-      world_.out << "\n" << reports::main_table(run, world_.out_width) << std::flush;
+      said() << "\n" << reports::main_table(run, world_.out_width) << std::flush;
     std::vector<std::string> written;
     try {
       written = reports::write_reports({folder}, report_options(folder));
@@ -246,10 +253,10 @@ class RunCommand {
                       error.what(), folder, folder));
     }
     if (arguments_.quiet) return;
-    world_.out << fmt::format("\nResults: {}/run.json\n", folder);
+    said() << fmt::format("\nResults: {}/run.json\n", folder);
     for (const auto& path : written)
-      if (fs::path(path).extension() != ".svg") world_.out << fmt::format("Report:  {}\n", path);
-    world_.out << std::flush;
+      if (fs::path(path).extension() != ".svg") said() << fmt::format("Report:  {}\n", path);
+    said() << std::flush;
   }
 
   World& world_;

@@ -7,6 +7,7 @@
 #   lib/peakbench/                libpeakbench_cuda.so, plugins/, emulator/
 #   lib/cmake/Peakbench/          the CMake package: Peakbench::sdk, peakbench_add_plugin()
 #   share/peakbench/              templates, suites, schema
+#   share/                        man/, and what bash, zsh and fish complete commands by
 include(CMakePackageConfigHelpers)
 set(_package lib/cmake/Peakbench)
 set(_torch_lib ${PEAKBENCH_TORCH_DIR}/lib)
@@ -35,6 +36,19 @@ get_property(_plugins GLOBAL PROPERTY PEAKBENCH_PLUGINS)
 install(TARGETS ${_plugins} LIBRARY DESTINATION lib/peakbench/plugins)
 set_target_properties(${_plugins} PROPERTIES INSTALL_RPATH "$ORIGIN/../..;${_torch_lib}")
 install(DIRECTORY ${PEAKBENCH_EMULATOR_DIR}/ DESTINATION lib/peakbench/emulator USE_SOURCE_PERMISSIONS OPTIONAL)
+
+# What a shell and `man` know of the commands, where they look for it.
+set(_man ${PROJECT_BINARY_DIR}/share/man/man1/peakbench.1)
+add_custom_command(OUTPUT ${_man}
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/share/man/man1
+  COMMAND peakbench man > ${_man}
+  DEPENDS peakbench COMMENT "Writing the manual page" VERBATIM)
+add_custom_target(peakbench_man ALL DEPENDS ${_man})
+install(FILES ${_man} DESTINATION share/man/man1)
+set(_completion ${PROJECT_SOURCE_DIR}/templates/completion)
+install(FILES ${_completion}/bash DESTINATION share/bash-completion/completions RENAME peakbench)
+install(FILES ${_completion}/zsh DESTINATION share/zsh/site-functions RENAME _peakbench)
+install(FILES ${_completion}/fish DESTINATION share/fish/vendor_completions.d RENAME peakbench.fish)
 
 foreach(_folder templates suites)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${_folder}/ DESTINATION share/peakbench/${_folder} OPTIONAL)

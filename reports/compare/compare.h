@@ -134,6 +134,8 @@ nlohmann::ordered_json to_json(const Comparison& comparison);
 
 // For a terminal of `width` columns. Ends with a newline.
 std::string to_text(const Comparison& comparison, int width);
+// A row a figure of a case, as `memory.figures` of the JSON; one of a case that has none.
+std::string to_csv(const Comparison& comparison);
 
 // What gates and summaries count.
 std::size_t count(const Comparison& comparison, CaseState state);

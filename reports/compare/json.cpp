@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "json/csv_text.h"
 #include "json/fields.h"
 #include "reports/compare/compare.h"
 
@@ -129,6 +130,22 @@ nlohmann::ordered_json to_json(const SpeedDifference& difference) {
             {"reason", difference.reason}};
   if (difference.more) json["more_samples"] = *difference.more;
   return json;
+}
+
+std::string to_csv(const Comparison& comparison) {
+  auto rows = Json::array();
+  for (const auto& one : comparison.cases) {
+    const Json of_case{{"id", one.id},
+                       {"state", to_string(one.state)},
+                       {"base_status", one.base_status},
+                       {"new_status", one.now_status}};
+    for (const auto& measure : one.measures) {
+      rows.push_back(of_case);
+      rows.back().update(measure_json(measure));
+    }
+    if (one.measures.empty()) rows.push_back(of_case);
+  }
+  return csv_text(rows);
 }
 
 nlohmann::ordered_json to_json(const Speed& speed) {

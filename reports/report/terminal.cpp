@@ -6,7 +6,9 @@
 #include "reports/render/text.h"
 #include "reports/report/report.h"
 #include "reports/report/view.h"
+#include "text/columns.h"
 #include "text/table.h"
+#include "text/wrapped.h"
 
 namespace peakbench::reports {
 namespace {
@@ -94,23 +96,6 @@ std::string heading(const GroupView& group) {
 std::string without_trailing_spaces(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
-}
-
-// Between words, what goes on two columns further in.
-std::string wrapped(const std::string& words, int width) {
-  std::string out, line;
-  for (std::size_t begin = 0; begin < words.size();) {
-    const auto end = std::min(words.find(' ', begin), words.size());
-    const auto word = fit(words.substr(begin, end - begin), width - 2);
-    begin = end + 1;
-    if (!line.empty() && display_width(line + " " + word) > width) {
-      out += line + "\n";
-      line = "  " + word;
-    } else {
-      line += (line.empty() ? "" : " ") + word;
-    }
-  }
-  return out + line + "\n";
 }
 
 // What the table's signs mean, and a machine that was busy.

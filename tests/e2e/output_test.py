@@ -37,6 +37,9 @@ PRINTS = {
     "merge": None,  # its folder must be new each time
     "work": None,  # its output is a job's log: it needs a queue, and what it found stands in files
     "publish": ["publish", "--out", "site"],
+    "open": ["open", "out", "--print"],
+    "completion": ["completion", "bash"],
+    "man": ["man"],
 }
 
 

@@ -1,4 +1,4 @@
-"""CHANGELOG.md has the form of Keep a Changelog 1.1.0, and its newest release is the one that CMake builds."""
+"""CHANGELOG.md has the form of Keep a Changelog 1.1.0, and its newest release is the one that CMake builds and CITATION.cff cites."""
 
 import re
 import unittest
@@ -54,6 +54,11 @@ class Changelog(unittest.TestCase):
     def test_ours_has_it(self):
         version = re.search(r"project\(Peakbench VERSION (\S+)", (REPOSITORY / "CMakeLists.txt").read_text(encoding="utf-8"))[1]
         self.assertEqual(problems((REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8"), version), [])
+
+    def test_what_is_cited_is_the_newest_release(self):
+        citation = (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
+        release = RELEASE.search((REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8"))
+        self.assertIn(f"\nversion: {'.'.join(release.groups()[:3])}\ndate-released: {release[4]}\n", citation)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,139 @@
+#include "cli/help_format.h"
+
+#include <sstream>
+#include <utility>
+
+#include "text/columns.h"
+#include "text/wrapped.h"
+
+namespace peakbench::cli {
+namespace {
+
+constexpr int kTextColumn = 30;  // where what an option is for begins
+constexpr std::size_t kCodeIndent = 2, kContinued = 6;
+
+std::string spaces(std::size_t count) { return std::string(count, ' '); }
+
+// `name` with what it is beside it, or below where there is no room.
+std::string entry(const std::string& name, const std::string& what) {
+  const std::string head = spaces(2) + name;
+  if (what.empty()) return head + "\n";
+  const auto text = wrapped(what, kHelpColumns - kTextColumn, 0);
+  std::string out = head;
+  const int width = display_width(head);
+  bool first = width + 2 <= kTextColumn;
+  if (!first) out += "\n";
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line); first = false)
+    out +=
+        spaces(static_cast<std::size_t>(first ? kTextColumn - width : kTextColumn)) + line + "\n";
+  return out;
+}
+
+// Words of a shell, quotes left as they are; an option together with its value.
+std::vector<std::string> words_of(const std::string& command) {
+  std::vector<std::string> words;
+  std::string word;
+  char quote = 0;
+  const auto end_word = [&] {
+    if (word.empty()) return;
+    const bool value = !words.empty() && words.back().rfind("--", 0) == 0 && word[0] != '-' &&
+                       words.back().find(' ') == std::string::npos;
+    if (value)
+      words.back() += " " + word;
+    else
+      words.push_back(word);
+    word.clear();
+  };
+  for (const char c : command) {
+    if (quote == 0 && c == ' ') {
+      end_word();
+      continue;
+    }
+    if (c == '\'' || c == '"') quote = quote == 0 ? c : quote == c ? '\0' : quote;
+    word += c;
+  }
+  end_word();
+  return words;
+}
+
+// A command that is too long for a line goes on in others, as a shell takes it.
+std::string broken(const std::string& command, int columns) {
+  if (display_width(command) <= columns) return command;
+  std::string out, line = spaces(kCodeIndent);
+  bool first = true;
+  for (const auto& word : words_of(command)) {
+    const bool fits = display_width(line) + 1 + display_width(word) + 2 <= columns;
+    if (!first && !fits) {
+      out += line + " \\\n";
+      line = spaces(kContinued) + word;
+    } else {
+      line += (first ? "" : " ") + word;
+    }
+    first = false;
+  }
+  return out + line;
+}
+
+}  // namespace
+
+std::vector<FooterPart> footer_parts(const std::string& footer, int columns) {
+  std::vector<FooterPart> parts;
+  std::string paragraph;
+  const auto end_paragraph = [&] {
+    if (!paragraph.empty()) parts.push_back({false, std::exchange(paragraph, {})});
+  };
+  std::istringstream lines(footer);
+  for (std::string line; std::getline(lines, line);) {
+    const bool code = line.rfind(spaces(kCodeIndent), 0) == 0;
+    if (line.empty() || code || line.rfind("Exit code", 0) == 0) end_paragraph();
+    if (code)
+      parts.push_back({true, broken(line, columns)});
+    else if (!line.empty())
+      paragraph += (paragraph.empty() ? "" : " ") + line;
+    if (!paragraph.empty() && paragraph.back() == ':') end_paragraph();
+  }
+  end_paragraph();
+  return parts;
+}
+
+std::string HelpFormatter::heading_of(const CLI::Option& option) const {
+  return make_option_name(&option, option.get_positional()) + make_option_opts(&option);
+}
+
+std::string HelpFormatter::make_help(const CLI::App* app, std::string name,
+                                     CLI::AppFormatMode mode) const {
+  auto out = CLI::Formatter::make_help(app, name, CLI::AppFormatMode::Normal);
+  if (mode != CLI::AppFormatMode::All) return out;
+  for (const auto* command : app->get_subcommands({})) {
+    if (command->get_group().empty()) continue;  // hidden
+    out += "\n" + make_help(command, name + " " + command->get_name(), mode);
+  }
+  return out;
+}
+
+std::string HelpFormatter::make_description(const CLI::App* app) const {
+  return wrapped(app->get_description(), kHelpColumns, 0);
+}
+
+std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
+  return entry(command->get_name(), command->get_description());
+}
+
+std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
+  return entry(make_option_name(option, is_positional) + make_option_opts(option),
+               make_option_desc(option));
+}
+
+std::string HelpFormatter::make_footer(const CLI::App* app) const {
+  std::string out;
+  bool after_code = false;
+  for (const auto& [code, text] : footer_parts(app->get_footer())) {
+    if (after_code && !code) out += "\n";
+    out += code ? text + "\n" : wrapped(text, kHelpColumns, 0);
+    after_code = code;
+  }
+  return out;
+}
+
+}  // namespace peakbench::cli

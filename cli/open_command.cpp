@@ -1,0 +1,115 @@
+// `peakbench open`: a run's report in a browser.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.h"
+#include "errors/errors.h"
+#include "files/file.h"
+#include "process/find_program.h"
+#include "reports/report/report.h"
+#include "result/run_paths.h"
+
+namespace peakbench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kOpenFooter = R"(Examples:
+  peakbench open
+  peakbench open results/vit
+  peakbench open results/vit --print
+A report that is not there is made. Without RUN: the run in this folder, else the newest in results/. The browser
+is $BROWSER, else what xdg-open starts.
+Exit codes: the browser's; 2 when there is no run or no browser.)";
+
+struct OpenArguments {
+  std::string run;
+  bool print = false;
+};
+
+// The folder of the run that ended last; empty where there is none.
+std::string newest_run(const fs::path& folder) {
+  std::string newest;
+  std::optional<fs::file_time_type> when;
+  std::error_code ignored;
+  for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
+    const auto written = fs::last_write_time(entry->path() / "run.json", ignored);
+    if (!ignored && (!when || written > *when)) {
+      when = written;
+      newest = entry->path().string();
+    }
+    ignored.clear();
+  }
+  return newest;
+}
+
+std::string run_meant(const std::string& given) {
+  if (!given.empty() && !files::is_there(given))
+    throw ConfigError(given + ": there is no such run");
+  if (!given.empty()) return result::run_folder_of(given);
+  if (files::is_there("run.json")) return ".";
+  auto newest = newest_run("results");
+  if (newest.empty())
+    throw ConfigError("no run.json here, and no run in results/: name a run's folder");
+  return newest;
+}
+
+// Of a published site, or of a comparison, the page that was named.
+std::string page_of(World& world, const std::string& given) {
+  if (fs::path(given).extension() == ".html") return given;
+  if (!given.empty() && !files::is_there((fs::path(given) / "run.json").string()) &&
+      files::is_there((fs::path(given) / "index.html").string()))
+    return (fs::path(given) / "index.html").string();
+  const auto run = run_meant(given);
+  const auto page = fs::path(run) / "report/index.html";
+  if (files::is_there(page.string())) return page.string();
+  reports::ReportOptions options;
+  options.formats = {"html"};
+  options.output_directory = (fs::path(run) / "report").string();
+  options.builtin_template_directory = world.places.templates;
+  reports::write_reports({run}, options);
+  return page.string();
+}
+
+// In place of this program, so that a browser in the terminal has the terminal.
+int become_browser(World& world, const std::string& page) {
+  const char* asked = std::getenv("BROWSER");
+  const std::string browser = asked != nullptr && *asked != '\0' ? asked : "xdg-open";
+  const auto program = process::find_program(browser);
+  if (!program)
+    throw ConfigError(
+        fmt::format("{} was not found: open the page yourself, or set BROWSER",
+                    asked != nullptr && *asked != '\0' ? "BROWSER, " + browser + "," : browser));
+  world.out << std::flush;
+  const auto path = program->string();
+  execl(path.c_str(), path.c_str(), page.c_str(), nullptr);
+  throw ConfigError(fmt::format("{} could not be started: {}", path, std::strerror(errno)));
+}
+
+}  // namespace
+
+Command add_open(CLI::App& app, World& world) {
+  auto* command = app.add_subcommand("open", "Show a run's report in a browser");
+  command->footer(kOpenFooter);
+  const auto arguments = std::make_shared<OpenArguments>();
+  command
+      ->add_option("run", arguments->run, "Run folder, or its run.json; a page, or a site's folder")
+      ->type_name("RUN");
+  command->add_flag("--print", arguments->print, "Print the page's path, start nothing");
+  return [&world, arguments] {
+    const auto page = page_of(world, arguments->run);
+    if (!files::is_there(page)) throw ConfigError(page + ": there is no such page");
+    world.out << fs::absolute(page).lexically_normal().string() << "\n";
+    return arguments->print ? kDone : become_browser(world, page);
+  };
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,22 @@
+#include "cli/output_format.h"
+
+#include "json/csv_text.h"
+#include "json/json_text.h"
+
+namespace peakbench::cli {
+
+std::string OutputFormat::of(const nlohmann::ordered_json& all) const {
+  return name == "csv" ? csv_text(all) : json_text(all);
+}
+
+void add_output_format(CLI::App& command, OutputFormat& format) {
+  auto* named = command.add_option("--format", format.name, "text (default), json or csv")
+                    ->check(CLI::IsMember({"text", "json", "csv"}))
+                    ->type_name("NAME");
+  command
+      .add_flag_callback(
+          "--json", [&format] { format.name = "json"; }, "As --format json")
+      ->excludes(named);
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,12 @@
+// Words in lines.
+#pragma once
+
+#include <string>
+
+namespace peakbench {
+
+// Broken between words so that no line takes more than `width` columns of a terminal. Lines after
+// the first begin with `indent` spaces; a word that is wider is cut. Ends with a newline.
+std::string wrapped(const std::string& words, int width, int indent = 2);
+
+}  // namespace peakbench
