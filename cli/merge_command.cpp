@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "executor/merge.h"
+#include "launch/interrupt.h"
 
 namespace peakbench::cli {
 namespace {
@@ -12,13 +13,23 @@ namespace {
 constexpr const char* kMergeFooter = R"(Example:
   peakbench merge results/cards-a results/cards-b --out results/all
 The runs need the same settings, build, plugins and reference; where they differ, it is said in what. A case that
-one run has measured and another has not is taken from the first. Exit codes: 0; 2 when the runs do not
-fit together, or two have measured the same case.)";
+one run has measured and another has not is taken from the first. The joined run is there whole or not at all. Exit
+codes: 0; 2 when the runs do not fit together, two have measured the same case, or one of their files cannot be
+copied; 130 interrupted, nothing is written.)";
 
 struct MergeArguments {
   std::vector<std::string> runs;
   std::string out;
 };
+
+void note_absent(World& world, const std::vector<std::string>& traces) {
+  if (traces.empty()) return;
+  world.err << fmt::format(
+      "note: {}{} not there, though run.json names {}; the joined run has the figures without {}\n",
+      traces.front(),
+      traces.size() > 1 ? fmt::format(" and {} more traces are", traces.size() - 1) : " is",
+      traces.size() > 1 ? "them" : "it", traces.size() > 1 ? "them" : "it");
+}
 
 }  // namespace
 
@@ -31,10 +42,17 @@ Command add_merge(CLI::App& app, World& world, const std::vector<std::string>& t
       ->required()
       ->type_name("DIR");
   return [&world, arguments, &typed] {
+    const launch::InterruptScope interrupts;
     const launch::RunFolder out(arguments->out);
-    const auto run = executor::merge_into(out, arguments->runs, typed);
-    world.out << fmt::format("{}/run.json: {} cases, {} pending\n", out.path(), run.cases.size(),
-                             run.pending.size());
+    const auto merge =
+        executor::merge_into(out, arguments->runs, typed, [] { return launch::interrupted(); });
+    if (!merge) {
+      world.err << "Interrupted: nothing is written.\n";
+      return kInterrupted;
+    }
+    note_absent(world, merge->absent_traces);
+    world.out << fmt::format("{}/run.json: {} cases, {} pending\n", out.path(),
+                             merge->run.cases.size(), merge->run.pending.size());
     return kDone;
   };
 }

@@ -177,6 +177,7 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   } catch (const CLI::ParseError& error) {
     throw ConfigError(error.what());
   }
+  if (!world.places.problem.empty()) throw ConfigError(world.places.problem);
   for (const auto& [name, command] : commands)
     if (app.got_subcommand(name)) return command();
   return kDone;
@@ -196,11 +197,17 @@ std::string message(const std::exception& error) {
 }  // namespace
 
 Places own_places() {
-  std::error_code ignored;  // without /proc: what is missing is said where it is missed
-  const auto bin = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  std::error_code error;
+  const auto bin = fs::read_symlink("/proc/self/exe", error).parent_path();
   const auto prefix = bin.parent_path();
-  return {bin / "peakbench-worker", prefix / "lib/peakbench/plugins",
-          prefix / "share/peakbench/templates"};
+  Places places{bin / "peakbench-worker", prefix / "lib/peakbench/plugins",
+                prefix / "share/peakbench/templates", ""};
+  if (error)
+    places.problem = fmt::format(
+        "/proc/self/exe cannot be read: {}. By /proc Peakbench finds its own parts and what its "
+        "workers have started; mount it (mount -t proc proc /proc), or start the container with it",
+        error.message());
+  return places;
 }
 
 int run_program(const std::vector<std::string>& arguments, World& bare) {

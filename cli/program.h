@@ -29,8 +29,10 @@ struct Places {
   std::string worker;     // peakbench-worker
   std::string plugins;    // folder
   std::string templates;  // folder
+  std::string problem;    // why they are not known; every command says it
 };
-// Beside the running program: ../lib/peakbench/plugins, ../share/peakbench/templates.
+// Beside the running program, as /proc says where that is: ../lib/peakbench/plugins,
+// ../share/peakbench/templates.
 Places own_places();
 
 struct World {

@@ -76,24 +76,31 @@ class RunCommand {
                         arguments_.slurm.is_asked() ? inventory::device_hook_for_others()
                                                     : inventory::device_hook(arguments_.card));
     check_slurm_arguments(arguments_.slurm);
-    if (arguments_.dry_run && arguments_.slurm.is_asked() && !arguments_.json) {
-      world_.out << script_of(plan);
-      return kDone;
-    }
+    if (launch::nothing_to_run(plan)) return say_nothing_to_run(plan);
     if (arguments_.dry_run) {
-      world_.out << (arguments_.json ? plan_as_json(plan) : plan_as_text(plan));
+      world_.out << planned_text(plan);
       return kDone;
-    }
-    if (launch::nothing_to_run(plan)) {
-      world_.err << "peakbench: nothing can run: every case is decided already\n"
-                 << plan_as_text(plan);
-      return kUnusableInput;
     }
     warn_of_inherited_settings(plan);
     return run(plan, plugins);
   }
 
  private:
+  std::string planned_text(const plan::Plan& plan) {
+    if (arguments_.json) return plan_as_json(plan);
+    return arguments_.slurm.is_asked() ? script_of(plan) : plan_as_text(plan);
+  }
+
+  // A dry run ends as the run would.
+  int say_nothing_to_run(const plan::Plan& plan) {
+    world_.err << "peakbench: nothing can run: every case is decided already\n";
+    if (arguments_.dry_run)
+      world_.out << (arguments_.json ? plan_as_json(plan) : plan_as_text(plan));
+    else
+      world_.err << plan_as_text(plan);
+    return kUnusableInput;
+  }
+
   // A run says all that decides its figures: what somebody's shell sets is none of it.
   void warn_of_inherited_settings(const plan::Plan& plan) {
     if (!has_card(plan) || arguments_.quiet) return;

@@ -22,6 +22,24 @@ using nlohmann::json;
 // limits.
 constexpr std::size_t kMostText = 255;
 
+// What no card is outside of. PyTorch and the kernels that it compiles divide by quotients and
+// products of these numbers, so that an absurd one ends the process in the middle of an operator.
+struct Bounds {
+  std::uint64_t least = 1, most = INT_MAX;
+};
+constexpr std::uint64_t kKiB = 1024;
+// CUDA C++ programming guide, technical specifications per compute capability: blocks have up to
+// 1024 threads everywhere, warps 32, a multiprocessor has at least 32 Ki registers and a block at
+// least 48 KiB of shared memory.
+constexpr Bounds kMultiprocessors{1, 4096};
+constexpr Bounds kThreads{kMaxThreadsPerBlock, 8192};
+constexpr Bounds kBlocks{1, 1024};
+constexpr Bounds kRegisters{32 * kKiB, 4096 * kKiB};
+constexpr Bounds kWarp{32, 32};
+constexpr Bounds kShared{48 * kKiB, INT_MAX};
+constexpr Bounds kMemory{1, std::uint64_t{1} << 44};
+constexpr Bounds kBusBits{8, INT_MAX};
+
 bool is_text(const json& value) {
   return value.is_string() && value.get_ref<const std::string&>().size() <= kMostText;
 }
@@ -30,8 +48,9 @@ class CardReader {
  public:
   CardReader(const std::string& path, const json& values) : path_(path), values_(values) {}
 
+  // Of a number: a count that somebody divides by, or a size, never 0.
   template <typename Value>
-  void read(const char* key, Value& out) {
+  void read(const char* key, Value& out, const Bounds& range = {}) {
     known_.insert(key);
     if (!values_.contains(key)) fail(key, "missing");
     const json& entry = values_.at(key);
@@ -42,13 +61,9 @@ class CardReader {
     if constexpr (std::is_same_v<Value, bool>) {
       if (!value.is_boolean()) fail(key, "expected true or false");
     } else if constexpr (std::is_arithmetic_v<Value>) {
-      // A count that somebody divides by, or a size: never 0.
-      constexpr std::uint64_t kMost = sizeof(Value) < 8 ? INT_MAX : std::uint64_t{1} << 44;
-      if (!value.is_number_unsigned() || value.get<std::uint64_t>() < 1 ||
-          value.get<std::uint64_t>() > kMost) {
-        fail(key,
-             fmt::format("expected a whole number from 1 to {}, got {}", kMost, describe(value)));
-      }
+      if (!value.is_number_unsigned() || value.get<std::uint64_t>() < range.least ||
+          value.get<std::uint64_t>() > range.most)
+        fail(key, fmt::format("expected {}, got {}", in_words(range), describe(value)));
     } else if (!is_text(value)) {
       fail(key, fmt::format("expected a text of at most {} bytes", kMostText));
     }
@@ -65,11 +80,23 @@ class CardReader {
     }
   }
 
+  // Shared memory that a block may have is no more than a multiprocessor has.
+  void check_order(const char* smaller, std::uint64_t one, const char* larger,
+                   std::uint64_t other) const {
+    if (one > other)
+      fail(larger, fmt::format("expected at least {} ({}), got {}", one, smaller, other));
+  }
+
   [[noreturn]] void fail(const std::string& key, const std::string& what) const {
     throw ConfigError(fmt::format("{}: {}: {}", path_, key, what));
   }
 
  private:
+  static std::string in_words(const Bounds& range) {
+    if (range.least == range.most) return fmt::format("{}, as every card has", range.least);
+    return fmt::format("a whole number from {} to {}", range.least, range.most);
+  }
+
   const std::string& path_;
   const json& values_;
   std::set<std::string> known_;
@@ -92,23 +119,33 @@ void read_capability(CardReader& reader, CardFacts& facts) {
   facts.minor = *minor;
 }
 
+void read_shared_memory(CardReader& reader, CardFacts& facts) {
+  constexpr const char *kBlock = "shared_memory_per_block_bytes",
+                       *kOptIn = "shared_memory_per_block_optin_bytes",
+                       *kAll = "shared_memory_per_multiprocessor_bytes";
+  reader.read(kBlock, facts.shared_memory_per_block_bytes, kShared);
+  reader.read(kOptIn, facts.shared_memory_per_block_optin_bytes, kShared);
+  reader.read(kAll, facts.shared_memory_per_multiprocessor_bytes, kShared);
+  reader.check_order(kBlock, facts.shared_memory_per_block_bytes, kOptIn,
+                     facts.shared_memory_per_block_optin_bytes);
+  reader.check_order(kOptIn, facts.shared_memory_per_block_optin_bytes, kAll,
+                     facts.shared_memory_per_multiprocessor_bytes);
+}
+
 void read_values(CardReader& reader, CardFacts& facts) {
   reader.read("name", facts.name);
   read_capability(reader, facts);
-  reader.read("multiprocessor_count", facts.multiprocessor_count);
-  reader.read("total_memory_bytes", facts.total_memory_bytes);
-  reader.read("max_threads_per_multiprocessor", facts.max_threads_per_multiprocessor);
-  reader.read("max_blocks_per_multiprocessor", facts.max_blocks_per_multiprocessor);
-  reader.read("registers_per_multiprocessor", facts.registers_per_multiprocessor);
-  reader.read("warp_size", facts.warp_size);
-  reader.read("shared_memory_per_block_bytes", facts.shared_memory_per_block_bytes);
-  reader.read("shared_memory_per_block_optin_bytes", facts.shared_memory_per_block_optin_bytes);
-  reader.read("shared_memory_per_multiprocessor_bytes",
-              facts.shared_memory_per_multiprocessor_bytes);
+  reader.read("multiprocessor_count", facts.multiprocessor_count, kMultiprocessors);
+  reader.read("total_memory_bytes", facts.total_memory_bytes, kMemory);
+  reader.read("max_threads_per_multiprocessor", facts.max_threads_per_multiprocessor, kThreads);
+  reader.read("max_blocks_per_multiprocessor", facts.max_blocks_per_multiprocessor, kBlocks);
+  reader.read("registers_per_multiprocessor", facts.registers_per_multiprocessor, kRegisters);
+  reader.read("warp_size", facts.warp_size, kWarp);
+  read_shared_memory(reader, facts);
   reader.read("l2_cache_bytes", facts.l2_cache_bytes);
   reader.read("clock_khz", facts.clock_khz);
   reader.read("memory_clock_khz", facts.memory_clock_khz);
-  reader.read("memory_bus_bits", facts.memory_bus_bits);
+  reader.read("memory_bus_bits", facts.memory_bus_bits, kBusBits);
   reader.read("ecc", facts.ecc);
   reader.read("peer_access", facts.peer_access);
   reader.refuse_unknown();

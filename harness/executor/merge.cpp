@@ -3,24 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
-#include <optional>
 #include <set>
+#include <utility>
 
 #include "errors/errors.h"
-#include "files/file.h"
-#include "launch/case.h"
-#include "result/case_files.h"
+#include "executor/merged_files.h"
+#include "launch/incoming.h"
 #include "result/run_facts.h"
 #include "result/run_paths.h"
 
 namespace peakbench::executor {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
-using result::CaseFile;
 using result::CaseResult;
 using result::FactOf;
 using result::RunFact;
@@ -82,6 +78,26 @@ void check_plugins(const std::vector<PartialRun>& parts) {
       }
 }
 
+struct Joined {
+  result::Run run;
+  std::vector<const PartialRun*> measured_by;  // of each case
+};
+
+// One slug is one folder: of two cases in it, one would have the other's trace.
+void check_slugs(const Joined& joined) {
+  std::map<std::string, std::size_t> case_of;
+  for (std::size_t i = 0; i < joined.run.cases.size(); ++i) {
+    const auto& spec = joined.run.cases[i].spec;
+    const auto [found, is_new] = case_of.emplace(spec.slug, i);
+    if (!is_new)
+      throw ConfigError(fmt::format(
+          "{} in {} and {} in {} have one slug, {}, so that one would have the other's trace; was "
+          "a run.json changed by hand?",
+          joined.run.cases[found->second].spec.id, joined.measured_by[found->second]->folder,
+          spec.id, joined.measured_by[i]->folder, spec.slug));
+  }
+}
+
 struct Found {
   const PartialRun* part = nullptr;
   const CaseResult* result = nullptr;  // null: pending
@@ -94,8 +110,9 @@ class Merging {
     for (const auto& part : parts) add(part);
   }
 
-  result::Run run() const {
-    auto run = parts_.front().run;
+  Joined joined() const {
+    Joined found{parts_.front().run, {}};
+    auto& run = found.run;
     run.cases.clear();
     run.pending.clear();
     for (const auto& part : parts_) {
@@ -103,14 +120,15 @@ class Merging {
       if (part.run.suite != run.suite) run.suite.clear();
     }
     for (const auto& id : order_) {
-      const auto& found = found_.at(id);
-      if (!found.over) run.pending.push_back(id);
-      if (found.result == nullptr) continue;
-      run.cases.push_back(*found.result);
-      note_machine(run.cases.back(), found.part->run.environment, run.environment);
+      const auto& [part, result, over] = found_.at(id);
+      if (!over) run.pending.push_back(id);
+      if (result == nullptr) continue;
+      run.cases.push_back(*result);
+      found.measured_by.push_back(part);
+      note_machine(run.cases.back(), part->run.environment, run.environment);
     }
     run.status = run.pending.empty() ? "complete" : "interrupted";
-    return run;
+    return found;
   }
 
  private:
@@ -143,19 +161,14 @@ class Merging {
   std::map<std::string, Found> found_;
 };
 
-void copy_files(const CaseResult& one, const std::string& from, const std::string& to) {
-  const auto source = fs::path(from) / result::case_folder(one.spec.slug);
-  const auto target = fs::path(to) / result::case_folder(one.spec.slug);
-  // A case that the machine failed has no rank, but a log.
-  for (std::size_t rank = 0; rank < std::max<std::size_t>(1, one.ranks.size()); ++rank)
-    for (const auto file : {CaseFile::kTrace, CaseFile::kSnapshot, CaseFile::kLog}) {
-      const auto name = name_of(file, rank);
-      if (!files::why_no_file((source / name).string()).empty() ||
-          !files::is_there((source / name).string()))
-        continue;
-      files::make_folder(target.string());
-      fs::copy_file(source / name, target / name, fs::copy_options::overwrite_existing);
-    }
+// What two parts say of one case, as of one run.
+Joined joined(const std::vector<PartialRun>& parts) {
+  for (std::size_t i = 1; i < parts.size(); ++i) check_settings(parts.front(), parts[i]);
+  check_device_options(parts);
+  check_plugins(parts);
+  auto found = Merging(parts).joined();
+  check_slugs(found);
+  return found;
 }
 
 }  // namespace
@@ -167,15 +180,12 @@ void note_machine(CaseResult& one, const json& machine, const json& run) {
       one.environment[name] = machine.at(name);
 }
 
-result::Run merged(const std::vector<PartialRun>& parts) {
-  for (std::size_t i = 1; i < parts.size(); ++i) check_settings(parts.front(), parts[i]);
-  check_device_options(parts);
-  check_plugins(parts);
-  return Merging(parts).run();
-}
+result::Run merged(const std::vector<PartialRun>& parts) { return joined(parts).run; }
 
-result::Run merge_into(const launch::RunFolder& out, const std::vector<std::string>& folders,
-                       const std::vector<std::string>& command) {
+std::optional<Merge> merge_into(const launch::RunFolder& out,
+                                const std::vector<std::string>& folders,
+                                const std::vector<std::string>& command,
+                                const std::function<bool()>& cancelled) {
   if (out.holds_run())
     throw ConfigError(
         fmt::format("{} holds a run already; choose another folder with --out", out.path()));
@@ -183,15 +193,19 @@ result::Run merge_into(const launch::RunFolder& out, const std::vector<std::stri
   std::vector<PartialRun> parts;
   for (const auto& folder : folders)
     parts.push_back({result::run_folder_of(folder), result::read_run(folder)});
-  auto run = merged(parts);
+  auto [run, measured_by] = joined(parts);
   run.command = command;
-  std::map<std::pair<std::string, std::int64_t>, const PartialRun*> measured_by;  // id, time taken
-  for (const auto& part : parts)
-    for (const auto& one : part.run.cases) measured_by[{one.spec.id, one.wall_ns}] = &part;
-  for (const auto& one : run.cases)
-    copy_files(one, measured_by.at({one.spec.id, one.wall_ns})->folder, out.path());
-  result::write_run(run, out.path());
-  return run;
+  FilesToCopy found;
+  std::set<std::string> slugs;
+  for (std::size_t i = 0; i < run.cases.size(); ++i) {
+    if (cancelled()) return std::nullopt;
+    find_files(run.cases[i], measured_by[i]->folder, found);
+    slugs.insert(run.cases[i].spec.slug);
+  }
+  launch::IncomingCases incoming(out.path(), std::move(slugs));
+  if (!copy_files(found.files, incoming, cancelled)) return std::nullopt;
+  incoming.finish(run);
+  return Merge{std::move(run), std::move(found.absent)};
 }
 
 }  // namespace peakbench::executor

@@ -39,6 +39,13 @@ bool is_there(const std::string& path) {
   return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
 }
 
+std::string why_hidden(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::status(path, error).type() == std::filesystem::file_type::none
+             ? error.message()
+             : "";
+}
+
 bool holds_nothing(const std::string& path) {
   std::error_code error;
   return !is_there(path) || (is_folder(path) && std::filesystem::is_empty(path, error) && !error);

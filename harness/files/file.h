@@ -24,6 +24,10 @@ nlohmann::json read_json_file(const std::string& path);
 bool is_folder(const std::string& path);
 bool is_there(const std::string& path);  // a link without its target does
 
+// Why it cannot be told whether something is there: mostly a folder above that may not be entered.
+// Empty where it can.
+std::string why_hidden(const std::string& path);
+
 // True for an empty folder, and where there is nothing.
 bool holds_nothing(const std::string& path);
 

@@ -6,9 +6,11 @@
 #include <fstream>
 #include <iterator>
 #include <string_view>
+#include <system_error>
 
 #include "errors/errors.h"
 #include "files/file.h"
+#include "files/regular_file.h"
 #include "text/fnv1a.h"
 
 namespace peakbench::files {
@@ -43,6 +45,12 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+std::string text_of(RegularFile& file) {
+  std::string text(file.size(), '\0');
+  text.resize(file.read(text.data(), text.size()));
+  return text;
+}
+
 bool is_plain_file(const std::string& path) {
   std::error_code ignored;
   return fs::is_regular_file(fs::symlink_status(path, ignored));
@@ -61,6 +69,15 @@ std::string marked(const std::string& name, std::string text) {
 }
 
 bool is_own_file(const std::string& path) { return is_plain_file(path) && fits(text_of(path)); }
+
+bool is_own_file(const Folder& folder, const std::string& name) {
+  RegularFile file(folder, name);
+  try {
+    return file.is_open() && fits(text_of(file));
+  } catch (const std::system_error&) {  // what cannot be read is nobody's to delete
+    return false;
+  }
+}
 
 void refuse_strangers(const std::string& folder, const std::vector<std::string>& names) {
   for (const auto& name : names) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "files/folder.h"
+
 namespace peakbench::files {
 
 // `text` with the mark, as a comment of the format that the name's ending says: .html, .md, .svg; a
@@ -14,6 +16,7 @@ std::string marked(const std::string& name, std::string text);
 
 // A regular file, not a link, that ends in a mark which fits.
 bool is_own_file(const std::string& path);
+bool is_own_file(const Folder& folder, const std::string& name);
 
 // Throws ConfigError that names the first of the files that is there and not ours.
 void refuse_strangers(const std::string& folder, const std::vector<std::string>& names);

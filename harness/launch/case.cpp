@@ -8,6 +8,7 @@
 
 #include "errors/errors.h"
 #include "files/file.h"
+#include "files/folder.h"
 #include "launch/group_outcome.h"
 #include "launch/host.h"
 #include "launch/plugin_builds.h"
@@ -66,6 +67,13 @@ WorkerOrder make_worker(const CaseOrder& order, JobMode mode, const Emulated& ho
   job.promise = planned.promise;
   job.promise.reference_case = order.checkpoint.reference_case;
   return worker;
+}
+
+// Workers get names, so a link that somebody puts there afterwards is followed; one that is there
+// is not.
+void make_case_folder(const std::string& run_directory, const std::string& slug) {
+  files::make_folder(run_directory);
+  files::Folder(run_directory).made(result::kCasesFolder).made(slug);
 }
 
 // What an earlier attempt left must not be taken for this one's.
@@ -191,7 +199,7 @@ std::string why_not_timed(const CaseResult& result, const plan::Request& request
 
 GroupOrder make_order(const CaseOrder& order, JobMode mode, const Emulated& how) {
   const auto& spec = order.planned->spec;
-  files::make_folder((fs::absolute(order.run_directory) / result::case_folder(spec.slug)).string());
+  make_case_folder(order.run_directory, spec.slug);
   const auto memory = host_memory();
   const auto budget = memory_budget(order.request->memory_limit_bytes, memory);
   GroupOrder group;

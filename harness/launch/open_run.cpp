@@ -32,6 +32,7 @@ result::Run new_run(const plan::Plan& plan, const OpenOptions& options) {
 }  // namespace
 
 result::Run open_run(const plan::Plan& plan, const RunFolder& folder, const OpenOptions& options) {
+  folder.refuse_links();
   if (!folder.holds_run()) folder.refuse_strangers();
   if (options.overwrite && folder.holds_run()) folder.clear();
   if (!folder.holds_run()) return new_run(plan, options);

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 
+#include "errors/errors.h"
 #include "files/file.h"
+#include "files/folder.h"
 #include "launch/host.h"
 #include "plan/case_id.h"
 #include "result/axes.h"
@@ -145,8 +148,14 @@ void ReferenceCheckpoints::close(std::size_t index,
   if (!result::device_from(plan_.cases[index].spec.device).results_repeat) return;
   for (std::size_t i = 0; i < ended.size(); ++i)
     if (ended[i] == nullptr && reference_[i] == reference && needs_reference(i)) return;
-  std::error_code ignored;
-  fs::remove(file_of(static_cast<std::size_t>(reference)), ignored);
+  try {
+    const auto cases = files::Folder(run_directory_).folder(result::kCasesFolder);
+    const auto folder =
+        cases ? cases->folder(plan_.cases[static_cast<std::size_t>(reference)].spec.slug)
+              : std::nullopt;
+    if (folder) folder->remove_file(result::kParametersFile);
+  } catch (const ConfigError&) {  // it is only in the way; a link is not followed
+  }
 }
 
 }  // namespace peakbench::launch

@@ -9,15 +9,16 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <set>
 
 #include "errors/errors.h"
 #include "files/atomic_file.h"
 #include "files/file.h"
+#include "files/folder.h"
 #include "files/own_file.h"
 #include "launch/host.h"
+#include "launch/incoming.h"
 #include "plan/case_id.h"
 #include "result/case_files.h"
 #include "result/run_facts.h"
@@ -60,32 +61,13 @@ bool is_own_folder(const fs::path& path) {
   return fs::is_directory(fs::symlink_status(path, ignored));
 }
 
-void remove_if_empty(const fs::path& folder) {
-  std::error_code ignored;
-  if (is_own_folder(folder)) fs::remove(folder, ignored);
-}
-
-// And the folder, should nothing be left in it.
-void remove_files(const fs::path& folder, const std::function<bool(const fs::path&)>& is_ours) {
-  if (!is_own_folder(folder)) return;
-  std::vector<fs::path> ours;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, error);
-       !error && entry != fs::directory_iterator(); entry.increment(error))
-    if (is_ours(entry->path())) ours.push_back(entry->path());
-  for (const auto& path : ours) files::remove_file(path.string());
-  remove_if_empty(folder);
-}
-
-void remove_case(const fs::path& folder) {
-  if (!is_own_folder(folder.parent_path())) return;
-  remove_files(folder, [](const fs::path& path) {
-    return result::is_case_file(path.filename().string()) && !is_own_folder(path);
-  });
-}
-
-void remove_pages(const fs::path& folder) {
-  remove_files(folder, [](const fs::path& path) { return files::is_own_file(path.string()); });
+void remove_pages(const files::Folder& run) {
+  constexpr const char* kReport = "report";
+  if (!is_own_folder(run.path_of(kReport))) return;
+  if (const auto pages = run.folder(kReport))
+    for (const auto& name : pages->names())
+      if (files::is_own_file(*pages, name)) pages->remove_file(name);
+  run.remove_if_empty(kReport);
 }
 
 result::Run run_to_delete(const std::string& folder) {
@@ -190,6 +172,7 @@ RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
   }
   // Only who holds the lock writes it.
   files::remove_unfinished(path_, {"run.json"});
+  remove_unfinished_cases(path_);
 }
 
 RunFolder::~RunFolder() {
@@ -200,7 +183,13 @@ bool RunFolder::holds_run() const { return files::is_there(below("run.json")); }
 
 std::string RunFolder::below(const char* name) const { return (fs::path(path_) / name).string(); }
 
+void RunFolder::refuse_links() const {
+  const files::Folder folder(path_);
+  folder.folder(result::kCasesFolder);
+}
+
 void RunFolder::refuse_strangers() const {
+  refuse_links();
   const auto cases = below(result::kCasesFolder);
   if (files::holds_nothing(cases)) return;
   throw ConfigError(
@@ -211,10 +200,15 @@ void RunFolder::refuse_strangers() const {
 
 void RunFolder::clear() const {
   const auto run = run_to_delete(path_);
-  for (const auto& slug : slugs_of(run)) remove_case(fs::path(path_) / result::case_folder(slug));
-  remove_if_empty(below(result::kCasesFolder));
-  remove_pages(below("report"));
-  files::remove_file(below("run.json"));  // last: what is left of a killed clear() is still a run's
+  const files::Folder folder(path_);
+  if (const auto cases = folder.folder(result::kCasesFolder)) {
+    const auto slugs = slugs_of(run);
+    for (const auto& slug : slugs) cases->folder(slug);  // a link: nothing is deleted yet
+    for (const auto& slug : slugs) remove_case(*cases, slug);
+  }
+  folder.remove_if_empty(result::kCasesFolder);
+  remove_pages(folder);
+  folder.remove_file("run.json");  // last: what is left of a killed clear() is still a run's
 }
 
 nlohmann::json settings_of(const plan::Request& request) {

@@ -9,9 +9,9 @@
 
 namespace peakbench::launch {
 
-// Makes the folder, holds it until the end of its life, and takes away what a killed run left half
-// written. Throws ConfigError: cannot be made or written, in use, a name that is not UTF-8 (which
-// results and jobs, being JSON, cannot hold).
+// Makes the folder, holds it until the end of its life, and takes away what a killed run, or merge,
+// left half written. Throws ConfigError: cannot be made or written, in use, a name that is not
+// UTF-8 (which results and jobs, being JSON, cannot hold).
 class RunFolder {
  public:
   explicit RunFolder(std::string path);
@@ -21,12 +21,15 @@ class RunFolder {
 
   const std::string& path() const { return path_; }
   bool holds_run() const;
+  // Throws ConfigError where the cases' folder is a link: a run writes and deletes below it.
+  void refuse_links() const;
   // For a run that begins. Throws ConfigError: there is no run, but a folder `cases` with something
-  // in it, which this run's files would come into.
+  // in it, which this run's files would come into; or it is a link.
   void refuse_strangers() const;
   // Deletes what the run in the folder wrote: run.json, the files of its cases, the pages of its
-  // report as they were written (result/own_file.h). What lies beside them stays. Throws
-  // RunFileError where run.json is no run that can be read: then nothing is deleted.
+  // report as they were written (files/own_file.h). What lies beside them stays, and
+  // no link is followed. Throws RunFileError where run.json is no run that can be read, ConfigError
+  // where the folder of the cases, or of one, is a link: then nothing is deleted.
   void clear() const;
 
  private:

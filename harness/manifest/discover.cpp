@@ -7,6 +7,7 @@
 #include <set>
 
 #include "errors/errors.h"
+#include "files/file.h"
 #include "manifest/manifest.h"
 #include "text/utf8.h"
 
@@ -17,6 +18,8 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> libraries_below(const std::string& folder) {
   std::error_code error;
+  if (const auto why = files::why_hidden(folder); !why.empty())
+    throw ConfigError(fmt::format("{}: the plugin folder cannot be read: {}", folder, why));
   if (!fs::is_directory(folder, error)) {
     throw ConfigError(fmt::format(
         "{}: no such plugin folder; build the plugins or name another folder with --plugins",

@@ -102,6 +102,8 @@ Run read_run(const std::string& path) {
   std::error_code ignored;
   fs::path file(path);
   if (fs::is_directory(file, ignored)) file /= kFileName;
+  if (const auto why = files::why_hidden(file.string()); !why.empty())
+    throw RunFileError(fmt::format("{}: cannot be read: {}", file.string(), why));
   if (!fs::exists(file, ignored)) {
     const bool folder = file != fs::path(path);
     throw RunFileError(folder ? fmt::format("{}: this folder holds no run.json; name one that "

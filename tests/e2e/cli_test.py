@@ -190,6 +190,17 @@ class Plans(ProgramTest):
         self.assertIn("12 cases, 6 of them will not run. Differences are shown against baseline.", done.stdout)
         self.assertEqual(list(self.folder.iterdir()), [])
 
+    def test_a_dry_run_ends_as_the_run_would(self):
+        nothing = ("run", "--model", "tiny", "--strategy", "slim,rank=4+rival", "--out", "out")
+        run = self.peakbench(*nothing, exit_code=2)
+        dry = self.peakbench(*nothing, "--dry-run", exit_code=2)
+        self.assertEqual(dry.stderr + dry.stdout, run.stderr)
+        self.assertIn("nothing can run", dry.stderr)
+        plan = json.loads(self.peakbench(*nothing, "--dry-run", "--json", exit_code=2).stdout)
+        self.assertEqual([case["decided"] for case in plan["cases"]], ["conflict"])
+        self.peakbench(*nothing, "--dry-run", "--executor", "slurm", exit_code=2)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_dry_run_as_json(self):
         plan = json.loads(self.peakbench("run", "--model", "tiny", "--strategy", "slim,rank=4,", "--dry-run", "--json",
                                          exit_code=2).stdout or "null")

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import unittest
 
@@ -104,20 +105,54 @@ class RunFolders(Strangers):
         self.peakbench(*ONE, "--out", "out", "--overwrite")
         self.assertFalse((self.folder / "out/cases" / gone["slug"]).exists())
 
-    def test_links_are_not_followed(self):
+    def test_pages_behind_a_link_are_not_deleted(self):
         self.finished()
-        slug = self.run_json()["cases"][0]["slug"]
-        cases = self.folder / "out/cases"
-        cases.rename(self.folder / "big_disk")
-        cases.symlink_to(self.folder / "big_disk")
         self.put("pages/index.html")
         report = self.folder / "out/report"
         report.rename(self.folder / "was_report")
         report.symlink_to(self.folder / "pages")
         self.refused(*ONE, "--out", "out", "--overwrite", says=["out/report/index.html"])
         (self.folder / "pages/index.html").unlink()
-        self.peakbench("run", "--model", "tiny", "--strategy", "slim", "--out", "out", "--overwrite")
-        self.assertTrue((self.folder / "big_disk" / slug / "worker.log").exists())
+        shutil.copy(self.folder / "was_report/report.md", self.folder / "pages/of_ours.md")
+        self.peakbench(*ONE, "--out", "out", "--overwrite", "--no-report")
+        self.assertTrue((self.folder / "pages/of_ours.md").exists())
+
+    def linked(self, name):
+        """From now on the folder is a link to one with the same files, somebody's."""
+        path, elsewhere = self.folder / name, self.folder / f"elsewhere-{pathlib.Path(name).name}"
+        path.rename(elsewhere)
+        path.symlink_to(elsewhere)
+
+    def test_no_run_goes_through_a_link(self):
+        """It would delete what is there of an earlier attempt, and write beside somebody's files."""
+        self.finished(*TWO)
+        self.linked("out/cases")
+        for command in (TWO, ("run", "--model", "tiny", "--strategy", "rival")):
+            self.refused(*command, "--out", "out", "--overwrite", says=["out/cases: is a link"])
+        self.refused(*TWO, "--out", "out", "--resume", says=["out/cases: is a link"])
+        (self.folder / "out/run.json").unlink()
+        self.refused(*TWO, "--out", "out", says=["out/cases: is a link"])
+        (self.folder / "empty").mkdir()
+        (self.folder / "new").mkdir()
+        (self.folder / "new/cases").symlink_to(self.folder / "empty")
+        self.refused(*ONE, "--out", "new", says=["new/cases: is a link"])
+        self.assertEqual(list((self.folder / "empty").iterdir()), [])
+
+    def test_no_case_goes_through_a_link(self):
+        self.finished(*TWO)
+        slug = self.run_json()["cases"][1]["slug"]
+        self.linked(f"out/cases/{slug}")
+        self.put(f"out/cases/{slug}/parameters.tmp")
+        # Nothing of the first case is deleted either.
+        self.refused(*TWO, "--out", "out", "--overwrite", says=[f"out/cases/{slug}: is a link"])
+        run = self.run_json()
+        run["status"], run["pending"] = "interrupted", [run["cases"].pop()["id"]]
+        self.put("out/run.json", json.dumps(run))
+        elsewhere = contents(self.folder / f"elsewhere-{slug}")
+        done = self.peakbench(*TWO, "--out", "out", "--resume", "--no-report", exit_code=2)
+        self.assertIn(f"out/cases/{slug}: is a link", done.stderr)
+        self.assertEqual(contents(self.folder / f"elsewhere-{slug}"), elsewhere)
+        self.assertEqual(self.statuses(), ["ok"])  # what was measured is kept
 
     def test_again_and_again(self):
         for _ in range(3):

@@ -310,6 +310,39 @@ TEST_F(CardFile, NumbersAreWholeAndInTheirRange) {
   expect_error("h100-80gb,driver=3000000.1", "expected the CUDA version");
 }
 
+// PyTorch divides by quotients and products of these: a thread a multiprocessor ended the process.
+TEST_F(CardFile, NumbersAreThoseOfACard) {
+  struct Bad {
+    const char *key, *value, *words;
+  };
+  const std::vector<Bad> all{
+      {"max_threads_per_multiprocessor", "1", "from 1024 to 8192, got 1"},
+      {"max_threads_per_multiprocessor", "1023", "from 1024 to 8192"},
+      {"max_threads_per_multiprocessor", "2147483647", "from 1024 to 8192"},
+      {"multiprocessor_count", "2147483647", "from 1 to 4096"},
+      {"max_blocks_per_multiprocessor", "2147483647", "from 1 to 1024"},
+      {"registers_per_multiprocessor", "1", "from 32768"},
+      {"warp_size", "1", "warp_size: expected 32, as every card has, got 1"},
+      {"warp_size", "64", "expected 32, as every card has"},
+      {"shared_memory_per_block_bytes", "1", "from 49152"},
+      {"shared_memory_per_block_bytes", "4294967296", "from 49152 to 2147483647"},
+      {"shared_memory_per_block_optin_bytes", "49151", "from 49152"},
+      {"shared_memory_per_block_optin_bytes", "300000",
+       "shared_memory_per_multiprocessor_bytes: expected at least 300000 "
+       "(shared_memory_per_block_optin_bytes)"},
+      {"l2_cache_bytes", "4294967296", "from 1 to 2147483647"},
+      {"memory_bus_bits", "7", "from 8"}};
+  std::ifstream file(installation().folder / "cards/h100-80gb.json");
+  const auto good = nlohmann::json::parse(file);
+  for (const auto& [key, value, words] : all) {
+    auto card = good;
+    card["values"][key]["value"] = nlohmann::json::parse(value);
+    std::ofstream(path_) << card;
+    expect_error(path_, key);
+    expect_error(path_, words);
+  }
+}
+
 TEST_F(CardFile, IsARegularFileOfAFewLevels) {
   std::remove(path_.c_str());
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);

@@ -485,6 +485,9 @@ TEST_F(MergeTest, SaysWhatDiffers) {
   other.run.cases[0].spec.device_options["tf32"] = "on";
   EXPECT_THAT(why_not({a, other}), HasSubstr("device options"));
   other = b;
+  other.run.cases[0].spec.slug = a.run.cases[0].spec.slug;
+  EXPECT_THAT(why_not({a, other}), HasSubstr("have one slug"));
+  other = b;
   other.run.reference = "lora";
   EXPECT_THAT(why_not({a, other}), HasSubstr("reference"));
 }

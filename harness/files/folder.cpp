@@ -1,0 +1,126 @@
+#include "files/folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "errors/errors.h"
+#include "errors/host_limits.h"
+#include "files/atomic_file.h"
+
+namespace peakbench::files {
+namespace {
+
+// Only to reach what is in it: that needs no permission to list it.
+constexpr int kToEnter = O_PATH | O_DIRECTORY | O_CLOEXEC;
+
+[[noreturn]] void cannot_enter(const std::string& path, int error) {
+  throw ConfigError(fmt::format("{}: {}", path,
+                                error == ENOTDIR
+                                    ? "is no folder"
+                                    : std::string("cannot be entered: ") + std::strerror(error)));
+}
+
+[[noreturn]] void fail(const std::string& path, const char* what, int error) {
+  throw HostError(fmt::format("{}: {}: {}", path, what, host_error_text(error)));
+}
+
+// A link is told from what is no folder only afterwards; the kernel refuses both.
+[[noreturn]] void refuse(int folder, const std::string& name, const std::string& path, int error) {
+  struct stat facts {};
+  if (fstatat(folder, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(facts.st_mode))
+    refuse_link(path);
+  cannot_enter(path, error);
+}
+
+// For what O_PATH does not do: listing, flushing.
+int open_to_read(int folder) { return openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }
+
+}  // namespace
+
+void refuse_link(const std::string& path) {
+  throw ConfigError(
+      fmt::format("{}: is a link, and none is followed there: it may lead to anybody's files. Put "
+                  "what it leads "
+                  "to in its place",
+                  path));
+}
+
+Folder::Folder(const std::string& path)
+    : path_(path), descriptor_(open(path.empty() ? "." : path.c_str(), kToEnter)) {
+  if (descriptor_ < 0) cannot_enter(path_, errno);
+}
+
+Folder::Folder(Folder&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+Folder::~Folder() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+std::string Folder::path_of(const std::string& name) const {
+  return (std::filesystem::path(path_) / name).string();
+}
+
+std::optional<Folder> Folder::folder(const std::string& name) const {
+  const int found = openat(descriptor_, name.c_str(), kToEnter | O_NOFOLLOW);
+  if (found < 0 && errno == ENOENT) return std::nullopt;
+  if (found < 0) refuse(descriptor_, name, path_of(name), errno);
+  return Folder(path_of(name), found);
+}
+
+Folder Folder::made(const std::string& name) const {
+  constexpr mode_t kWhatTheUmaskLeaves = 0777;
+  if (mkdirat(descriptor_, name.c_str(), kWhatTheUmaskLeaves) != 0 && errno != EEXIST)
+    fail(path_of(name), "cannot make the folder", errno);
+  auto made = folder(name);
+  if (!made) fail(path_of(name), "cannot make the folder", ENOENT);
+  return std::move(*made);
+}
+
+std::vector<std::string> Folder::names() const {
+  const int listed = open_to_read(descriptor_);
+  DIR* stream = listed < 0 ? nullptr : fdopendir(listed);
+  if (stream == nullptr) {
+    const int error = errno;
+    if (listed >= 0) close(listed);
+    fail(path_, "cannot be read", error);
+  }
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = readdir(stream)) {  // NOLINT(concurrency-mt-unsafe): its own stream
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  const int error = errno;
+  closedir(stream);
+  if (error != 0) fail(path_, "cannot be read", error);
+  return names;
+}
+
+void Folder::remove_file(const std::string& name) const {
+  if (unlinkat(descriptor_, name.c_str(), 0) == 0 || errno == ENOENT || errno == EISDIR) return;
+  fail(path_of(name), "cannot delete", errno);
+}
+
+void Folder::remove_if_empty(const std::string& name) const {
+  unlinkat(descriptor_, name.c_str(), AT_REMOVEDIR);  // never of a link
+}
+
+void Folder::flush() const {
+  const int held = open_to_read(descriptor_);
+  const bool flushed = held >= 0 && syncfs(held) == 0;
+  const int error = errno;
+  if (held >= 0) close(held);
+  if (!flushed && is_host_error(error)) cannot_write(path_, error);
+}
+
+}  // namespace peakbench::files
