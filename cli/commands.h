@@ -23,6 +23,7 @@ Command add_list(CLI::App& app, World& world);
 Command add_describe(CLI::App& app, World& world);
 Command add_merge(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_report(CLI::App& app, World& world);
+Command add_quickstart(CLI::App& app, World& world);
 Command add_open(CLI::App& app, World& world);
 Command add_doctor(CLI::App& app, World& world);
 Command add_completion(CLI::App& app, World& world);

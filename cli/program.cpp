@@ -22,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kProgramFooter = R"(Examples:
+  peakbench quickstart
   peakbench run --model vit-l-16 --strategy baseline --strategy fused-in-backward --out results/vit
   peakbench run suites/tutorial.toml --out results/tutorial
   peakbench list strategies
@@ -140,6 +141,7 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   std::vector<std::string> typed{"peakbench"};
   typed.insert(typed.end(), arguments.begin(), arguments.end());
   const std::vector<std::pair<std::string, Command>> commands{
+      {"quickstart", add_quickstart(app, world)},
       {"run", add_run(app, world, typed)},
       {"list", add_list(app, world)},
       {"describe", add_describe(app, world)},

@@ -19,7 +19,7 @@ StandardOutput::Buffer::Buffer(int descriptor) : descriptor_(descriptor) {
 int StandardOutput::Buffer::sync() {
   const char* from = pbase();
   while (error_ == 0 && from < pptr()) {
-    const auto written = write(descriptor_, from, static_cast<std::size_t>(pptr() - from));
+    const auto written = ::write(descriptor_, from, static_cast<std::size_t>(pptr() - from));
     if (written >= 0)
       from += written;
     else if (errno != EINTR)

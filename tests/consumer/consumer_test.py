@@ -85,6 +85,14 @@ class Consumer(unittest.TestCase):
         for subject, part in (("emulator", "lib/peakbench/emulator"), ("templates", "share/peakbench/templates")):
             self.assertIn(str(self.prefix / part), findings[subject]["found"])
 
+    def test_the_quick_start_is_a_run(self):
+        text = self.peakbench("quickstart", "--out", "quick", "--card", "a100-40gb")
+        self.assertIn("peakbench open quick\n", text)
+        cases = json.loads((self.folder / "quick/run.json").read_text(encoding="utf-8"))["cases"]
+        self.assertEqual({(one["device"], one["status"]) for one in cases}, {("emulated:a100-40gb", "ok")})
+        self.assertEqual(len(cases), 10)
+        self.assertTrue((self.folder / "quick/report/index.html").is_file())
+
     def test_doctor_says_what_is_missing(self):
         """A part of the tree, which subject is bad without it, and what it says."""
         parts = {

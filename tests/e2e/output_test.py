@@ -38,6 +38,7 @@ PRINTS = {
     "work": None,  # its output is a job's log: it needs a queue, and what it found stands in files
     "publish": ["publish", "--out", "site"],
     "open": ["open", "out", "--print"],
+    "quickstart": None,  # prints what `run` does
     "completion": ["completion", "bash"],
     "man": ["man"],
 }

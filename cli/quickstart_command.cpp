@@ -1,0 +1,63 @@
+// `peakbench quickstart`: the first figures, from a suite that comes with the program.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.h"
+#include "errors/errors.h"
+#include "files/file.h"
+
+namespace peakbench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kQuickstartFooter = R"(Examples:
+  peakbench quickstart
+  peakbench quickstart --card rtx-4090-24gb
+  peakbench quickstart --cpu
+Five strategies on two models: what each takes of an emulated card, without a GPU and in seconds. With --cpu the
+same is measured and timed on the CPU too, in minutes. What an earlier call measured is kept.
+Exit codes: those of `peakbench run`.)";
+
+struct QuickstartArguments {
+  std::string out = "results/quickstart", card = "h100-80gb";
+  bool cpu = false;
+};
+
+int quickstart(World& world, const QuickstartArguments& arguments) {
+  const auto suite =
+      (fs::path(world.places.templates).parent_path() / "suites/quickstart.toml").string();
+  if (!files::is_there(suite))
+    throw ConfigError(suite + ": the suite is not there; is the installation whole?");
+  std::vector<std::string> run{"run",   suite,         "--device", "emulated:" + arguments.card,
+                               "--out", arguments.out, "--resume"};
+  const std::vector<std::string> more = arguments.cpu
+                                            ? std::vector<std::string>{"--device", "cpu"}
+                                            : std::vector<std::string>{"--repetitions", "0"};
+  run.insert(run.end(), more.begin(), more.end());
+  const int code = run_program(run, world);
+  if (code == kDone)
+    world.out << fmt::format("Look at it: peakbench open {}\nGo on: peakbench run --help\n",
+                             arguments.out);
+  return code;
+}
+
+}  // namespace
+
+Command add_quickstart(CLI::App& app, World& world) {
+  auto* command = app.add_subcommand("quickstart", "First figures: five strategies on two models");
+  command->footer(kQuickstartFooter);
+  const auto arguments = std::make_shared<QuickstartArguments>();
+  command->add_option("--card", arguments->card, "The emulated card")
+      ->type_name("CARD")
+      ->capture_default_str();
+  command->add_flag("--cpu", arguments->cpu, "On the CPU too, timed");
+  command->add_option("-o,--out", arguments->out, "Folder of the results")
+      ->type_name("DIR")
+      ->capture_default_str();
+  return [&world, arguments] { return quickstart(world, *arguments); };
+}
+
+}  // namespace peakbench::cli
