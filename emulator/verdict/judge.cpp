@@ -59,7 +59,8 @@ class Judge {
 
   void ending() {
     if (request_.wait_status == 0) return;
-    lower("the program did not end well: it may have needed more later");
+    lower(fmt::format("the {} did not end well: it may have needed more later",
+                      request_.of_case ? "case" : "program"));
   }
 
   void unused() { unreliable("nothing was taken from a card that these stand-ins could see"); }

@@ -16,7 +16,7 @@ using result::verdict_word;
 using result::VerdictKind;
 
 struct VerdictRequest {
-  int wait_status = 0;  // how the program ended, as waitpid gives it
+  int wait_status = 0;  // how the program ended, as waitpid gives it; of a case, 0: well
   std::string assume;   // --assume: "", "nonzero=all" or "nonzero=none"
   bool late_streams = false;
   std::uint64_t context_bytes = 0;  // set aside for the CUDA context

@@ -8,6 +8,7 @@
 #include "errors/errors.h"
 #include "errors/host_limits.h"
 #include "launch/group_outcome.h"
+#include "result/device.h"
 
 namespace peakbench::launch {
 namespace {
@@ -24,11 +25,19 @@ GroupReport not_run(const std::string& reason) {
   return report;
 }
 
-// An emulated card computes nothing. Where the host read what is not known, sizes may rest on it.
-bool read_something(const GroupReport& report) {
+// A worker that was killed left no word of what it had read.
+bool was_killed(const result::WorkerResult& found) {
+  return !found.emulation && (found.status == Status::kCrashed || found.status == Status::kTimeout);
+}
+
+// An emulated card computes nothing. Where the host read what is not known, sizes may rest on it,
+// and so may a failure: a check that zeros do not pass, a loop that they do not end.
+bool needs_values(const CaseOrder& order, const GroupReport& report) {
+  const auto device = result::device_from(order.planned->spec.device);
+  if (device.kind != result::DeviceKind::kEmulated) return false;
   return std::ranges::any_of(report.ranks, [](const WorkerReport& rank) {
     const auto& emulation = rank.result.emulation;
-    return emulation && !emulation->read_backs.empty();
+    return was_killed(rank.result) || (emulation && !emulation->read_backs.empty());
   });
 }
 
@@ -53,7 +62,7 @@ GroupReport run_memory(const CaseOrder& order, Runner& runner, const Listener& l
     return run_group(order, JobMode::kMemory, runner, listener, prepare, how);
   };
   auto first = run();
-  if (is_interrupted(first) || !read_something(first)) return first;
+  if (is_interrupted(first) || !needs_values(order, first)) return first;
   how.values = true;
   how.assume = order.request->assume;
   auto second = run();

@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/preload.h"
@@ -22,6 +24,7 @@
 #include "worker/place.h"
 #include "worker/plugin_call.h"
 #include "worker/setup.h"
+#include "worker/verdict.h"
 
 namespace {
 
@@ -41,9 +44,10 @@ std::string here() {
 }
 
 // Throws HostError for what the machine did, whoever threw it.
-result::WorkerResult measure(const result::Job& job) {
+result::WorkerResult measure(const result::Job& job,
+                             std::optional<result::Emulation>& until_failure) {
   try {
-    return job.mode == result::JobMode::kMemory ? worker::run_memory_job(job)
+    return job.mode == result::JobMode::kMemory ? worker::run_memory_job(job, until_failure)
                                                 : worker::run_throughput_job(job);
   } catch (const std::exception& error) {
     if (const auto reason = worker::host_failure(error); !reason.empty())
@@ -53,9 +57,10 @@ result::WorkerResult measure(const result::Job& job) {
 }
 
 // The one place that catches what plugins throw.
-result::WorkerResult run(const result::Job& job) {
+result::WorkerResult outcome_of(const result::Job& job,
+                                std::optional<result::Emulation>& until_failure) {
   try {
-    return measure(job);
+    return measure(job, until_failure);
   } catch (const HostError&) {
     throw;
   } catch (const Unsupported& error) {
@@ -88,6 +93,17 @@ result::WorkerResult run(const result::Job& job) {
     return failed(result::Status::kCrashed,
                   "a plugin threw something that is no std::exception" + here());
   }
+}
+
+// A failure may rest on what an emulated card could not answer: the record has it, and the reason.
+result::WorkerResult run(const result::Job& job) {
+  std::optional<result::Emulation> until_failure;
+  auto outcome = outcome_of(job, until_failure);
+  if (outcome.emulation || !until_failure) return outcome;
+  outcome.emulation = std::move(until_failure);
+  if (const auto& verdict = outcome.emulation->verdict)
+    outcome.reason += worker::doubt_of_failure(*verdict);
+  return outcome;
 }
 
 // `peakbench doctor` asks: can a tensor be made there?

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "errors/errors.h"
 #include "peakbench/errors.h"
@@ -102,6 +103,15 @@ class TracedRun {
     finish();
   }
 
+  // After a failure: what the card was asked for, and how far that can be relied on where
+  // something of it is not known. Absent on other devices.
+  std::optional<result::Emulation> emulation_until_failure() const {
+    auto emulation = device_->emulation();
+    if (emulation && !(emulation->read_backs.empty() && emulation->refused_calls.empty()))
+      emulation->verdict = verdict(job_, recorder_.peak_bytes(), Ended::kBadly);
+    return emulation;
+  }
+
  private:
   // Where the machine had not what the card has, no outcome and no figure is the card's: PyTorch
   // may have gone on with what it had cached.
@@ -169,7 +179,7 @@ class TracedRun {
 
   // A call that the emulated card refused leaves the case without a trustworthy figure.
   void note_emulation() {
-    result_.emulation = device_->emulation();
+    result_.emulation = emulation_until_failure();
     if (!result_.emulation || result_.emulation->refused_calls.empty()) return;
     if (result_.status != result::Status::kOk) return;
     result_.status = result::Status::kUnsupported;
@@ -265,12 +275,18 @@ class TracedRun {
 
 }  // namespace
 
-result::WorkerResult run_memory_job(const result::Job& job) {
+result::WorkerResult run_memory_job(const result::Job& job,
+                                    std::optional<result::Emulation>& until_failure) {
   install_engine();
   result::WorkerResult result;
   // Never destroyed: allocators and record functions point into it until the process ends.
   auto* run = new TracedRun(job, result);
-  run->run();
+  try {
+    run->run();
+  } catch (...) {
+    until_failure = run->emulation_until_failure();
+    throw;
+  }
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "worker/verdict.h"
 
 #include <dlfcn.h>
+#include <sys/wait.h>
 
 #include <cstdlib>
 
@@ -27,12 +28,14 @@ const emulator::Ledger* own_ledger() {
 
 }  // namespace
 
-std::optional<result::Verdict> verdict(const result::Job& job, std::int64_t peak_allocated_bytes) {
+std::optional<result::Verdict> verdict(const result::Job& job, std::int64_t peak_allocated_bytes,
+                                       Ended ended) {
   const auto* ledger = own_ledger();
   if (ledger == nullptr) return std::nullopt;
   emulator::VerdictRequest request;
   request.assume = job.assume;
   request.of_case = true;
+  request.wait_status = ended == Ended::kWell ? 0 : W_EXITCODE(EXIT_FAILURE, 0);
   request.peak_allocated_bytes = static_cast<std::uint64_t>(peak_allocated_bytes);
   if (const char* text = std::getenv(emulator::kCardVariable)) {
     const auto card = emulator::card_from_json(text);
@@ -40,6 +43,11 @@ std::optional<result::Verdict> verdict(const result::Job& job, std::int64_t peak
     request.context_bytes = card.context_bytes;
   }
   return emulator::judge({ledger}, request);
+}
+
+std::string doubt_of_failure(const result::Verdict& verdict) {
+  if (verdict.kind != result::VerdictKind::unreliable || verdict.reasons.empty()) return "";
+  return "; a real card may go on, as what was read here is not known: " + verdict.reasons.front();
 }
 
 void leave_out_own_work_of_values() {

@@ -1,7 +1,7 @@
 """How far the figures of a case on an emulated card can be relied on: in run.json, the terminal, the reports, comparisons and gates.
 The truth is stock PyTorch under `peakbench emulate`, and on the CPU.
 
-usage: cases_verdict_test.py PEAKBENCH PLUGINS   (PLUGINS: the folder with the model `routed`)
+usage: cases_verdict_test.py PEAKBENCH PLUGINS   (PLUGINS: the folder with the model `routed` and the strategy `counted-sgd`)
 """
 
 import json
@@ -110,6 +110,26 @@ class CasesVerdictTest(unittest.TestCase):
         likely = self.run_routed(out="likely")["memory"]["peak_requested_bytes"]
         self.assertLess(sizes["none"], likely)
         self.assertLess(likely, sizes["all"])
+
+    def run_counted(self, at_zero, *options, of="host", out="out", exit_code=0):
+        stack = f"counted-sgd,at_zero={at_zero},of={of}"
+        return self.run_case("-m", "qwen2.5-0.5b,layers=1", "-s", stack, "--device", "emulated:a100-40gb", "--seq", "64", "--plugins",
+                             PLUGINS, *options, out=out, exit_code=exit_code)
+
+    def test_a_failure_that_rests_on_zeros_is_none(self):
+        """The count is 6 on every card. Where nothing is computed it is 0, and the case throws, has no effect, aborts, or never ends."""
+        for at_zero in ("throw", "skip", "abort", "wait"):
+            with self.subTest(at_zero=at_zero):
+                case = self.run_counted(at_zero, "--timeout", "20", out=at_zero)
+                self.assertEqual(case["status"], "ok", case["reason"])
+                self.assertEqual(self.verdict(case)["kind"], "exact", self.verdict(case))
+
+    def test_a_failure_that_rests_on_what_nobody_knows_says_so(self):
+        case = self.run_counted("throw", of="weights", exit_code=3)
+        self.assertEqual(case["status"], "crashed")
+        self.assertIn("no samples in this batch; a real card may go on, as what was read here is not known: aten::", case["reason"])
+        self.assertEqual(self.verdict(case)["kind"], "unreliable")
+        self.assertTrue(case["emulation"]["read_backs"])
 
     def test_what_reads_nothing_is_exact(self):
         case = self.run_case("-m", "qwen2.5-0.5b,layers=1", "-s", "baseline", "-s", "lora", "--device", "emulated:a100-40gb", "--seq", "64")
