@@ -44,7 +44,7 @@ class ScheduledRun {
   void go() {
     for (const auto index : order_)
       if (plan_.cases[index].decided) intake_.end(index, launch::decided_case(plan_.cases[index]));
-    for (const auto number : submissions_in(folder_.path())) adopt({folder_.path(), number});
+    adopt_all();
     try {
       do watch();
       while (!launch::interrupted() && submit());
@@ -70,6 +70,16 @@ class ScheduledRun {
               throw ConfigError(
                   fmt::format("{} could not begin: {}", name_of(submission, task), printable(why)));
             }};
+  }
+
+  // Nothing is submitted for an earlier call's cases before Slurm has said what became of its jobs.
+  void adopt_all() {
+    for (const auto number : submissions_in(folder_.path())) try {
+        adopt({folder_.path(), number});
+      } catch (const ConfigError&) {
+        if (!launch::interrupted()) throw;
+        return;  // it was not given the time to answer
+      }
   }
 
   // What an earlier call submitted: taken, and waited for where it is still at work.
@@ -168,13 +178,24 @@ class ScheduledRun {
                       submission.job, task.seen.where));
     if (stage == Stage::kAtWork) {
       task.silent_since.reset();
+      if (task.seen.state == TaskState::kWaiting) task.stopped_by.clear();  // it was begun again
       return;
     }
     if (!task.silent_since) task.silent_since = Clock::now();
     look_at_ends(submission);
+    if (task.over) return;
+    ask_for_restarts(submission, task);
     const bool settled = Clock::now() - *task.silent_since >= options_.pace.settle;
-    if (!task.over && stage_of(task.seen.state, !task.stopped_by.empty(), settled) == Stage::kEnded)
+    if (stage_of(task.seen.state, is_stopped(task), settled) == Stage::kEnded)
       take_end(submission, task);
+  }
+
+  // The attempt that says that it was stopped need not be the one that the scheduler saw end: files
+  // of a later one may still come, or there are none.
+  void ask_for_restarts(const Submission& submission, Task& task) {
+    if (!is_stopped(task)) return;
+    if (const auto restarts = scheduler_.restarts(submission.job, task.number))
+      task.begun = std::max(task.begun, *restarts);
   }
 
   // The task has ended and may have left cases without a row.
@@ -195,12 +216,13 @@ class ScheduledRun {
   }
 
   Attempt attempt_of(const Submission& submission, const Task& task) {
-    Attempt attempt{task.seen.state, !task.stopped_by.empty(), false, {}};
+    Attempt attempt{task.seen.state, is_stopped(task), false, {}};
     for (const auto index : intake_.pending_of(task.cases))
       attempt.left.push_back({index, failures_[index], std::nullopt});
     if (attempt.left.empty()) return attempt;
-    const auto at_work = read_at_work(submission.files.at_work(task.number));
-    attempt.heard = heard_ = heard_ || at_work.has_value();
+    const auto at_work = read_at_work(submission.files.at_work(task.number, task.begun));
+    heard_ = heard_ || at_work || !attempts_in(submission.files, task.number).empty();
+    attempt.heard = heard_;
     if (at_work)
       for (const auto& one : at_work->cases)
         for (auto& left : attempt.left)

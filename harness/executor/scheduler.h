@@ -37,6 +37,8 @@ class Scheduler {
   // Those of the job's `tasks` tasks that the scheduler knows of. Nullopt: it did not answer.
   virtual std::optional<std::map<std::size_t, TaskSeen>> states(const std::string& job,
                                                                 std::size_t tasks) = 0;
+  // How often it has begun a task again, after its first attempt. Nullopt: it does not say.
+  virtual std::optional<int> restarts(const std::string& job, std::size_t task) = 0;
   // Why that failed; empty: it is done.
   virtual std::string cancel(const std::string& job) = 0;
 };

@@ -9,6 +9,8 @@
 
 #include "errors/errors.h"
 #include "executor/slurm_words.h"
+#include "executor/tasks.h"
+#include "launch/interrupt.h"
 #include "process/command.h"
 #include "process/find_program.h"
 #include "text/printable.h"
@@ -26,9 +28,17 @@ const std::vector<std::string> kOthersOrders{"SBATCH_", "SQUEUE_", "SACCT_", "SL
 // The controller of a large machine takes its time.
 constexpr auto kPatience = std::chrono::seconds(60);
 
-CommandSaid asked(std::vector<std::string> arguments) {
+// An order to Slurm: once given, its answer is waited for.
+CommandSaid ordered(std::vector<std::string> arguments) {
   return process::ask_command(
       {.arguments = std::move(arguments), .patience = kPatience, .without = kOthersOrders});
+}
+
+CommandSaid asked(std::vector<std::string> arguments) {
+  return process::ask_command({.arguments = std::move(arguments),
+                               .patience = kPatience,
+                               .without = kOthersOrders,
+                               .cancelled = launch::interrupted});
 }
 
 // Of a program that failed: its words without its own name before each line.
@@ -58,7 +68,7 @@ Slurm::Slurm() {
 }
 
 std::string Slurm::submit(const std::string& script_path) {
-  const auto said = asked({"sbatch", "--parsable", script_path});
+  const auto said = ordered({"sbatch", "--parsable", script_path});
   if (!said.ok())
     throw ConfigError(fmt::format("sbatch refused the job: {}. The script is {}.",
                                   words_of(said, "sbatch"), script_path));
@@ -69,16 +79,10 @@ std::string Slurm::submit(const std::string& script_path) {
 }
 
 std::optional<std::string> Slurm::job_of(const std::string& script_path) {
-  const auto said =
-      asked({"squeue", "--noheader", "--me", "--states=pending,running", "--format=%F|%o"});
+  // All states: which of them are no end is known here, and not every Slurm has the same.
+  const auto said = asked({"squeue", "--noheader", "--me", "--states=all", "--format=%F|%T|%o"});
   if (!said.ok()) return std::nullopt;
-  std::istringstream lines(said.out);
-  for (std::string line; std::getline(lines, line);) {
-    const auto bar = line.find('|');
-    if (bar != std::string::npos && trimmed(line.substr(bar + 1)) == script_path)
-      return trimmed(line.substr(0, bar));
-  }
-  return "";
+  return live_job_from(said.out, script_path);
 }
 
 std::optional<std::map<std::size_t, TaskSeen>> Slurm::states(const std::string& job,
@@ -87,8 +91,12 @@ std::optional<std::map<std::size_t, TaskSeen>> Slurm::states(const std::string& 
       {"squeue", "--noheader", "--array", "--states=all", "--jobs=" + job, "--format=%i|%T|%R"});
   const bool forgotten = said.err.find("Invalid job id") != std::string::npos;
   if (!said.ok() && !forgotten) return std::nullopt;
-  auto states = states_from(said.out);
-  if (states.size() < tasks) add_from_accounting(job, states);
+  auto states = states_from(said.out, job, kMostTasks);
+  if (states && states->size() < tasks) {
+    add_from_accounting(job, *states);
+    if (launch::interrupted())
+      return std::nullopt;  // tasks that were not asked for are not unknown
+  }
   return states;
 }
 
@@ -100,11 +108,17 @@ void Slurm::add_from_accounting(const std::string& job, std::map<std::size_t, Ta
   if (said.err.find("accounting storage is disabled") != std::string::npos ||
       !said.start_error.empty())
     has_accounting_ = false;
-  if (said.ok()) states.merge(states_from(said.out));
+  if (!said.ok()) return;
+  if (auto ended = states_from(said.out, job, kMostTasks)) states.merge(*ended);
+}
+
+std::optional<int> Slurm::restarts(const std::string& job, std::size_t task) {
+  const auto said = asked({"scontrol", "show", "job", fmt::format("{}_{}", job, task)});
+  return said.ok() ? restarts_from(said.out) : std::nullopt;
 }
 
 std::string Slurm::cancel(const std::string& job) {
-  const auto said = asked({"scancel", job});
+  const auto said = ordered({"scancel", job});
   return said.ok() ? "" : words_of(said, "scancel");
 }
 

@@ -1,4 +1,5 @@
-// Slurm, by its commands: sbatch, squeue, sacct where there is accounting, scancel.
+// Slurm, by its commands: sbatch, squeue, scontrol, sacct where there is accounting, scancel.
+// A Ctrl-C (launch/interrupt.h) ends a question that Slurm has not answered: there is no answer.
 #pragma once
 
 #include <map>
@@ -19,6 +20,7 @@ class Slurm : public Scheduler {
   std::optional<std::string> job_of(const std::string& script_path) override;
   std::optional<std::map<std::size_t, TaskSeen>> states(const std::string& job,
                                                         std::size_t tasks) override;
+  std::optional<int> restarts(const std::string& job, std::size_t task) override;
   std::string cancel(const std::string& job) override;
 
  private:

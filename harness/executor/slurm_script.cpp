@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <numeric>
 
 #include "errors/errors.h"
 #include "executor/slurm_words.h"
@@ -34,10 +36,38 @@ bool has_warning(const SlurmOptions& options) {
   return !time || *time == 0 || *time >= kShortTime_s;
 }
 
+bool is_unlimited(const std::string& text) {
+  std::string word;
+  for (const unsigned char c : text) word += static_cast<char>(std::tolower(c));
+  return word == "unlimited" || word == "infinite" || word == "-1";
+}
+
+// "8 cases in 3 tasks", and a line for each row of tasks with the same number of them.
+std::string cases_text(const std::vector<std::size_t>& cases) {
+  const auto count = [](std::size_t n, const char* what) {
+    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+  };
+  auto text = fmt::format(
+      "# {} in {}:\n", count(std::accumulate(cases.begin(), cases.end(), std::size_t{0}), "case"),
+      count(cases.size(), "task"));
+  for (std::size_t from = 0, to = 0; from < cases.size(); from = to) {
+    while (to < cases.size() && cases[to] == cases[from]) ++to;
+    const bool one = to - from == 1;
+    text +=
+        fmt::format("#   {}: {}{}\n",
+                    one ? fmt::format("task {}", from) : fmt::format("tasks {}-{}", from, to - 1),
+                    count(cases[from], "case"), one ? "" : " each");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> walltime_seconds(const std::string& text) {
+  if (is_unlimited(text)) return 0;
   const auto dash = text.find('-');
+  if (dash != std::string::npos && dash + 1 == text.size())  // "1-": days alone
+    return dash == 0 ? std::nullopt : walltime_seconds(text + "0");
   const auto days = dash == std::string::npos ? std::optional(std::vector<std::int64_t>{0})
                                               : numbers_in(text.substr(0, dash), '-');
   const auto parts = numbers_in(dash == std::string::npos ? text : text.substr(dash + 1), ':');
@@ -54,7 +84,7 @@ void check_options(const SlurmOptions& options) {
   if (!options.time.empty() && !walltime_seconds(options.time))
     throw ConfigError(fmt::format(
         "--time {}: expected minutes, minutes:seconds, hours:minutes:seconds, days-hours, "
-        "days-hours:minutes or days-hours:minutes:seconds, as sbatch takes them",
+        "days-hours:minutes, days-hours:minutes:seconds or UNLIMITED, as sbatch takes them",
         printable(options.time)));
   for (const auto& [option, text] : {std::pair("--partition", &options.partition),
                                      {"--account", &options.account},
@@ -78,7 +108,7 @@ std::string script_text(const SlurmOptions& options, const ScriptPlace& place) {
     if (!value.empty()) text += fmt::format("#SBATCH --{}=\"{}\"\n", option, value);
   };
   say("job-name", "peakbench");
-  say("array", fmt::format("0-{}{}", place.tasks - 1,
+  say("array", fmt::format("0-{}{}", place.cases.size() - 1,
                            options.at_once > 0 ? fmt::format("%{}", options.at_once) : ""));
   say("ntasks", "1");
   say("cpus-per-task", std::to_string(options.cpus_per_task));
@@ -93,6 +123,7 @@ std::string script_text(const SlurmOptions& options, const ScriptPlace& place) {
   say("output", place.logs + "/%a.txt");
   text += "#SBATCH --open-mode=append\n#SBATCH --requeue\n";
   if (has_warning(options)) say("signal", fmt::format("B:USR2@{}", kWarning_s));
+  text += cases_text(place.cases);
   // One process a task, which starts the ranks of its cases. Ranks on several machines would begin
   // here, with srun.
   text += fmt::format("exec {}{} work {} --task \"$SLURM_ARRAY_TASK_ID\" --jobs {}\n",

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace peakbench::executor {
 
@@ -16,20 +17,22 @@ struct SlurmOptions {
 };
 
 // Seconds of a time as sbatch takes it: minutes, minutes:seconds, hours:minutes:seconds,
-// days-hours[:minutes[:seconds]]. Nullopt: none of these. 0 means no limit to Slurm.
+// days-[hours[:minutes[:seconds]]]. 0: no limit, which Slurm has for 0, -1, UNLIMITED and INFINITE,
+// however they are capitalised. Nullopt: none of these.
 std::optional<std::int64_t> walltime_seconds(const std::string& text);
 
 // Throws ConfigError: a time that is none, or a text that would break its line of the script.
 void check_options(const SlurmOptions& options);
 
 struct ScriptPlace {
-  std::string program;     // peakbench, absolute
-  std::string submission;  // RUN/queue/N, absolute
-  std::string logs;        // folder
-  std::size_t tasks = 0;
+  std::string program;             // peakbench, absolute
+  std::string submission;          // RUN/queue/N, absolute
+  std::string logs;                // folder
+  std::vector<std::size_t> cases;  // to be run, a number a task
 };
 
-// The batch script: an array with one `peakbench work` a task.
+// The batch script: an array with one `peakbench work` a task, and how many cases each has as a
+// comment.
 std::string script_text(const SlurmOptions& options, const ScriptPlace& place);
 
 }  // namespace peakbench::executor

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <sstream>
 
 #include "text/printable.h"
@@ -42,6 +43,52 @@ constexpr std::array kWords{Word{"PENDING", TaskState::kWaiting},
                             Word{"PREEMPTED", TaskState::kLost},
                             Word{"REVOKED", TaskState::kLost}};
 
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// Of decimal numbers without leading zeros, however long.
+bool is_less(const std::string& a, const std::string& b) {
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
+struct TaskRange {
+  std::int64_t first = 0, last = 0, step = 1;
+};
+
+// "7", "0-2" or "1-9:4".
+std::optional<TaskRange> range_from(const std::string& part) {
+  const auto colon = part.find(':');
+  const auto step = colon == std::string::npos ? std::optional(std::vector<std::int64_t>{1})
+                                               : numbers_in(part.substr(colon + 1), ':');
+  const auto ends = numbers_in(part.substr(0, colon), '-');
+  if (!step || step->front() < 1 || !ends || ends->size() > 2) return std::nullopt;
+  return TaskRange{ends->front(), ends->back(), step->front()};
+}
+
+// The job's number of 12_3 and of 12.
+std::string job_of_id(const std::string& id) { return id.substr(0, id.find('_')); }
+
+struct Row {
+  std::string id, word, rest;
+};
+
+// Nullopt: a line of something else.
+std::optional<Row> row_from(const std::string& line) {
+  const auto first = line.find('|');
+  if (first == std::string::npos) return std::nullopt;
+  const auto second = std::min(line.find('|', first + 1), line.size());
+  return Row{trimmed(line.substr(0, first)), trimmed(line.substr(first + 1, second - first - 1)),
+             second < line.size() ? trimmed(line.substr(second + 1)) : ""};
+}
+
+TaskSeen seen_from(const Row& row) {
+  const auto where = printable(row.rest);
+  const auto state = state_from(row.word);
+  const bool never = state == TaskState::kWaiting && never_begins(where);
+  return {never ? TaskState::kNever : state, printable(row.word), where};
+}
+
 }  // namespace
 
 std::optional<std::vector<std::int64_t>> numbers_in(std::string_view text, char separator) {
@@ -50,7 +97,7 @@ std::optional<std::vector<std::int64_t>> numbers_in(std::string_view text, char 
     const auto end = std::min(text.find(separator, at), text.size());
     std::int64_t number = 0;
     const auto [rest, error] = std::from_chars(text.data() + at, text.data() + end, number);
-    constexpr std::int64_t kMost = 1'000'000;
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();  // as Slurm's own
     if (error != std::errc() || rest != text.data() + end || number < 0 || number > kMost)
       return std::nullopt;
     numbers.push_back(number);
@@ -65,24 +112,24 @@ std::string trimmed(const std::string& text) {
   return text.substr(from, text.find_last_not_of(" \t\r\n") - from + 1);
 }
 
-std::vector<std::size_t> tasks_of_id(const std::string& id) {
+std::vector<std::size_t> tasks_of_id(const std::string& id, const std::string& job,
+                                     std::size_t tasks) {
   const auto line = id.find('_');
-  if (line == std::string::npos) return {};
+  if (line == std::string::npos || job_of_id(id) != job) return {};
   auto list = id.substr(line + 1);
   if (list.starts_with('[') && list.ends_with(']')) list = list.substr(1, list.size() - 2);
   list = list.substr(0, list.find('%'));
-  std::vector<std::size_t> tasks;
+  std::vector<std::size_t> found;
   std::istringstream parts(list);
   for (std::string part; std::getline(parts, part, ',');) {
-    const auto colon = part.find(':');
-    const auto step = colon == std::string::npos ? std::optional(std::vector<std::int64_t>{1})
-                                                 : numbers_in(part.substr(colon + 1), ':');
-    const auto range = numbers_in(part.substr(0, colon), '-');
-    if (!step || step->front() < 1 || !range || range->size() > 2) return {};
-    for (auto task = range->front(); task <= range->back(); task += step->front())
-      tasks.push_back(static_cast<std::size_t>(task));
+    const auto range = range_from(part);
+    if (!range) return {};
+    const auto last = std::min(range->last, static_cast<std::int64_t>(tasks) - 1);
+    for (auto task = range->first; task <= last; task += range->step)
+      found.push_back(static_cast<std::size_t>(task));
+    if (found.size() > tasks) return {};  // no id names a task twice
   }
-  return tasks;
+  return found;
 }
 
 TaskState state_from(const std::string& word) {
@@ -102,21 +149,50 @@ bool never_begins(const std::string& reason) {
       kReasons, [&](const char* one) { return reason.find(one) != std::string::npos; });
 }
 
-std::map<std::size_t, TaskSeen> states_from(const std::string& lines) {
+std::optional<std::map<std::size_t, TaskSeen>> states_from(const std::string& lines,
+                                                           const std::string& job,
+                                                           std::size_t tasks) {
+  constexpr std::size_t kMostRowsATask = 100;
   std::map<std::size_t, TaskSeen> states;
+  bool others = false;
+  std::size_t left = kMostRowsATask * tasks;
   std::istringstream text(lines);
   for (std::string line; std::getline(text, line);) {
-    const auto first = line.find('|');
-    if (first == std::string::npos) continue;
-    const auto second = std::min(line.find('|', first + 1), line.size());
-    const auto word = trimmed(line.substr(first + 1, second - first - 1));
-    const auto where = second < line.size() ? printable(trimmed(line.substr(second + 1))) : "";
-    const auto state = state_from(word);
-    const bool never = state == TaskState::kWaiting && never_begins(where);
-    for (const auto task : tasks_of_id(trimmed(line.substr(0, first))))
-      states[task] = {never ? TaskState::kNever : state, printable(word), where};
+    const auto row = row_from(line);
+    if (!row) continue;
+    const auto found = tasks_of_id(row->id, job, tasks);
+    others = others || job_of_id(row->id) != job;
+    if (found.size() > left) return std::nullopt;
+    left -= found.size();
+    if (found.empty()) continue;
+    const auto seen = seen_from(*row);
+    for (const auto task : found) states[task] = seen;
   }
+  if (states.empty() && others) return std::nullopt;
   return states;
+}
+
+std::string live_job_from(const std::string& lines, const std::string& script_path) {
+  std::string newest;
+  std::istringstream text(lines);
+  for (std::string line; std::getline(text, line);) {
+    const auto row = row_from(line);
+    if (!row || row->rest != script_path || !is_number(row->id)) continue;
+    const auto state = state_from(row->word);
+    const bool live = state == TaskState::kWaiting || state == TaskState::kRunning;
+    if (live && is_less(newest, row->id)) newest = row->id;
+  }
+  return newest;
+}
+
+std::optional<int> restarts_from(const std::string& out) {
+  constexpr std::string_view kField = " Restarts=";
+  const auto at = out.find(kField);
+  if (at == std::string::npos) return std::nullopt;
+  const auto from = at + kField.size();
+  const auto numbers = numbers_in(out.substr(from, out.find_first_of(" \n", from) - from), ' ');
+  if (!numbers) return std::nullopt;
+  return static_cast<int>(numbers->front());
 }
 
 std::string job_from(const std::string& out) {
@@ -124,8 +200,7 @@ std::string job_from(const std::string& out) {
   std::string job;
   for (std::string line; std::getline(lines, line);) {
     const auto number = trimmed(line.substr(0, line.find(';')));
-    if (!number.empty() && number.find_first_not_of("0123456789") == std::string::npos)
-      job = number;
+    if (is_number(number)) job = number;
   }
   return job;
 }

@@ -18,13 +18,24 @@ std::optional<std::vector<std::int64_t>> numbers_in(std::string_view text, char 
 // Without blanks around it.
 std::string trimmed(const std::string& text);
 
-// Numbers of an array's tasks in an id as squeue and sacct write it: 12_3, 12_[0-2,7-9:2%4]. None
-// for another id.
-std::vector<std::size_t> tasks_of_id(const std::string& id);
+// Numbers below `tasks` of a job's tasks in an id as squeue and sacct write it: 12_3,
+// 12_[0-2,7-9:2%4]. None for another id, and for one of another job.
+std::vector<std::size_t> tasks_of_id(const std::string& id, const std::string& job,
+                                     std::size_t tasks);
 
-// Lines of `squeue --format=%i|%T|%R` and of `sacct --parsable2 --format=JobID,State,NodeList`.
-// Lines that say nothing of a task of an array are left out.
-std::map<std::size_t, TaskSeen> states_from(const std::string& lines);
+// Lines of `squeue --format=%i|%T|%R` and of `sacct --parsable2 --format=JobID,State,NodeList`: of
+// the job's tasks below `tasks`. Other lines are left out. Nullopt: they are of other jobs alone,
+// or say more than an array of this size can have; nothing is known then.
+std::optional<std::map<std::size_t, TaskSeen>> states_from(const std::string& lines,
+                                                           const std::string& job,
+                                                           std::size_t tasks);
+
+// Of lines of `squeue --format=%F|%T|%o`: the newest job of this script that has not ended. Empty:
+// none.
+std::string live_job_from(const std::string& lines, const std::string& script_path);
+
+// How often a job was begun again, in what `scontrol show job` prints. Nullopt: it does not say.
+std::optional<int> restarts_from(const std::string& out);
 
 // The state that a word of Slurm's means: RUNNING, "CANCELLED by 1000". A word that is not known
 // means kRunning: nothing is concluded from it.

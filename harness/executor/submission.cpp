@@ -10,6 +10,8 @@
 
 namespace peakbench::executor {
 
+bool is_stopped(const Task& task) { return !task.stopped_by.empty() && task.attempt >= task.begun; }
+
 std::string name_of(const Submission& submission, const Task& task) {
   return fmt::format("task {} of job {}", task.number, submission.job);
 }

@@ -20,9 +20,10 @@ struct Task {
   launch::Cases cases;
   TaskSeen seen;
   bool over = false;
+  int begun = 0;           // the last attempt that is known to have begun
   int attempt = -1;        // the last whose end was read
   std::string stopped_by;  // how that ended; empty: not by a signal
-  std::string stamp;       // of its run.json as it was read last
+  std::string stamp;       // of the last run.json as it was read last
   // No longer at work, and not a word of its end.
   std::optional<std::chrono::steady_clock::time_point> silent_since;
 };
@@ -32,6 +33,9 @@ struct Submission {
   std::string job;
   std::vector<Task> tasks;
 };
+
+// Whether the last attempt that is known of says that a signal ended it.
+bool is_stopped(const Task& task);
 
 // "task 3 of job 17".
 std::string name_of(const Submission& submission, const Task& task);

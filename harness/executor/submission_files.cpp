@@ -34,6 +34,14 @@ std::optional<int> number_from(std::string_view text) {
   return number;
 }
 
+std::vector<int> sorted_numbers(const std::vector<std::string>& names) {
+  std::vector<int> numbers;
+  for (const auto& name : names)
+    if (const auto number = number_from(name)) numbers.push_back(*number);
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -80,6 +88,47 @@ TaskEnd::How how_from(const Fields& fields) {
   throw FieldError(fields.pointer("how"), "expected done, stopped or refused, got " + text);
 }
 
+// What cannot be looked at may be there.
+bool is_missing(const std::string& path) {
+  std::error_code ignored;
+  return fs::symlink_status(path, ignored).type() == fs::file_type::not_found;
+}
+
+// What `read` makes of the file's content; its errors name the file.
+template <class Read>
+auto read_named(const std::string& path, const json& content, Read read) {
+  try {
+    return read(content);
+  } catch (const RunFileError& error) {
+    throw RunFileError(fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+AtWork at_work_from(const json& content) {
+  AtWork found;
+  Fields(content).each("cases", [&](const Fields& one) {
+    found.cases.push_back({one.get<std::string>("id"), one.get<std::size_t>("before")});
+  });
+  return found;
+}
+
+std::vector<std::vector<std::string>> tasks_from(const json& content) {
+  const auto& list = Fields(content).require("tasks");
+  if (!list.is_array()) throw FieldError("/tasks", "expected a list, got " + describe(list));
+  std::vector<std::vector<std::string>> tasks;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    tasks.push_back(read_value<std::vector<std::string>>(list[i], fmt::format("/tasks/{}", i)));
+  return tasks;
+}
+
+// It stands in commands.
+std::string number_of_job(const json& content) {
+  auto job = Fields(content).get<std::string>("job");
+  if (job.empty() || job.find_first_not_of("0123456789") != std::string::npos)
+    throw FieldError("/job", fmt::format("expected a job's number, got {}", describe(job)));
+  return job;
+}
+
 TaskEnd end_from(const json& content) {
   const Fields fields(content);
   TaskEnd end;
@@ -99,10 +148,13 @@ void remove_submission(const SubmissionFiles& files) {
     const auto number = number_from(name);
     if (!number) continue;
     const auto task = static_cast<std::size_t>(*number);
-    for (const auto& path : {files.order(task), files.at_work(task),
-                             files.task_folder(task) + "/run.json", files.log(task)})
+    for (const auto attempt : attempts_in(files, task)) {
+      const auto folder = files.attempt_folder(task, attempt);
+      for (const auto& path : {files.at_work(task, attempt), folder + "/run.json", folder})
+        fs::remove(path, ignored);
+    }
+    for (const auto& path : {files.order(task), files.log(task), files.task_folder(task)})
       fs::remove(path, ignored);
-    fs::remove(files.task_folder(task), ignored);
   }
   for (const auto& name : names_in(files.logs()))
     if (name.ends_with(".txt")) fs::remove(files.logs() + "/" + name, ignored);
@@ -126,37 +178,34 @@ std::string SubmissionFiles::task_folder(std::size_t task) const {
 std::string SubmissionFiles::order(std::size_t task) const {
   return task_folder(task) + "/order.json";
 }
-std::string SubmissionFiles::at_work(std::size_t task) const {
-  return task_folder(task) + "/at_work.json";
+std::string SubmissionFiles::attempt_folder(std::size_t task, int attempt) const {
+  return fmt::format("{}/{}", task_folder(task), attempt);
+}
+std::string SubmissionFiles::at_work(std::size_t task, int attempt) const {
+  return attempt_folder(task, attempt) + "/at_work.json";
 }
 std::string SubmissionFiles::end(std::size_t task, int attempt) const {
   return fmt::format("{}/{}-{}.json", ends(), task, attempt);
 }
 
 std::vector<int> submissions_in(const std::string& run_folder) {
-  std::vector<int> numbers;
-  for (const auto& name : names_in((fs::path(run_folder) / kFolder).string()))
-    if (const auto number = number_from(name)) numbers.push_back(*number);
-  std::ranges::sort(numbers);
-  return numbers;
+  return sorted_numbers(names_in((fs::path(run_folder) / kFolder).string()));
+}
+
+std::vector<int> attempts_in(const SubmissionFiles& files, std::size_t task) {
+  return sorted_numbers(names_in(files.task_folder(task)));
 }
 
 void write_at_work(const std::string& path, const AtWork& at_work) {
   json cases = json::array();
   for (const auto& one : at_work.cases) cases.push_back({{"id", one.id}, {"before", one.before}});
-  write_quickly(path, {{"attempt", at_work.attempt}, {"cases", cases}});
+  write_quickly(path, {{"cases", cases}});
 }
 
 std::optional<AtWork> read_at_work(const std::string& path) {
   const auto content = read_if_there(path);
   if (!content) return std::nullopt;
-  const Fields fields(*content);
-  AtWork found;
-  found.attempt = static_cast<int>(fields.get<std::int64_t>("attempt"));
-  fields.each("cases", [&](const Fields& one) {
-    found.cases.push_back({one.get<std::string>("id"), one.get<std::size_t>("before")});
-  });
-  return found;
+  return read_named(path, *content, at_work_from);
 }
 
 void write_task_end(const std::string& path, const TaskEnd& end) {
@@ -170,11 +219,7 @@ void write_task_end(const std::string& path, const TaskEnd& end) {
 std::optional<TaskEnd> read_task_end(const std::string& path) {
   const auto content = read_if_there(path);
   if (!content) return std::nullopt;
-  try {
-    return end_from(*content);
-  } catch (const RunFileError& error) {
-    throw RunFileError(fmt::format("{}: {}", path, error.what()));
-  }
+  return read_named(path, *content, end_from);
 }
 
 std::vector<EndName> ends_in(const SubmissionFiles& files) {
@@ -195,12 +240,17 @@ void write_tasks(const SubmissionFiles& files, const std::vector<std::vector<std
 }
 
 std::vector<std::vector<std::string>> read_tasks(const SubmissionFiles& files) {
-  const auto content = read_if_there(files.tasks());
-  if (!content) return {};
-  std::vector<std::vector<std::string>> tasks;
-  for (const auto& one : Fields(*content).require("tasks"))
-    tasks.push_back(read_value<std::vector<std::string>>(one, "/tasks"));
-  return tasks;
+  const auto path = files.tasks();
+  try {
+    if (!is_missing(path)) return read_named(path, files::read_json_file(path), tasks_from);
+    if (is_missing(files.script())) return {};
+    throw RunFileError(path + " is missing");
+  } catch (const RunFileError& error) {
+    throw RunFileError(
+        fmt::format("{}. It says which cases the job of {} has, and without it they would be "
+                    "submitted twice. Put it back; or, once squeue has no such job, delete {}.",
+                    error.what(), files.script(), files.folder()));
+  }
 }
 
 void write_job(const SubmissionFiles& files, const std::string& job) {
@@ -208,8 +258,9 @@ void write_job(const SubmissionFiles& files, const std::string& job) {
 }
 
 std::string read_job(const SubmissionFiles& files) {
-  const auto content = read_if_there(files.job());
-  return content ? Fields(*content).get<std::string>("job") : "";
+  const auto path = files.job();
+  if (is_missing(path)) return "";
+  return read_named(path, files::read_json_file(path), number_of_job);
 }
 
 void remove_submissions(const std::string& run_folder) {

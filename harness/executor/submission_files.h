@@ -26,9 +26,12 @@ class SubmissionFiles {
   std::string job() const { return folder_ + "/job.json"; }      // what the scheduler calls it
   std::string logs() const { return folder_ + "/log"; }
   std::string log(std::size_t task) const;
-  std::string task_folder(std::size_t task) const;  // its run.json, while it is at work
-  std::string order(std::size_t task) const;        // what it is to do
-  std::string at_work(std::size_t task) const;
+  std::string task_folder(std::size_t task) const;
+  std::string order(std::size_t task) const;  // what it is to do
+  // Of an attempt at the task, which alone writes in it: its run.json, and what it is at. The
+  // machine of an earlier one may be lost to the scheduler, and still work.
+  std::string attempt_folder(std::size_t task, int attempt) const;
+  std::string at_work(std::size_t task, int attempt) const;
   std::string ends() const { return folder_ + "/ended"; }
   std::string end(std::size_t task, int attempt) const;
 
@@ -39,13 +42,15 @@ class SubmissionFiles {
 // Numbers of the submissions in a run's folder, in order.
 std::vector<int> submissions_in(const std::string& run_folder);
 
-// Which cases a task is measuring; the scheduler may end it before it can say anything else.
+// Numbers of the attempts at a task that have begun, in order.
+std::vector<int> attempts_in(const SubmissionFiles& files, std::size_t task);
+
+// Which cases an attempt is measuring; the scheduler may end it before it can say anything else.
 struct AtWork {
   struct Case {
     std::string id;
     std::size_t before = 0;  // workers that had ended before it began, in this attempt
   };
-  int attempt = 0;
   std::vector<Case> cases;
 };
 void write_at_work(const std::string& path, const AtWork& at_work);
@@ -55,7 +60,7 @@ std::optional<AtWork> read_at_work(const std::string& path);
 struct TaskEnd {
   enum class How {
     kDone,     // every case has its row
-    kStopped,  // by a signal: the rest is pending
+    kStopped,  // by a signal or a later attempt: the rest is pending
     kRefused,  // it could not begin: `why`
   };
   std::size_t task = 0;
@@ -76,9 +81,12 @@ struct EndName {
 std::vector<EndName> ends_in(const SubmissionFiles& files);
 
 void write_tasks(const SubmissionFiles& files, const std::vector<std::vector<std::string>>& tasks);
+// Empty: a call ended before it could submit. Throws RunFileError that names the file where it is
+// none, or is missing beside a job's script.
 std::vector<std::vector<std::string>> read_tasks(const SubmissionFiles& files);
 void write_job(const SubmissionFiles& files, const std::string& job);
-std::string read_job(const SubmissionFiles& files);  // empty: not submitted
+// Empty: not submitted, or not written down. Throws RunFileError that names the file.
+std::string read_job(const SubmissionFiles& files);
 
 // Deletes what a run's submissions hold. Files of other names stay, with their folders.
 void remove_submissions(const std::string& run_folder);

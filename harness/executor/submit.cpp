@@ -1,5 +1,9 @@
 #include "executor/submit.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "executor/task_order.h"
 #include "files/atomic_file.h"
 #include "files/file.h"
@@ -8,9 +12,16 @@
 namespace peakbench::executor {
 namespace {
 
-std::string script_for(const SubmissionFiles& files, std::size_t tasks,
+// Those of a task that have ended are there for the others, and are not run.
+std::size_t count_to_run(const launch::Cases& cases, const std::set<std::size_t>& to_run) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(cases, [&](std::size_t index) { return to_run.contains(index); }));
+}
+
+std::string script_for(const SubmissionFiles& files, std::vector<std::size_t> cases,
                        const SubmitOptions& options) {
-  return script_text(options.slurm, {options.program, files.folder(), files.logs(), tasks});
+  return script_text(options.slurm,
+                     {options.program, files.folder(), files.logs(), std::move(cases)});
 }
 
 // For a submission that is about to be made.
@@ -29,16 +40,18 @@ Submission submit(const plan::Plan& plan, const launch::CaseStates& states,
   const auto& files = submission.files;
   files::make_folder(files.ends());
   files::make_folder(files.logs());
+  std::vector<std::size_t> counts;
   for (auto& cases : deal(plan, states, to_run, options.dealing)) {
     Task task;
     task.number = submission.tasks.size();
     task.cases = std::move(cases);
+    counts.push_back(count_to_run(task.cases, to_run));
     files::make_folder(files.task_folder(task.number));
     write_order(files.order(task.number), order_for(plan, states, task.cases, run_folder, host));
     submission.tasks.push_back(std::move(task));
   }
   write_tasks(submission, plan);
-  files::write_file_atomically(files.script(), script_for(files, submission.tasks.size(), options));
+  files::write_file_atomically(files.script(), script_for(files, std::move(counts), options));
   submission.job = scheduler.submit(files.script());
   write_job(files, submission.job);
   return submission;
@@ -51,8 +64,10 @@ std::string first_script(const plan::Plan& plan, const std::string& run_folder,
   auto to_run = states.pending;
   std::erase_if(to_run, [&](std::size_t i) { return plan.cases[i].decided.has_value(); });
   if (to_run.empty()) return "";
-  const auto tasks = deal(plan, states, to_run, options.dealing).size();
-  return script_for(next_submission(run_folder), tasks, options);
+  std::vector<std::size_t> counts;
+  for (const auto& cases : deal(plan, states, to_run, options.dealing))
+    counts.push_back(count_to_run(cases, to_run));
+  return script_for(next_submission(run_folder), std::move(counts), options);
 }
 
 }  // namespace peakbench::executor

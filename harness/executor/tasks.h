@@ -10,11 +10,14 @@
 
 namespace peakbench::executor {
 
+// Of an array: Slurm's own default limit is 1001.
+inline constexpr std::size_t kMostTasks = 1000;
+
 struct Dealing {
   // At most, of those that are not timed. Such a case takes a second or less, and a scheduler about
   // as long between two tasks.
   std::size_t cases_a_task = 32;
-  std::size_t most_tasks = 1000;  // of an array: Slurm's own default limit is 1001
+  std::size_t most_tasks = kMostTasks;
 };
 
 // Plan indices, a list a task, in the order in which they are measured. Cases that take turns at

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "errors/errors.h"
+#include "launch/interrupt.h"
 
 namespace peakbench::executor {
 namespace {
@@ -29,10 +30,15 @@ std::string states_text(const Submission& submission) {
                      count_text(count(TaskState::kRunning), "task"), count(TaskState::kWaiting));
 }
 
+void note_begun(const Submission& submission, Task& task) {
+  if (const auto attempts = attempts_in(submission.files, task.number); !attempts.empty())
+    task.begun = std::max(task.begun, attempts.back());
+}
+
 void take(Task& task, const TaskEnd& end, const TaskNews& news) {
   task.attempt = end.attempt;
   if (end.how == TaskEnd::How::kRefused) {
-    news.refused(task, end.why);
+    if (end.attempt >= task.begun) news.refused(task, end.why);
     return;
   }
   task.stopped_by = end.how == TaskEnd::How::kStopped ? end.why : "";
@@ -57,28 +63,37 @@ bool read_ends(Submission& submission, const TaskNews& news) {
     const auto end = read_task_end(name.path);
     if (!end) continue;
     something = true;
+    note_begun(submission, *task);
     take(*task, *end, news);
   }
   return something;
 }
 
 bool read_progress(const Submission& submission, Task& task, bool last, const TaskNews& news) {
-  const auto path = submission.files.task_folder(task.number) + "/run.json";
-  const auto stamp = stamp_of(path);
-  if (stamp.empty() || (stamp == task.stamp && !last)) return false;
-  try {
-    news.measured(task, result::read_run(path), last);
-  } catch (const RunFileError&) {
-    return false;  // on a file system over a network: just being replaced
+  note_begun(submission, task);
+  bool something = false;
+  auto attempts = attempts_in(submission.files, task.number);
+  for (; !attempts.empty(); attempts.pop_back()) {
+    const auto path = submission.files.attempt_folder(task.number, attempts.back()) + "/run.json";
+    const auto stamp = stamp_of(path);
+    if (stamp.empty()) continue;
+    if (!last && stamp == task.stamp) return false;
+    try {
+      news.measured(task, result::read_run(path), last);
+      something = true;
+      task.stamp = stamp;
+    } catch (const RunFileError&) {
+      // On a file system over a network: just being replaced.
+    }
+    if (!last) break;
   }
-  task.stamp = stamp;
-  return true;
+  return something;
 }
 
 bool StateWatch::look(Submission& submission, const std::function<void(Task&)>& see) {
   const auto states = scheduler_.states(submission.job, submission.tasks.back().number + 1);
   if (!states) {
-    if (std::exchange(answered_, false))
+    if (!launch::interrupted() && std::exchange(answered_, false))
       listener_.warning("the scheduler does not answer; results are taken as they come");
     return false;
   }

@@ -36,9 +36,11 @@ struct TaskNews {
 
 // Each true where something was new.
 
-// Ends of attempts that are not read yet.
+// Ends of attempts that are not read yet. What an attempt before the last one says of how it ended
+// is no end of the task.
 bool read_ends(Submission& submission, const TaskNews& news);
-// The run.json of a task at work; `last`: even if it was read.
+// The run.json of a task at work: of its last attempt that has one. `last`: of every attempt, the
+// last one first, even if they were read.
 bool read_progress(const Submission& submission, Task& task, bool last, const TaskNews& news);
 
 // What a scheduler says. It need not answer: that is told once, until it does.

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <list>
-#include <optional>
-#include <thread>
+#include <utility>
 
 #include "errors/errors.h"
+#include "executor/attempt_folder.h"
 #include "executor/submission_files.h"
 #include "executor/task_order.h"
-#include "files/file.h"
 #include "launch/host.h"
 #include "launch/interrupt.h"
 #include "launch/outcome.h"
@@ -25,10 +25,12 @@ namespace {
 // Tells the log and the submission which cases are at work.
 class Teller : public launch::RunListener {
  public:
-  Teller(std::ostream& log, std::string path, int attempt)
-      : log_(log), path_(std::move(path)), attempt_(attempt) {
+  Teller(std::ostream& log, std::string path, const AttemptFolder& folder)
+      : log_(log), path_(std::move(path)), folder_(folder) {
     tell();  // that the task has begun
   }
+  bool is_over() const { return over_; }  // as a later attempt has begun
+
   void run_started(std::size_t to_run, std::size_t kept) override {
     log_ << fmt::format("{} cases to run, {} kept\n", to_run, kept) << std::flush;
   }
@@ -37,9 +39,17 @@ class Teller : public launch::RunListener {
     tell();
   }
   void worker_progress(std::size_t, const result::Progress&) override {}
+  void tick() override {
+    constexpr auto kBetweenLooks = std::chrono::seconds(2);
+    if (const auto now = Clock::now(); now >= next_look_) {
+      next_look_ = now + kBetweenLooks;
+      end_unless_last();
+    }
+  }
   void worker_ended(std::size_t place) override {
     cases_.remove_if([&](const auto& one) { return one.first == place; });
     ++ended_;
+    end_unless_last();
   }
   void warning(const std::string& text) override {
     log_ << "warning: " << text << "\n" << std::flush;
@@ -52,14 +62,27 @@ class Teller : public launch::RunListener {
 
  private:
   void tell() {
-    AtWork now{attempt_, {}};
+    AtWork now;
     for (const auto& [place, one] : cases_) now.cases.push_back(one);
     write_at_work(path_, now);
   }
 
+  // The scheduler has given this machine up: what it measured is kept, and no file of a case is
+  // written by two.
+  void end_unless_last() {
+    if (over_ || folder_.is_last()) return;
+    over_ = true;
+    log_ << "a later attempt at the task has begun\n" << std::flush;
+    launch::interrupt_as(SIGTERM);
+  }
+
+  using Clock = std::chrono::steady_clock;
+
   std::ostream& log_;
   std::string path_;
-  int attempt_;
+  const AttemptFolder& folder_;
+  Clock::time_point next_look_;
+  bool over_ = false;
   std::size_t ended_ = 0;
   std::list<std::pair<std::size_t, AtWork::Case>> cases_;
 };
@@ -75,29 +98,6 @@ void check_build(const TaskOrder& order, const std::string& node) {
                   node, other));
 }
 
-// An attempt before this one may hold the folder until the file system knows that its machine is
-// gone.
-class PatientFolder {
- public:
-  explicit PatientFolder(const std::string& path) {
-    constexpr int kTries = 60;
-    for (int left = kTries; !folder_; --left) {
-      try {
-        folder_.emplace(path);
-      } catch (const HostError&) {
-        throw;
-      } catch (const ConfigError&) {
-        if (left == 0 || launch::interrupted()) throw;
-        std::this_thread::sleep_for(std::chrono::seconds(1));
-      }
-    }
-  }
-  const launch::RunFolder& get() const { return *folder_; }
-
- private:
-  std::optional<launch::RunFolder> folder_;
-};
-
 // Rounds of two kinds of processors are no comparison: all cases of the task are timed again.
 void forget_times(result::Run& run) {
   for (auto& one : run.cases) {
@@ -110,30 +110,36 @@ void forget_times(result::Run& run) {
 }
 
 // The run that is gone on with: an earlier attempt's, or what is known of the cases.
-void prepare(const launch::RunFolder& folder, const TaskOrder& order) {
-  auto run = folder.holds_run() ? result::read_run(folder.path()) : order.known;
+void prepare(const AttemptFolder& attempt, const launch::RunFolder& folder,
+             const TaskOrder& order) {
+  auto run = attempt.newest_run().value_or(order.known);
   const auto cpu = launch::host_environment().at("cpu");
-  const bool moved = run.environment.contains("cpu") && run.environment["cpu"] != cpu;
-  if (folder.holds_run() && !moved) return;
-  if (moved) forget_times(run);
+  if (run.environment.contains("cpu") && run.environment["cpu"] != cpu) forget_times(run);
   run.environment["cpu"] = cpu;
   result::write_run(run, folder.path());
 }
 
-result::Run measure(const WorkOptions& options, const SubmissionFiles& files,
-                    const std::function<std::unique_ptr<launch::Runner>()>& make_runner,
-                    std::ostream& log) {
-  Teller teller(log, files.at_work(options.task), options.attempt);
+struct Measured {
+  result::Run run;
+  bool is_over = false;  // see Teller
+};
+
+Measured measure(const WorkOptions& options, const SubmissionFiles& files,
+                 const std::function<std::unique_ptr<launch::Runner>()>& make_runner,
+                 std::ostream& log) {
   const auto order = read_order(files.order(options.task));
+  AttemptFolder attempt(files, options.task, options.attempt);
+  Teller teller(log, files.at_work(options.task, options.attempt), attempt);
   check_build(order, options.node);
-  const PatientFolder folder(files.task_folder(options.task));
-  prepare(folder.get(), order);
+  const auto& folder = attempt.take(options.patience);
+  prepare(attempt, folder, order);
   launch::SessionOptions session;
   session.resume = true;
   session.jobs = options.jobs;
   session.case_directory = order.run_folder;
   const auto runner = make_runner();
-  return launch::run_plan(order.plan, folder.get(), session, *runner, teller);
+  auto run = launch::run_plan(order.plan, folder, session, *runner, teller);
+  return {std::move(run), teller.is_over()};
 }
 
 TaskEnd end_of(const WorkOptions& options) {
@@ -155,8 +161,11 @@ bool work(const WorkOptions& options,
   log << fmt::format("task {} of {} on {}, attempt {}\n", options.task, files.folder(),
                      options.node, options.attempt + 1)
       << std::flush;
+  bool is_over = false;
   try {
-    end.run = measure(options, files, make_runner, log);
+    auto measured = measure(options, files, make_runner, log);
+    end.run = std::move(measured.run);
+    is_over = measured.is_over;
   } catch (const HostError&) {
     throw;  // a full disk: another attempt may do better
   } catch (const ConfigError& error) {
@@ -167,7 +176,7 @@ bool work(const WorkOptions& options,
   }
   if (end.run->status == "interrupted") {
     end.how = TaskEnd::How::kStopped;
-    end.why = launch::signal_name(launch::interrupted_by());
+    end.why = is_over ? "a later attempt" : launch::signal_name(launch::interrupted_by());
     log << "stopped by " << end.why << "\n" << std::flush;
   }
   write_task_end(path, end);

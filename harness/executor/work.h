@@ -1,6 +1,7 @@
 // One task of a submission, on the machine that a scheduler gave it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -17,11 +18,15 @@ struct WorkOptions {
   std::size_t jobs = 1;  // memory workers on emulated cards at a time
   int attempt = 0;       // how often the scheduler has begun it before
   std::string node;      // this machine, as the scheduler calls it
+  // How long an attempt before this one may take to end; more than a file system over a network
+  // takes to show it that it is not the last one (acdirmax of NFS: 60 s).
+  std::chrono::milliseconds patience{90'000};
 };
 
 // Measures what the task's order says, going on from an earlier attempt's results; stops cleanly at
-// a signal (launch/interrupt.h). What it did stands in the submission's folder. True: all is
-// measured. Throws ConfigError where it cannot begin, which stands there too if it can be written.
+// a signal (launch/interrupt.h) and when a later attempt begins. What it did stands in the
+// submission's folder. True: all is measured. Throws ConfigError where it cannot begin, which
+// stands there too if it can be written.
 bool work(const WorkOptions& options,
           const std::function<std::unique_ptr<launch::Runner>()>& make_runner, std::ostream& log);
 

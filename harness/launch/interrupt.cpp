@@ -48,6 +48,11 @@ InterruptScope::~InterruptScope() {
 
 bool interrupted() { return seen.load() > 0; }
 
+void interrupt_as(int signal) {
+  int none = 0;
+  seen.compare_exchange_strong(none, signal);
+}
+
 int interrupted_by() { return seen.load(); }
 
 void leave_signals_to_others() {

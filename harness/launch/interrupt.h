@@ -20,6 +20,9 @@ class InterruptScope {
 // True from the first signal on, until the scope ends.
 bool interrupted();
 
+// As such a signal would, for another reason to stop.
+void interrupt_as(int signal);
+
 // The first signal; 0: none.
 int interrupted_by();
 

@@ -24,6 +24,7 @@ KINDS = {
     "limits": "full disks, read-only folders, small limits, closed streams",
     "plugins": "plugins that misbehave",
     "together": "two of everything at once",
+    "slurm": "nodes, tasks and calls of a run on Slurm that are lost, and what squeue says",
 }
 
 

@@ -22,7 +22,7 @@ DOCUMENT = SOURCE / "docs/reliability.md"
 BEGIN, END = "<!-- ci/soak: begin -->", "<!-- ci/soak: end -->"
 FUZZ, FILES = "fuzz", "files"
 ALL = [*KINDS, FUZZ]
-QUICK = {"mutations": 300, "commands": 20, "kills": 10, "faults": 20, "together": 2, "minutes": 0.25}
+QUICK = {"mutations": 300, "commands": 20, "kills": 10, "faults": 20, "together": 2, "slurm": 2, "minutes": 0.25}
 
 
 def arguments():
@@ -40,6 +40,7 @@ def arguments():
     parser.add_argument("--kills", type=int, default=200, help="kills of a run and of `history add`; of other commands, a part (%(default)s)")
     parser.add_argument("--faults", type=int, default=100_000, help="calls that fail, a command and a way (default: every one)")
     parser.add_argument("--together", type=int, default=20, help="times two of everything at once (%(default)s)")
+    parser.add_argument("--slurm", type=int, default=20, help="runs on a stand-in of Slurm, each kind of disturbance (%(default)s)")
     parser.add_argument("--minutes", type=float, default=10, help="of each fuzzer (%(default)s)")
     parser.add_argument("--readers", action="append", metavar="NAME", help="of files, bulk and fuzz, only this reader")
     parser.add_argument("--jobs", type=int, default=2, help="so many at a time (%(default)s)")
@@ -71,7 +72,7 @@ class Attack:
         self.read_many = build / "bin/peakbench-read-many"
         self.keep = str(options.out / "findings" / kind)
         self.count = {"files": options.commands, "bulk": options.mutations, "kills": options.kills, "faults": options.faults,
-                      "limits": 1, "plugins": 1, "together": options.together}.get(kind, 0)
+                      "limits": 1, "plugins": 1, "together": options.together, "slurm": options.slurm}.get(kind, 0)
         # Nothing times what these do; kills and limits do.
         if kind in ("kills", "limits", "plugins"):
             self.jobs = max(1, options.jobs // 2) if kind == "limits" else options.jobs

@@ -1,18 +1,17 @@
-// A run on a scheduler's machines without a scheduler: what Slurm's commands printed, how cases are
-// dealt out, and a stand-in that runs tasks, loses them, and shows their files late.
-// tests/slurm has the real one.
+// A run on a scheduler's machines without a scheduler: how cases are dealt out, and a stand-in that
+// runs tasks, loses them, and shows their files late. tests/slurm has the real one.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <list>
 #include <sstream>
 #include <utility>
 
 #include "errors/errors.h"
 #include "executor/merge.h"
 #include "executor/scheduled_run.h"
-#include "executor/slurm_words.h"
 #include "executor/submission_files.h"
 #include "executor/task_order.h"
 #include "executor/work.h"
@@ -33,83 +32,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr const char* kCard = "emulated:h100-80gb";
-
-TEST(Slurm, ReadsTimesAsSbatchDoes) {
-  EXPECT_EQ(walltime_seconds("90"), 5400);
-  EXPECT_EQ(walltime_seconds("1:30"), 90);
-  EXPECT_EQ(walltime_seconds("2:00:05"), 7205);
-  EXPECT_EQ(walltime_seconds("1-12"), 129600);
-  EXPECT_EQ(walltime_seconds("1-0:30"), 88200);
-  EXPECT_EQ(walltime_seconds("1-0:0:1"), 86401);
-  for (const char* bad : {"", "soon", "1:", "1:2:3:4", "-1", "1-", "-", "1-2-3", "1.5", " 1"})
-    EXPECT_EQ(walltime_seconds(bad), std::nullopt) << bad;
-}
-
-TEST(Slurm, ReadsIdsOfTasks) {
-  EXPECT_THAT(tasks_of_id("12_3"), ElementsAre(3));
-  EXPECT_THAT(tasks_of_id("12_[0-2,7]"), ElementsAre(0, 1, 2, 7));
-  EXPECT_THAT(tasks_of_id("12_[1-9:4%2]"), ElementsAre(1, 5, 9));
-  for (const char* other : {"12", "12+1", "12_[", "12_x", "12_3.batch", ""})
-    EXPECT_THAT(tasks_of_id(other), IsEmpty()) << other;
-}
-
-// As squeue 22.05 printed it, with what no node here can be made to say: a drained node's reason, a
-// preempted task, one that was held after a failed start.
-TEST(Slurm, ReadsSqueue) {
-  const auto states = states_from(
-      "7_[4-5%2]|PENDING|(JobArrayTaskLimit)\n7_0|COMPLETED|n1\n7_1|RUNNING|n2\n"
-      "7_2|COMPLETING|n1\n7_3|NODE_FAIL|n1\n7_6|PREEMPTED|n1\n7_7|OUT_OF_MEMORY|n2\n"
-      "7_8|PENDING|(launch failed requeued held)\n7_9|SOMETHING_NEW|n1\n"
-      "7_10|PENDING|(Job's account not known, so it can't use this partition (guarded allows "
-      "nobody))\nslurm_load_jobs error: nothing\n\n");
-  ASSERT_EQ(states.size(), 11U);
-  EXPECT_EQ(states.at(0).state, TaskState::kDone);
-  EXPECT_EQ(states.at(1).state, TaskState::kRunning);
-  EXPECT_EQ(states.at(1).where, "n2");
-  EXPECT_EQ(states.at(2).state, TaskState::kRunning);
-  EXPECT_EQ(states.at(3).state, TaskState::kLost);
-  EXPECT_EQ(states.at(4).state, TaskState::kWaiting);
-  EXPECT_EQ(states.at(5).where, "(JobArrayTaskLimit)");
-  EXPECT_EQ(states.at(6).state, TaskState::kLost);
-  EXPECT_EQ(states.at(7).state, TaskState::kOutOfMemory);
-  EXPECT_EQ(states.at(8).state, TaskState::kWaiting);
-  EXPECT_EQ(states.at(9).state, TaskState::kRunning) << "nothing follows from an unknown word";
-  EXPECT_EQ(states.at(10).state, TaskState::kNever);
-}
-
-// sacct --parsable2: steps are lines of their own.
-TEST(Slurm, ReadsSacct) {
-  const auto states = states_from(
-      "31_0|COMPLETED|n1\n31_1|CANCELLED by 1000|n2\n31_2|TIMEOUT|n1\n31_2.batch|CANCELLED|n1\n"
-      "31_3|FAILED|None assigned\n31_[4-6]|PENDING|None assigned\n");
-  EXPECT_EQ(states.size(), 7U);
-  EXPECT_EQ(states.at(1).state, TaskState::kCancelled);
-  EXPECT_EQ(states.at(2).state, TaskState::kTimeLimit) << "not its step's";
-  EXPECT_EQ(states.at(6).state, TaskState::kWaiting);
-}
-
-TEST(Slurm, FindsTheJobsNumber) {
-  EXPECT_EQ(job_from("123\n"), "123");
-  EXPECT_EQ(job_from("sbatch: note of the site\n123;cluster\n"), "123");
-  EXPECT_EQ(job_from("Submitted nothing\n"), "");
-}
-
-TEST(Script, SaysWhatIsAskedAndQuotesPaths) {
-  SlurmOptions options;
-  options.partition = "gpu";
-  options.time = "4";
-  options.at_once = 3;
-  const auto text = script_text(options, {"/opt/it's/peakbench", "/r/queue/1", "/r/log", 7});
-  EXPECT_THAT(text, HasSubstr("#SBATCH --array=\"0-6%3\"\n"));
-  EXPECT_THAT(text, HasSubstr("#SBATCH --partition=\"gpu\"\n"));
-  EXPECT_THAT(text, HasSubstr("exec '/opt/it'\\''s/peakbench' work '/r/queue/1' --task"));
-  EXPECT_EQ(text.find("USR2"), std::string::npos) << "a minute's warning is too much of four";
-  options.time = "5";
-  EXPECT_THAT(script_text(options, {"/p", "/q", "/l", 1}), HasSubstr("--signal=\"B:USR2@60\""));
-  EXPECT_THROW(script_text(options, {"/p", "/r/50%", "/l", 1}), ConfigError);
-  options.account = "a\n#SBATCH --uid=0";
-  EXPECT_THROW(check_options(options), ConfigError);
-}
 
 plan::Plan many(std::size_t count, const char* device = kCard) {
   std::vector<plan::PlannedCase> cases;
@@ -169,6 +91,7 @@ class FakeScheduler : public Scheduler {
     if (change) change();
     return seen;
   }
+  std::optional<int> restarts(const std::string&, std::size_t) override { return begun_again; }
   std::string cancel(const std::string&) override {
     ++cancelled;
     return "";
@@ -181,6 +104,7 @@ class FakeScheduler : public Scheduler {
     options.task = task;
     options.attempt = attempt;
     options.node = "n1";
+    options.patience = std::chrono::milliseconds(300);
     work(
         options, [this] { return std::make_unique<Borrowed>(runner); }, log);
     return {TaskState::kDone, "COMPLETED", "n1"};
@@ -190,6 +114,7 @@ class FakeScheduler : public Scheduler {
   std::function<TaskSeen(const std::string&, std::size_t)> begin;
   std::function<void()> change;
   std::map<std::size_t, TaskSeen> seen;
+  std::optional<int> begun_again;
   int jobs = 0, cancelled = 0, silent = 0;
   bool dies = false;
 
@@ -290,8 +215,9 @@ TEST_F(ScheduledTest, ALostTaskIsSubmittedAgainHoweverOften) {
 TEST_F(ScheduledTest, TheCaseThatHadTheWholeTimeIsATimeoutAndTheOthersAreNot) {
   scheduler.begin = [&](const std::string& submission, std::size_t task) -> TaskSeen {
     if (scheduler.jobs > 1) return scheduler.measured(submission, task);
-    write_at_work(SubmissionFiles(submission).at_work(task),
-                  {0, {{fmt::format("m{}/baseline/{}/fp32/b1", task * 2, kCard), task}}});
+    files::make_folder(SubmissionFiles(submission).attempt_folder(task, 0));
+    write_at_work(SubmissionFiles(submission).at_work(task, 0),
+                  {{{fmt::format("m{}/baseline/{}/fp32/b1", task * 2, kCard), task}}});
     return {TaskState::kTimeLimit, "TIMEOUT", "n1"};
   };
   const auto found = run(many(4));
@@ -304,7 +230,8 @@ TEST_F(ScheduledTest, MemoryOfTheJobIsTheDevicesOnTheCpuAlone) {
        {std::pair("cpu", "out_of_memory"), {kCard, "host_failure"}}) {
     const auto plan = many(1, device);
     scheduler.begin = [&](const std::string& submission, std::size_t task) -> TaskSeen {
-      write_at_work(SubmissionFiles(submission).at_work(task), {0, {{plan.cases[0].spec.id, 0}}});
+      files::make_folder(SubmissionFiles(submission).attempt_folder(task, 0));
+      write_at_work(SubmissionFiles(submission).at_work(task, 0), {{{plan.cases[0].spec.id, 0}}});
       return {TaskState::kOutOfMemory, "OUT_OF_MEMORY", "n1"};
     };
     const launch::RunFolder folder(scratch / device);
@@ -347,9 +274,122 @@ TEST_F(ScheduledTest, ACancelledTaskStaysPendingUntilItIsAskedForAgain) {
   EXPECT_EQ(run(plan).status, "complete");
 }
 
+// A task of cases that was begun twice; the first attempt says, in time or late, that a signal
+// ended it, and the case that was at work in the second one filled the job's memory.
+TEST_F(ScheduledTest, TheOutcomeIsOfTheLastAttempt) {
+  const auto plan = many(1, "cpu");
+  scheduler.begin = [&](const std::string& submission, std::size_t task) -> TaskSeen {
+    const SubmissionFiles files(submission);
+    TaskEnd end;
+    end.how = TaskEnd::How::kStopped;
+    end.why = "SIGTERM";
+    write_task_end(files.end(task, 0), end);
+    for (const int attempt : {0, 1}) {
+      files::make_folder(files.attempt_folder(task, attempt));
+      write_at_work(files.at_work(task, attempt), {{{plan.cases[0].spec.id, 0}}});
+    }
+    return {TaskState::kOutOfMemory, "OUT_OF_MEMORY", "n1"};
+  };
+  EXPECT_THAT(statuses(run(plan)), ElementsAre("out_of_memory"));
+}
+
+// The same, but of the second attempt's files none is seen: the scheduler knows of it.
+TEST_F(ScheduledTest, TheSchedulerSaysWhichAttemptWasTheLast) {
+  scheduler.begun_again = 1;
+  scheduler.begin = [&](const std::string& submission, std::size_t task) -> TaskSeen {
+    const SubmissionFiles files(submission);
+    TaskEnd end;
+    end.how = TaskEnd::How::kStopped;
+    end.why = "SIGTERM";
+    write_task_end(files.end(task, 0), end);
+    files::make_folder(files.attempt_folder(task, 0));
+    return {TaskState::kOutOfMemory, "OUT_OF_MEMORY", "n1"};
+  };
+  const auto found = run(many(1, "cpu"));
+  EXPECT_THAT(statuses(found), ElementsAre("out_of_memory"));
+  EXPECT_THAT(found.cases[0].reason, HasSubstr("attempt 3")) << "which case it was is not known";
+}
+
+TEST_F(ScheduledTest, AnAttemptWhoseMachineIsLostHoldsNothingUp) {
+  std::list<launch::RunFolder> lost;
+  scheduler.begin = [&](const std::string& submission, std::size_t task) {
+    lost.emplace_back(SubmissionFiles(submission).attempt_folder(task, 0));  // for ever
+    return scheduler.measured(submission, task, 1);
+  };
+  EXPECT_THAT(statuses(run(many(2))), ElementsAre("ok", "ok"));
+  EXPECT_EQ(scheduler.cancelled, 0);
+}
+
+// It is cut off from the scheduler, and not from the files.
+TEST_F(ScheduledTest, AnAttemptEndsWhenALaterOneHasBegun) {
+  scheduler.begin = [&](const std::string& submission, std::size_t task) {
+    const SubmissionFiles files(submission);
+    scheduler.runner.answer = [&](const launch::WorkerOrder& order) {
+      files::make_folder(files.attempt_folder(task, 1));
+      return FakeRunner::good(order);
+    };
+    scheduler.measured(submission, task, 0);
+    EXPECT_EQ(scheduler.runner.orders.size(), 1U) << "it ended after the case at work";
+    const auto end = read_task_end(files.end(task, 0));
+    EXPECT_TRUE(end && end->how == TaskEnd::How::kStopped && end->why == "a later attempt");
+    scheduler.runner.answer = nullptr;
+    return scheduler.measured(submission, task, 1);
+  };
+  EXPECT_THAT(statuses(run(many(2))), ElementsAre("ok", "ok"));
+  EXPECT_EQ(scheduler.runner.orders.size(), 2U) << "what the first one measured is kept";
+}
+
+// A queue of an earlier call that cannot be read is not passed over: its job may still run.
+class EarlierQueue : public ScheduledTest {
+ protected:
+  EarlierQueue() {
+    scheduler.begin = [](const std::string&, std::size_t) -> TaskSeen {
+      return {TaskState::kWaiting, "PENDING", ""};
+    };
+    scheduler.dies = true;
+    EXPECT_THROW(run(many(1)), HostError);
+    options.resume = true;
+  }
+  std::string queued(const std::string& name) const { return scratch / ("run/queue/1/" + name); }
+  void replace(const std::string& name, const std::string& text) {
+    fs::remove(queued(name));
+    write_text(queued(name), text);
+  }
+  std::string why_not() {
+    try {
+      run(many(1));
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  }
+};
+
+TEST_F(EarlierQueue, TasksThatCannotBeReadAreAnErrorThatNamesTheFile) {
+  for (const char* text : {"", "null", "[]", "{}", R"({"tasks": 3})", R"({"tasks": [3]})"}) {
+    replace("tasks.json", text);
+    EXPECT_THAT(why_not(), HasSubstr(queued("tasks.json"))) << text;
+  }
+  fs::remove(queued("tasks.json"));
+  EXPECT_THAT(why_not(), HasSubstr(queued("tasks.json") + " is missing"));
+  EXPECT_EQ(scheduler.jobs, 1) << "its case is not submitted a second time";
+  EXPECT_EQ(scheduler.cancelled, 0);
+}
+
+TEST_F(EarlierQueue, AJobThatCannotBeReadIsAnErrorThatNamesTheFile) {
+  for (const char* text :
+       {"", "null", "{}", R"({"job": 7})", R"({"job": ""})", R"({"job": "--user=me"})"}) {
+    replace("job.json", text);
+    EXPECT_THAT(why_not(), HasSubstr(queued("job.json"))) << text;
+  }
+  EXPECT_EQ(scheduler.jobs, 1);
+  EXPECT_EQ(scheduler.cancelled, 0);
+}
+
 TEST_F(ScheduledTest, ATaskThatEndsWithoutAWordThreeTimesIsAHostFailure) {
   scheduler.begin = [&](const std::string& submission, std::size_t task) -> TaskSeen {
-    write_at_work(SubmissionFiles(submission).at_work(task), {0, {}});
+    files::make_folder(SubmissionFiles(submission).attempt_folder(task, 0));
+    write_at_work(SubmissionFiles(submission).at_work(task, 0), {});
     return {TaskState::kFailed, "FAILED", "n1"};
   };
   const auto found = run(many(1));
@@ -381,7 +421,7 @@ TEST_F(ScheduledTest, FilesThatAreSeenLateAreWaitedFor) {
     const auto seen = scheduler.measured(submission, task);
     end = SubmissionFiles(submission).end(task, 0);
     fs::rename(end, hidden);
-    fs::remove(SubmissionFiles(submission).task_folder(task) + "/run.json");
+    fs::remove(SubmissionFiles(submission).attempt_folder(task, 0) + "/run.json");
     return seen;
   };
   int looks = 0;
