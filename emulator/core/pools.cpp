@@ -191,6 +191,7 @@ MemoryResult allocate_from_pool(std::uint64_t id, std::uint64_t bytes, void** ou
   const auto size = round_up(std::clamp<std::uint64_t>(bytes, 1, 1ull << 60), kPiece);
   const auto result = take_piece(id, size, out);
   if (result == MemoryResult::out_of_memory) enter_out_of_memory(size);
+  if (result == MemoryResult::ok) tell_of_piece(reinterpret_cast<std::uint64_t>(*out), size);
   return result;
 }
 

@@ -173,6 +173,8 @@ bool allocated_now(int device, std::uint64_t& bytes);
 // Of work that may have written anywhere; of work that was given these words.
 void tell_of_work();
 void tell_of_work(const std::vector<std::uint64_t>& words);
+// A memory pool has handed it out. With no lock held.
+void tell_of_piece(std::uint64_t base, std::uint64_t bytes);
 
 // What a stream waits for. Call with the mutex held.
 std::vector<Ticket>* tickets_of_stream(State& state, std::uint64_t stream);

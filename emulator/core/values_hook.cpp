@@ -20,6 +20,7 @@ namespace {
 std::atomic<PeakbenchReader> reader{nullptr};
 std::atomic<PeakbenchWorkListener> work_listener{nullptr};
 std::atomic<PeakbenchAllocated> allocated{nullptr};
+std::atomic<PeakbenchPieceListener> piece_listener{nullptr};
 thread_local int own_work = 0;
 
 // Of the wheel that a library lies in: torch/lib/libtorch_cpu.so has torch/version.py.
@@ -113,6 +114,10 @@ bool allocated_now(int device, std::uint64_t& bytes) {
   return ask != nullptr;
 }
 
+void tell_of_piece(std::uint64_t base, std::uint64_t bytes) {
+  if (const auto listener = piece_listener.load(std::memory_order_acquire)) listener(base, bytes);
+}
+
 void tell_of_work() {
   if (const auto listener = work_listener.load(std::memory_order_acquire)) listener(nullptr, -1);
 }
@@ -169,6 +174,10 @@ extern "C" void peakbench_emulator_needed(int device, std::uint64_t bytes) {
   ++row.out_of_memory_calls;
   row.largest_needed_bytes = std::max(row.largest_needed_bytes, bytes);
   ledger.launches_at_refusal = launches_of(ledger);
+}
+
+extern "C" void peakbench_emulator_watch_pools(PeakbenchPieceListener listener) {
+  peakbench::emulator::piece_listener = listener;
 }
 
 extern "C" void peakbench_emulator_ask_allocated(PeakbenchAllocated ask) {

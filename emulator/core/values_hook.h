@@ -32,6 +32,10 @@ PEAKBENCH_VALUES_API void peakbench_emulator_listen(PeakbenchReader reader,
 // forgotten.
 PEAKBENCH_VALUES_API void peakbench_emulator_watch_allocator(void);
 PEAKBENCH_VALUES_API void peakbench_emulator_handed_out(std::uint64_t base, std::uint64_t bytes);
+// From now on this is called for each piece that a memory pool hands out (cudaMallocAsync), where
+// PyTorch's allocator is made of pools and tells nobody. With no lock of the stand-ins held.
+using PeakbenchPieceListener = void (*)(std::uint64_t base, std::uint64_t bytes);
+PEAKBENCH_VALUES_API void peakbench_emulator_watch_pools(PeakbenchPieceListener listener);
 // The host looks at numbers that it read before and that were not known, in its own memory, to
 // decide something: an entry as of a read, of this kind. Takes Python's lock: with no lock held.
 PEAKBENCH_VALUES_API void peakbench_emulator_decided(const char* kind, std::uint64_t bytes);

@@ -56,10 +56,12 @@ class Gatherer {
     call_.node = std::make_shared<Node>();
     Node& node = *call_.node;
     node.op = &op_;
+    call_.size_of = size_of_call(op_, arguments);
     node.arguments.resize(arguments.size());
     node.list_sizes.assign(arguments.size(), -1);
     node.random = op_.random && !is_zero(arguments, op_.chance) && !is_off(arguments);
-    for (std::size_t i = 0; i < arguments.size(); ++i) add(static_cast<int>(i), arguments[i]);
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (is_used(static_cast<int>(i))) add(static_cast<int>(i), arguments[i]);
     take_range(arguments);
     if (!is_off(arguments)) take_hidden(arguments);
     return std::move(call_);
@@ -71,6 +73,9 @@ class Gatherer {
     return argument >= 0 && at < arguments.size() && arguments[at].isDouble() &&
            arguments[at].toDouble() == 0;
   }
+
+  // What only the card's own kernel looks at.
+  bool is_used(int argument) const { return !op_.equivalent || op_.equivalent->uses(argument); }
 
   // Not in training.
   bool is_off(c10::ArrayRef<const c10::IValue> arguments) const {
@@ -97,7 +102,7 @@ class Gatherer {
     if (op_.size_of != SizeOf::nothing || std::ranges::any_of(arguments, is_tensor_list))
       return false;
     for (std::size_t i = 0; i < arguments.size(); ++i)
-      if (on_card(arguments[i]) && !writes(static_cast<int>(i)) &&
+      if (on_card(arguments[i]) && !writes(static_cast<int>(i)) && is_used(static_cast<int>(i)) &&
           is_large(arguments[i].toTensor()))
         return true;
     return false;
@@ -270,6 +275,22 @@ bool has_wrapper(c10::ArrayRef<const c10::IValue> arguments) {
              return one.isTensor() && is_wrapper(one.toTensor());
            });
   });
+}
+
+bool are_all(at::Layout layout, c10::ArrayRef<const c10::IValue> arguments) {
+  bool any = false;
+  for (const c10::IValue& value : arguments) {
+    if (!value.isTensor()) continue;
+    if (!value.toTensor().defined() || value.toTensor().layout() != layout) return false;
+    any = true;
+  }
+  return any;
+}
+
+SizeOf size_of_call(const Operator& op, c10::ArrayRef<const c10::IValue> arguments) {
+  const bool of_rows =
+      op.size_of_rows != SizeOf::nothing && !op.mutates && are_all(at::kSparseCsr, arguments);
+  return of_rows ? op.size_of_rows : op.size_of;
 }
 
 bool uses_card(c10::ArrayRef<const c10::IValue> arguments) {

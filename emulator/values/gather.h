@@ -16,6 +16,7 @@ struct Call {
   std::shared_ptr<Node> node;
   bool lost = false;  // something that it needs has no value and cannot get a substitute
   std::size_t largest_absent_bytes = 0;
+  SizeOf size_of = SizeOf::nothing;
   std::optional<Uniform> uniform;                  // of checks for finite values that are large
   std::int64_t range = 1;                          // of an index into the first argument
   c10::SmallVector<const void*, 8> storages;       // of the arguments, to tell views from results
@@ -30,6 +31,10 @@ struct Call {
 bool is_computable(const Call& call);
 // Whether an argument is, or holds, a tensor that wraps another.
 bool has_wrapper(c10::ArrayRef<const c10::IValue> arguments);
+// Whether all tensors among the arguments, of which there are some, have this layout.
+bool are_all(at::Layout layout, c10::ArrayRef<const c10::IValue> arguments);
+// What of the call's result is read back from the card.
+SizeOf size_of_call(const Operator& op, c10::ArrayRef<const c10::IValue> arguments);
 // Whether the call has anything to do with the card.
 bool uses_card(c10::ArrayRef<const c10::IValue> arguments);
 Call gather(const Operator& op, c10::ArrayRef<const c10::IValue> arguments);

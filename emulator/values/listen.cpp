@@ -78,6 +78,22 @@ void on_allocator(const record::AllocatorEvent& event) {
   if (handed_out) peakbench_emulator_handed_out(event.address, bytes);
 }
 
+void on_piece(std::uint64_t base, std::uint64_t bytes) {
+  const std::lock_guard lock(Storages::all().mutex());
+  Storages::all().forget(base, bytes);
+}
+
+// Of CUDA's own memory pools, the stand-ins know what they hand out.
+void watch() {
+  peakbench_emulator_watch_allocator();
+  if (allocator::get()->name() == "cudaMallocAsync") {
+    peakbench_emulator_watch_pools(on_piece);
+    return peakbench_emulator_ask_allocated(record::allocated_bytes);
+  }
+  record::listen_to_allocator(on_allocator);
+  start_counting();
+}
+
 void stop(const char* why) {
   stopped = true;
   peakbench_emulator_listen(nullptr, nullptr);
@@ -94,10 +110,8 @@ bool watches_allocator() {
   const std::lock_guard lock(once);
   if (watched) return true;
   try {
-    peakbench_emulator_watch_allocator();
-    record::listen_to_allocator(on_allocator);
+    watch();
     watched = true;
-    start_counting();
   } catch (const std::exception&) {
     stop(
         "PyTorch's allocator (PYTORCH_CUDA_ALLOC_CONF, or one of the program's own) does not say "
@@ -160,9 +174,10 @@ void start_size(Under& under) {
   under.size = find_size(under.call);
   under.told_before = size_asked_for();
   tell_size(&under.size);
-  const SizeOf size_of = under.call.node->op->size_of;
-  under.quiet =
-      size_of == SizeOf::boxes || size_of == SizeOf::verdict || size_of == SizeOf::coalesce;
+  const SizeOf size_of = under.call.size_of;
+  under.quiet = size_of == SizeOf::boxes || size_of == SizeOf::verdict ||
+                size_of == SizeOf::coalesce ||
+                size_of == under.call.node->op->size_of_rows;  // calls others of these
   thread.inside_reader += under.quiet;
 }
 
@@ -252,11 +267,13 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function)
   if (op.reads_scalar) return start_read(arguments, 0);
   if (op.is_copy && arguments[0].toTensor().is_cpu()) return start_read(arguments, 1);
   if (thread.inside_reader || (thread.inside_writer && op.mutates)) return nullptr;
+  if (op.appends_sparse && are_all(at::kSparse, arguments)) return nullptr;
   const bool wrapped =
       !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python) && has_wrapper(arguments);
   if (op.mutates && (wrapped || !op.direct)) return start_composite_writer(op, arguments);
   if (wrapped) return nullptr;
-  if (op.size_of != SizeOf::nothing) wait_for_values(arguments);
+  const SizeOf size_of = size_of_call(op, arguments);
+  if (size_of != SizeOf::nothing) wait_for_values(arguments);
   auto under = std::make_unique<Under>();
   const std::lock_guard lock(Storages::all().mutex());
   under->call = gather(op, arguments);
@@ -264,7 +281,7 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function)
   under->records = true;
   under->writer = op.mutates;
   thread.inside_writer += under->writer;
-  if (op.size_of != SizeOf::nothing) start_size(*under);
+  if (size_of != SizeOf::nothing) start_size(*under);
   return under;
 }
 

@@ -54,8 +54,14 @@ constexpr std::array<std::string_view, 3> kFiniteChecks = {"aten::isfinite", "at
                                                            "aten::isinf"};
 
 // Those whose statistics are recorded; of others with statistics, nothing is known.
-constexpr std::array<std::string_view, 2> kBatchNorms = {"aten::native_batch_norm",
-                                                         "aten::cudnn_batch_norm"};
+constexpr std::array<std::string_view, 4> kBatchNorms = {
+    "aten::native_batch_norm", "aten::cudnn_batch_norm", "aten::batch_norm_gather_stats",
+    "aten::batch_norm_gather_stats_with_counts"};
+
+// Of sparse tensors (COO) they put one's entries behind the other's: add_out_sparse_cuda in
+// aten/src/ATen/native/sparse/cuda/SparseCUDATensorMath.cu.
+constexpr std::array<std::string_view, 4> kAppending = {"aten::add", "aten::add_", "aten::sub",
+                                                        "aten::sub_"};
 
 template <std::size_t size>
 bool is_one_of(const std::array<std::string_view, size>& names, std::string_view name) {
@@ -72,6 +78,11 @@ SizeOf size_of(std::string_view name) {
                              "aten::unique_consecutive", "aten::unique_dim_consecutive"})
     if (name == unique) return SizeOf::unique;
   return SizeOf::nothing;
+}
+
+SizeOf size_of_rows(std::string_view name) {
+  if (name == "aten::mm" || name == "aten::addmm") return SizeOf::product;
+  return name == "aten::add" || name == "aten::sub" ? SizeOf::merged : SizeOf::nothing;
 }
 
 void read_arguments(const c10::FunctionSchema& schema, Operator& op) {
@@ -125,6 +136,8 @@ Operator read(const at::RecordFunction& function) {
   op.has_mask = op.name == "aten::masked_select";
   op.has_counts = op.name == "aten::bincount" || op.name == "aten::repeat_interleave";
   op.size_of = size_of(op.name);
+  op.size_of_rows = size_of_rows(op.name);
+  op.appends_sparse = is_one_of(kAppending, op.name);
   op.ignored = is_one_of(kIgnored, op.name) || returns_view(schema) ||
                (!op.mutates && op.size_of == SizeOf::nothing && !returns_tensors(schema));
   op.is_copy = op.name == "aten::copy_";

@@ -22,6 +22,7 @@ enum class SizeOf {
   coalesce,  // of a sparse tensor: its different indices
   boxes,     // torchvision::nms
   product,   // of two sparse matrices
+  merged,    // entries of two that lie in rows: of their sum
   verdict,   // aten::equal: true or false
 };
 
@@ -31,8 +32,8 @@ struct Operator {
   bool ignored = false;     // views, questions about tensors, and what changes no value
   bool direct = false;      // has a kernel of its own for CUDA: what it calls is a part of it
   bool computable = false;  // the CPU has a kernel, and calling it does nothing else
-  bool computable_sparse = false;   // the same, where an argument is sparse
-  Equivalent equivalent = nullptr;  // called in its place, where only CUDA has it
+  bool computable_sparse = false;          // the same, where an argument is sparse
+  const Equivalent* equivalent = nullptr;  // called in its place, where only CUDA has it
   bool mutates = false;
   bool overwrites = false;  // whatever its target held before
   bool places = false;      // puts values at places of its target, never looking at what was there
@@ -55,7 +56,9 @@ struct Operator {
   int kept_target = -1;  // an argument that unknown gradients leave as it is
   int dim = -1;          // the argument `dim`
   SizeOf size_of = SizeOf::nothing;
-  bool has_mask = false;    // aten::masked_select, whose size is that of its mask
+  SizeOf size_of_rows = SizeOf::nothing;  // where its tensors are sparse matrices in rows (CSR)
+  bool appends_sparse = false;            // aten::add: of COO tensors, what it calls is all it does
+  bool has_mask = false;                  // aten::masked_select, whose size is that of its mask
   bool has_counts = false;  // aten::bincount and its like: what they read decides sizes
   std::vector<bool> writes, is_out, optional_list;  // by argument
   std::shared_ptr<Node> lost;                       // of calls that no value can come of

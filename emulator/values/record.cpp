@@ -154,6 +154,35 @@ void put_hidden(const Call& call, Values& values) {
   }
 }
 
+// Several may lie in one storage, as the gradients of a recurrent network's weights do: it has one
+// value then.
+void add_output(const std::shared_ptr<Node>& node, const Result& result, Values& values) {
+  const auto base = base_of(result.tensor);
+  Output output{result.result,
+                result.index,
+                result.part,
+                nullptr,
+                view_of(result.tensor),
+                bytes_of(result.tensor),
+                {}};
+  const auto same =
+      std::ranges::find(values, base, [](const auto& one) { return base_of(one.first); });
+  if (same != values.end()) {
+    output.value = same->second;
+    const auto is_first = [&](const Output& other) { return other.value.lock() == same->second; };
+    output.shared =
+        static_cast<int>(std::ranges::find_if(node->outputs, is_first) - node->outputs.begin());
+    node->outputs.push_back(std::move(output));
+    return;
+  }
+  const auto value = value_of(*node, output.bytes);
+  value->node = node;
+  output.value = value;
+  node->outputs.push_back(std::move(output));
+  Storages::all().put(base, value);
+  values.emplace_back(result.tensor, value);
+}
+
 // False where nothing is recorded that computes the results.
 bool record_computed(Call& call, const std::vector<c10::IValue>& results) {
   if (call.uniform) {
@@ -175,14 +204,7 @@ bool record_computed(Call& call, const std::vector<c10::IValue>& results) {
   node->sequence = next_sequence();
   Values values;
   put_hidden(call, values);
-  for (const Result& result : chosen) {
-    const auto value = value_of(*node, bytes_of(result.tensor));
-    value->node = node;
-    node->outputs.push_back({result.result, result.index, result.part, nullptr,
-                             view_of(result.tensor), value->bytes, value});
-    Storages::all().put(base_of(result.tensor), value);
-    values.emplace_back(result.tensor, value);
-  }
+  for (const Result& result : chosen) add_output(node, result, values);
   end_chain(*node, values);
   return true;
 }

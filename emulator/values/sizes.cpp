@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <string_view>
 
 #include "core/values_hook.h"
@@ -21,22 +22,36 @@ std::int64_t elements_of(const View& view) {
 
 // Of the product of two matrices.
 std::int64_t most_entries(const std::vector<Sparse>& matrices) {
-  if (matrices.size() != 2 || matrices[0].sizes.size() != 2 || matrices[1].sizes.size() != 2)
-    return 0;
-  return matrices[0].sizes[0] * matrices[1].sizes[1];
+  if (matrices.size() < 2) return 0;  // of three, one is added to the product of the others
+  const auto &left = matrices[matrices.size() - 2].sizes, &right = matrices.back().sizes;
+  return left.size() == 2 && right.size() == 2 ? left[0] * right[1] : 0;
+}
+
+// Of each matrix in rows: its offsets, its columns, its values.
+std::vector<std::int64_t> entries_of(const Call& call) {
+  std::vector<std::int64_t> entries;
+  for (const Input& input : call.node->inputs)
+    if (input.part == 1)
+      entries.push_back(input.constant.defined() ? input.constant.numel()
+                                                 : elements_of(input.view));
+  return entries;
 }
 
 // As many rows as there can be.
 std::int64_t most_rows(const Call& call) {
   if (call.node->inputs.empty()) return 0;
   const View& first = call.node->inputs[0].view;
-  switch (call.node->op->size_of) {
+  switch (call.size_of) {
     case SizeOf::boxes:
       return first.sizes.empty() ? 0 : first.sizes[0];
     case SizeOf::verdict:
       return 1;
     case SizeOf::product:
       return most_entries(call.node->sparse);
+    case SizeOf::merged: {
+      const auto entries = entries_of(call);
+      return std::accumulate(entries.begin(), entries.end(), std::int64_t{0});
+    }
     case SizeOf::coalesce:
       return first.sizes.size() < 2 ? 0 : first.sizes[1];
     default:
@@ -46,7 +61,11 @@ std::int64_t most_rows(const Call& call) {
 
 // Something is always equal to itself: a result of no rows needs an input of none.
 std::int64_t fewest_rows(const Call& call) {
-  const SizeOf size_of = call.node->op->size_of;
+  const SizeOf size_of = call.size_of;
+  if (size_of == SizeOf::merged) {
+    const auto entries = entries_of(call);
+    return entries.empty() ? 0 : *std::ranges::max_element(entries);
+  }
   return size_of == SizeOf::unique || size_of == SizeOf::coalesce
              ? std::min<std::int64_t>(most_rows(call), 1)
              : 0;
@@ -55,7 +74,7 @@ std::int64_t fewest_rows(const Call& call) {
 // The dimension of the result that has so many: of unique along one, that one.
 std::int64_t counted_dim(const Call& call) {
   const Operator& op = *call.node->op;
-  if (op.size_of != SizeOf::unique || op.dim < 0) return 0;
+  if (call.size_of != SizeOf::unique || op.dim < 0) return 0;
   const c10::IValue& dim = call.node->arguments[static_cast<std::size_t>(op.dim)];
   return dim.isInt() ? dim.toInt() : 0;
 }
@@ -64,7 +83,7 @@ std::int64_t count_of(const Call& call, const std::vector<c10::IValue>& results)
   if (results.empty()) return 0;
   if (results[0].isBool()) return results[0].toBool();
   if (!results[0].isTensor() || results[0].toTensor().dim() == 0) return 0;
-  if (results[0].toTensor().is_sparse()) return results[0].toTensor()._nnz();
+  if (results[0].toTensor().layout() != at::kStrided) return results[0].toTensor()._nnz();
   return results[0].toTensor().size(counted_dim(call));
 }
 
@@ -78,7 +97,7 @@ const Input* indices_of(const Call& call) {
 }
 
 bool rests_on_unknown(const Call& call) {
-  if (call.node->op->size_of != SizeOf::coalesce)
+  if (call.size_of != SizeOf::coalesce)
     return !has_all(call) || call.largest_absent_bytes > 0 || call.node->substituted;
   const Input* indices = indices_of(call);
   return !indices || doubtful(*indices->value);
@@ -121,13 +140,12 @@ Assumption assumption() {
 Size find_size(Call& call) {
   Size size;
   size.substituted = rests_on_unknown(call);
-  const bool assumes =
-      assumption() != Assumption::nothing && call.node->op->size_of != SizeOf::verdict;
+  const bool assumes = assumption() != Assumption::nothing && call.size_of != SizeOf::verdict;
   if (size.substituted && assumes) {
     size.count = assumption() == Assumption::all ? most_rows(call) : fewest_rows(call);
     return size;
   }
-  if (call.node->op->size_of == SizeOf::coalesce) {
+  if (call.size_of == SizeOf::coalesce) {
     count_indices(call, size);
     return size;
   }

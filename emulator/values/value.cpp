@@ -112,7 +112,7 @@ bool run(const Node& node, std::vector<c10::IValue>& stack) {
   try {
     const Seeded seeded(node);
     if (node.op->equivalent) {
-      node.op->equivalent(stack);
+      node.op->equivalent->call(stack);
     } else {
       node.op->handle->callBoxed(&stack);
     }
@@ -183,19 +183,22 @@ void compute_node(Node& node) {
   const auto purpose = purpose_of(node);
   if (!substituted && chooses_among_equals(node, stack)) tell_of_equals();
   const bool done = run(node, stack);
+  std::vector<bool> right(node.outputs.size(), done);
+  for (std::size_t i = 0; i < node.outputs.size() && done; ++i) {
+    const Output& output = node.outputs[i];
+    if (output.result < 0) continue;
+    const at::Tensor result = result_of(stack, output);
+    right[i] = result.defined() && result.sizes() == c10::IntArrayRef(output.view.sizes);
+    if (right[i] && !(substituted && tells_success(node, output)))
+      tensor_in(targets[i], output.view).copy_(result);
+    if (output.shared >= 0 && !right[i]) right[static_cast<std::size_t>(output.shared)] = false;
+  }
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const Output& output = node.outputs[i];
     const auto value = output.value.lock();
-    if (!value) continue;
-    bool right = done;
-    if (done && output.result >= 0) {
-      const at::Tensor result = result_of(stack, output);
-      right = result.defined() && result.sizes() == c10::IntArrayRef(output.view.sizes);
-      if (right && !(substituted && tells_success(node, output)))
-        tensor_in(targets[i], output.view).copy_(result);
-    }
-    finish(*value, right ? targets[i] : made_up(value->bytes, {output.view.dtype, {}, 1}),
-           substituted || !right);
+    if (!value || output.shared >= 0) continue;
+    finish(*value, right[i] ? targets[i] : made_up(value->bytes, {output.view.dtype, {}, 1}),
+           substituted || !right[i]);
     if (node.op->purpose == Purpose::any) value->purpose = purpose;
   }
   node.inputs.clear();

@@ -297,6 +297,140 @@ def sparse_products(device):
     return hops._nnz(), hops.coalesce().values().sum().item(), hops.to_dense()[3].tolist()
 
 
+def signs(tensors):
+    return [(one > 0).sum().item() for one in tensors]
+
+
+@by_cudnn
+def convolutions_and_their_gradients(device):
+    """With a bias, which is added in place to what cuDNN gave; strided, grouped, transposed, and of one channel each."""
+    torch.manual_seed(0)
+    layers = [torch.nn.Conv2d(4, 6, 3, padding=1, stride=2), torch.nn.Conv2d(4, 8, 3, groups=2, dilation=2), torch.nn.Conv1d(4, 6, 3),
+              torch.nn.ConvTranspose2d(4, 6, 3, stride=2, output_padding=1), torch.nn.Conv2d(4, 4, 3, groups=4), torch.nn.Conv3d(4, 2, 3)]  # fmt: skip
+    answers = []
+    for layer in layers:
+        dimensions = layer.weight.dim() - 2
+        x = (seeded(2, 4, *[7] * dimensions) - 0.5).to(device).requires_grad_()
+        out = layer.to(device)(x)
+        out.square().sum().backward()
+        answers += [signs([out, x.grad, *(one.grad for one in layer.parameters())])]
+    return answers
+
+
+@by_cudnn
+def gradients_of_batches(device):
+    """Batch normalisation's backward pass, of rows by PyTorch's kernel and of images by cuDNN's."""
+    torch.manual_seed(0)
+    answers = []
+    for layer, shape in ((torch.nn.BatchNorm1d(4), (8, 4)), (torch.nn.BatchNorm2d(3), (2, 3, 5, 5))):
+        x = (seeded(*shape) - 0.5).to(device).requires_grad_()
+        layer = layer.to(device)
+        (layer(x) * (seeded(*shape) - 0.4).to(device)).sum().backward()
+        answers += [signs([x.grad, layer.weight.grad, layer.bias.grad])]
+    return answers
+
+
+@by_cudnn
+def gradients_of_recurrent_networks(device):
+    torch.manual_seed(0)
+    networks = [kind(6, 5, 2, bidirectional=True, batch_first=True) for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)]
+    networks += [torch.nn.LSTM(6, 8, proj_size=3), torch.nn.RNN(6, 5, nonlinearity="relu", bias=False)]
+    answers = []
+    for network in networks:
+        network = network.to(device)
+        x = (seeded(3, 4, 6) - 0.5).to(device).requires_grad_()
+        out, state = network(x)
+        (out.square().sum() + (state[0] if isinstance(state, tuple) else state).sum()).backward()
+        answers += [signs([x.grad, *(one.grad for one in network.parameters())])]
+    packed = torch.nn.utils.rnn.pack_padded_sequence(seeded(3, 4, 6) - 0.5, torch.tensor([4, 2, 3]), batch_first=True, enforce_sorted=False)
+    networks[0].zero_grad()
+    networks[0](packed.to(device))[0].data.square().sum().backward()
+    return answers, signs(one.grad for one in networks[0].parameters())
+
+
+@by_cudnn
+def gradients_of_attentions(device):
+    """By each of the kernels that only the card has; the CPU by its formula."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    mask = torch.zeros(2, 4, 8, 8)
+    mask[..., 5:] = -math.inf
+    answers = []
+    for dtype, kernel, masks in ((torch.float, SDPBackend.EFFICIENT_ATTENTION, True), (torch.bfloat16, SDPBackend.FLASH_ATTENTION, False),
+                                 (torch.bfloat16, SDPBackend.CUDNN_ATTENTION, True)):  # fmt: skip
+        for more in ({}, {"is_causal": True, "scale": 2.0}, {"attn_mask": mask.to(device, dtype)}):
+            if "attn_mask" in more and not masks:
+                continue
+            tensors = [one.to(device, dtype).requires_grad_() for one in 4 * (seeded(3, 2, 4, 8, 8) - 0.5)]
+            with sdpa_kernel(SDPBackend.MATH if device == "cpu" else kernel):
+                out = torch.nn.functional.scaled_dot_product_attention(*tensors, **more)
+            out.square().sum().backward()
+            answers.append([one.grad.float().abs().sum().round(decimals=-1).item() for one in tensors])
+    return answers
+
+
+@case
+def parts_of_synchronised_statistics(device):
+    """What torch.nn.SyncBatchNorm calls, for two ranks of different batches, together what batch normalisation of all is."""
+    torch.manual_seed(0)
+    x, slope = seeded(5, 3, 4, 4) - 0.3, seeded(5, 3, 4, 4) - 0.4
+    weight, bias = torch.tensor([1.0, -2.0, 0.5]), torch.tensor([0.1, 0.0, -0.1])
+    mean, variance = torch.zeros(3), torch.ones(3)
+    if device == "cpu":
+        x.requires_grad_(), weight.requires_grad_(), bias.requires_grad_()
+        out = torch.nn.functional.batch_norm(x, mean, variance, weight, bias, True, 0.1, 1e-5)
+        (out * slope).sum().backward()
+        found = [out, x.grad, weight.grad, bias.grad, mean, variance]
+    else:
+        x, slope, weight, bias, mean, variance = (one.cuda() for one in (x, slope, weight, bias, mean, variance))
+        ranks, slopes = x.split([3, 2]), slope.split([3, 2])
+        means, inverses = (torch.stack(both) for both in zip(*(torch.batch_norm_stats(rank, 1e-5) for rank in ranks)))
+        counts = torch.tensor([[3 * 16.0], [2 * 16.0]], device=device)
+        all_mean, inverse = torch.batch_norm_gather_stats_with_counts(x, means, inverses, mean, variance, 0.1, 1e-5, counts.view(-1))
+        out = torch.cat([torch.batch_norm_elemt(rank, weight, bias, all_mean, inverse, 1e-5) for rank in ranks])
+        sums = [torch.batch_norm_backward_reduce(of, rank, all_mean, inverse, weight, True, True, True) for of, rank in zip(slopes, ranks)]
+        dy, dy_xmu, of_weight, of_bias = (sum(parts) for parts in zip(*sums))
+        of_x = [torch.batch_norm_backward_elemt(of, rank, all_mean, inverse, weight, dy, dy_xmu, counts.view(-1).int())
+                for of, rank in zip(slopes, ranks)]  # fmt: skip
+        found = [out, torch.cat(of_x), of_weight, of_bias, mean, variance]
+    return [[round(value, 3) + 0.0 for value in one.flatten()[:20].tolist()] for one in found]
+
+
+def rows_of_matrix(device, offsets, columns, values):
+    return torch.sparse_csr_tensor(torch.tensor(offsets).to(device), torch.tensor(columns).to(device), torch.tensor(values).to(device), (3, 3),
+                                   check_invariants=False)  # fmt: skip
+
+
+@by_cudnn
+def products_and_sums_of_rows(device):
+    """Of sparse matrices in rows (CSR): cuSPARSE says how many entries there are."""
+    one = rows_of_matrix(device, [0, 2, 3, 5], [0, 2, 1, 0, 2], [1.0, 2.0, 3.0, 4.0, 5.0])
+    other = rows_of_matrix(device, [0, 1, 2, 3], [1, 1, 0], [1.0, 1.0, 1.0])
+    found = []
+    for result in (one @ one, torch.sparse.mm(one, other), one + other, one.add(other, alpha=2), one @ one @ other):
+        found += [result._nnz(), result.crow_indices().tolist(), result.col_indices().tolist(), result.values().tolist(), result.to_dense().tolist()]
+    return found
+
+
+@case
+def sums_of_sparse_tensors(device):
+    """On the card one's entries come behind the other's, until they are coalesced."""
+    indices, values = torch.tensor([[0, 1, 1], [2, 0, 1]]).to(device), torch.tensor([1.0, 2.0, 3.0]).to(device)
+    one = torch.sparse_coo_tensor(indices, values, (2, 3), check_invariants=False).coalesce()
+    other = torch.sparse_coo_tensor(indices[:, :2].flip(0).clamp(max=1), values[:2] * 2, (2, 3), check_invariants=False).coalesce()
+    total = one.clone()
+    total += other
+    answers = []
+    for result in (one + other, one - other, torch.add(one, other, alpha=3), total, one + one):
+        result = result.coalesce()
+        answers += [result._nnz(), result.indices().tolist(), result.values().tolist()]
+    embedding = torch.nn.Embedding(10, 2, sparse=True).to(device)
+    for rows in ([1, 4, 1], [9, 4]):
+        embedding(torch.tensor(rows).to(device)).sum().backward()
+    gradient = embedding.weight.grad.coalesce()
+    return answers, gradient._nnz(), gradient.values().tolist()
+
+
 def known():
     return {name: [function("cpu"), function("cuda")] for name, function in CASES.items()}
 
@@ -383,6 +517,33 @@ def pieces():
     means, _, counts = torch.stack([row, row, torch.zeros_like(row)]).split([4, 4, 1], 1)
     kept = counts.squeeze(-1) >= 1
     return {"counts": counts[kept].shape[0], "means": means[kept].shape[0], "total": int(counts.sum().item())}
+
+
+def dropped(network):
+    """What a backward pass dropped, only its own kernel knows, although all that it is given is known."""
+    out = network(seeded(3, 4, 6).cuda())[0]
+    out.sum().backward()
+    return {"positive": next(network.parameters()).grad.gt(0).sum().item() >= 0}
+
+
+def dropped_by_a_recurrent_network():
+    torch.manual_seed(0)
+    return dropped(torch.nn.GRU(6, 5, 2, dropout=0.5).cuda())
+
+
+def dropped_by_attention():
+    torch.manual_seed(0)
+    return dropped(Attending().cuda())
+
+
+class Attending(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.arange(36.0).view(6, 6) / 36)
+
+    def forward(self, x):
+        query = (x @ self.weight).unsqueeze(1)
+        return torch.nn.functional.scaled_dot_product_attention(query, query, query, dropout_p=0.5)
 
 
 def product_of_drawn_edges():

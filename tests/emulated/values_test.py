@@ -46,12 +46,31 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual(self.verdict, {"kind": "exact", "reasons": [], "conditions": [], "notes": [], "advice": [], "workspace_room_bytes": None})
         self.assertEqual(self.processes[0]["computing"], "on")
 
+    def test_memory_of_pools_has_values(self):
+        """PyTorch's allocator of cudaMallocAsync tells nobody what it hands out: the emulated pools do."""
+        with unittest.mock.patch.dict(os.environ, PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync"):
+            for name, (cpu, card) in self.emulate_one("known").items():
+                with self.subTest(name):
+                    self.assertEqual(cpu, card)
+            self.assertEqual(self.processes[0]["computing"], "on")
+            self.assertEqual((self.verdict["kind"], len(self.verdict["conditions"])), ("exact if", 1), self.said)
+            self.assertIn("memory pools (cudaMallocAsync)", self.verdict["conditions"][0])
+            self.assertEqual(self.emulate_one("stale"), {"same block": True, "values": [0, 0, 0, 0]})
+            self.assertEqual(self.verdict["kind"], "unreliable", self.said)
+
     def test_what_only_the_card_has_is_computed_by_what_the_cpu_has(self):
         for name, (cpu, card) in self.emulate_one("known_by_cudnn").items():
             with self.subTest(name):
                 self.assertEqual(cpu, card)
         self.assertEqual((self.verdict["kind"], self.verdict["conditions"]), ("lower bound", []), self.said)
         self.assertTrue(all(re.search("workspace|vendor", reason) for reason in self.verdict["reasons"]), self.said)
+
+    def test_a_backward_pass_that_dropped_something_is_not_known(self):
+        for kind in ("dropped_by_a_recurrent_network", "dropped_by_attention"):
+            with self.subTest(kind):
+                self.emulate_one(kind)
+                self.assertEqual(self.verdict["kind"], "unreliable", self.said)
+                self.assertIn("read integer values that are not known (1 time)", " ".join(self.verdict["reasons"]))
 
     def test_the_product_of_sparse_matrices_that_are_not_known(self):
         self.emulate_one("product_of_drawn_edges")

@@ -1,0 +1,89 @@
+#include "values/differentiate.h"
+
+#include <ATen/SavedTensorHooks.h>
+#include <c10/core/InferenceMode.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+namespace peakbench::values {
+namespace {
+
+namespace autograd = torch::autograd;
+
+c10::impl::LocalDispatchKeySet with_autograd() {
+  auto keys = c10::impl::tls_local_dispatch_key_set();
+  keys.excluded_ = keys.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+  return keys;
+}
+
+class Backward {
+ public:
+  explicit Backward(const std::vector<at::Tensor>& leaves) : found_(leaves.size()) {
+    for (const at::Tensor& leaf : leaves)
+      accumulators_.push_back(leaf.defined() ? autograd::impl::grad_accumulator(leaf) : nullptr);
+  }
+
+  void give(const autograd::Edge& edge, const at::Tensor& gradient) {
+    if (!edge.is_valid() || !gradient.defined()) return;
+    const at::Tensor fitting = at::sum_to(
+        gradient, C10_AS_INTARRAYREF_SLOW(
+                      edge.function->input_metadata(edge.input_nr).shape_as_dim_vector()));
+    for (std::size_t i = 0; i < accumulators_.size(); ++i)
+      if (accumulators_[i] == edge.function) return add(found_[i], fitting);
+    auto& inputs = waiting_[{edge.function->sequence_nr(), edge.function}];
+    inputs.resize(edge.function->num_inputs());
+    add(inputs[edge.input_nr], fitting);
+  }
+
+  // Whoever was called later comes first: what it calls on was made before it.
+  std::vector<at::Tensor> run() {
+    while (!waiting_.empty()) {
+      auto next = waiting_.extract(waiting_.begin());
+      autograd::Node& node = *next.key().second;
+      const autograd::variable_list results = node(std::move(next.mapped()));
+      for (std::size_t i = 0; i < results.size(); ++i) give(node.next_edge(i), results[i]);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  static void add(at::Tensor& sum, const at::Tensor& gradient) {
+    sum = sum.defined() ? sum + gradient : gradient;
+  }
+
+  using Step = std::pair<std::uint64_t, std::shared_ptr<autograd::Node>>;
+  std::vector<std::shared_ptr<autograd::Node>> accumulators_;
+  std::vector<at::Tensor> found_;
+  std::map<Step, autograd::variable_list, std::greater<>> waiting_;
+};
+
+}  // namespace
+
+Differentiable::Differentiable() : keys_(with_autograd()) {
+  if (autograd::AnomalyMode::is_enabled()) throw std::runtime_error("anomalies are looked for");
+  hooks_were_off_ = at::SavedTensorDefaultHooks::set_tracing(true);
+}
+Differentiable::~Differentiable() { at::SavedTensorDefaultHooks::set_tracing(hooks_were_off_); }
+
+at::Tensor leaf_of(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.clone().detach().requires_grad_() : tensor;
+}
+
+std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& outputs,
+                                     const std::vector<at::Tensor>& given,
+                                     const std::vector<at::Tensor>& leaves) {
+  const at::NoGradGuard no_grad;
+  Backward backward(leaves);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].defined() && outputs[i].requires_grad())
+      backward.give(autograd::impl::gradient_edge(outputs[i]), given[i]);
+  return backward.run();
+}
+
+}  // namespace peakbench::values
