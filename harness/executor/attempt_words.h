@@ -6,6 +6,9 @@
 #include "executor/outcomes.h"
 #include "executor/slurm_script.h"
 #include "executor/submission.h"
+#include "launch/case_states.h"
+#include "launch/pending_groups.h"
+#include "plan/plan.h"
 
 namespace peakbench::executor {
 
@@ -20,6 +23,11 @@ std::string warning_of(const Submission& submission, const Task& task, const std
 // given up.
 std::string unheard_text(const Submission& submission, const Task& task,
                          const std::string& program);
+
+// Where no case of the run ended within the job's time, which is said once and not only in every
+// row; else empty.
+std::string short_time_text(const plan::Plan& plan, const launch::CaseStates& states,
+                            const launch::Cases& order, const SlurmOptions& options);
 
 // " (--time 4:00)"; empty where none was given.
 std::string time_option(const SlurmOptions& options);

@@ -57,7 +57,9 @@ class ScheduledRun {
     }
     if (launch::interrupted()) leave();
     show_all();
-    say_what_is_short();
+    if (const auto words = short_time_text(plan_, book_.states(), order_, options_.submit.slurm);
+        !words.empty())
+      listener_.warning(words);
   }
 
  private:
@@ -184,18 +186,10 @@ class ScheduledRun {
     if (!task.silent_since) task.silent_since = Clock::now();
     look_at_ends(submission);
     if (task.over) return;
-    ask_for_restarts(submission, task);
+    if (is_stopped(task)) states_.ask_for_restarts(submission, task);
     const bool settled = Clock::now() - *task.silent_since >= options_.pace.settle;
     if (stage_of(task.seen.state, is_stopped(task), settled) == Stage::kEnded)
       take_end(submission, task);
-  }
-
-  // The attempt that says that it was stopped need not be the one that the scheduler saw end: files
-  // of a later one may still come, or there are none.
-  void ask_for_restarts(const Submission& submission, Task& task) {
-    if (!is_stopped(task)) return;
-    if (const auto restarts = scheduler_.restarts(submission.job, task.number))
-      task.begun = std::max(task.begun, *restarts);
   }
 
   // The task has ended and may have left cases without a row.
@@ -271,22 +265,6 @@ class ScheduledRun {
       if (!is_over(submission))
         if (const auto why = scheduler_.cancel(submission.job); !why.empty())
           listener_.warning(fmt::format("job {} could not be cancelled: {}", submission.job, why));
-  }
-
-  // Said once, and not only in every row.
-  void say_what_is_short() {
-    const auto& results = book_.states().results;
-    const auto stopped = [&](std::size_t index) {
-      const auto& one = results[index];
-      return one && one->status == result::Status::kTimeout &&
-             one->reason.find("the job's time limit") != std::string::npos;
-    };
-    if (order_.empty() || !std::ranges::all_of(order_, [&](std::size_t index) {
-          return plan_.cases[index].decided || stopped(index);
-        }))
-      return;
-    listener_.warning(fmt::format("no case ended within the job's time limit{}: give --time more",
-                                  time_option(options_.submit.slurm)));
   }
 
   const plan::Plan& plan_;

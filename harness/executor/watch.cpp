@@ -113,6 +113,11 @@ bool StateWatch::look(Submission& submission, const std::function<void(Task&)>& 
   return something;
 }
 
+void StateWatch::ask_for_restarts(const Submission& submission, Task& task) {
+  if (const auto restarts = scheduler_.restarts(submission.job, task.number))
+    task.begun = std::max(task.begun, *restarts);
+}
+
 std::string count_text(std::size_t count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }

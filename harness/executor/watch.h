@@ -52,6 +52,9 @@ class StateWatch {
   // Of each task that is not over; tells how all stand. `see` is told of a task, whether its state
   // has changed or not.
   bool look(Submission& submission, const std::function<void(Task&)>& see);
+  // Of a task that says that it was stopped: the attempt that says so need not be the one that the
+  // scheduler saw end. Files of a later one may still come, or there are none.
+  void ask_for_restarts(const Submission& submission, Task& task);
 
  private:
   Scheduler& scheduler_;

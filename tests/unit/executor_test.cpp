@@ -320,6 +320,20 @@ TEST_F(ScheduledTest, AnAttemptWhoseMachineIsLostHoldsNothingUp) {
   EXPECT_EQ(scheduler.cancelled, 0);
 }
 
+// Of a scheduler that does not say which attempt it is.
+TEST_F(ScheduledTest, AnAttemptThatFindsItsFolderTakenIsBegunAgain) {
+  std::optional<launch::RunFolder> taken;
+  scheduler.begin = [&](const std::string& submission, std::size_t task) -> TaskSeen {
+    if (scheduler.jobs > 1) return scheduler.measured(submission, task);
+    taken.emplace(SubmissionFiles(submission).attempt_folder(task, 0));
+    EXPECT_THROW(scheduler.measured(submission, task), HostError);
+    EXPECT_THAT(ends_in(SubmissionFiles(submission)), IsEmpty()) << "it is not refused";
+    return {TaskState::kFailed, "FAILED", "n1"};
+  };
+  EXPECT_THAT(statuses(run(many(1))), ElementsAre("ok"));
+  EXPECT_EQ(scheduler.cancelled, 0);
+}
+
 // It is cut off from the scheduler, and not from the files.
 TEST_F(ScheduledTest, AnAttemptEndsWhenALaterOneHasBegun) {
   scheduler.begin = [&](const std::string& submission, std::size_t task) {
