@@ -28,6 +28,7 @@ constexpr const char* kProgramFooter = R"(Examples:
   peakbench compare results/main results/change
   peakbench gate results/main results/change --junit gate.xml
   peakbench ab build/main build/change --model vit-b-16 --strategy baseline
+  peakbench debug results/vit vit-l-16/baseline/cpu/fp32/b1
   peakbench doctor
   peakbench history add results/vit
   peakbench publish --out site
@@ -129,27 +130,22 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   std::vector<std::string> typed{"peakbench"};
   typed.insert(typed.end(), arguments.begin(), arguments.end());
   const std::vector<std::pair<std::string, Command>> commands{
-      {"run", add_run(app, world, typed)},
-      {"list", add_list(app, world)},
-      {"describe", add_describe(app, world)},
-      {"report", add_report(app, world)},
-      {"doctor", add_doctor(app, world)},
-      {"emulate", add_emulate(app)},
-      {"export", add_export(app, world)},
-      {"compare", add_compare(app, world)},
-      {"gate", add_gate(app, world)},
-      {"ab", add_ab(app, world, typed)},
-      {"history", add_history(app, world)},
-      {"publish", add_publish(app, world)},
-      {"fidelity", add_fidelity(app, world, typed)},
-      {"work", add_work(app, world)},
-      {"merge", add_merge(app, world, typed)}};
+      {"run", add_run(app, world, typed)},     {"list", add_list(app, world)},
+      {"describe", add_describe(app, world)},  {"report", add_report(app, world)},
+      {"debug", add_debug(app, world, typed)}, {"doctor", add_doctor(app, world)},
+      {"emulate", add_emulate(app)},           {"export", add_export(app, world)},
+      {"compare", add_compare(app, world)},    {"gate", add_gate(app, world)},
+      {"ab", add_ab(app, world, typed)},       {"history", add_history(app, world)},
+      {"publish", add_publish(app, world)},    {"fidelity", add_fidelity(app, world, typed)},
+      {"work", add_work(app, world)},          {"merge", add_merge(app, world, typed)}};
   // `help COMMAND` as people type it.
   auto words = arguments;
   if (!words.empty() && words[0] == "help") {
     words.erase(words.begin());
     words.push_back("--help");
   }
+  if (!words.empty() && words[0] == "debug")
+    words.erase(std::ranges::find(words, "--"), words.end());
   try {
     if (words.empty()) words.push_back("--help");
     check_utf8(words);
