@@ -5,6 +5,7 @@
 
 #include <ctime>
 
+#include "cli/plugin_folders.h"
 #include "cli/quantities.h"
 #include "cli/whole_number.h"
 #include "errors/errors.h"
@@ -84,7 +85,7 @@ plan::Request request_of(const AbArguments& arguments, bool of_base) {
 }
 
 ab::BuildOrder build_order(const AbArguments& arguments, bool is_base) {
-  auto plugins = arguments.plugins;
+  auto plugins = named_folders(arguments.plugins);
   const auto& own = is_base ? arguments.base_plugins : arguments.new_plugins;
   plugins.insert(plugins.end(), own.begin(), own.end());
   return {is_base ? arguments.base : arguments.now, std::move(plugins),

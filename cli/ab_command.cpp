@@ -7,6 +7,7 @@
 #include "ab/measure.h"
 #include "cli/ab_arguments.h"
 #include "cli/commands.h"
+#include "cli/plugin_folders.h"
 #include "errors/errors.h"
 #include "json/json_text.h"
 #include "launch/interrupt.h"
@@ -51,7 +52,7 @@ class AbCommand {
 
   int go(const std::vector<std::string>& typed) {
     const auto policy = policy_of(arguments_);
-    const auto order = ab_order(arguments_, typed);
+    const auto order = ab_order(arguments_, without_environment(typed));
     const auto builds = ab::open_builds(order, [this](const std::string& problem) {
       world_.err << "peakbench: a plugin is left out: " << printable(problem) << "\n";
     });

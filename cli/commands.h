@@ -22,6 +22,8 @@ Command add_work(CLI::App& app, World& world);
 Command add_list(CLI::App& app, World& world);
 Command add_describe(CLI::App& app, World& world);
 Command add_merge(CLI::App& app, World& world, const std::vector<std::string>& typed);
+// `typed`: for what stands behind "--", which is the debugger's.
+Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_report(CLI::App& app, World& world);
 Command add_quickstart(CLI::App& app, World& world);
 Command add_open(CLI::App& app, World& world);
@@ -40,8 +42,10 @@ Command add_ab(CLI::App& app, World& world, const std::vector<std::string>& type
 // Prints what may come next, a line each (completion.h).
 int complete(const CLI::App& app, World& world, const std::vector<std::string>& words);
 
-// Our own plugins and those in `folders`; what is wrong with a plugin is told on `err`. Throws
-// ConfigError: a folder is missing or holds none.
-manifest::Found find_plugins(World& world, const std::vector<std::string>& folders);
+// Our own plugins, those in folders that were typed, and in those that the environment and a suite
+// name; what is wrong with a plugin is told on `err`. Throws ConfigError: a folder is missing or
+// holds none.
+manifest::Found find_plugins(World& world, const std::vector<std::string>& typed,
+                             const std::vector<manifest::Folder>& of_suite = {});
 
 }  // namespace peakbench::cli

@@ -8,6 +8,7 @@
 
 #include "cli/axis_options.h"
 #include "cli/commands.h"
+#include "cli/plugin_folders.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "host/card.h"
@@ -100,11 +101,10 @@ void check_cards(const Places& places, std::vector<Finding>& findings) {
             [](const DeviceFound& one) { return result::device_from(one.id).is_card; });
 }
 
-void check_plugins(const Places& places, const std::vector<std::string>& folders,
+void check_plugins(const World& world, const std::vector<std::string>& typed,
                    std::vector<Finding>& findings) {
-  auto all = folders;
-  if (folders.empty() || files::is_folder(places.plugins)) all.insert(all.begin(), places.plugins);
   try {
+    const auto all = with_own(world, named_folders(typed));
     const auto found = manifest::discover(all);
     std::size_t models = 0, strategies = 0;
     for (const auto& plugin : found.plugins)
@@ -112,7 +112,7 @@ void check_plugins(const Places& places, const std::vector<std::string>& folders
     const bool enough = models > 0 && strategies > 0;
     findings.push_back({"plugins", enough,
                         fmt::format("{} models and {} strategies from {} plugins in {}", models,
-                                    strategies, found.plugins.size(), fmt::join(all, ", ")),
+                                    strategies, found.plugins.size(), in_words(all)),
                         kBuild});
     for (const auto& problem : found.problems)
       findings.push_back({"plugin", false, problem,
@@ -203,7 +203,7 @@ Json as_json(const std::vector<Finding>& findings) {
 int examine(World& world, bool json, const std::vector<std::string>& folders) {
   std::vector<Finding> findings{check_program(), check_worker(world.places)};
   const bool worker = findings.back().good;
-  check_plugins(world.places, folders, findings);
+  check_plugins(world, folders, findings);
   for (const auto& finding :
        {check_templates(world.places), check_devices(), check_driver(), check_emulator()})
     findings.push_back(finding);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/plugin_folders.h"
 #include "cli/rows.h"
 #include "json/json_text.h"
 #include "result/axes.h"
@@ -30,7 +31,7 @@ Json case_as_json(const plan::PlannedCase& planned) {
 
 }  // namespace
 
-std::string plan_as_text(const plan::Plan& plan) {
+std::string plan_as_text(const plan::Plan& plan, const std::vector<manifest::Folder>& folders) {
   const auto count = plan.cases.size();
   std::string text;
   for (std::size_t i = 0; i < count; ++i) {
@@ -47,12 +48,16 @@ std::string plan_as_text(const plan::Plan& plan) {
                                      [](const auto& one) { return one.decided.has_value(); });
   text += fmt::format("{} case{}, {} of them will not run. Differences are shown against {}.\n",
                       count, count == 1 ? "" : "s", decided, printable(plan.reference));
+  if (!folders.empty()) text += fmt::format("Plugins also from {}.\n", in_words(folders));
   return text;
 }
 
-std::string plan_as_json(const plan::Plan& plan) {
+std::string plan_as_json(const plan::Plan& plan, const std::vector<manifest::Folder>& folders) {
   Json json;
   json["reference"] = plan.reference;
+  json["plugin_folders"] = Json::array();
+  for (const auto& folder : folders)
+    json["plugin_folders"].push_back({{"path", folder.path}, {"named_by", folder.named_by}});
   json["cases"] = Json::array();
   for (const auto& planned : plan.cases) json["cases"].push_back(case_as_json(planned));
   return json_text(json);

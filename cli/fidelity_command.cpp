@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/measure.h"
 #include "cli/output_format.h"
+#include "cli/plugin_folders.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "inventory/hook.h"
@@ -185,7 +186,7 @@ class RecordCommand {
                                                           : arguments_.out);
     const launch::InterruptScope interrupts;
     launch::SessionOptions options;
-    options.command = typed_;
+    options.command = without_environment(typed_);
     const auto run =
         measure(world_, plan, plugins, *runner, folder, options, std::nullopt, arguments_.quiet);
     if (run.status == "interrupted") return kInterrupted;

@@ -32,6 +32,7 @@ constexpr const char* kProgramFooter = R"(Examples:
   peakbench compare results/main results/change
   peakbench gate results/main results/change --junit gate.xml
   peakbench ab build/main build/change --model vit-b-16 --strategy baseline
+  peakbench debug results/vit vit-l-16/baseline/cpu/fp32/b1
   peakbench doctor
   peakbench history add results/vit
   peakbench publish --out site
@@ -146,6 +147,7 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
       {"list", add_list(app, world)},
       {"describe", add_describe(app, world)},
       {"report", add_report(app, world)},
+      {"debug", add_debug(app, world, typed)},
       {"doctor", add_doctor(app, world)},
       {"emulate", add_emulate(app)},
       {"export", add_export(app, world)},
@@ -168,6 +170,8 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
     words.erase(words.begin());
     words.push_back("--help");
   }
+  if (!words.empty() && words[0] == "debug")
+    words.erase(std::ranges::find(words, "--"), words.end());
   try {
     if (words.empty()) words.push_back("--help");
     check_utf8(words);

@@ -18,10 +18,13 @@ void add_number(CLI::App& command, const std::string& name, std::optional<Number
   command.add_option(name, value, words)->check(CLI::Range(from, to))->type_name("N");
 }
 
-void add_case_options(CLI::App& command, RunArguments& arguments) {
+void add_suite(CLI::App& command, RunArguments& arguments) {
   command
       .add_option("suite", arguments.suite, "A suite: what to run as a TOML file (docs/suites.md)")
       ->type_name("SUITE.toml");
+}
+
+void add_case_options(CLI::App& command, RunArguments& arguments) {
   const std::string group = "Cases (each may be given several times; they multiply)";
   for (const auto* row : result::asked_axes())
     add_axis_option(command, *row, arguments.cases)->group(group);
@@ -93,6 +96,13 @@ void add_cuda_options(CLI::App& command, RunArguments& arguments) {
       ->group(group);
 }
 
+void add_plugin_folders(CLI::App& command, RunArguments& arguments) {
+  add_repeated(command, "--plugins", arguments.plugins,
+               "Folder with more plugins (may be given several times); beside those of "
+               "PEAKBENCH_PLUGINS and of the suite",
+               "DIR");
+}
+
 void add_folder_options(CLI::App& command, RunArguments& arguments) {
   command
       .add_option("-o,--out", arguments.out, "Folder of the results (default results/TITLE-TIME)")
@@ -101,8 +111,7 @@ void add_folder_options(CLI::App& command, RunArguments& arguments) {
                                   "Keep the cases that the run in --out has ended, run the others");
   command.add_flag("--overwrite", arguments.overwrite, "Delete the run in --out first")
       ->excludes(resume);
-  add_repeated(command, "--plugins", arguments.plugins,
-               "Folder with more plugins (may be given several times)", "DIR");
+  add_plugin_folders(command, arguments);
   command
       .add_option("--templates", arguments.templates,
                   "Folder with report templates that replace ours, file by file")
@@ -136,12 +145,20 @@ void require_names(const plan::Request& request) {
 }  // namespace
 
 void add_run_options(CLI::App& command, RunArguments& arguments) {
+  add_suite(command, arguments);
   add_case_options(command, arguments);
   add_measuring_options(command, arguments);
   add_cuda_options(command, arguments);
   add_slurm_options(command, arguments.slurm);
   add_folder_options(command, arguments);
   add_output_options(command, arguments);
+}
+
+void add_one_case_options(CLI::App& command, RunArguments& arguments) {
+  add_case_options(command, arguments);
+  add_measuring_options(command, arguments);
+  add_cuda_options(command, arguments);
+  add_plugin_folders(command, arguments);
 }
 
 namespace {

@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/dry_run.h"
 #include "cli/measure.h"
+#include "cli/plugin_folders.h"
 #include "cli/progress.h"
 #include "cli/run_arguments.h"
 #include "errors/errors.h"
@@ -70,9 +71,10 @@ class RunCommand {
       : world_(world), arguments_(arguments), typed_(typed) {}
 
   int go() {
-    const auto plugins = find_plugins(world_, arguments_.plugins);
+    const auto request = make_request(arguments_);
+    const auto plugins = find_plugins(world_, arguments_.plugins, request.plugins);
     const auto plan =
-        plan::make_plan(make_request(arguments_), plugins,
+        plan::make_plan(request, plugins,
                         arguments_.slurm.is_asked() ? inventory::device_hook_for_others()
                                                     : inventory::device_hook(arguments_.card));
     check_slurm_arguments(arguments_.slurm);
@@ -87,15 +89,19 @@ class RunCommand {
 
  private:
   std::string planned_text(const plan::Plan& plan) {
-    if (arguments_.json) return plan_as_json(plan);
-    return arguments_.slurm.is_asked() ? script_of(plan) : plan_as_text(plan);
+    if (!arguments_.json && arguments_.slurm.is_asked()) return script_of(plan);
+    return cases_text(plan);
+  }
+  std::string cases_text(const plan::Plan& plan) {
+    const auto folders = named_folders(arguments_.plugins, plan.request.plugins);
+    return arguments_.json ? plan_as_json(plan, folders) : plan_as_text(plan, folders);
   }
 
   // A dry run ends as the run would.
   int say_nothing_to_run(const plan::Plan& plan) {
     world_.err << "peakbench: nothing can run: every case is decided already\n";
     if (arguments_.dry_run)
-      world_.out << (arguments_.json ? plan_as_json(plan) : plan_as_text(plan));
+      world_.out << cases_text(plan);
     else
       world_.err << plan_as_text(plan);
     return kUnusableInput;
@@ -187,7 +193,7 @@ class RunCommand {
     launch::SessionOptions options;
     options.resume = arguments_.resume;
     options.overwrite = arguments_.overwrite;
-    options.command = typed_;
+    options.command = without_environment(typed_);
 
     // Before the work, not after it.
     if (!arguments_.no_report) reports::check_report(report_options(place));

@@ -33,7 +33,8 @@ std::string worker_of(const std::string& folder) {
 }
 
 manifest::Found plugins_of(const BuildOrder& order) {
-  std::vector<std::string> folders{(fs::path(order.folder) / "lib/peakbench/plugins").string()};
+  std::vector<manifest::Folder> folders{
+      {(fs::path(order.folder) / "lib/peakbench/plugins").string(), "the build"}};
   folders.insert(folders.end(), order.plugins.begin(), order.plugins.end());
   return manifest::discover(folders);
 }

@@ -12,9 +12,9 @@
 namespace peakbench::ab {
 
 struct BuildOrder {
-  std::string folder;                // an installation or a build folder
-  std::vector<std::string> plugins;  // folders, beside its own
-  plan::Request request;             // one device
+  std::string folder;                     // an installation or a build folder
+  std::vector<manifest::Folder> plugins;  // beside its own
+  plan::Request request;                  // one device
 };
 
 struct Build {

@@ -109,9 +109,11 @@ std::string machine_did(const Evidence& evidence) {
 
 std::string crash(const Evidence& evidence) {
   const auto& end = evidence.end;
-  if (end.signal != 0)
+  if (end.signal != 0) {
+    const auto site = evidence.crash ? in_words(*evidence.crash) : "";
     return fmt::format("the worker was killed by {}{}", signal_name(end.signal),
-                       where(evidence.last));
+                       site.empty() ? where(evidence.last) : site);
+  }
   if (evidence.written)
     return fmt::format("the worker exited with code {} after it had written its result",
                        end.exit_code);
@@ -153,7 +155,7 @@ std::string signal_name(int number) {
 }
 
 std::string log_tail(const std::string& printed) {
-  std::istringstream text(printed);
+  std::istringstream text(printed.substr(0, printed.rfind(result::kCrashMark)));
   std::deque<std::string> lines;
   for (std::string line; std::getline(text, line);) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "launch/crash_site.h"
 #include "process/process.h"
 #include "result/job.h"
 
@@ -20,6 +21,7 @@ struct Evidence {
   std::string log_tail;                         // see log_tail()
   std::string log_name = "worker.log";          // whose tail that is
   std::optional<result::Progress> last;         // the last progress seen
+  std::optional<CrashSite> crash;               // of a signal: what the worker said of it
   bool kernel_ran_out = false;  // the kernel ended some process for want of memory meanwhile
   std::int64_t timeout_s = 0;
   std::int64_t rss_limit_bytes = 0;
@@ -35,7 +37,8 @@ result::WorkerResult outcome(const Evidence& evidence);
 // "SIGSEGV (segmentation fault)".
 std::string signal_name(int number);
 
-// The last lines of what was printed, on one line and short.
+// The last lines of what was printed, on one line and short; without a backtrace that the worker
+// wrote at the end of it.
 std::string log_tail(const std::string& printed);
 
 // How often the kernel has ended a process for want of memory since it started; 0 where it does not

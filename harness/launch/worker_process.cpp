@@ -39,6 +39,10 @@ void take_line(const std::string& line, Evidence& evidence,
       evidence.host_failure = bounded(what->get<std::string>());
       return;
     }
+    if (const auto site = said.find(result::kCrashKey); site != said.end()) {
+      evidence.crash = crash_site_from_json(*site);
+      return;
+    }
     auto at = result::progress_from_json(said);
     at.phase = printable(at.phase);
     evidence.last = std::move(at);

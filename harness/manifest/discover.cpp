@@ -16,14 +16,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> libraries_below(const std::string& folder) {
+std::vector<std::string> libraries_below(const Folder& named) {
+  const auto& folder = named.path;
   std::error_code error;
   if (const auto why = files::why_hidden(folder); !why.empty())
     throw ConfigError(fmt::format("{}: the plugin folder cannot be read: {}", folder, why));
   if (!fs::is_directory(folder, error)) {
     throw ConfigError(fmt::format(
-        "{}: no such plugin folder; build the plugins or name another folder with --plugins",
-        folder));
+        "{}: no such plugin folder (named by {}); build the plugins, or name another folder there",
+        folder, named.named_by));
   }
   std::vector<std::string> paths;
   const auto options = fs::directory_options::skip_permission_denied;
@@ -35,9 +36,9 @@ std::vector<std::string> libraries_below(const std::string& folder) {
     throw ConfigError(fmt::format("{}: cannot read the folder: {}", folder, error.message()));
   if (paths.empty()) {
     throw ConfigError(
-        fmt::format("{}: the folder holds no plugin (*.so); build the plugins or name another "
-                    "folder with --plugins",
-                    folder));
+        fmt::format("{}: the folder holds no plugin (*.so; named by {}); build the plugins, or "
+                    "name another folder there",
+                    folder, named.named_by));
   }
   std::ranges::sort(paths);
   return paths;
@@ -92,7 +93,7 @@ class Collection {
 
 }  // namespace
 
-Found discover(const std::vector<std::string>& folders) {
+Found discover(const std::vector<Folder>& folders) {
   Collection collection;
   for (const auto& folder : folders) {
     for (const auto& path : libraries_below(folder)) collection.add(path);

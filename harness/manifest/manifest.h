@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace peakbench::manifest {
@@ -110,8 +111,15 @@ struct Found {
   std::vector<Plugin> plugins;        // usable: manifest valid, stamp equal, ids unique
   std::vector<std::string> problems;  // one sentence a plugin that is not, with its path
 };
+
+// A folder to look into, and who named it, for messages: an option, a variable, a place in a suite.
+struct Folder {
+  Folder(std::string where, std::string who = "--plugins")
+      : path(std::move(where)), named_by(std::move(who)) {}
+  std::string path, named_by;
+};
 // Every *.so below each folder, in name order. A folder that is missing or holds no plugin throws
 // ConfigError.
-Found discover(const std::vector<std::string>& folders);
+Found discover(const std::vector<Folder>& folders);
 
 }  // namespace peakbench::manifest

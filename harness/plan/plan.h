@@ -37,6 +37,8 @@ Lists default_lists();
 // What was asked.
 struct Request {
   std::string title, suite_file;
+  // The suite's folders of plugins, found from its file; for whoever looks for plugins.
+  std::vector<manifest::Folder> plugins;
   Lists lists = default_lists();  // they multiply
   std::map<std::string, std::map<std::string, std::string>> model_options,
       strategy_options;  // suite tables: by id

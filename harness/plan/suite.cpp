@@ -19,7 +19,7 @@ using result::asked_axes;
 constexpr Range<std::int64_t> kSizes{1, result::kMostSamples};
 
 std::vector<std::string> make_keys() {
-  std::vector<std::string> keys{"title"};
+  std::vector<std::string> keys{"title", "plugins"};
   for (const auto* row : asked_axes()) keys.emplace_back(row->asked->list);
   for (const char* key :
        {"model_options", "strategy_options", "device_options", "exclude", "include", "published",
@@ -45,6 +45,7 @@ class SuiteReader {
     suite_.only(suite_keys());
     request_.title =
         suite_.text("title").value_or(std::filesystem::path(request_.suite_file).stem().string());
+    read_plugins();
     read_lists();
     read_numbers();
     read_options("model_options", request_.model_options);
@@ -67,6 +68,17 @@ class SuiteReader {
       request_.where.emplace(key + "/" + text, where);
     }
     if (target.empty()) suite_.fail(key, "the list is empty");
+  }
+
+  // Found from the suite's file, wherever it is run from.
+  void read_plugins() {
+    const auto beside = std::filesystem::path(request_.suite_file).parent_path();
+    for (const auto& [text, where] : suite_.texts("plugins")) {
+      if (text.empty())
+        throw ConfigError(fmt::format("{}: plugins: expected a folder, got \"\"", where));
+      request_.plugins.emplace_back((beside / text).lexically_normal().string(),
+                                    fmt::format("{}: plugins", where));
+    }
   }
 
   void read_lists() {

@@ -19,6 +19,11 @@ namespace peakbench::result {
 // EX_TEMPFAIL of sysexits.h. It counts with the line of progress only.
 inline constexpr int kHostFailureExit = 75;
 inline constexpr const char* kHostFailureKey = "host_failure";
+// Of a worker that a signal ended: {"crash": {"path", "plugin", "call", "place", "frames"}} as a
+// line of progress, written by the signal's handler (worker/fatal_signal.h), and in the log a line
+// that begins with kCrashMark, before the backtrace.
+inline constexpr const char* kCrashKey = "crash";
+inline constexpr const char* kCrashMark = "peakbench-worker: ended by SIG";
 
 enum class JobMode { kMemory, kThroughput };
 

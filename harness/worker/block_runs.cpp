@@ -1,5 +1,7 @@
 #include "worker/block_runs.h"
 
+#include <c10/util/StringUtil.h>
+
 #include <algorithm>
 
 namespace peakbench::worker {
@@ -17,6 +19,16 @@ void BlockRuns::note(const std::vector<at::Tensor>& inputs) {
   is_comparable_ = sizes.size() == whole_.size() &&
                    std::equal(sizes.begin() + 1, sizes.end(), whole_.begin() + 1);
   if (is_comparable_) samples_ += sizes[0];
+}
+
+std::string BlockRuns::unlike(const std::vector<at::Tensor>& inputs) const {
+  if (whole_.empty()) return "";
+  if (inputs.empty() || !inputs.front().defined()) return "no input";
+  const auto sizes = inputs.front().sizes();
+  const bool alike = sizes.size() == whole_.size() &&
+                     std::equal(sizes.begin() + 1, sizes.end(), whole_.begin() + 1);
+  return alike ? ""
+               : c10::str("an input of ", sizes, " (it was given ", at::IntArrayRef(whole_), ")");
 }
 
 std::string BlockRuns::missing(std::size_t block) const {

@@ -17,6 +17,9 @@ class BlockRuns {
   void note(const std::vector<at::Tensor>& inputs);           // of the block
   void end() { is_over_ = true; }
   bool left_out() const { return calls_ == 0; }
+  // "an input of [4, 5, 7] (it was given [4, 5, 48])" where the wrapper hands the block
+  // something of another shape, the number of samples apart; else empty.
+  std::string unlike(const std::vector<at::Tensor>& inputs) const;
   // As a sentence's end: "leaves block 3 out", "runs block 3 on 2 of 4 samples"; empty where all
   // were run, or where the block was run on something of another shape.
   std::string missing(std::size_t block) const;

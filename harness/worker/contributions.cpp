@@ -184,6 +184,15 @@ void Contributions::need_some_update(const Contribution& skipping, std::int64_t 
                  "measure more steps (--steps) until there is one");
 }
 
+void Contributions::note_misfit(const Parameter& parameter, const Owner& owner, const char* call) {
+  misfits_[parameter.tensor.unsafeGetTensorImpl()] = {&owner, call};
+}
+
+Call Contributions::who_left_misfit(const Parameter& parameter) const {
+  const auto found = misfits_.find(parameter.tensor.unsafeGetTensorImpl());
+  return found == misfits_.end() ? Call{} : found->second;
+}
+
 bool Contributions::promises(const Owner& owner) const {
   const auto found = promises_.find(owner.id);
   return found != promises_.end() && found->second != "different_problem";

@@ -56,6 +56,12 @@ class Contributions {
   // not needed; whoever put another there, or something around it, had no effect.
   void need_calls(std::int64_t steps, bool runner_updates) const;
 
+  const std::string& baseline() const { return baseline_; }  // the first's id
+  // A hook or transform left a gradient that is not as PyTorch demands of one: kept, for the case
+  // that whoever is given it fails. Not while another thread asks.
+  void note_misfit(const Parameter& parameter, const Owner& owner, const char* call);
+  Call who_left_misfit(const Parameter& parameter) const;  // without an owner: nobody is known
+
   // What the strategy was seen to do otherwise than the baseline: "X SENTENCE". Kept where X does
   // not say so itself by its promise (different_problem); the first stays. Not while backward runs.
   void note_unlike_baseline(const Owner& owner, const std::string& sentence);
@@ -79,7 +85,8 @@ class Contributions {
   std::vector<Contribution*> freezing_;
   std::map<std::string, std::vector<std::string>> capabilities_;  // by id
   std::map<std::string, std::string> promises_;                   // by id
-  std::string baseline_;                                          // the first's id
+  std::map<const at::TensorImpl*, Call> misfits_;                 // by parameter
+  std::string baseline_;
   std::string unlike_baseline_;
 };
 

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "worker/blame.h"
 #include "worker/block_runs.h"
 #include "worker/counting.h"
 #include "worker/samples_seen.h"
@@ -50,9 +51,11 @@ class Counting<BlockWrapper> final : public Forwarding<BlockWrapper> {
     // What goes wrong inside the block is the model's, although a wrapper runs it. By value: the
     // wrapper may keep the function until backward.
     const auto runs = std::make_shared<BlockRuns>(inputs);
-    const BlockFunction named = [block, runs, model = model_](const std::vector<at::Tensor>& x) {
+    const BlockFunction named = [block, runs, model = model_,
+                                 &owner = contribution_.owner](const std::vector<at::Tensor>& x) {
       runs->note(x);
-      return call_in_block(model, "block", [&] { return block(x); });
+      return given_by(owner, "run", model, runs->unlike(x),
+                      [&] { return call_in_block(model, "block", [&] { return block(x); }); });
     };
     contribution_.calls.fetch_add(1, std::memory_order_relaxed);
     at::Tensor output = call_in_block(contribution_.owner, "run", [&] {

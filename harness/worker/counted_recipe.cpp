@@ -1,7 +1,13 @@
 #include "worker/counted_recipe.h"
 
+#include <set>
+#include <string>
+#include <type_traits>
+
+#include "worker/blame.h"
 #include "worker/counted_forward.h"
 #include "worker/counting.h"
+#include "worker/place.h"
 #include "worker/recipe_members.h"
 
 namespace peakbench::worker {
@@ -27,17 +33,40 @@ class Counting<ModelTransform> final : public Forwarding<ModelTransform> {
  public:
   using Forwarding::Forwarding;
   void apply(Model& model) override {
+    std::set<std::string> before;
+    for (const auto& item : model.module().named_modules()) before.insert(item.key());
     count(contribution_, "ModelTransform::apply", [&] { inner_->apply(model); });
+    for (const auto& item : model.module().named_modules())
+      if (!before.contains(item.key())) note_new(item.key());
+  }
+
+ private:
+  // What runs inside a layer is the layer's module to the tracer, whoever put it there.
+  void note_new(const std::string& path) const {
+    note_changed_module(path, contribution_.owner.id);
+    note_changed_module(path.substr(0, path.rfind('.')), contribution_.owner.id);
   }
 };
 
 template <>
 class Counting<UpdateRule> final : public Forwarding<UpdateRule> {
  public:
-  using Forwarding::Forwarding;
+  // `given`: the rule inside, of one that a wrapper made.
+  Counting(std::shared_ptr<UpdateRule> inner, Contribution& contribution,
+           const Contributions& contributions, std::shared_ptr<GivenRule> given = nullptr)
+      : Forwarding(std::move(inner), contribution),
+        contributions_(contributions),
+        given_(std::move(given)) {}
   void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
-    count_update(contribution_, "update", parameters,
-                 [&] { inner_->update(parameters, grouping); });
+    if (given_) given_->begin(parameters);
+    try {
+      count_update(contribution_, "update", parameters,
+                   [&] { inner_->update(parameters, grouping); });
+    } catch (const PluginFailure&) {
+      if (given_) given_->end();
+      blame_gradient(parameters);
+    }
+    if (given_) given_->end();
   }
   void visit_state(const StateVisitor& visit) override {
     call_plugin(contribution_.owner, "visit_state", [&] { inner_->visit_state(visit); });
@@ -45,20 +74,44 @@ class Counting<UpdateRule> final : public Forwarding<UpdateRule> {
   void forget(const at::Tensor& parameter) override {
     call_plugin(contribution_.owner, "forget", [&] { inner_->forget(parameter); });
   }
+
+ private:
+  // Rethrows: as a failure of whoever left a gradient that no rule can take.
+  [[noreturn]] void blame_gradient(const std::vector<Parameter>& parameters) const {
+    for (const Parameter& one : parameters) {
+      const Call giver = gradient_fits(one) ? Call{} : contributions_.who_left_misfit(one);
+      if (giver.owner == nullptr) continue;
+      given_by(*giver.owner, giver.name, contribution_.owner, misfit_in_words(one), [] { throw; });
+    }
+    throw;
+  }
+
+  const Contributions& contributions_;
+  std::shared_ptr<GivenRule> given_;
 };
 
 template <>
 class Counting<UpdateRuleWrapper> final : public Forwarding<UpdateRuleWrapper> {
  public:
-  using Forwarding::Forwarding;
+  Counting(std::shared_ptr<UpdateRuleWrapper> inner, Contribution& contribution,
+           Contributions& contributions)
+      : Forwarding(std::move(inner), contribution), contributions_(contributions) {}
   std::shared_ptr<UpdateRule> wrap(std::shared_ptr<UpdateRule> inner) override {
+    const Owner& rule_owner = contributions_.slot("update_rule")->owner;
+    const auto given =
+        std::make_shared<GivenRule>(std::move(inner), contribution_.owner, rule_owner,
+                                    rule_owner.id == contributions_.baseline());
     auto rule = call_plugin(contribution_.owner, "wrap", [&] {
-      auto wrapped = inner_->wrap(std::move(inner));
+      auto wrapped = inner_->wrap(given);
       if (wrapped == nullptr) throw std::logic_error("wrap returned null");
       return wrapped;
     });
-    return std::make_shared<Counting<UpdateRule>>(std::move(rule), contribution_);
+    return std::make_shared<Counting<UpdateRule>>(std::move(rule), contribution_, contributions_,
+                                                  given);
   }
+
+ private:
+  Contributions& contributions_;
 };
 
 template <>
@@ -99,7 +152,7 @@ class Counting<StepRunner> final : public Forwarding<StepRunner> {
       bool called = replays_ && called_before_;
       const auto noted = [&] {
         called = called_before_ = true;
-        return forward_backward();
+        return call_of_nobody(forward_backward);
       };
       auto loss = inner_->run(training, noted, step);
       if (!called || !loss.defined())
@@ -139,22 +192,37 @@ class Counting<LossTransform> final : public Forwarding<LossTransform> {
 template <>
 class Counting<GradientHook> final : public Forwarding<GradientHook> {
  public:
-  using Forwarding::Forwarding;
+  Counting(std::shared_ptr<GradientHook> inner, Contribution& contribution,
+           Contributions& contributions)
+      : Forwarding(std::move(inner), contribution), contributions_(contributions) {}
   void on_gradient(const Parameter& parameter, bool last) override {
     count(contribution_, "on_gradient", [&] { inner_->on_gradient(parameter, last); });
+    if (!gradient_fits(parameter))
+      contributions_.note_misfit(parameter, contribution_.owner, "on_gradient");
   }
+
+ private:
+  Contributions& contributions_;
 };
 
 template <>
 class Counting<GradientTransform> final : public Forwarding<GradientTransform> {
  public:
-  using Forwarding::Forwarding;
+  Counting(std::shared_ptr<GradientTransform> inner, Contribution& contribution,
+           Contributions& contributions)
+      : Forwarding(std::move(inner), contribution), contributions_(contributions) {}
   bool apply(const std::vector<Parameter>& parameters) override {
     const bool updates = count_update(contribution_, "GradientTransform::apply", parameters,
                                       [&] { return inner_->apply(parameters); });
     if (!updates) contribution_.skipped_update = true;
+    for (const Parameter& one : parameters)
+      if (!gradient_fits(one))
+        contributions_.note_misfit(one, contribution_.owner, "GradientTransform::apply");
     return updates;
   }
+
+ private:
+  Contributions& contributions_;
 };
 
 template <>
@@ -193,6 +261,13 @@ std::shared_ptr<BlockWrapper> counting(std::shared_ptr<BlockWrapper> inner,
                                        Contribution& contribution, const Surroundings& around) {
   return std::make_shared<Counting<BlockWrapper>>(std::move(inner), contribution,
                                                   around.contributions, around.model);
+}
+template <typename Object>
+requires std::is_same_v<Object, UpdateRule> || std::is_same_v<Object, UpdateRuleWrapper> ||
+    std::is_same_v<Object, GradientHook> || std::is_same_v<Object, GradientTransform>
+        std::shared_ptr<Object> counting(std::shared_ptr<Object> inner, Contribution& contribution,
+                                         const Surroundings& around) {
+  return std::make_shared<Counting<Object>>(std::move(inner), contribution, around.contributions);
 }
 std::shared_ptr<LossHead> counting(std::shared_ptr<LossHead> inner, Contribution& contribution,
                                    const Surroundings& around) {

@@ -18,6 +18,7 @@
 #include "process/serve.h"
 #include "result/torch_variables.h"
 #include "text/bounded_text.h"
+#include "worker/fatal_signal.h"
 #include "worker/host_failure.h"
 #include "worker/jobs.h"
 #include "worker/no_effect.h"
@@ -74,9 +75,10 @@ result::WorkerResult outcome_of(const result::Job& job,
   } catch (const PluginError& error) {
     return failed(result::Status::kCrashed, error.what());
   } catch (const worker::PluginFailure& error) {
-    return failed(result::Status::kCrashed, error.owner().path + ": " + error.owner().id +
-                                                " threw in " + error.call() + here() + ": " +
-                                                error.what());
+    const auto& owner = error.owner();
+    const auto who =
+        owner.id.empty() ? "LibTorch" : owner.path + ": " + owner.id + " threw in " + error.call();
+    return failed(result::Status::kCrashed, who + here() + ": " + error.what());
   } catch (const TraceError& error) {
     return failed(result::Status::kCrashed,
                   std::string("the trace does not add up (please report this): ") + error.what());
@@ -135,6 +137,7 @@ void write_result(const std::string& path, const result::WorkerResult& outcome) 
 // The exit code.
 int run_job(const std::string& path) {
   worker::prepare_for_host_failures();
+  worker::prepare_for_fatal_signals();
   try {
     std::ifstream file(path);
     const result::Job job = result::job_from_json(nlohmann::json::parse(file));

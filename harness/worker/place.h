@@ -12,10 +12,21 @@ namespace peakbench::worker {
 // how many there are, warm-up included.
 void set_place(trace::Phase phase, std::int64_t step, std::int64_t steps);
 
+// The same as numbers, for a signal handler.
+struct Place {
+  trace::Phase phase = trace::Phase::kBuild;
+  std::int64_t step = trace::kNone, steps = 0;
+};
+Place place_now();
+
+// A strategy changed this module of the model, by its path: the place of a failure says so.
+void note_changed_module(const std::string& module, const std::string& strategy);
+
 // Where the code was that an exception left, as far as it is known. Replaces what was noted before.
 void note_failure(const std::string& module, const std::string& op);
 
-// "step 2 of 3, backward, module heads.head, operator aten::addmm"; without what is not known,
+// "step 2 of 3, backward, module heads.head, operator aten::addmm", and "module heads.head (changed
+// by lora)" where a strategy changed it; without what is not known,
 // empty before the first step. To be asked when something failed.
 std::string place_in_words();
 

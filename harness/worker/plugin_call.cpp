@@ -3,13 +3,15 @@
 namespace peakbench::worker {
 namespace {
 
-thread_local const Owner* current = nullptr;
+thread_local Call current;
 
 }  // namespace
 
-const Owner* current_owner() { return current; }
+Call current_call() { return current; }
+const Owner* current_owner() { return current.owner; }
 
-CurrentOwner::CurrentOwner(const Owner& owner) : previous_(std::exchange(current, &owner)) {}
-CurrentOwner::~CurrentOwner() { current = previous_; }
+CurrentCall::CurrentCall(const Owner& owner, const char* call)
+    : previous_(std::exchange(current, Call{&owner, call})) {}
+CurrentCall::~CurrentCall() { current = previous_; }
 
 }  // namespace peakbench::worker

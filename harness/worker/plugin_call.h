@@ -19,7 +19,9 @@ struct Owner {
   std::string path, id;
 };
 
-// What a plugin's code threw, and where it was called. The innermost call is the one named.
+// What a plugin's code threw, and where it was called. The innermost call is the one named; where
+// it failed on what another plugin had given it, the giver (blame.h). Without an owner: what
+// LibTorch threw where no plugin's code ran, although a plugin was around it.
 class PluginFailure : public std::runtime_error {
  public:
   PluginFailure(Owner owner, std::string call, const std::string& what)
@@ -32,18 +34,24 @@ class PluginFailure : public std::runtime_error {
   std::string call_;
 };
 
-// The plugin whose code this thread is in; null outside of all.
+// Whose code this thread is in, and in which call of it; null outside of all. To be read in a
+// signal handler as well.
+struct Call {
+  const Owner* owner = nullptr;
+  const char* name = "";
+};
+Call current_call();
 const Owner* current_owner();
 
-class CurrentOwner {
+class CurrentCall {
  public:
-  explicit CurrentOwner(const Owner& owner);
-  ~CurrentOwner();
-  CurrentOwner(const CurrentOwner&) = delete;
-  CurrentOwner& operator=(const CurrentOwner&) = delete;
+  CurrentCall(const Owner& owner, const char* call);
+  ~CurrentCall();
+  CurrentCall(const CurrentCall&) = delete;
+  CurrentCall& operator=(const CurrentCall&) = delete;
 
  private:
-  const Owner* previous_;
+  Call previous_;
 };
 
 // Runs `function`, which calls `call` of `owner`. What it throws becomes a PluginFailure, but for
@@ -51,7 +59,7 @@ class CurrentOwner {
 // (host_failure.h), or names the plugin already.
 template <typename Function>
 auto call_plugin(const Owner& owner, const char* call, Function&& function) {
-  const CurrentOwner current(owner);
+  const CurrentCall current(owner, call);
   try {
     return function();
   } catch (const PluginFailure&) {

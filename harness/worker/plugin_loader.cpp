@@ -5,6 +5,7 @@
 #include "errors/errors.h"
 #include "errors/host_limits.h"
 #include "manifest/manifest.h"
+#include "worker/fatal_signal.h"
 #include "worker/no_effect.h"
 
 namespace peakbench::worker {
@@ -48,6 +49,7 @@ OpenPlugin open_plugin(const result::PluginUse& use) {
     if (is_of_host(problem)) throw HostError(problem + "; " + no_memory_text(0));
     throw PluginError(use.path + ": cannot be opened: " + problem);
   }
+  note_plugin_library(use.path);
   const void* entry = ::dlsym(library, "peakbench_plugin");
   if (entry == nullptr) {
     throw PluginError(use.path + ": has no entry `peakbench_plugin`. A plugin's source ends with " +

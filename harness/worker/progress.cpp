@@ -24,9 +24,14 @@ int open_descriptor() {
 constexpr std::size_t kLongestReason = 600;  // however it is escaped, a pipe takes the line whole
 constexpr int kPatienceMs = 1000;
 
+int& the_descriptor() {
+  static int descriptor = open_descriptor();
+  return descriptor;
+}
+
 // Waits while the pipe is full, or drops the line: progress is not worth waiting.
 void write_line(std::string_view line, int patience_ms = 0) {
-  static int descriptor = open_descriptor();
+  int& descriptor = the_descriptor();
   if (descriptor < 0) return;
   pollfd room{descriptor, POLLOUT, 0};
   if (patience_ms > 0) ::poll(&room, 1, patience_ms);
@@ -34,6 +39,8 @@ void write_line(std::string_view line, int patience_ms = 0) {
 }
 
 }  // namespace
+
+int progress_descriptor() { return the_descriptor(); }
 
 void report(const result::Progress& progress) {
   write_line(result::to_json(progress).dump() + "\n");

@@ -13,4 +13,7 @@ void report(const result::Progress& progress);
 void report_host_failure(const std::string& reason);
 void report_host_failure_without_memory();
 
+// Where the lines go; -1: nowhere. May be asked in a signal handler once it was asked before.
+int progress_descriptor();
+
 }  // namespace peakbench::worker

@@ -16,6 +16,7 @@ PRINTS = {
     "describe": ["describe", "baseline", "--json"],
     "report": ["report", "out"],
     "doctor": ["doctor", "--json"],
+    "debug": None,  # becomes the debugger
     "emulate": None,
     "export": None,  # prints a path after a trace was written: needs a traced case
     "compare": ["compare", "out", "other", "--json"],

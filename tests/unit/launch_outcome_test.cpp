@@ -130,6 +130,40 @@ TEST(Outcome, SignalsThatNoCaseSendsItself) {
   }
 }
 
+TEST(Outcome, ASignalSaysWhereTheWorkerWas) {
+  auto evidence = seen_in("forward", 0, 3);
+  evidence.end.signal = SIGSEGV;
+  const auto killed = std::string("the worker was killed by SIGSEGV (segmentation fault)");
+  evidence.crash = crash_site_from_json(nlohmann::json::parse(
+      R"({"path": "/my/sgd.so", "plugin": "my-sgd", "call": "update", "place": "step 2 of 3, forward",
+          "frames": ["sgd.so+0x12 _ZN3Sgd6updateEv", "sgd.so+0x34 no_mangling", "libc.so.6+0x56"]})"));
+  EXPECT_EQ(outcome(evidence).reason,
+            killed +
+                " in /my/sgd.so: my-sgd, in update, step 2 of 3, forward; at Sgd::update() "
+                "(sgd.so+0x12), from no_mangling (sgd.so+0x34), from libc.so.6+0x56");
+  evidence.crash = CrashSite{"", "", "", "step 2 of 3, backward", {}};
+  EXPECT_EQ(outcome(evidence).reason, killed + " in step 2 of 3, backward");
+  evidence.crash = CrashSite{};
+  EXPECT_EQ(outcome(evidence).reason, killed + "; it was last seen in forward of step 1 of 3");
+}
+
+// Anybody who has the worker's descriptors can write such a line.
+TEST(Outcome, ACrashSiteIsHeldToItsForm) {
+  using nlohmann::json;
+  json site{{"path", std::string(100'000, 'x')}, {"plugin", "p"}, {"call", ""}, {"place", ""}};
+  EXPECT_ANY_THROW(crash_site_from_json(site));  // no frames
+  site["frames"] = std::vector<std::string>(1000, std::string(100'000, 'y'));
+  EXPECT_EQ(crash_site_from_json(site).frames.size(), 4u);
+  EXPECT_LT(in_words(crash_site_from_json(site)).size(), 10'000u);
+  site["frames"] = {7};
+  EXPECT_ANY_THROW(crash_site_from_json(site));
+}
+
+TEST(Outcome, TheLogsEndIsWhatCameBeforeABacktrace) {
+  EXPECT_EQ(log_tail("what(): no\n\npeakbench-worker: ended by SIGABRT in p.so\nBacktrace\n  a\n"),
+            "what(): no");
+}
+
 TEST(Outcome, WhatEndedTheProcessOverItsHead) {
   Evidence evidence;
   evidence.end.exit_code = 127;

@@ -614,12 +614,19 @@ TEST(Discover, AFolderThatIsMissingOrEmptyIsAnError) {
   const ScratchFolder folder;
   EXPECT_EQ(message_of<ConfigError>([&] { discover({folder / "no"}); }),
             folder / "no" +
-                ": no such plugin folder; build the plugins or name another folder with --plugins");
+                ": no such plugin folder (named by --plugins); build the plugins, or name another "
+                "folder there");
+  EXPECT_EQ(message_of<ConfigError>([&] {
+              discover({{folder / "no", "PEAKBENCH_PLUGINS"}});
+            }),
+            folder / "no" +
+                ": no such plugin folder (named by PEAKBENCH_PLUGINS); build the plugins, or name "
+                "another folder there");
   write_text(folder / "readme.txt", "x");
   EXPECT_EQ(message_of<ConfigError>([&] { discover({folder.path()}); }),
             folder.path() +
-                ": the folder holds no plugin (*.so); build the plugins or name another folder "
-                "with --plugins");
+                ": the folder holds no plugin (*.so; named by --plugins); build the plugins, or "
+                "name another folder there");
 }
 
 struct Said {

@@ -70,7 +70,6 @@ INSIDE_LIBTORCH = [
     ("throw-pack", "PATH: throw-pack threw in pack, step 1 of 3, forward, module ", ": on purpose"),
     ("throw-unpack", "PATH: throw-unpack threw in unpack, step 1 of 3, backward, module ", ": on purpose"),
     ("libtorch-error", "PATH: libtorch-error threw in update, step 2 of 3, optimizer_step, operator aten::view: ", "shape '[7, -1]' is invalid"),
-    ("wrong-input", "MODEL: vit-b-16 threw in block, step 1 of 3, forward, module encoder.layers.encoder_layer_0", "48"),
 ]  # fmt: skip
 
 

@@ -1,0 +1,175 @@
+// `peakbench debug`: the worker of one case under a debugger.
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/run_arguments.h"
+#include "errors/errors.h"
+#include "errors/host_limits.h"
+#include "files/file.h"
+#include "inventory/hook.h"
+#include "launch/case.h"
+#include "launch/debugger.h"
+#include "process/find_program.h"
+#include "reports/render/text.h"
+#include "result/case_files.h"
+#include "result/run.h"
+#include "text/nearest.h"
+#include "text/printable.h"
+
+namespace peakbench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDebugFooter = R"(Examples:
+  peakbench debug --plugins build/mine --model vit-b-16 --strategy my-strategy
+  peakbench debug --model vit-b-16 --strategy lora --device emulated:h100-80gb -- -ex run -ex backtrace
+  peakbench debug results/mine vit-b-16/my-strategy/cpu/fp32/b1
+  peakbench debug suites/mine.toml vit-b-16/my-strategy/cpu/fp32/b1 --debugger lldb
+
+The case is given as to `peakbench run`, and by its id (or the name of its folder) where there are
+several; or by a run's folder and its id. What stands behind -- goes to the debugger. The worker gets
+the variables that `peakbench run` gives it, the emulated card's among them. It has not begun: type
+`run`. Build the plugin with -DCMAKE_BUILD_TYPE=RelWithDebInfo to see its lines.
+Exit codes: the debugger's; 2 when there is no such case or no debugger.)";
+
+struct DebugArguments {
+  RunArguments run;  // its suite may be the folder of a run
+  std::string wanted, debugger = "gdb", out;
+};
+
+// What stands behind "--".
+std::vector<std::string> for_debugger(const std::vector<std::string>& typed) {
+  const auto dashes = std::ranges::find(typed, "--");
+  return dashes == typed.end() ? std::vector<std::string>{}
+                               : std::vector<std::string>(dashes + 1, typed.end());
+}
+
+// The one that is meant, of things with a `spec`.
+template <typename Case>
+const Case& choose(const std::vector<const Case*>& cases, const std::string& wanted,
+                   const std::string& where) {
+  std::vector<std::string> ids;
+  for (const auto* one : cases) {
+    if (one->spec.id == wanted || one->spec.slug == wanted) return *one;
+    ids.push_back(one->spec.id);
+  }
+  if (!wanted.empty())
+    throw ConfigError(fmt::format("{}no case \"{}\"{}", where, wanted, suggestion(wanted, ids)));
+  if (cases.size() == 1) return *cases.front();
+  std::string list;
+  for (const auto& id : ids) list += "\n  " + id;
+  throw ConfigError(fmt::format("{}say which of these cases, by its id:{}", where, list));
+}
+
+class DebugCommand {
+ public:
+  DebugCommand(World& world, const DebugArguments& arguments, std::vector<std::string> more)
+      : world_(world), arguments_(arguments), more_(std::move(more)) {}
+
+  int go() {
+    need_programs();
+    const auto& named = arguments_.run.suite;
+    const auto order = files::is_folder(named) ? of_run(named) : of_plan();
+    const auto command =
+        launch::debugger_command(arguments_.debugger, more_, world_.places.worker, order);
+    world_.err << fmt::format("Case: {}\nJob:  {}\nRuns: {}\n", printable(order.job.case_id),
+                              printable(order.job_path), printable(reports::shell_quoted(command)))
+               << std::flush;
+    launch::become(command, order);
+  }
+
+ private:
+  void need_programs() const {
+    if (!process::find_program(arguments_.debugger))
+      throw ConfigError(
+          fmt::format("no debugger \"{0}\" on PATH; install it (apt-get install "
+                      "gdb), or name another with --debugger",
+                      arguments_.debugger));
+    if (!files::is_there(world_.places.worker))
+      throw ConfigError(
+          fmt::format("no worker program: {}; `peakbench doctor` says more", world_.places.worker));
+  }
+
+  // Nothing of a run is written over.
+  std::string folder() const {
+    if (!arguments_.out.empty()) {
+      files::make_folder(arguments_.out);
+      return arguments_.out;
+    }
+    auto path = (fs::temp_directory_path() / "peakbench-debug-XXXXXX").string();
+    if (mkdtemp(path.data()) == nullptr)
+      throw ConfigError(fmt::format("{}: {}", path, host_error_text(errno)));
+    return path;
+  }
+
+  launch::WorkerOrder of_run(const std::string& run_folder) const {
+    const auto run = result::read_run(run_folder);
+    std::vector<const result::CaseResult*> cases;
+    for (const auto& one : run.cases) cases.push_back(&one);
+    const auto& found = choose(cases, arguments_.wanted, run_folder + ": ");
+    const auto job = (fs::path(run_folder) / result::case_folder(found.spec.slug) /
+                      name_of(result::CaseFile::kMemoryJob))
+                         .string();
+    if (!files::is_there(job))
+      throw ConfigError(
+          fmt::format("{}: {} has left no job there ({}): it was decided before it ran, or was "
+                      "measured elsewhere. Give the case as to `peakbench run` instead",
+                      run_folder, found.spec.id, job));
+    return launch::order_from_file(job, folder());
+  }
+
+  launch::WorkerOrder of_plan() const {
+    auto request = make_request(arguments_.run);
+    request.ablation = false;
+    const auto plugins = find_plugins(world_, arguments_.run.plugins, request.plugins);
+    const auto plan =
+        plan::make_plan(request, plugins, inventory::device_hook(arguments_.run.card));
+    std::vector<const plan::PlannedCase*> cases;
+    for (const auto& one : plan.cases) cases.push_back(&one);
+    const auto& found = choose(cases, arguments_.wanted, "");
+    if (found.decided)
+      throw ConfigError(fmt::format("{} is not run: {}: {}", found.spec.id,
+                                    to_string(*found.decided), found.reason));
+    const launch::CaseOrder order{&found, &plan.request, folder(), {}};
+    return launch::make_order(order, result::JobMode::kMemory).workers.front();
+  }
+
+  World& world_;
+  const DebugArguments& arguments_;
+  std::vector<std::string> more_;
+};
+
+}  // namespace
+
+Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& typed) {
+  auto* command = app.add_subcommand("debug", "Start the worker of one case under a debugger");
+  command->footer(kDebugFooter);
+  const auto arguments = std::make_shared<DebugArguments>();
+  command
+      ->add_option("suite", arguments->run.suite,
+                   "A suite, or the folder of a run that has the case")
+      ->type_name("SUITE.toml|RUN");
+  command->add_option("case", arguments->wanted, "Its id, or the name of its folder below cases/")
+      ->type_name("CASE");
+  add_one_case_options(*command, arguments->run);
+  command->add_option("--debugger", arguments->debugger, "gdb (default), lldb, or a path of one")
+      ->type_name("PROGRAM");
+  command
+      ->add_option("-o,--out", arguments->out,
+                   "Folder of the job, its trace and result (default: a new one for temporary "
+                   "files)")
+      ->type_name("DIR");
+  return [&world, arguments, &typed] {
+    return DebugCommand(world, *arguments, for_debugger(typed)).go();
+  };
+}
+
+}  // namespace peakbench::cli

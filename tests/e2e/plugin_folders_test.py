@@ -1,0 +1,87 @@
+"""Folders of plugins: --plugins, PEAKBENCH_PLUGINS, and the key `plugins` of a suite; who named which, and how a run is repeated."""
+import json
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+from installation import ProgramTest
+
+
+class PluginFolders(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        # An installation that has models alone; the strategies are elsewhere.
+        self.bare = self.folder / "bare"
+        shutil.copytree(self.prefix / "installed", self.bare)
+        self.program = str(self.bare / "bin/peakbench")
+        (self.folder / "mine").mkdir()
+        (self.bare / "lib/peakbench/plugins/fake_strategies.so").rename(self.folder / "mine/fake_strategies.so")
+
+    def environment(self, **more):
+        return super().environment(**getattr(self, "variables", {}), **more)
+
+    def suite(self, plugins, path="suites/one.toml"):
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f'plugins = {json.dumps(plugins)}\nmodels = ["tiny"]\nstrategies = ["baseline"]\n')
+        return path
+
+    def test_the_variable_is_one_more_option(self):
+        self.assertNotIn("baseline", self.peakbench("list", "strategies").stdout)
+        self.variables = {"PEAKBENCH_PLUGINS": ":mine:"}
+        self.assertIn("baseline", self.peakbench("list", "strategies").stdout)
+        self.assertIn("baseline", self.peakbench("describe", "baseline").stdout)
+        self.assertIn("mine (PEAKBENCH_PLUGINS)", self.peakbench("doctor").stdout)
+
+    def test_the_recorded_command_needs_no_variable(self):
+        self.variables = {"PEAKBENCH_PLUGINS": "mine"}
+        arguments = ["run", "--model", "tiny", "--strategy", "baseline", "--repetitions", "0", "--no-report", "--out", "out"]
+        self.peakbench(*arguments)
+        recorded = json.loads((self.folder / "out/run.json").read_text())["command"]
+        self.assertEqual(recorded, ["peakbench", *arguments, "--plugins", "mine"])
+        self.variables = {}
+        self.peakbench(*recorded[1:-3], "again", "--plugins", "mine")
+
+    def test_a_suite_names_folders_beside_itself(self):
+        suite = self.suite(["../mine"])
+        self.peakbench("run", suite, "--repetitions", "0", "--no-report", "--out", "out")
+        # From anywhere.
+        elsewhere = self.folder / "elsewhere"
+        elsewhere.mkdir()
+        done = subprocess.run([self.program, "run", "../suites/one.toml", "--dry-run"], cwd=elsewhere, env=self.environment(),
+                              capture_output=True, text=True, timeout=60)  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Plugins also from ../mine (../suites/one.toml:1:12: plugins).", done.stdout)
+
+    def test_a_dry_run_says_who_named_them(self):
+        self.variables = {"PEAKBENCH_PLUGINS": "mine"}
+        for name in ("second", "third"):
+            (self.folder / name).mkdir()
+            shutil.copy(self.bare / "lib/peakbench/plugins/fake_models.so", self.folder / name / "other.so")
+        suite = self.suite(["../second"])
+        done = self.peakbench("run", suite, "--plugins", "third", "--dry-run", "--json")
+        self.assertEqual(json.loads(done.stdout)["plugin_folders"], [
+            {"path": "mine", "named_by": "PEAKBENCH_PLUGINS"},
+            {"path": "second", "named_by": "suites/one.toml:1:12: plugins"},
+            {"path": "third", "named_by": "--plugins"}])  # fmt: skip
+
+    def test_an_error_names_who_named_the_folder(self):
+        one = ["run", "--model", "tiny", "--strategy", "baseline", "--out", "out"]
+        words = ": no such plugin folder (named by {}); build the plugins, or name another folder there"
+        said = self.peakbench(*one, "--plugins", "absent", exit_code=2).stderr
+        self.assertIn("absent" + words.format("--plugins"), said)
+        self.variables = {"PEAKBENCH_PLUGINS": f"mine:{self.folder}/gone"}
+        said = self.peakbench(*one, exit_code=2).stderr
+        self.assertIn(f"{self.folder}/gone" + words.format("PEAKBENCH_PLUGINS"), said)
+        self.variables = {}
+        said = self.peakbench("run", self.suite(["nowhere"]), exit_code=2).stderr
+        self.assertIn("suites/nowhere" + words.format("suites/one.toml:1:12: plugins"), said)
+        (self.folder / "suites/nowhere").mkdir()
+        said = self.peakbench("run", "suites/one.toml", exit_code=2).stderr
+        self.assertIn("suites/nowhere: the folder holds no plugin (*.so; named by suites/one.toml:1:12: plugins)", said)
+        self.assertIn('plugins: expected a folder, got ""', self.peakbench("run", self.suite([""]), exit_code=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
