@@ -4,7 +4,7 @@
 # section of their own, `.peakbench`, which `peakbench` reads without running any plugin code. A wrong manifest ends
 # the build with every mistake in it. The same function serves this repository and, from the installed package,
 # everyone else's.
-set(PEAKBENCH_SDK_REVISION 4)
+set(PEAKBENCH_SDK_REVISION 5)
 
 # The C++ ABI of this compiler and its flags, for the stamp. LibTorch's wheel has the first.
 include(CheckCXXSourceCompiles)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace peakbench::manifest {
 
-inline constexpr int kSdkRevision = 4;
+inline constexpr int kSdkRevision = 5;
 inline constexpr const char* kSection = ".peakbench";
 
 enum class Kind { kModel, kStrategy };
@@ -23,6 +24,8 @@ struct Option {
   nlohmann::json default_value;
   std::optional<double> minimum, maximum;
   std::vector<std::string> choices;  // kChoice only
+  // kChoice only: the facts that a model must have for a choice.
+  std::map<std::string, std::vector<std::string>> needs = {};
 };
 
 // A strategy that another cannot be stacked with, beyond what their slots say.

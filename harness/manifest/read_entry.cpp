@@ -43,16 +43,6 @@ Names read_names_of(const Fields& fields, const std::string& key, const Names& k
   });
 }
 
-Names read_facts(const Fields& fields, const std::string& key) {
-  return read_names(fields, key, [](const auto& name, const auto& pointer) {
-    if (std::ranges::count(facts(), name) != 0 || is_own_fact(name)) return;
-    const char* own = nearest(name, facts()) ? ""
-                                             : "; a fact of your own has a dot in its name, like "
-                                               "\"acme.packed\"";
-    throw FieldError(pointer, "unknown \"" + name + "\"" + suggestion(name, facts()) + own);
-  });
-}
-
 // [{"id": "sam", "reason": "..."}]
 std::vector<Conflict> read_conflicts(const Fields& fields, const std::string& id) {
   std::vector<Conflict> conflicts;

@@ -53,6 +53,20 @@ std::vector<std::string> read_choices(const Fields& fields, OptionType type) {
   return choices;
 }
 
+// {"attention": ["attention_part"]}: by choice, the facts that it needs.
+std::map<std::string, std::vector<std::string>> read_needs(const Fields& fields,
+                                                           const Option& option) {
+  if (fields.find("needs") == nullptr) return {};
+  if (option.type != OptionType::kChoice)
+    throw FieldError(fields.pointer("needs"), "only a choice has them");
+  const Fields by_choice = fields.child("needs");
+  by_choice.only(option.choices);
+  std::map<std::string, std::vector<std::string>> needs;
+  for (const auto& choice : option.choices)
+    if (by_choice.find(choice) != nullptr) needs[choice] = read_facts(by_choice, choice);
+  return needs;
+}
+
 nlohmann::json read_default(const Fields& fields, const Option& option) {
   const auto& value = fields.require("default");
   if (const auto accepted = accept(option, value)) return *accepted;
@@ -63,8 +77,8 @@ nlohmann::json read_default(const Fields& fields, const Option& option) {
 }  // namespace
 
 Option read_option(const Fields& fields, Problems& problems) {
-  problems.check_keys(
-      fields, {"name", "type", "default", "minimum", "maximum", "choices", "unit", "summary"});
+  problems.check_keys(fields, {"name", "type", "default", "minimum", "maximum", "choices", "needs",
+                               "unit", "summary"});
   Option option;
   problems.check([&] { option.name = read_name(fields); });
   problems.check([&] { option.summary = read_text(fields, "summary"); });
@@ -77,6 +91,7 @@ Option read_option(const Fields& fields, Problems& problems) {
   if (!typed) return option;
   const bool ranged = problems.check([&] { read_range(fields, option); });
   const bool chosen = problems.check([&] { option.choices = read_choices(fields, option.type); });
+  if (chosen) problems.check([&] { option.needs = read_needs(fields, option); });
   if (ranged && chosen) {
     problems.check([&] { option.default_value = read_default(fields, option); });
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "manifest/vocabulary.h"
 #include "text/nearest.h"
 
 namespace peakbench::manifest {
@@ -36,6 +37,16 @@ Names read_names(const Fields& fields, const std::string& key,
     }
   }
   return names;
+}
+
+std::vector<std::string> read_facts(const Fields& fields, const std::string& key) {
+  return read_names(fields, key, [](const auto& name, const auto& pointer) {
+    if (std::ranges::count(facts(), name) != 0 || is_own_fact(name)) return;
+    const char* own = nearest(name, facts()) ? ""
+                                             : "; a fact of your own has a dot in its name, like "
+                                               "\"acme.packed\"";
+    throw FieldError(pointer, "unknown \"" + name + "\"" + suggestion(name, facts()) + own);
+  });
 }
 
 }  // namespace peakbench::manifest

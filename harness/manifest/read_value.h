@@ -1,6 +1,7 @@
 // Values that manifests hold in several places. All throw FieldError.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,5 +21,8 @@ std::string read_one_of(const Fields& fields, const std::string& key,
 std::vector<std::string> read_names(
     const Fields& fields, const std::string& key,
     const std::function<void(const std::string& name, const std::string& pointer)>& check);
+
+// The same, of facts of models, each known or somebody's own.
+std::vector<std::string> read_facts(const Fields& fields, const std::string& key);
 
 }  // namespace peakbench::manifest

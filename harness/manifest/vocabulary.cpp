@@ -19,9 +19,16 @@ const Names& slots() {
 }
 
 const Names& wrappers() {
-  static const Names names{"freezing",       "block_wrappers",      "saved_tensor_hooks",
-                           "step_contexts",  "step_listeners",      "loss_transforms",
-                           "gradient_hooks", "gradient_transforms", "update_rule_wrappers"};
+  static const Names names{"freezing",
+                           "embedding_wrappers",
+                           "block_wrappers",
+                           "saved_tensor_hooks",
+                           "step_contexts",
+                           "step_listeners",
+                           "loss_transforms",
+                           "gradient_hooks",
+                           "gradient_transforms",
+                           "update_rule_wrappers"};
   return names;
 }
 
@@ -32,8 +39,9 @@ const Names& capabilities() {
 }
 
 const Names& facts() {
-  static const Names names{"blocks", "linear_layers", "output_head", "packed_attention",
-                           "tied_embeddings"};
+  static const Names names{"attention_part",   "blocks",         "changes_batch", "decides_on_host",
+                           "embedding",        "linear_layers",  "mlp_part",      "output_head",
+                           "packed_attention", "tied_embeddings"};
   return names;
 }
 

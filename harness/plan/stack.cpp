@@ -115,6 +115,38 @@ std::vector<std::string> missing_parts(const manifest::Entry& model, const Choic
   return lines;
 }
 
+// A line for each choice of an option that needs what the model does not have.
+std::vector<std::string> missing_for_choices(const manifest::Entry& model, const Choice& choice) {
+  std::vector<std::string> lines;
+  for (const auto& option : entry_of(choice).options) {
+    if (option.needs.empty()) continue;
+    const auto chosen = choice.use.options.at(option.name).get<std::string>();
+    const auto needs = option.needs.find(chosen);
+    if (needs == option.needs.end()) continue;
+    for (const auto& need : needs->second)
+      if (!holds(model.facts, need))
+        lines.push_back(fmt::format("{},{}={} needs {}, which {} does not have",
+                                    entry_of(choice).id, option.name, chosen, need, model.id));
+  }
+  return lines;
+}
+
+// Why a step that is replayed is not the model's; or nothing.
+std::string why_not_replayed(const manifest::Entry& model, const manifest::Entry& strategy) {
+  if (!holds(strategy.capabilities, "replays_steps")) return "";
+  if (holds(model.facts, "changes_batch")) {
+    return fmt::format(
+        "{} is given another batch in each step; {} repeats the first step with the first batch",
+        model.id, strategy.id);
+  }
+  if (holds(model.facts, "decides_on_host")) {
+    return fmt::format(
+        "{} decides on the host what runs in each step; {} repeats what the first step decided",
+        model.id, strategy.id);
+  }
+  return "";
+}
+
 // Why parts of a batch do not add up to it; or nothing.
 std::string why_not_split(const manifest::Entry& model, const manifest::Entry& strategy) {
   if (!holds(strategy.slots, "micro_batches")) return "";
@@ -219,8 +251,10 @@ std::string lack_of(const manifest::Entry& model, const Stack& stack) {
           fmt::format("{} needs {}, which {} does not have", entry_of(choice).id, need, model.id));
     }
     std::ranges::move(missing_parts(model, choice), std::back_inserter(lacks));
-    const auto not_split = why_not_split(model, entry_of(choice));
-    if (!not_split.empty()) lacks.push_back(not_split);
+    std::ranges::move(missing_for_choices(model, choice), std::back_inserter(lacks));
+    for (const auto& why :
+         {why_not_split(model, entry_of(choice)), why_not_replayed(model, entry_of(choice))})
+      if (!why.empty()) lacks.push_back(why);
   }
   return fmt::format("{}", fmt::join(lacks, "; "));
 }

@@ -3,40 +3,54 @@
 #include <c10/util/StringUtil.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace peakbench::worker {
 
-BlockRuns::BlockRuns(const std::vector<at::Tensor>& inputs) {
-  if (!inputs.empty() && inputs.front().defined()) whole_ = inputs.front().sizes().vec();
+BlockRuns::BlockRuns(const std::vector<at::Tensor>& inputs, std::string part)
+    : part_(std::move(part)) {
+  if (!inputs.empty() && inputs.front().defined()) whole_shape_ = inputs.front().sizes().vec();
+  const auto whole = amount_of(inputs);
+  is_comparable_ = whole.has_value();
+  whole_ = whole.value_or(0);
+}
+
+std::optional<std::int64_t> BlockRuns::amount_of(const std::vector<at::Tensor>& inputs) const {
+  if (whole_shape_.empty() || inputs.empty() || !inputs.front().defined()) return std::nullopt;
+  const auto sizes = inputs.front().sizes();
+  if (!part_.empty()) {
+    // Flattened, or sliced along the sequence: only the features must be all there.
+    const bool same = !sizes.empty() && sizes.back() == whole_shape_.back() && sizes.back() > 0;
+    return same ? std::optional(inputs.front().numel() / sizes.back()) : std::nullopt;
+  }
+  const bool same = sizes.size() == whole_shape_.size() &&
+                    std::equal(sizes.begin() + 1, sizes.end(), whole_shape_.begin() + 1);
+  return same ? std::optional(sizes[0]) : std::nullopt;
 }
 
 void BlockRuns::note(const std::vector<at::Tensor>& inputs) {
   if (is_over_) return;
   ++calls_;
-  is_comparable_ = is_comparable_ && !whole_.empty() && !inputs.empty() && inputs.front().defined();
-  if (!is_comparable_) return;
-  const auto sizes = inputs.front().sizes();
-  is_comparable_ = sizes.size() == whole_.size() &&
-                   std::equal(sizes.begin() + 1, sizes.end(), whole_.begin() + 1);
-  if (is_comparable_) samples_ += sizes[0];
+  const auto amount = amount_of(inputs);
+  is_comparable_ = is_comparable_ && amount.has_value();
+  seen_ += amount.value_or(0);
 }
 
 std::string BlockRuns::unlike(const std::vector<at::Tensor>& inputs) const {
-  if (whole_.empty()) return "";
+  if (whole_shape_.empty()) return "";
   if (inputs.empty() || !inputs.front().defined()) return "no input";
-  const auto sizes = inputs.front().sizes();
-  const bool alike = sizes.size() == whole_.size() &&
-                     std::equal(sizes.begin() + 1, sizes.end(), whole_.begin() + 1);
-  return alike ? ""
-               : c10::str("an input of ", sizes, " (it was given ", at::IntArrayRef(whole_), ")");
+  if (amount_of(inputs)) return "";
+  return c10::str("an input of ", inputs.front().sizes(), " (it was given ",
+                  at::IntArrayRef(whole_shape_), ")");
 }
 
 std::string BlockRuns::missing(std::size_t block) const {
-  const std::string name = "block " + std::to_string(block);
+  const std::string name =
+      (part_.empty() ? "block " : part_ + " of block ") + std::to_string(block);
   if (calls_ == 0) return "leaves " + name + " out";
-  if (!is_comparable_ || samples_ >= whole_[0]) return "";
-  return "runs " + name + " on " + std::to_string(samples_) + " of " + std::to_string(whole_[0]) +
-         " samples";
+  if (!is_comparable_ || seen_ >= whole_) return "";
+  return "runs " + name + " on " + std::to_string(seen_) + " of " + std::to_string(whole_) +
+         (part_.empty() ? " samples" : " positions");
 }
 
 }  // namespace peakbench::worker

@@ -1,8 +1,11 @@
 // What forward runs of a recipe, counted: whether all samples go through it is seen, too.
 #pragma once
 
+#include <algorithm>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "worker/blame.h"
 #include "worker/block_runs.h"
@@ -46,11 +49,32 @@ class Counting<BlockWrapper> final : public Forwarding<BlockWrapper> {
       : Forwarding(std::move(inner), contribution),
         contributions_(contributions),
         model_(std::move(model)) {}
-  at::Tensor run(std::size_t index, std::size_t count_of_blocks, const BlockFunction& block,
-                 const std::vector<at::Tensor>& inputs) override {
+  std::vector<std::string> parts() const override {
+    return call_plugin(contribution_.owner, "parts", [&] { return inner_->parts(); });
+  }
+  std::vector<at::Tensor> run(std::size_t index, std::size_t blocks, const BlockFunction& block,
+                              const std::vector<at::Tensor>& inputs) override {
+    return watched({index, ""}, block, inputs, [&](const BlockFunction& named) {
+      return inner_->run(index, blocks, named, inputs);
+    });
+  }
+  std::vector<at::Tensor> run_part(const std::string& part, std::size_t index, std::size_t blocks,
+                                   const BlockFunction& function,
+                                   const std::vector<at::Tensor>& inputs) override {
+    return watched({index, part}, function, inputs, [&](const BlockFunction& named) {
+      return inner_->run_part(part, index, blocks, named, inputs);
+    });
+  }
+
+ private:
+  using Place = std::pair<std::size_t, std::string>;  // a block, and a part of it or none
+
+  template <typename Run>
+  std::vector<at::Tensor> watched(const Place& place, const BlockFunction& block,
+                                  const std::vector<at::Tensor>& inputs, Run&& run) {
     // What goes wrong inside the block is the model's, although a wrapper runs it. By value: the
     // wrapper may keep the function until backward.
-    const auto runs = std::make_shared<BlockRuns>(inputs);
+    const auto runs = std::make_shared<BlockRuns>(inputs, place.second);
     const BlockFunction named = [block, runs, model = model_,
                                  &owner = contribution_.owner](const std::vector<at::Tensor>& x) {
       runs->note(x);
@@ -58,16 +82,22 @@ class Counting<BlockWrapper> final : public Forwarding<BlockWrapper> {
                       [&] { return call_in_block(model, "block", [&] { return block(x); }); });
     };
     contribution_.calls.fetch_add(1, std::memory_order_relaxed);
-    at::Tensor output = call_in_block(contribution_.owner, "run", [&] {
-      return inner_->run(index, count_of_blocks, named, inputs);
+    auto outputs = call_in_block(contribution_.owner, "run", [&] {
+      auto given = run(named);
+      need_tensors(given);
+      return given;
     });
     runs->end();
     if (runs->left_out()) contribution_.left_block_out = true;
-    if (met_.insert(index).second) need_all(*runs, index);
-    return output;
+    if (met_.insert(place).second) need_all(*runs, place.first);
+    return outputs;
   }
 
- private:
+  static void need_tensors(const std::vector<at::Tensor>& outputs) {
+    const auto defined = [](const at::Tensor& one) { return one.defined(); };
+    if (outputs.empty() || !std::ranges::all_of(outputs, defined))
+      throw std::logic_error("it must return what the block would: one tensor at least");
+  }
   // The first time alone: later ones may be in backward, or replay what was captured.
   void need_all(const BlockRuns& runs, std::size_t index) {
     if (const auto missing = runs.missing(index); !missing.empty())
@@ -76,7 +106,7 @@ class Counting<BlockWrapper> final : public Forwarding<BlockWrapper> {
 
   Contributions& contributions_;
   Owner model_;
-  std::set<std::size_t> met_;
+  std::set<Place> met_;
 };
 
 }  // namespace peakbench::worker

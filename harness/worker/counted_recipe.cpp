@@ -1,6 +1,7 @@
 #include "worker/counted_recipe.h"
 
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 
@@ -186,6 +187,22 @@ class Counting<LossTransform> final : public Forwarding<LossTransform> {
         throw std::logic_error("it must return a scalar tensor");
       return transformed;
     });
+  }
+};
+
+template <>
+class Counting<EmbeddingWrapper> final : public Forwarding<EmbeddingWrapper> {
+ public:
+  using Forwarding::Forwarding;
+  at::Tensor run(const EmbedFunction& embed, const Batch& batch) override {
+    return count(contribution_, "EmbeddingWrapper::run", [&] {
+      auto embedded = inner_->run(embed, batch);
+      if (!embedded.defined()) throw std::logic_error("it must return the embeddings");
+      return embedded;
+    });
+  }
+  at::Tensor target(const at::Tensor& target) override {
+    return call_plugin(contribution_.owner, "target", [&] { return inner_->target(target); });
   }
 };
 

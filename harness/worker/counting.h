@@ -54,9 +54,9 @@ auto count_update(Contribution& contribution, const char* call,
 // throw of its own kind, which it catches itself (checkpointing, once all that backward wants is
 // back).
 template <typename Function>
-at::Tensor call_in_block(const Owner& owner, const char* call, Function&& function) {
+std::vector<at::Tensor> call_in_block(const Owner& owner, const char* call, Function&& function) {
   std::exception_ptr own;
-  at::Tensor result = call_plugin(owner, call, [&]() -> at::Tensor {
+  auto result = call_plugin(owner, call, [&]() -> std::vector<at::Tensor> {
     try {
       return function();
     } catch (const std::exception&) {

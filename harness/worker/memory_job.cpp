@@ -98,6 +98,8 @@ class TracedRun {
       throw;
     }
     need_host();
+    if (setup_.batches && setup_.batches->changes())
+      result_.settings["batches"] = "another for each step";
     if (!setup_.base_weights.empty()) result_.settings["base_weights"] = setup_.base_weights;
     note_emulation();
     finish();
@@ -130,8 +132,11 @@ class TracedRun {
 
   void one_step(std::int64_t step) {
     record::forget_sequence_numbers();
+    if (step > 0 && setup_.batches->changes())
+      enter(trace::Phase::kForward, static_cast<std::int32_t>(step));
+    const Batch& batch = setup_.batches->of_step(step);
     const at::Tensor loss = setup_.training->step(
-        setup_.batch, [&](trace::Phase phase) { enter(phase, static_cast<std::int32_t>(step)); });
+        batch, [&](trace::Phase phase) { enter(phase, static_cast<std::int32_t>(step)); });
     setup_.training->name_state();  // where the schedule left it
     setup_.training->check_frozen();
     device_->synchronise();

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <ATen/ScalarOps.h>
 
+#include <utility>
+
 #include "peakbench/errors.h"
 
 namespace peakbench::worker {
@@ -32,8 +34,12 @@ std::vector<MicroBatch> split(const Batch& batch, std::int64_t parts) {
   std::vector<MicroBatch> split;
   std::int64_t start = 0;
   for (const std::int64_t size : micro_batch_sizes(samples, parts)) {
-    split.push_back(
-        {{part_of(batch.input, start, size), part_of(batch.target, start, size)}, size, {}});
+    Batch part{part_of(batch.input, start, size), part_of(batch.target, start, size)};
+    for (const NamedTensor& one : batch.named) {
+      part.named.push_back(one);
+      if (one.per_sample) part.named.back().tensor = part_of(one.tensor, start, size);
+    }
+    split.push_back({std::move(part), size, {}});
     start += size;
   }
   return split;

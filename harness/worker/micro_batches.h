@@ -19,7 +19,8 @@ struct MicroBatch {
 // them. Throws Unsupported where there are fewer samples than parts.
 std::vector<std::int64_t> micro_batch_sizes(std::int64_t samples, std::int64_t parts);
 
-// Views of `batch`, split along its first dimension (B, ...) -> (b, ...).
+// Views of `batch`, split along its first dimension (B, ...) -> (b, ...); what is not of its
+// samples goes into every part whole.
 std::vector<MicroBatch> split(const Batch& batch, std::int64_t parts);
 
 // For a loss that is a mean over the labels that count: each part's share of these. The numbers

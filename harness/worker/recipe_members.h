@@ -27,6 +27,7 @@ void for_each_slot(Visit&& visit) {
 // functions, which have no address to be known by.
 template <typename Visit>
 void for_each_wrapper_list(Visit&& visit) {
+  visit("embedding_wrappers", &Recipe::embedding_wrappers);
   visit("block_wrappers", &Recipe::block_wrappers);
   visit("saved_tensor_hooks", &Recipe::saved_tensor_hooks);
   visit("step_contexts", &Recipe::step_contexts);

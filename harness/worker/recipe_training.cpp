@@ -124,7 +124,8 @@ void RecipeTraining::install_block_wrappers() {
   sort_by_place(recipe_.block_wrappers);
   std::vector<std::shared_ptr<BlockWrapper>> wrappers;
   for (const auto& [place, wrapper] : recipe_.block_wrappers) wrappers.push_back(wrapper);
-  model_.set_block_wrappers(std::move(wrappers));
+  model_.set_block_wrappers(wrappers);
+  model_.set_embedding_wrappers(recipe_.embedding_wrappers);
 }
 
 void RecipeTraining::wrap_update_rule() {
@@ -211,16 +212,35 @@ at::Tensor RecipeTraining::forward(const MicroBatch& part, const std::vector<Mic
   }
   at::Tensor loss;
   {
-    const Batch& batch = part.batch;
+    const Batch batch = embedded(part.batch);
     at::Tensor hidden =
         call_plugin(model_owner_, "hidden_states", [&] { return model_.hidden_states(batch); });
     loss = recipe_.loss_head ? recipe_.loss_head->loss(model_, hidden, batch)
                              : call_plugin(model_owner_, "loss",
                                            [&] { return model_.loss(std::move(hidden), batch); });
+    loss = with_auxiliary(std::move(loss), batch);
   }
   while (!hooks.empty()) hooks.pop_back();  // a stack: last in, first out
   while (!contexts.empty()) contexts.pop_back();
   return weighted(loss, part, parts, model_.loss_reduction());
+}
+
+// Labels as the wrappers around the embeddings make them, the innermost first.
+Batch RecipeTraining::embedded(Batch batch) {
+  const auto& wrappers = recipe_.embedding_wrappers;
+  for (auto one = wrappers.rbegin(); one != wrappers.rend() && batch.target.defined(); ++one)
+    batch.target = (*one)->target(batch.target);
+  return batch;
+}
+
+at::Tensor RecipeTraining::with_auxiliary(at::Tensor loss, const Batch& batch) {
+  const at::Tensor more = call_plugin(model_owner_, "auxiliary_loss", [&] {
+    auto made = model_.auxiliary_loss(batch);
+    if (made.defined() && made.dim() != 0)
+      throw std::logic_error("it must return a scalar tensor, or an undefined one");
+    return made;
+  });
+  return more.defined() ? loss + more : loss;
 }
 
 void RecipeTraining::enter(trace::Phase phase, const PhaseListener& on_phase) {
@@ -279,7 +299,10 @@ std::vector<MicroBatch> RecipeTraining::parts_of(const Batch& batch) {
   auto parts = split(batch, recipe_.micro_batches);
   if (shares_by_tokens_ && parts.size() > 1) {
     const at::NoGradGuard no_grad;
-    worker::share_by_tokens(parts, batch, model_.output_head().value());
+    auto counted = parts;
+    for (MicroBatch& part : counted) part.batch = embedded(part.batch);
+    worker::share_by_tokens(counted, embedded(batch), model_.output_head().value());
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].share = counted[i].share;
   }
   return parts;
 }

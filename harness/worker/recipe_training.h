@@ -69,6 +69,8 @@ class RecipeTraining final : public Training {
   void wrap_update_rule();
   void collect_gradient_hooks();
   void install_gradient_hooks();
+  Batch embedded(Batch batch);
+  at::Tensor with_auxiliary(at::Tensor loss, const Batch& batch);
   at::Tensor forward(const MicroBatch& part, const std::vector<MicroBatch>& parts);
   at::Tensor forward_backward(const std::vector<MicroBatch>& parts, const PhaseListener& on_phase);
   void enter(trace::Phase phase, const PhaseListener& on_phase);

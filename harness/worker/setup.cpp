@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+
 #include "device/registry.h"
 #include "peakbench/errors.h"
 #include "record/dtype_words.h"
@@ -36,8 +38,6 @@ void name_storages(const Setup& setup, RecordObserver& observer) {
   const torch::nn::Module& module = setup.model->module();
   observer.name_modules(module);
   name_weights(module, observer);
-  observer.name_storage(setup.batch.input, StorageRole::kInput, "input");
-  observer.name_storage(setup.batch.target, StorageRole::kInput, "target");
 }
 
 // What `apply` must leave alone.
@@ -63,6 +63,19 @@ void apply_strategy(const result::PluginUse& use, Recipe& recipe, Setup& setup) 
                       " changes the model's parameters, or which of them are trained, in apply; "
                       "put a ModelTransform into a slot, or a function into `freezing`");
   setup.contributions->take(owner, loaded.manifest, before, recipe);
+}
+
+bool has_fact(const manifest::Entry& model, const std::string& fact) {
+  return std::ranges::find(model.facts, fact) != model.facts.end();
+}
+
+// As the plan has it; a job may be anybody's.
+void need_same_steps(const manifest::Entry& model, const Contributions& contributions) {
+  if (!contributions.has_capability("replays_steps")) return;
+  for (const char* fact : {"changes_batch", "decides_on_host"})
+    if (has_fact(model, fact))
+      throw Unsupported(model.id + " declares " + fact +
+                        ", and a strategy of the stack repeats what the first step did");
 }
 
 // As the plan has it, of manifests that say so; a job may be anybody's.
@@ -104,14 +117,15 @@ void make_setup(const result::Job& job, const device::Device& device, RecordObse
     micro_batch_sizes(job.batch_size, recipe.micro_batches);
     need_parts_that_add_up(loaded.manifest, *setup.model);
   }
+  need_same_steps(loaded.manifest, *setup.contributions);
   const Owner owner = owner_of(job.model_plugin);
   setup.training = std::make_unique<RecipeTraining>(
       *setup.model, counted(std::move(recipe), *setup.contributions, owner),
       setup.contributions.get(), owner);
   if (loaded.manifest.loss == "per_token") setup.training->share_by_tokens();
-  setup.batch = call_plugin(owner, "make_batch", [&] {
-    return setup.model->make_batch({job.batch_size, job.sequence_length.value_or(0)});
-  });
+  const BatchShape shape{job.batch_size, job.sequence_length.value_or(0)};
+  setup.batches = std::make_unique<Batches>(*setup.model, owner, shape, job.seed,
+                                            has_fact(loaded.manifest, "changes_batch"), observer);
   if (observer != nullptr) name_storages(setup, *observer);
 }
 

@@ -6,6 +6,7 @@
 
 #include "device/device.h"
 #include "result/job.h"
+#include "worker/batches.h"
 #include "worker/contributions.h"
 #include "worker/recipe_training.h"
 #include "worker/record_observer.h"
@@ -16,7 +17,7 @@ struct Setup {
   std::unique_ptr<Model> model;
   std::unique_ptr<Contributions> contributions;  // outlives the training
   std::unique_ptr<RecipeTraining> training;
-  Batch batch;
+  std::unique_ptr<Batches> batches;
   std::optional<result::Period> period;  // the stack's longest
   std::string base_weights;              // way_of_building(); empty: as the model has them
   std::vector<std::pair<result::PluginUse, Options>> options;  // of the model and every strategy

@@ -24,8 +24,9 @@ class SilentReporter final : public benchmark::BenchmarkReporter {
 std::int64_t timed_step(const result::Job& job, const Setup& setup, device::Timing& device,
                         std::int64_t number) {
   const std::int64_t steps = job.warmup + job.steps;
+  const Batch& batch = setup.batches->of_step(number);
   return device.time_ns([&] {
-    setup.training->step(setup.batch, [&](trace::Phase phase) { set_place(phase, number, steps); });
+    setup.training->step(batch, [&](trace::Phase phase) { set_place(phase, number, steps); });
   });
 }
 
@@ -71,7 +72,8 @@ result::WorkerResult run_throughput_job(const result::Job& job) {
   throughput.threads = at::get_num_threads();
   const double seconds = static_cast<double>(throughput.step_ns.median) * 1e-9;
   throughput.samples_per_second = static_cast<double>(job.batch_size) / seconds;
-  if (job.sequence_length) {
+  // Of steps of several lengths, a median step has no number of tokens.
+  if (job.sequence_length && !setup.batches->shapes_differ()) {
     throughput.tokens_per_second =
         static_cast<double>(job.batch_size * *job.sequence_length) / seconds;
   }

@@ -18,17 +18,24 @@ DecoderLayer::DecoderLayer(const DecoderConfig& config, const at::TensorOptions&
   post_attention_layernorm = register_module("post_attention_layernorm", make_norm());
 }
 
-at::Tensor DecoderLayer::forward(const at::Tensor& input, const at::Tensor& cosine,
-                                 const at::Tensor& sine) const {
+at::Tensor DecoderLayer::forward(Model& model, const at::Tensor& input,
+                                 const Rotation& rotation) const {
   ModuleScope scope(*this);
   at::Tensor residual = input;
   at::Tensor x = input_layernorm->forward(input);
-  x = self_attn->forward(x, cosine, sine);
+  x = model.run_part("attention",
+                     [attention = self_attn.get(), rotation](const std::vector<at::Tensor>& in) {
+                       return attention->forward(in[0], rotation.cosine, rotation.sine);
+                     },
+                     {x});
   x = add(residual, x);
 
   residual = x;
   x = post_attention_layernorm->forward(x);
-  x = mlp->forward(x);
+  x = model.run_part(
+      "mlp",
+      [inner = mlp.get()](const std::vector<at::Tensor>& in) { return inner->forward(in[0]); },
+      {x});
   return add(residual, x);
 }
 

@@ -8,16 +8,23 @@
 #include "attention.h"
 #include "layers.h"
 #include "peakbench/language_model.h"
+#include "peakbench/model.h"
 #include "rotary.h"
 
 namespace peakbench::decoder {
 
+// What rotates queries and keys. transformers hands it to every layer and its attention together
+// with the positions: one that is checkpointed keeps all three.
+struct Rotation {
+  at::Tensor cosine, sine;  // (1, T, D)
+  at::Tensor positions;     // (1, T) int64
+};
+
 class DecoderLayer : public torch::nn::Module {
  public:
   DecoderLayer(const DecoderConfig& config, const at::TensorOptions& options);
-  // input: (B, T, C); cosine, sine: (1, T, D) -> (B, T, C)
-  at::Tensor forward(const at::Tensor& input, const at::Tensor& cosine,
-                     const at::Tensor& sine) const;
+  // input: (B, T, C) -> (B, T, C). Attention and MLP run as the model's parts.
+  at::Tensor forward(Model& model, const at::Tensor& input, const Rotation& rotation) const;
 
   std::shared_ptr<Attention> self_attn;
   std::shared_ptr<Mlp> mlp;

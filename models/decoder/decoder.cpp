@@ -32,22 +32,25 @@ class Decoder : public Model {
     return {tokens, tokens.clone()};
   }
 
+  at::Tensor embed(const Batch& batch) override {
+    return lm_->model->embed_tokens->forward(batch.input);
+  }
+
   at::Tensor hidden_states(const Batch& batch) override {
     const DecoderModel& model = *lm_->model;
     const ModuleScope scope(*lm_), model_scope(model);
-    at::Tensor embeddings = model.embed_tokens->forward(batch.input);  // (B, T, C)
+    at::Tensor embeddings = run_embed(batch);  // (B, T, C)
     if (const auto& scales = lm_->config.scales) embeddings = times(embeddings, scales->embedding);
     const at::Tensor positions = language_model::make_positions(embeddings.size(1), device_);
     language_model::look_for_packed_sequences(positions, embeddings.size(0));
     const auto [cosine, sine] = model.rotary_emb->forward(positions, embeddings.scalar_type());
+    const Rotation rotation{cosine, sine, positions};
 
     at::Tensor x = embeddings;
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
       const DecoderLayer* layer = model.layers[i].get();
-      // transformers hands every layer the positions too: a checkpointed one keeps them.
-      const BlockFunction block = [layer, cosine, sine,
-                                   positions](const std::vector<at::Tensor>& in) {
-        return layer->forward(in[0], cosine, sine);
+      const TensorFunction block = [this, layer, rotation](const std::vector<at::Tensor>& in) {
+        return layer->forward(*this, in[0], rotation);
       };
       x = run_block(i, block, {x});
     }

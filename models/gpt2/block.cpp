@@ -28,15 +28,22 @@ Block::Block(const Gpt2Config& config, const at::TensorOptions& options) {
 }
 
 // Locals live as long as the reference's: attention's output until the block is through.
-at::Tensor Block::forward(const at::Tensor& input) const {
+at::Tensor Block::forward(Model& model, const at::Tensor& input) const {
   ModuleScope scope(*this);
   at::Tensor x = ln_1->forward(input);
-  const at::Tensor attended = attn->forward(x);
+  const at::Tensor attended =
+      model.run_part("attention",
+                     [attention = attn.get()](const std::vector<at::Tensor>& in) {
+                       return attention->forward(in[0]);
+                     },
+                     {x});
   x = attended + input;
 
   const at::Tensor residual = x;
   x = ln_2->forward(x);
-  const at::Tensor inner = mlp->forward(x);
+  const at::Tensor inner = model.run_part(
+      "mlp", [of = mlp.get()](const std::vector<at::Tensor>& in) { return of->forward(in[0]); },
+      {x});
   return residual + inner;
 }
 

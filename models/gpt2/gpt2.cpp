@@ -30,10 +30,14 @@ class Gpt2 : public Model {
     return {tokens, tokens.clone()};
   }
 
+  at::Tensor embed(const Batch& batch) override {
+    return lm_->transformer->wte->forward(batch.input);
+  }
+
   at::Tensor hidden_states(const Batch& batch) override {
     const Transformer& model = *lm_->transformer;
     const ModuleScope scope(*lm_), model_scope(model);
-    const at::Tensor embeddings = model.wte->forward(batch.input);  // (B, T, C)
+    const at::Tensor embeddings = run_embed(batch);  // (B, T, C)
     const at::Tensor positions = language_model::make_positions(embeddings.size(1), device_);
     const at::Tensor position_embeddings = model.wpe->forward(positions);  // (1, T, C)
     at::Tensor x = embeddings + position_embeddings;
@@ -43,8 +47,8 @@ class Gpt2 : public Model {
     for (std::size_t i = 0; i < model.blocks.size(); ++i) {
       const Block* block = model.blocks[i].get();
       // transformers hands every block the positions, too: a checkpointed one keeps them.
-      const BlockFunction function = [block, positions](const std::vector<at::Tensor>& in) {
-        return block->forward(in[0]);
+      const TensorFunction function = [this, block, positions](const std::vector<at::Tensor>& in) {
+        return block->forward(*this, in[0]);
       };
       x = run_block(i, function, {x});
     }

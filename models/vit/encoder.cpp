@@ -55,15 +55,22 @@ EncoderBlock::EncoderBlock(const EncoderShape& shape, const at::TensorOptions& o
   self_attention->out_proj->bias.zero_();
 }
 
-at::Tensor EncoderBlock::forward(const at::Tensor& input) const {
+at::Tensor EncoderBlock::forward(Model& model, const at::Tensor& input) const {
   ModuleScope scope(*this);
   at::Tensor x = ln_1->forward(input);
-  x = self_attention->forward(x);
+  x = model.run_part("attention",
+                     [attention = self_attention.get()](const std::vector<at::Tensor>& in) {
+                       return attention->forward(in[0]);
+                     },
+                     {x});
   x = at::dropout(x, 0.0, true);
   x = x + input;
 
   at::Tensor y = ln_2->forward(x);
-  y = mlp->forward(y);
+  y = model.run_part(
+      "mlp",
+      [inner = mlp.get()](const std::vector<at::Tensor>& in) { return inner->forward(in[0]); },
+      {y});
   return x + y;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "attention.h"
+#include "peakbench/model.h"
 
 namespace peakbench::vit {
 
@@ -21,7 +22,8 @@ class MlpBlock : public torch::nn::Module {
 class EncoderBlock : public torch::nn::Module {
  public:
   EncoderBlock(const EncoderShape& shape, const at::TensorOptions& options);
-  at::Tensor forward(const at::Tensor& input) const;  // (B, T, C) -> (B, T, C)
+  // input: (B, T, C) -> (B, T, C). Attention and MLP run as the model's parts.
+  at::Tensor forward(Model& model, const at::Tensor& input) const;
 
   std::shared_ptr<nn::LayerNorm> ln_1;
   std::shared_ptr<SelfAttention> self_attention;

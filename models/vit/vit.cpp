@@ -101,8 +101,10 @@ class Vit : public Model {
     at::Tensor x = at::dropout(embedded, 0.0, true);
     for (std::size_t i = 0; i < encoder.blocks.size(); ++i) {
       const EncoderBlock* block = encoder.blocks[i].get();
-      x = run_block(i, [block](const std::vector<at::Tensor>& in) { return block->forward(in[0]); },
-                    {x});
+      const TensorFunction function = [this, block](const std::vector<at::Tensor>& in) {
+        return block->forward(*this, in[0]);
+      };
+      x = run_block(i, function, {x});
     }
     return encoder.ln->forward(x);
   }

@@ -55,8 +55,8 @@ class SaysUnsupported : public BlockWrapper {
  public:
   explicit SaysUnsupported(std::string backend) : backend_(std::move(backend)) {}
 
-  at::Tensor run(std::size_t index, std::size_t count, const BlockFunction& block,
-                 const std::vector<at::Tensor>& inputs) override {
+  std::vector<at::Tensor> run(std::size_t index, std::size_t count, const BlockFunction& block,
+                              const std::vector<at::Tensor>& inputs) override {
     try {
       return block(inputs);
     } catch (const std::exception& error) {

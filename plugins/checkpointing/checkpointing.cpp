@@ -1,5 +1,6 @@
 // Activation checkpointing: computation in backward for memory in forward.
 #include <cmath>
+#include <utility>
 
 #include "frame.h"
 #include "peakbench/plugin.h"
@@ -7,19 +8,22 @@
 namespace peakbench::checkpointing {
 namespace {
 
-// Each n-th block by itself.
+// Each n-th block by itself, or one part of it.
 class EveryNth : public BlockWrapper {
  public:
-  EveryNth(std::size_t every, Selection keeps) : every_(every), keeps_(keeps) {}
+  EveryNth(std::size_t every, Selection keeps, std::vector<std::string> parts)
+      : every_(every), keeps_(keeps), parts_(std::move(parts)) {}
 
-  at::Tensor run(std::size_t index, std::size_t count, const BlockFunction& block,
-                 const std::vector<at::Tensor>& inputs) override {
+  std::vector<std::string> parts() const override { return parts_; }
+  std::vector<at::Tensor> run(std::size_t index, std::size_t count, const BlockFunction& block,
+                              const std::vector<at::Tensor>& inputs) override {
     return index % every_ == 0 ? run_checkpointed(block, inputs, keeps_) : block(inputs);
   }
 
  private:
   std::size_t every_;
   Selection keeps_;
+  std::vector<std::string> parts_;
 };
 
 // All blocks, in ceil(sqrt(count)) segments of nearly equal length, the longer ones first; of a
@@ -28,13 +32,13 @@ class SquareRootSegments : public BlockWrapper {
  public:
   explicit SquareRootSegments(Selection keeps) : keeps_(keeps) {}
 
-  at::Tensor run(std::size_t index, std::size_t count, const BlockFunction& block,
-                 const std::vector<at::Tensor>& inputs) override {
+  std::vector<at::Tensor> run(std::size_t index, std::size_t count, const BlockFunction& block,
+                              const std::vector<at::Tensor>& inputs) override {
     if (!at::GradMode::is_enabled()) return block(inputs);
     if (begins_segment(index, count)) frame_ = std::make_shared<Frame>(keeps_);
-    at::Tensor output = frame_->run(block, inputs);
+    auto outputs = frame_->run(block, inputs);
     if (index + 1 == count) frame_.reset();
-    return output;
+    return outputs;
   }
 
  private:
@@ -54,16 +58,26 @@ Selection selection(const std::string& keep) {
           .attention = keep == "attention" || keep == "matmuls_and_attention"};
 }
 
+std::vector<std::string> parts_of(const std::string& parts) {
+  if (parts == "none") return {};
+  return {parts};
+}
+
 class Checkpointing : public Strategy {
  public:
   explicit Checkpointing(const Options& options)
       : every_(static_cast<std::size_t>(options.integer("every"))),
         by_square_root_(options.string("segments") == "sqrt"),
-        keeps_(selection(options.string("keep"))) {
+        keeps_(selection(options.string("keep"))),
+        parts_(parts_of(options.string("parts"))) {
     if (by_square_root_ && every_ != 1)
       throw OptionError(
           "checkpointing: every=" + std::to_string(every_) +
           " chooses blocks, and segments=sqrt takes all of them; give one of the two");
+    if (by_square_root_ && !parts_.empty())
+      throw OptionError("checkpointing: parts=" + parts_.front() +
+                        " takes a part of each block, and segments=sqrt takes blocks that follow "
+                        "each other; give one of the two");
   }
 
   void apply(Recipe& recipe, Model& model) override {
@@ -71,7 +85,7 @@ class Checkpointing : public Strategy {
     if (by_square_root_)
       wrapper = std::make_shared<SquareRootSegments>(keeps_);
     else
-      wrapper = std::make_shared<EveryNth>(every_, keeps_);
+      wrapper = std::make_shared<EveryNth>(every_, keeps_, parts_);
     recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint, std::move(wrapper));
   }
 
@@ -79,6 +93,7 @@ class Checkpointing : public Strategy {
   std::size_t every_;
   bool by_square_root_;
   Selection keeps_;
+  std::vector<std::string> parts_;  // none: whole blocks
 };
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) {

@@ -104,29 +104,31 @@ void Frame::begin(const std::vector<at::Tensor>& inputs) {
   autocast_ = autocast_of(devices_);
 }
 
-void Frame::need_previous_output(const at::Tensor& input) const {
-  const auto previous = last_output_.lock();
-  if (previous.get() == input.unsafeGetTensorImpl()) return;
-  throw Unsupported(
-      "checkpointing: segments need blocks that follow each other, and this model does something "
-      "between them; use segments=blocks");
+// By identity: what the block before has put out comes back when that runs again.
+Frame::Input Frame::keep(const at::Tensor& input) const {
+  for (std::size_t i = 0; i < last_outputs_.size() && input.defined(); ++i)
+    if (last_outputs_[i].lock().get() == input.unsafeGetTensorImpl()) return {{}, i};
+  return {{input, /*is_output=*/false}, std::nullopt};
 }
 
-at::Tensor Frame::run(const BlockFunction& block, const std::vector<at::Tensor>& inputs) {
+std::vector<at::Tensor> Frame::run(const BlockFunction& block,
+                                   const std::vector<at::Tensor>& inputs) {
   Piece piece{block, {}};
-  if (pieces_.empty())
-    begin(inputs);
-  else
-    need_previous_output(inputs.front());
-  for (std::size_t i = pieces_.empty() ? 0 : 1; i < inputs.size(); ++i)
-    piece.inputs.emplace_back(inputs[i], /*is_output=*/false);
+  if (pieces_.empty()) begin(inputs);
+  for (const at::Tensor& input : inputs) piece.inputs.push_back(keep(input));
+  if (!pieces_.empty() && !piece.inputs.front().output) {
+    throw Unsupported(
+        "checkpointing: segments need blocks that follow each other, and this model does something "
+        "between them; use segments=blocks");
+  }
   pieces_.push_back(std::move(piece));
 
   SavedTensorHooksScope hooks(std::make_shared<ForwardHooks>(shared_from_this()));
-  KeepScope keep(kept_, KeepScope::Run::kFirst);
-  at::Tensor output = block(inputs);
-  last_output_ = c10::weak_intrusive_ptr<at::TensorImpl>(output.getIntrusivePtr());
-  return output;
+  const KeepScope scope(kept_, KeepScope::Run::kFirst);
+  auto outputs = block(inputs);
+  last_outputs_.clear();
+  for (const at::Tensor& output : outputs) last_outputs_.emplace_back(output.getIntrusivePtr());
+  return outputs;
 }
 
 std::shared_ptr<Holder> Frame::hold(const at::Tensor& tensor) {
@@ -164,16 +166,18 @@ void Frame::ensure_recomputed(int backward_pass) {
 std::vector<std::vector<at::Tensor>> Frame::unpacked_inputs() const {
   std::vector<std::vector<at::Tensor>> inputs(pieces_.size());
   for (std::size_t i = 0; i < pieces_.size(); ++i)
-    for (const auto& input : pieces_[i].inputs) inputs[i].push_back(input.unpack());
+    for (const Input& input : pieces_[i].inputs)
+      inputs[i].push_back(input.output ? at::Tensor() : input.kept.unpack());
   return inputs;
 }
 
 void Frame::run_again(const std::vector<std::vector<at::Tensor>>& inputs) const {
-  at::Tensor x = pieces_.front().block(inputs.front());
-  for (std::size_t i = 1; i < pieces_.size(); ++i) {
-    std::vector<at::Tensor> of_block{x};
-    of_block.insert(of_block.end(), inputs[i].begin(), inputs[i].end());
-    x = pieces_[i].block(of_block);
+  std::vector<at::Tensor> outputs;
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    std::vector<at::Tensor> of_block = inputs[i];
+    for (std::size_t k = 0; k < of_block.size(); ++k)
+      if (const auto output = pieces_[i].inputs[k].output) of_block[k] = outputs.at(*output);
+    outputs = pieces_[i].block(of_block);
   }
 }
 
@@ -201,8 +205,8 @@ void Frame::check(int backward_pass, std::size_t brought_back) const {
   }
 }
 
-at::Tensor run_checkpointed(const BlockFunction& block, const std::vector<at::Tensor>& inputs,
-                            Selection keeps) {
+std::vector<at::Tensor> run_checkpointed(const BlockFunction& block,
+                                         const std::vector<at::Tensor>& inputs, Selection keeps) {
   if (!at::GradMode::is_enabled()) return block(inputs);
   return std::make_shared<Frame>(keeps)->run(block, inputs);
 }

@@ -16,6 +16,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -58,9 +59,9 @@ class Frame : public std::enable_shared_from_this<Frame> {
   explicit Frame(Selection keeps = {}) : kept_(keeps) {}
 
   // In forward: runs the block and keeps its inputs, as autograd keeps tensors, so that hooks
-  // around it see them. Of a further block the first input is the output of the one before, and is
-  // not kept; throws Unsupported where it is another tensor.
-  at::Tensor run(const BlockFunction& block, const std::vector<at::Tensor>& inputs);
+  // around it see them. Of a further block, what the one before has put out is not kept; throws
+  // Unsupported where its first input is none of that.
+  std::vector<at::Tensor> run(const BlockFunction& block, const std::vector<at::Tensor>& inputs);
 
   // In forward: a holder in the tensor's place.
   std::shared_ptr<Holder> hold(const at::Tensor& tensor);
@@ -74,19 +75,24 @@ class Frame : public std::enable_shared_from_this<Frame> {
   int unique_pass() { return --last_unique_pass_; }
 
  private:
+  // Kept, or the output of that number of the block before.
+  struct Input {
+    torch::autograd::SavedVariable kept;
+    std::optional<std::size_t> output;
+  };
   struct Piece {
     BlockFunction block;
-    std::vector<torch::autograd::SavedVariable> inputs;  // of a further block: without the first
+    std::vector<Input> inputs;
   };
 
   void begin(const std::vector<at::Tensor>& inputs);
-  void need_previous_output(const at::Tensor& input) const;
+  Input keep(const at::Tensor& input) const;
   std::vector<std::vector<at::Tensor>> unpacked_inputs() const;
   void run_again(const std::vector<std::vector<at::Tensor>>& inputs) const;
   void check(int backward_pass, std::size_t brought_back) const;
 
   std::vector<Piece> pieces_;
-  c10::weak_intrusive_ptr<at::TensorImpl> last_output_{c10::intrusive_ptr<at::TensorImpl>()};
+  std::vector<c10::weak_intrusive_ptr<at::TensorImpl>> last_outputs_;
   std::vector<at::Device> devices_;  // other than the CPU, of the inputs
   RandomState random_state_;
   std::vector<AutocastState> autocast_;
@@ -99,7 +105,8 @@ class Frame : public std::enable_shared_from_this<Frame> {
 };
 
 // Runs the block so that it keeps its inputs alone. Without grad mode: just runs it.
-at::Tensor run_checkpointed(const BlockFunction& block, const std::vector<at::Tensor>& inputs,
-                            Selection keeps = {});
+std::vector<at::Tensor> run_checkpointed(const BlockFunction& block,
+                                         const std::vector<at::Tensor>& inputs,
+                                         Selection keeps = {});
 
 }  // namespace peakbench::checkpointing

@@ -2,7 +2,7 @@
 outputs, loss and gradients to the bit; forward and backward make the same allocations in the same order, and have the same peaks
 to the byte: in training, with matrices frozen, and without gradients (where the lifetimes of temporaries alone decide).
 
-usage: model_parity_test.py FAMILY DRIVER PLUGIN MANIFEST    (FAMILY: decoder, gpt2, resnet or vit)
+usage: model_parity_test.py FAMILY DRIVER PLUGIN MANIFEST    (FAMILY: decoder, gpt2, moe, resnet or vit)
 """
 
 import importlib
@@ -36,8 +36,9 @@ FAMILY, DRIVER, PLUGIN, MANIFEST = sys.argv[1:5]
 DECODER = {"layers": 2, "width": 32, "mlp": 48, "heads": 4, "kv_heads": 2, "vocabulary": 97}
 GPT2 = {"layers": 2, "width": 32, "mlp": 48, "heads": 4, "positions": 64, "vocabulary": 97}
 RESNET = {"blocks": "1:2:1:1", "width": 8, "image": 64}
+MOE = {"layers": 2, "width": 32, "mlp": 48, "heads": 4, "experts": 4, "top_k": 2, "vocabulary": 97}
 VIT = {"layers": 2, "width": 32, "heads": 2, "mlp": 48, "image": 32}
-ORACLE_NAMES = {"mlp": "mlp-width", "kv_heads": "kv-heads"} | ({"image": "image-size"} if FAMILY == "vit" else {})
+ORACLE_NAMES = {"mlp": "mlp-width", "kv_heads": "kv-heads", "top_k": "top-k"} | ({"image": "image-size"} if FAMILY == "vit" else {})
 # name -> (model, sizes, arguments that both understand)
 CASES = {
     "decoder": {
@@ -66,6 +67,11 @@ CASES = {
         "a row": ("gpt2-medium", GPT2 | {"dropout": 0.25}, ["--batch", "1", "--seq", "17"]),
         "bfloat16": ("gpt2-large", GPT2, ["--batch", "3", "--seq", "24", "--dtype", "bf16"]),
     },
+    "moe": {
+        "two experts a token": ("my-moe", MOE, ["--batch", "2", "--seq", "24"]),
+        "one of eight": ("my-moe", MOE | {"experts": 8, "top_k": 1, "layers": 3}, ["--batch", "1", "--seq", "40"]),
+        "bfloat16": ("my-moe", MOE, ["--batch", "3", "--seq", "17", "--dtype", "bf16"]),
+    },
     "resnet": {
         "one image": ("resnet-50", RESNET, ["--batch", "1"]),
         "three odd images": ("resnet-50", RESNET | {"image": 51}, ["--batch", "3"]),
@@ -79,10 +85,12 @@ CASES = {
         "bfloat16": ("vit-b-16", VIT, ["--batch", "2", "--dtype", "bf16"]),
     },
 }  # fmt: skip
-# Models whose interface shows no logits: the loss and the gradients alone say that they are the same.
-NO_OUTPUT = {"powerlm-3b", "resnet-50"}
+# Models whose logits are not compared, as one of the two sides shows none: the loss and the gradients alone say that they are the same.
+NO_OUTPUT = {"my-moe", "powerlm-3b", "resnet-50"}
+# Models whose values decide on sizes (how many tokens an expert has): bytes, too, are compared with the same weights and batch.
+SIZES_FOLLOW_VALUES = {"my-moe"}
 # What the plugin fixes and the oracle's script lets one choose.
-FIXED = {"decoder": [], "gpt2": [], "resnet": [], "vit": ["--classes", "1000"]}
+FIXED = {"decoder": [], "gpt2": [], "moe": [], "resnet": [], "vit": ["--classes", "1000"]}
 
 
 def oracle(model, sizes, arguments):
@@ -96,11 +104,16 @@ def oracle(model, sizes, arguments):
     return run.call_args.args
 
 
-def oracle_memory(subject, args, mode):
-    """One forward and backward: names of parameters, bytes (of build, then each phase's peak), allocations."""
+def oracle_memory(subject, args, mode, given):
+    """One forward and backward: names of parameters, bytes (of build, then each phase's peak), allocations. `given`: values of
+    parameters and the batch, by their names there; or empty."""
     with memory.CpuMemory() as recorder:
         with recorder.phase("build"):
             model, batch = training.prepare(subject, args, {}), subject.batch()
+            with torch.no_grad():
+                for name, tensor in [*model.named_parameters(), *((f"input.{name}", tensor) for name, tensor in batch.items())]:
+                    if name in given:
+                        tensor.copy_(given[name])
             if mode == "frozen":
                 freeze_matrices(model)
         with recorder.phase("forward", 0), torch.set_grad_enabled(mode != "no-grad"):
@@ -150,6 +163,8 @@ class Parity(unittest.TestCase):
         save_file(batch_for_driver(reference), batch)
         driver(model, sizes, [*arguments, "--option", f"weights={weights}", "--input", batch, "--save", ours])
         result = load_file(ours)
+        if model in NO_OUTPUT:
+            result.pop("output", None)
 
         shown = ("grad.",) if model in NO_OUTPUT else ("grad.", "output")
         expected = {name: tensor for name, tensor in reference.items() if name.startswith(shown)}
@@ -164,12 +179,23 @@ class Parity(unittest.TestCase):
     def distance(a, b):
         return f"largest difference {(a.double() - b.double()).abs().max().item()} of {b.abs().max().item()}"
 
+    def values(self, model, sizes, arguments):
+        """Of a model whose sizes follow them: as oracle_memory takes them, and the driver's arguments; nothing for others."""
+        if model not in SIZES_FOLLOW_VALUES:
+            return {}, []
+        weights, saved, batch = (str(self.folder / name) for name in ("weights", "saved", "batch"))
+        subject, args = oracle(model, sizes, [*arguments, "--randomise", "--save-weights", weights, "--save", saved])
+        training.run(subject, args)
+        save_file(batch_for_driver(load_file(saved)), batch)
+        return load_file(weights) | load_file(saved), ["--option", f"weights={weights}", "--input", batch]
+
     def same_bytes(self, model, sizes, arguments):
+        given, values = self.values(model, sizes, arguments)
         for mode in ("train", "frozen", "no-grad"):
             with self.subTest(mode):
-                names, theirs, allocations = oracle_memory(*oracle(model, sizes, arguments), mode)
+                names, theirs, allocations = oracle_memory(*oracle(model, sizes, arguments), mode, given)
                 changes = self.folder / "changes"
-                ours = driver(model, sizes, [*arguments, "--mode", mode, "--changes", str(changes)])
+                ours = driver(model, sizes, [*arguments, *values, "--mode", mode, "--changes", str(changes)])
                 self.assertEqual(ours["parameters"], names)
                 self.assertEqual(ours["base_bytes"], theirs["base_bytes"], "parameters, buffers and batch")
                 for phase in ours["phases"]:

@@ -29,6 +29,18 @@ void backward(const at::Tensor& output, bool keep_graph = false) {
   torch::autograd::backward({output.sum()}, {}, keep_graph);
 }
 
+BlockFunction of_one(const TensorFunction& function) {
+  return [function](const std::vector<at::Tensor>& in) { return std::vector{function(in)}; };
+}
+at::Tensor run_one(const TensorFunction& block, const std::vector<at::Tensor>& inputs,
+                   Selection keeps = {}) {
+  return run_checkpointed(of_one(block), inputs, keeps).at(0);
+}
+at::Tensor run_in(const std::shared_ptr<Frame>& frame, const TensorFunction& block,
+                  const std::vector<at::Tensor>& inputs) {
+  return frame->run(of_one(block), inputs).at(0);
+}
+
 // Random numbers and several operators that save tensors. x: (4, 8)
 struct Block {
   at::Tensor weight = leaf({8, 8});
@@ -42,7 +54,7 @@ struct Block {
     ++finished_runs;
     return x + 1;
   }
-  BlockFunction function() {
+  TensorFunction function() {
     return [this](const std::vector<at::Tensor>& in) { return (*this)(in); };
   }
 };
@@ -52,7 +64,7 @@ std::vector<at::Tensor> gradients(Block& block, at::Tensor input, bool checkpoin
   input = input.detach().clone().set_requires_grad(true);
   block.weight.mutable_grad().reset();
   at::manual_seed(7);
-  backward(checkpointed ? run_checkpointed(block.function(), {input}) : block({input}));
+  backward(checkpointed ? run_one(block.function(), {input}) : block({input}));
   return {input.grad(), block.weight.grad().clone()};
 }
 
@@ -75,7 +87,7 @@ TEST(Checkpointing, TheGeneratorsGoOnAsIfNothingHadRunAgain) {
 
 TEST(Checkpointing, RunsAgainOnceAndStopsAtTheLastSavedTensor) {
   Block block;
-  const at::Tensor output = run_checkpointed(block.function(), {leaf({4, 8})});
+  const at::Tensor output = run_one(block.function(), {leaf({4, 8})});
   EXPECT_EQ(block.runs, 1);
   backward(output);
   EXPECT_EQ(block.runs, 2);
@@ -84,7 +96,7 @@ TEST(Checkpointing, RunsAgainOnceAndStopsAtTheLastSavedTensor) {
 
 TEST(Checkpointing, ASecondBackwardRunsAgainOnceMore) {
   Block block;
-  const at::Tensor output = run_checkpointed(block.function(), {leaf({4, 8})});
+  const at::Tensor output = run_one(block.function(), {leaf({4, 8})});
   backward(output, /*keep_graph=*/true);
   const at::Tensor once = block.weight.grad().clone();
   backward(output);
@@ -95,7 +107,7 @@ TEST(Checkpointing, ASecondBackwardRunsAgainOnceMore) {
 TEST(Checkpointing, WithoutGradModeItOnlyRuns) {
   Block block;
   at::NoGradGuard no_grad;
-  EXPECT_FALSE(run_checkpointed(block.function(), {leaf({4, 8})}).requires_grad());
+  EXPECT_FALSE(run_one(block.function(), {leaf({4, 8})}).requires_grad());
   EXPECT_EQ(block.runs, 1);
 }
 
@@ -125,7 +137,7 @@ TEST(Checkpointing, HooksAroundTheBlockSeeItsInputsAlone) {
   at::Tensor output;
   {
     SavedTensorHooksScope scope(hooks);
-    output = run_checkpointed(block.function(), {leaf({4, 8})});
+    output = run_one(block.function(), {leaf({4, 8})});
   }
   EXPECT_THAT(hooks->packed, ElementsAre(4 * 8));
   backward(output);
@@ -137,14 +149,14 @@ TEST(Checkpointing, BlocksInsideBlocksAreCheckpointedToo) {
   const at::Tensor input = at::randn({4, 8});
   const auto plain = gradients(block, input, false);
   Block outer{block.weight};
-  const BlockFunction inner = outer.function();
-  const BlockFunction around = [&](const std::vector<at::Tensor>& in) {
-    return run_checkpointed(inner, in);
+  const TensorFunction inner = outer.function();
+  const TensorFunction around = [&](const std::vector<at::Tensor>& in) {
+    return run_one(inner, in);
   };
   const at::Tensor x = input.detach().clone().set_requires_grad(true);
   block.weight.mutable_grad().reset();
   at::manual_seed(7);
-  backward(run_checkpointed(around, {x}));
+  backward(run_one(around, {x}));
   EXPECT_TRUE(at::equal(x.grad(), plain[0]));
   EXPECT_TRUE(at::equal(block.weight.grad(), plain[1]));
 }
@@ -152,8 +164,8 @@ TEST(Checkpointing, BlocksInsideBlocksAreCheckpointedToo) {
 // Two runs of the block in a row, as one segment.
 at::Tensor run_segment(Block& block, const at::Tensor& input) {
   const auto frame = std::make_shared<Frame>();
-  const at::Tensor x = frame->run(block.function(), {input});
-  return frame->run(block.function(), {x});
+  const at::Tensor x = run_in(frame, block.function(), {input});
+  return run_in(frame, block.function(), {x});
 }
 
 TEST(Checkpointing, ASegmentKeepsItsFirstInputAlone) {
@@ -183,9 +195,47 @@ TEST(Checkpointing, ASegmentKeepsItsFirstInputAlone) {
 TEST(Checkpointing, ASegmentRefusesBlocksThatDoNotFollowEachOther) {
   Block block;
   const auto frame = std::make_shared<Frame>();
-  const at::Tensor x = frame->run(block.function(), {leaf({4, 8})});
-  EXPECT_THAT([&] { frame->run(block.function(), {x * 2}); },
+  const at::Tensor x = run_in(frame, block.function(), {leaf({4, 8})});
+  EXPECT_THAT([&] { run_in(frame, block.function(), {x * 2}); },
               ThrowsMessage<Unsupported>(HasSubstr("does something between them")));
+}
+
+// Two streams, as reversible networks have them: each block takes both and puts both out.
+TEST(Checkpointing, BlocksOfTwoStreamsGiveBothTheirGradients) {
+  const at::Tensor weight = leaf({8, 8});
+  int runs = 0;
+  const BlockFunction block = [&](const std::vector<at::Tensor>& in) -> std::vector<at::Tensor> {
+    ++runs;
+    const at::Tensor left = in[0] + at::dropout(at::matmul(in[1], weight).tanh(), 0.5, true);
+    return {left, in[1] * left.exp()};
+  };
+  const at::Tensor a = at::randn({4, 8}), b = at::randn({4, 8});
+  const auto gradients_of = [&](const auto& run) {
+    const at::Tensor left = a.clone().set_requires_grad(true),
+                     right = b.clone().set_requires_grad(true);
+    weight.mutable_grad().reset();
+    at::manual_seed(7);
+    const auto out = run(run({left, right}));
+    torch::autograd::backward({out.at(0).sum() + 3 * out.at(1).sum()}, {});
+    return std::vector{left.grad(), right.grad(), weight.grad().clone()};
+  };
+  const auto plain = gradients_of(block);
+  runs = 0;
+  const auto each =
+      gradients_of([&](const std::vector<at::Tensor>& in) { return run_checkpointed(block, in); });
+  EXPECT_EQ(runs, 4);
+  // As one segment: of the second block, neither input is kept.
+  const auto hooks = std::make_shared<CountingHooks>();
+  const auto frame = std::make_shared<Frame>();
+  const auto together = gradients_of([&](const std::vector<at::Tensor>& in) {
+    SavedTensorHooksScope scope(hooks);
+    return frame->run(block, in);
+  });
+  EXPECT_THAT(hooks->packed, ElementsAre(4 * 8, 4 * 8));
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_TRUE(at::equal(each[i], plain[i])) << i;
+    EXPECT_TRUE(at::equal(together[i], plain[i])) << i;
+  }
 }
 
 const Selection kMatmuls{.matmuls = true};
@@ -193,7 +243,7 @@ const Selection kMatmuls{.matmuls = true};
 TEST(Checkpointing, WhatAKeptOperatorMadeIsTheSameMemoryInTheSecondRun) {
   const at::Tensor weight = leaf({8, 8}), input = leaf({4, 8});
   std::vector<const void*> products;
-  const BlockFunction block = [&](const std::vector<at::Tensor>& in) {
+  const TensorFunction block = [&](const std::vector<at::Tensor>& in) {
     const at::Tensor product = at::mm(in[0], weight);
     products.push_back(product.const_data_ptr());
     return (product + 1).tanh().exp();
@@ -204,7 +254,7 @@ TEST(Checkpointing, WhatAKeptOperatorMadeIsTheSameMemoryInTheSecondRun) {
   input.mutable_grad().reset();
   products.clear();
 
-  backward(run_checkpointed(block, {input}, kMatmuls));
+  backward(run_one(block, {input}, kMatmuls));
   ASSERT_EQ(products.size(), 2u);
   EXPECT_EQ(products[0], products[1]);
   EXPECT_TRUE(at::equal(weight.grad(), expected));
@@ -219,10 +269,10 @@ TEST(Checkpointing, OnlyChosenOperatorsAreKept) {
         tensor.storage().unsafeGetStorageImpl()));
     return tensor;
   };
-  const BlockFunction block = [&](const std::vector<at::Tensor>& in) {
+  const TensorFunction block = [&](const std::vector<at::Tensor>& in) {
     return remember(remember(at::mm(in[0], weight)).tanh()).exp();
   };
-  const at::Tensor output = run_checkpointed(block, {leaf({4, 8})}, kMatmuls);
+  const at::Tensor output = run_one(block, {leaf({4, 8})}, kMatmuls);
   ASSERT_EQ(made.size(), 2u);
   EXPECT_FALSE(made[0].expired());
   EXPECT_TRUE(made[1].expired());
@@ -230,12 +280,12 @@ TEST(Checkpointing, OnlyChosenOperatorsAreKept) {
 
 TEST(Checkpointing, AKeptOutputThatWasChangedInPlaceIsNoticed) {
   const at::Tensor weight = leaf({8, 8});
-  const BlockFunction block = [&](const std::vector<at::Tensor>& in) {
+  const TensorFunction block = [&](const std::vector<at::Tensor>& in) {
     at::Tensor product = at::mm(in[0], weight);
     product.mul_(2);
     return product.tanh();
   };
-  const at::Tensor output = run_checkpointed(block, {leaf({4, 8})}, kMatmuls);
+  const at::Tensor output = run_one(block, {leaf({4, 8})}, kMatmuls);
   EXPECT_THAT(
       [&] { backward(output); },
       ThrowsMessage<std::runtime_error>(HasSubstr("aten::mm returned in forward was changed")));
@@ -244,12 +294,12 @@ TEST(Checkpointing, AKeptOutputThatWasChangedInPlaceIsNoticed) {
 TEST(Checkpointing, AnotherOrderOfKeptOperatorsIsNoticed) {
   const at::Tensor weight = leaf({8, 8});
   int runs = 0;
-  const BlockFunction block = [&](const std::vector<at::Tensor>& in) {
+  const TensorFunction block = [&](const std::vector<at::Tensor>& in) {
     const at::Tensor product =
         ++runs == 1 ? at::mm(in[0], weight) : at::addmm(at::zeros({8}), in[0], weight);
     return product.tanh().exp();
   };
-  const at::Tensor output = run_checkpointed(block, {leaf({4, 8})}, kMatmuls);
+  const at::Tensor output = run_one(block, {leaf({4, 8})}, kMatmuls);
   EXPECT_THAT([&] { backward(output); },
               ThrowsMessage<std::runtime_error>(
                   AllOf(HasSubstr("runs aten::addmm"), HasSubstr("it ran aten::mm"))));
@@ -259,14 +309,14 @@ TEST(Checkpointing, AutocastIsAsItWasInForward) {
   at::Tensor weight = leaf({8, 8});
   at::ScalarType second_dtype = at::kFloat;
   int runs = 0;
-  const BlockFunction block = [&](const std::vector<at::Tensor>& in) {
+  const TensorFunction block = [&](const std::vector<at::Tensor>& in) {
     const at::Tensor y = at::matmul(in[0], weight);
     if (++runs == 2) second_dtype = y.scalar_type();
     return y.tanh();
   };
   at::autocast::set_autocast_enabled(at::kCPU, true);
   at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
-  const at::Tensor output = run_checkpointed(block, {leaf({4, 8})});
+  const at::Tensor output = run_one(block, {leaf({4, 8})});
   at::autocast::set_autocast_enabled(at::kCPU, false);
   at::autocast::clear_cache();
   backward(output);
@@ -277,10 +327,10 @@ TEST(Checkpointing, AutocastIsAsItWasInForward) {
 TEST(Checkpointing, AnotherShapeInTheSecondRunIsSaidClearly) {
   int runs = 0;
   const at::Tensor weight = leaf({8});
-  const BlockFunction block = [&](const std::vector<at::Tensor>& in) {
+  const TensorFunction block = [&](const std::vector<at::Tensor>& in) {
     return (++runs == 1 ? in[0] : in[0].slice(0, 0, 1)) * weight;
   };
-  const at::Tensor output = run_checkpointed(block, {leaf({4, 8})});
+  const at::Tensor output = run_one(block, {leaf({4, 8})});
   EXPECT_THAT([&] { backward(output); },
               ThrowsMessage<std::runtime_error>(AllOf(HasSubstr("Float [4, 8] on cpu in forward"),
                                                       HasSubstr("Float [1, 8] on cpu when"))));
@@ -288,10 +338,10 @@ TEST(Checkpointing, AnotherShapeInTheSecondRunIsSaidClearly) {
 
 TEST(Checkpointing, FewerTensorsInTheSecondRunAreSaidClearly) {
   int runs = 0;
-  const BlockFunction block = [&](const std::vector<at::Tensor>& in) {
+  const TensorFunction block = [&](const std::vector<at::Tensor>& in) {
     return ++runs == 1 ? in[0].exp().tanh() : in[0] + 1;
   };
-  const at::Tensor output = run_checkpointed(block, {leaf({4, 8})});
+  const at::Tensor output = run_one(block, {leaf({4, 8})});
   EXPECT_THAT([&] { backward(output); },
               ThrowsMessage<std::runtime_error>(HasSubstr("saved 2 tensors in forward and 0")));
 }
@@ -302,7 +352,7 @@ TEST(Checkpointing, ATensorIsFreedWhereItWasRead) {
   c10::weak_intrusive_ptr<c10::StorageImpl> recomputed(c10::intrusive_ptr<c10::StorageImpl>{});
   int runs = 0;
   bool alive_during_second_run = false, alive_after = true;
-  const BlockFunction block = [&](const std::vector<at::Tensor>& in) {
+  const TensorFunction block = [&](const std::vector<at::Tensor>& in) {
     const at::Tensor y = in[0].exp();
     if (++runs == 2) {
       recomputed = c10::weak_intrusive_ptr<c10::StorageImpl>(
@@ -313,7 +363,7 @@ TEST(Checkpointing, ATensorIsFreedWhereItWasRead) {
   const at::Tensor input = leaf({4, 8});
   const at::Tensor through = input.clone();
   through.register_hook([&](const at::Tensor&) { alive_after = !recomputed.expired(); });
-  const at::Tensor output = run_checkpointed(block, {through});
+  const at::Tensor output = run_one(block, {through});
   output.register_hook([&](const at::Tensor&) { alive_during_second_run = !recomputed.expired(); });
   backward(output);
   EXPECT_FALSE(alive_during_second_run);  // nothing has run again before backward asks

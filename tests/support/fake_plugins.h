@@ -108,6 +108,9 @@ inline manifest::Found fake_plugins() {
   auto dropping = strategy_entry("layer-dropping", 21);
   dropping.capabilities = {"decides_on_host"};
   dropping.promise = "different_problem";
+  auto parts = strategy_entry("part-checkpointing", 22);
+  parts.options = {choice_option("parts", {"none", "attention", "mlp"})};
+  parts.options[0].needs = {{"attention", {"attention_part"}}, {"mlp", {"mlp_part", "blocks"}}};
   auto half = strategy_entry("half", 65);
   half.promise = "within_tolerance";
   half.relative_tolerance = 3e-2;
@@ -134,11 +137,14 @@ inline manifest::Found fake_plugins() {
   auto uncounted = model_entry("uncounted", {}, 64);
   uncounted.loss = "per_token";
   add(Kind::kModel, "/p/losses.so", {contrastive, masked, uncounted});
+  add(Kind::kModel, "/p/inputs.so",
+      {model_entry("lengths", {"attention_part", "changes_batch"}, 64),
+       model_entry("experts", {"blocks", "decides_on_host"}, 64)});
   add(Kind::kStrategy, "/p/baseline.so", {baseline});
   add(Kind::kStrategy, "/p/lora.so", {lora, dora});
   add(Kind::kStrategy, "/p/more.so",
       {strategy_entry("foreach-off", 40, {"kernel_grouping"}), fused, checkpointing, adam8,
-       rounding, half, clip, lamb, quantised, graphs, lisa, dropping,
+       rounding, half, clip, lamb, quantised, graphs, lisa, dropping, parts,
        strategy_entry("micro-batches", 70, {"micro_batches"})});
   return found;
 }

@@ -202,7 +202,8 @@ const std::vector<Wrong>& wrongs_of_a_strategy() {
       {"/needs", {"linears"}, "/needs/0: unknown \"linears\"; did you mean \"linear_layers\"?"},
       {"/needs",
        {"convolutions"},
-       "/needs/0: unknown \"convolutions\"; known: blocks, linear_layers, output_head, "
+       "/needs/0: unknown \"convolutions\"; known: attention_part, blocks, "
+       "changes_batch, decides_on_host, embedding, linear_layers, mlp_part, output_head, "
        "packed_attention, "
        "tied_embeddings; a fact of your own has a dot in its name, like \"acme.packed\""},
       {"/needs", {"blocks", "blocks"}, "/needs/1: \"blocks\" is there twice"},
@@ -322,6 +323,27 @@ TEST_F(Manifest, WrongChoices) {
   EXPECT_EQ(error_with(json::array(), "fp32"), option + "/choices: is empty");
   EXPECT_EQ(error_with({"fp32", "bf16"}, "fp16"),
             option + "/default: expected one of fp32, bf16, got the string \"fp16\"");
+}
+
+TEST_F(Manifest, ChoicesThatNeedFacts) {
+  const auto with = [&](const json& needs, const std::string& type = "choice") {
+    json manifest = strategy_manifest();
+    auto& option = manifest["entries"][0]["options"][0];
+    option = {{"name", "parts"}, {"type", type}, {"default", "none"}, {"summary", "Parts."}};
+    if (type == "choice") option["choices"] = {"none", "attention"};
+    option["needs"] = needs;
+    return manifest;
+  };
+  const std::string place = "broken manifest: /manifest/entries/0/options/0/needs";
+  EXPECT_EQ(error_of(with({{"mlp", {"blocks"}}})),
+            place + "/mlp: unknown key; known: none, attention");
+  EXPECT_EQ(error_of(with({{"attention", {"atention_part"}}})),
+            place + "/attention/0: unknown \"atention_part\"; did you mean \"attention_part\"?");
+  const std::vector<std::string> facts{"acme.packed", "blocks"};
+  write_text(path_, plugin_bytes(with({{"attention", facts}})));
+  const auto plugin = read_plugin(path_);
+  EXPECT_EQ(plugin.entries.at(0).options.at(0).needs.at("attention"), facts);
+  EXPECT_EQ(error_of(with(json::object(), "string")), place + ": only a choice has them");
 }
 
 TEST_F(Manifest, AToleranceIsAbsoluteOrRelativeOrBoth) {
@@ -567,7 +589,7 @@ TEST_F(Manifest, OfAnotherSdkIsNotJudgedByOurRules) {
   json manifest = strategy_manifest();
   manifest["entries"][0]["a_field_of_tomorrow"] = 1;
   EXPECT_EQ(error_of_bytes(plugin_bytes(manifest, newer)),
-            "built for another Peakbench: sdk_revision: plugin has 9, this Peakbench needs 4; "
+            "built for another Peakbench: sdk_revision: plugin has 9, this Peakbench needs 5; "
             "rebuild it");
 }
 

@@ -168,7 +168,8 @@ TEST(Names, UnknownOnesGetTheNearest) {
   EXPECT_EQ(error_of(request_of({"vit-l16"}, {"baseline"})),
             "unknown model \"vit-l16\"; did you mean \"vit-l-16\"?");
   EXPECT_EQ(error_of(request_of({"zzz"}, {"baseline"})),
-            "unknown model \"zzz\"; known: contrastive, masked, plain, qwen2.5-0.5b, uncounted, "
+            "unknown model \"zzz\"; known: contrastive, experts, lengths, masked, plain, "
+            "qwen2.5-0.5b, uncounted, "
             "vit-l-16");
   auto request = request_of({"vit-l-16"}, {"baseline"});
   request.lists[Axis::kDtype] = {"fp16"};
@@ -181,7 +182,7 @@ TEST(Names, APluginLeftOutIsMentioned) {
   EXPECT_EQ(message_of<ConfigError>([&] { make_plan(request_of({"vit-l-16"}, {"mine"}), found); }),
             "unknown strategy \"mine\"; known: adam-8bit, baseline, checkpointing, clip, dora, "
             "foreach-off, fused-in-backward, graphs, half, lamb, layer-dropping, lisa, lora, "
-            "micro-batches, quantised, rounding "
+            "micro-batches, part-checkpointing, quantised, rounding "
             "(plugins "
             "left out: "
             "1; `peakbench doctor` says why)");
@@ -269,6 +270,37 @@ TEST(Stack, WhatAModelLacksIsUnsupported) {
             "which plain does not have");
   EXPECT_EQ(case_of("lora+dora", "plain").decided, Status::kConflict);
   EXPECT_FALSE(case_of("foreach-off", "plain").decided);
+}
+
+TEST(Stack, AChoiceNeedsFactsOfItsOwn) {
+  const auto reason_of = [](const std::string& stack, const std::string& model) {
+    const auto planned = case_of(stack, model);
+    if (planned.decided) {
+      EXPECT_EQ(planned.decided, Status::kUnsupported);
+    }
+    return planned.decided ? planned.reason : "";
+  };
+  EXPECT_EQ(reason_of("part-checkpointing", "plain"), "");
+  EXPECT_EQ(reason_of("part-checkpointing,parts=attention", "lengths"), "");
+  EXPECT_EQ(reason_of("part-checkpointing,parts=attention", "plain"),
+            "part-checkpointing,parts=attention needs attention_part, which plain does not have");
+  EXPECT_EQ(reason_of("part-checkpointing,parts=mlp", "lengths"),
+            "part-checkpointing,parts=mlp needs mlp_part, which lengths does not have; "
+            "part-checkpointing,parts=mlp needs blocks, which lengths does not have");
+}
+
+TEST(Stack, WhatAModelDecidesAnewInEachStepIsNotReplayed) {
+  auto planned = case_of("graphs", "lengths");
+  EXPECT_EQ(planned.decided, Status::kUnsupported);
+  EXPECT_EQ(planned.reason,
+            "lengths is given another batch in each step; graphs repeats the first step with the "
+            "first batch");
+  planned = case_of("graphs", "experts");
+  EXPECT_EQ(planned.decided, Status::kUnsupported);
+  EXPECT_EQ(planned.reason,
+            "experts decides on the host what runs in each step; graphs repeats what the first "
+            "step decided");
+  EXPECT_FALSE(case_of("foreach-off", "lengths").decided);
 }
 
 TEST(Stack, ALossOfTheWholeBatchIsNotSplit) {

@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
+#include <stdexcept>
+
 #include "peakbench/errors.h"
 
 namespace peakbench::worker {
@@ -43,6 +45,20 @@ TEST(MicroBatches, EverySampleIsInOnePartAndWeighsTheSame) {
   EXPECT_TRUE(at::cat(inputs).equal(batch.input));
   EXPECT_TRUE(at::cat(targets).equal(batch.target));
   EXPECT_EQ(samples, 7);
+}
+
+TEST(MicroBatches, TensorsByNameAreSplitUnlessTheyAreOfNoSample) {
+  Batch batch{at::arange(5), {}};
+  batch.named.push_back({"mask", at::arange(10).view({5, 2})});
+  batch.named.push_back({"positions", at::arange(3), /*per_sample=*/false});
+  const auto parts = split(batch, 2);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_TRUE(parts[0].batch.at("mask").equal(batch.at("mask").narrow(0, 0, 3)));
+  EXPECT_TRUE(parts[1].batch.at("mask").equal(batch.at("mask").narrow(0, 3, 2)));
+  EXPECT_TRUE(parts[1].batch.at("positions").is_same(batch.at("positions")));
+  EXPECT_THAT([&] { static_cast<void>(batch.at("masks")); },
+              ThrowsMessage<std::out_of_range>(
+                  "the batch has no tensor \"masks\"; it has mask, positions"));
 }
 
 TEST(MicroBatches, ABatchWithoutTargetStaysWithout) {

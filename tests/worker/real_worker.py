@@ -17,6 +17,7 @@ SOURCE = pathlib.Path(__file__).parents[2]
 LIBRARIES = {
     "vit-b-16": (PLUGINS / "vit.so", SOURCE / "models/vit/plugin.json"),
     "qwen2.5-0.5b": (PLUGINS / "decoder.so", SOURCE / "models/decoder/plugin.json"),
+    "checkpointing": (PLUGINS / "checkpointing.so", SOURCE / "plugins/checkpointing/plugin.json"),
     "baseline": (PLUGINS / "baseline.so", SOURCE / "plugins/baseline/plugin.json"),
     "fused-in-backward": (PLUGINS / "fused_in_backward.so", SOURCE / "plugins/fused_in_backward/plugin.json"),
     "lora": (PLUGINS / "lora.so", SOURCE / "plugins/lora/plugin.json"),
@@ -24,7 +25,7 @@ LIBRARIES = {
     "sam": (PLUGINS / "sam.so", SOURCE / "plugins/sam/plugin.json"),
 }
 # Libraries beside PLANTED, whose entries are known by their ids.
-for _name in ("blamed", "unlike_baseline", "replays", "losses"):
+for _name in ("around_inputs", "blamed", "inputs", "losses", "replays", "unlike_baseline"):
     _manifest = SOURCE / f"tests/worker/planted/{_name}.json"
     for _entry in json.loads(_manifest.read_text())["entries"]:
         LIBRARIES[_entry["id"]] = (PLANTED.with_name(f"{_name}.so"), _manifest)
@@ -42,7 +43,7 @@ def use(text):
     chosen = {}
     for item in typed:
         key, value = item.split("=")
-        chosen[key] = int(value) if isinstance(defaults[key], int) else value
+        chosen[key] = type(defaults[key])(value) if isinstance(defaults[key], (int, float)) else value
     return {"selection": {"id": name, "options": chosen}, "options": {**defaults, **chosen}, "path": str(path)}
 
 
@@ -55,11 +56,11 @@ class WorkerTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def run_worker(self, *stack, mode="memory", steps=3, warmup=0, batch=4, promise=None, write="", read="",
-                   model=MODEL, memory_limit=0, device="cpu"):  # fmt: skip
+                   model=MODEL, memory_limit=0, device="cpu", length=None):  # fmt: skip
         """The worker's result; its stderr is `self.log`, what it said of its progress `self.progress`."""
         job = {
             "mode": mode, "case_id": "case", "model": use(model), "strategies": [use("baseline"), *map(use, stack)],
-            "device": device, "dtype": "fp32", "batch_size": batch, "sequence_length": 8 if model == DECODER else None, "seed": 0,
+            "device": device, "dtype": "fp32", "batch_size": batch, "sequence_length": 8 if model == DECODER else length, "seed": 0,
             "steps": steps, "warmup": warmup, "threads": 1, "memory_limit_bytes": memory_limit, "result_path": str(self.folder / "result.json"),
             "trace_path": str(self.folder / "trace.sqlite") if mode == "memory" else "",
             "write_parameters_path": str(write), "read_parameters_path": str(read),

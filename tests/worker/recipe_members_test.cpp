@@ -14,14 +14,15 @@ using testing::ElementsAreArray;
 TEST(RecipeMembers, AreAllVisited) {
   const Recipe recipe{};
   [[maybe_unused]] const auto& [base_weights, adapters, update_rule, kernel_grouping, schedule,
-                                micro_batches, loss_head, step_runner, freezing, block_wrappers,
-                                saved_tensor_hooks, step_contexts, step_listeners, loss_transforms,
-                                gradient_hooks, gradient_transforms, update_rule_wrappers] = recipe;
+                                micro_batches, loss_head, step_runner, freezing, embedding_wrappers,
+                                block_wrappers, saved_tensor_hooks, step_contexts, step_listeners,
+                                loss_transforms, gradient_hooks, gradient_transforms,
+                                update_rule_wrappers] = recipe;
   std::size_t visited = 0;
   const auto count = [&](const char*, auto) { ++visited; };
   for_each_slot(count);
   for_each_wrapper_list(count);
-  EXPECT_EQ(visited + 1, 17U) << "and freezing";
+  EXPECT_EQ(visited + 1, 18U) << "and freezing";
 }
 
 TEST(RecipeMembers, HaveTheManifestsWords) {

@@ -21,12 +21,14 @@ REFUTED = {
     "detached": "detached makes its loss of 0 of 4 samples",
     "leaves-out": "leaves-out leaves block 1 out",
     "half-of-a-block": "half-of-a-block runs block 1 on 2 of 4 samples",
+    "leaves-mlp-out": "leaves-mlp-out leaves mlp of block 1 out",
+    "half-of-an-mlp": "half-of-an-mlp runs mlp of block 1 on 8 of 20 positions",
     "adds-up": "32 of 32 trained parameters had the gradients of more than one pass through the batch added up in step 1, "
                "among them class_token",
     "pauses": "pauses pauses class_token, which the baseline trains",
     "freezes-some": "freezes-some freezes parameters that the baseline trains",
 }  # fmt: skip
-AS_THE_BASELINE = ("same", "twice", "loss-in-parts", "block-in-parts", "micro,parts=3", "fused-in-backward", "every-wrapper")
+AS_THE_BASELINE = ("same", "twice", "loss-in-parts", "block-in-parts", "mlp-in-tiles", "micro,parts=3", "fused-in-backward", "every-wrapper")
 
 
 class Structure(WorkerTest):
@@ -46,7 +48,7 @@ class Structure(WorkerTest):
         plugins = self.folder / "plugins"
         plugins.mkdir()
         shutil.copy(PLANTED.with_name("unlike_baseline.so"), plugins)
-        stacks = ["baseline", *REFUTED, "loss-in-parts", "block-in-parts"]
+        stacks = ["baseline", *REFUTED, "loss-in-parts", "block-in-parts", "mlp-in-tiles"]
         done = subprocess.run(
             [os.environ["PEAKBENCH"], "run", "--plugins", plugins, "--model", MODEL, "--batch", "4", "--device", "emulated:a100-80gb",
              "--no-ablation", "--repetitions", "0", "--out", self.folder / "run",

@@ -22,8 +22,8 @@ class KeepsBytes : public BlockWrapper {
  public:
   explicit KeepsBytes(std::shared_ptr<torch::nn::Module> block) : block_(std::move(block)) {}
 
-  at::Tensor run(std::size_t index, std::size_t count, const BlockFunction& block,
-                 const std::vector<at::Tensor>& inputs) override {
+  std::vector<at::Tensor> run(std::size_t index, std::size_t count, const BlockFunction& block,
+                              const std::vector<at::Tensor>& inputs) override {
     if (index == 0 && kPlanted) {
       kept_.reset();
       const ModuleScope scope(*block_);

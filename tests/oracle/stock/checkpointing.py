@@ -8,8 +8,9 @@ import torch
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 
 STACKS = ["checkpointing", "checkpointing,every=2", "checkpointing,segments=sqrt", "checkpointing,keep=matmuls_and_attention",
-          "lora+checkpointing,segments=sqrt,keep=attention+fused-in-backward"]  # fmt: skip
-BFLOAT16_STACKS = ["checkpointing", "checkpointing,segments=sqrt,keep=matmuls"]
+          "lora+checkpointing,segments=sqrt,keep=attention+fused-in-backward",
+          "checkpointing,parts=mlp,every=2,keep=matmuls", "lora,targets=mlp+checkpointing,parts=mlp+fused-in-backward"]  # fmt: skip
+BFLOAT16_STACKS = ["checkpointing", "checkpointing,parts=attention", "checkpointing,segments=sqrt,keep=matmuls"]
 NUMBERS_TWICE = "keep="  # by the dispatch mode that sees the operators
 
 aten = torch.ops.aten
@@ -20,6 +21,8 @@ ATTENTION = [
     aten._scaled_dot_product_efficient_attention.default,
     aten._scaled_dot_product_cudnn_attention.default,
 ]
+# What a block calls them: transformers, GPT-2 there, torchvision.
+PARTS = {"attention": ("self_attn", "attn", "self_attention"), "mlp": ("mlp",)}
 KEPT = {"matmuls": MATMULS, "attention": ATTENTION, "matmuls_and_attention": MATMULS + ATTENTION}
 
 
@@ -27,11 +30,19 @@ def prepare(model, options, subject):
     blocks, extra = subject.blocks(subject.base), {}
     if options.get("keep", "nothing") != "nothing":
         extra["context_fn"] = functools.partial(create_selective_checkpoint_contexts, KEPT[options["keep"]])
-    if options.get("segments", "blocks") == "sqrt":
+    if options.get("parts", "none") != "none":
+        for block in blocks[:: int(options.get("every", 1))]:
+            checkpoint_part(block, PARTS[options["parts"]], extra)
+    elif options.get("segments", "blocks") == "sqrt":
         in_segments(blocks, math.ceil(math.sqrt(len(blocks))), extra)
     else:
         subject.checkpoint(subject.base, blocks, int(options.get("every", 1)), **extra)
     return model
+
+
+def checkpoint_part(block, names, extra):
+    (part,) = (getattr(block, name) for name in names if hasattr(block, name))
+    part.forward = functools.partial(checkpoint, part.forward, use_reentrant=False, **extra)
 
 
 def in_segments(blocks, segments, extra):

@@ -192,8 +192,8 @@ struct Alternates : StepListener {
 };
 
 struct Blocks : BlockWrapper {
-  at::Tensor run(std::size_t, std::size_t, const BlockFunction& block,
-                 const std::vector<at::Tensor>& inputs) override {
+  std::vector<at::Tensor> run(std::size_t, std::size_t, const BlockFunction& block,
+                              const std::vector<at::Tensor>& inputs) override {
     ++counts.runs;
     return block(inputs);
   }
@@ -245,16 +245,16 @@ struct ThrowingAround : UpdateRuleWrapper {
   }
 };
 struct ThrowingBlocks : BlockWrapper {
-  at::Tensor run(std::size_t index, std::size_t, const BlockFunction& block,
-                 const std::vector<at::Tensor>& inputs) override {
+  std::vector<at::Tensor> run(std::size_t index, std::size_t, const BlockFunction& block,
+                              const std::vector<at::Tensor>& inputs) override {
     if (index == 1) raise();
     return block(inputs);
   }
 };
 // Hands the model's block something that it cannot take.
 struct WrongInput : BlockWrapper {
-  at::Tensor run(std::size_t, std::size_t, const BlockFunction& block,
-                 const std::vector<at::Tensor>& inputs) override {
+  std::vector<at::Tensor> run(std::size_t, std::size_t, const BlockFunction& block,
+                              const std::vector<at::Tensor>& inputs) override {
     return block({inputs.front().slice(-1, 0, 7)});
   }
 };

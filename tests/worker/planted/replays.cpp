@@ -32,10 +32,10 @@ struct Replays : StepRunner {
 
 // Layer dropping, by turns instead of by chance.
 struct DropsBlocks : BlockWrapper {
-  at::Tensor run(std::size_t index, std::size_t count, const BlockFunction& block,
-                 const std::vector<at::Tensor>& inputs) override {
+  std::vector<at::Tensor> run(std::size_t index, std::size_t count, const BlockFunction& block,
+                              const std::vector<at::Tensor>& inputs) override {
     if (index == 0) ++pass_;
-    return pass_ % count == index ? inputs.front() : block(inputs);
+    return pass_ % count == index ? std::vector{inputs.front()} : block(inputs);
   }
   std::size_t pass_ = 0;
 };

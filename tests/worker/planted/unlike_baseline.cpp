@@ -88,21 +88,39 @@ struct Head : LossHead {
 
 struct Blocks : BlockWrapper {
   explicit Blocks(std::string id) : id_(std::move(id)) {}
-  at::Tensor run(std::size_t index, std::size_t, const BlockFunction& block,
-                 const std::vector<at::Tensor>& inputs) override {
+  std::vector<at::Tensor> run(std::size_t index, std::size_t, const BlockFunction& block,
+                              const std::vector<at::Tensor>& inputs) override {
     const at::Tensor& x = inputs.front();
     const auto part = [&](std::int64_t start) {
       auto parts = inputs;
       parts.front() = x.narrow(0, start, x.size(0) / 2);
-      return block(parts);
+      return block(parts).at(0);
     };
-    if (id_ == "leaves-out" && index == 1) return x;
+    if (id_ == "leaves-out" && index == 1) return {x};
     if (id_ == "half-of-a-block" && index == 1) {
       const at::Tensor first = part(0);
-      return at::cat({first, first});
+      return {at::cat({first, first})};
     }
-    if (id_ == "block-in-parts") return at::cat({part(0), part(x.size(0) / 2)});
+    if (id_ == "block-in-parts") return {at::cat({part(0), part(x.size(0) / 2)})};
     return block(inputs);
+  }
+  std::string id_;
+};
+
+// The same of a part: an MLP, of which each position is by itself. x: (B, T, C)
+struct Mlps : BlockWrapper {
+  explicit Mlps(std::string id) : id_(std::move(id)) {}
+  std::vector<std::string> parts() const override { return {"mlp"}; }
+  std::vector<at::Tensor> run(std::size_t index, std::size_t, const BlockFunction& mlp,
+                              const std::vector<at::Tensor>& inputs) override {
+    const at::Tensor& x = inputs.front();
+    const auto tile = [&](std::int64_t begin, std::int64_t end) {
+      return mlp({x.slice(1, begin, end)}).at(0);
+    };
+    if (id_ == "leaves-mlp-out" && index == 1) return inputs;
+    if (id_ == "half-of-an-mlp" && index == 1) return {at::cat({tile(0, 2), x.slice(1, 2)}, 1)};
+    if (id_ == "mlp-in-tiles") return {at::cat({tile(0, 2), tile(2, 4), tile(4, x.size(1))}, 1)};
+    return mlp(inputs);
   }
   std::string id_;
 };
@@ -217,6 +235,8 @@ class Planted : public Strategy {
       recipe.loss_head = std::make_shared<Head>(id_);
     if (id_ == "leaves-out" || id_ == "half-of-a-block" || id_ == "block-in-parts")
       recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<Blocks>(id_));
+    if (id_ == "leaves-mlp-out" || id_ == "half-of-an-mlp" || id_ == "mlp-in-tiles")
+      recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<Mlps>(id_));
     if (id_ == "adds-up") recipe.step_runner = std::make_shared<AddsUp>();
     if (id_ == "pauses") recipe.step_listeners.push_back(std::make_shared<Pauses>());
     if (id_ == "freezes-some")

@@ -5,40 +5,19 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
-#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "peakbench/batch.h"
+#include "peakbench/blocks.h"
+#include "peakbench/embedding.h"
 #include "peakbench/nn.h"
 #include "peakbench/options.h"
 
 namespace peakbench {
-
-struct BatchShape {
-  std::int64_t batch_size = 1;
-  std::int64_t sequence_length = 0;  // language models only
-};
-
-// On the model's device, made once before the first step. `input`: images (B, 3, H, W) or token ids
-// (B, T) int64; `target`: labels (B, T) int64, or undefined where the loss needs none.
-struct Batch {
-  at::Tensor input, target;
-};
-
-// One repeated block. `inputs[0]` is the hidden state (B, T, C); a wrapper may call the function
-// again later.
-using BlockFunction = std::function<at::Tensor(const std::vector<at::Tensor>& inputs)>;
-
-// Runs blocks in a model's stead: recomputes, offloads, shards. Stateless between steps, or resets
-// itself at block 0.
-class BlockWrapper {
- public:
-  virtual ~BlockWrapper() = default;
-  virtual at::Tensor run(std::size_t index, std::size_t count, const BlockFunction& block,
-                         const std::vector<at::Tensor>& inputs) = 0;
-};
 
 // A linear layer by its part: q_proj, k_proj, v_proj, qkv_proj (the three in one), output_proj,
 // mlp, output.
@@ -75,12 +54,34 @@ class Model {
   virtual ~Model() = default;
 
   virtual torch::nn::Module& module() = 0;
+
+  // The batch of the first step, and of all others where the batch stays. Made after the recipe's
+  // transforms, before the first step.
   virtual Batch make_batch(const BatchShape& shape) = 0;
+  // For models that declare the fact `changes_batch`: the batch of step 1, 2, ..., made when the
+  // step begins, in its forward. As many samples as make_batch's; lengths may differ. Random
+  // numbers start anew from the run's seed and the step, so that every stack is given the same
+  // batches.
+  virtual std::optional<Batch> next_batch(std::int64_t step, const BatchShape& shape) {
+    return std::nullopt;
+  }
+  // True: the batch before is released after the new one is made, as loops over a data loader do
+  // it. False: before.
+  virtual bool keeps_batch_until_next() const { return false; }
+
+  // For models that declare the fact `embedding`: the embeddings of the input (B, T, C), before
+  // anything that depends on their number (positions). hidden_states takes them from run_embed.
+  virtual at::Tensor embed(const Batch& batch);
   // Up to the final hidden states: what a loss head takes. ViT: (B, C); decoders: (B, T, C).
   virtual at::Tensor hidden_states(const Batch& batch) = 0;
   // The model's own loss head: a scalar. Logits are released when this returns. `hidden_states` is
   // this function's own, to be released as early as the model's reference does.
   virtual at::Tensor loss(at::Tensor hidden_states, const Batch& batch) = 0;
+  // What the model adds to the loss, whoever made that: a scalar, with the model's own weight in it
+  // (a router's balance). Undefined: nothing. Asked once after each hidden_states, after the loss;
+  // what hidden_states left for it is given up then. The sum is the loss of the micro-batch:
+  // weighted as one, transformed as one, and reported.
+  virtual at::Tensor auxiliary_loss(const Batch& batch) { return {}; }
   // Of `loss`, and of a loss head in its stead.
   virtual LossReduction loss_reduction() const { return LossReduction::kMean; }
   virtual DefaultUpdateRule default_update_rule() const = 0;
@@ -93,17 +94,39 @@ class Model {
   // when unknown.
   virtual std::string why_no_linear(const std::string& part) const { return {}; }
 
+  // Inside a block, also one that runs again in backward: a part of it, with what strategies put
+  // around parts of this name. "attention": the hidden state of all positions. "mlp": each position
+  // by itself, so that it may be run on some positions after the others. A part of a model's own
+  // has a dot in its name. Public, so that a block's module can be given its model. Throws
+  // std::logic_error outside of a block.
+  at::Tensor run_part(const std::string& part, const TensorFunction& function,
+                      const std::vector<at::Tensor>& inputs);
+  std::vector<at::Tensor> run_part(const std::string& part, const BlockFunction& function,
+                                   const std::vector<at::Tensor>& inputs);
+
   // Outermost first. Set by the worker from the recipe.
-  void set_block_wrappers(std::vector<std::shared_ptr<BlockWrapper>> wrappers);
+  void set_block_wrappers(const std::vector<std::shared_ptr<BlockWrapper>>& wrappers);
+  void set_embedding_wrappers(std::vector<std::shared_ptr<EmbeddingWrapper>> wrappers);
 
  protected:
   // Models run each repeated block through this.
-  at::Tensor run_block(std::size_t index, const BlockFunction& block,
+  at::Tensor run_block(std::size_t index, const TensorFunction& block,
                        const std::vector<at::Tensor>& inputs);
+  std::vector<at::Tensor> run_block(std::size_t index, const BlockFunction& block,
+                                    const std::vector<at::Tensor>& inputs);
+  // Models call this in hidden_states: `embed`, with what strategies put around it.
+  at::Tensor run_embed(const Batch& batch);
 
  private:
-  std::vector<std::shared_ptr<BlockWrapper>> wrappers_;
+  class InBlock;
+  using Wrappers = std::vector<std::shared_ptr<BlockWrapper>>;
+  std::size_t current_block(const std::string& part) const;
+
+  Wrappers block_wrappers_;
+  std::map<std::string, Wrappers> part_wrappers_;  // by part
+  std::vector<std::shared_ptr<EmbeddingWrapper>> embedding_wrappers_;
   std::size_t blocks_ = 0;
+  std::optional<std::size_t> current_block_;
 };
 
 // What a plugin's factory is given. `tensor_options`: device and dtype of the parameters.

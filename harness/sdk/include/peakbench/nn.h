@@ -2,6 +2,10 @@
 // parameter names and order of their torch.nn namesakes. Each forward tells the tracer its module
 // (ModuleScope).
 //
+// Parameters are uninitialised memory but for what is said here: whoever makes a layer gives them
+// their values (initialise.h; FillWeight, of linear layers). LayerNorm starts with ones and zeros,
+// the bias of Conv1d with zeros.
+//
 // LibTorch's own layers can only be made on the CPU in float and moved afterwards, which costs the
 // memory twice.
 #pragma once

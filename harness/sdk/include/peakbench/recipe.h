@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "peakbench/embedding.h"
 #include "peakbench/model.h"
 #include "peakbench/saved_tensor_hooks.h"
 #include "peakbench/update_rule.h"
@@ -44,7 +45,8 @@ class StepRunner {
                          std::int64_t step) = 0;
 };
 
-// Slot `loss_head`: the loss from the final hidden states; null means the model's own.
+// Slot `loss_head`: the loss from the final hidden states; null means the model's own. The model's
+// auxiliary loss is added to either.
 class LossHead {
  public:
   virtual ~LossHead() = default;
@@ -105,7 +107,7 @@ class GradientTransform {
   virtual bool apply(const std::vector<Parameter>& parameters) = 0;
 };
 
-// Places of block wrappers, outermost first.
+// Places of block wrappers, outermost first: of those around blocks, and of those around one part.
 enum class BlockPlace { kShard, kOffload, kCheckpoint };
 
 struct Recipe {
@@ -122,6 +124,7 @@ struct Recipe {
   // Wrappers.
   std::vector<std::function<bool(const Parameter&)>>
       freezing;  // true: this parameter is never trained
+  std::vector<std::shared_ptr<EmbeddingWrapper>> embedding_wrappers;  // outermost first
   std::vector<std::pair<BlockPlace, std::shared_ptr<BlockWrapper>>> block_wrappers;
   std::vector<std::shared_ptr<SavedTensorHooks>>
       saved_tensor_hooks;  // around the forward, outermost first

@@ -1,0 +1,77 @@
+// Strategies around what the models of inputs.cpp say.
+#include <ATen/ATen.h>
+
+#include "peakbench/plugin.h"
+
+namespace {
+
+using namespace peakbench;
+
+constexpr std::int64_t kPrompts = 3;
+
+// The model's own loss, made by somebody else.
+struct OwnHead : LossHead {
+  at::Tensor loss(Model& model, const at::Tensor& hidden_states, const Batch& batch) override {
+    const OutputHead head = model.output_head().value();
+    const at::Tensor logits = head.logits(hidden_states);
+    return at::cross_entropy_loss(logits.view({-1, logits.size(-1)}),
+                                  head.targets(batch.target).reshape(-1), {}, at::Reduction::Mean,
+                                  head.ignore_index);
+  }
+};
+
+// peft's prompt tuning: peft/peft_model.py, PeftModelForCausalLM.forward
+struct Prompts : ModelTransform, EmbeddingWrapper {
+  void apply(Model& model) override {
+    const at::Tensor like = model.module().parameters().front();
+    prompt = model.module().register_parameter(
+        "prompt", at::randn({kPrompts, like.size(-1)}, like.options().requires_grad(false)));
+  }
+  at::Tensor run(const EmbedFunction& embed, const Batch& batch) override {
+    const at::Tensor embeddings = embed(batch);  // (B, T, C)
+    return at::cat({prompt.expand({embeddings.size(0), -1, -1}), embeddings}, 1);
+  }
+  at::Tensor target(const at::Tensor& target) override {
+    constexpr std::int64_t kIgnored = -100;
+    return at::cat({at::full({target.size(0), kPrompts}, kIgnored, target.options()), target}, 1);
+  }
+  at::Tensor prompt;
+};
+
+struct NullEmbedding : EmbeddingWrapper {
+  at::Tensor run(const EmbedFunction&, const Batch&) override { return {}; }
+};
+struct NoOutputs : BlockWrapper {
+  std::vector<at::Tensor> run(std::size_t, std::size_t, const BlockFunction&,
+                              const std::vector<at::Tensor>&) override {
+    return {};
+  }
+};
+
+class Planted : public Strategy {
+ public:
+  explicit Planted(const StrategyContext& context) : id_(context.id) {}
+  void apply(Recipe& recipe, Model&) override {
+    if (id_ == "own-head") recipe.loss_head = std::make_shared<OwnHead>();
+    if (id_ == "null-embedding")
+      recipe.embedding_wrappers.push_back(std::make_shared<NullEmbedding>());
+    if (id_ == "no-outputs")
+      recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint, std::make_shared<NoOutputs>());
+    if (id_ != "prompts") return;
+    const auto prompts = std::make_shared<Prompts>();
+    recipe.adapters = prompts;
+    recipe.embedding_wrappers.push_back(prompts);
+    recipe.freezing.emplace_back([](const Parameter& one) { return one.name != "prompt"; });
+  }
+
+ private:
+  std::string id_;
+};
+
+std::unique_ptr<Strategy> make(const StrategyContext& context) {
+  return std::make_unique<Planted>(context);
+}
+
+}  // namespace
+
+PEAKBENCH_STRATEGY_PLUGIN(make)
