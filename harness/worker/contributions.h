@@ -56,6 +56,10 @@ class Contributions {
   // not needed; whoever put another there, or something around it, had no effect.
   void need_calls(std::int64_t steps, bool runner_updates) const;
 
+  // Has a strategy that trains a different problem something there that is in force: a slot, or an
+  // entry of a list?
+  bool departs_at(const std::string& place) const;
+
   // What the strategy was seen to do otherwise than the baseline: "X SENTENCE". Kept where X does
   // not say so itself by its promise (different_problem); the first stays. Not while backward runs.
   void note_unlike_baseline(const Owner& owner, const std::string& sentence);
@@ -65,6 +69,7 @@ class Contributions {
  private:
   Contribution& add(const Owner& owner, const std::string& place);
   bool promises(const Owner& owner) const;
+  bool in_force(const Contribution& contribution) const;
   const Contribution* skipping() const;
   [[noreturn]] static void refuse_idle(const Contribution& contribution, std::int64_t steps);
   void need_some_update(const Contribution& skipping, std::int64_t steps) const;

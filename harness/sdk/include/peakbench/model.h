@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "peakbench/memory.h"
 #include "peakbench/nn.h"
 #include "peakbench/options.h"
 
@@ -33,9 +34,8 @@ using BlockFunction = std::function<at::Tensor(const std::vector<at::Tensor>& in
 
 // Runs blocks in a model's stead: recomputes, offloads, shards. Stateless between steps, or resets
 // itself at block 0.
-class BlockWrapper {
+class BlockWrapper : public HoldsMemory {
  public:
-  virtual ~BlockWrapper() = default;
   virtual at::Tensor run(std::size_t index, std::size_t count, const BlockFunction& block,
                          const std::vector<at::Tensor>& inputs) = 0;
 };
