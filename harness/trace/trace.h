@@ -28,17 +28,18 @@ inline constexpr std::size_t kEventKindCount = 8;
 enum class Phase : std::uint8_t { kBuild, kForward, kBackward, kOptimizerStep };
 inline constexpr std::size_t kPhaseCount = 4;
 
-// What the recipe says a storage is, and PyTorch of what its library handles hold. Everything else
-// is decided from lifetimes (trace/lifetimes.h).
+// What the recipe says a storage is, and PyTorch of what its library handles hold. kKept: what a
+// strategy keeps for itself. Everything else is decided from lifetimes (trace/lifetimes.h).
 enum class Role : std::uint8_t {
   kParameter,
   kBuffer,
   kGradient,
   kOptimizerState,
   kInput,
-  kWorkspace
+  kWorkspace,
+  kKept
 };
-inline constexpr std::size_t kRoleCount = 6;
+inline constexpr std::size_t kRoleCount = 7;
 
 inline constexpr std::int32_t kNone = -1;
 inline constexpr int kOwnSpace = -1;  // as an argument: Trace::own_space

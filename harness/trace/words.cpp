@@ -53,6 +53,8 @@ Category category_of(Role role) {
       return Category::kInput;
     case Role::kWorkspace:
       return Category::kWorkspace;
+    case Role::kKept:
+      return Category::kKept;
   }
   return Category::kTemporary;
 }

@@ -193,6 +193,18 @@ Call Contributions::who_left_misfit(const Parameter& parameter) const {
   return found == misfits_.end() ? Call{} : found->second;
 }
 
+// A slot's first owner is out of it once another has taken it.
+bool Contributions::in_force(const Contribution& contribution) const {
+  const auto slot = slots_.find(contribution.place);
+  return slot == slots_.end() || slot->second == &contribution;
+}
+
+bool Contributions::departs_at(const std::string& place) const {
+  return std::ranges::any_of(contributions_, [&](const Contribution& one) {
+    return one.place == place && in_force(one) && !promises(one.owner);
+  });
+}
+
 bool Contributions::promises(const Owner& owner) const {
   const auto found = promises_.find(owner.id);
   return found != promises_.end() && found->second != "different_problem";
@@ -217,10 +229,6 @@ std::string Contributions::unlike_baseline() const {
 void Contributions::need_calls(std::int64_t steps, bool runner_updates) const {
   const Contribution* skips = skipping();
   if (skips != nullptr) need_some_update(*skips, steps);
-  const auto in_force = [&](const Contribution& contribution) {
-    const auto slot = slots_.find(contribution.place);
-    return slot == slots_.end() || slot->second == &contribution;
-  };
   for (const Contribution& contribution : contributions_) {
     if (!contribution.is_called || contribution.calls > 0 || !in_force(contribution)) continue;
     if (skips != nullptr && belongs_to_update(contribution.place)) continue;

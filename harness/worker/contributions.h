@@ -61,6 +61,9 @@ class Contributions {
   // that whoever is given it fails. Not while another thread asks.
   void note_misfit(const Parameter& parameter, const Owner& owner, const char* call);
   Call who_left_misfit(const Parameter& parameter) const;  // without an owner: nobody is known
+  // Has a strategy that trains a different problem something there that is in force: a slot, or an
+  // entry of a list?
+  bool departs_at(const std::string& place) const;
 
   // What the strategy was seen to do otherwise than the baseline: "X SENTENCE". Kept where X does
   // not say so itself by its promise (different_problem); the first stays. Not while backward runs.
@@ -71,6 +74,7 @@ class Contributions {
  private:
   Contribution& add(const Owner& owner, const std::string& place);
   bool promises(const Owner& owner) const;
+  bool in_force(const Contribution& contribution) const;
   const Contribution* skipping() const;
   [[noreturn]] static void refuse_idle(const Contribution& contribution, std::int64_t steps);
   void need_some_update(const Contribution& skipping, std::int64_t steps) const;

@@ -21,10 +21,41 @@ class NamedSavedTensor final : public SavedTensor {
   at::Tensor unpack() override {
     return call_plugin(owner_, "unpack", [&] { return inner_->unpack(); });
   }
+  void visit_held(const HeldVisitor& visit) override {
+    call_plugin(owner_, "visit_held", [&] { inner_->visit_held(visit); });
+  }
 
  private:
   std::shared_ptr<SavedTensor> inner_;
   const Owner& owner_;  // a Contribution's, which outlives the steps
+};
+
+// Whether a runner asked for any, and kept its word on which is the last.
+class NotedPasses final : public Passes {
+ public:
+  explicit NotedPasses(Passes& inner) : inner_(inner) {}
+  at::Tensor forward(bool grad, const PassOptions& options) override {
+    note(options);
+    return call_of_nobody([&] { return inner_.forward(grad, options); });
+  }
+  void backward(const at::Tensor& loss) override {
+    call_of_nobody([&] { inner_.backward(loss); });
+  }
+  at::Tensor forward_backward(const PassOptions& options) override {
+    note(options);
+    return call_of_nobody([&] { return inner_.forward_backward(options); });
+  }
+  bool asked() const { return asked_; }
+  bool owes_another() const { return owes_another_; }
+
+ private:
+  void note(const PassOptions& options) {
+    asked_ = true;
+    owes_another_ = !options.last;
+  }
+
+  Passes& inner_;
+  bool asked_ = false, owes_another_ = false;
 };
 
 }  // namespace
@@ -135,36 +166,34 @@ class Counting<StepContext> final : public Forwarding<StepContext> {
   std::shared_ptr<void> enter_step() override {
     return count(contribution_, "enter_step", [&] { return inner_->enter_step(); });
   }
-  std::shared_ptr<void> enter_forward() override {
-    return count(contribution_, "enter_forward", [&] { return inner_->enter_forward(); });
+  std::shared_ptr<void> enter_forward(const Pass& pass) override {
+    return count(contribution_, "enter_forward", [&] { return inner_->enter_forward(pass); });
   }
 };
 
 template <>
 class Counting<StepRunner> final : public Forwarding<StepRunner> {
  public:
-  // One that replays what it captured calls it until then.
+  // One that replays what it captured asks for passes until then.
   Counting(std::shared_ptr<StepRunner> inner, Contribution& contribution, bool replays)
       : Forwarding(std::move(inner), contribution), replays_(replays) {}
 
-  at::Tensor run(Training& training, const ForwardBackward& forward_backward,
-                 std::int64_t step) override {
+  at::Tensor run(Training& training, Passes& passes, std::int64_t step) override {
     return count(contribution_, "StepRunner::run", [&] {
-      bool called = replays_ && called_before_;
-      const auto noted = [&] {
-        called = called_before_ = true;
-        return call_of_nobody(forward_backward);
-      };
+      NotedPasses noted(passes);
       auto loss = inner_->run(training, noted, step);
-      if (!called || !loss.defined())
-        throw std::logic_error("it must call forward_backward, and return a loss");
+      asked_before_ = asked_before_ || noted.asked();
+      if (!(noted.asked() || (replays_ && asked_before_)) || !loss.defined())
+        throw std::logic_error("it must ask for a pass, and return a loss");
+      if (noted.owes_another())
+        throw std::logic_error("its last pass of the step was asked for with {.last = false}");
       return loss;
     });
   }
 
  private:
   bool replays_;
-  bool called_before_ = false;
+  bool asked_before_ = false;
 };
 
 template <>
@@ -180,9 +209,9 @@ template <>
 class Counting<LossTransform> final : public Forwarding<LossTransform> {
  public:
   using Forwarding::Forwarding;
-  at::Tensor apply(const at::Tensor& loss) override {
+  at::Tensor apply(const at::Tensor& loss, const Pass& pass) override {
     return count(contribution_, "LossTransform::apply", [&] {
-      auto transformed = inner_->apply(loss);
+      auto transformed = inner_->apply(loss, pass);
       if (!transformed.defined() || transformed.dim() != 0)
         throw std::logic_error("it must return a scalar tensor");
       return transformed;
@@ -212,8 +241,8 @@ class Counting<GradientHook> final : public Forwarding<GradientHook> {
   Counting(std::shared_ptr<GradientHook> inner, Contribution& contribution,
            Contributions& contributions)
       : Forwarding(std::move(inner), contribution), contributions_(contributions) {}
-  void on_gradient(const Parameter& parameter, bool last) override {
-    count(contribution_, "on_gradient", [&] { inner_->on_gradient(parameter, last); });
+  void on_gradient(const Parameter& parameter, const Pass& pass) override {
+    count(contribution_, "on_gradient", [&] { inner_->on_gradient(parameter, pass); });
     if (!gradient_fits(parameter))
       contributions_.note_misfit(parameter, contribution_.owner, "on_gradient");
   }
@@ -247,13 +276,15 @@ class Counting<SavedTensorHooks> final : public Forwarding<SavedTensorHooks> {
  public:
   using Forwarding::Forwarding;
   // A tensor that is left to others is no use of the hooks.
-  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, bool is_weight) override {
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor,
+                                    const SavedTensorFacts& facts) override {
     auto saved =
-        call_plugin(contribution_.owner, "pack", [&] { return inner_->pack(tensor, is_weight); });
+        call_plugin(contribution_.owner, "pack", [&] { return inner_->pack(tensor, facts); });
     if (saved == nullptr) return nullptr;
     contribution_.calls.fetch_add(1, std::memory_order_relaxed);
     return std::make_shared<NamedSavedTensor>(std::move(saved), contribution_.owner);
   }
+  bool asks_where() const override { return inner_->asks_where(); }
 };
 
 namespace {

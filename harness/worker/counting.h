@@ -70,12 +70,20 @@ std::vector<at::Tensor> call_in_block(const Owner& owner, const char* call, Func
   return result;
 }
 
-// Each forwards to what a strategy put into the recipe.
+// Each forwards to what a strategy put into the recipe. Memory that it holds is its strategy's.
 template <typename Interface>
 class Forwarding : public Interface {
  public:
   Forwarding(std::shared_ptr<Interface> inner, Contribution& contribution)
       : inner_(std::move(inner)), contribution_(contribution) {}
+
+  void visit_memory(const MemoryVisitor& visit) override {
+    const Owner& owner = contribution_.owner;
+    call_plugin(owner, "visit_memory", [&] {
+      inner_->visit_memory([&](const std::string& name, const at::Tensor& tensor,
+                               StorageRole role) { visit(owner.id + "." + name, tensor, role); });
+    });
+  }
 
  protected:
   std::shared_ptr<Interface> inner_;

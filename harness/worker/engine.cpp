@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "peakbench/saved_tensor_hooks.h"
+#include "worker/code_place.h"
 
 namespace peakbench::worker {
 namespace {
@@ -15,11 +16,6 @@ namespace autograd = torch::autograd;
 std::unordered_set<const at::StorageImpl*>& weight_storages() {
   static std::unordered_set<const at::StorageImpl*> storages;
   return storages;
-}
-
-bool is_weight(const at::Tensor& tensor) {
-  return tensor.has_storage() &&
-         weight_storages().contains(tensor.storage().unsafeGetStorageImpl());
 }
 
 // A tensor that no hooks took.
@@ -35,9 +31,9 @@ class AsItIs final : public SavedTensor {
 using Hooks = std::vector<std::shared_ptr<SavedTensorHooks>>;
 
 std::shared_ptr<SavedTensor> pack(const Hooks& hooks, const at::Tensor& tensor) {
-  const bool weight = is_weight(tensor);
+  const SavedTensorFacts facts{is_weight(tensor), current_module(), current_operator()};
   for (auto hook = hooks.rbegin(); hook != hooks.rend(); ++hook) {
-    if (auto saved = (*hook)->pack(tensor, weight)) return saved;
+    if (auto saved = (*hook)->pack(tensor, facts)) return saved;
   }
   return std::make_shared<AsItIs>(tensor);
 }
@@ -81,6 +77,11 @@ autograd::Engine& the_engine() {
 }
 
 }  // namespace
+
+bool is_weight(const at::Tensor& tensor) {
+  return tensor.has_storage() &&
+         weight_storages().contains(tensor.storage().unsafeGetStorageImpl());
+}
 
 void install_engine() { autograd::set_default_engine_stub(the_engine); }
 

@@ -2,6 +2,7 @@
 // hooks.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
 namespace peakbench::worker {
@@ -14,5 +15,7 @@ void install_engine();
 // The model whose parameters and buffers saved-tensor hooks are told apart by. Before each forward
 // that may have others than the last.
 void set_weights(const torch::nn::Module& module);
+// Is its storage a parameter's or a buffer's of that model?
+bool is_weight(const at::Tensor& tensor);
 
 }  // namespace peakbench::worker

@@ -1,67 +1,34 @@
 #include "worker/recipe_training.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "peakbench/errors.h"
 #include "peakbench/observer.h"
 #include "worker/changes.h"
 #include "worker/contributions.h"
 #include "worker/engine.h"
+#include "worker/recipe_members.h"
+#include "worker/step_passes.h"
 #include "worker/watched_rules.h"
 #include "worker/weights_on_demand.h"
 
 namespace peakbench::worker {
 namespace {
 
-namespace autograd = torch::autograd;
-using Callbacks = std::vector<Training::GradientCallback>;
-
-// LibTorch has one slot a tensor for this hook; the recipe's callbacks share it.
-class SharedGradientHook final : public autograd::PostAccumulateGradHook {
- public:
-  SharedGradientHook(Parameter parameter, const torch::nn::Module& owner,
-                     const Callbacks& callbacks, const bool& last_micro_batch)
-      : parameter_(std::move(parameter)),
-        owner_(owner),
-        callbacks_(callbacks),
-        last_micro_batch_(last_micro_batch) {}
-
-  void operator()(const autograd::Variable&) override {
-    ModuleScope scope(owner_);  // what happens here belongs to the parameter's module
-    at::NoGradGuard no_grad;
-    for (const auto& callback : callbacks_) callback(parameter_, last_micro_batch_);
-  }
-
- private:
-  Parameter parameter_;
-  const torch::nn::Module& owner_;
-  const Callbacks& callbacks_;
-  const bool& last_micro_batch_;
-};
-
-// The module that registered each parameter; the first one where modules share it.
-std::unordered_map<const at::TensorImpl*, const torch::nn::Module*> owners(
-    const torch::nn::Module& root) {
-  std::unordered_map<const at::TensorImpl*, const torch::nn::Module*> owners;
-  const auto add = [&](const torch::nn::Module& module) {
-    for (const auto& item : module.named_parameters(/*recurse=*/false)) {
-      owners.try_emplace(item.value().unsafeGetTensorImpl(), &module);
-    }
-  };
-  add(root);
-  for (const auto& module : root.modules(/*include_self=*/false)) add(*module);
-  return owners;
-}
-
 bool has_gradient_in(const std::vector<Parameter>& parameters) {
   return std::ranges::any_of(parameters,
                              [](const Parameter& one) { return one.tensor.grad().defined(); });
+}
+
+Departures departures_of(const Contributions& contributions) {
+  const auto at = [&](const char* place) { return contributions.departs_at(place); };
+  return {.passes = at("step_runner"),
+          .handing_over = at("schedule") || at("step_runner") || at("gradient_hooks"),
+          .around_rule = at("update_rule_wrappers"),
+          .rule = at("update_rule")};
 }
 
 template <typename Placed>
@@ -89,11 +56,14 @@ RecipeTraining::RecipeTraining(Model& model, Recipe recipe, Contributions* contr
   collect_parameters();
   set_weights(model_.module());
   install_block_wrappers();
+  chain_saved_tensor_hooks();
   if (observer() != nullptr) {
     state_names_.emplace(parameters_);
     tally_.emplace(parameters_);
+    if (contributions_ != nullptr) tally_->excuse(departures_of(*contributions_));
   }
   wrap_update_rule();
+  sort_by_place(recipe_.gradient_hooks);
   collect_gradient_hooks();
   recipe_.schedule->prepare(*this);
   install_gradient_hooks();
@@ -101,7 +71,7 @@ RecipeTraining::RecipeTraining(Model& model, Recipe recipe, Contributions* contr
 
 RecipeTraining::~RecipeTraining() {
   for (const Parameter& parameter : parameters_)
-    autograd::impl::set_post_acc_grad_hooks(parameter.tensor, nullptr);
+    torch::autograd::impl::set_post_acc_grad_hooks(parameter.tensor, nullptr);
 }
 
 void RecipeTraining::freeze() {
@@ -128,6 +98,12 @@ void RecipeTraining::install_block_wrappers() {
   model_.set_embedding_wrappers(recipe_.embedding_wrappers);
 }
 
+void RecipeTraining::chain_saved_tensor_hooks() {
+  if (recipe_.saved_tensor_hooks.empty()) return;
+  saved_tensor_hooks_ = std::make_shared<SavedTensorChain>(recipe_.saved_tensor_hooks);
+  if (saved_tensor_hooks_->asks_where()) module_paths_.emplace(model_.module());
+}
+
 void RecipeTraining::wrap_update_rule() {
   sort_by_place(recipe_.update_rule_wrappers);
   const auto named = [&](std::shared_ptr<UpdateRule> rule) -> std::shared_ptr<UpdateRule> {
@@ -135,55 +111,15 @@ void RecipeTraining::wrap_update_rule() {
     return std::make_shared<NamedRule>(std::move(rule), *state_names_);
   };
   rule_ = recipe_.update_rule;
+  if (state_names_) rules_.push_back(rule_);
   if (tally_) rule_ = std::make_shared<TalliedRule>(std::move(rule_), *tally_);
   rule_ = named(std::move(rule_));
   auto& wrappers = recipe_.update_rule_wrappers;
-  for (auto wrapper = wrappers.rbegin(); wrapper != wrappers.rend(); ++wrapper)
-    rule_ = named(wrapper->second->wrap(rule_));
-}
-
-// The gradient is counted and has its name before anybody is called, and its name again where it
-// was exchanged.
-void RecipeTraining::collect_gradient_hooks() {
-  if (tally_)
-    gradient_callbacks_.emplace_back(
-        [this](const Parameter& parameter, bool) { tally_->note_gradient(parameter); });
-  const auto name = [](const Parameter& parameter, bool) {
-    observer()->name_storage(parameter.tensor.grad(), StorageRole::kGradient, parameter.name);
-  };
-  if (observer() != nullptr) gradient_callbacks_.emplace_back(name);
-  sort_by_place(recipe_.gradient_hooks);
-  for (const auto& [place, hook] : recipe_.gradient_hooks) {
-    gradient_callbacks_.emplace_back(
-        [hook](const Parameter& parameter, bool last) { hook->on_gradient(parameter, last); });
-    if (observer() != nullptr) gradient_callbacks_.emplace_back(name);
+  for (auto wrapper = wrappers.rbegin(); wrapper != wrappers.rend(); ++wrapper) {
+    rule_ = wrapper->second->wrap(rule_);
+    if (state_names_) rules_.push_back(rule_);
+    rule_ = named(std::move(rule_));
   }
-}
-
-void RecipeTraining::install_gradient_hooks() {
-  if (gradient_callbacks_.empty()) return;
-  const auto owner_of = owners(model_.module());
-  for (const Parameter& parameter : parameters_) {
-    autograd::impl::set_post_acc_grad_hooks(
-        parameter.tensor, std::make_unique<SharedGradientHook>(
-                              parameter, *owner_of.at(parameter.tensor.unsafeGetTensorImpl()),
-                              gradient_callbacks_, last_micro_batch_));
-  }
-}
-
-void RecipeTraining::on_gradient(GradientCallback callback) {
-  const Owner* owner = current_owner();
-  if (owner != nullptr && !callback)
-    throw PluginError(owner->path + ": " + owner->id +
-                      " registers an empty function with on_gradient");
-  if (owner != nullptr && contributions_ != nullptr) {
-    callback = [&hook = contributions_->add_hook(*owner), inner = std::move(callback)](
-                   const Parameter& parameter, bool last) {
-      hook.calls.fetch_add(1, std::memory_order_relaxed);
-      call_plugin(hook.owner, "on_gradient", [&] { inner(parameter, last); });
-    };
-  }
-  gradient_callbacks_.push_back(std::move(callback));
 }
 
 void RecipeTraining::set_trainable(const Parameter& parameter, bool trainable) {
@@ -203,24 +139,28 @@ void RecipeTraining::set_trainable(const Parameter& parameter, bool trainable) {
   parameter.tensor.set_requires_grad(trainable);
 }
 
-at::Tensor RecipeTraining::forward(const MicroBatch& part, const std::vector<MicroBatch>& parts) {
+at::Tensor RecipeTraining::forward(const MicroBatch& part, const std::vector<MicroBatch>& parts,
+                                   LossHead* head) {
   std::vector<std::shared_ptr<void>> contexts;
-  for (const auto& context : recipe_.step_contexts) contexts.push_back(context->enter_forward());
-  std::vector<std::unique_ptr<SavedTensorHooksScope>> hooks;
-  for (const auto& hook : recipe_.saved_tensor_hooks) {
-    hooks.push_back(std::make_unique<SavedTensorHooksScope>(hook));
-  }
+  for (const auto& context : recipe_.step_contexts)
+    contexts.push_back(context->enter_forward(pass_));
+  std::optional<SavedTensorHooksScope> hooks;
+  std::optional<FollowOperators> follow;
+  if (saved_tensor_hooks_) hooks.emplace(saved_tensor_hooks_);
+  if (module_paths_) follow.emplace();
   at::Tensor loss;
   {
     const Batch batch = embedded(part.batch);
     at::Tensor hidden =
         call_plugin(model_owner_, "hidden_states", [&] { return model_.hidden_states(batch); });
-    loss = recipe_.loss_head ? recipe_.loss_head->loss(model_, hidden, batch)
-                             : call_plugin(model_owner_, "loss",
-                                           [&] { return model_.loss(std::move(hidden), batch); });
-    loss = with_auxiliary(std::move(loss), batch);
+    loss = head ? head->loss(model_, hidden, batch) : call_plugin(model_owner_, "loss", [&] {
+      return model_.loss(std::move(hidden), batch);
+    });
+    // A pass with a loss of its own has that alone.
+    if (head == recipe_.loss_head.get()) loss = with_auxiliary(std::move(loss), batch);
   }
-  while (!hooks.empty()) hooks.pop_back();  // a stack: last in, first out
+  follow.reset();
+  hooks.reset();
   while (!contexts.empty()) contexts.pop_back();
   return weighted(loss, part, parts, model_.loss_reduction());
 }
@@ -243,33 +183,16 @@ at::Tensor RecipeTraining::with_auxiliary(at::Tensor loss, const Batch& batch) {
   return more.defined() ? loss + more : loss;
 }
 
+// What a phase made and still holds has its name before the next begins.
 void RecipeTraining::enter(trace::Phase phase, const PhaseListener& on_phase) {
+  name_memory();
   on_phase(phase_ = phase);
 }
 
-at::Tensor RecipeTraining::forward_backward(const std::vector<MicroBatch>& parts,
-                                            const PhaseListener& on_phase) {
-  at::Tensor total;
-  for (const MicroBatch& part : parts) {
-    need_first_pass();
-    if (tally_) tally_->begin_pass();
-    if (phase_ != trace::Phase::kForward) enter(trace::Phase::kForward, on_phase);
-    last_micro_batch_ = &part == &parts.back();
-    const at::Tensor loss = forward(part, parts);
-    at::Tensor objective = loss;
-    for (const auto& transform : recipe_.loss_transforms) objective = transform->apply(objective);
-    enter(trace::Phase::kBackward, on_phase);
-    autograd::backward({objective}, {});
-    objective.reset();
-    if (total.defined()) {
-      at::NoGradGuard no_grad;
-      total.add_(loss.detach());
-    } else {
-      total = loss.detach();
-    }
-  }
-  enter(trace::Phase::kOptimizerStep, on_phase);
-  return total;
+// Forward and backward of a micro-batch are about to run.
+void RecipeTraining::begin_backward() {
+  need_first_pass();
+  if (tally_) tally_->begin_pass();
 }
 
 void RecipeTraining::begin_step() {
@@ -309,12 +232,21 @@ std::vector<MicroBatch> RecipeTraining::parts_of(const Batch& batch) {
 
 at::Tensor RecipeTraining::run(const std::vector<MicroBatch>& parts,
                                const PhaseListener& on_phase) {
-  const auto once = [&] { return forward_backward(parts, on_phase); };
-  if (!recipe_.step_runner) return once();
+  StepPasses passes(*this, parts, on_phase);
+  if (!recipe_.step_runner) return passes.forward_backward();
   const ChangeWatch watch(parameters_, listens());
-  at::Tensor loss = recipe_.step_runner->run(*this, once, steps_);
+  runner_runs_ = true;
+  at::Tensor loss = recipe_.step_runner->run(*this, passes, steps_);
+  runner_runs_ = false;
   runner_changed_ = runner_changed_ || watch.changed_any();
   return loss;
+}
+
+void RecipeTraining::count_update() {
+  if (!runner_runs_) throw std::logic_error("count_update is called outside of StepRunner::run");
+  runner_changed_ = true;
+  if (!tally_) return;
+  for (const Parameter& parameter : parameters_) tally_->note_change(parameter);
 }
 
 // Where time is measured only until something has changed: in the first step, as a rule.
@@ -366,6 +298,24 @@ void RecipeTraining::note_updated(const std::vector<Parameter>& parameters,
 
 void RecipeTraining::name_state() const {
   if (state_names_) state_names_->name(*rule_, *observer());
+  name_memory();
+}
+
+void RecipeTraining::name_memory() const {
+  if (observer() == nullptr) return;
+  const auto name_all = [](const std::shared_ptr<HoldsMemory>& part) {
+    if (part == nullptr) return;
+    part->visit_memory([](const std::string& name, const at::Tensor& tensor, StorageRole role) {
+      if (tensor.defined()) observer()->name_storage(tensor, role, name);
+    });
+  };
+  for_each_slot([&](const char*, auto member) {
+    if constexpr (kHoldsObject<std::decay_t<decltype(recipe_.*member)>>) name_all(recipe_.*member);
+  });
+  for_each_wrapper_list([&](const char*, auto member) {
+    for (const auto& entry : recipe_.*member) name_all(object_of(entry));
+  });
+  for (const auto& rule : rules_) name_all(rule);
 }
 
 }  // namespace peakbench::worker

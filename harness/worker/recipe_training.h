@@ -8,8 +8,10 @@
 
 #include "peakbench/recipe.h"
 #include "trace/trace.h"
+#include "worker/code_place.h"
 #include "worker/micro_batches.h"
 #include "worker/plugin_call.h"
+#include "worker/saved_tensor_chain.h"
 #include "worker/state_names.h"
 #include "worker/step_tally.h"
 
@@ -17,6 +19,7 @@ namespace peakbench::worker {
 
 class ChangeWatch;
 class Contributions;
+class StepPasses;
 
 class RecipeTraining final : public Training {
  public:
@@ -56,26 +59,33 @@ class RecipeTraining final : public Training {
   void update_all() override;
   void update(const std::vector<Parameter>& parameters) override;
   void on_gradient(GradientCallback callback) override;
+  void count_update() override;
   void set_trainable(const Parameter& parameter, bool trainable) override;
   void forget(const Parameter& parameter) override { rule_->forget(parameter.tensor); }
 
-  // Names the optimizer's state that exists now to the observer, where there is one.
+  // Names the optimizer's state that exists now to the observer, where there is one, and what the
+  // recipe's parts hold besides (visit_memory).
   void name_state() const;
 
  private:
+  friend StepPasses;
+
   void freeze();
   void collect_parameters();
   void install_block_wrappers();
+  void chain_saved_tensor_hooks();
   void wrap_update_rule();
   void collect_gradient_hooks();
   void install_gradient_hooks();
   Batch embedded(Batch batch);
   at::Tensor with_auxiliary(at::Tensor loss, const Batch& batch);
-  at::Tensor forward(const MicroBatch& part, const std::vector<MicroBatch>& parts);
-  at::Tensor forward_backward(const std::vector<MicroBatch>& parts, const PhaseListener& on_phase);
+  // `head`: null for the model's own loss.
+  at::Tensor forward(const MicroBatch& part, const std::vector<MicroBatch>& parts, LossHead* head);
   void enter(trace::Phase phase, const PhaseListener& on_phase);
+  void begin_backward();
   void begin_step();
   void name_gradients() const;
+  void name_memory() const;
   at::Tensor run(const std::vector<MicroBatch>& parts, const PhaseListener& on_phase);
   std::vector<MicroBatch> parts_of(const Batch& batch);
   bool listens() const;
@@ -96,12 +106,15 @@ class RecipeTraining final : public Training {
   std::shared_ptr<UpdateRule> rule_;                  // with its wrappers
   std::optional<StateNames> state_names_;             // where an observer wants them
   std::optional<StepTally> tally_;                    // as well
+  std::vector<std::shared_ptr<UpdateRule>> rules_;    // as well: the recipe's and those around it
+  std::shared_ptr<SavedTensorChain> saved_tensor_hooks_;  // null: none
+  std::optional<ModulePaths> module_paths_;               // where saved-tensor hooks ask
   std::vector<GradientCallback> gradient_callbacks_;
   trace::Phase phase_ = trace::Phase::kBuild;
   std::int64_t steps_ = 0;  // begun
   // Of the step that runs.
-  bool last_micro_batch_ = true;
-  bool skipped_ = false, updated_in_backward_ = false;
+  Pass pass_;
+  bool skipped_ = false, updated_in_backward_ = false, runner_runs_ = false;
   // Of all steps: an update was asked for, or a transform wanted none; the rule was given a
   // gradient; it, or the step runner, changed a parameter.
   bool asked_to_update_ = false, skipped_some_ = false, rule_given_ = false;

@@ -17,6 +17,8 @@ trace::Role role_of(StorageRole role) {
       return trace::Role::kOptimizerState;
     case StorageRole::kInput:
       return trace::Role::kInput;
+    case StorageRole::kKept:
+      return trace::Role::kKept;
   }
   return trace::Role::kParameter;
 }

@@ -97,17 +97,30 @@ void StepTally::end_step(bool skipped) {
   if (!skipped && unlike_baseline_.empty()) find_differences();
 }
 
+// Who is to blame follows from how far the gradient came: handed over by the schedule, given to the
+// rule. Where nothing at all changed, a rule that was asked had its reason.
+bool StepTally::lacks_update(const Entry& entry, bool changed_any) const {
+  if (!entry.has_gradient || entry.changed) return false;
+  if (entry.handed_over == 0) return !excused_.handing_over;
+  return changed_any && !(entry.given_to_rule == 0 ? excused_.around_rule : excused_.rule);
+}
+
+bool StepTally::has_too_many(const Entry& entry) const {
+  if (entry.handed_over > 1 && !excused_.handing_over) return true;
+  return entry.given_to_rule > std::max(entry.handed_over, 1) && !excused_.around_rule;
+}
+
 void StepTally::find_differences() {
   const bool changed_any = std::ranges::any_of(entries_, &Entry::changed);
-  if (std::ranges::none_of(entries_, &Entry::has_gradient))
+  if (std::ranges::none_of(entries_, &Entry::has_gradient) && !excused_.passes)
     unlike_baseline_ = "no parameter got a gradient in step " + std::to_string(step_);
-  tell("got a gradient and no update", [&](const Entry& entry) {
-    return entry.has_gradient && !entry.changed && (changed_any || entry.handed_over == 0);
-  });
-  tell("were updated more than once",
-       [](const Entry& entry) { return entry.handed_over > 1 || entry.given_to_rule > 1; });
+  tell("got a gradient and no update",
+       [&](const Entry& entry) { return lacks_update(entry, changed_any); });
+  tell("were updated more than once", [&](const Entry& entry) { return has_too_many(entry); });
   tell("had the gradients of more than one pass through the batch added up",
-       [&](const Entry& entry) { return entry.handed_over > 0 && entry.passes > micro_batches_; });
+       [&](const Entry& entry) {
+         return !excused_.passes && entry.handed_over > 0 && entry.passes > micro_batches_;
+       });
 }
 
 void StepTally::tell(const std::string& what, const std::function<bool(const Entry&)>& is_such) {

@@ -13,9 +13,19 @@
 
 namespace peakbench::worker {
 
+// What steps may do otherwise than the baseline's because a strategy that says so (it trains a
+// different problem) has that part of the recipe: the reference does the same then.
+struct Departures {
+  bool passes = false;        // step_runner: none with backward, or several that add up
+  bool handing_over = false;  // schedule, step_runner, gradient hooks and transforms
+  bool around_rule = false;   // update_rule_wrappers
+  bool rule = false;          // update_rule
+};
+
 class StepTally {
  public:
   explicit StepTally(const std::vector<Parameter>& parameters);
+  void excuse(const Departures& departures) { excused_ = departures; }
 
   void begin_step(std::int64_t micro_batches);
   void begin_pass();  // forward and backward of one micro-batch
@@ -55,9 +65,12 @@ class StepTally {
   Entry* find(const Parameter& parameter);
   void end_pass();
   void find_differences();
+  bool lacks_update(const Entry& entry, bool changed_any) const;
+  bool has_too_many(const Entry& entry) const;
   // "K of N trained parameters WHAT in step S, among them NAME", where there are such.
   void tell(const std::string& what, const std::function<bool(const Entry&)>& is_such);
 
+  Departures excused_;
   std::vector<Entry> entries_;
   std::unordered_map<const at::TensorImpl*, std::size_t> index_;
   std::int64_t micro_batches_ = 1, step_ = 0, pass_ = 0, passes_in_step_ = 0;

@@ -16,7 +16,7 @@ class ActivationOffload : public Strategy {
         overlap_(options.integer("overlap")) {}
 
   void apply(Recipe& recipe, Model& model) override {
-    recipe.saved_tensor_hooks.push_back(hooks(device_of(model)));
+    recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload, hooks(device_of(model)));
   }
 
  private:
@@ -37,7 +37,8 @@ class SaveOnCpuStrategy : public Strategy {
   explicit SaveOnCpuStrategy(const Options& options) : pin_memory_(options.boolean("pin_memory")) {}
 
   void apply(Recipe& recipe, Model& model) override {
-    recipe.saved_tensor_hooks.push_back(std::make_shared<SaveOnCpu>(pin_memory_));
+    recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload,
+                                           std::make_shared<SaveOnCpu>(pin_memory_));
   }
 
  private:

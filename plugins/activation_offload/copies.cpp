@@ -35,14 +35,14 @@ at::Tensor host_memory_like(const at::Tensor& tensor, bool pin_memory) {
   return at::empty_like(tensor, on_host(tensor, pin_memory));
 }
 
-std::shared_ptr<SavedTensor> Copies::pack(const at::Tensor& tensor, bool is_weight) {
-  if (!choice_.takes(tensor, is_weight)) return nullptr;
+std::shared_ptr<SavedTensor> Copies::pack(const at::Tensor& tensor, const SavedTensorFacts& facts) {
+  if (!choice_.takes(tensor, facts.is_weight)) return nullptr;
   at::Tensor host = host_memory_like(tensor, choice_.pin_memory);
   host.copy_(tensor);
   return std::make_shared<OnHost>(std::move(host), tensor.device(), choice_.pin_memory);
 }
 
-std::shared_ptr<SavedTensor> SaveOnCpu::pack(const at::Tensor& tensor, bool) {
+std::shared_ptr<SavedTensor> SaveOnCpu::pack(const at::Tensor& tensor, const SavedTensorFacts&) {
   at::Tensor host = at::empty(tensor.sizes(), on_host(tensor, pin_memory_));
   host.copy_(tensor);
   return std::make_shared<OnHost>(std::move(host), tensor.device(), pin_memory_);

@@ -24,7 +24,8 @@ at::Tensor host_memory_like(const at::Tensor& tensor, bool pin_memory);
 class Copies : public SavedTensorHooks {
  public:
   explicit Copies(const Choice& choice) : choice_(choice) {}
-  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, bool is_weight) override;
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor,
+                                    const SavedTensorFacts& facts) override;
 
  private:
   Choice choice_;
@@ -35,7 +36,8 @@ class Copies : public SavedTensorHooks {
 class SaveOnCpu : public SavedTensorHooks {
  public:
   explicit SaveOnCpu(bool pin_memory) : pin_memory_(pin_memory) {}
-  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, bool is_weight) override;
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor,
+                                    const SavedTensorFacts& facts) override;
 
  private:
   bool pin_memory_;

@@ -63,9 +63,10 @@ c10::Stream OverlappedCopies::computing() const {
   return c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
 }
 
-std::shared_ptr<SavedTensor> OverlappedCopies::pack(const at::Tensor& tensor, bool is_weight) {
+std::shared_ptr<SavedTensor> OverlappedCopies::pack(const at::Tensor& tensor,
+                                                    const SavedTensorFacts& facts) {
   const std::int64_t id = next_id_++;
-  if (tensor.device() != device_ || !choice_.takes(tensor, is_weight)) return nullptr;
+  if (tensor.device() != device_ || !choice_.takes(tensor, facts.is_weight)) return nullptr;
   release_outgoing_before(id - overlap_ + 1);
   wait(copying_, computing());
   const c10::StreamGuard on_its_stream(copying_);

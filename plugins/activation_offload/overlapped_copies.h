@@ -28,7 +28,8 @@ class OverlappedCopies : public SavedTensorHooks,
  public:
   // Of tensors on `device`, which has streams; those on other devices are left alone.
   OverlappedCopies(const Choice& choice, at::Device device, std::int64_t overlap);
-  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, bool is_weight) override;
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor,
+                                    const SavedTensorFacts& facts) override;
 
   // On the thread that runs backward. `host` holds the tensor that was packed as number `id`.
   at::Tensor bring_back(std::int64_t id, const at::Tensor& host);

@@ -38,7 +38,7 @@ class Scope {
 class AroundForward : public StepContext {
  public:
   AroundForward(at::DeviceType device, at::ScalarType dtype) : device_(device), dtype_(dtype) {}
-  std::shared_ptr<void> enter_forward() override {
+  std::shared_ptr<void> enter_forward(const Pass&) override {
     return std::make_shared<Scope>(device_, dtype_);
   }
 

@@ -21,7 +21,7 @@ struct EverythingIsBack {};
 class ForwardHooks : public SavedTensorHooks {
  public:
   explicit ForwardHooks(std::shared_ptr<Frame> frame) : frame_(std::move(frame)) {}
-  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, bool) override {
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, const SavedTensorFacts&) override {
     return frame_->hold(tensor);
   }
 
@@ -43,7 +43,7 @@ class Kept : public SavedTensor {
 class RecomputeHooks : public SavedTensorHooks {
  public:
   RecomputeHooks(Frame& frame, int backward_pass) : frame_(frame), backward_pass_(backward_pass) {}
-  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, bool) override {
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, const SavedTensorFacts&) override {
     const at::Tensor kept = tensor.requires_grad() ? tensor.detach() : tensor;
     if (frame_.bring_back(brought_back_++, backward_pass_, kept)) throw EverythingIsBack();
     return std::make_shared<Kept>(kept);

@@ -19,9 +19,8 @@ class Replay : public StepRunner {
   Replay(std::unique_ptr<DeviceGraph> graph, std::int64_t warm_up)
       : graph_(std::move(graph)), warm_up_(warm_up) {}
 
-  at::Tensor run(Training& training, const ForwardBackward& forward_backward,
-                 std::int64_t step) override {
-    if (!loss_.defined()) capture(training.parameters(), forward_backward);
+  at::Tensor run(Training& training, Passes& passes, std::int64_t step) override {
+    if (!loss_.defined()) capture(training.parameters(), passes);
     graph_->replay();
     if (restores_random_states_ && graph_->draws_random_numbers())
       throw Unsupported(
@@ -33,17 +32,21 @@ class Replay : public StepRunner {
     return loss_;
   }
 
+  void visit_memory(const MemoryVisitor& visit) override {
+    visit("loss", loss_, StorageRole::kKept);
+  }
+
  private:
-  void capture(const std::vector<Parameter>& parameters, const ForwardBackward& forward_backward) {
+  void capture(const std::vector<Parameter>& parameters, Passes& passes) {
     graph_->warm_up([&] {
       for (std::int64_t i = 0; i < warm_up_; ++i) {
         take_gradients_away(parameters);
-        forward_backward();
+        passes.forward_backward({.last = false});
       }
     });
     take_gradients_away(parameters);  // so that backward makes them in the graph's pool
     const auto restored = random_states_restored();
-    graph_->capture([&] { loss_ = forward_backward(); });
+    graph_->capture([&] { loss_ = passes.forward_backward(); });
     restores_random_states_ = random_states_restored() != restored;
     for (const auto& [name, parameter] : parameters)
       if (parameter.grad().defined()) gradients_.emplace_back(parameter, parameter.grad());

@@ -21,26 +21,31 @@ class MoveGradient : public GradientHook {
  public:
   explicit MoveGradient(std::shared_ptr<Moved> moved) : moved_(std::move(moved)) {}
 
-  void on_gradient(const Parameter& parameter, bool last) override {
+  void on_gradient(const Parameter& parameter, const Pass& pass) override {
     at::Tensor& gradient = parameter.tensor.mutable_grad();
     at::Tensor host = copy_on_host(gradient);
     gradient.reset();
     const auto* impl = parameter.tensor.unsafeGetTensorImpl();
     if (const auto earlier = earlier_.find(impl); earlier != earlier_.end()) {
-      host = earlier->second.add_(host);
+      host = earlier->second.tensor.add_(host);
       earlier_.erase(earlier);
     }
-    if (last) {
+    if (pass.last_micro_batch) {
       gradient = host;
       moved_->insert(impl);
     } else {
-      earlier_.emplace(impl, host);
+      earlier_.emplace(impl, Parameter{parameter.name, host});
     }
+  }
+
+  void visit_memory(const MemoryVisitor& visit) override {
+    for (const auto& [impl, sum] : earlier_) visit(sum.name, sum.tensor, StorageRole::kGradient);
   }
 
  private:
   std::shared_ptr<Moved> moved_;
-  std::unordered_map<const at::TensorImpl*, at::Tensor> earlier_;  // of the step's micro-batches
+  // Of the pass's micro-batches: a parameter's name, and the sum of its gradients.
+  std::unordered_map<const at::TensorImpl*, Parameter> earlier_;
 };
 
 // Brings gradients to where their parameters are updated, one at a time. What updates on the host

@@ -4,14 +4,9 @@
 
 #include "peakbench/errors.h"
 #include "peakbench/gradient_groups.h"
-#include "peakbench/observer.h"
 
 namespace peakbench::loss_scaling {
 namespace {
-
-void name(const at::Tensor& tensor, const char* as) {
-  if (observer() != nullptr) observer()->name_storage(tensor, StorageRole::kOptimizerState, as);
-}
 
 // A copy also where the device is the same, as the original has it (_MultiDeviceReplicator).
 template <typename Copies>
@@ -28,8 +23,6 @@ at::Tensor GradScaler::scale(const at::Tensor& loss) {
   if (!scale_.defined()) {
     scale_ = at::full({}, options_.init_scale, loss.options().dtype(at::kFloat));
     growth_tracker_ = at::full({}, 0, loss.options().dtype(at::kInt));
-    name(scale_, "loss_scale");
-    name(growth_tracker_, "growth_tracker");
   }
   return loss * scale_;
 }
@@ -51,6 +44,11 @@ bool GradScaler::unscale(const std::vector<Parameter>& parameters) {
                                                    copy_for(device, inverse, inverses));
   }
   return adapt();
+}
+
+void GradScaler::visit_memory(const MemoryVisitor& visit) const {
+  visit("loss_scale", scale_, StorageRole::kOptimizerState);
+  visit("growth_tracker", growth_tracker_, StorageRole::kOptimizerState);
 }
 
 bool GradScaler::adapt() {

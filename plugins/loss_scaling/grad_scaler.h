@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "peakbench/memory.h"
 #include "peakbench/update_rule.h"
 
 namespace peakbench::loss_scaling {
@@ -27,6 +28,7 @@ class GradScaler {
   bool unscale(const std::vector<Parameter>& parameters);
   // What `unscale` found, 4 bytes a device, lives as long as GradScaler.update() is not called.
   void end_step() { found_.clear(); }
+  void visit_memory(const MemoryVisitor& visit) const;
 
  private:
   bool adapt();

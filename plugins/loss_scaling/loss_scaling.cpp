@@ -10,7 +10,8 @@ namespace {
 class ScaleLoss : public LossTransform {
  public:
   explicit ScaleLoss(std::shared_ptr<GradScaler> scaler) : scaler_(std::move(scaler)) {}
-  at::Tensor apply(const at::Tensor& loss) override { return scaler_->scale(loss); }
+  at::Tensor apply(const at::Tensor& loss, const Pass&) override { return scaler_->scale(loss); }
+  void visit_memory(const MemoryVisitor& visit) override { scaler_->visit_memory(visit); }
 
  private:
   std::shared_ptr<GradScaler> scaler_;

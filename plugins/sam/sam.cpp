@@ -4,7 +4,6 @@
 // of it one vector, e = rho g / |g|; the update is made at w with the gradient at w + e.
 #include <ATen/ATen.h>
 
-#include "peakbench/observer.h"
 #include "peakbench/plugin.h"
 
 namespace peakbench {
@@ -26,46 +25,46 @@ class SharpnessAware : public StepRunner {
  public:
   explicit SharpnessAware(double rho) : rho_(rho) {}
 
-  at::Tensor run(Training& training, const ForwardBackward& forward_backward,
-                 std::int64_t step) override {
-    const at::Tensor loss = forward_backward();
-    const auto weights = climb(training.parameters());
-    forward_backward();
-    go_back(weights);
+  at::Tensor run(Training& training, Passes& passes, std::int64_t step) override {
+    const at::Tensor loss = passes.forward_backward({.last = false});
+    climb(training.parameters());
+    passes.forward_backward();
+    go_back();
     return loss;
   }
 
- private:
-  using Weights = std::vector<std::pair<at::Tensor, at::Tensor>>;  // parameter, copy
+  void visit_memory(const MemoryVisitor& visit) override {
+    for (const auto& [parameter, copy] : weights_)
+      visit(parameter.name + ".copy", copy, StorageRole::kOptimizerState);
+  }
 
-  // Moves to w + e, in the gradients' own memory, and gives the gradients away. Returns w, since
+ private:
+  // Moves to w + e, in the gradients' own memory, and gives the gradients away. Keeps w, since
   // (w + e) - e is not w in floating point.
-  Weights climb(const std::vector<Parameter>& parameters) const {
+  void climb(const std::vector<Parameter>& parameters) {
     at::NoGradGuard no_grad;
     // rho / (|g| + 1e-12), in the two operators that Python makes of it.
     const at::Tensor inverse = (norm_of_gradients(parameters) + kNoDivisionByZero).reciprocal();
     const at::Tensor scale = inverse * rho_;
-    Weights weights;
-    for (const auto& [name, parameter] : parameters) {
+    for (const Parameter& one : parameters) {
+      const at::Tensor& parameter = one.tensor;
       at::Tensor& gradient = parameter.mutable_grad();
       if (!gradient.defined()) continue;
-      weights.emplace_back(parameter, parameter.detach().clone());
-      if (observer() != nullptr)
-        observer()->name_storage(weights.back().second, StorageRole::kOptimizerState,
-                                 name + ".sam_copy");
+      weights_.emplace_back(one, parameter.detach().clone());
       gradient.mul_(scale);
       parameter.add_(gradient);
       gradient.reset();
     }
-    return weights;
   }
 
-  static void go_back(const Weights& weights) {
+  void go_back() {
     at::NoGradGuard no_grad;
-    for (const auto& [parameter, copy] : weights) parameter.copy_(copy);
+    for (const auto& [parameter, copy] : weights_) parameter.tensor.copy_(copy);
+    weights_.clear();
   }
 
   double rho_;
+  std::vector<std::pair<Parameter, at::Tensor>> weights_;  // during a step: parameter, copy
 };
 
 class Sam : public Strategy {

@@ -56,6 +56,7 @@ class Momentum final : public UpdateRule {
  public:
   void update(const std::vector<Parameter>& parameters, KernelGrouping) override {
     parameter_ = parameters.at(0).tensor;
+    if (!parameter_.grad().defined()) return;
     if (!state.defined()) state = at::zeros({4, 4});
     const at::Tensor scratch = at::zeros({8});
     if (asks_for > 0) at::empty({asks_for}, at::kByte);
@@ -110,20 +111,15 @@ class PassesOfItsOwn final : public Schedule {
 class TwoPasses final : public StepRunner {
  public:
   explicit TwoPasses(OneLayer& model) : model_(model) {}
-  at::Tensor run(Training& training, const ForwardBackward& forward_backward,
-                 std::int64_t) override {
+  at::Tensor run(Training& training, Passes& passes, std::int64_t) override {
     const Parameter& weight = training.parameters().at(0);
-    forward_backward();
+    passes.forward_backward({.last = false});
     at::NoGradGuard no_grad;
     const at::Tensor perturbation = weight.tensor.grad() * 0.05;
     model_.hidden_states(model_.make_batch({}));  // a look at the model, as for a line search
     weight.tensor.add_(perturbation);
     weight.tensor.mutable_grad().reset();
-    at::Tensor loss;
-    {
-      at::AutoGradMode grad(true);
-      loss = forward_backward();
-    }
+    const at::Tensor loss = passes.forward_backward();
     weight.tensor.sub_(perturbation);
     return loss;
   }
@@ -317,6 +313,173 @@ TEST_F(TrainingTrace, StateThatMovesInsideAnUpdateKeepsItsName) {
     if (name.role != trace::Role::kOptimizerState) continue;
     EXPECT_EQ(name.name, "linear.weight.momentum");
   }
+}
+
+// Zeroth order: two forwards, of which autograd keeps nothing.
+class TwoForwards final : public StepRunner {
+ public:
+  at::Tensor run(Training& training, Passes& passes, std::int64_t) override {
+    const at::NoGradGuard no_grad;
+    const Parameter& weight = training.parameters().at(0);
+    passes.forward(false, {.last = false});
+    weight.tensor.add_(1);
+    at::Tensor loss = passes.forward(false);
+    weight.tensor.sub_(2);
+    training.count_update();
+    return loss;
+  }
+};
+
+TEST_F(TrainingTrace, ForwardAloneKeepsNothing) {
+  recipe_.step_runner = std::make_shared<TwoForwards>();
+  build();
+  step(0);
+  training_->need_updates();
+  EXPECT_TRUE(training_->runner_updates());
+  const auto trace = recorder_.take();
+  EXPECT_THAT(phases_of(trace), ElementsAre(Phase::kBuild, Phase::kForward, Phase::kOptimizerStep,
+                                            Phase::kForward, Phase::kOptimizerStep));
+  const std::pair hidden(kHidden, Category::kTemporary), loss(kScalar, Category::kActivation);
+  for (const std::size_t pass : {0U, 1U})
+    EXPECT_THAT(made_in(trace, Phase::kForward, pass), UnorderedElementsAre(hidden, hidden, loss));
+  EXPECT_EQ(bytes_of(trace, Category::kGradient, 0), 0);
+  EXPECT_EQ(bytes_of(trace, Category::kOptimizerState, 0), 0);
+  // The weight, the input, the product and what relu makes of it: nothing of the pass before.
+  const auto memory = trace::summarise(trace);
+  EXPECT_EQ(memory.phases.at("forward").peak_requested_bytes, kWeight + 3 * kHidden);
+}
+
+// Forward and backward apart, with a loss of the runner's own in the first pass.
+class Apart final : public StepRunner {
+ public:
+  at::Tensor run(Training& training, Passes& passes, std::int64_t) override {
+    passes.backward(passes.forward(true, {.last = false, .loss_head = &squares_}));
+    first = training.parameters().at(0).tensor.grad();
+    training.parameters().at(0).tensor.mutable_grad().reset();
+    const at::Tensor loss = passes.forward(true);
+    EXPECT_TRUE(loss.requires_grad());
+    passes.backward(loss);
+    return loss.detach();
+  }
+  at::Tensor first;
+
+ private:
+  struct Squares : LossHead {
+    at::Tensor loss(Model&, const at::Tensor& hidden, const Batch&) override {
+      return hidden.square().sum();
+    }
+  } squares_;
+};
+
+// What parts of a recipe are told of the pass.
+struct ToldPasses final : GradientHook, StepContext, LossTransform {
+  void on_gradient(const Parameter&, const Pass& pass) override { note("gradient", pass); }
+  std::shared_ptr<void> enter_forward(const Pass& pass) override {
+    note("forward", pass);
+    return nullptr;
+  }
+  at::Tensor apply(const at::Tensor& loss, const Pass& pass) override {
+    note("loss", pass);
+    return loss;
+  }
+  void note(const std::string& what, const Pass& pass) {
+    told.push_back(what + " " + std::to_string(pass.index) + (pass.last ? " last" : ""));
+    EXPECT_EQ(pass.micro_batch, 0);
+    EXPECT_TRUE(pass.last_micro_batch);
+  }
+  std::vector<std::string> told;
+};
+
+TEST_F(TrainingTrace, ForwardAndBackwardApart) {
+  const auto runner = std::make_shared<Apart>();
+  const auto told = std::make_shared<ToldPasses>();
+  recipe_.step_runner = runner;
+  recipe_.gradient_hooks.emplace_back(GradientPlace::kReduce, told);
+  recipe_.step_contexts.push_back(told);
+  recipe_.loss_transforms.push_back(told);
+  build();
+  const at::Tensor weight = training_->parameters().at(0).tensor;
+  const at::Tensor before = weight.detach().clone();
+  step(0);
+  // x and W are ones: h = 4 everywhere, and a column of h has two rows. The losses' derivatives by
+  // W are the sums over rows of 2 h x = 16 and of x = 2.
+  EXPECT_TRUE(at::equal(runner->first, at::full({4, 4}, 16.0)));
+  EXPECT_TRUE(at::equal(weight, before - 2)) << "from the second pass alone";
+  EXPECT_THAT(told->told, ElementsAre("forward 0", "loss 0", "gradient 0", "forward 1 last",
+                                      "loss 1 last", "gradient 1 last"));
+  const auto trace = recorder_.take();
+  EXPECT_THAT(phases_of(trace),
+              ElementsAre(Phase::kBuild, Phase::kForward, Phase::kBackward, Phase::kOptimizerStep,
+                          Phase::kForward, Phase::kBackward, Phase::kOptimizerStep));
+}
+
+// Made by one call and held until another; named where it was made, whatever it is.
+struct HoldsOne : HoldsMemory {
+  HoldsOne(std::int64_t bytes, StorageRole role) : bytes_(bytes), role_(role) {}
+  void hold() { held_ = at::zeros({bytes_}, at::kByte); }
+  void visit_memory(const MemoryVisitor& visit) override {
+    visit("held", held_, role_);
+    visit("nothing", at::Tensor(), role_);
+  }
+
+ private:
+  std::int64_t bytes_;
+  StorageRole role_;
+  at::Tensor held_;
+};
+struct HoldingContext final : StepContext {
+  std::shared_ptr<void> enter_forward(const Pass&) override {
+    own.hold();
+    return nullptr;
+  }
+  void visit_memory(const MemoryVisitor& visit) override { own.visit_memory(visit); }
+  HoldsOne own{100, StorageRole::kKept};
+};
+struct HoldingHook final : GradientHook {
+  void on_gradient(const Parameter&, const Pass&) override { own.hold(); }
+  void visit_memory(const MemoryVisitor& visit) override { own.visit_memory(visit); }
+  HoldsOne own{200, StorageRole::kGradient};
+};
+struct HoldingWrapper final : UpdateRuleWrapper {
+  struct Rule final : UpdateRule {
+    explicit Rule(std::shared_ptr<UpdateRule> inner) : inner_(std::move(inner)) {}
+    void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
+      own.hold();
+      inner_->update(parameters, grouping);
+    }
+    void visit_state(const StateVisitor& visit) override { inner_->visit_state(visit); }
+    void forget(const at::Tensor& parameter) override { inner_->forget(parameter); }
+    void visit_memory(const MemoryVisitor& visit) override { own.visit_memory(visit); }
+    std::shared_ptr<UpdateRule> inner_;
+    HoldsOne own{300, StorageRole::kOptimizerState};
+  };
+  std::shared_ptr<UpdateRule> wrap(std::shared_ptr<UpdateRule> inner) override {
+    return std::make_shared<Rule>(std::move(inner));
+  }
+};
+
+TEST_F(TrainingTrace, WhatPartsOfARecipeHoldHasTheirNames) {
+  recipe_.step_contexts.push_back(std::make_shared<HoldingContext>());
+  recipe_.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<HoldingHook>());
+  recipe_.update_rule_wrappers.emplace_back(UpdatePlace::kMaster,
+                                            std::make_shared<HoldingWrapper>());
+  build();
+  for (int i = 0; i < 2; ++i) {
+    step(i);
+    training_->name_state();
+  }
+  const auto trace = recorder_.take();
+  std::map<std::int64_t, std::vector<Category>> found;  // by bytes
+  for (const auto& life : trace::lifetimes(trace)) {
+    if (life.name == trace::kNone) continue;
+    if (trace.names[static_cast<std::size_t>(life.name)].name != "held") continue;
+    found[trace.events[life.first].requested_bytes].push_back(life.category);
+  }
+  EXPECT_THAT(
+      found,
+      ElementsAre(Pair(100, ElementsAre(Category::kKept, Category::kKept)),
+                  Pair(200, ElementsAre(Category::kGradient, Category::kGradient)),
+                  Pair(300, ElementsAre(Category::kOptimizerState, Category::kOptimizerState))));
 }
 
 TEST_F(TrainingTrace, AnAllocationIsNamedOnce) {

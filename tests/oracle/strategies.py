@@ -21,6 +21,8 @@ import importlib
 import json
 import pathlib
 
+import torch
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 STACKS = BFLOAT16_STACKS = ["baseline"]
 # The first way of a strategy is always compared; these are of a second one.
@@ -93,11 +95,14 @@ class Step:
     optimizer_class, optimizer_options
     make_update         (step) -> what is called after backward; ordinary_update unless a module has its own
     passes              (forward_backward) -> loss; once(forward_backward) unless a module has its own
+    saved_tensors       place -> hooks on what autograd saves: "offload" -> (pack, unpack); "compress" -> (pack, unpack) whose pack returns
+                        the tensors that it made, a list, or None for a tensor that it leaves. Both together are composed, see chained
     before_step         functions of the step's number
     host_gradients      parameter -> its gradient, of those that were moved to the host
     updates_on_host     whether that is where they are needed
 
-    During a step they may enter step.phase("optimizer_step"), for what they do between two passes, and call step.forget(parameter).
+    During a step they may enter step.phase("optimizer_step"), for what they do between two passes, and call step.forget(parameter), or
+    step.forward_only() in place of a pass: forward and loss of all parts without grad.
     """
 
     def __init__(self, subject, model, stack):
@@ -107,6 +112,7 @@ class Step:
         self.last_micro_batch = True
         self.around_step, self.around_forward, self.objectives = [], [], []
         self.before_step, self.before_update = [], []
+        self.saved_tensors = {}
         self.host_gradients, self.updates_on_host = {}, False
         self.forward = subject.forward
         self.optimizers = []
@@ -116,6 +122,9 @@ class Step:
         for module, options in modules(stack):
             if hasattr(module, "install"):
                 module.install(self, options)
+        if self.saved_tensors:
+            hooks = chained(**self.saved_tensors)
+            self.around_forward.append(lambda: torch.autograd.graph.saved_tensors_hooks(*hooks))
         self.update = self.make_update(self)
 
     def make_optimizer(self, parameters):
@@ -134,21 +143,32 @@ class Step:
         parts = split(batch, self.micro_batches)
         samples = [len(next(iter(part.values()))) for part in parts]
 
-        def one(index):
+        def forward(index):
             nonlocal look
             self.last_micro_batch = index == len(parts) - 1
+            with contextlib.ExitStack() as contexts:
+                for context in self.around_forward:
+                    contexts.enter_context(context())
+                output, loss = self.forward(self.model, parts[index])
+            if look is not None:
+                look(output)
+                look = None
+            del output
+            if len(parts) > 1 and not self.subject.loss_is_a_sum:
+                even = samples[0] == samples[-1]
+                loss = loss / len(parts) if even else loss * (samples[index] / sum(samples))
+            return loss
+
+        def forward_only():
+            with phase("forward", number), torch.no_grad():
+                loss = forward(0)
+                for index in range(1, len(parts)):
+                    loss += forward(index)
+            return loss
+
+        def one(index):
             with phase("forward", number):
-                with contextlib.ExitStack() as contexts:
-                    for context in self.around_forward:
-                        contexts.enter_context(context())
-                    output, loss = self.forward(self.model, parts[index])
-                if look is not None:
-                    look(output)
-                    look = None
-                del output
-                if len(parts) > 1 and not self.subject.loss_is_a_sum:
-                    even = samples[0] == samples[-1]
-                    loss = loss / len(parts) if even else loss * (samples[index] / sum(samples))
+                loss = forward(index)
                 objective = loss
                 for transform in self.objectives:
                     objective = transform(objective)
@@ -164,6 +184,7 @@ class Step:
                 loss += one(index).detach()
             return loss
 
+        self.forward_only = forward_only
         with contextlib.ExitStack() as contexts:
             with phase("forward", number):  # where a step begins
                 for function in self.before_step:
@@ -178,6 +199,29 @@ class Step:
 
 def once(forward_backward):
     return forward_backward()
+
+
+def chained(offload=None, compress=None):
+    """Hooks for torch.autograd.graph.saved_tensors_hooks, of which PyTorch itself has one pair in force at a time: what compress makes is
+    offloaded, a tensor that it leaves too."""
+    if compress is None:
+        return offload
+    pack_one, unpack_one = offload or (lambda tensor: tensor, lambda packed: packed)
+
+    def pack(tensor):
+        made = compress[0](tensor)
+        if made is None:
+            return None, pack_one(tensor)
+        packed = []
+        while made:
+            packed.append(pack_one(made.pop(0)))
+        return packed, None
+
+    def unpack(both):
+        packed, left = both
+        return unpack_one(left) if packed is None else compress[1](*[unpack_one(one) for one in packed])
+
+    return pack, unpack
 
 
 def ordinary_update(step):

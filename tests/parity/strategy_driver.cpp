@@ -61,8 +61,8 @@ class FirstGradients : public GradientHook {
  public:
   explicit FirstGradients(std::map<std::string, at::Tensor>& kept) : kept_(kept) {}
 
-  void on_gradient(const Parameter& parameter, bool last) override {
-    if (!last || kept_.contains("grad." + parameter.name)) return;
+  void on_gradient(const Parameter& parameter, const Pass& pass) override {
+    if (!pass.last_micro_batch || kept_.contains("grad." + parameter.name)) return;
     kept_.emplace("grad." + parameter.name, parameter.tensor.grad().clone());
   }
 

@@ -18,7 +18,7 @@ TEST(Choice, LeavesWeightsAndSmallTensors) {
 // Saves a transposed matrix, changes it, and brings back what was saved.
 at::Tensor saved_and_back(SavedTensorHooks& hooks, const at::Tensor& matrix) {
   at::Tensor transposed = matrix.clone().t();
-  const auto saved = hooks.pack(transposed, false);
+  const auto saved = hooks.pack(transposed, {});
   transposed.zero_();
   return saved->unpack();
 }

@@ -123,7 +123,7 @@ class CountingHooks : public SavedTensorHooks {
     CountingHooks& hooks;
     at::Tensor kept;
   };
-  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, bool) override {
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, const SavedTensorFacts&) override {
     packed.push_back(tensor.numel());
     return std::make_shared<Counted>(*this, tensor.detach());
   }

@@ -34,7 +34,7 @@ std::vector<Parameter> with_gradients(const std::vector<at::Tensor>& gradients) 
 std::pair<double, bool> step(const Recipe& recipe, const std::vector<at::Tensor>& gradients) {
   const auto end = recipe.step_contexts.at(0)->enter_step();
   const at::Tensor loss = at::ones({});
-  const double scale = recipe.loss_transforms.at(0)->apply(loss).item<double>();
+  const double scale = recipe.loss_transforms.at(0)->apply(loss, {}).item<double>();
   EXPECT_EQ(loss.item<double>(), 1) << "the loss that is reported";
   std::vector<at::Tensor> scaled;
   for (const at::Tensor& gradient : gradients) scaled.push_back(gradient * scale);

@@ -47,6 +47,7 @@ class OnlyParameters : public Training {
   void update_all() override {}
   void update(const std::vector<Parameter>&) override {}
   void on_gradient(GradientCallback) override {}
+  void count_update() override {}
   void set_trainable(const Parameter&, bool) override {}
   void forget(const Parameter&) override {}
 
@@ -212,7 +213,7 @@ TEST(GradientOffload, AddsMicroBatchesOnTheHostAndLeavesOneGradient) {
   for (const double value : {1.0, 2.0, 4.0}) {
     one.tensor.mutable_grad() = at::full({3}, value);
     const void* here = one.tensor.grad().const_data_ptr();
-    hook.on_gradient(one, /*last=*/value == 4.0);
+    hook.on_gradient(one, {.last_micro_batch = value == 4.0});
     EXPECT_EQ(one.tensor.grad().defined(), value == 4.0);
     if (one.tensor.grad().defined()) {
       EXPECT_NE(one.tensor.grad().const_data_ptr(), here);

@@ -269,7 +269,7 @@ TEST_F(TraceFile, Newer) {
   write_trace(rich().trace(), path_);
   execute("UPDATE schema_version SET version = 7");
   EXPECT_THAT(error_of_reading(), AllOf(HasSubstr("newer Peakbench"), HasSubstr("schema 7"),
-                                        HasSubstr("up to 3"), HasSubstr("update Peakbench")));
+                                        HasSubstr("up to 4"), HasSubstr("update Peakbench")));
 }
 
 TEST_F(TraceFile, Damaged) {

@@ -59,7 +59,7 @@ THROWS = [
     ("throw-loss-transform", "PATH: throw-loss-transform threw in LossTransform::apply, step 1 of 3, forward: on purpose"),
     ("vector-loss", "PATH: vector-loss threw in LossTransform::apply, step 1 of 3, forward: it must return a scalar tensor"),
     ("throw-gradient-hook", "PATH: throw-gradient-hook threw in on_gradient, step 1 of 3, backward, module heads.head, operator torch::autograd::AccumulateGrad: on purpose"),
-    ("runs-nothing", "PATH: runs-nothing threw in StepRunner::run, step 1 of 3, forward: it must call forward_backward, and return a loss"),
+    ("runs-nothing", "PATH: runs-nothing threw in StepRunner::run, step 1 of 3, forward: it must ask for a pass, and return a loss"),
     ("throw-runner", "PATH: throw-runner threw in StepRunner::run, step 1 of 3, forward: on purpose"),
     ("throw-update", "PATH: throw-update threw in update, step 2 of 3, optimizer_step: on purpose"),
     ("throw-number", "PATH: throw-number threw in update, step 2 of 3, optimizer_step: something that is no std::exception"),

@@ -21,11 +21,13 @@ LIBRARIES = {
     "baseline": (PLUGINS / "baseline.so", SOURCE / "plugins/baseline/plugin.json"),
     "fused-in-backward": (PLUGINS / "fused_in_backward.so", SOURCE / "plugins/fused_in_backward/plugin.json"),
     "lora": (PLUGINS / "lora.so", SOURCE / "plugins/lora/plugin.json"),
+    "gradient-offload": (PLUGINS / "gradient_offload.so", SOURCE / "plugins/gradient_offload/plugin.json"),
+    "loss-scaling": (PLUGINS / "loss_scaling.so", SOURCE / "plugins/loss_scaling/plugin.json"),
     "ema": (PLUGINS / "ema.so", SOURCE / "plugins/ema/plugin.json"),
     "sam": (PLUGINS / "sam.so", SOURCE / "plugins/sam/plugin.json"),
 }
 # Libraries beside PLANTED, whose entries are known by their ids.
-for _name in ("around_inputs", "blamed", "inputs", "losses", "replays", "unlike_baseline"):
+for _name in ("around_inputs", "blamed", "inputs", "losses", "passes", "replays", "unlike_baseline"):
     _manifest = SOURCE / f"tests/worker/planted/{_name}.json"
     for _entry in json.loads(_manifest.read_text())["entries"]:
         LIBRARIES[_entry["id"]] = (PLANTED.with_name(f"{_name}.so"), _manifest)

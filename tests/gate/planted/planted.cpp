@@ -59,7 +59,7 @@ class PlantedBytes : public Strategy {
 // the slow-down.
 class Delay : public StepContext {
  public:
-  std::shared_ptr<void> enter_forward() override {
+  std::shared_ptr<void> enter_forward(const Pass&) override {
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
     if (last_end_ != Clock::time_point{}) fastest_ = std::min(fastest_, begin - last_end_);
@@ -86,7 +86,7 @@ class PlantedDelay : public Strategy {
 // What error feedback keeps of each gradient: made in backward, and nobody's to free.
 class Residuals : public GradientHook {
  public:
-  void on_gradient(const Parameter& parameter, bool last) override {
+  void on_gradient(const Parameter& parameter, const Pass&) override {
     auto& residual = residuals_[parameter.name];
     if (!residual.defined()) residual = parameter.tensor.grad().clone();
   }

@@ -2,7 +2,6 @@
 torchtune/training/_activation_offloading.py; a weight is recognised by its storage, a transposed one too."""
 
 import torch
-from torch.autograd.graph import saved_tensors_hooks
 
 STACKS = ["activation-offload", "checkpointing+activation-offload", "lora+activation-offload,min_bytes=4096+fused-in-backward"]
 BFLOAT16_STACKS = ["activation-offload"]
@@ -16,7 +15,7 @@ def install(step, options):
         return tensor.nbytes >= min_bytes and tensor.untyped_storage().data_ptr() not in storages
 
     hooks = overlapped_hooks(takes, overlap) if overlap else plain_hooks(takes, pin_memory)
-    step.around_forward.append(lambda: saved_tensors_hooks(*hooks))
+    step.saved_tensors["offload"] = hooks
 
 
 def weights(model):

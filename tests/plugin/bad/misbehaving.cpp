@@ -67,7 +67,7 @@ class Misbehaving : public peakbench::Strategy {
  private:
   struct ThrowsInBackward : peakbench::Schedule {
     void prepare(peakbench::Training& training) override {
-      training.on_gradient([](const peakbench::Parameter& parameter, bool) {
+      training.on_gradient([](const peakbench::Parameter& parameter, const peakbench::Pass&) {
         throw std::runtime_error("thrown on purpose at " + parameter.name);
       });
     }

@@ -36,7 +36,7 @@ void spoil(const Parameter& parameter) {
 }
 
 struct WrongGradient : GradientHook {
-  void on_gradient(const Parameter& parameter, bool) override { spoil(parameter); }
+  void on_gradient(const Parameter& parameter, const Pass&) override { spoil(parameter); }
 };
 struct WrongGradients : GradientTransform {
   bool apply(const std::vector<Parameter>& parameters) override {
@@ -50,14 +50,14 @@ struct WrongUnpack : SavedTensorHooks {
   struct Saved : SavedTensor {
     at::Tensor unpack() override { return at::ones({2, 3, 5}); }
   };
-  std::shared_ptr<SavedTensor> pack(const at::Tensor&, bool) override {
+  std::shared_ptr<SavedTensor> pack(const at::Tensor&, const SavedTensorFacts&) override {
     return std::make_shared<Saved>();
   }
 };
 
 struct Once : StepRunner {
-  at::Tensor run(Training&, const ForwardBackward& forward_backward, std::int64_t) override {
-    return forward_backward();
+  at::Tensor run(Training&, Passes& passes, std::int64_t) override {
+    return passes.forward_backward();
   }
 };
 
@@ -80,14 +80,14 @@ __attribute__((noinline)) void touch_nothing() {
 }
 
 struct FaultsInRun : BlockWrapper {
-  at::Tensor run(std::size_t, std::size_t, const BlockFunction& block,
-                 const std::vector<at::Tensor>& inputs) override {
+  std::vector<at::Tensor> run(std::size_t, std::size_t, const BlockFunction& block,
+                              const std::vector<at::Tensor>& inputs) override {
     touch_nothing();
     return block(inputs);
   }
 };
 struct FaultsInHook : GradientHook {
-  void on_gradient(const Parameter&, bool) override { touch_nothing(); }
+  void on_gradient(const Parameter&, const Pass&) override { touch_nothing(); }
 };
 struct AbortsAtBegin : StepListener {
   void on_step_begin(Training&, std::int64_t step) override {
@@ -99,7 +99,7 @@ struct ThrowsAtExit : LossTransform {
   struct Thrower {
     ~Thrower() { fail(); }
   };
-  at::Tensor apply(const at::Tensor& loss) override {
+  at::Tensor apply(const at::Tensor& loss, const Pass&) override {
     Thrower thrower;
     return loss * 2;
   }
@@ -125,7 +125,9 @@ class Blamed : public Strategy {
                                          std::make_shared<WrongGradient>());
     if (id_ == "wrong-gradients")
       recipe.gradient_transforms.push_back(std::make_shared<WrongGradients>());
-    if (id_ == "wrong-unpack") recipe.saved_tensor_hooks.push_back(std::make_shared<WrongUnpack>());
+    if (id_ == "wrong-unpack")
+      recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload,
+                                             std::make_shared<WrongUnpack>());
     if (id_ == "runs-once") recipe.step_runner = std::make_shared<Once>();
     if (id_ == "wrong-adapter") recipe.adapters = std::make_shared<Adapters>();
     if (id_ == "faults-in-run")

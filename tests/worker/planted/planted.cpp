@@ -53,12 +53,12 @@ struct Prepares : Schedule {
     if (what_ == "throw-prepare") raise();
     if (what_ == "empty-hook") training.on_gradient(nullptr);
     if (what_ == "throw-hook")
-      training.on_gradient([](const Parameter& parameter, bool) {
+      training.on_gradient([](const Parameter& parameter, const Pass&) {
         if (parameter.name == "heads.head.weight") raise();
       });
     if (what_ == "secret-updates")
       training.on_gradient(
-          [&training](const Parameter& parameter, bool) { training.update({parameter}); });
+          [&training](const Parameter& parameter, const Pass&) { training.update({parameter}); });
   }
   void after_backward(Training& training) override {
     if (what_ == "throw-schedule") raise();
@@ -80,7 +80,7 @@ struct Context : StepContext {
     ++counts.contexts;
     return std::make_shared<int>(0);
   }
-  std::shared_ptr<void> enter_forward() override {
+  std::shared_ptr<void> enter_forward(const Pass&) override {
     ++counts.forwards;
     return std::make_shared<int>(0);
   }
@@ -93,8 +93,9 @@ struct Keep : SavedTensor {
 };
 
 struct Hooks : SavedTensorHooks {
-  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor, bool is_weight) override {
-    if (is_weight) return nullptr;
+  std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor,
+                                    const SavedTensorFacts& facts) override {
+    if (facts.is_weight) return nullptr;
     ++counts.packs;
     return std::make_shared<Keep>(tensor);
   }
@@ -132,47 +133,46 @@ struct Listener : StepListener {
 };
 
 struct LossAsItIs : LossTransform {
-  at::Tensor apply(const at::Tensor& loss) override {
+  at::Tensor apply(const at::Tensor& loss, const Pass&) override {
     ++counts.losses;
     return loss * 1.0;
   }
 };
 
 struct SeesGradients : GradientHook {
-  void on_gradient(const Parameter& parameter, bool last) override {
+  void on_gradient(const Parameter& parameter, const Pass& pass) override {
     counts.gradients += parameter.name == "heads.head.weight";
-    counts.complete += parameter.name == "heads.head.weight" && last;
+    counts.complete += parameter.name == "heads.head.weight" && pass.last_micro_batch;
   }
 };
 
 // Two passes a step, of which the first is forgotten.
 struct Twice : StepRunner {
-  at::Tensor run(Training& training, const ForwardBackward& forward_backward,
-                 std::int64_t) override {
-    forward_backward();
+  at::Tensor run(Training& training, Passes& passes, std::int64_t) override {
+    passes.forward_backward({.last = false});
     for (const Parameter& parameter : training.parameters())
       parameter.tensor.mutable_grad().reset();
-    return forward_backward();
+    return passes.forward_backward();
   }
 };
 
 struct RunsNothing : StepRunner {
-  at::Tensor run(Training&, const ForwardBackward&, std::int64_t) override { return at::zeros({}); }
+  at::Tensor run(Training&, Passes&, std::int64_t) override { return at::zeros({}); }
 };
 struct ThrowingRunner : StepRunner {
-  at::Tensor run(Training&, const ForwardBackward&, std::int64_t) override { raise(); }
+  at::Tensor run(Training&, Passes&, std::int64_t) override { raise(); }
 };
 struct ThrowingListener : StepListener {
   void on_step_begin(Training&, std::int64_t) override { raise(); }
 };
 struct ThrowingLossTransform : LossTransform {
-  at::Tensor apply(const at::Tensor&) override { raise(); }
+  at::Tensor apply(const at::Tensor&, const Pass&) override { raise(); }
 };
 struct VectorLoss : LossTransform {
-  at::Tensor apply(const at::Tensor& loss) override { return loss.expand({2}); }
+  at::Tensor apply(const at::Tensor& loss, const Pass&) override { return loss.expand({2}); }
 };
 struct ThrowingHook : GradientHook {
-  void on_gradient(const Parameter& parameter, bool) override {
+  void on_gradient(const Parameter& parameter, const Pass&) override {
     if (parameter.name == "heads.head.weight") raise();
   }
 };
@@ -216,19 +216,23 @@ struct Telling : Schedule {
 };
 
 struct ThrowingContext : StepContext {
-  std::shared_ptr<void> enter_forward() override { raise(); }
+  std::shared_ptr<void> enter_forward(const Pass&) override { raise(); }
 };
 struct ThrowingPack : SavedTensorHooks {
-  std::shared_ptr<SavedTensor> pack(const at::Tensor&, bool) override { raise(); }
+  std::shared_ptr<SavedTensor> pack(const at::Tensor&, const SavedTensorFacts&) override {
+    raise();
+  }
 };
 struct NullPack : SavedTensorHooks {
-  std::shared_ptr<SavedTensor> pack(const at::Tensor&, bool) override { return nullptr; }
+  std::shared_ptr<SavedTensor> pack(const at::Tensor&, const SavedTensorFacts&) override {
+    return nullptr;
+  }
 };
 struct ThrowingUnpack : SavedTensorHooks {
   struct Saved : SavedTensor {
     at::Tensor unpack() override { raise(); }
   };
-  std::shared_ptr<SavedTensor> pack(const at::Tensor&, bool) override {
+  std::shared_ptr<SavedTensor> pack(const at::Tensor&, const SavedTensorFacts&) override {
     return std::make_shared<Saved>();
   }
 };
@@ -408,7 +412,7 @@ class Planted : public Strategy {
   void wrappers(Recipe& recipe) {
     if (id_ == "every-wrapper") {
       recipe.step_contexts.push_back(std::make_shared<Context>());
-      recipe.saved_tensor_hooks.push_back(std::make_shared<Hooks>());
+      recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload, std::make_shared<Hooks>());
       recipe.gradient_transforms.push_back(std::make_shared<Transform>());
       recipe.update_rule_wrappers.emplace_back(UpdatePlace::kOffload, std::make_shared<Around>());
       recipe.step_listeners.push_back(std::make_shared<Listener>());
@@ -427,10 +431,15 @@ class Planted : public Strategy {
     if (id_ == "throw-freezing")
       recipe.freezing.push_back([](const Parameter&) -> bool { raise(); });
     if (id_ == "throw-enter") recipe.step_contexts.push_back(std::make_shared<ThrowingContext>());
-    if (id_ == "throw-pack") recipe.saved_tensor_hooks.push_back(std::make_shared<ThrowingPack>());
-    if (id_ == "null-pack") recipe.saved_tensor_hooks.push_back(std::make_shared<NullPack>());
+    if (id_ == "throw-pack")
+      recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload,
+                                             std::make_shared<ThrowingPack>());
+    if (id_ == "null-pack")
+      recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload,
+                                             std::make_shared<NullPack>());
     if (id_ == "throw-unpack")
-      recipe.saved_tensor_hooks.push_back(std::make_shared<ThrowingUnpack>());
+      recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload,
+                                             std::make_shared<ThrowingUnpack>());
     if (id_ == "throw-transform")
       recipe.gradient_transforms.push_back(std::make_shared<ThrowingTransform>());
     if (id_ == "throw-around")

@@ -11,13 +11,12 @@ using namespace peakbench;
 // As a captured graph: two passes in the first step, one to warm up; later steps have its gradients
 // again.
 struct Replays : StepRunner {
-  at::Tensor run(Training& training, const ForwardBackward& forward_backward,
-                 std::int64_t step) override {
+  at::Tensor run(Training& training, Passes& passes, std::int64_t step) override {
     if (step == 0) {
-      forward_backward();
+      passes.forward_backward({.last = false});
       for (const Parameter& parameter : training.parameters())
         parameter.tensor.mutable_grad().reset();
-      loss_ = forward_backward();
+      loss_ = passes.forward_backward();
       for (const Parameter& parameter : training.parameters())
         gradients_.push_back(parameter.tensor.grad());
     }

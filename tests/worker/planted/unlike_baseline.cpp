@@ -59,7 +59,7 @@ struct EverySecondStep : Schedule {
 
 // Some of the gradients are gone before the update.
 struct TakesAway : GradientHook {
-  void on_gradient(const Parameter& parameter, bool) override {
+  void on_gradient(const Parameter& parameter, const Pass&) override {
     if (parameter.name.ends_with("bias")) parameter.tensor.mutable_grad().reset();
   }
 };
@@ -127,9 +127,9 @@ struct Mlps : BlockWrapper {
 
 // Two passes whose gradients add up.
 struct AddsUp : StepRunner {
-  at::Tensor run(Training&, const ForwardBackward& forward_backward, std::int64_t) override {
-    forward_backward();
-    return forward_backward();
+  at::Tensor run(Training&, Passes& passes, std::int64_t) override {
+    passes.forward_backward({.last = false});
+    return passes.forward_backward();
   }
 };
 
@@ -160,28 +160,21 @@ struct Rule : UpdateRule {
   int updates_ = 0;
 };
 
-// MeZO (https://arxiv.org/abs/2305.17333), with forward alone of what the runner is given: the
-// gradients are thrown away, and the runner moves the parameters itself.
+// MeZO (https://arxiv.org/abs/2305.17333): two forwards, and the runner moves the parameters
+// itself.
 struct Mezo : StepRunner {
-  at::Tensor run(Training& training, const ForwardBackward& forward_backward,
-                 std::int64_t step) override {
+  at::Tensor run(Training& training, Passes& passes, std::int64_t step) override {
     constexpr double kEps = 1e-3;
     move(training, step, kEps);
-    const at::Tensor up = pass(training, forward_backward);
+    const at::Tensor up = passes.forward(false, {.last = false});
     move(training, step, -2 * kEps);
-    const at::Tensor down = pass(training, forward_backward);
+    const at::Tensor down = passes.forward(false);
     move(training, step, kEps);
     move(training, step, -1e-6);  // a fixed size: nothing is read back
     return up + (down - down);
   }
 
  private:
-  static at::Tensor pass(Training& training, const ForwardBackward& forward_backward) {
-    at::Tensor loss = forward_backward();
-    for (const Parameter& parameter : training.parameters())
-      parameter.tensor.mutable_grad().reset();
-    return loss;
-  }
   static void move(Training& training, std::int64_t step, double by) {
     at::NoGradGuard no_grad;
     auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(step));
@@ -198,7 +191,7 @@ struct Kept {
 };
 struct KeepsSigns : GradientHook {
   explicit KeepsSigns(std::shared_ptr<Kept> kept) : kept_(std::move(kept)) {}
-  void on_gradient(const Parameter& parameter, bool) override {
+  void on_gradient(const Parameter& parameter, const Pass&) override {
     kept_->signs[parameter.tensor.unsafeGetTensorImpl()] = parameter.tensor.grad().sign();
     parameter.tensor.mutable_grad().reset();
   }

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "peakbench/memory.h"
+
 namespace peakbench {
 
 // A block, or a part of one, as the model runs it. `inputs[0]` is the hidden state (B, T, C);
@@ -20,9 +22,8 @@ using TensorFunction = std::function<at::Tensor(const std::vector<at::Tensor>& i
 // Runs blocks in a model's stead, or parts of them: recomputes, offloads, shards, tiles. Returns
 // what the function would: as many tensors, each defined. Stateless between steps, or resets itself
 // at block 0.
-class BlockWrapper {
+class BlockWrapper : public HoldsMemory {
  public:
-  virtual ~BlockWrapper() = default;
   // Block `index` of `count`.
   virtual std::vector<at::Tensor> run(std::size_t index, std::size_t count,
                                       const BlockFunction& block,

@@ -6,15 +6,15 @@
 #include <functional>
 
 #include "peakbench/batch.h"
+#include "peakbench/memory.h"
 
 namespace peakbench {
 
 using EmbedFunction = std::function<at::Tensor(const Batch& batch)>;
 
 // Around Model::embed. It may change the length of the sequence, and then the labels with it.
-class EmbeddingWrapper {
+class EmbeddingWrapper : public HoldsMemory {
  public:
-  virtual ~EmbeddingWrapper() = default;
   // (B, T, C), as `embed` returns them, -> (B, T', C), which the model runs on from.
   virtual at::Tensor run(const EmbedFunction& embed, const Batch& batch) = 0;
   // The labels of the sequences that `run` makes: (B, T) int64 -> (B, T'). Called before `run`,

@@ -12,22 +12,29 @@ class Module;
 
 namespace peakbench {
 
-// What a storage is for, where the allocation's lifetime alone cannot tell.
-enum class StorageRole { kParameter, kBuffer, kGradient, kOptimizerState, kInput };
+// What a storage is for, where the allocation's lifetime alone cannot tell: its category in
+// reports. kKept: what a strategy keeps for itself.
+enum class StorageRole { kParameter, kBuffer, kGradient, kOptimizerState, kInput, kKept };
+
+// Follows the modules whose forward runs.
+class ModuleObserver {
+ public:
+  virtual ~ModuleObserver() = default;
+  virtual void enter_module(const torch::nn::Module& module) = 0;
+  virtual void exit_module() = 0;
+};
 
 // Implemented by the worker. Called on whichever thread runs the code, never concurrently for one
 // tensor.
-class Observer {
+class Observer : public ModuleObserver {
  public:
-  virtual ~Observer() = default;
-  virtual void enter_module(const torch::nn::Module& module) = 0;
-  virtual void exit_module() = 0;
   virtual void enter_update() = 0;  // a parameter update, also inside backward
   virtual void exit_update() = 0;
   virtual void enter_recompute() = 0;  // a checkpointed block runs again
   virtual void exit_recompute() = 0;
   // Names the allocation that now backs `tensor`. The name binds to that allocation, not to its
-  // address.
+  // address, and the first one stays. For memory that one call makes and gives up again; what is
+  // held between calls is shown by HoldsMemory::visit_memory.
   virtual void name_storage(const at::Tensor& tensor, StorageRole role,
                             const std::string& name) = 0;
 };
@@ -35,9 +42,13 @@ class Observer {
 Observer* observer();                   // nullptr where nothing is traced
 void set_observer(Observer* observer);  // the worker's, once, before any model is built
 
+// The observer, or what the worker has set to follow modules without one; nullptr: nobody.
+ModuleObserver* module_observer();
+void set_module_observer(ModuleObserver* observer);
+
 class ModuleScope {
  public:
-  explicit ModuleScope(const torch::nn::Module& module) : observer_(observer()) {
+  explicit ModuleScope(const torch::nn::Module& module) : observer_(module_observer()) {
     if (observer_) observer_->enter_module(module);
   }
   ~ModuleScope() {
@@ -47,7 +58,7 @@ class ModuleScope {
   ModuleScope& operator=(const ModuleScope&) = delete;
 
  private:
-  Observer* observer_;
+  ModuleObserver* observer_;
 };
 
 class UpdateScope {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "peakbench/embedding.h"
+#include "peakbench/memory.h"
 #include "peakbench/model.h"
 #include "peakbench/saved_tensor_hooks.h"
 #include "peakbench/update_rule.h"
@@ -19,10 +20,17 @@ namespace peakbench {
 
 class Training;
 
+// Which run of a micro-batch through the model this is, with backward or without.
+struct Pass {
+  std::int64_t index = 0;        // of the step's passes over its batch, from 0
+  bool last = true;              // no other pass follows in this step
+  std::int64_t micro_batch = 0;  // of the pass, from 0
+  bool last_micro_batch = true;  // then the gradients of the pass are complete
+};
+
 // Slot `schedule`: when updates happen.
-class Schedule {
+class Schedule : public HoldsMemory {
  public:
-  virtual ~Schedule() = default;
   // Once, before the first step, when the trainable parameters are known.
   virtual void prepare(Training& training) {}
   // After the backward of the step's last micro-batch; phase optimizer_step.
@@ -31,77 +39,96 @@ class Schedule {
   virtual KernelGrouping default_grouping() const { return KernelGrouping::kForeach; }
 };
 
-// Slot `step_runner`: how often forward and backward run in a step. Null: once.
-class StepRunner {
- public:
-  virtual ~StepRunner() = default;
-  // Forward and backward of every micro-batch of the step; gradients add up in .grad(). Returns the
-  // loss of the batch. Phases, contexts and hooks are the worker's; what the runner itself does in
-  // between belongs to the phase optimizer_step.
-  using ForwardBackward = std::function<at::Tensor()>;
-  // Calls it in every step, or, where the manifest declares `replays_steps`, in the first. Leaves
-  // the gradients that the schedule updates from, and returns the loss to report.
-  virtual at::Tensor run(Training& training, const ForwardBackward& forward_backward,
-                         std::int64_t step) = 0;
-};
-
 // Slot `loss_head`: the loss from the final hidden states; null means the model's own. The model's
 // auxiliary loss is added to either.
-class LossHead {
+class LossHead : public HoldsMemory {
  public:
-  virtual ~LossHead() = default;
   virtual at::Tensor loss(Model& model, const at::Tensor& hidden_states, const Batch& batch) = 0;
 };
 
-// Slots `base_weights` and `adapters`: change the built model before parameters are collected.
-class ModelTransform {
+// How a step runner wants a pass.
+struct PassOptions {
+  // No other pass follows in this step: hooks and contexts are told, and the worker holds the
+  // runner to it.
+  bool last = true;
+  // Makes the loss instead of the recipe's head; null: the recipe's.
+  LossHead* loss_head = nullptr;
+};
+
+// Runs the step's batch through the model, as often as a step runner asks. Phases, contexts,
+// micro-batches and hooks are the worker's.
+class Passes {
  public:
-  virtual ~ModelTransform() = default;
+  virtual ~Passes() = default;
+  // Forward and loss of every micro-batch, and nothing more. Returns the loss of the batch, a
+  // scalar. Without `grad` autograd keeps nothing. With it the loss has its graph, for `backward`
+  // or for the runner's own torch::autograd::grad; of several micro-batches all activations are
+  // alive together.
+  virtual at::Tensor forward(bool grad, const PassOptions& options) = 0;
+  at::Tensor forward(bool grad) { return forward(grad, {}); }
+  // Backward from a loss that `forward(true)` returned, changed first by the recipe's
+  // `loss_transforms`. Gradients add up in .grad().
+  virtual void backward(const at::Tensor& loss) = 0;
+  // Forward and backward of one micro-batch after the other. Gradients add up in .grad(). Returns
+  // the loss of the batch, without a graph.
+  virtual at::Tensor forward_backward(const PassOptions& options) = 0;
+  at::Tensor forward_backward() { return forward_backward({}); }
+};
+
+// Slot `step_runner`: how often forward and backward run in a step. Null: once.
+class StepRunner : public HoldsMemory {
+ public:
+  // Runs some pass in every step, or, where the manifest declares `replays_steps`, in the first.
+  // Leaves the gradients that the schedule updates from, or changes the parameters itself
+  // (Training::count_update). Returns the loss to report. What it does outside of passes belongs to
+  // the phase optimizer_step. Each pass but the step's last is asked for with {.last = false}.
+  virtual at::Tensor run(Training& training, Passes& passes, std::int64_t step) = 0;
+};
+
+// Slots `base_weights` and `adapters`: change the built model before parameters are collected.
+class ModelTransform : public HoldsMemory {
+ public:
   virtual void apply(Model& model) = 0;  // may throw Unsupported
 };
 
 // Wrapper around what a step does. What a function returns is released when what it surrounds ends.
-class StepContext {
+class StepContext : public HoldsMemory {
  public:
-  virtual ~StepContext() = default;
   // Around the whole step: forward, backward and update.
   virtual std::shared_ptr<void> enter_step() { return nullptr; }
   // Around forward and loss of each micro-batch, on the thread that runs them: autocast. A
   // recomputation in backward is outside; checkpointing restores autocast itself.
-  virtual std::shared_ptr<void> enter_forward() { return nullptr; }
+  virtual std::shared_ptr<void> enter_forward(const Pass& pass) { return nullptr; }
 };
 
 // Wrapper that is told when a step begins: training that changes from step to step.
-class StepListener {
+class StepListener : public HoldsMemory {
  public:
-  virtual ~StepListener() = default;
   virtual void on_step_begin(Training& training, std::int64_t step) = 0;
 };
 
 // Wrapper on the loss before backward; the loss that is reported stays as it was (loss scaling).
-class LossTransform {
+class LossTransform : public HoldsMemory {
  public:
-  virtual ~LossTransform() = default;
-  virtual at::Tensor apply(const at::Tensor& loss) = 0;  // scalar -> scalar
+  virtual at::Tensor apply(const at::Tensor& loss, const Pass& pass) = 0;  // scalar -> scalar
 };
 
 // Wrapper on each gradient as soon as backward has it, before a schedule may update from it.
-class GradientHook {
+class GradientHook : public HoldsMemory {
  public:
-  virtual ~GradientHook() = default;
-  // On the thread that runs backward, with grad mode off. `last`: of the step's last micro-batch,
-  // so that the gradient is complete. May replace the gradient (`tensor.mutable_grad() = ...`) or
-  // take it away (`.reset()`); it is then freed at once.
-  virtual void on_gradient(const Parameter& parameter, bool last) = 0;
+  // On the thread that runs backward, with grad mode off. With `pass.last_micro_batch` the pass's
+  // gradient is complete; with `pass.last`, too, no other follows in this step. May replace the
+  // gradient (`tensor.mutable_grad() = ...`) or take it away (`.reset()`); it is then freed at
+  // once.
+  virtual void on_gradient(const Parameter& parameter, const Pass& pass) = 0;
 };
 
 // Places of gradient hooks, in the order they run.
 enum class GradientPlace { kTransform, kReduce, kOffload };
 
 // Wrapper on all gradients before an update that needs all of them (unscale, clip).
-class GradientTransform {
+class GradientTransform : public HoldsMemory {
  public:
-  virtual ~GradientTransform() = default;
   // False: this step has no update (loss scaling met an infinite gradient); later transforms are
   // not asked then.
   virtual bool apply(const std::vector<Parameter>& parameters) = 0;
@@ -126,8 +153,8 @@ struct Recipe {
       freezing;  // true: this parameter is never trained
   std::vector<std::shared_ptr<EmbeddingWrapper>> embedding_wrappers;  // outermost first
   std::vector<std::pair<BlockPlace, std::shared_ptr<BlockWrapper>>> block_wrappers;
-  std::vector<std::shared_ptr<SavedTensorHooks>>
-      saved_tensor_hooks;  // around the forward, outermost first
+  std::vector<std::pair<SavedTensorPlace, std::shared_ptr<SavedTensorHooks>>>
+      saved_tensor_hooks;  // around the forward
   std::vector<std::shared_ptr<StepContext>> step_contexts;
   std::vector<std::shared_ptr<StepListener>> step_listeners;
   std::vector<std::shared_ptr<LossTransform>> loss_transforms;
@@ -149,8 +176,11 @@ class Training {
   virtual void update(const std::vector<Parameter>& parameters) = 0;
   // For schedules, in `prepare`: called each time backward has a parameter's gradient, after the
   // recipe's gradient hooks, as those are.
-  using GradientCallback = std::function<void(const Parameter& parameter, bool last)>;
+  using GradientCallback = std::function<void(const Parameter& parameter, const Pass& pass)>;
   virtual void on_gradient(GradientCallback callback) = 0;
+  // For step runners, in `run`: the runner has changed the parameters itself, and that is the
+  // step's update. Where it did so with ATen's operators it is seen without.
+  virtual void count_update() = 0;
   // For listeners, in `on_step_begin`: whether this parameter is trained from this step on. One
   // that is not has no gradient; its optimizer state stays until `forget`.
   virtual void set_trainable(const Parameter& parameter, bool trainable) = 0;

@@ -10,7 +10,7 @@ namespace peakbench {
 class UpdateInBackward : public Schedule {
  public:
   void prepare(Training& training) override {
-    training.on_gradient([&training](const Parameter& parameter, bool) {
+    training.on_gradient([&training](const Parameter& parameter, const Pass&) {
       training.update({parameter});
       parameter.tensor.mutable_grad().reset();
     });

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "peakbench/memory.h"
+
 namespace peakbench {
 
 struct Parameter {
@@ -20,10 +22,8 @@ struct Parameter {
 // everything (fused).
 enum class KernelGrouping { kForeach, kSingle, kFused };
 
-class UpdateRule {
+class UpdateRule : public HoldsMemory {
  public:
-  virtual ~UpdateRule() = default;
-
   // One update of these parameters from their .grad(); those without one are passed over. State is
   // made at a parameter's first update, and belongs to its TensorImpl. Called with grad mode off,
   // by the schedule: with all parameters after backward, or with one at a time inside it (on the
@@ -46,9 +46,8 @@ class UpdateRule {
 // (a copy in single precision, a projection), each with a name and a gradient, as long as a
 // parameter's stand-in stays the same TensorImpl; its visit_state then tells the inner state under
 // the model's parameter.
-class UpdateRuleWrapper {
+class UpdateRuleWrapper : public HoldsMemory {
  public:
-  virtual ~UpdateRuleWrapper() = default;
   virtual std::shared_ptr<UpdateRule> wrap(std::shared_ptr<UpdateRule> inner) = 0;
 };
 
