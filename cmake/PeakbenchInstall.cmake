@@ -34,7 +34,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/harness/sdk/include/peakbench DESTINATIO
 
 get_property(_plugins GLOBAL PROPERTY PEAKBENCH_PLUGINS)
 install(TARGETS ${_plugins} LIBRARY DESTINATION lib/peakbench/plugins)
-set_target_properties(${_plugins} PROPERTIES INSTALL_RPATH "$ORIGIN/../..;${_torch_lib}")
+# A plugin is told from another build of it by its bytes, so they name no place of this machine, before the installation as after it; who
+# loads a plugin has loaded LibTorch.
+set_target_properties(${_plugins} PROPERTIES INSTALL_RPATH "$ORIGIN/../.." BUILD_WITH_INSTALL_RPATH ON)
 install(DIRECTORY ${PEAKBENCH_EMULATOR_DIR}/ DESTINATION lib/peakbench/emulator USE_SOURCE_PERMISSIONS OPTIONAL)
 
 # What a shell and `man` know of the commands, where they look for it.

@@ -1,7 +1,7 @@
 """The install tree, moved to another folder: the example strategy built against it, outside of the repository, and run by the
 installed program, on the CPU and on an emulated card; a program of somebody else's on an emulated card; what `doctor` misses.
 
-usage: consumer_test.py BUILD_FOLDER EXAMPLE CMAKE
+usage: consumer_test.py BUILD_FOLDER EXAMPLE CMAKE LIBTORCH
 """
 
 import json
@@ -13,7 +13,8 @@ import sys
 import tempfile
 import unittest
 
-BUILD, EXAMPLE, CMAKE = sys.argv[1:4]
+BUILD, EXAMPLE, CMAKE, TORCH = sys.argv[1:5]
+REPOSITORY = str(pathlib.Path(__file__).resolve().parents[2])
 CARD = "emulated:h100-80gb"
 MODEL = "vit-b-16,layers=2,width=48,mlp=64,image=32"
 
@@ -76,6 +77,15 @@ class Consumer(unittest.TestCase):
 
     def test_is_listed_from_its_manifest(self):
         self.assertIn("SGD with momentum", self.peakbench("list", "strategies", "--plugins", "built"))
+
+    def test_plugins_are_the_builds_and_name_no_place_of_it(self):
+        plugins = list((self.prefix / "lib/peakbench/plugins").glob("*.so"))
+        self.assertGreater(len(plugins), 30)
+        for installed in plugins:
+            there = installed.read_bytes()
+            self.assertEqual(there, (pathlib.Path(BUILD) / "lib/peakbench/plugins" / installed.name).read_bytes(), installed.name)
+            for place in (REPOSITORY, BUILD, TORCH):
+                self.assertNotIn(place.encode(), there, installed.name)
 
     def test_installation_finds_everything(self):
         findings = {one["subject"]: one for one in json.loads(self.peakbench("doctor", "--json"))}
@@ -187,4 +197,4 @@ class Consumer(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)
