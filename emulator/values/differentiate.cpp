@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <stdexcept>
@@ -22,11 +23,14 @@ c10::impl::LocalDispatchKeySet with_autograd() {
   return keys;
 }
 
+// Shared or intrusive, by release.
+using NodePtr = decltype(autograd::Edge::function);
+
 class Backward {
  public:
   explicit Backward(const std::vector<at::Tensor>& leaves) : found_(leaves.size()) {
     for (const at::Tensor& leaf : leaves)
-      accumulators_.push_back(leaf.defined() ? autograd::impl::grad_accumulator(leaf) : nullptr);
+      accumulators_.push_back(leaf.defined() ? autograd::impl::grad_accumulator(leaf) : NodePtr());
   }
 
   void give(const autograd::Edge& edge, const at::Tensor& gradient) {
@@ -36,18 +40,19 @@ class Backward {
                       edge.function->input_metadata(edge.input_nr).shape_as_dim_vector()));
     for (std::size_t i = 0; i < accumulators_.size(); ++i)
       if (accumulators_[i] == edge.function) return add(found_[i], fitting);
-    auto& inputs = waiting_[{edge.function->sequence_nr(), edge.function}];
-    inputs.resize(edge.function->num_inputs());
-    add(inputs[edge.input_nr], fitting);
+    auto& waiting = waiting_[{edge.function->sequence_nr(), edge.function.get()}];
+    waiting.node = edge.function;
+    waiting.inputs.resize(edge.function->num_inputs());
+    add(waiting.inputs[edge.input_nr], fitting);
   }
 
   // Whoever was called later comes first: what it calls on was made before it.
   std::vector<at::Tensor> run() {
     while (!waiting_.empty()) {
       auto next = waiting_.extract(waiting_.begin());
-      autograd::Node& node = *next.key().second;
-      const autograd::variable_list results = node(std::move(next.mapped()));
-      for (std::size_t i = 0; i < results.size(); ++i) give(node.next_edge(i), results[i]);
+      Waiting& waiting = next.mapped();
+      const auto results = (*waiting.node)(std::move(waiting.inputs));
+      for (std::size_t i = 0; i < results.size(); ++i) give(waiting.node->next_edge(i), results[i]);
     }
     return std::move(found_);
   }
@@ -57,10 +62,15 @@ class Backward {
     sum = sum.defined() ? sum + gradient : gradient;
   }
 
-  using Step = std::pair<std::uint64_t, std::shared_ptr<autograd::Node>>;
-  std::vector<std::shared_ptr<autograd::Node>> accumulators_;
+  struct Waiting {
+    NodePtr node;
+    autograd::variable_list inputs;
+  };
+
+  std::vector<NodePtr> accumulators_;
   std::vector<at::Tensor> found_;
-  std::map<Step, autograd::variable_list, std::greater<>> waiting_;
+  // Later calls first. Two of one number are told apart by where they lie.
+  std::map<std::pair<std::uint64_t, autograd::Node*>, Waiting, std::greater<>> waiting_;
 };
 
 }  // namespace
