@@ -112,7 +112,17 @@ void Folder::remove_file(const std::string& name) const {
 }
 
 void Folder::remove_if_empty(const std::string& name) const {
-  unlinkat(descriptor_, name.c_str(), AT_REMOVEDIR);  // never of a link
+  if (unlinkat(descriptor_, name.c_str(), AT_REMOVEDIR) == 0) return;
+  switch (errno) {
+    case ENOENT:
+    case ENOTDIR:  // a file, or a link
+    case ENOTEMPTY:
+    case EEXIST:
+    case EBUSY:  // something is mounted there
+      return;
+    default:
+      fail(path_of(name), "cannot delete", errno);
+  }
 }
 
 void Folder::flush() const {

@@ -344,7 +344,7 @@ class ProgramTest : public ::testing::Test {
                 err,
                 Screen{},
                 100,
-                {scratch / "worker", PEAKBENCH_FAKE_PLUGINS, PEAKBENCH_TEMPLATES},
+                {scratch / "worker", PEAKBENCH_FAKE_PLUGINS, PEAKBENCH_TEMPLATES, ""},
                 [this] { return std::make_unique<Lent>(runner); }};
     return run_program(arguments, world);
   }
