@@ -23,10 +23,11 @@ namespace {
 constexpr int kToEnter = O_PATH | O_DIRECTORY | O_CLOEXEC;
 
 [[noreturn]] void cannot_enter(const std::string& path, int error) {
-  throw ConfigError(fmt::format("{}: {}", path,
-                                error == ENOTDIR
-                                    ? "is no folder"
-                                    : std::string("cannot be entered: ") + std::strerror(error)));
+  if (is_host_error(error))
+    throw HostError(fmt::format("{}: cannot be entered: {}", path, host_error_text(error)));
+  throw ConfigError(error == ENOTDIR
+                        ? fmt::format("{}: is no folder", path)
+                        : fmt::format("{}: cannot be entered: {}", path, std::strerror(error)));
 }
 
 [[noreturn]] void fail(const std::string& path, const char* what, int error) {
