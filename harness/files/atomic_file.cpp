@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,28 +17,12 @@
 #include "errors/errors.h"
 #include "errors/host_limits.h"
 #include "files/file.h"
+#include "files/signals_wait.h"
 
 namespace peakbench::files {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A signal that ends the process waits until a file has its name.
-class SignalsWait {
- public:
-  SignalsWait() {
-    sigset_t these;
-    sigemptyset(&these);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&these, number);
-    pthread_sigmask(SIG_BLOCK, &these, &before_);
-  }
-  ~SignalsWait() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsWait(const SignalsWait&) = delete;
-  SignalsWait& operator=(const SignalsWait&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 std::string folder_of(const std::string& path) {
   const auto folder = fs::path(path).parent_path();

@@ -23,10 +23,11 @@ namespace {
 constexpr int kToEnter = O_PATH | O_DIRECTORY | O_CLOEXEC;
 
 [[noreturn]] void cannot_enter(const std::string& path, int error) {
-  throw ConfigError(fmt::format("{}: {}", path,
-                                error == ENOTDIR
-                                    ? "is no folder"
-                                    : std::string("cannot be entered: ") + std::strerror(error)));
+  if (is_host_error(error))
+    throw HostError(fmt::format("{}: cannot be entered: {}", path, host_error_text(error)));
+  throw ConfigError(error == ENOTDIR
+                        ? fmt::format("{}: is no folder", path)
+                        : fmt::format("{}: cannot be entered: {}", path, std::strerror(error)));
 }
 
 [[noreturn]] void fail(const std::string& path, const char* what, int error) {
@@ -112,7 +113,17 @@ void Folder::remove_file(const std::string& name) const {
 }
 
 void Folder::remove_if_empty(const std::string& name) const {
-  unlinkat(descriptor_, name.c_str(), AT_REMOVEDIR);  // never of a link
+  if (unlinkat(descriptor_, name.c_str(), AT_REMOVEDIR) == 0) return;
+  switch (errno) {
+    case ENOENT:
+    case ENOTDIR:  // a file, or a link
+    case ENOTEMPTY:
+    case EEXIST:
+    case EBUSY:  // something is mounted there
+      return;
+    default:
+      fail(path_of(name), "cannot delete", errno);
+  }
 }
 
 void Folder::flush() const {

@@ -32,7 +32,7 @@ class Folder {
 
   // Of a link, the link; a folder stays. HostError where it cannot be deleted.
   void remove_file(const std::string& name) const;
-  // Where it is a folder, and nothing is in it.
+  // Where it is a folder, and nothing is in it. HostError where that cannot be deleted.
   void remove_if_empty(const std::string& name) const;
 
   // What was written in it and below is on the disk when it returns. HostError where the disk

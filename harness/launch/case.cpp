@@ -70,10 +70,14 @@ WorkerOrder make_worker(const CaseOrder& order, JobMode mode, const Emulated& ho
 }
 
 // Workers get names, so a link that somebody puts there afterwards is followed; one that is there
-// is not.
+// is not: this case fails by it, and the others go on.
 void make_case_folder(const std::string& run_directory, const std::string& slug) {
   files::make_folder(run_directory);
-  files::Folder(run_directory).made(result::kCasesFolder).made(slug);
+  try {
+    files::Folder(run_directory).made(result::kCasesFolder).made(slug);
+  } catch (const ConfigError& error) {
+    throw HostError(error.what());
+  }
 }
 
 // What an earlier attempt left must not be taken for this one's.

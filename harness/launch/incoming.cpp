@@ -8,6 +8,7 @@
 #include "files/file.h"
 #include "files/own_file.h"
 #include "files/read_file.h"
+#include "files/signals_wait.h"
 #include "result/case_files.h"
 #include "result/run_paths.h"
 
@@ -46,6 +47,7 @@ IncomingCases::IncomingCases(std::string folder, std::set<std::string> slugs)
 
 IncomingCases::~IncomingCases() {
   if (finished_) return;
+  const files::SignalsWait wait;
   try {
     const files::Folder folder(path_);
     remove_cases(folder, slugs_);
@@ -63,7 +65,11 @@ void IncomingCases::finish(const result::Run& run) {
   folder.flush();
   result::write_run(run, path_);
   finished_ = true;
-  folder.remove_file(kList);
+  try {
+    folder.remove_file(kList);
+  } catch (
+      const HostError&) {  // the run is there; whoever opens the folder next takes the list away
+  }
 }
 
 void remove_unfinished_cases(const std::string& path) {

@@ -10,7 +10,7 @@ import os
 import shutil
 
 import judge
-from kills import contents, to_another_day
+from kills import contents, marked, to_another_day
 from readers import rng_of
 from workplace import CARD, FILED, MODEL, asked, is_sound_sqlite
 
@@ -40,6 +40,8 @@ COMMANDS = {
     "publish": ["publish", "--history", "HISTORY", "--out", "OUT/site"],
     "fidelity add": ["fidelity", "add", "RECORD", "--to", "OUT/all.json"],
     "fidelity table": ["fidelity", "table", "RECORD", "--out", "OUT/page.md"],
+    "merge": ["merge", "PART", "OTHER", "--out", "OUT/all"],
+    "merge, after a killed one": ["merge", "PART", "OTHER", "--out", "OUT/killed"],
     "report, again": ["report", "RUN", "--out", "OUT/again"],
     "publish, again": ["publish", "--history", "HISTORY", "--out", "OUT/again"],
     "worker": ["run", "--model", MODEL, "--strategy", "baseline", "--strategy", "foreach-off", "--steps", "1", "--repetitions", "1",
@@ -113,7 +115,7 @@ class Command:
         self.calls = []
         self.in_worker = name.startswith("worker")
         places = {"RUN": workplace.run(), "BASE": workplace.base(), "TIMED": workplace.timed(), "HISTORY": workplace.history(),
-                  "FRESH": workplace.fresh(), "RECORD": workplace.record(),
+                  "FRESH": workplace.fresh(), "RECORD": workplace.record(), "PART": workplace.part(1), "OTHER": workplace.part(2),
                   "BUILD": workplace.root / "installed"}
         self.words = [str(places.get(word, word)) for word in COMMANDS[name]]
         # What the command finds there, by name.
@@ -122,6 +124,8 @@ class Command:
             self._earlier["half"] = self._half_run()
         elif "overwrite" in name:
             self._earlier["tiny"] = workplace._made("faults-tiny", lambda path: workplace.must(workplace.program, "run", *SCRIPT, "--out", path))
+        elif "killed" in name:
+            self._earlier["killed"] = self._killed_merge()
         elif "again" in name:
             self._earlier["again"] = self._output_of_another_day()
 
@@ -131,6 +135,16 @@ class Command:
             to_another_day(path)
 
         return self.workplace._made(f"faults-{self.words[0]}", make)
+
+    def _killed_merge(self):
+        """What a merge leaves that is killed before its run.json is there."""
+        def make(path):
+            self.workplace.must(self.workplace.program, "merge", self.workplace.part(1), self.workplace.part(2), "--out", path)
+            slugs = sorted(folder.name for folder in (path / "cases").iterdir())
+            (path / "run.json").unlink()
+            (path / "incoming.tmp").write_bytes(marked("".join(slug + "\n" for slug in slugs).encode()))
+
+        return self.workplace._made("faults-killed-merge", make)
 
     def _half_run(self):
         """A run that has its first case."""
@@ -212,8 +226,10 @@ class Command:
         if call not in ("unlink", "rmdir"):
             # A journal that could not be played back, for want of room, is kept for whoever opens the history next.
             faults += [f"left behind: {os.path.relpath(path, out)}" for path in judge.left_over(out)
-                       if mode != "from" or not path.endswith("-journal")]
+                       if (mode != "from" or not path.endswith("-journal")) and os.path.relpath(path, out) not in before]
         faults += self._half_files(out, before, ended)
+        if self.name.startswith("merge") and ended.code == 2 and call not in ("unlink", "rmdir"):
+            faults += self._half_merge(out, self.words[-1].split("/")[-1], before)
         if self.in_worker and ended.code in (0, 3):
             faults += self._blamed_on_case(out / "real/run.json", error)
         shutil.rmtree(folder.parent)
@@ -228,7 +244,7 @@ class Command:
         faults = []
         now = contents(out)
         for name, data in before.items():
-            if name in now or name.startswith(("tiny/", "half/")):
+            if name in now or name.startswith(("tiny/", "half/", "killed/")):
                 continue
             faults.append(f"lost: {name}")
         if now.get("notes.txt") != before["notes.txt"]:
@@ -241,6 +257,20 @@ class Command:
         if self.name.startswith("history") and ended.code == 2 and "h.sqlite" in before:
             if asked(out / "h.sqlite", FILED) != asked(self.workplace.history(), FILED):
                 faults.append("changed: the call failed, and the history is another")
+        return faults
+
+    def _half_merge(self, out, name, before):
+        """None of it, or what was there is still known to be half of one; and a second time, all of it."""
+        now = contents(out)
+        left = [path for path in now if path.startswith(f"{name}/")]
+        faults = []
+        if left and f"{name}/incoming.tmp" not in before:
+            faults.append(f"left behind: {', '.join(left)}")
+        again = self._run(out, self.workplace.environment())
+        if again.code != 0:
+            faults.append(f"cannot be repeated: {again.outcome}: {judge.text(again.err)[-300:]}")
+        elif {path for path in contents(out) if path.startswith(name)} != {path for path in self.whole if path.startswith(name)}:
+            faults.append("repeated, the files are others")
         return faults
 
     def _half_file(self, name, data, before):

@@ -21,6 +21,7 @@ KINDS = {
     "bulk": "the same through the readers alone, many thousands",
     "kills": "killed at random moments, and gone on with",
     "faults": "each write, flush, rename, ... failing once",
+    "links": "links in a run's folder, to somebody's files",
     "limits": "full disks, read-only folders, small limits, closed streams",
     "plugins": "plugins that misbehave",
     "together": "two of everything at once",

@@ -29,6 +29,7 @@ def attack(workplace, counts, options):
         ("report", max(1, count // 2), Writer(workplace, ["report", "RUN", "--out", "OUT"])),
         ("compare", max(1, count // 4), Writer(workplace, ["compare", "BASE", "RUN", "--out", "OUT"])),
         ("export", max(1, count // 4), Writer(workplace, ["export", "RUN", "foreach-off", "--out", "OUT/trace.pickle"])),
+        ("merge", max(1, count // 2), Merge(workplace)),
         ("history export", max(1, count // 4), Writer(workplace, ["history", "export", "--history", "HISTORY", "--out", "OUT/h.jsonl"])),
     ]
     for _, _, scene in scenes:
@@ -290,16 +291,18 @@ class Prune(Add):
 MARK = b"Written by Peakbench, which replaces it unless it was changed: "
 
 
-def of_another_day(data):
-    """The same output with one more line, marked as Peakbench marks it (harness/result/own_file.h)."""
-    text, mark, rest = data.rpartition(MARK)
-    if not mark:
-        return data + b"\n"
-    text = b"\n" + text
+def marked(text, rest=b"\n"):
+    """As Peakbench marks what it wrote (harness/files/own_file.h)."""
     value = 14695981039346656037
     for byte in text:
         value = (value ^ byte) * 1099511628211 % (1 << 64)
-    return text + mark + b"%016x" % value + rest[16:]
+    return text + MARK + b"%016x" % value + rest
+
+
+def of_another_day(data):
+    """The same output with one more line."""
+    text, mark, rest = data.rpartition(MARK)
+    return marked(b"\n" + text, rest[16:]) if mark else data + b"\n"
 
 
 def to_another_day(folder):
@@ -361,3 +364,54 @@ def wholes(out, *versions):
         if all(version.get(name) != data for version in versions):
             faults.append(f"half a file: {name} has {len(data)} bytes")
     return faults + [f"lost: {name}" for name in versions[0] if not (out / name).exists()]
+
+
+class Merge:
+    """The joined run is there whole or not at all, and once more it is there whole."""
+
+    def __init__(self, workplace):
+        self.workplace = workplace
+
+    def prepare(self):
+        self.parts = [self.large(number) for number in (1, 2)]
+        whole = self.workplace.root / "whole-merge"
+        began = time.monotonic()
+        self.workplace.must(*self.command(whole))
+        self.seconds = time.monotonic() - began
+        self.expected = contents(whole)
+
+    def large(self, number):
+        """With a trace that takes a while to copy."""
+        folder = self.workplace.root / f"large-part-{number}"
+        if not folder.exists():
+            shutil.copytree(self.workplace.part(number), folder)
+            (trace,) = folder.rglob("trace.sqlite")
+            with trace.open("ab") as file:
+                file.write(os.urandom(1 << 20) * 16)
+        return folder
+
+    def command(self, out):
+        return [self.workplace.program, "merge", *map(str, self.parts), "--out", str(out)]
+
+    def kill(self, folder, rng, how):
+        out = folder / "out"
+        out.mkdir()
+        (out / "notes.txt").write_text(STRANGERS)
+        faults = killed(self.command(out), folder, self.workplace.environment(), rng, 1.2 * self.seconds, how)
+        found = contents(out)
+        del found["notes.txt"]
+        if how != "SIGKILL":
+            faults += [f"left behind: {path}" for path in judge.left_over(out)]
+            faults += [f"half a merge: {', '.join(found)}"] if found and "run.json" not in found else []
+        if "run.json" not in found:
+            self.workplace.must(*self.command(out))
+            found = contents(out)
+            del found["notes.txt"]
+        found.pop("incoming.tmp", None)  # killed between run.json and its end
+        faults += [f"not as undisturbed: {name}" for name in found.keys() | self.expected.keys()
+                   if name != "run.json" and found.get(name) != self.expected.get(name)]  # fmt: skip
+        if json.loads(found["run.json"])["cases"] != json.loads(self.expected["run.json"])["cases"]:
+            faults.append("other cases than undisturbed")
+        if (out / "notes.txt").read_text() != STRANGERS:
+            faults.append("touched: notes.txt")
+        return faults + strangers_faults(folder)

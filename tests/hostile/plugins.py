@@ -15,7 +15,7 @@ SCRIPTED = {
     "hang": {"timeout"}, "hang_hard": {"timeout"}, "exit": {"crashed"}, "no_result": {"crashed"}, "garbage": {"crashed"},
     "truncated": {"crashed"}, "out_of_memory": {"out_of_memory"}, "crash_after_result": {"crashed"}, "leave_child": {"ok"},
     "bad_bytes": {"crashed"}, "no_effect": {"no_effect"}, "unsupported": {"unsupported"},
-    "flood_lines": {"timeout"}, "flood_without_newline": {"timeout"}, "long_line": {"ok"}, "odd_progress": {"ok"},
+    "flood_lines": {"timeout"}, "flood_without_newline": {"timeout"}, "flood_beside": {"ok"}, "long_line": {"ok"}, "odd_progress": {"ok"},
     "close_progress": {"ok"}, "close_output": {"ok"}, "stop": {"timeout"}, "other_group": {"timeout"},
     "kill_parent": {"host_failure"}, "daemon": {"ok"}, "daemon_and_hang": {"timeout"}, "flood_log": {"crashed"},
     "deep_result": {"crashed"}, "sparse_result": {"crashed"}, "pipe_as_result": {"crashed"}, "folder_as_result": {"crashed"},

@@ -72,7 +72,8 @@ class Attack:
         self.read_many = build / "bin/peakbench-read-many"
         self.keep = str(options.out / "findings" / kind)
         self.count = {"files": options.commands, "bulk": options.mutations, "kills": options.kills, "faults": options.faults,
-                      "limits": 1, "plugins": 1, "together": options.together, "slurm": options.slurm}.get(kind, 0)
+                      "links": 1, "limits": 1, "plugins": 1, "together": options.together,
+                      "slurm": options.slurm}.get(kind, 0)
         # Nothing times what these do; kills and limits do.
         if kind in ("kills", "limits", "plugins"):
             self.jobs = max(1, options.jobs // 2) if kind == "limits" else options.jobs

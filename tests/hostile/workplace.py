@@ -111,6 +111,12 @@ class Workplace:
             self.real, "run", "--model", MODEL, "--strategy", "baseline", "--strategy", "foreach-off", "--device", CARD,
             "--steps", 1, "--out", path, "--quiet"))
 
+    def part(self, batch):
+        """A case on the emulated card with its trace: a run that was made apart, for `merge`."""
+        return self._made(f"part-{batch}", lambda path: self.must(
+            self.real, "run", "--model", MODEL, "--strategy", "baseline", "--device", CARD, "--batch", batch, "--steps", 1, "--out", path,
+            "--quiet", "--no-report"))
+
     def base(self):
         """The same cases, measured on another day, with one more block."""
         def make(path):

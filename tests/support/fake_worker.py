@@ -4,6 +4,7 @@
 The model's or a strategy's option `behaviour` says how, in the worker that the option `in` names (memory by
 default, throughput, both). Peaks follow from the number of strategies, so that rows differ.
 """
+import itertools
 import json
 import os
 import resource
@@ -12,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 MiB = 1 << 20
@@ -116,6 +118,15 @@ def flood(chunk):
     progress_bytes(chunk)
 
 
+def flood_beside(job):
+    """As a plugin's thread would, while the worker does what it should: half lines, lines of any kind, and good ones."""
+    chunks = [b"x" * 4096, b"\n" * 64, json.dumps({"phase": "forward", "step": 1, "steps": 2}).encode() + b"\n"]
+    threading.Thread(target=lambda: [progress_bytes(chunk, 1) for chunk in itertools.cycle(chunks)], daemon=True).start()
+    time.sleep(0.5)
+    write(job, json.dumps(good_result(job)))
+    os._exit(0)
+
+
 def leave_daemon(job, wait=False):
     """A descendant in a session of its own, whose parent is gone."""
     if os.fork() == 0:
@@ -194,6 +205,7 @@ def delete_folder(job):
 HOSTILE = {
     "flood_lines": lambda job: flood(json.dumps({"phase": "forward", "step": 1, "steps": 2}).encode() + b"\n"),
     "flood_without_newline": lambda job: flood(b"x" * 4096),
+    "flood_beside": flood_beside,
     "long_line": lambda job: [progress_bytes(b"\xff\x00" * 2048, 2048), time.sleep(0.1), progress_bytes(b"\n", 1), progress(job),
                               write(job, json.dumps(good_result(job)))],
     "odd_progress": lambda job: [progress_bytes(line + b"\n", 1) for line in (b'{"host_failure": ""}', b"[]", b"null", b'{"host_failure": 1}',

@@ -83,6 +83,17 @@ TEST_P(ContainedTest, JunkOnTheProgressPipeCostsNothing) {
   EXPECT_EQ(run("close_output").result.status, Status::kOk);
 }
 
+// A worker that ends as it should is ok, whatever a plugin's thread wrote beside it meanwhile.
+TEST_P(ContainedTest, AFloodOfProgressBesideAGoodResultIsNoFault) {
+  timeout = std::chrono::seconds(60);
+  const auto report = run("flood_beside");
+  EXPECT_EQ(report.result.status, Status::kOk) << report.result.reason;
+  EXPECT_EQ(report.result.memory->peak_allocated_bytes,
+            run("ok").result.memory->peak_allocated_bytes);
+  EXPECT_FALSE(progress.empty()) << "good lines among the others are heard";
+  EXPECT_LT(progress.size(), 20'000u);
+}
+
 TEST_P(ContainedTest, WhatProgressSaysIsNoCommandToATerminal) {
   timeout = std::chrono::seconds(60);
   EXPECT_EQ(run("odd_progress").result.status, Status::kOk);

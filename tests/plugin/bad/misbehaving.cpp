@@ -7,6 +7,8 @@
 #include <chrono>
 #include <clocale>
 #include <cstdlib>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "peakbench/plugin.h"
@@ -39,6 +41,17 @@ void change_surroundings() {
   clearenv();
 }
 
+// From a thread of its own, as long as the worker lives: half lines, empty ones and whole ones.
+void flood_progress() {
+  std::thread([] {
+    const std::string half(4096, 'x'), whole = "\n{\"phase\": \"forward\", \"step\": 1}\n";
+    const int progress = std::atoi(std::getenv("PEAKBENCH_PROGRESS_FD"));
+    for (;;)
+      for (const auto& bytes : {half, whole})
+        if (write(progress, bytes.data(), bytes.size()) < 0) std::this_thread::yield();
+  }).detach();
+}
+
 class Misbehaving : public peakbench::Strategy {
  public:
   explicit Misbehaving(std::string how) : how_(std::move(how)) {}
@@ -57,6 +70,7 @@ class Misbehaving : public peakbench::Strategy {
     if (how_ == "closes-streams")
       for (const int number : {0, 1, 2}) close(number);
     if (how_ == "blocks-signals") block_signals();
+    if (how_ == "floods-progress") flood_progress();
     if (how_ == "changes-surroundings") change_surroundings();
     if (how_ == "spins-at-exit") std::atexit(spin);
     if (how_ == "throws-in-backward") {
