@@ -100,6 +100,8 @@ class Inputs(WorkerTest):
         found = self.ran("lengths", "checkpointing", read=reference)
         self.assertEqual((found["losses"], found["equivalence"]["verdict"]), (plain, "held"))
         self.assertEqual(found["settings"]["batches"], "another for each step")
+        # Whatever a stack draws.
+        self.assertEqual(self.ran("lengths", "own-head")["losses"], plain)
 
     def test_they_are_declared_and_made(self):
         self.ends("crashed", f"{PATH}: lengths-unsaid makes another batch for the second step, which its manifest does not declare: put "
