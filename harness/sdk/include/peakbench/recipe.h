@@ -80,8 +80,9 @@ class StepRunner : public HoldsMemory {
  public:
   // Runs some pass in every step, or, where the manifest declares `replays_steps`, in the first.
   // Leaves the gradients that the schedule updates from, or changes the parameters itself
-  // (Training::count_update). Returns the loss to report. What it does outside of passes belongs to
-  // the phase optimizer_step. Each pass but the step's last is asked for with {.last = false}.
+  // (Training::count_update). Returns the loss to report. What it does before its first pass
+  // belongs to the phase forward, what it does after a pass to optimizer_step. Each pass but the
+  // step's last is asked for with {.last = false}.
   virtual at::Tensor run(Training& training, Passes& passes, std::int64_t step) = 0;
 };
 

@@ -35,7 +35,7 @@ struct SavedTensorFacts {
   // Which module and which operator save it: `encoder.layers.0.mlp`, `aten::addmm`. Only where
   // hooks ask (asks_where); empty outside of all modules, and `op` for functions of
   // torch::autograd::Function, which are no operators.
-  std::string_view module, op;
+  std::string_view module = {}, op = {};
 };
 
 class SavedTensorHooks : public HoldsMemory {
