@@ -24,7 +24,7 @@ LIBRARIES = {
     "sam": (PLUGINS / "sam.so", SOURCE / "plugins/sam/plugin.json"),
 }
 # Libraries beside PLANTED, whose entries are known by their ids.
-for _name in ("blamed", "unlike_baseline", "replays", "losses"):
+for _name in ("blamed", "unfilled", "unlike_baseline", "replays", "losses"):
     _manifest = SOURCE / f"tests/worker/planted/{_name}.json"
     for _entry in json.loads(_manifest.read_text())["entries"]:
         LIBRARIES[_entry["id"]] = (PLANTED.with_name(f"{_name}.so"), _manifest)
