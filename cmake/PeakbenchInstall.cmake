@@ -68,5 +68,7 @@ install(FILES
   ${PROJECT_SOURCE_DIR}/cmake/PeakbenchLibTorch.cmake
   ${PROJECT_SOURCE_DIR}/cmake/libtorch_releases.txt
   ${PROJECT_SOURCE_DIR}/cmake/PeakbenchPlugin.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/PeakbenchTest.cmake
   ${PROJECT_SOURCE_DIR}/cmake/plugin_section.cpp.in
+  ${PROJECT_SOURCE_DIR}/cmake/plugin_test.cmake
   DESTINATION ${_package})

@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "device/registry.h"
+#include "errors/errors.h"
 #include "peakbench/errors.h"
+#include "peakbench/unfilled.h"
 #include "record/dtype_words.h"
 #include "result/axes.h"
 #include "worker/counted_recipe.h"
@@ -23,6 +25,16 @@ at::ScalarType weights_dtype(const std::string& word) {
   result::Setting setting;
   axis.parse(axis.name, word, axis, setting);
   return record::dtype_from_word(setting.dtype).value();
+}
+
+// On the CPU. A training of what happened to be there has its peak, and losses that mean nothing.
+void need_filled(const torch::nn::Module& module, const Owner& owner) {
+  for (const auto& item : module.named_parameters())
+    if (is_unfilled(item.value()))
+      throw PluginError(owner.path + ": " + owner.id + " has never initialised its parameter " +
+                        item.key() +
+                        ": nn:: layers make uninitialised memory, which the model fills (nn.h; "
+                        "fill_normal in initialise.h)");
 }
 
 void name_weights(const torch::nn::Module& module, RecordObserver& observer) {
@@ -103,6 +115,7 @@ void make_setup(const result::Job& job, const device::Device& device, RecordObse
       at::TensorOptions().device(device.torch_device()).dtype(weights_dtype(job.dtype));
   LoadedModel loaded = build_model(job, options);
   setup.model = std::move(loaded.model);
+  need_filled(setup.model->module(), owner_of(job.model_plugin));
   if (changes_base_weights(job)) setup.base_weights = way_of_building(setup.model->module());
   setup.options.push_back({job.model_plugin, loaded.options});
   for (const auto& item : setup.model->module().named_parameters())

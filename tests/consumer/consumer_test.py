@@ -7,11 +7,14 @@ usage: consumer_test.py BUILD_FOLDER EXAMPLE CMAKE LIBTORCH
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+
+from snippets import snippets_of
 
 BUILD, EXAMPLE, CMAKE, TORCH = sys.argv[1:5]
 REPOSITORY = str(pathlib.Path(__file__).resolve().parents[2])
@@ -166,6 +169,86 @@ class Consumer(unittest.TestCase):
         said = [line for line in done.stdout.splitlines() if line.startswith(f"{manifest}: ")]
         self.assertEqual(sorted(said), sorted(f"{manifest}: error: {message}" for _, _, message in MISTAKES))
         self.assertFalse(list((self.folder / "built-wrong").rglob("sgd.so")))
+
+    def ctest(self, build, *arguments, code=0, **variables):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("PEAKBENCH_", "LD_"))}
+        done = subprocess.run(["ctest", "--test-dir", build, "--output-on-failure", *arguments], cwd=self.folder,
+                              env={**environment, **variables}, capture_output=True, text=True, timeout=500)  # fmt: skip
+        self.assertEqual(done.returncode == 0, code == 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_kit(self):
+        """Its figures are as accepted; one byte more, a case more and none at all are told, and accepted again."""
+        expected = self.folder / "example/sgd.expected.json"
+        if f"LibTorch {json.loads(expected.read_text())['libtorch']} " not in self.peakbench("--version"):
+            self.ctest("built", "-R", "bytes", PEAKBENCH_ACCEPT="1")  # figures are of one release
+        kept = expected.read_text()
+        self.addCleanup(expected.write_text, kept)
+        self.ctest("built")
+        accepted = json.loads(kept)
+        case_id = next(one for one in accepted["cases"] if "my-sgd/" in one)
+        figures = accepted["cases"][case_id]
+        right = figures["at_peak"]["optimizer_state"]
+        figures["at_peak"]["optimizer_state"] = right - 1
+        accepted["cases"]["gone/case"] = {"status": "ok"}
+        expected.write_text(json.dumps(accepted))
+        said = self.ctest("built", "-R", "bytes", code=8)
+        for words in (f"  {case_id}\n    at_peak.optimizer_state: expected {right - 1:,}, got {right:,} (+1)",
+                      "  gone/case\n    was accepted, and is no case of this test any more",
+                      f"To accept what was measured: PEAKBENCH_ACCEPT=1 ctest --test-dir {self.folder}/built -R '^sgd[.]bytes$'"):  # fmt: skip
+            self.assertIn(words, said)
+        self.ctest("built", "-R", "promise")
+        expected.unlink()
+        self.assertIn("nothing was accepted yet: there is no ", self.ctest("built", "-R", "bytes", code=8))
+        self.ctest("built", "-R", "bytes", PEAKBENCH_ACCEPT="1")
+        self.assertEqual(json.loads(expected.read_text()), json.loads(kept))
+
+    def test_kit_on_a_plugin_that_breaks_its_promise(self):
+        """The same strategy, promising the baseline's bits."""
+        shutil.copytree(EXAMPLE, self.folder / "liar")
+        manifest = self.folder / "liar/plugin.json"
+        manifest.write_text(manifest.read_text().replace('"different_problem"', '"bit_identical"'))
+        self.configure("liar", "built-liar")
+        run(CMAKE, "--build", "built-liar", cwd=self.folder)
+        said = self.ctest("built-liar", "-R", "promise", code=8)
+        self.assertRegex(said, r"/my-sgd/cpu/fp32/b2\n    promises bit_identical: ")
+
+    def test_precompiled_headers(self):
+        """Two plugins share one, and are what they are without."""
+        project = self.folder / "precompiled"
+        shutil.copytree(EXAMPLE, project)
+        (project / "more.cpp").write_text('#include "peakbench/plugin.h"\nvoid more(peakbench::Recipe&) {}\n')
+        (project / "CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.25)
+project(Precompiled LANGUAGES CXX)
+find_package(Peakbench REQUIRED)
+peakbench_add_plugin(one MANIFEST plugin.json SOURCES sgd.cpp more.cpp PCH)
+peakbench_add_plugin(two MANIFEST plugin.json SOURCES more.cpp PCH)
+""")
+        self.configure("precompiled", "built-precompiled")
+        run(CMAKE, "--build", "built-precompiled", cwd=self.folder)
+        headers = [path for path in (self.folder / "built-precompiled").rglob("*.gch")]
+        self.assertEqual(len(headers), 1, headers)
+        (self.folder / "built-precompiled/two.so").unlink()  # its id is the first's
+        self.peakbench("run", "--plugins", "built-precompiled", "--model", MODEL, "--strategy", "my-sgd", "--repetitions", "0", "--no-report",
+                       "--out", "precompiled-out")  # fmt: skip
+        case = json.loads((self.folder / "precompiled-out/run.json").read_text())["cases"][0]
+        self.assertEqual(case["status"], "ok", case["reason"])
+
+    def test_snippets_of_cmake(self):
+        """Each is configured, in a project that has what it names."""
+        pages = [pathlib.Path(EXAMPLE).parents[1] / "docs" / name for name in ("plugins.md", "models.md")]
+        snippets = [one for page in pages for one in snippets_of(page) if one.language == "cmake"]
+        for number, one in enumerate(snippets):
+            with self.subTest(one.place()):
+                project = self.folder / f"snippet-{number}"
+                shutil.copytree(EXAMPLE, project)
+                for name in set(re.findall(r"[\w/]+\.cpp", one.text)):
+                    (project / name).write_text("")
+                text = one.text
+                if "project(" not in text:
+                    text = f"cmake_minimum_required(VERSION 3.25)\nproject(Snippet LANGUAGES CXX)\nfind_package(Peakbench REQUIRED)\n{text}"
+                (project / "CMakeLists.txt").write_text(text)
+                self.configure(project.name, f"configured-snippet-{number}")
 
     def test_every_example_is_configured(self):
         for example in sorted(pathlib.Path(EXAMPLE).parent.iterdir()):

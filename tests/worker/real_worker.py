@@ -27,7 +27,7 @@ LIBRARIES = {
     "sam": (PLUGINS / "sam.so", SOURCE / "plugins/sam/plugin.json"),
 }
 # Libraries beside PLANTED, whose entries are known by their ids.
-for _name in ("around_inputs", "blamed", "inputs", "losses", "passes", "replays", "unlike_baseline"):
+for _name in ("around_inputs", "blamed", "inputs", "losses", "passes", "replays", "unfilled", "unlike_baseline"):
     _manifest = SOURCE / f"tests/worker/planted/{_name}.json"
     for _entry in json.loads(_manifest.read_text())["entries"]:
         LIBRARIES[_entry["id"]] = (PLANTED.with_name(f"{_name}.so"), _manifest)

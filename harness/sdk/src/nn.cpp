@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "peakbench/observer.h"
+#include "peakbench/unfilled.h"
 
 namespace peakbench::nn {
 
@@ -33,8 +34,9 @@ at::Tensor LinearLayer::forward(const at::Tensor& x) const {
 
 void LinearLayer::register_weight(at::IntArrayRef shape, FillWeight fill) {
   const bool waits = fill && on_demand;
-  weight =
-      register_parameter("weight", at::empty(shape, waits ? options_.device(at::kMeta) : options_));
+  weight = register_parameter("weight", waits  ? at::empty(shape, options_.device(at::kMeta))
+                                        : fill ? at::empty(shape, options_)
+                                               : unfilled(shape, options_));
   const at::NoGradGuard no_grad;
   if (waits)
     fill_ = std::move(fill);
@@ -80,7 +82,7 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, bool with_bi
                const at::TensorOptions& options, FillWeight fill)
     : LinearLayer(in_features, out_features, options) {
   register_weight({out_features, in_features}, std::move(fill));
-  if (with_bias) bias = register_parameter("bias", at::empty({out_features}, options));
+  if (with_bias) bias = register_parameter("bias", unfilled({out_features}, options));
 }
 
 at::Tensor Linear::multiply(const at::Tensor& x) const { return at::linear(x, weight, bias); }
@@ -110,7 +112,7 @@ at::Tensor LayerNorm::forward(const at::Tensor& x) const {
 }
 
 Embedding::Embedding(std::int64_t count, std::int64_t features, const at::TensorOptions& options) {
-  weight = register_parameter("weight", at::empty({count, features}, options));
+  weight = register_parameter("weight", unfilled({count, features}, options));
 }
 
 at::Tensor Embedding::forward(const at::Tensor& indices) const {
@@ -121,8 +123,8 @@ at::Tensor Embedding::forward(const at::Tensor& indices) const {
 Conv2d::Conv2d(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
                const at::TensorOptions& options)
     : stride_(stride) {
-  weight = register_parameter("weight", at::empty({out, in, kernel, kernel}, options));
-  bias = register_parameter("bias", at::empty({out}, options));
+  weight = register_parameter("weight", unfilled({out, in, kernel, kernel}, options));
+  bias = register_parameter("bias", unfilled({out}, options));
 }
 
 at::Tensor Conv2d::forward(const at::Tensor& x) const {

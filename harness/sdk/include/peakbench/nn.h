@@ -2,12 +2,12 @@
 // parameter names and order of their torch.nn namesakes. Each forward tells the tracer its module
 // (ModuleScope).
 //
-// Parameters are uninitialised memory but for what is said here: whoever makes a layer gives them
-// their values (initialise.h; FillWeight, of linear layers). LayerNorm starts with ones and zeros,
-// the bias of Conv1d with zeros.
-//
 // LibTorch's own layers can only be made on the CPU in float and moved afterwards, which costs the
-// memory twice.
+// memory twice; and they draw initial values, of which each model has its own. These draw none:
+// what is called uninitialised below is (unfilled.h), until the model fills it (initialise.h;
+// FillWeight, of linear layers). A model that forgets one is `crashed` on the CPU with the
+// parameter's name. On other devices nobody notices: memory is the same, and the training is one of
+// whatever was there.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -106,7 +106,8 @@ class LinearLayer : public torch::nn::Module {
   FillWeight fill_;  // of a weight that waits
 };
 
-// y = x W^T + b. weight: (out, in). torch/nn/modules/linear.py
+// y = x W^T + b. weight: (out, in), uninitialised without `fill`; bias: (out), uninitialised.
+// torch/nn/modules/linear.py
 class Linear : public LinearLayer {
  public:
   Linear(std::int64_t in_features, std::int64_t out_features, bool bias,
@@ -117,7 +118,8 @@ class Linear : public LinearLayer {
   at::Tensor weight_as_matrix() const override { return weight; }
 };
 
-// y = x W + b, as GPT-2 keeps it. weight: (in, out). transformers 5.23.0, pytorch_utils.py: Conv1D
+// y = x W + b, as GPT-2 keeps it. weight: (in, out), uninitialised without `fill`; bias: (out),
+// zeros. transformers 5.23.0, pytorch_utils.py: Conv1D
 class Conv1d : public LinearLayer {
  public:
   Conv1d(std::int64_t in_features, std::int64_t out_features, const at::TensorOptions& options,
@@ -128,7 +130,8 @@ class Conv1d : public LinearLayer {
   at::Tensor weight_as_matrix() const override { return weight.t(); }
 };
 
-// torch/nn/modules/normalization.py: LayerNorm over the last dimension. weight, bias: (features).
+// torch/nn/modules/normalization.py: LayerNorm over the last dimension. weight, bias: (features),
+// ones and zeros.
 class LayerNorm : public torch::nn::Module {
  public:
   LayerNorm(std::int64_t features, double eps, const at::TensorOptions& options);
@@ -139,7 +142,8 @@ class LayerNorm : public torch::nn::Module {
   double eps_;
 };
 
-// torch/nn/modules/sparse.py. weight: (count, features); indices: (...) int64 -> (..., features)
+// torch/nn/modules/sparse.py. weight: (count, features), uninitialised; indices: (...) int64 ->
+// (..., features)
 class Embedding : public torch::nn::Module {
  public:
   Embedding(std::int64_t count, std::int64_t features, const at::TensorOptions& options);
@@ -148,7 +152,7 @@ class Embedding : public torch::nn::Module {
 };
 
 // torch/nn/modules/conv.py: square kernel and stride, no padding. weight: (out, in, k, k), bias:
-// (out).
+// (out), both uninitialised.
 class Conv2d : public torch::nn::Module {
  public:
   Conv2d(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
