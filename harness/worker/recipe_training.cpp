@@ -156,8 +156,10 @@ at::Tensor RecipeTraining::forward(const MicroBatch& part, const std::vector<Mic
     loss = head ? head->loss(model_, hidden, batch) : call_plugin(model_owner_, "loss", [&] {
       return model_.loss(std::move(hidden), batch);
     });
-    // A pass with a loss of its own has that alone.
-    if (head == recipe_.loss_head.get()) loss = with_auxiliary(std::move(loss), batch);
+    // Asked for in any case, as the model keeps its graph until then; a pass with a loss of its own
+    // has that alone.
+    const at::Tensor more = auxiliary(batch);
+    if (more.defined() && head == recipe_.loss_head.get()) loss = loss + more;
   }
   follow.reset();
   hooks.reset();
@@ -173,14 +175,13 @@ Batch RecipeTraining::embedded(Batch batch) {
   return batch;
 }
 
-at::Tensor RecipeTraining::with_auxiliary(at::Tensor loss, const Batch& batch) {
-  const at::Tensor more = call_plugin(model_owner_, "auxiliary_loss", [&] {
+at::Tensor RecipeTraining::auxiliary(const Batch& batch) {
+  return call_plugin(model_owner_, "auxiliary_loss", [&] {
     auto made = model_.auxiliary_loss(batch);
     if (made.defined() && made.dim() != 0)
       throw std::logic_error("it must return a scalar tensor, or an undefined one");
     return made;
   });
-  return more.defined() ? loss + more : loss;
 }
 
 // What a phase made and still holds has its name before the next begins.

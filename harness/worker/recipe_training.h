@@ -78,7 +78,7 @@ class RecipeTraining final : public Training {
   void collect_gradient_hooks();
   void install_gradient_hooks();
   Batch embedded(Batch batch);
-  at::Tensor with_auxiliary(at::Tensor loss, const Batch& batch);
+  at::Tensor auxiliary(const Batch& batch);  // undefined where the model has none
   // `head`: null for the model's own loss.
   at::Tensor forward(const MicroBatch& part, const std::vector<MicroBatch>& parts, LossHead* head);
   void enter(trace::Phase phase, const PhaseListener& on_phase);

@@ -299,8 +299,8 @@ class Traces(Databases):
 
 
 HISTORY = "h.sqlite"
-BACK_TO_4 = """DROP VIEW changes; DROP VIEW results; ALTER TABLE series DROP COLUMN axes; ALTER TABLE series DROP COLUMN axes_sum;
-PRAGMA user_version = 4;"""
+BACK_TO_5 = "DROP VIEW changes; DROP VIEW results; ALTER TABLE cases DROP COLUMN figures; PRAGMA user_version = 5;"
+BACK_TO_4 = BACK_TO_5 + "ALTER TABLE series DROP COLUMN axes; ALTER TABLE series DROP COLUMN axes_sum; PRAGMA user_version = 4;"
 BACK_TO_3 = BACK_TO_4 + "DROP TABLE seals; ALTER TABLE cases DROP COLUMN sum; PRAGMA user_version = 3;"
 
 

@@ -222,7 +222,7 @@ class NoFiles(TextsTest):
         self.fails("report", long, says=[long])
         self.fails("report", f"{long}/{long}", says=[long])
         self.fails("run", long, says=[f"{long}: cannot be read: File name too long"])
-        self.fails("list", "models", "--plugins", long, says=["no such plugin folder"])
+        self.fails("list", "models", "--plugins", long, says=[f"{long}: the plugin folder cannot be read: File name too long"])
         self.peakbench("run", *ONE, "--out", "out", "--no-report")
         self.fails("report", "out", "--templates", long, says=["no such folder"])
 
