@@ -180,7 +180,7 @@ void wait_for_everything() {
 }
 
 bool is_stream_done(std::uint64_t stream) {
-  return open_tickets(tickets_of_stream, stream).empty();
+  return open_tickets(tickets_of_stream, stream).empty() && late_stream_is_done(stream);
 }
 bool is_event_done(std::uint64_t event) {
   const bool done =

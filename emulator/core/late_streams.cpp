@@ -39,6 +39,17 @@ bool is_done(const State& s, const Event& event) {
   return done != s.queues.done_until.end() && event.issued <= done->second;
 }
 
+// Of all streams: a copy or a launch of another may have been waited for.
+std::uint64_t work_asked_for(const State& s) {
+  return s.device_work + s.ledger->copies_to_device + s.ledger->copies_in_device +
+         s.ledger->copies_to_host;
+}
+
+std::uint64_t& idle_since(State& s, std::uint64_t stream) {
+  const auto found = s.queues.streams.find(stream);
+  return found == s.queues.streams.end() ? s.queues.default_idle_since : found->second.idle_since;
+}
+
 bool asks_in_a_loop(std::uint64_t event, std::uint64_t device_work) {
   auto& asked = questions;
   const auto now = std::chrono::steady_clock::now();
@@ -54,7 +65,6 @@ bool asks_in_a_loop(std::uint64_t event, std::uint64_t device_work) {
 bool streams_are_late() { return state().card.late_streams; }
 
 void late_recorded(State& s, Event& event, std::uint64_t stream) {
-  if (!streams_are_late()) return;
   auto& progress = progress_of(s, stream);
   event.issued_on = key_of(s, stream);
   event.issued = ++s.queues.issued;
@@ -63,11 +73,10 @@ void late_recorded(State& s, Event& event, std::uint64_t stream) {
 }
 
 void late_waits(State& s, std::uint64_t stream, const Event& event) {
-  if (streams_are_late()) merge(progress_of(s, stream), event.progress);
+  merge(progress_of(s, stream), event.progress);
 }
 
 void late_waited_for_event(std::uint64_t event) {
-  if (!streams_are_late()) return;
   State& s = state();
   std::lock_guard lock(s.mutex);
   const auto found = s.queues.events.find(event);
@@ -75,31 +84,45 @@ void late_waited_for_event(std::uint64_t event) {
 }
 
 void late_waited_for_stream(std::uint64_t stream) {
-  if (!streams_are_late()) return;
   State& s = state();
   std::lock_guard lock(s.mutex);
   auto& progress = progress_of(s, stream);
   progress[key_of(s, stream)] = ++s.queues.issued;
   merge(s.queues.done_until, progress);
+  idle_since(s, stream) = work_asked_for(s);
 }
 
 void late_waited_for_everything() {
-  if (!streams_are_late()) return;
   State& s = state();
   std::lock_guard lock(s.mutex);
   s.queues.all_done_until = ++s.queues.issued;
+  s.queues.all_idle_since = work_asked_for(s);
+}
+
+bool is_event_certain(std::uint64_t event) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  const auto found = s.queues.events.find(event);
+  return found == s.queues.events.end() || is_done(s, found->second);
+}
+
+bool is_stream_certain(std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  return std::max(idle_since(s, stream), s.queues.all_idle_since) == work_asked_for(s);
 }
 
 bool late_event_is_done(std::uint64_t event) {
-  if (!streams_are_late()) return true;
-  State& s = state();
-  {
-    std::lock_guard lock(s.mutex);
-    const auto found = s.queues.events.find(event);
-    if (found == s.queues.events.end() || is_done(s, found->second)) return true;
-  }
-  if (!asks_in_a_loop(event, s.device_work)) return false;
+  if (!streams_are_late() || is_event_certain(event)) return true;
+  if (!asks_in_a_loop(event, state().device_work)) return false;
   late_waited_for_event(event);
+  return true;
+}
+
+bool late_stream_is_done(std::uint64_t stream) {
+  if (!streams_are_late() || is_stream_certain(stream)) return true;
+  if (!asks_in_a_loop(stream, state().device_work)) return false;
+  late_waited_for_stream(stream);
   return true;
 }
 

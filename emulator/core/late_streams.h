@@ -12,7 +12,8 @@ namespace peakbench::emulator {
 
 bool streams_are_late();
 
-// What the entry points do. Nothing where streams are not late. With the mutex held:
+// What the entry points do, also where streams are not late: what is done there may not be so on a
+// card. With the mutex held:
 void late_recorded(State& state, Event& event, std::uint64_t stream);
 void late_waits(State& state, std::uint64_t stream, const Event& event);
 // Without it: the host has waited.
@@ -20,8 +21,13 @@ void late_waited_for_event(std::uint64_t event);
 void late_waited_for_stream(std::uint64_t stream);
 void late_waited_for_everything();
 
-// Whether the host has waited for what the event ends, also by asking for it again and again while
-// nothing else is issued. Without the mutex. True where streams are not late.
+// Whether the host has waited for what the event ends; for all that was asked of the card before it
+// waited for the stream. Without the mutex.
+bool is_event_certain(std::uint64_t event);
+bool is_stream_certain(std::uint64_t stream);
+// The same, also by asking for it again and again while nothing else is issued. True where streams
+// are not late.
 bool late_event_is_done(std::uint64_t event);
+bool late_stream_is_done(std::uint64_t stream);
 
 }  // namespace peakbench::emulator

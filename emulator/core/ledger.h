@@ -66,6 +66,9 @@ struct LedgerNames {
   LedgerName rows[kLedgerRows];
 };
 
+// What a process with communicators has unmodelled.
+inline constexpr const char* kNcclMemory = "NCCL: its own device memory";
+
 // A place in the program whose path may depend on how much memory the card has left.
 struct LedgerPlace {
   std::uint64_t calls;
@@ -114,6 +117,9 @@ struct Ledger {
   char command[1024];
   char card[96];
   LedgerDevice devices[kLedgerDevices];
+  // Of cudaMalloc, no multiple of the pages of 2 MiB that each takes here, made while there was
+  // another such on the device: a driver may put both into one page.
+  std::uint64_t shared_page_allocations;
   std::uint64_t pinned_bytes, peak_pinned_bytes;  // page-locked host memory allocated through CUDA
   std::uint64_t managed_bytes, peak_managed_bytes;  // unified memory: not charged to the card
   // Memory or addresses that the host refused where the card had room: ulimit -v, mostly.
@@ -133,6 +139,10 @@ struct Ledger {
   char computing_note[240];
   LedgerPlaces out_of_memory;      // refused allocations
   LedgerPlaces free_memory_reads;  // cudaMemGetInfo and its kin, asked by the program itself
+  LedgerPlaces timing_reads;  // whether work is done, and how long it took, asked by the program
+  // How often PyTorch's allocators asked whether a block is free that work may still use, where the
+  // host had not waited for that work: of the card; of page-locked memory.
+  std::uint64_t blocks_in_question, pinned_in_question;
   LedgerNames refused;             // entry points that are not emulated
   LedgerNames faults;  // what would have gone wrong on a card, too: a copy past a block's end
   LedgerNames

@@ -122,7 +122,13 @@ MemoryResult no_host_memory(State& state, std::uint64_t bytes, MemoryResult resu
 
 namespace {
 
-MemoryResult take_device(int device, std::uint64_t size, void** out) {
+// The driver may put the ends of several into one page.
+void note_end_in_page(State& s, Range& range) {
+  range.ends_in_page = true;
+  if (++s.memory.end_in_page[range.device] > 1) ++s.ledger->shared_page_allocations;
+}
+
+MemoryResult take_device(int device, std::uint64_t bytes, std::uint64_t size, void** out) {
   State& s = state();
   std::lock_guard lock(s.mutex);
   if (!charge(s, device, Charge::malloc_memory, size)) return MemoryResult::out_of_memory;
@@ -133,6 +139,7 @@ MemoryResult take_device(int device, std::uint64_t size, void** out) {
   }
   Range& range = add_range(s, base, MemoryKind::device, device, size);
   if (size <= kKeptBytes && open_pages(base, size)) range.kept = std::make_unique<KeptBytes>();
+  if (bytes != size) note_end_in_page(s, range);
   *out = reinterpret_cast<void*>(base);
   return MemoryResult::ok;
 }
@@ -143,9 +150,20 @@ MemoryResult allocate_device(int device, std::uint64_t bytes, void** out) {
   if (bytes > (1ull << 60))
     bytes = 1ull << 60;  // keeps the rounding from wrapping; refused all the same
   const auto size = round_up(std::max<std::uint64_t>(bytes, 1), kPage);
-  const auto result = take_device(device, size, out);
+  const auto result = take_device(device, bytes, size, out);
   if (result == MemoryResult::out_of_memory) enter_out_of_memory(size);
   return result;
+}
+
+MemoryResult open_memory_of_another(int device, std::uint64_t bytes, void** out) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  const auto size = round_up(std::max<std::uint64_t>(bytes, 1), kPage);
+  const auto base = s.memory.addresses.take(size + guard(kPage), kPage);
+  if (!base) return no_host_memory(s, size, MemoryResult::no_address_space);
+  add_range(s, base, MemoryKind::device, device, size).is_of_another = true;
+  *out = reinterpret_cast<void*>(base);
+  return MemoryResult::ok;
 }
 
 MemoryResult allocate_managed(int device, std::uint64_t bytes, void** out) {
@@ -204,9 +222,12 @@ MemoryResult release(void* base, bool pinned) {
   if (pinned != (range.kind == MemoryKind::pinned)) return MemoryResult::invalid_value;
   if (range.pool) {
     give_back_piece(s, at, range);
+  } else if (range.is_of_another) {
+    s.memory.addresses.give_back(at, range.bytes + guard(kPage));
   } else if (range.kind == MemoryKind::device) {
     discharge(s, range.device, Charge::malloc_memory, range.bytes);
     if (range.kept) close_pages(at, range.bytes);
+    if (range.ends_in_page) --s.memory.end_in_page[range.device];
     s.memory.addresses.give_back(at, range.bytes + guard(kPage));
   } else if (range.kind == MemoryKind::managed || range.kind == MemoryKind::pinned) {
     (pinned ? s.ledger->pinned_bytes : s.ledger->managed_bytes) -= range.bytes;

@@ -11,6 +11,10 @@ namespace peakbench::emulator {
 inline constexpr std::uint64_t kPage = 2ull << 20;  // device memory is handed out in these
 inline constexpr std::uint64_t kKeptBytes = kPage;  // allocations up to this keep real bytes
 
+// What is entered as unmodelled where a process lets others open its memory.
+inline constexpr const char* kSharedMemory =
+    "memory that other processes may open (CUDA IPC): what they write is not seen";
+
 enum class MemoryResult { ok, out_of_memory, invalid_value, no_address_space };
 
 enum class MemoryKind {
@@ -34,10 +38,13 @@ struct MemoryPlace {
 
 PEAKBENCH_EMULATOR_API MemoryResult allocate_device(int device, std::uint64_t bytes, void** out);
 PEAKBENCH_EMULATOR_API MemoryResult allocate_managed(int device, std::uint64_t bytes, void** out);
+// Addresses for memory of another process, which is charged for it. Nothing is known of its bytes.
+PEAKBENCH_EMULATOR_API MemoryResult open_memory_of_another(int device, std::uint64_t bytes,
+                                                           void** out);
 PEAKBENCH_EMULATOR_API MemoryResult allocate_pinned(std::uint64_t bytes, void** out);
 PEAKBENCH_EMULATOR_API MemoryResult register_host(void* base, std::uint64_t bytes);
 PEAKBENCH_EMULATOR_API MemoryResult unregister_host(void* base);
-// Frees what one of the three allocate functions gave; `pinned` says which of the two families is
+// Frees what one of these functions gave; `pinned` says which of the two families is
 // meant.
 PEAKBENCH_EMULATOR_API MemoryResult release(void* base, bool pinned);
 // What is at an address; kind unknown where CUDA knows of nothing.

@@ -104,11 +104,6 @@ bool record_event(std::uint64_t event, std::uint64_t stream) {
   return true;
 }
 
-float event_distance() {
-  unmodelled("time between events: always one second");
-  return 1000;
-}
-
 // A stream that waits for an event of a capture joins it.
 bool wait_event(std::uint64_t stream, std::uint64_t event) {
   State& s = state();

@@ -43,6 +43,8 @@ struct Range {
   std::uint64_t ordinal = 0;
   std::unique_ptr<KeptBytes> kept = nullptr;  // of device memory whose bytes are kept
   std::uint64_t pool = 0;                     // that it is a piece of
+  bool ends_in_page = false;                  // of cudaMalloc, but no multiple of its pages
+  bool is_of_another = false;                 // of another process, which is charged for it
 
   bool on_device() const { return kind == MemoryKind::device || kind == MemoryKind::mapping; }
 };
@@ -72,12 +74,13 @@ struct Memory {
   std::unordered_map<std::uint64_t, PhysicalMemory> physical;
   std::map<std::uint64_t, Pool> pools;
   std::map<int, std::uint64_t> current_pools;  // by device, where the program set one
+  std::map<int, std::uint64_t> end_in_page;  // by device: how many allocations do
   std::uint64_t next_pool = 0;
   std::uint64_t next_handle = 0;
   std::uint64_t next_ordinal = 0;
 };
 
-// By stream: how far what it has issued goes. Kept where streams are late, see late_streams.h.
+// By stream: how far what it has issued goes; see late_streams.h.
 using Progress = std::unordered_map<std::uint64_t, std::uint64_t>;
 
 struct Stream {
@@ -87,6 +90,7 @@ struct Stream {
   std::uint64_t capture = 0;  // 0: not capturing
   std::vector<Ticket> tickets;
   Progress progress;  // that this stream has or has waited for
+  std::uint64_t idle_since = 0;  // how much work had been asked for when the host waited for it
 };
 
 struct Event {
@@ -115,6 +119,7 @@ struct Queues {
   std::uint64_t next_capture = 0;
   std::vector<Ticket> tickets_of_default;  // of the default streams, which are one here
   Progress progress_of_default, done_until;
+  std::uint64_t default_idle_since = 0, all_idle_since = 0;
   std::uint64_t issued = 0, all_done_until = 0;
 };
 

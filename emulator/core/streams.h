@@ -19,9 +19,6 @@ PEAKBENCH_EMULATOR_API std::uint64_t create_event();
 PEAKBENCH_EMULATOR_API bool destroy_event(std::uint64_t event);
 PEAKBENCH_EMULATOR_API bool event_exists(std::uint64_t event);
 PEAKBENCH_EMULATOR_API bool record_event(std::uint64_t event, std::uint64_t stream);
-// What lies between any two events, in milliseconds: programs divide by it and repeat until a time
-// is reached (autotuning), so it is positive, and long. It is entered as unmodelled.
-PEAKBENCH_EMULATOR_API float event_distance();
 PEAKBENCH_EMULATOR_API bool wait_event(std::uint64_t stream, std::uint64_t event);
 
 // Graph capture: launches are counted instead of run, which is all that a graph is here.

@@ -197,6 +197,13 @@ extern "C" void peakbench_emulator_decided(const char* kind, std::uint64_t bytes
   enter_read_back(ledger(), bytes, Answer::substitute, kind);
 }
 
+extern "C" void peakbench_emulator_written(std::uint64_t base) {
+  using namespace peakbench::emulator;
+  const auto kind = find_place(reinterpret_cast<const void*>(base)).kind;
+  if (kind == MemoryKind::pinned || kind == MemoryKind::registered)
+    fault("a kernel writes page-locked host memory: its bytes stay, and reads are not seen");
+}
+
 extern "C" void peakbench_emulator_unspecified(const char* what) {
   peakbench::emulator::unmodelled(what);
 }

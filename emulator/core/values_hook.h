@@ -39,6 +39,10 @@ PEAKBENCH_VALUES_API void peakbench_emulator_watch_pools(PeakbenchPieceListener 
 // The host looks at numbers that it read before and that were not known, in its own memory, to
 // decide something: an entry as of a read, of this kind. Takes Python's lock: with no lock held.
 PEAKBENCH_VALUES_API void peakbench_emulator_decided(const char* kind, std::uint64_t bytes);
+// An operator writes to the storage that begins there, as to one of the card. A fault where it is
+// page-locked memory of the host (cudaHostAlloc, mapped): no kernel runs, and what the host reads
+// there later is not seen. With none of the stand-ins' locks held.
+PEAKBENCH_VALUES_API void peakbench_emulator_written(std::uint64_t base);
 // A value that was computed is one of several that PyTorch allows: an entry, which ends in "is not
 // specified".
 PEAKBENCH_VALUES_API void peakbench_emulator_unspecified(const char* what);

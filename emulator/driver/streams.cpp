@@ -1,5 +1,6 @@
 // The driver's streams and events: the runtime's, under other names.
 #include "core/exchange.h"
+#include "core/timing.h"
 #include "driver/errors.h"
 
 using namespace peakbench::emulator;
@@ -8,6 +9,14 @@ using namespace peakbench::emulator::driver;
 namespace {
 
 CUresult known(bool is) { return is ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; }
+
+// The same between any two events; see answer_elapsed_time.
+CUresult elapsed_time(float* milliseconds, CUevent start, CUevent end, const void* caller) {
+  return entry([&] {
+    *milliseconds = answer_elapsed_time("cuEventElapsedTime", caller);
+    return known(event_exists(number(start)) && event_exists(number(end)));
+  });
+}
 
 }  // namespace
 
@@ -33,8 +42,9 @@ PEAKBENCH_ENTRY CUresult cuStreamSynchronize(CUstream stream) {
   });
 }
 PEAKBENCH_ENTRY CUresult cuStreamQuery(CUstream stream) {
+  const void* caller = __builtin_return_address(0);
   return entry([&] {
-    if (!is_stream_done(number(stream))) return CUDA_ERROR_NOT_READY;
+    if (!answer_stream_query(number(stream), "cuStreamQuery", caller)) return CUDA_ERROR_NOT_READY;
     return known(stream_exists(number(stream)));
   });
 }
@@ -61,8 +71,9 @@ PEAKBENCH_ENTRY CUresult cuEventRecord(CUevent event, CUstream stream) {
   return entry([&] { return known(record_event(number(event), number(stream))); });
 }
 PEAKBENCH_ENTRY CUresult cuEventQuery(CUevent event) {
+  const void* caller = __builtin_return_address(0);
   return entry([&] {
-    if (!is_event_done(number(event))) return CUDA_ERROR_NOT_READY;
+    if (!answer_event_query(number(event), "cuEventQuery", caller)) return CUDA_ERROR_NOT_READY;
     return known(event_exists(number(event)));
   });
 }
@@ -73,13 +84,10 @@ PEAKBENCH_ENTRY CUresult cuEventSynchronize(CUevent event) {
   });
 }
 PEAKBENCH_ENTRY CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
-  return entry([&] {
-    *milliseconds = event_distance();
-    return known(event_exists(number(start)) && event_exists(number(end)));
-  });
+  return elapsed_time(milliseconds, start, end, __builtin_return_address(0));
 }
 // Its name of CUDA 12.
 #undef cuEventElapsedTime
 PEAKBENCH_ENTRY CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
-  return cuEventElapsedTime_v2(milliseconds, start, end);
+  return elapsed_time(milliseconds, start, end, __builtin_return_address(0));
 }

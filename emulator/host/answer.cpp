@@ -7,6 +7,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -100,11 +101,23 @@ class Sentence {
   }
 
   std::string context_text() const {
-    if (!answer_.context_bytes) return "context (unknown) not included";
-    const auto bytes = about(*answer_.context_bytes);
-    const auto* included = answer_.context_included ? "included" : "not included";
-    return peak_.users > 1 ? fmt::format("contexts ({} of {}) {}", peak_.users, bytes, included)
-                           : fmt::format("context ({}) {}", bytes, included);
+    const auto bytes = answer_.context_bytes ? about(*answer_.context_bytes) : "unknown";
+    const auto context = peak_.users > 1 && answer_.context_bytes
+                             ? fmt::format("contexts ({} of {})", peak_.users, bytes)
+                             : fmt::format("context ({})", bytes);
+    if (answer_.context_included)
+      return context + (has_communicator() ? " included, NCCL's buffers not" : " included");
+    return context + (has_communicator() ? " and NCCL's buffers not included" : " not included");
+  }
+
+  // NCCL takes memory of the card for itself, and says nowhere how much.
+  bool has_communicator() const {
+    return std::ranges::any_of(program_.ledgers, [](const Ledger* ledger) {
+      const auto* names = ledger->unmodelled.rows;
+      return std::any_of(
+          names, names + std::min<unsigned>(ledger->unmodelled.count, kLedgerRows),
+          [](const LedgerName& one) { return std::string_view(kNcclMemory) == one.name; });
+    });
   }
 
   std::string verdict_text() const {
@@ -165,15 +178,19 @@ class Sentence {
 
   void too_large() {
     const OutOfMemory& failure = *answer_.out_of_memory;
-    const bool sure = program_.verdict.kind != VerdictKind::unreliable;
+    const auto kind = program_.verdict.kind;
+    const bool sure = kind != VerdictKind::unreliable && kind != VerdictKind::upper_bound;
     const auto need = failure.asked_bytes && failure.needed_bytes
                           ? fmt::format("; it needs {} at least", size_text(failure.needed_bytes))
                           : "";
     say(sure ? Tone::bad : Tone::doubtful, sure ? std::optional(false) : std::nullopt,
-        fmt::format("{} {}: {} of {}{}, {}{}{}.",
-                    sure ? "Does not fit" : "Ran out of memory, by unreliable figures, of", card(),
-                    request_text(failure), size_text(answer_.total_bytes), whose(failure.use),
-                    context_text(), need, sure ? "" : "; unreliable"));
+        fmt::format(
+            "{} {}: {} of {}{}, {}{}{}.",
+            sure                               ? "Does not fit"
+            : kind == VerdictKind::upper_bound ? "Ran out of memory, by an upper bound, of"
+                                               : "Ran out of memory, by unreliable figures, of",
+            card(), request_text(failure), size_text(answer_.total_bytes), whose(failure.use),
+            context_text(), need, sure ? "" : fmt::format("; {}", verdict_word(kind))));
   }
 
   void failed() {

@@ -22,6 +22,7 @@
 #include "errors/errors.h"
 #include "files/file.h"
 #include "host/answer.h"
+#include "host/card_use.h"
 #include "host/emulated_program.h"
 #include "host/environment.h"
 #include "host/for_program.h"
@@ -128,6 +129,19 @@ nlohmann::json cards_json(const Card& card, const std::vector<std::uint64_t>& pe
   return cards;
 }
 
+VerdictRequest verdict_request(const EmulatedProgram& program, const std::string& assume) {
+  const CardFacts& facts = program.card.facts;
+  VerdictRequest request;
+  request.wait_status = program.wait_status;
+  request.assume = assume;
+  request.late_streams = facts.late_streams;
+  request.context_bytes = facts.context_bytes;
+  const auto uses = card_uses(program.ledgers);
+  for (const CardPeak& peak : peaks_of_cards(uses, program.card_peaks, facts.context_bytes))
+    if (peak.users > 1) request.shared_cards.push_back({peak.card, peak.users});
+  return request;
+}
+
 void write_json(const EmulateRequest& request, const EmulatedProgram& program,
                 const Answer& answer) {
   const Card& card = program.card;
@@ -192,8 +206,7 @@ int run_emulated(const EmulateRequest& request) {
   EmulatedProgram program{
       card, {}, read_card_peaks(folder.path()), installation.cuda_majors, torch, {}, status};
   for (const auto& ledger : owned) program.ledgers.push_back(ledger.get());
-  program.verdict = judge(program.ledgers, {status, request.values.assume, card.facts.late_streams,
-                                            card.facts.context_bytes});
+  program.verdict = judge(program.ledgers, verdict_request(program, request.values.assume));
   const Answer answer = answer_of(program);
   std::fputs(emulation_text(program, answer, request.look).c_str(), stderr);
   // Said, and no reason to hide how the program ended; of one that ended well, it is the end.

@@ -1,6 +1,6 @@
 // Memory and events that another process of the program made. A handle says where the memory lies
 // in its process; who opens it gets addresses without the bytes, which are charged to their owner
-// alone.
+// alone: whoever reads there reads what is not known.
 #include <unistd.h>
 
 #include <cstring>
@@ -43,6 +43,7 @@ PEAKBENCH_ENTRY cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* out, void* b
   return entry([&] {
     const MemoryPlace place = find_place(base);
     if (!out || place.kind != MemoryKind::device) return cudaErrorInvalidValue;
+    unmodelled(kSharedMemory);
     write(out, place.bytes);
     return cudaSuccess;
   });
@@ -54,7 +55,7 @@ PEAKBENCH_ENTRY cudaError_t cudaIpcOpenMemHandle(void** out, cudaIpcMemHandle_t 
     if (const auto error = read(given, &handle); error != cudaSuccess) return error;
     if (!out || !handle.bytes) return cudaErrorInvalidValue;
     unmodelled("memory of another process (CUDA IPC): charged to its owner, its bytes unknown");
-    return error_of(allocate_managed(current_device(), handle.bytes, out));
+    return error_of(open_memory_of_another(current_device(), handle.bytes, out));
   });
 }
 

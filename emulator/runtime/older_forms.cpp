@@ -1,5 +1,6 @@
 // Functions that CUDA 13 changed, in the form that CUDA 12 has under the same name, and names of
 // CUDA 12 for what CUDA 13 calls otherwise.
+#include "runtime/elapsed.h"
 #include "runtime/errors.h"
 
 #undef cudaMemAdvise
@@ -25,7 +26,7 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
 
 PEAKBENCH_ENTRY cudaError_t cudaEventElapsedTime_v2(float* milliseconds, cudaEvent_t start,
                                                     cudaEvent_t end) {
-  return cudaEventElapsedTime(milliseconds, start, end);
+  return elapsed_time(milliseconds, start, end, __builtin_return_address(0));
 }
 
 // The device by its number, where the newer forms have a place.

@@ -1,6 +1,8 @@
 // Streams and events: everything issued is done, but for what other ranks take part in (NCCL).
-// Events have no times.
+// Events have no times. What an answer says of time, the ledger has (timing.h).
 #include "core/exchange.h"
+#include "core/timing.h"
+#include "runtime/elapsed.h"
 #include "runtime/errors.h"
 
 using namespace peakbench::emulator;
@@ -51,8 +53,11 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 // cudaErrorNotReady is no error that is remembered.
 PEAKBENCH_ENTRY cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  const void* caller = __builtin_return_address(0);
   const auto error = with_stream(stream);
-  return error != cudaSuccess || is_stream_done(number(stream)) ? error : cudaErrorNotReady;
+  if (error != cudaSuccess) return error;
+  return answer_stream_query(number(stream), "cudaStreamQuery", caller) ? cudaSuccess
+                                                                        : cudaErrorNotReady;
 }
 // A stream that is being captured runs nothing, so nothing can be waited for: a program that reads
 // a value there fails on a card.
@@ -95,8 +100,11 @@ PEAKBENCH_ENTRY cudaError_t cudaEventDestroy(cudaEvent_t event) {
       [&] { return destroy_event(number(event)) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
 }
 PEAKBENCH_ENTRY cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const void* caller = __builtin_return_address(0);
   const auto error = with_event(event);
-  return error != cudaSuccess || is_event_done(number(event)) ? error : cudaErrorNotReady;
+  if (error != cudaSuccess) return error;
+  return answer_event_query(number(event), "cudaEventQuery", caller) ? cudaSuccess
+                                                                     : cudaErrorNotReady;
 }
 PEAKBENCH_ENTRY cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   wait_for_event(number(event));
@@ -113,13 +121,18 @@ PEAKBENCH_ENTRY cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStre
   return cudaEventRecord(event, stream);
 }
 
-// The same between any two events; see event_distance.
 PEAKBENCH_ENTRY cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start,
                                                  cudaEvent_t end) {
+  return elapsed_time(milliseconds, start, end, __builtin_return_address(0));
+}
+
+// The same between any two events; see answer_elapsed_time.
+cudaError_t peakbench::emulator::runtime::elapsed_time(float* milliseconds, cudaEvent_t start,
+                                                       cudaEvent_t end, const void* caller) {
   return entry([&] {
     if (!event_exists(number(start)) || !event_exists(number(end)))
       return cudaErrorInvalidResourceHandle;
-    *milliseconds = event_distance();
+    *milliseconds = answer_elapsed_time("cudaEventElapsedTime", caller);
     return cudaSuccess;
   });
 }

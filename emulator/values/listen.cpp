@@ -128,7 +128,9 @@ std::unique_ptr<at::ObserverContext> start_read(c10::ArrayRef<const c10::IValue>
   under->reading_before = thread.reading;
   const at::Tensor& read = arguments[source].toTensor();
   thread.reading = read.scalar_type();
-  thread.reading_storage = read.unsafeGetTensorImpl() == thread.shows_storage._unsafe_get_target();
+  // torch.save shows them as bytes; what another process sent is set to its storage, too.
+  thread.reading_storage = read.scalar_type() == at::kByte &&
+                           read.unsafeGetTensorImpl() == thread.shows_storage._unsafe_get_target();
   thread.copying = source != 0;
   thread.read_known = true;
   thread.read_purpose = Purpose::any;
@@ -278,6 +280,8 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function)
   const std::lock_guard lock(Storages::all().mutex());
   under->call = gather(op, arguments);
   if (op.mutates && (under->call.target_on_host || under->call.targets.empty())) return nullptr;
+  for (const at::Tensor& target : under->call.targets)
+    if (target.is_cuda() && has_storage(target)) peakbench_emulator_written(base_of(target));
   under->records = true;
   under->writer = op.mutates;
   thread.inside_writer += under->writer;

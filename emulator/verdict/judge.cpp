@@ -8,9 +8,11 @@
 #include <iterator>
 #include <string_view>
 
+#include "core/memory.h"
 #include "core/pools.h"
 #include "core/read_kinds.h"
 #include "verdict/memory_left.h"
+#include "verdict/timing.h"
 #include "verdict/workspaces.h"
 
 namespace peakbench::emulator {
@@ -54,6 +56,11 @@ class Judge {
     if (!request_.of_case && !ledger.finished && used_the_card(ledger) && !is_left_behind(ledger))
       lower(fmt::format("process {} did not come to its end by itself", ledger.pid));
     memory_left(ledger);
+    timing(ledger);
+    if (ledger.shared_page_allocations)
+      upper(
+          "memory was asked of CUDA in small pieces, without PyTorch's caching allocator: each "
+          "takes pages of 2 MiB of its own here, and a driver puts several into one");
     computing(ledger);
   }
 
@@ -61,6 +68,14 @@ class Judge {
     if (request_.wait_status == 0) return;
     lower(fmt::format("the {} did not end well: it may have needed more later",
                       request_.of_case ? "case" : "program"));
+  }
+
+  void shared_cards() {
+    for (const auto& shared : request_.shared_cards)
+      add(result_.conditions,
+          fmt::format("{} processes had memory of card {} at the same time: the peak of them "
+                      "together depends on when each of them ran",
+                      shared.processes, shared.card));
   }
 
   void unused() { unreliable("nothing was taken from a card that these stand-ins could see"); }
@@ -132,8 +147,7 @@ class Judge {
   void size(std::string text) {
     sizes_ = true;
     if (request_.assume == "nonzero=all") {
-      bounded_above_ = true;
-      add(result_.reasons, text + ": all rows are assumed");
+      upper(text + ": all rows are assumed");
     } else if (request_.assume == "nonzero=none") {
       lower(text + ": no rows are assumed");
     } else {
@@ -146,6 +160,10 @@ class Judge {
     if (name.find("alone, the others") != std::string_view::npos ||
         name.ends_with("is not specified"))
       add(result_.conditions, std::string(name));
+    if (name == kSharedMemory)
+      add(result_.conditions,
+          "processes share memory of the card (CUDA IPC): what one of them writes, the others do "
+          "not see");
     if (name.starts_with("unified memory")) lower(std::string(name));
     if (name == kPoolGrowth)
       add(result_.conditions,
@@ -179,6 +197,21 @@ class Judge {
     for (auto& sentence : sentences) add(result_.conditions, std::move(sentence));
   }
 
+  void timing(const Ledger& ledger) {
+    const bool late = request_.late_streams;
+    auto conditions = timing_reads(ledger);
+    if (auto blocks = blocks_in_question(ledger, late); late && !blocks.empty()) {
+      upper(std::move(blocks));
+    } else if (!blocks.empty()) {
+      conditions.push_back(std::move(blocks));
+    }
+    if (!conditions.empty() && !late && !request_.of_case)
+      advise("look whether the figures stay where streams are late: --card NAME,streams=late");
+    for (auto& sentence : conditions) add(result_.conditions, std::move(sentence));
+    if (auto pinned = pinned_in_question(ledger, late); !pinned.empty())
+      add(result_.notes, std::move(pinned));
+  }
+
   void computing(const Ledger& ledger) {
     if (ledger.computing == Computing::off)
       add(result_.notes, "values were not computed: --no-compute");
@@ -190,6 +223,11 @@ class Judge {
 
   void lower(std::string text) {
     bounded_below_ = true;
+    add(result_.reasons, std::move(text));
+  }
+
+  void upper(std::string text) {
+    bounded_above_ = true;
     add(result_.reasons, std::move(text));
   }
 
@@ -225,6 +263,7 @@ Verdict judge(const std::vector<const Ledger*>& ledgers, const VerdictRequest& r
   Judge judge(ledgers, request);
   for (const Ledger* ledger : ledgers) judge.process(*ledger);
   if (ledgers.empty()) judge.unused();
+  judge.shared_cards();
   judge.ending();
   return judge.verdict();
 }

@@ -2,6 +2,7 @@
 // of a case (`run`), from what the stand-ins entered in their ledgers.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,11 @@ struct VerdictRequest {
   std::string assume;   // --assume: "", "nonzero=all" or "nonzero=none"
   bool late_streams = false;
   std::uint64_t context_bytes = 0;  // set aside for the CUDA context
+  // Cards that several processes had memory of at a time, and how many did.
+  struct SharedCard {
+    std::size_t card, processes;
+  };
+  std::vector<SharedCard> shared_cards = {};
   // A case of `run`, whose worker asks of itself at the end of its steps.
   bool of_case = false;
   // Of the first device; absent: by the ledgers, from the process's start on.

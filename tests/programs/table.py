@@ -28,6 +28,9 @@ WHY = {
     "memory that was refused": r"ran out of memory|was refused",
     "which of equal values": r"is not specified",
     "how memory pools grow": r"memory pools",
+    "whether work is done": r"read whether work is done|read how long work took|record_stream",
+    "memory of several processes": r"at the same time|processes share memory",
+    "small allocations": r"in small pieces",
 }
 
 

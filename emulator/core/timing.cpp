@@ -1,0 +1,110 @@
+#include "core/timing.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+
+#include "core/exchange.h"
+#include "core/late_streams.h"
+#include "core/places.h"
+#include "core/python_place.h"
+#include "core/state.h"
+
+namespace peakbench::emulator {
+namespace {
+
+enum class Library { other, allocator, kernels };
+
+Library find_library(const void* code) {
+  Dl_info found{};
+  if (!dladdr(code, &found) || !found.dli_fname) return Library::other;
+  const char* slash = std::strrchr(found.dli_fname, '/');
+  const char* name = slash ? slash + 1 : found.dli_fname;
+  if (std::strcmp(name, "libtorch_cuda.so") == 0) return Library::kernels;
+  if (std::strcmp(name, "libc10_cuda.so") != 0) return Library::other;
+  // torch.Event, which is of any device.
+  const bool any_device = found.dli_sname && std::strstr(found.dli_sname, "GuardImpl");
+  return any_device ? Library::other : Library::allocator;
+}
+
+// An allocator asks again and again from one place.
+Library library_of(const void* code) {
+  thread_local const void* last = nullptr;
+  thread_local Library library = Library::other;
+  if (last != code) library = find_library(code);
+  last = code;
+  return library;
+}
+
+enum class Asker { program, allocator, pinned_allocator_or_watchdog };
+
+// What of PyTorch asks by itself does so without Python's lock; Work.is_completed() holds it.
+Asker asker(const void* caller) {
+  switch (library_of(caller)) {
+    case Library::allocator:
+      return Asker::allocator;
+    case Library::kernels:
+      return holds_python() ? Asker::program : Asker::pinned_allocator_or_watchdog;
+    case Library::other:
+      break;
+  }
+  return Asker::program;
+}
+
+void count(std::uint64_t& counter) {
+  std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
+}
+
+void program_asked(const char* function) {
+  LedgerPlace place{};
+  std::snprintf(place.function, sizeof place.function, "%s", function);
+  place.kernel_launches = ledger().kernel_launches;
+  // Whoever waits for Python's lock here may be waited for with it.
+  if (holds_python()) find_python_place(place.place, sizeof place.place);
+  enter_place(ledger().timing_reads, place);
+}
+
+bool ends_work(std::uint64_t event) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  const auto found = s.queues.events.find(event);
+  return found != s.queues.events.end() && found->second.ends_work;
+}
+
+}  // namespace
+
+bool answer_event_query(std::uint64_t event, const char* function, const void* caller) {
+  const bool certain = is_event_certain(event);
+  const bool done = is_event_done(event);
+  if (certain) return done;
+  switch (asker(caller)) {
+    case Asker::program:
+      program_asked(function);
+      break;
+    case Asker::allocator:
+      count(ledger().blocks_in_question);
+      break;
+    case Asker::pinned_allocator_or_watchdog:
+      if (!ends_work(event) && ledger().pinned_bytes) count(ledger().pinned_in_question);
+      break;
+  }
+  return done;
+}
+
+bool answer_stream_query(std::uint64_t stream, const char* function, const void* caller) {
+  const bool certain = is_stream_certain(stream);
+  const bool done = is_stream_done(stream);
+  // No allocator asks for a stream: CUDAStream::query, which does, is in the library of one.
+  if (!certain && asker(caller) != Asker::pinned_allocator_or_watchdog) program_asked(function);
+  return done;
+}
+
+float answer_elapsed_time(const char* function, const void* caller) {
+  if (asker(caller) == Asker::program) program_asked(function);
+  unmodelled("time between events: always one second");
+  return 1000;
+}
+
+}  // namespace peakbench::emulator

@@ -1,0 +1,24 @@
+// What depends on how fast a card is: whether it is done with something, and how long that took.
+// Here everything is done at once, or when the host waits for it (late_streams.h).
+#pragma once
+
+#include <cstdint>
+
+#include "core/api.h"
+
+namespace peakbench::emulator {
+
+// Answers of cudaEventQuery and cudaStreamQuery: whether that is done. Where it is only so here (the
+// host has not waited for it), the ledger is told who asked: the program, with its line, or
+// PyTorch's allocators, which hand out memory by it. `caller` is the code that did. Call with no
+// lock held.
+PEAKBENCH_EMULATOR_API bool answer_event_query(std::uint64_t event, const char* function,
+                                               const void* caller);
+PEAKBENCH_EMULATOR_API bool answer_stream_query(std::uint64_t stream, const char* function,
+                                                const void* caller);
+// What lies between any two events, in milliseconds: programs divide by it and repeat until a time
+// is reached (autotuning), so it is positive, and long. It is entered as unmodelled, and as a read
+// where the program asked.
+PEAKBENCH_EMULATOR_API float answer_elapsed_time(const char* function, const void* caller);
+
+}  // namespace peakbench::emulator

@@ -1,0 +1,60 @@
+#include "verdict/timing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+namespace peakbench::emulator {
+namespace {
+
+std::string times_text(std::uint64_t calls) {
+  return fmt::format("{} time{}", calls, calls == 1 ? "" : "s");
+}
+
+std::string text_of(const LedgerPlace& row) {
+  const auto where = row.place[0] ? fmt::format("{} at {}", row.function, row.place) : row.function;
+  const bool elapsed = std::string_view(row.function).find("Elapsed") != std::string_view::npos;
+  return elapsed ? fmt::format("{} read how long work took ({}): no emulated card has times", where,
+                               times_text(row.calls))
+                 : fmt::format(
+                       "{} read whether work is done that the host had not waited for ({}): "
+                       "when a card is done depends on how fast it is",
+                       where, times_text(row.calls));
+}
+
+}  // namespace
+
+std::vector<std::string> timing_reads(const Ledger& ledger) {
+  const LedgerPlaces& places = ledger.timing_reads;
+  std::vector<std::string> sentences;
+  for (const LedgerPlace& row :
+       std::span(places.rows, std::min<std::size_t>(places.count, kLedgerPlaces)))
+    sentences.push_back(text_of(row));
+  if (places.dropped)
+    sentences.push_back(fmt::format(
+        "{} more reads of whether work is done found no room in the record", places.dropped));
+  return sentences;
+}
+
+std::string blocks_in_question(const Ledger& ledger, bool late_streams) {
+  if (!ledger.blocks_in_question) return "";
+  return late_streams ? "blocks that another stream had used (record_stream) were held until the "
+                        "host waited: a card hands them out again as early or earlier"
+                      : "blocks that another stream had used (record_stream) were handed out again "
+                        "at once: a card that is not done with them reserves more, at most what "
+                        "streams=late gives";
+}
+
+std::string pinned_in_question(const Ledger& ledger, bool late_streams) {
+  if (!ledger.pinned_in_question) return "";
+  return fmt::format(
+      "page-locked host memory that copies had used was {}: on a card the process may have {} of "
+      "it "
+      "(pinned); the card's memory does not depend on it",
+      late_streams ? "held until the host waited" : "handed out again at once",
+      late_streams ? "less" : "more");
+}
+
+}  // namespace peakbench::emulator

@@ -1,0 +1,214 @@
+"""What an emulated card answers otherwise than a real one would, though no value is unknown: when work is done, what another process
+writes, how a driver packs small allocations. No program that rests on it is `exact`; those beside it that do not, are.
+
+usage: exactness_test.py PEAKBENCH
+
+Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+PYTHON = os.environ.get("PEAKBENCH_ORACLE")
+
+# READ: what the other process does with the tensor `t`, whose values are 3 and 5000.
+SHARED = """
+import torch, torch.multiprocessing as mp
+def read(queue, back):
+    t = queue.get()
+    back.put(READ)
+    del t
+if __name__ == "__main__":
+    mp.set_start_method("spawn")
+    queue, back = mp.Queue(), mp.Queue()
+    process = mp.Process(target=read, args=(queue, back))
+    process.start()
+    x = torch.tensor([3, 5000], device="cuda") + 1
+    queue.put(x)
+    back.get(timeout=100)
+    process.join()
+"""
+
+# A buffer is used again where the card is done with it: on a card, that depends on how fast it is.
+ASKS = """
+import torch
+stream, event = torch.cuda.Stream(), torch.cuda.Event()
+x = torch.zeros(1 << 20, device="cuda")
+def busy():
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        x.add_(1)
+    event.record(stream)
+    WAIT
+busy()
+print(ASK)
+"""
+
+TIMES = """
+import torch
+start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+start.record()
+torch.zeros(1 << 20, device="cuda").add_(1)
+end.record()
+end.synchronize()
+print(start.elapsed_time(end))
+"""
+
+# Blocks of 64 MiB that a second stream uses.
+RECORDED = """
+import torch
+stream = torch.cuda.Stream()
+for i in range(4):
+    block = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        block.add_(1)
+    block.record_stream(stream)
+    del block
+    WAIT
+"""
+
+PINNED = """
+import torch
+big = torch.ones(8 << 20, dtype=torch.uint8)
+for i in range(4):
+    host = big.pin_memory()
+    x = host.to("cuda", non_blocking=True)
+    del host
+"""
+
+# COUNT allocations of BYTES each.
+SMALL = """
+import torch
+kept = [torch.empty(BYTES, dtype=torch.uint8, device="cuda") for _ in range(COUNT)]
+"""
+
+# A tensor of the card whose storage is page-locked memory of the host: a kernel would change the host's bytes.
+MAPPED = """
+import torch
+host = torch.tensor([1, 2, 3, 4]).pin_memory()
+class View:
+    __cuda_array_interface__ = {"shape": (4,), "typestr": "<i8", "data": (host.data_ptr(), False), "version": 3}
+view = torch.as_tensor(View(), device="cuda")
+host[3] = 70
+assert view[3].item() == 70
+CHANGE
+torch.cuda.synchronize()
+torch.zeros(int(host[3]), 1000, device="cuda")
+"""
+
+TOGETHER = """
+import torch, torch.multiprocessing as mp
+def take(i, barrier):
+    x = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
+    barrier.wait()
+if __name__ == "__main__":
+    mp.start_processes(take, args=(mp.get_context("spawn").Barrier(COUNT),), nprocs=COUNT, start_method="spawn")
+"""
+
+NCCL = """
+import os, torch, torch.distributed as dist
+os.environ.update(MASTER_ADDR="localhost", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
+dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
+dist.all_reduce(torch.ones(4, device="cuda"))
+torch.cuda.synchronize()
+dist.destroy_process_group()
+"""
+
+
+class ExactnessTest(unittest.TestCase):
+    def emulate(self, text, card="h100-80gb", options=(), **environment):
+        """The kind of the verdict; the record is kept."""
+        with tempfile.TemporaryDirectory(prefix="peakbench-exactness-") as folder:
+            program, out = pathlib.Path(folder, "program.py"), pathlib.Path(folder, "took.json")
+            program.write_text(text, encoding="utf-8")
+            command = [PEAKBENCH, "emulate", "--card", card, *options, "--json", out, "--", PYTHON, program]
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env={**os.environ, **environment})
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.said, record = done.stderr, json.loads(out.read_text(encoding="utf-8"))
+        self.verdict, self.answer, self.processes = record["verdict"], record["answer"], record["processes"]
+        return self.verdict["kind"]
+
+    def test_what_another_process_wrote_is_not_known(self):
+        for read in ("int(t[1])", "t[1].item()", "t.tolist()", "t.cpu().nonzero().shape[0]"):
+            with self.subTest(read):
+                self.assertEqual(self.emulate(SHARED.replace("READ", read)), "unreliable", self.said)
+                self.assertRegex(" ".join(self.verdict["reasons"]), r"at program\.py:5 read (integer|size|a size|bool)")
+        rows = SHARED.replace("READ", "t.nonzero().shape[0]")
+        self.assertEqual(self.emulate(rows), "unreliable", self.said)
+        self.assertEqual(self.emulate(rows, options=("--assume", "nonzero=all")), "upper bound", self.said)
+
+    def test_memory_of_another_process_takes_none_and_is_a_condition(self):
+        self.assertEqual(self.emulate(SHARED.replace("READ", "tuple(t.shape)")), "exact if", self.said)
+        self.assertRegex(self.verdict["conditions"][0], r"^processes share memory of the card \(CUDA IPC\)")
+        self.assertEqual(len(self.verdict["conditions"]), 1)
+        self.assertEqual(sorted(process["devices"][0]["peak_used_bytes"] for process in self.processes), [0, 2 << 20])
+
+    def test_whether_work_is_done_is_a_condition(self):
+        for ask, function in (("stream.query()", "cudaStreamQuery"), ("event.query()", "cudaEventQuery")):
+            with self.subTest(ask):
+                text = ASKS.replace("ASK", ask)
+                self.assertEqual(self.emulate(text.replace("WAIT", "pass")), "exact if", self.said)
+                (condition,) = self.verdict["conditions"]
+                self.assertRegex(condition, rf"^{function} at program\.py:12 read whether work is done that the host had not waited for \(1 time\)")
+                self.assertIn("streams=late", self.verdict["advice"][0])
+                for wait in ("stream.synchronize()", "torch.cuda.synchronize()"):
+                    self.assertEqual(self.emulate(text.replace("WAIT", wait)), "exact", self.said)
+        self.assertEqual(self.emulate(ASKS.replace("ASK", "event.query()").replace("WAIT", "event.synchronize()")), "exact", self.said)
+
+    def test_a_time_that_was_read_is_a_condition(self):
+        self.assertEqual(self.emulate(TIMES), "exact if", self.said)
+        self.assertRegex(self.verdict["conditions"][0], r"^cudaEventElapsedTime at program\.py:8 read how long work took \(1 time\)")
+
+    def test_blocks_that_wait_for_a_stream(self):
+        running, waited = RECORDED.replace("WAIT", "pass"), RECORDED.replace("WAIT", "torch.cuda.synchronize()")
+        self.assertEqual(self.emulate(running), "exact if", self.said)
+        self.assertRegex(self.verdict["conditions"][0], r"^blocks .* handed out again at once: .* at most what streams=late gives")
+        at_once = self.processes[0]["devices"][0]["peak_reserved_bytes"]
+        self.assertEqual(self.emulate(running, "h100-80gb,streams=late"), "upper bound", self.said)
+        self.assertGreater(self.processes[0]["devices"][0]["peak_reserved_bytes"], at_once)
+        for card in ("h100-80gb", "h100-80gb,streams=late"):
+            self.assertEqual(self.emulate(waited, card), "exact", self.said)
+
+    def test_pinned_memory_that_waits_is_a_note(self):
+        self.assertEqual(self.emulate(PINNED), "exact", self.said)
+        self.assertRegex(" ".join(self.verdict["notes"]), r"page-locked host memory .* the card's memory does not depend on it")
+
+    def test_small_allocations_of_cuda_are_an_upper_bound(self):
+        def kind(count, size):
+            return self.emulate(SMALL.replace("COUNT", str(count)).replace("BYTES", str(size)), PYTORCH_NO_CUDA_MEMORY_CACHING="1")
+
+        self.assertEqual(kind(100, 1000), "upper bound", self.said)
+        self.assertRegex(self.verdict["reasons"][0], "small pieces, without PyTorch's caching allocator")
+        self.assertEqual(kind(1, 1000), "exact", self.said)
+        self.assertEqual(kind(100, 2 << 20), "exact", self.said)
+        self.assertEqual(self.emulate(SMALL.replace("COUNT", "100").replace("BYTES", "1000")), "exact", self.said)
+
+    def test_kernels_that_write_memory_of_the_host(self):
+        self.assertEqual(self.emulate(MAPPED.replace("CHANGE", "view.add_(1)")), "unreliable", self.said)
+        self.assertRegex(self.verdict["reasons"][0], "a kernel writes page-locked host memory")
+        self.assertEqual(self.emulate(MAPPED.replace("CHANGE", "")), "exact", self.said)
+
+    def test_the_peak_of_several_processes(self):
+        self.assertEqual(self.emulate(TOGETHER.replace("COUNT", "2")), "exact if", self.said)
+        self.assertRegex(self.verdict["conditions"][0], "^2 processes had memory of card 0 at the same time: ")
+        self.assertEqual(self.emulate(TOGETHER.replace("COUNT", "1")), "exact", self.said)
+
+    def test_the_answer_names_the_buffers_of_nccl(self):
+        self.emulate(NCCL)
+        self.assertIn("context (0.5 GiB) and NCCL's buffers not included; ", self.answer["sentence"])
+        self.emulate(NCCL, "h100-80gb,context=534MiB")
+        self.assertIn("context (0.5 GiB) included, NCCL's buffers not; ", self.answer["sentence"])
+
+
+if __name__ == "__main__":
+    if not PYTHON:
+        print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
+        sys.exit(77)
+    unittest.main()
