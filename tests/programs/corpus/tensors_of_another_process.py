@@ -1,6 +1,6 @@
 """One process makes batches on the card and sends them to another by a queue (CUDA IPC), which trains on them.
 
-Expected: ends well, exact
+Expected: ends well, exact if (two processes share memory of one card)
 Truth: the CPU's run (rows of every batch)
 """
 
