@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 
+#include "core/python_place.h"
 #include "core/pytorch.h"
 #include "core/state.h"
 
@@ -197,8 +198,15 @@ extern "C" void peakbench_emulator_decided(const char* kind, std::uint64_t bytes
   enter_read_back(ledger(), bytes, Answer::substitute, kind);
 }
 
-extern "C" void peakbench_emulator_unspecified(const char* what) {
-  peakbench::emulator::unmodelled(what);
+extern "C" void peakbench_emulator_unspecified(const char* operation, const char* what) {
+  using namespace peakbench::emulator;
+  char place[64] = "";
+  find_python_place(place, sizeof place);
+  std::string text = std::string(operation) + (place[0] ? std::string(", read at ") + place : "") +
+                     ": " + what + " is not specified";
+  if (text.size() >= sizeof LedgerName::name)
+    text = std::string(operation) + ": " + what + " is not specified";
+  unmodelled(text.c_str());
 }
 
 extern "C" void peakbench_emulator_cannot_compute(const char* why) {

@@ -39,9 +39,10 @@ PEAKBENCH_VALUES_API void peakbench_emulator_watch_pools(PeakbenchPieceListener 
 // The host looks at numbers that it read before and that were not known, in its own memory, to
 // decide something: an entry as of a read, of this kind. Takes Python's lock: with no lock held.
 PEAKBENCH_VALUES_API void peakbench_emulator_decided(const char* kind, std::uint64_t bytes);
-// A value that was computed is one of several that PyTorch allows: an entry, which ends in "is not
-// specified".
-PEAKBENCH_VALUES_API void peakbench_emulator_unspecified(const char* what);
+// The host reads a value that is one of several that PyTorch allows, as this operator leaves it
+// open: an entry with the line that reads, which ends in "is not specified". Takes Python's lock:
+// with no lock held.
+PEAKBENCH_VALUES_API void peakbench_emulator_unspecified(const char* operation, const char* what);
 // PyTorch's counts of its memory on a device, for the ledger: the peaks since it last said.
 PEAKBENCH_VALUES_API void peakbench_emulator_counted(int device, std::uint64_t peak_allocated_bytes,
                                                      std::uint64_t peak_reserved_bytes);
