@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 
+#include "core/python_place.h"
 #include "core/pytorch.h"
 #include "core/state.h"
 
@@ -204,8 +205,15 @@ extern "C" void peakbench_emulator_written(std::uint64_t base) {
     fault("a kernel writes page-locked host memory: its bytes stay, and reads are not seen");
 }
 
-extern "C" void peakbench_emulator_unspecified(const char* what) {
-  peakbench::emulator::unmodelled(what);
+extern "C" void peakbench_emulator_unspecified(const char* operation, const char* what) {
+  using namespace peakbench::emulator;
+  char place[64] = "";
+  find_python_place(place, sizeof place);
+  std::string text = std::string(operation) + (place[0] ? std::string(", read at ") + place : "") +
+                     ": " + what + " is not specified";
+  if (text.size() >= sizeof LedgerName::name)
+    text = std::string(operation) + ": " + what + " is not specified";
+  unmodelled(text.c_str());
 }
 
 extern "C" void peakbench_emulator_cannot_compute(const char* why) {

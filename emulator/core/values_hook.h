@@ -43,9 +43,10 @@ PEAKBENCH_VALUES_API void peakbench_emulator_decided(const char* kind, std::uint
 // page-locked memory of the host (cudaHostAlloc, mapped): no kernel runs, and what the host reads
 // there later is not seen. With none of the stand-ins' locks held.
 PEAKBENCH_VALUES_API void peakbench_emulator_written(std::uint64_t base);
-// A value that was computed is one of several that PyTorch allows: an entry, which ends in "is not
-// specified".
-PEAKBENCH_VALUES_API void peakbench_emulator_unspecified(const char* what);
+// The host reads a value that is one of several that PyTorch allows, as this operator leaves it
+// open: an entry with the line that reads, which ends in "is not specified". Takes Python's lock:
+// with no lock held.
+PEAKBENCH_VALUES_API void peakbench_emulator_unspecified(const char* operation, const char* what);
 // PyTorch's counts of its memory on a device, for the ledger: the peaks since it last said.
 PEAKBENCH_VALUES_API void peakbench_emulator_counted(int device, std::uint64_t peak_allocated_bytes,
                                                      std::uint64_t peak_reserved_bytes);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "values/host.h"
+#include "values/rounding.h"
 #include "values/storages.h"
 
 namespace peakbench::values {
@@ -59,6 +60,7 @@ class Gatherer {
     call_.size_of = size_of_call(op_, arguments);
     node.arguments.resize(arguments.size());
     node.list_sizes.assign(arguments.size(), -1);
+    node.tf32 = may_round_to_tf32(op_);
     node.random = op_.random && !is_zero(arguments, op_.chance) && !is_off(arguments);
     for (std::size_t i = 0; i < arguments.size(); ++i)
       if (is_used(static_cast<int>(i))) add(static_cast<int>(i), arguments[i]);

@@ -382,6 +382,7 @@ int tell(const Size& size, void* to, std::uint64_t bytes, const char** kind) {
     return kPeakbenchUnknown;
   }
   if (size.purpose == Purpose::finite_check) *kind = emulator::kReadFinite;
+  size.choices.tell();
   return size.substituted ? kPeakbenchSubstitute : kPeakbenchKnown;
 }
 

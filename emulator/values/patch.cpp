@@ -120,15 +120,21 @@ void settle(const ValuePtr& value) {
 
 int read_bytes(const ValuePtr& value, std::size_t offset, std::size_t bytes, void* to) {
   settle(value);
-  const std::lock_guard lock(Storages::all().mutex());
-  try {
-    compute(*value);
-  } catch (const std::exception&) {
-    return kPeakbenchUnknown;
+  Choices choices;
+  int standing = kPeakbenchKnown;
+  {
+    const std::lock_guard lock(Storages::all().mutex());
+    try {
+      compute(*value);
+    } catch (const std::exception&) {
+      return kPeakbenchUnknown;
+    }
+    std::memcpy(to, static_cast<const char*>(value->data.data_ptr()) + offset, bytes);
+    if (!known_where_written(*value, offset, offset + bytes)) standing = kPeakbenchSubstitute;
+    choices = value->choices;
   }
-  std::memcpy(to, static_cast<const char*>(value->data.data_ptr()) + offset, bytes);
-  return known_where_written(*value, offset, offset + bytes) ? kPeakbenchKnown
-                                                             : kPeakbenchSubstitute;
+  choices.tell();
+  return standing;
 }
 
 Ranges unsure_after(const Patch& patch) {

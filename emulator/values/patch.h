@@ -49,6 +49,7 @@ bool waits(const ValuePtr& value);
 void settle(const ValuePtr& value);
 // What bytes of a value are, once they are computed: kPeakbenchKnown or kPeakbenchSubstitute, and
 // kPeakbenchUnknown where that needs more memory than the host has. With no lock held.
+// What it hangs on that PyTorch leaves open is told of.
 int read_bytes(const ValuePtr& value, std::size_t offset, std::size_t bytes, void* to);
 
 // Which bytes of the patched value rest on substitutes, where what it is made of is computed; but

@@ -112,6 +112,7 @@ void count_indices(const Call& call, Size& size) {
   const Unseen unseen;
   compute(*indices->value);
   size.substituted = doubtful(*indices->value);
+  size.choices = indices->value->choices;
   size.indices = std::get<0>(at::unique_dim(tensor_in(indices->value->data, indices->view), 1));
   size.count = size.indices.size(1);
 }
@@ -122,6 +123,7 @@ void put_computed(const Size& size, const at::Tensor& tensor, const at::Tensor& 
   tensor_in(bytes, view_of(tensor)).copy_(computed);
   auto value = known(std::move(bytes));
   value->substituted = size.substituted;
+  value->choices = size.choices;
   Storages::all().put(base_of(tensor), value);
 }
 
@@ -161,6 +163,7 @@ Size find_size(Call& call) {
     return input.value && is_unsure(*input.value, input.view);
   });
   size.count = count_of(call, size.results);
+  size.choices = choices_of(*call.node);
   return size;
 }
 

@@ -18,6 +18,7 @@ struct Size {
   std::int64_t count = 0;
   bool substituted = false;
   Purpose purpose = Purpose::any;
+  Choices choices;                   // what it hangs on that PyTorch leaves open
   std::vector<c10::IValue> results;  // empty where there are none but the count
   at::Tensor indices;                // of a sparse result, where they are all that is known
 };

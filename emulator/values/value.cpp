@@ -10,7 +10,7 @@
 #include "values/operators.h"
 #include "values/patch.h"
 #include "values/storages.h"
-#include "values/ties.h"
+#include "values/unspecified.h"
 
 // Of the OpenMP that PyTorch brings. What is computed here is too small for several threads, and
 // once they have had work they wait for more at full speed, beside the program.
@@ -149,8 +149,18 @@ bool any_substituted(const Node& node) {
   return any;
 }
 
-void finish(Value& value, at::Tensor data, bool substituted) {
+// The same, and what the call itself leaves open of one of its outputs.
+Choices choices_of(const Node& node, const Output& output, const std::vector<Unspecified>& open) {
+  Choices choices = choices_of(node);
+  for (const Unspecified& one : open)
+    if (one.result < 0 || output.result < 0 || one.result == output.result)
+      choices.add({node.op->name, one.what});
+  return choices;
+}
+
+void finish(Value& value, at::Tensor data, bool substituted, Choices choices = {}) {
   value.data = std::move(data);
+  value.choices = std::move(choices);
   value.substituted = substituted;
   value.node.reset();
   value.patch.reset();
@@ -181,8 +191,10 @@ void compute_node(Node& node) {
   std::vector<c10::IValue> stack = stack_of(node, targets);
   const bool substituted = any_substituted(node);
   const auto purpose = purpose_of(node);
-  if (!substituted && chooses_among_equals(node, stack)) tell_of_equals();
+  const std::vector<c10::IValue> arguments = stack;
   const bool done = run(node, stack);
+  std::vector<Unspecified> open;
+  if (done && !substituted) open = unspecified_in(node, arguments, stack);
   std::vector<bool> right(node.outputs.size(), done);
   for (std::size_t i = 0; i < node.outputs.size() && done; ++i) {
     const Output& output = node.outputs[i];
@@ -198,7 +210,7 @@ void compute_node(Node& node) {
     const auto value = output.value.lock();
     if (!value || output.shared >= 0) continue;
     finish(*value, right[i] ? targets[i] : made_up(value->bytes, {output.view.dtype, {}, 1}),
-           substituted || !right[i]);
+           substituted || !right[i], choices_of(node, output, open));
     if (node.op->purpose == Purpose::any) value->purpose = purpose;
   }
   node.inputs.clear();
@@ -211,6 +223,7 @@ void compute_patch(Value& value, const Patch& patch) {
                                  : at::zeros({static_cast<std::int64_t>(value.bytes)}, at::kByte);
   value.substituted = patch.before && patch.before->substituted;
   value.purpose = value.substituted ? patch.before->purpose : Purpose::any;
+  Choices choices = patch.before ? patch.before->choices : Choices();
   auto* const to = static_cast<char*>(data.data_ptr()) + patch.offset;
   if (patch.arrival) {
     Value arrived;
@@ -225,14 +238,25 @@ void compute_patch(Value& value, const Patch& patch) {
     compute(*patch.source);
     std::memcpy(to, static_cast<char*>(patch.source->data.data_ptr()) + patch.source_offset,
                 patch.bytes);
+    choices.add(patch.source->choices);
     value.purpose = purpose_of_both(value, *patch.source);
     value.unsure = unsure_after(patch);
   }
   const bool substituted = !value.unsure.empty();
-  finish(value, std::move(data), substituted);
+  finish(value, std::move(data), substituted, std::move(choices));
 }
 
 }  // namespace
+
+Choices choices_of(const Node& node) {
+  Choices choices;
+  if (node.op->takes_shape) return choices;
+  for (const Input& input : node.inputs)
+    if (input.value) choices.add(input.value->choices);
+  for (const Output& output : node.outputs)
+    if (output.before) choices.add(output.before->choices);
+  return choices;
+}
 
 Unseen::Unseen()
     : no_autograd_(c10::autograd_dispatch_keyset_with_ADInplaceOrView),
@@ -314,6 +338,7 @@ void compute(Value& value) {
 bool settle(Node& node) {
   const Unseen unseen_here;
   std::vector<std::vector<at::Tensor>> tries;
+  std::vector<Unspecified> open;
   std::vector<int> tried = {0x00, 0x01};  // zeros and small numbers
   if (std::ranges::none_of(node.outputs,
                            [](const Output& output) { return output.view.dtype == at::kBool; }))
@@ -332,13 +357,16 @@ bool settle(Node& node) {
               : at::full({static_cast<std::int64_t>(output.bytes)}, contents, at::kByte));
     }
     auto stack = stack_of(node, targets);
+    const auto arguments = stack;
     if (!run(node, stack)) return false;
+    open = unspecified_in(node, arguments, stack);
   }
   for (const auto& other : tries)
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
       if (!at::equal(tries[0][i], other[i])) return false;
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
-    if (const auto value = node.outputs[i].value.lock()) finish(*value, tries[0][i], false);
+    if (const auto value = node.outputs[i].value.lock())
+      finish(*value, tries[0][i], false, choices_of(node, node.outputs[i], open));
   return true;
 }
 

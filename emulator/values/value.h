@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "values/choices.h"
+
 namespace peakbench::values {
 
 struct Operator;
@@ -47,6 +49,7 @@ struct Value {
   std::shared_ptr<Node> node;      // until then, if an operator makes it
   std::shared_ptr<Patch> patch;    // until then, if bytes were put into another value
   Ranges unwritten;                // bytes of new memory that nobody has written yet
+  Choices choices;                 // once computed: what it hangs on that PyTorch leaves open
 };
 using ValuePtr = std::shared_ptr<Value>;
 
@@ -104,6 +107,7 @@ struct Node {
   std::uint64_t sequence = 0;
   bool substituted = false;
   bool random = false;  // draws numbers
+  bool tf32 = false;    // its products may be rounded to TF32
   int depth = 0;
 };
 
@@ -136,6 +140,9 @@ Purpose purpose_of(const Node& node);
 Purpose purpose_of_both(const Value& value, const Value& source);
 // Calls the operator at once; false when it cannot be. `substituted` is set where an input is.
 bool call(const Node& node, std::vector<c10::IValue>& stack);
+
+// What all that a node is made of hangs on, once that is computed.
+Choices choices_of(const Node& node);
 
 at::Tensor tensor_in(const at::Tensor& bytes, const View& view);
 

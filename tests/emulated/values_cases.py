@@ -561,6 +561,55 @@ def no_ties():
     return {"values": scores.topk(2).values.tolist(), "largest": scores.topk(1).indices.tolist(), "four": scores.topk(4).indices.shape[0]}
 
 
+def sorted_equals():
+    """Equal keys: the values are the same in any order, the indices are not."""
+    keys = torch.tensor([1, 0] * 20).cuda()
+    return {"taken": keys.argsort()[:5].tolist()}
+
+
+def sorted_different():
+    keys = torch.tensor([3, 1, 2]).cuda()
+    equal = torch.tensor([1, 0, 1]).cuda()
+    values, indices = equal.sort()
+    placed = torch.zeros(3, dtype=torch.long).cuda().scatter_(0, keys.argsort(), torch.arange(3).cuda())
+    same = torch.zeros(3).cuda()
+    same[torch.tensor([1, 1]).cuda()] = torch.tensor([4.0, 4.0]).cuda()
+    return {"indices": keys.argsort().tolist(), "values": values.tolist(), "stable": equal.argsort(stable=True).tolist(), "of": len(indices),
+            "placed": placed.tolist(), "same": same.long().tolist(), "median": keys.median(0).indices.item()}  # fmt: skip
+
+
+def one_of_several(kind):
+    two = torch.tensor([0, 0]).cuda()
+    values = torch.tensor([5, 6]).cuda()
+    score = torch.tensor([1.0, 2.0, 2.0, 1.0, 2.0]).cuda()
+    pool = torch.tensor([[[[3.0, 5.0]]]]).cuda()
+    made = {
+        "scatter_": lambda: torch.zeros(3, dtype=torch.long).cuda().scatter_(0, two, values),
+        "scatter_ into new memory": lambda: torch.empty(1, dtype=torch.long, device="cuda").scatter_(0, two, values),
+        "index_put_": lambda: torch.zeros(3, dtype=torch.long).cuda().index_put_((two,), values),
+        "index_copy_": lambda: torch.zeros(3, dtype=torch.long).cuda().index_copy_(0, two, values),
+        "put_": lambda: torch.zeros(3, dtype=torch.long).cuda().put_(two, values),
+        "max_unpool2d": lambda: torch.nn.functional.max_unpool2d(pool, torch.tensor([[[[1, 1]]]]).cuda(), (1, 2)).long(),
+        "median": lambda: score.median(0).indices,
+        "mode": lambda: score.mode().indices,
+        "kthvalue": lambda: score.kthvalue(4).indices,
+        "topk": lambda: torch.arange(5).cuda().topk(3, sorted=False).values,
+        "eigh": lambda: torch.linalg.eigh(torch.eye(3).cuda() * 2 - torch.ones(3, 3).cuda())[1].gt(0).sum(),
+        "svd": lambda: torch.linalg.svd(torch.tensor([[3.0, 1.0], [1.0, 2.0]]).cuda())[0].gt(0).sum(),
+        "cumsum": lambda: (torch.full((64,), 0.1, dtype=torch.bfloat16).cuda().cumsum(0) < 3).sum(),
+    }
+    return made[kind]().tolist()
+
+
+def rounded_to_tf32(product=4097.0):
+    torch.backends.cuda.matmul.allow_tf32 = True
+    return {"rows": int((torch.full((16, 16), product).cuda() @ torch.eye(16).cuda())[0, 0])}
+
+
+def exact_in_tf32():
+    return rounded_to_tf32(4096.0)
+
+
 def overflow():
     """As DeepSpeed and others look for gradients that are not finite, whatever their size."""
     gradients = [torch.empty(1 << 21, device="cuda", dtype=torch.float16), torch.empty(16, device="cuda")]
@@ -686,4 +735,4 @@ def too_much():
 
 
 if __name__ == "__main__":
-    print(json.dumps({kind: globals()[kind]() for kind in sys.argv[1:]}))
+    print(json.dumps({kind: one_of_several(kind[3:]) if kind.startswith("of ") else globals()[kind]() for kind in sys.argv[1:]}))

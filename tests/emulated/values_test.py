@@ -146,8 +146,33 @@ class ValuesTest(unittest.TestCase):
     def test_which_of_equal_values(self):
         self.emulate_one("ties")
         self.assertEqual(self.verdict["kind"], "exact if")
-        self.assertEqual(self.verdict["conditions"], ["aten::topk of equal values: which of them are taken is not specified"])
+        self.assertRegex(self.verdict["conditions"][0], r"^aten::topk, read at values_cases.py:\d+: which of equal values is taken is not specified$")
+        self.assertEqual(len(self.verdict["conditions"]), 1)
         self.emulate_one("no_ties")
+        self.assertEqual(self.verdict["kind"], "exact", self.said)
+
+    def test_the_order_of_equal_keys(self):
+        self.emulate_one("sorted_equals")
+        self.assertEqual(self.verdict["kind"], "exact if", self.said)
+        self.assertRegex(self.verdict["conditions"][0], r"^aten::sort, read at values_cases.py:\d+: the order of equal keys is not specified$")
+        said = self.emulate_one("sorted_different")
+        self.assertEqual((said["indices"], said["values"], said["placed"]), ([1, 2, 0], [0, 1, 1], [2, 0, 1]))
+        self.assertEqual(self.verdict["kind"], "exact", self.said)
+
+    def test_one_of_several_results(self):
+        for kind in ("scatter_", "scatter_ into new memory", "index_put_", "index_copy_", "put_", "max_unpool2d", "median", "mode", "kthvalue",
+                     "topk", "eigh", "svd", "cumsum"):  # fmt: skip
+            with self.subTest(kind):
+                self.emulate_one("of " + kind)
+                self.assertTrue(any(kind.split("_ ")[0].rstrip("_") in one and one.endswith("is not specified") and "values_cases.py" in one
+                                    for one in self.verdict["conditions"]), self.said)  # fmt: skip
+                self.assertNotEqual(self.verdict["kind"], "exact", self.said)
+
+    def test_products_that_tf32_rounds(self):
+        self.emulate_one("rounded_to_tf32")
+        self.assertEqual(self.verdict["kind"], "exact if", self.said)
+        self.assertRegex(self.verdict["conditions"][0], r"^aten::mm, read at values_cases.py:\d+: what TF32 rounds off is not specified$")
+        self.emulate_one("exact_in_tf32")
         self.assertEqual(self.verdict["kind"], "exact", self.said)
 
     def test_gradients_are_taken_to_be_finite(self):
