@@ -143,8 +143,8 @@ struct Ledger {
   // How often PyTorch's allocators asked whether a block is free that work may still use, where the
   // host had not waited for that work: of the card; of page-locked memory.
   std::uint64_t blocks_in_question, pinned_in_question;
-  LedgerNames refused;             // entry points that are not emulated
-  LedgerNames faults;  // what would have gone wrong on a card, too: a copy past a block's end
+  LedgerNames refused;  // entry points that are not emulated
+  LedgerNames faults;   // what would have gone wrong on a card, too: a copy past a block's end
   LedgerNames
       unmodelled;  // answered without a model of the vendor's size: "cudnn engine workspace"
   std::uint32_t workspace_count;  // entries of it that are workspaces, where somebody counts

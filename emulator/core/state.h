@@ -74,7 +74,7 @@ struct Memory {
   std::unordered_map<std::uint64_t, PhysicalMemory> physical;
   std::map<std::uint64_t, Pool> pools;
   std::map<int, std::uint64_t> current_pools;  // by device, where the program set one
-  std::map<int, std::uint64_t> end_in_page;  // by device: how many allocations do
+  std::map<int, std::uint64_t> end_in_page;    // by device: how many allocations do
   std::uint64_t next_pool = 0;
   std::uint64_t next_handle = 0;
   std::uint64_t next_ordinal = 0;
@@ -89,7 +89,7 @@ struct Stream {
   unsigned flags;
   std::uint64_t capture = 0;  // 0: not capturing
   std::vector<Ticket> tickets;
-  Progress progress;  // that this stream has or has waited for
+  Progress progress;             // that this stream has or has waited for
   std::uint64_t idle_since = 0;  // how much work had been asked for when the host waited for it
 };
 
