@@ -13,6 +13,8 @@ import torch
 import torchvision
 
 CASES, CUDNN = {}, {}
+# By default it rounds, which is a condition: rounded_to_tf32 looks at that.
+torch.backends.cudnn.allow_tf32 = False
 
 
 def case(function):
