@@ -72,7 +72,7 @@ void add_command(const HelpFormatter& formatter, const CLI::App& command, const 
 
 std::string man_page(const CLI::App& app, const std::string& version) {
   const HelpFormatter formatter;
-  const auto name = app.get_name();
+  const auto& name = app.get_name();
   auto page = fmt::format(
       ".TH PEAKBENCH 1 \"\" \"Peakbench {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH "
       "SYNOPSIS\n.B {}\n.SH DESCRIPTION\n",
