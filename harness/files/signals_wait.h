@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <initializer_list>
+
 namespace peakbench::files {
 
 // While it lives, signals that end the process wait: until a file has its name, or what was begun
