@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cli/help_format.h"
+
 namespace peakbench::cli {
 namespace {
 
@@ -96,8 +98,7 @@ Words option_names(const CLI::App& command) {
 Words next_positional(const Typed& typed, const std::string& word, const CompletionValues& values) {
   Words found;
   if (typed.positionals == 0)
-    for (const auto* command : typed.command->get_subcommands({}))
-      if (!command->get_group().empty()) found.push_back(command->get_name());
+    for (const auto* command : shown_commands(*typed.command)) found.push_back(command->get_name());
   std::size_t place = 0;
   for (const auto* option : typed.command->get_options()) {
     if (!option->get_positional()) continue;

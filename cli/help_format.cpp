@@ -97,6 +97,10 @@ std::vector<FooterPart> footer_parts(const std::string& footer, int columns) {
   return parts;
 }
 
+std::vector<const CLI::App*> shown_commands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); });
+}
+
 std::string HelpFormatter::heading_of(const CLI::Option& option) const {
   return make_option_name(&option, option.get_positional()) + make_option_opts(&option);
 }
@@ -105,10 +109,8 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string name,
                                      CLI::AppFormatMode mode) const {
   auto out = CLI::Formatter::make_help(app, name, CLI::AppFormatMode::Normal);
   if (mode != CLI::AppFormatMode::All) return out;
-  for (const auto* command : app->get_subcommands({})) {
-    if (command->get_group().empty()) continue;  // hidden
+  for (const auto* command : shown_commands(*app))
     out += "\n" + make_help(command, name + " " + command->get_name(), mode);
-  }
   return out;
 }
 

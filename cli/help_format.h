@@ -18,6 +18,9 @@ struct FooterPart {
 };
 std::vector<FooterPart> footer_parts(const std::string& footer, int columns = kHelpColumns);
 
+// A command's parts, without those that are hidden: they have no group.
+std::vector<const CLI::App*> shown_commands(const CLI::App& app);
+
 class HelpFormatter final : public CLI::Formatter {
  public:
   // `All`: the help of every command, one after the other.

@@ -63,9 +63,8 @@ void add_command(const HelpFormatter& formatter, const CLI::App& command, const 
         !option->get_group().empty())
       add_option(formatter, *option, page);
   add_footer(command, page);
-  for (const auto* part : command.get_subcommands({}))
-    if (!part->get_group().empty())
-      add_command(formatter, *part, name + " " + part->get_name(), page);
+  for (const auto* part : shown_commands(command))
+    add_command(formatter, *part, name + " " + part->get_name(), page);
 }
 
 }  // namespace
@@ -81,9 +80,8 @@ std::string man_page(const CLI::App& app, const std::string& version) {
   page += ".SH OPTIONS\n";
   for (const auto* option : app.get_options()) add_option(formatter, *option, page);
   page += ".SH COMMANDS\n";
-  for (const auto* command : app.get_subcommands({}))
-    if (!command->get_group().empty())
-      add_command(formatter, *command, name + " " + command->get_name(), page);
+  for (const auto* command : shown_commands(app))
+    add_command(formatter, *command, name + " " + command->get_name(), page);
   return page;
 }
 

@@ -3,12 +3,12 @@
 
 #include <filesystem>
 #include <memory>
-#include <sstream>
 
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/entries.h"
 #include "cli/man_page.h"
+#include "cli/plugin_folders.h"
 #include "files/read_file.h"
 #include "inventory/found.h"
 #include "launch/host.h"
@@ -34,20 +34,20 @@ constexpr const char* kManFooter = R"text(Examples:
 Exit codes: 0.)text";
 
 // Of a plugin that cannot be read a shell is told nothing.
-Words ids_of(World& world, manifest::Kind kind) {
-  std::ostringstream unheard;
-  World quiet{world.out, unheard, world.screen, world.out_width, world.places, world.make_runner};
+manifest::Found usable_plugins(const World& world) {
+  return manifest::discover(with_own(world, named_folders({})));
+}
+
+Words ids_of(const World& world, manifest::Kind kind) {
   Words ids;
-  const auto found = find_plugins(quiet, {});
+  const auto found = usable_plugins(world);
   for (const auto& listed : entries_of(found, kind)) ids.push_back(listed.entry->id);
   return ids;
 }
 
-Words options_of(World& world, const std::string& id) {
-  std::ostringstream unheard;
-  World quiet{world.out, unheard, world.screen, world.out_width, world.places, world.make_runner};
+Words options_of(const World& world, const std::string& id) {
   Words names;
-  const auto found = find_plugins(quiet, {});
+  const auto found = usable_plugins(world);
   for (const auto kind : {manifest::Kind::kModel, manifest::Kind::kStrategy})
     for (const auto& listed : entries_of(found, kind))
       if (listed.entry->id == id)
@@ -65,7 +65,7 @@ Words device_ids(bool cards_alone) {
   return ids;
 }
 
-Words values_of(World& world, const std::string& option) {
+Words values_of(const World& world, const std::string& option) {
   if (option == "model") return ids_of(world, manifest::Kind::kModel);
   if (option == "strategy" || option == "new-strategy")
     return ids_of(world, manifest::Kind::kStrategy);
