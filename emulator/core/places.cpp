@@ -1,10 +1,23 @@
 #include "core/places.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 
+#include "core/own_ledger.h"
+#include "core/python_place.h"
+
 namespace peakbench::emulator {
+
+LedgerPlace place_now(const char* function, PythonsLock lock) {
+  LedgerPlace place{};
+  std::snprintf(place.function, sizeof place.function, "%s", function);
+  place.kernel_launches = ledger().kernel_launches;
+  if (lock == PythonsLock::may_be_waited_for || holds_python())
+    find_python_place(place.place, sizeof place.place);
+  return place;
+}
 
 void enter_place(LedgerPlaces& places, const LedgerPlace& place) {
   static std::mutex mutex;

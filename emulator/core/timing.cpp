@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <atomic>
-#include <cstdio>
 #include <cstring>
 
 #include "core/exchange.h"
@@ -58,12 +57,7 @@ void count(std::uint64_t& counter) {
 }
 
 void program_asked(const char* function) {
-  LedgerPlace place{};
-  std::snprintf(place.function, sizeof place.function, "%s", function);
-  place.kernel_launches = ledger().kernel_launches;
-  // Whoever waits for Python's lock here may be waited for with it.
-  if (holds_python()) find_python_place(place.place, sizeof place.place);
-  enter_place(ledger().timing_reads, place);
+  enter_place(ledger().timing_reads, place_now(function, PythonsLock::is_held_or_not));
 }
 
 bool ends_work(std::uint64_t event) {
