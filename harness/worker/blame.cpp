@@ -56,7 +56,8 @@ void GivenRule::update(const std::vector<Parameter>& parameters, KernelGrouping 
     if (!own.empty() && what.empty())
       throw PluginFailure(failure.owner(), failure.call(),
                           std::string(failure.what()) + " (" + giver_.id + " gave it " + own + ")");
-    given_by(giver_, "update", rule_, own.empty() ? "" : what, []() { throw; });
+    given_by(
+        giver_, "update", rule_, [&] { return own.empty() ? "" : what; }, []() { throw; });
   }
 }
 

@@ -11,17 +11,20 @@
 
 namespace peakbench::worker {
 
-// Runs `function`. A failure of the plugin `inner` in it, which was given `what` ("an input of
-// ..."), becomes one of `giver`; where `what` is empty, and of others, it stays as it is.
-template <typename Function>
-auto given_by(const Owner& giver, const char* call, const Owner& inner, const std::string& what,
+// Runs `function`. A failure of the plugin `inner` in it, which was given `what()` ("an input of
+// ..."), becomes one of `giver`; where that is empty, and of others, it stays as it is. `what` is
+// called where there was a failure.
+template <typename What, typename Function>
+auto given_by(const Owner& giver, const char* call, const Owner& inner, What&& what,
               Function&& function) {
   try {
     return function();
   } catch (const PluginFailure& failure) {
-    if (what.empty() || failure.owner().id != inner.id || giver.id == inner.id) throw;
+    if (failure.owner().id != inner.id || giver.id == inner.id) throw;
+    const std::string given = what();
+    if (given.empty()) throw;
     throw PluginFailure(giver, call,
-                        "it gave " + inner.id + " " + what + ", and " + inner.id + " failed in " +
+                        "it gave " + inner.id + " " + given + ", and " + inner.id + " failed in " +
                             failure.call() + ": " + failure.what());
   }
 }

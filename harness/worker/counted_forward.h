@@ -78,8 +78,9 @@ class Counting<BlockWrapper> final : public Forwarding<BlockWrapper> {
     const BlockFunction named = [block, runs, model = model_,
                                  &owner = contribution_.owner](const std::vector<at::Tensor>& x) {
       runs->note(x);
-      return given_by(owner, "run", model, runs->unlike(x),
-                      [&] { return call_in_block(model, "block", [&] { return block(x); }); });
+      return given_by(
+          owner, "run", model, [&] { return runs->unlike(x); },
+          [&] { return call_in_block(model, "block", [&] { return block(x); }); });
     };
     contribution_.calls.fetch_add(1, std::memory_order_relaxed);
     auto outputs = call_in_block(contribution_.owner, "run", [&] {

@@ -113,7 +113,9 @@ class Counting<UpdateRule> final : public Forwarding<UpdateRule> {
     for (const Parameter& one : parameters) {
       const Call giver = gradient_fits(one) ? Call{} : contributions_.who_left_misfit(one);
       if (giver.owner == nullptr) continue;
-      given_by(*giver.owner, giver.name, contribution_.owner, misfit_in_words(one), [] { throw; });
+      given_by(
+          *giver.owner, giver.name, contribution_.owner, [&] { return misfit_in_words(one); },
+          [] { throw; });
     }
     throw;
   }
