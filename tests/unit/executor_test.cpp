@@ -274,16 +274,20 @@ TEST_F(ScheduledTest, ACancelledTaskStaysPendingUntilItIsAskedForAgain) {
   EXPECT_EQ(run(plan).status, "complete");
 }
 
+void write_stop(const std::string& path) {
+  TaskEnd end;
+  end.how = TaskEnd::How::kStopped;
+  end.why = "SIGTERM";
+  write_task_end(path, end);
+}
+
 // A task of cases that was begun twice; the first attempt says, in time or late, that a signal
 // ended it, and the case that was at work in the second one filled the job's memory.
 TEST_F(ScheduledTest, TheOutcomeIsOfTheLastAttempt) {
   const auto plan = many(1, "cpu");
   scheduler.begin = [&](const std::string& submission, std::size_t task) -> TaskSeen {
     const SubmissionFiles files(submission);
-    TaskEnd end;
-    end.how = TaskEnd::How::kStopped;
-    end.why = "SIGTERM";
-    write_task_end(files.end(task, 0), end);
+    write_stop(files.end(task, 0));
     for (const int attempt : {0, 1}) {
       files::make_folder(files.attempt_folder(task, attempt));
       write_at_work(files.at_work(task, attempt), {{{plan.cases[0].spec.id, 0}}});
@@ -298,10 +302,7 @@ TEST_F(ScheduledTest, TheSchedulerSaysWhichAttemptWasTheLast) {
   scheduler.begun_again = 1;
   scheduler.begin = [&](const std::string& submission, std::size_t task) -> TaskSeen {
     const SubmissionFiles files(submission);
-    TaskEnd end;
-    end.how = TaskEnd::How::kStopped;
-    end.why = "SIGTERM";
-    write_task_end(files.end(task, 0), end);
+    write_stop(files.end(task, 0));
     files::make_folder(files.attempt_folder(task, 0));
     return {TaskState::kOutOfMemory, "OUT_OF_MEMORY", "n1"};
   };

@@ -5,30 +5,18 @@
 #include <utility>
 
 #include "peakbench/plugin.h"
+#include "token_weights.h"
 
 namespace {
 
 using namespace peakbench;
 
-constexpr std::int64_t kTokens = 6, kVocabulary = 16, kWidth = 8, kIgnored = -100;
 constexpr double kBalance = 0.5;
-
-struct Weights : torch::nn::Module {
-  explicit Weights(const at::TensorOptions& options) {
-    const auto made = [&](const char* name, std::int64_t rows) {
-      return register_parameter(name, at::randn({rows, kWidth}, options).mul_(0.3));
-    };
-    embedding = made("embedding", kVocabulary);
-    inner = made("inner", kWidth);
-    head = made("head", kVocabulary);
-  }
-  at::Tensor embedding, inner, head;
-};
 
 class Planted : public Model {
  public:
   explicit Planted(const ModelContext& context)
-      : id_(context.id), weights_(std::make_shared<Weights>(context.tensor_options)) {}
+      : id_(context.id), weights_(std::make_shared<TokenWeights>(context.tensor_options, 0.3)) {}
 
   torch::nn::Module& module() override { return *weights_; }
 
@@ -110,7 +98,7 @@ class Planted : public Model {
   }
 
   std::string id_;
-  std::shared_ptr<Weights> weights_;
+  std::shared_ptr<TokenWeights> weights_;
   std::vector<at::Tensor> used_;  // a block each, of the last hidden_states
 };
 

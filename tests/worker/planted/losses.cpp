@@ -3,30 +3,17 @@
 #include <ATen/ATen.h>
 
 #include "peakbench/plugin.h"
+#include "token_weights.h"
 
 namespace {
 
 using namespace peakbench;
 
-constexpr std::int64_t kTokens = 6, kVocabulary = 16, kWidth = 8, kIgnored = -100;
-
-struct Weights : torch::nn::Module {
-  explicit Weights(const at::TensorOptions& options) {
-    const auto made = [&](const char* name, std::int64_t rows) {
-      return register_parameter(name, at::randn({rows, kWidth}, options));
-    };
-    embedding = made("embedding", kVocabulary);
-    inner = made("inner", kWidth);
-    head = made("head", kVocabulary);
-  }
-  at::Tensor embedding, inner, head;
-};
-
 class Planted : public Model {
  public:
   explicit Planted(const ModelContext& context)
       : options_(context.tensor_options),
-        weights_(std::make_shared<Weights>(context.tensor_options)),
+        weights_(std::make_shared<TokenWeights>(context.tensor_options)),
         is_masked_(context.id.starts_with("masked")) {}
 
   torch::nn::Module& module() override { return *weights_; }
@@ -69,7 +56,7 @@ class Planted : public Model {
 
  private:
   at::TensorOptions options_;
-  std::shared_ptr<Weights> weights_;
+  std::shared_ptr<TokenWeights> weights_;
   bool is_masked_;
 };
 
