@@ -44,6 +44,16 @@ class Figures(unittest.TestCase):
                       f"within 0.5% or the last digit published, {best} of them within 0.01%", self.readme)  # fmt: skip
 
 
+class Tests(unittest.TestCase):
+    def test_the_tests_that_pages_name_exist(self):
+        sources = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "tests/unit").glob("*_test.cpp"))
+        known = {suite for suite, _ in re.findall(r"^TEST(?:_[FP])?\((\w+), (\w+)\)", sources, re.MULTILINE)}
+        self.assertGreater(len(known), 100)
+        named = {(page.name, suite) for page in [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", *(REPOSITORY / "docs").rglob("*.md")]
+                 for suite in re.findall(r"`unit\.(\w+)[.\w]*`", page.read_text(encoding="utf-8"))}  # fmt: skip
+        self.assertEqual({(page, suite) for page, suite in named if suite not in known}, set())
+
+
 class Corpus(unittest.TestCase):
     def test_the_table_of_the_corpus_is_of_its_records(self):
         sys.path.insert(0, str(REPOSITORY / "tests/programs"))
