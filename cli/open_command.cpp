@@ -74,6 +74,7 @@ std::string page_of(World& world, const std::string& given) {
   reports::ReportOptions options;
   options.formats = {"html"};
   options.output_directory = (fs::path(run) / "report").string();
+  options.is_in_run = true;
   options.builtin_template_directory = world.places.templates;
   reports::write_reports({run}, options);
   return page.string();

@@ -50,6 +50,7 @@ int write(World& world, const ReportArguments& arguments) {
     options.formats = split_values(arguments.formats, false, "--format");
   if (options.formats == std::vector<std::string>{"csv"}) return print_csv(world, arguments);
   options.output_directory = arguments.out.empty() ? folder_beside(arguments.runs) : arguments.out;
+  options.is_in_run = arguments.out.empty() && arguments.runs.size() == 1;
   options.template_directory = arguments.templates;
   options.builtin_template_directory = world.places.templates;
   for (const auto& path : reports::write_reports(arguments.runs, options))

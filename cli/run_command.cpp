@@ -139,6 +139,7 @@ class RunCommand {
   // comes after --overwrite.
   void leave_to_jobs(const launch::RunFolder& folder) {
     if (executor::submissions_in(folder.path()).empty()) return;
+    folder.refuse_links();  // nothing is deleted of a run that is refused then
     if (!arguments_.resume || !arguments_.slurm.is_asked()) check_jobs_ended(folder.path());
     if (arguments_.overwrite) executor::remove_submissions(folder.path());
   }
@@ -245,6 +246,7 @@ class RunCommand {
   reports::ReportOptions report_options(const std::string& folder) const {
     reports::ReportOptions options;
     options.output_directory = fs::path(folder) / "report";
+    options.is_in_run = true;
     options.template_directory = arguments_.templates;
     options.builtin_template_directory = world_.places.templates;
     return options;

@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "errors/errors.h"
+#include "executor/queue_names.h"
 #include "files/atomic_file.h"
 #include "files/file.h"
+#include "files/folder.h"
 #include "json/fields.h"
 #include "json/json_text.h"
 
@@ -19,19 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kFolder = "queue";  // below the run's
-
 std::string whole_path(const fs::path& path) {
   return fs::absolute(path).lexically_normal().string();
-}
-
-// Nullopt: no such number, or something beside it.
-std::optional<int> number_from(std::string_view text) {
-  int number = 0;
-  const auto* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (text.empty() || error != std::errc() || rest != end || number < 0) return std::nullopt;
-  return number;
 }
 
 std::vector<int> sorted_numbers(const std::vector<std::string>& names) {
@@ -88,6 +79,14 @@ TaskEnd::How how_from(const Fields& fields) {
   throw FieldError(fields.pointer("how"), "expected done, stopped or refused, got " + text);
 }
 
+// False: a stranger's file. Throws ConfigError: a link.
+bool is_folder_in(const files::Folder& folder, const std::string& name) {
+  std::error_code ignored;
+  const auto type = fs::symlink_status(folder.path_of(name), ignored).type();
+  if (type == fs::file_type::symlink) files::refuse_link(folder.path_of(name));
+  return type == fs::file_type::directory;
+}
+
 // What cannot be looked at may be there.
 bool is_missing(const std::string& path) {
   std::error_code ignored;
@@ -141,55 +140,39 @@ TaskEnd end_from(const json& content) {
   return end;
 }
 
-void remove_submission(const SubmissionFiles& files) {
-  std::error_code ignored;
-  for (const auto& end : ends_in(files)) fs::remove(end.path, ignored);
-  for (const auto& name : names_in(files.folder() + "/task")) {
-    const auto number = number_from(name);
-    if (!number) continue;
-    const auto task = static_cast<std::size_t>(*number);
-    for (const auto attempt : attempts_in(files, task)) {
-      const auto folder = files.attempt_folder(task, attempt);
-      for (const auto& path : {files.at_work(task, attempt), folder + "/run.json", folder})
-        fs::remove(path, ignored);
-    }
-    for (const auto& path : {files.order(task), files.log(task), files.task_folder(task)})
-      fs::remove(path, ignored);
-  }
-  for (const auto& name : names_in(files.logs()))
-    if (name.ends_with(".txt")) fs::remove(files.logs() + "/" + name, ignored);
-  for (const auto& path : {files.script(), files.tasks(), files.job()}) fs::remove(path, ignored);
-  for (const auto& path : {files.ends(), files.logs(), files.folder() + "/task", files.folder()})
-    fs::remove(path, ignored);  // a folder that is empty
-}
-
 }  // namespace
 
 SubmissionFiles::SubmissionFiles(const std::string& run_folder, int number)
-    : folder_(whole_path(fs::path(run_folder) / kFolder / std::to_string(number))) {}
+    : folder_(whole_path(fs::path(run_folder) / kQueueFolder / std::to_string(number))) {}
 SubmissionFiles::SubmissionFiles(const std::string& folder) : folder_(whole_path(folder)) {}
 
 std::string SubmissionFiles::log(std::size_t task) const {
   return fmt::format("{}/{}.txt", logs(), task);
 }
 std::string SubmissionFiles::task_folder(std::size_t task) const {
-  return fmt::format("{}/task/{}", folder_, task);
+  return fmt::format("{}/{}/{}", folder_, kTasksFolder, task);
 }
 std::string SubmissionFiles::order(std::size_t task) const {
-  return task_folder(task) + "/order.json";
+  return task_folder(task) + "/" + kOrderFile;
 }
 std::string SubmissionFiles::attempt_folder(std::size_t task, int attempt) const {
   return fmt::format("{}/{}", task_folder(task), attempt);
 }
 std::string SubmissionFiles::at_work(std::size_t task, int attempt) const {
-  return attempt_folder(task, attempt) + "/at_work.json";
+  return attempt_folder(task, attempt) + "/" + kAtWorkFile;
 }
 std::string SubmissionFiles::end(std::size_t task, int attempt) const {
   return fmt::format("{}/{}-{}.json", ends(), task, attempt);
 }
 
 std::vector<int> submissions_in(const std::string& run_folder) {
-  return sorted_numbers(names_in((fs::path(run_folder) / kFolder).string()));
+  if (!files::is_folder(run_folder)) return {};
+  const files::Folder run(run_folder);
+  const auto queue = run.folder(kQueueFolder);
+  if (!queue) return {};
+  auto numbers = sorted_numbers(queue->names());
+  std::erase_if(numbers, [&](int number) { return !is_folder_in(*queue, std::to_string(number)); });
+  return numbers;
 }
 
 std::vector<int> attempts_in(const SubmissionFiles& files, std::size_t task) {
@@ -224,14 +207,9 @@ std::optional<TaskEnd> read_task_end(const std::string& path) {
 
 std::vector<EndName> ends_in(const SubmissionFiles& files) {
   std::vector<EndName> ends;
-  for (const auto& name : names_in(files.ends())) {
-    const auto dash = name.find('-');
-    if (dash == std::string::npos || !name.ends_with(".json")) continue;
-    const auto task = number_from(name.substr(0, dash));
-    const auto attempt = number_from(name.substr(dash + 1, name.size() - dash - 6));
-    if (task && attempt)
-      ends.push_back({static_cast<std::size_t>(*task), *attempt, files.ends() + "/" + name});
-  }
+  for (const auto& name : names_in(files.ends()))
+    if (const auto end = end_from_name(name))
+      ends.push_back({end->first, end->second, files.ends() + "/" + name});
   return ends;
 }
 
@@ -261,13 +239,6 @@ std::string read_job(const SubmissionFiles& files) {
   const auto path = files.job();
   if (is_missing(path)) return "";
   return read_named(path, files::read_json_file(path), number_of_job);
-}
-
-void remove_submissions(const std::string& run_folder) {
-  for (const auto number : submissions_in(run_folder))
-    remove_submission(SubmissionFiles(run_folder, number));
-  std::error_code ignored;
-  fs::remove(fs::path(run_folder) / kFolder, ignored);
 }
 
 }  // namespace peakbench::executor

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/queue_names.h"
 #include "result/run.h"
 
 namespace peakbench::executor {
@@ -21,10 +22,10 @@ class SubmissionFiles {
   explicit SubmissionFiles(const std::string& folder);
 
   const std::string& folder() const { return folder_; }
-  std::string script() const { return folder_ + "/job.sh"; }
-  std::string tasks() const { return folder_ + "/tasks.json"; }  // ids of cases, a list a task
-  std::string job() const { return folder_ + "/job.json"; }      // what the scheduler calls it
-  std::string logs() const { return folder_ + "/log"; }
+  std::string script() const { return folder_ + "/" + kScriptFile; }
+  std::string tasks() const { return folder_ + "/" + kTasksFile; }  // ids of cases, a list a task
+  std::string job() const { return folder_ + "/" + kJobFile; }      // what the scheduler calls it
+  std::string logs() const { return folder_ + "/" + kLogsFolder; }
   std::string log(std::size_t task) const;
   std::string task_folder(std::size_t task) const;
   std::string order(std::size_t task) const;  // what it is to do
@@ -32,14 +33,15 @@ class SubmissionFiles {
   // machine of an earlier one may be lost to the scheduler, and still work.
   std::string attempt_folder(std::size_t task, int attempt) const;
   std::string at_work(std::size_t task, int attempt) const;
-  std::string ends() const { return folder_ + "/ended"; }
+  std::string ends() const { return folder_ + "/" + kEndsFolder; }
   std::string end(std::size_t task, int attempt) const;
 
  private:
   std::string folder_;
 };
 
-// Numbers of the submissions in a run's folder, in order.
+// Numbers of the submissions in a run's folder, in order. Throws ConfigError where their folder, or
+// that of one, is a link: a run writes and deletes below it.
 std::vector<int> submissions_in(const std::string& run_folder);
 
 // Numbers of the attempts at a task that have begun, in order.
@@ -88,7 +90,8 @@ void write_job(const SubmissionFiles& files, const std::string& job);
 // Empty: not submitted, or not written down. Throws RunFileError that names the file.
 std::string read_job(const SubmissionFiles& files);
 
-// Deletes what a run's submissions hold. Files of other names stay, with their folders.
+// Deletes what a run's submissions hold. Files of other names stay, with their folders, and no link
+// is followed. Throws ConfigError where one of the folders is a link: then nothing is deleted.
 void remove_submissions(const std::string& run_folder);
 
 }  // namespace peakbench::executor

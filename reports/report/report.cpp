@@ -4,10 +4,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "errors/errors.h"
 #include "files/atomic_file.h"
 #include "files/file.h"
+#include "files/folder.h"
 #include "files/own_file.h"
 #include "reports/render/template.h"
 #include "reports/report/view.h"
@@ -44,6 +46,14 @@ std::vector<std::string> names_of(const Files& files) {
   std::vector<std::string> names;
   for (const auto& [name, bytes] : files) names.push_back(name);
   return names;
+}
+
+// What is written is not put among anybody's files.
+void refuse_places(const ReportOptions& options, const std::vector<std::string>& names) {
+  std::error_code ignored;
+  if (options.is_in_run && fs::is_symlink(fs::symlink_status(options.output_directory, ignored)))
+    files::refuse_link(options.output_directory);
+  files::refuse_strangers(options.output_directory, names);
 }
 
 }  // namespace
@@ -84,7 +94,7 @@ std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
 
 void check_report(const ReportOptions& options) {
   const Templates templates(options.template_directory, options.builtin_template_directory);
-  files::refuse_strangers(options.output_directory, {kHtmlFile, kMarkdownFile});
+  refuse_places(options, {kHtmlFile, kMarkdownFile});
 }
 
 std::vector<std::string> write_reports(const std::vector<std::string>& run_paths,
@@ -97,7 +107,7 @@ std::vector<std::string> write_reports(const std::vector<std::string>& run_paths
   }
   const Files files = render(runs, folders, options);
   const fs::path target(options.output_directory);
-  files::refuse_strangers(target.string(), names_of(files));
+  refuse_places(options, names_of(files));
   files::make_folder(target.string());
   files::remove_unfinished(target.string(), names_of(files));
   std::vector<std::string> written;

@@ -12,7 +12,8 @@ namespace peakbench::reports {
 
 struct ReportOptions {
   std::vector<std::string> formats{"html", "markdown"};
-  std::string output_directory;    // created where it is missing
+  std::string output_directory;  // created where it is missing
+  bool is_in_run = false;  // that is a name in a run's folder, which nobody typed: no link there
   std::string template_directory;  // the user's: each file in it replaces ours; empty = none
   std::string builtin_template_directory;  // holds html/ and markdown/
   bool charts = true;  // HTML: with the library of the interactive charts, where there is one
@@ -21,14 +22,15 @@ struct ReportOptions {
 // Reads the runs (run.json or its folder), writes index.html, report.md and the pictures that
 // report.md shows, and returns the paths written, the report to open first. Nothing is written
 // before everything is rendered, and no file is replaced that somebody else wrote or changed
-// (result/own_file.h). Throws ConfigError: such a file, an unknown format, a template with an
+// (files/own_file.h). Throws ConfigError: such a file, an unknown format, a template with an
 // unknown field (file and line), a folder that cannot be written; RunFileError for a run file that
 // cannot be read.
 std::vector<std::string> write_reports(const std::vector<std::string>& run_paths,
                                        const ReportOptions& options);
 
 // Throws ConfigError for what can be known before there is a run to report: no template folder, a
-// page in the output folder that is not ours to replace.
+// page in the output folder that is not ours to replace, an output folder in a run's that is a
+// link.
 void check_report(const ReportOptions& options);
 
 // The same without touching the output folder: file name -> bytes. `folders` are the runs' own

@@ -44,6 +44,13 @@ class Strangers(ProgramTest):
         self.peakbench(*(arguments or ONE), "--out", "out")
 
 
+    def linked(self, name):
+        """From now on the folder is a link to one with the same files, somebody's."""
+        path, elsewhere = self.folder / name, self.folder / f"elsewhere-{pathlib.Path(name).name}"
+        path.rename(elsewhere)
+        path.symlink_to(elsewhere)
+
+
 class RunFolders(Strangers):
     def test_a_folder_without_a_run_is_not_cleared(self):
         self.put("out/report/thesis.md")
@@ -111,17 +118,11 @@ class RunFolders(Strangers):
         report = self.folder / "out/report"
         report.rename(self.folder / "was_report")
         report.symlink_to(self.folder / "pages")
-        self.refused(*ONE, "--out", "out", "--overwrite", says=["out/report/index.html"])
+        self.refused(*ONE, "--out", "out", "--overwrite", says=["out/report: is a link"])
         (self.folder / "pages/index.html").unlink()
         shutil.copy(self.folder / "was_report/report.md", self.folder / "pages/of_ours.md")
         self.peakbench(*ONE, "--out", "out", "--overwrite", "--no-report")
         self.assertTrue((self.folder / "pages/of_ours.md").exists())
-
-    def linked(self, name):
-        """From now on the folder is a link to one with the same files, somebody's."""
-        path, elsewhere = self.folder / name, self.folder / f"elsewhere-{pathlib.Path(name).name}"
-        path.rename(elsewhere)
-        path.symlink_to(elsewhere)
 
     def test_no_run_goes_through_a_link(self):
         """It would delete what is there of an earlier attempt, and write beside somebody's files."""
@@ -154,11 +155,70 @@ class RunFolders(Strangers):
         self.assertEqual(self.statuses(), ["ok", "host_failure"])
         self.assertIn(f"out/cases/{slug}: is a link", self.run_json()["cases"][1]["reason"])
 
+    def test_no_page_goes_through_a_link(self):
+        self.finished()
+        (self.folder / "pages").mkdir()
+        shutil.rmtree(self.folder / "out/report")
+        for target in ("pages", "nothing", "out/report"):
+            (self.folder / "out/report").symlink_to(self.folder / target)
+            for command in (("report", "out"), ("open", "out"), (*ONE, "--out", "out", "--overwrite"), (*ONE, "--out", "out", "--resume")):
+                self.refused(*command, says=["out/report: is a link"])
+            (self.folder / "out/report").unlink()
+        # A name that somebody types leads where it leads.
+        (self.folder / "typed").symlink_to(self.folder / "pages")
+        self.peakbench("report", "out", "--out", "typed")
+        self.assertTrue((self.folder / "pages/index.html").exists())
+
     def test_again_and_again(self):
         for _ in range(3):
             self.peakbench(*ONE, "--out", "out", "--overwrite")
         self.peakbench("report", "out")
         self.assertEqual(self.statuses(), ["ok"])
+
+
+class Submissions(Strangers):
+    """Of jobs that nobody can be asked about: there is no Slurm on PATH."""
+
+    def environment(self, **more):
+        return super().environment(PATH="", **more)
+
+    def refused(self, *arguments, says):
+        """Exit code 2 after the warning that Slurm cannot be asked, and every file is as it was."""
+        before = contents(self.folder)
+        self.assertIn(says, self.peakbench(*arguments, exit_code=2).stderr)
+        self.assertEqual(contents(self.folder), before)
+
+    def submitted(self, number=1):
+        """What a job that has ended leaves."""
+        queue = f"out/queue/{number}"
+        own = ("job.sh", "tasks.json", "job.json", "log/0.txt", "ended/0-0.json", "task/0/order.json", "task/0/0/run.json", "task/0/0/at_work.json")
+        for name in own:
+            self.put(f"{queue}/{name}")
+
+    def test_overwrite_deletes_what_jobs_wrote_and_nothing_else(self):
+        self.finished()
+        self.submitted()
+        kept = {self.put(name) for name in ("out/queue/notes.txt", "out/queue/7", "out/queue/1/ended/why.json", "out/queue/1/task/0/0/notes.txt",
+                                            "out/queue/07/job.sh", "out/queue/2147483647/job.sh")}  # fmt: skip
+        self.peakbench(*ONE, "--out", "out", "--overwrite")
+        self.assertEqual({path for path in (self.folder / "out/queue").rglob("*") if path.is_file()}, kept)
+
+    def test_no_submission_is_deleted_through_a_link(self):
+        for place in ("queue", "queue/1", "queue/2", "queue/1/ended", "queue/1/log", "queue/1/task", "queue/1/task/0", "queue/1/task/0/0"):
+            with self.subTest(place):
+                shutil.rmtree(self.folder / "out", ignore_errors=True)
+                shutil.rmtree(self.folder / f"elsewhere-{pathlib.Path(place).name}", ignore_errors=True)
+                self.finished()
+                self.submitted(1)
+                self.submitted(2)
+                self.linked(f"out/{place}")
+                self.refused(*ONE, "--out", "out", "--overwrite", says=f"out/{place}: is a link")
+
+    def test_a_link_among_the_cases_spares_the_submissions_too(self):
+        self.finished()
+        self.submitted()
+        self.linked("out/cases")
+        self.refused(*ONE, "--out", "out", "--overwrite", says="out/cases: is a link")
 
 
 class OtherFolders(Strangers):
