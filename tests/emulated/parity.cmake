@@ -5,6 +5,11 @@ foreach(_suite parity allocator outcomes fidelity host)
   set_tests_properties(emulated.${_suite} PROPERTIES LABELS emulated SKIP_RETURN_CODE 77 TIMEOUT 900)
 endforeach()
 
+# The same of plugins that are not bundled: the examples that tests/parity builds, and what tests/worker plants.
+add_test(NAME emulated.plugins_parity COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/parity_test.py $<TARGET_FILE:peakbench>
+  --plugins $<TARGET_FILE_DIR:example_mezo> $<TARGET_FILE_DIR:planted_passes>)
+set_tests_properties(emulated.plugins_parity PROPERTIES LABELS emulated SKIP_RETURN_CODE 77 TIMEOUT 900)
+
 # Every case that differs again, with what building left in stock PyTorch's allocator given back.
 add_test(NAME emulated.parity_released
   COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/parity_test.py $<TARGET_FILE:peakbench> --released)

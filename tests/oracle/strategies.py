@@ -10,6 +10,7 @@ A module is named as the strategy is (fused-in-backward: fused_in_backward.py) a
   FAMILIES                                      of models, where these are not all of them: ("decoder",)
   NUMBERS                                       where numbers are not equal to the bit: {"absolute": 1e-6, "relative": 1e-5}
   BYTES                                         where bytes are not compared: why; or {stack: why}
+  ORDER                                         where a phase has the same allocations in another order: why
   NUMBERS_TWICE                                 a text: in stacks that hold it Python wraps each number twice, see tests/parity
 
 A stack ("lora+checkpointing,every=2") is applied in the order of the manifests, whatever the typing order.
@@ -24,6 +25,8 @@ import pathlib
 import torch
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+# Whose plugins are the bundled ones, the examples, and those that the tests of the worker plant.
+MANIFESTS = ("plugins/*/plugin.json", "examples/*/plugin.json", "tests/worker/planted/around_inputs.json", "tests/worker/planted/passes.json")
 STACKS = BFLOAT16_STACKS = ["baseline"]
 # The first way of a strategy is always compared; these are of a second one.
 STACKS = [*STACKS, "checkpointing,parts=attention"]
@@ -31,11 +34,11 @@ STACKS = [*STACKS, "checkpointing,parts=attention"]
 
 @functools.cache
 def manifests():
-    """id -> its entry, with the folder of its plugin: of the bundled ones and the examples."""
+    """id -> its entry, with the manifest that it is in, below SOURCE."""
     found = {}
-    for path in sorted([*SOURCE.glob("plugins/*/plugin.json"), *SOURCE.glob("examples/*/plugin.json")]):
+    for path in sorted(path for pattern in MANIFESTS for path in SOURCE.glob(pattern)):
         for entry in json.loads(path.read_text())["entries"]:
-            found[entry["id"]] = {**entry, "folder": str(path.parent.relative_to(SOURCE))}
+            found[entry["id"]] = {**entry, "manifest": str(path.relative_to(SOURCE))}
     return found
 
 
@@ -87,6 +90,7 @@ class Step:
     """One training step. What modules may change:
 
     micro_batches       how many parts a batch has
+    last_pass           whether a pass is the step's last, where there are several
     around_step         functions that return a context manager: around the whole step
     around_forward      around forward and loss
     forward             (model, batch) -> (output, loss)
@@ -109,7 +113,7 @@ class Step:
         self.subject, self.model = subject, model
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self.micro_batches = 1
-        self.last_micro_batch = True
+        self.last_micro_batch = self.last_pass = True
         self.around_step, self.around_forward, self.objectives = [], [], []
         self.before_step, self.before_update = [], []
         self.saved_tensors = {}

@@ -3,21 +3,25 @@
 import torch
 
 
-def plain_name(name):
+def plain_name(name, wrapped_in="base_model.model."):
     """The model's own name for a parameter of a model that peft has wrapped: adapters are NAME.lora_A.weight."""
-    for prefix in ("base_model.model.",):
-        name = name.removeprefix(prefix)
-    return name.replace(".base_layer.", ".").replace(".default.", ".")
+    return name.removeprefix(wrapped_in).replace(".base_layer.", ".").replace(".default.", ".")
+
+
+def prefix_of(model):
+    """Of names in a model that peft has wrapped: once where it learns prompts, twice where it has changed layers."""
+    config = getattr(model, "active_peft_config", None)
+    return "base_model." if config is not None and config.is_prompt_learning else "base_model.model."
 
 
 def named(model):
-    return {plain_name(name): parameter for name, parameter in model.named_parameters()}
+    return {plain_name(name, prefix_of(model)): parameter for name, parameter in model.named_parameters()}
 
 
 def buffers(model):
     """Those that are part of the model's state: quantised weights."""
     state = model.state_dict()
-    return {plain_name(name): buffer for name, buffer in model.named_buffers() if name in state}
+    return {plain_name(name, prefix_of(model)): buffer for name, buffer in model.named_buffers() if name in state}
 
 
 def copy_of(tensors):

@@ -2,11 +2,13 @@
 same batch: losses, first-step gradients and parameters equal to the bit; every phase of every step has the same peak to the byte, from
 the same allocations in the same order.
 
-usage: strategy_parity_test.py FAMILY DRIVER PLUGIN_FOLDERS SOURCE_FOLDER    (FAMILY: decoder, gpt2, resnet or vit; folders joined by ':')
+usage: strategy_parity_test.py FAMILY DRIVER PLUGIN_FOLDERS SOURCE_FOLDER    (FAMILY: decoder, gpt2, resnet or vit; folders joined by ':':
+                                                                             bundled plugins, examples, planted ones)
 """
 
 import gc
 import importlib
+import itertools
 import json
 import os
 import pathlib
@@ -38,7 +40,7 @@ torch.set_num_threads(1)
 # The libraries' own objects stay: looking through them for garbage would take a quarter of a second each time.
 gc.freeze()
 FAMILY, DRIVER = sys.argv[1:3]
-PLUGINS, SOURCE = (pathlib.Path(folder) for folder in sys.argv[3:5])
+PLUGINS, SOURCE = [pathlib.Path(folder) for folder in sys.argv[3].split(":")], pathlib.Path(sys.argv[4])
 STEPS = 3
 NUMBER = 8  # bytes of a Python number as a tensor
 CHOSEN = os.environ.get("PEAKBENCH_PARITY_STACK", "")  # only stacks that hold this text
@@ -125,15 +127,15 @@ def follow(marks, changes):
 
 def our_name(name):
     """Of the oracle's plain names (see tensors.py)."""
+    name = name.replace("prompt_encoder.embedding.weight", "prompt")
     name = re.sub(r"\.(lora_\w+)\.", r".lora.\1.default.", name)
     return re.sub(r"\.(vera_\w+)\.", r".vera.\1.", name)
 
 
-def plugin_use(text, folder):
+def plugin_use(text, manifest):
     """NAME,key=value with every option, typed and with the manifest's defaults."""
     name, *given = text.split(",")
-    manifest = json.loads((SOURCE / folder / "plugin.json").read_text())
-    entry = next(entry for entry in manifest["entries"] if entry["id"] == name)
+    entry = next(entry for entry in json.loads((SOURCE / manifest).read_text())["entries"] if entry["id"] == name)
     given = dict(option.split("=", 1) for option in given)
     options = {}
     for option in entry["options"]:
@@ -141,13 +143,13 @@ def plugin_use(text, folder):
         read = {"integer": int, "number": float, "boolean": lambda text: text in (True, "true")}
         options[option["name"]] = read.get(option["type"], str)(value)
     assert not given, given
-    return {"selection": {"id": name, "options": {}}, "options": options, "path": str(library_of(pathlib.Path(folder)))}
+    return {"selection": {"id": name, "options": {}}, "options": options, "path": str(library_of(pathlib.Path(manifest)))}
 
 
-def library_of(folder):
-    """The examples are built beside the driver, outside of what is installed."""
-    libraries = pathlib.Path(DRIVER).parent / "examples" if folder.parent.name == "examples" else PLUGINS
-    return libraries / f"{folder.name}.so"
+def library_of(manifest):
+    """A plugin is called as its folder, and a planted one, of which a folder has many, as its manifest."""
+    name = manifest.parent.name if manifest.name == "plugin.json" else manifest.stem
+    return next(path for folder in PLUGINS if (path := folder / f"{name}.so").exists())
 
 
 def job(model, sizes, args):
@@ -157,13 +159,12 @@ def job(model, sizes, args):
     order = list(strategies.parse("+".join(stack)))
     uses = sorted(stack, key=lambda text: order.index(text.split(",")[0]))
     manifests = strategies.manifests()
-    folders = [manifests[text.split(",")[0]]["folder"] for text in uses]
     return {
         "mode": "memory", "case_id": "parity", "device": "cpu", "dtype": args.dtype, "batch_size": args.batch,
         "sequence_length": getattr(args, "seq", None), "seed": 0, "steps": STEPS, "warmup": 0, "result_path": "",
         "promise": {"promise": "bit_identical", "reference_case": "", "verdict": "not_checked"},
-        "model": plugin_use(model, f"models/{FAMILY}"),
-        "strategies": [plugin_use(text, folder) for text, folder in zip(uses, folders)],
+        "model": plugin_use(model, f"models/{FAMILY}/plugin.json"),
+        "strategies": [plugin_use(text, manifests[text.split(",")[0]]["manifest"]) for text in uses],
     }  # fmt: skip
 
 
@@ -231,6 +232,8 @@ class Parity(unittest.TestCase):
         twice = wraps_numbers_twice(stack)
         if twice:
             own, allocations = ([pair for pair in pairs if pair[1] != NUMBER] for pairs in (own, allocations))
+        if any(hasattr(module, "ORDER") for module in modules_of(stack)):
+            own, allocations = (in_any_order(pairs) for pairs in (own, allocations))
         first = next((i for i, pair in enumerate(zip(own, allocations)) if pair[0] != pair[1]), None)
         if first is not None:
             around = slice(max(first - 3, 0), first + 4)
@@ -246,6 +249,11 @@ def wraps_numbers_twice(stack):
     """Where operators go through a Python dispatch mode, a number is taken out of its tensor for the mode and wrapped again: while the
     operator runs, there is one more tensor of 8 bytes, on the host. Such tensors are not compared then."""
     return any(getattr(module, "NUMBERS_TWICE", stack + ".") in stack for module in modules_of(stack))
+
+
+def in_any_order(allocations):
+    """Those of a phase by size."""
+    return [pair for _, phase in itertools.groupby(allocations, key=lambda pair: pair[0]) for pair in sorted(phase)]
 
 
 def close(own, other, tolerance):

@@ -72,6 +72,7 @@ class Passes(WorkerTest):
         self.ok("sophia", model=DECODER)
         shapes = self.named("parameter")
         state = {f"{name}.{what}": shape for name, shape in shapes.items() for what in ("exp_avg", "hessian")}
+        state |= {f"{name}.step": [] for name in shapes}
         self.assertEqual(self.named("optimizer_state"), state)
 
     def test_soap(self):

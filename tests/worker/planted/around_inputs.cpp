@@ -21,22 +21,42 @@ struct OwnHead : LossHead {
   }
 };
 
-// peft's prompt tuning: peft/peft_model.py, PeftModelForCausalLM.forward
-struct Prompts : ModelTransform, EmbeddingWrapper {
+// peft's prompt tuning: peft/peft_model.py, PeftModelForCausalLM.forward and get_prompt, and
+// peft/tuners/prompt_tuning/model.py
+struct Prompts : ModelTransform, EmbeddingWrapper, StepContext {
   void apply(Model& model) override {
     const at::Tensor like = model.module().parameters().front();
+    tokens = at::arange(kPrompts, at::kLong);
     prompt = model.module().register_parameter(
-        "prompt", at::randn({kPrompts, like.size(-1)}, like.options().requires_grad(false)));
-  }
-  at::Tensor run(const EmbedFunction& embed, const Batch& batch) override {
-    const at::Tensor embeddings = embed(batch);  // (B, T, C)
-    return at::cat({prompt.expand({embeddings.size(0), -1, -1}), embeddings}, 1);
+        "prompt", at::randn({kPrompts, like.size(-1)}, like.options().dtype(at::kFloat)));
   }
   at::Tensor target(const at::Tensor& target) override {
     constexpr std::int64_t kIgnored = -100;
-    return at::cat({at::full({target.size(0), kPrompts}, kIgnored, target.options()), target}, 1);
+    const at::Tensor before =
+        at::full({target.size(0), kPrompts}, kIgnored, at::kLong).to(target.device());
+    in_frame.push_back(before);
+    return at::cat({before, target}, 1);
   }
-  at::Tensor prompt;
+  at::Tensor run(const EmbedFunction& embed, const Batch& batch) override {
+    const at::Tensor embeddings = embed(batch);  // (B, T, C)
+    const at::Tensor made = prompts(embeddings.size(0)).to(embeddings.scalar_type());
+    in_frame.insert(in_frame.end(), {made, at::cat({made, embeddings}, 1)});
+    return in_frame.back();
+  }
+  // What peft's forward has names for is there until it returns.
+  std::shared_ptr<void> enter_forward(const Pass&) override {
+    return {this, [](Prompts* self) { self->in_frame.clear(); }};
+  }
+
+ private:
+  // (B, kPrompts, C)
+  at::Tensor prompts(std::int64_t batch) const {
+    const at::Tensor of_all = tokens.unsqueeze(0).expand({batch, -1}).to(prompt.device());
+    const at::Tensor of_one = at::embedding(prompt, of_all.slice(0, 0, 1));
+    return of_one.repeat({batch, 1, 1});
+  }
+  at::Tensor prompt, tokens;
+  std::vector<at::Tensor> in_frame;
 };
 
 struct NullEmbedding : EmbeddingWrapper {
@@ -62,6 +82,7 @@ class Planted : public Strategy {
     const auto prompts = std::make_shared<Prompts>();
     recipe.adapters = prompts;
     recipe.embedding_wrappers.push_back(prompts);
+    recipe.step_contexts.push_back(prompts);
     recipe.freezing.emplace_back([](const Parameter& one) { return one.name != "prompt"; });
   }
 

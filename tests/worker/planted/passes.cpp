@@ -3,6 +3,7 @@
 // found.
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <cstdio>
 #include <set>
 
@@ -13,41 +14,45 @@ namespace {
 
 using namespace peakbench;
 
-// Sophia-G (https://arxiv.org/abs/2305.14342, algorithm 3 with the estimator of section 2.3): every
-// few steps one more pass, whose labels are drawn from the model's own logits, tells the curvature.
+// Sophia-G (https://arxiv.org/abs/2305.14342, algorithm 3 with the estimator of section 2.3; as
+// https://github.com/Liuhong99/Sophia has it): every few steps one more pass, whose labels are
+// drawn from the model's own logits, tells the curvature.
 class SampledLabels : public LossHead {
  public:
   at::Tensor loss(Model& model, const at::Tensor& hidden, const Batch&) override {
     const auto head = model.output_head();
-    const at::Tensor logits = head->logits(hidden).flatten(0, -2).to(at::kFloat);
-    const at::Tensor labels = at::multinomial(logits.detach().softmax(-1), 1).squeeze(-1);
-    return at::cross_entropy_loss(logits, labels);
+    const at::Tensor logits = head->logits(hidden);
+    const at::Tensor flat = logits.flatten(0, -2).to(at::kFloat);
+    const at::Tensor labels = at::multinomial(flat.detach().softmax(-1), 1).squeeze(-1);
+    return at::cross_entropy_loss(flat, labels);
   }
 };
 
 class SophiaRule : public UpdateRule {
  public:
   void update(const std::vector<Parameter>& parameters, KernelGrouping) override {
+    at::Tensor ratio;  // lives on into the next turn, as the name does in sophia.py
     for (const auto& [name, parameter] : parameters) {
       if (!parameter.grad().defined()) continue;
       State& state = of(parameter);
+      state.step.add_(1);
+      parameter.mul_(1 - kLr * kWeightDecay);
       state.exp_avg.mul_(kBeta1).add_(parameter.grad(), 1 - kBeta1);
-      const at::Tensor ratio =
-          state.exp_avg.abs().div_(state.hessian * kRho + kAgainstZero).clamp_max_(1);
+      ratio = at::clamp(to_curvature(state), {}, 1);
       parameter.addcmul_(state.exp_avg.sign(), ratio, -kLr);
     }
   }
   // From the gradients of a pass with sampled labels, which are taken away.
   void estimate(const std::vector<Parameter>& parameters) {
     const at::NoGradGuard no_grad;
-    for (const auto& [name, parameter] : parameters) {
-      if (!parameter.grad().defined()) continue;
-      of(parameter).hessian.mul_(kBeta2).addcmul_(parameter.grad(), parameter.grad(), 1 - kBeta2);
-      parameter.mutable_grad().reset();
-    }
+    for (const auto& [name, parameter] : parameters)
+      if (parameter.grad().defined())
+        of(parameter).hessian.mul_(kBeta2).addcmul_(parameter.grad(), parameter.grad(), 1 - kBeta2);
+    for (const auto& [name, parameter] : parameters) parameter.mutable_grad().reset();
   }
   void visit_state(const StateVisitor& visit) override {
     for (auto& [parameter, state] : states_) {
+      visit(parameter, "step", state.step);
       visit(parameter, "exp_avg", state.exp_avg);
       visit(parameter, "hessian", state.hessian);
     }
@@ -56,14 +61,22 @@ class SophiaRule : public UpdateRule {
 
  private:
   struct State {
-    at::Tensor exp_avg, hessian;
+    at::Tensor step, exp_avg, hessian;
   };
   static constexpr double kLr = 1e-4, kBeta1 = 0.965, kBeta2 = 0.99, kRho = 0.04,
-                          kAgainstZero = 1e-15;
+                          kWeightDecay = 0.1, kAgainstZero = 1e-15;
   State& of(const at::Tensor& parameter) {
     return states_.of(parameter, [&] {
-      return State{at::zeros_like(parameter.detach()), at::zeros_like(parameter.detach())};
+      return State{at::scalar_tensor(0.0, at::kFloat), at::zeros_like(parameter.detach()),
+                   at::zeros_like(parameter.detach())};
     });
+  }
+  // A statement where Python lets go of what it needs no longer.
+  static at::Tensor to_curvature(const State& state) {
+    const at::Tensor magnitude = state.exp_avg.abs();
+    at::Tensor curvature = state.hessian * kRho;
+    curvature = curvature + kAgainstZero;
+    return magnitude / curvature;
   }
   StateMap<State> states_;
 };
@@ -86,67 +99,113 @@ class SophiaPasses : public StepRunner {
 };
 
 // SOAP (https://arxiv.org/abs/2409.11321, as https://github.com/nikhilvyas/SOAP has it): Adam in
-// the eigenbases of Shampoo's preconditioners. The first step prepares these and updates nothing.
+// the eigenbases of Shampoo's preconditioners, which are improved every second step. The first step
+// prepares these and updates nothing.
 class Soap : public UpdateRule {
  public:
   void update(const std::vector<Parameter>& parameters, KernelGrouping) override {
+    at::Tensor gradient, denominator, direction;  // live on into the next turn, as in soap.py
     for (const auto& [name, parameter] : parameters) {
       if (!parameter.grad().defined()) continue;
       State* known = states_.find(parameter);
       State& state = states_.of(parameter, [&] { return made(parameter); });
-      if (known == nullptr)
+      if (known == nullptr) {
         accumulate(state, parameter.grad());
-      else
-        step(state, parameter);
+        continue;
+      }
+      gradient = projected(parameter.grad(), state, 0);
+      ++state.step;
+      state.exp_avg.mul_(kBeta1).add_(gradient, 1 - kBeta1);
+      state.exp_avg_sq.mul_(kBeta2).add_(gradient.square(), 1 - kBeta2);
+      denominator = state.exp_avg_sq.sqrt().add_(kEpsilon);
+      direction = projected(state.exp_avg / denominator, state, 1);
+      const double size =
+          std::sqrt(1 - std::pow(kBeta2, state.step)) / (1 - std::pow(kBeta1, state.step));
+      parameter.add_(direction, -kLr * size);
+      accumulate(state, parameter.grad());
     }
   }
   void visit_state(const StateVisitor& visit) override {
+    constexpr const char *kSides[] = {"left", "right"}, *kBases[] = {"left_basis", "right_basis"};
     for (auto& [parameter, state] : states_) {
       visit(parameter, "exp_avg", state.exp_avg);
       visit(parameter, "exp_avg_sq", state.exp_avg_sq);
-      if (!state.left.defined()) continue;
-      visit(parameter, "left", state.left);
-      visit(parameter, "right", state.right);
-      visit(parameter, "left_basis", state.left_basis);
-      visit(parameter, "right_basis", state.right_basis);
+      for (std::size_t i = 0; i < state.sides.size(); ++i) {
+        if (!state.sides[i].defined()) continue;
+        visit(parameter, kSides[i], state.sides[i]);
+        visit(parameter, kBases[i], state.bases[i]);
+      }
     }
   }
   void forget(const at::Tensor& parameter) override { states_.forget(parameter); }
 
  private:
   struct State {
-    at::Tensor exp_avg, exp_avg_sq;                   // as the parameter; the second in the bases
-    at::Tensor left, right, left_basis, right_basis;  // of an (m, n) matrix: (m, m), (n, n)
+    std::int64_t step = 0;
+    at::Tensor exp_avg, exp_avg_sq;  // as the parameter; in the bases
+    // Of an (m, n) matrix: (m, m) and (n, n); undefined for a side that is too large.
+    std::vector<at::Tensor> sides, bases;
   };
   static State made(const at::Tensor& parameter) {
-    const at::Tensor weight = parameter.detach();
-    State state{at::zeros_like(weight), at::zeros_like(weight), {}, {}, {}, {}};
-    if (weight.dim() != 2) return state;
-    state.left = at::zeros({weight.size(0), weight.size(0)}, weight.options());
-    state.right = at::zeros({weight.size(1), weight.size(1)}, weight.options());
+    State state{0, at::zeros_like(parameter.grad()), at::zeros_like(parameter.grad()), {}, {}};
+    if (parameter.dim() != 2) return state;
+    for (const auto size : parameter.sizes())
+      state.sides.push_back(
+          size > kMost ? at::Tensor()
+                       : at::zeros({size, size}, parameter.options().requires_grad(false)));
     return state;
   }
   static void accumulate(State& state, const at::Tensor& gradient) {
-    if (!state.left.defined()) return;
-    state.left.lerp_(gradient.mm(gradient.t()), 1 - kBeta2);
-    state.right.lerp_(gradient.t().mm(gradient), 1 - kBeta2);
-    state.left_basis = std::get<1>(at::linalg_eigh(state.left));
-    state.right_basis = std::get<1>(at::linalg_eigh(state.right));
+    if (state.step > 0) state.exp_avg = projected(state.exp_avg, state, 1);
+    for (std::size_t i = 0; i < state.sides.size(); ++i) {
+      const std::int64_t other = i == 0 ? 1 : 0;
+      if (state.sides[i].defined())
+        state.sides[i].lerp_(at::tensordot(gradient, gradient, {other}, {other}), 1 - kBeta2);
+    }
+    if (state.step == 0)
+      for (const at::Tensor& side : state.sides) state.bases.push_back(eigenbasis(side));
+    if (state.step > 0 && state.step % kFrequency == 0) state.bases = improved(state);
+    if (state.step > 0) state.exp_avg = projected(state.exp_avg, state, 0);
   }
-  static void step(State& state, const at::Tensor& parameter) {
-    const bool projects = state.left.defined();
-    const auto in = [&](const at::Tensor& x) {
-      return projects ? state.left_basis.t().mm(x).mm(state.right_basis) : x;
-    };
-    const at::Tensor gradient = in(parameter.grad());
-    state.exp_avg.lerp_(parameter.grad(), 1 - kBeta1);
-    state.exp_avg_sq.mul_(kBeta2).addcmul_(gradient, gradient, 1 - kBeta2);
-    at::Tensor direction = in(state.exp_avg) / (state.exp_avg_sq.sqrt() + 1e-8);
-    if (projects) direction = state.left_basis.mm(direction).mm(state.right_basis.t());
-    parameter.add_(direction, -kLr);
-    accumulate(state, parameter.grad());
+  // Into the bases, each dimension in turn, which goes last; out of them with `dimension` 1.
+  static at::Tensor projected(at::Tensor x, const State& state, std::int64_t dimension) {
+    for (const at::Tensor& basis : state.bases)
+      x = basis.defined() ? at::tensordot(x, basis, {0}, {dimension}) : x.permute({1, 0});
+    return x;
   }
-  static constexpr double kLr = 1e-4, kBeta1 = 0.95, kBeta2 = 0.95;
+  static at::Tensor eigenbasis(const at::Tensor& side) {
+    if (!side.defined()) return {};
+    const at::Tensor eye = at::eye(side.size(0), side.options());
+    return eigenvectors(side, eye).flip({1});
+  }
+  static at::Tensor eigenvectors(const at::Tensor& side, const at::Tensor& eye) {
+    const at::Tensor above_zero = side + eye * 1e-30;
+    return std::get<1>(at::linalg_eigh(above_zero));
+  }
+  // One power iteration, and its QR decomposition.
+  static std::vector<at::Tensor> improved(State& state) {
+    std::vector<at::Tensor> found;
+    at::Tensor eigenvalues, order, basis, iterated;  // as soap.py's names
+    for (std::size_t i = 0; i < state.sides.size(); ++i) {
+      const at::Tensor& side = state.sides[i];
+      found.emplace_back();
+      if (!side.defined()) continue;
+      basis = state.bases[i];
+      eigenvalues = at::diag(rotated(side, basis));
+      order = at::argsort(eigenvalues, -1, true);
+      state.exp_avg_sq = state.exp_avg_sq.index_select(static_cast<std::int64_t>(i), order);
+      basis = basis.index({at::indexing::Slice(), order});
+      iterated = side.mm(basis);
+      found.back() = std::get<0>(at::linalg_qr(iterated));
+    }
+    return found;
+  }
+  static at::Tensor rotated(const at::Tensor& side, const at::Tensor& basis) {
+    const at::Tensor half = basis.t().mm(side);
+    return half.mm(basis);
+  }
+  static constexpr double kLr = 3e-3, kBeta1 = 0.95, kBeta2 = 0.95, kEpsilon = 1e-8;
+  static constexpr std::int64_t kFrequency = 2, kMost = 10000;
   StateMap<State> states_;
 };
 
