@@ -21,7 +21,9 @@ class MoveGradient : public GradientHook {
  public:
   explicit MoveGradient(std::shared_ptr<Moved> moved) : moved_(std::move(moved)) {}
 
+  // Gradients of an earlier pass of the step are what its runner asked for: they stay.
   void on_gradient(const Parameter& parameter, const Pass& pass) override {
+    if (!pass.last) return;
     at::Tensor& gradient = parameter.tensor.mutable_grad();
     at::Tensor host = copy_on_host(gradient);
     gradient.reset();

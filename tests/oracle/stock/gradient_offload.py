@@ -30,6 +30,8 @@ class OneByOne:
 
 def install(step, options):
     def move(parameter):
+        if not step.last_pass:  # what the step itself needs
+            return
         host = on_host(parameter.grad)
         parameter.grad = None
         earlier = step.host_gradients.get(parameter)

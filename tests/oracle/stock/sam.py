@@ -2,7 +2,7 @@
 
 import torch
 
-STACKS = ["sam", "lora+checkpointing+sam,rho=0.5"]
+STACKS = ["sam", "lora+checkpointing+sam,rho=0.5", "sam+gradient-offload", "sam+gradient-offload+accumulation"]
 BFLOAT16_STACKS = ["sam"]
 
 
@@ -20,10 +20,14 @@ def install(step, options):
             parameter.grad = None
 
     def twice(forward_backward):
+        step.last_pass = False
         loss = forward_backward()
         with step.phase("optimizer_step"):
             climb()
-        forward_backward()
+        step.last_pass = True
+        second = forward_backward()
+        with step.phase("optimizer_step"):  # which begins where backward ends: its loss is there still
+            del second
         return loss
 
     @torch.no_grad()
