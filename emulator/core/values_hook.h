@@ -47,6 +47,10 @@ PEAKBENCH_VALUES_API void peakbench_emulator_written(std::uint64_t base);
 // open: an entry with the line that reads, which ends in "is not specified". Takes Python's lock:
 // with no lock held.
 PEAKBENCH_VALUES_API void peakbench_emulator_unspecified(const char* operation, const char* what);
+// A kernel that this operator of PyTorch launches checks what it is given, and finds it wrong: see
+// device_assert.h. Takes Python's lock: with no lock held.
+PEAKBENCH_VALUES_API void peakbench_emulator_assert_failed(int device, const char* operation,
+                                                           const char* what);
 // PyTorch's counts of its memory on a device, for the ledger: the peaks since it last said.
 PEAKBENCH_VALUES_API void peakbench_emulator_counted(int device, std::uint64_t peak_allocated_bytes,
                                                      std::uint64_t peak_reserved_bytes);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "core/entry.h"
+#include "core/workspaces.h"
 
 using namespace peakbench::emulator;
 
@@ -73,8 +74,10 @@ PEAKBENCH_ENTRY int cublasSetStream_v2(void* handle, void* stream) {
 PEAKBENCH_ENTRY int cublasGetStream_v2(void* handle, void** stream) {
   return with(handle, [&](Handle& known) { *stream = known.stream; });
 }
-PEAKBENCH_ENTRY int cublasSetWorkspace_v2(void* handle, void*, std::size_t) {
-  return with(handle, [](Handle&) {});
+PEAKBENCH_ENTRY int cublasSetWorkspace_v2(void* handle, void* workspace, std::size_t) {
+  const int status = with(handle, [](Handle&) {});
+  if (status == kSuccess) tell_of_workspace(workspace, "cuBLAS");
+  return status;
 }
 
 // As the release of CUDA that it is of: 12.4 is 120400.

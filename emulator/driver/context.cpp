@@ -166,6 +166,7 @@ PEAKBENCH_ENTRY CUresult cuCtxGetDevice(CUdevice* out) {
 
 PEAKBENCH_ENTRY CUresult cuCtxSynchronize() {
   return entry([] {
+    if (meets_device_assert(current_device())) return CUDA_ERROR_ASSERT;
     wait_for_everything();
     return CUDA_SUCCESS;
   });

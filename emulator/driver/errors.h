@@ -4,6 +4,7 @@
 #include <cuda.h>
 
 #include "core/core.h"
+#include "core/device_assert.h"
 
 #define PEAKBENCH_ENTRY extern "C" __attribute__((visibility("default")))
 

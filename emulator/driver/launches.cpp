@@ -16,6 +16,7 @@ constexpr unsigned kPortableClusterSize = 8, kLargestClusterSize = 16;
 CUresult launched(CUfunction function, void* const* arguments, CUstream stream,
                   std::uint64_t threads, unsigned shared_bytes) {
   return entry([&] {
+    if (is_stopped(current_device())) return CUDA_ERROR_ASSERT;
     if (!threads || threads > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
     if (shared_bytes > card().shared_memory_per_block_optin_bytes) return CUDA_ERROR_INVALID_VALUE;
     if (!stream_exists(number(stream))) return CUDA_ERROR_INVALID_HANDLE;

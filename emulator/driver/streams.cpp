@@ -37,6 +37,7 @@ PEAKBENCH_ENTRY CUresult cuStreamDestroy(CUstream stream) {
 }
 PEAKBENCH_ENTRY CUresult cuStreamSynchronize(CUstream stream) {
   return entry([&] {
+    if (meets_device_assert(current_device())) return CUDA_ERROR_ASSERT;
     wait_for_stream(number(stream));
     return known(stream_exists(number(stream)));
   });
@@ -79,6 +80,7 @@ PEAKBENCH_ENTRY CUresult cuEventQuery(CUevent event) {
 }
 PEAKBENCH_ENTRY CUresult cuEventSynchronize(CUevent event) {
   return entry([&] {
+    if (meets_device_assert(current_device())) return CUDA_ERROR_ASSERT;
     wait_for_event(number(event));
     return known(event_exists(number(event)));
   });

@@ -8,8 +8,16 @@ using namespace peakbench::emulator::runtime;
 
 namespace {
 
-cudaError_t copy(void* to, const void* from, size_t bytes) {
-  return entry([&] { return error_of(copy_bytes(to, from, bytes)); });
+// The host waits for a copy to memory of its own that is not page-locked.
+bool waits(const void* to, cudaMemcpyKind kind) {
+  if (kind != cudaMemcpyDeviceToHost) return false;
+  const auto memory = find_place(to).kind;
+  return memory != MemoryKind::pinned && memory != MemoryKind::registered;
+}
+
+cudaError_t copy(void* to, const void* from, size_t bytes, bool waiting) {
+  const auto work = [&] { return error_of(copy_bytes(to, from, bytes)); };
+  return waiting ? waiting_entry(work) : working_entry(work);
 }
 
 cudaError_t copy_2d(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
@@ -18,7 +26,7 @@ cudaError_t copy_2d(void* to, size_t to_pitch, const void* from, size_t from_pit
 }
 
 cudaError_t fill(void* to, int value, size_t bytes) {
-  return entry(
+  return working_entry(
       [&] { return error_of(fill_bytes(to, static_cast<unsigned char>(value), 1, bytes)); });
 }
 
@@ -61,18 +69,18 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, size_t bytes, size_t 
 }  // namespace
 
 PEAKBENCH_ENTRY cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
-  return copy(to, from, bytes);
+  return copy(to, from, bytes, true);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes,
-                                            cudaMemcpyKind, cudaStream_t) {
-  return copy(to, from, bytes);
+                                            cudaMemcpyKind kind, cudaStream_t) {
+  return copy(to, from, bytes, waits(to, kind));
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
-  return copy(to, from, bytes);
+  return copy(to, from, bytes, true);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes,
                                                 cudaStream_t) {
-  return copy(to, from, bytes);
+  return copy(to, from, bytes, false);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from,
                                          size_t from_pitch, size_t width, size_t height,

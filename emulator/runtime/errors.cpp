@@ -41,6 +41,7 @@ constexpr ErrorText kErrors[] = {
      "operation not permitted when stream is capturing"},
     {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
      "operation failed due to a previous error during capture"},
+    {cudaErrorAssert, "cudaErrorAssert", "device-side assert triggered"},
     {cudaErrorUnsupportedLimit, "cudaErrorUnsupportedLimit",
      "limit is not supported on this architecture"},
     {cudaErrorIllegalState, "cudaErrorIllegalState",

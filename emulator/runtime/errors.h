@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/core.h"
+#include "core/device_assert.h"
 #include "runtime/names.h"
 
 #define PEAKBENCH_ENTRY extern "C" __attribute__((visibility("default")))
@@ -17,6 +18,17 @@ template <typename Work>
 cudaError_t entry(Work&& work) {
   const cudaError_t state = ready();
   return finish(state == cudaSuccess ? work() : state);
+}
+
+// The same of what a card does not do once a kernel's check failed and the host knows it.
+template <typename Work>
+cudaError_t working_entry(Work&& work) {
+  return entry([&] { return is_stopped(current_device()) ? cudaErrorAssert : work(); });
+}
+// And of what waits for the card, or asks how far it is, by which the host gets to know it.
+template <typename Work>
+cudaError_t waiting_entry(Work&& work) {
+  return entry([&] { return meets_device_assert(current_device()) ? cudaErrorAssert : work(); });
 }
 
 cudaError_t error_of(MemoryResult result);

@@ -28,7 +28,7 @@ bool fits(const dim3& grid, const dim3& block, size_t shared_bytes) {
 }
 
 cudaError_t launch(const dim3& grid, const dim3& block, size_t shared_bytes, cudaStream_t stream) {
-  return entry([&] {
+  return working_entry([&] {
     if (!fits(grid, block, shared_bytes)) return cudaErrorInvalidConfiguration;
     if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
     count_launch(number(stream));

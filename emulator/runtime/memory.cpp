@@ -49,7 +49,7 @@ cudaMemoryType type_of(MemoryKind kind) {
 }  // namespace
 
 PEAKBENCH_ENTRY cudaError_t cudaMalloc(void** out, size_t bytes) {
-  return entry([&] { return device_memory(out, bytes); });
+  return working_entry([&] { return device_memory(out, bytes); });
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaMallocPitch(void** out, size_t* pitch, size_t width,

@@ -43,7 +43,7 @@ cudaError_t reset(const void* value, void (*peak)(std::uint64_t), std::uint64_t 
 
 PEAKBENCH_ENTRY cudaError_t cudaMallocAsync(void** out, size_t bytes, cudaStream_t stream) {
   const void* caller = __builtin_return_address(0);
-  return entry([&] {
+  return working_entry([&] {
     pool_is_used_by(caller);
     return allocate(out, bytes, current_pool(stream_device(number(stream))), stream);
   });

@@ -54,7 +54,7 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 // cudaErrorNotReady is no error that is remembered.
 PEAKBENCH_ENTRY cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const void* caller = __builtin_return_address(0);
-  const auto error = with_stream(stream);
+  const auto error = waiting_entry([&] { return with_stream(stream); });
   if (error != cudaSuccess) return error;
   return answer_stream_query(number(stream), "cudaStreamQuery", caller) ? cudaSuccess
                                                                         : cudaErrorNotReady;
@@ -62,7 +62,7 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamQuery(cudaStream_t stream) {
 // A stream that is being captured runs nothing, so nothing can be waited for: a program that reads
 // a value there fails on a card.
 PEAKBENCH_ENTRY cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return entry([&] {
+  return waiting_entry([&] {
     if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
     if (capture_of(number(stream))) return cudaErrorStreamCaptureUnsupported;
     wait_for_stream(number(stream));
@@ -101,14 +101,16 @@ PEAKBENCH_ENTRY cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 PEAKBENCH_ENTRY cudaError_t cudaEventQuery(cudaEvent_t event) {
   const void* caller = __builtin_return_address(0);
-  const auto error = with_event(event);
+  const auto error = waiting_entry([&] { return with_event(event); });
   if (error != cudaSuccess) return error;
   return answer_event_query(number(event), "cudaEventQuery", caller) ? cudaSuccess
                                                                      : cudaErrorNotReady;
 }
 PEAKBENCH_ENTRY cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  wait_for_event(number(event));
-  return with_event(event);
+  return waiting_entry([&] {
+    wait_for_event(number(event));
+    return with_event(event);
+  });
 }
 PEAKBENCH_ENTRY cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return entry([&] {

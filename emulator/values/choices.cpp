@@ -21,9 +21,10 @@ void Choices::add(const Choices& others) {
   for (const Choice& choice : others.choices_) add(choice);
 }
 
-void Choices::tell() const {
+void Choices::tell(bool known) const {
   for (const Choice& choice : choices_)
-    peakbench_emulator_unspecified(choice.operation.c_str(), choice.what);
+    if (!choice.unsure || !known)
+      peakbench_emulator_unspecified(choice.operation.c_str(), choice.what);
 }
 
 }  // namespace peakbench::values

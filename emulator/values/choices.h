@@ -11,6 +11,7 @@ namespace peakbench::values {
 struct Choice {
   std::string operation;
   const char* what = "";  // a constant: "the order of equal keys"
+  bool unsure = false;    // why some of a value's bytes are not known; the others do not hang on it
 
   bool operator==(const Choice&) const = default;
 };
@@ -20,8 +21,9 @@ class Choices {
   bool empty() const { return choices_.empty(); }
   void add(const Choice& choice);
   void add(const Choices& others);
-  // Enters them in the ledger, as conditions. Takes Python's lock: with no lock held.
-  void tell() const;
+  // Enters them in the ledger, as conditions, where bytes are read that are `known` or not. Takes
+  // Python's lock: with no lock held.
+  void tell(bool known) const;
 
  private:
   std::vector<Choice> choices_;

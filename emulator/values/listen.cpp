@@ -256,9 +256,16 @@ std::unique_ptr<at::ObserverContext> start_composite_writer(
   return under;
 }
 
+// Of what lies below an operator that is recorded as a whole, nothing is known for certain.
+bool is_checked(const Operator& op) {
+  return op.check && computes && !thread.inside_writer && !thread.inside_reader &&
+         watches_allocator();
+}
+
 std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function) {
   const Operator& op = operator_of(function);
   const auto arguments = function.inputs();
+  if (is_checked(op)) check_as_a_kernel(op, arguments);
   if (op.sets_storage) thread.shows_storage = arguments[0].toTensor().getIntrusivePtr();
   if (op.asks_truth && computes) return start_truth();
   if (op.ignored && !op.reads_scalar && !op.resizes && !op.is_collective) return nullptr;
@@ -382,7 +389,7 @@ int tell(const Size& size, void* to, std::uint64_t bytes, const char** kind) {
     return kPeakbenchUnknown;
   }
   if (size.purpose == Purpose::finite_check) *kind = emulator::kReadFinite;
-  size.choices.tell();
+  size.choices.tell(!size.substituted);
   return size.substituted ? kPeakbenchSubstitute : kPeakbenchKnown;
 }
 

@@ -131,6 +131,7 @@ Operator read(const at::RecordFunction& function) {
   op.name = name->name;
   const auto& schema = op.handle->schema();
   read_arguments(schema, op);
+  op.check = kernel_check_of(op.name);
   op.reads_scalar = op.name == "aten::_local_scalar_dense";
   op.asks_truth = op.name == "aten::is_nonzero";
   op.has_mask = op.name == "aten::masked_select";

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "values/equivalents.h"
+#include "values/kernel_checks.h"
 #include "values/value.h"
 
 namespace peakbench::values {
@@ -34,6 +35,7 @@ struct Operator {
   bool computable = false;  // the CPU has a kernel, and calling it does nothing else
   bool computable_sparse = false;          // the same, where an argument is sparse
   const Equivalent* equivalent = nullptr;  // called in its place, where only CUDA has it
+  const KernelCheck* check = nullptr;      // that its kernel on a card makes
   bool mutates = false;
   bool overwrites = false;  // whatever its target held before
   bool places = false;      // puts values at places of its target, never looking at what was there

@@ -133,7 +133,7 @@ int read_bytes(const ValuePtr& value, std::size_t offset, std::size_t bytes, voi
     if (!known_where_written(*value, offset, offset + bytes)) standing = kPeakbenchSubstitute;
     choices = value->choices;
   }
-  choices.tell();
+  choices.tell(standing == kPeakbenchKnown);
   return standing;
 }
 

@@ -12,6 +12,7 @@ namespace peakbench::values {
 struct Unspecified {
   int result = -1;  // which of the operator's; -1: all that it makes or writes
   const char* what = "";
+  bool unsure = false;  // so much that the results are not known
 };
 using Stack = std::vector<c10::IValue>;
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 
+#include "values/conversions.h"
 #include "values/operators.h"
 #include "values/patch.h"
 #include "values/storages.h"
@@ -142,9 +143,12 @@ at::Tensor result_of(const std::vector<c10::IValue>& stack, const Output& output
              : at::Tensor();
 }
 
+bool is_unsure_input(const Input& input) {
+  return input.value && is_unsure(*input.value, input.view);
+}
+
 bool any_substituted(const Node& node) {
-  bool any = node.substituted;
-  for (const Input& input : node.inputs) any |= input.value && is_unsure(*input.value, input.view);
+  bool any = node.substituted || std::ranges::any_of(node.inputs, is_unsure_input);
   for (const Output& output : node.outputs) any |= output.before && output.before->substituted;
   return any;
 }
@@ -154,7 +158,7 @@ Choices choices_of(const Node& node, const Output& output, const std::vector<Uns
   Choices choices = choices_of(node);
   for (const Unspecified& one : open)
     if (one.result < 0 || output.result < 0 || one.result == output.result)
-      choices.add({node.op->name, one.what});
+      choices.add({node.op->name, one.what, one.unsure});
   return choices;
 }
 
@@ -164,6 +168,18 @@ void finish(Value& value, at::Tensor data, bool substituted, Choices choices = {
   value.substituted = substituted;
   value.node.reset();
   value.patch.reset();
+}
+
+// Where an output's elements lie in its storage; empty, which is anywhere, where others lie there.
+Ranges bytes_of(const Node& node, std::size_t output) {
+  const View& view = node.outputs[output].view;
+  const auto shares = [&](const Output& other) { return other.shared == static_cast<int>(output); };
+  if (std::ranges::any_of(node.outputs, shares) || std::ranges::count(view.sizes, 0) != 0)
+    return {};
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < view.sizes.size(); ++i) last += (view.sizes[i] - 1) * view.strides[i];
+  const auto begin = static_cast<std::size_t>(view.offset_bytes);
+  return {{begin, begin + (static_cast<std::size_t>(last) + 1) * c10::elementSize(view.dtype)}};
 }
 
 // Whether a factorisation went well. Of values that nobody knows it is taken to have, as gradients
@@ -195,6 +211,8 @@ void compute_node(Node& node) {
   const bool done = run(node, stack);
   std::vector<Unspecified> open;
   if (done && !substituted) open = unspecified_in(node, arguments, stack);
+  const bool beyond = done && !substituted && converts_beyond_range(node, arguments);
+  if (beyond) open.push_back({-1, "an integer beyond its range", /*unsure=*/true});
   std::vector<bool> right(node.outputs.size(), done);
   for (std::size_t i = 0; i < node.outputs.size() && done; ++i) {
     const Output& output = node.outputs[i];
@@ -210,7 +228,8 @@ void compute_node(Node& node) {
     const auto value = output.value.lock();
     if (!value || output.shared >= 0) continue;
     finish(*value, right[i] ? targets[i] : made_up(value->bytes, {output.view.dtype, {}, 1}),
-           substituted || !right[i], choices_of(node, output, open));
+           substituted || !right[i] || beyond, choices_of(node, output, open));
+    if (beyond && right[i]) value->unsure = bytes_of(node, i);
     if (node.op->purpose == Purpose::any) value->purpose = purpose;
   }
   node.inputs.clear();
@@ -358,7 +377,8 @@ bool settle(Node& node) {
     }
     auto stack = stack_of(node, targets);
     const auto arguments = stack;
-    if (!run(node, stack)) return false;
+    if (!run(node, stack) || converts_beyond_range(node, arguments)) return false;
+    if (std::ranges::any_of(node.inputs, is_unsure_input)) return false;
     open = unspecified_in(node, arguments, stack);
   }
   for (const auto& other : tries)

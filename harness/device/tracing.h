@@ -28,6 +28,9 @@ class Tracing {
   // and the library, as PyTorch's own tables have it. Between steps: nothing is computed meanwhile.
   using VisitWorkspace = std::function<void(std::uint64_t address, const std::string& library)>;
   virtual void visit_workspaces(const VisitWorkspace& visit) const {}
+  // From now on calls `visit` for each block that such a library is given, as soon as it is, on the
+  // thread that gives it; for the rest of the process. On emulated cards: no other says so.
+  virtual void listen_to_workspaces(const VisitWorkspace& visit) {}
   // The facts of the failure that LibTorch's OutOfMemoryError was thrown for.
   virtual record::OutOfMemory last_out_of_memory() const = 0;
 };

@@ -75,6 +75,7 @@ class TracedRun {
         recorder_(job.device, device_->torch_device().str(), device_->emulated()) {
     set_observer(&observer_);
     device_->trace(recorder_);
+    name_workspaces_as_they_are_given();
     if (!device_->torch_device().is_cpu())
       record::trace_cpu_allocator(recorder_, job.memory_limit_bytes, record::CpuMemory::kHost);
     leave_out_own_work_of_values();
@@ -147,9 +148,18 @@ class TracedRun {
   }
 
   void name_workspaces() {
-    device_->visit_workspaces([this](std::uint64_t address, const std::string& library) {
-      recorder_.name_memory(address, trace::Role::kWorkspace, library + " workspace");
-    });
+    device_->visit_workspaces(
+        [this](std::uint64_t address, const std::string& library) { name(address, library); });
+  }
+
+  // The recorder lives as long as the process does work.
+  void name_workspaces_as_they_are_given() {
+    device_->listen_to_workspaces(
+        [this](std::uint64_t address, const std::string& library) { name(address, library); });
+  }
+
+  void name(std::uint64_t address, const std::string& library) {
+    recorder_.name_memory(address, trace::Role::kWorkspace, library + " workspace");
   }
 
   void enter(trace::Phase phase, std::int32_t step) {

@@ -7,6 +7,7 @@ import ctypes
 import io
 import json
 import math
+import os
 import sys
 
 import torch
@@ -610,6 +611,177 @@ def rounded_to_tf32(product=4097.0):
 
 def exact_in_tf32():
     return rounded_to_tf32(4096.0)
+
+
+def one(*numbers, dtype=torch.long):
+    return torch.tensor(numbers, dtype=dtype)
+
+
+def ones(*shape):
+    return torch.ones(*shape)
+
+
+# What a kernel on a card checks, and the CPU too. Each is given a function that puts tensors on the device.
+functional = torch.nn.functional
+BEYOND = {
+    "embedding": lambda on: functional.embedding(on(torch.tensor([[5, 100]])), on(ones(100, 4))),
+    "embedding_bag": lambda on: functional.embedding_bag(on(one(9)), on(ones(3, 2)), on(one(0))),
+    "index_select": lambda on: on(ones(2, 3)).index_select(1, on(one(0, 3))),
+    "gather": lambda on: on(ones(2, 3)).gather(1, on(torch.tensor([[0, 2], [-1, 0]]))),
+    "scatter": lambda on: on(ones(3)).scatter(0, on(one(9)), on(ones(1))),
+    "scatter_add": lambda on: on(ones(3)).scatter_add_(0, on(one(0, -1)), on(ones(2))),
+    "scatter_reduce": lambda on: on(ones(3)).scatter_reduce_(0, on(one(3)), on(ones(1)), "amax"),
+    "one_hot": lambda on: functional.one_hot(on(one(1, 4)), 3),
+    "index_add": lambda on: on(ones(3, 2)).index_add_(0, on(one(3)), on(ones(1, 2))),
+    "index_copy": lambda on: on(ones(3, 2)).index_copy_(0, on(one(3)), on(ones(1, 2))),
+    "index_reduce": lambda on: on(ones(3, 2)).index_reduce_(0, on(one(3)), on(ones(1, 2)), "amax"),
+    "index_fill": lambda on: on(ones(3)).index_fill_(0, on(one(-4)), 1.0),
+    "take": lambda on: on(ones(2, 2)).take(on(one(4))),
+    "put": lambda on: on(ones(2, 2)).put_(on(one(-5)), on(ones(1))),
+    "index": lambda on: on(ones(4, 3))[:, on(one(0, 3))],
+    "index_put": lambda on: on(ones(4, 3)).index_put_((on(one(0)), on(one(-4))), on(ones(1))),
+    "nll_loss_forward": lambda on: functional.cross_entropy(on(ones(2, 3)), on(one(0, 3))),
+    "nll_loss2d_forward": lambda on: functional.cross_entropy(on(ones(1, 3, 2, 1)), on(one(0, -1).view(1, 2, 1))),
+    "multi_margin_loss": lambda on: functional.multi_margin_loss(on(ones(1, 3)), on(one(3))),
+    "max_unpool2d": lambda on: functional.max_unpool2d(on(ones(1, 1, 1, 2)), on(torch.tensor([[[[0, 99]]]])), (1, 2)),
+    "binary_cross_entropy": lambda on: functional.binary_cross_entropy(on(torch.tensor([1.5])), on(ones(1))),
+    "bernoulli": lambda on: torch.bernoulli(on(torch.tensor([2.0]))),
+    "masked_scatter": lambda on: on(ones(3)).masked_scatter_(on(one(1, 1, 0, dtype=torch.bool)), on(ones(1))),
+    "_assert_async": lambda on: torch._assert_async(on(one(0)), "nothing is left"),
+    "computed": lambda on: on(ones(3))[on(one(1, 2)) * 2],
+}
+
+
+def in_processes(function, kinds):
+    """Each kind in a process of its own, forked before anybody uses the card: what it says, and which process it is."""
+    children, said = {}, {}
+    for kind in kinds:
+        reads, writes = os.pipe()
+        children[kind] = (os.fork(), reads)
+        if children[kind][0] == 0:
+            with os.fdopen(writes, "w") as pipe:
+                pipe.write(json.dumps(function(kind)))
+            sys.exit()
+        os.close(writes)
+    for kind, (process, reads) in children.items():
+        with os.fdopen(reads) as pipe:
+            said[kind] = {"process": process, "said": json.loads(pipe.read() or "null")}
+        os.waitpid(process, 0)
+    return said
+
+
+def beyond():
+    return in_processes(how_it_ends, BEYOND)
+
+
+def how_it_ends(kind):
+    """How it ends on the CPU, and on the card when the host waits for it and afterwards."""
+    said = {}
+    for device in ("cpu", "cuda"):
+        try:
+            said[device] = "went on"
+            BEYOND[kind](lambda tensor: tensor.to(device))  # the card stops here
+            said["asked"] = torch.empty(8, device="cuda").numel()
+            torch.cuda.synchronize() if device == "cuda" else None
+        except (IndexError, RuntimeError) as error:
+            said[device] = str(error).splitlines()[0]
+    try:
+        torch.ones(1 << 20, device="cuda")
+    except RuntimeError as error:
+        said["afterwards"] = str(error).splitlines()[0]
+    return said
+
+
+def label_beyond():
+    """Nobody catches it."""
+    return functional.cross_entropy(ones(2, 3).cuda(), one(0, 3).cuda()).item()
+
+
+def label_beyond_is_caught():
+    """Where the program is when it hears of it."""
+    place = "operator"
+    try:
+        functional.cross_entropy(ones(2, 3).cuda(), one(0, 3).cuda())
+        place = "wait"
+        torch.cuda.synchronize()
+        return {"stopped at": "nowhere"}
+    except RuntimeError as error:
+        return {"stopped at": place, "said": str(error).splitlines()[0]}
+
+
+@case
+def indices_within(device):
+    """From the end where that is allowed, labels that are ignored, masks, nothing at all."""
+    x, empty = torch.arange(12.0).view(4, 3).to(device), torch.zeros(0, dtype=torch.long, device=device)
+    last = one(-1, 2).to(device)
+    labels = one(0, -100, 2, 1).to(device)
+    filled = x.clone().index_fill_(0, one(-4).to(device), 9.0)
+    put = x.clone().index_put_((last, one(0, -3).to(device)), torch.tensor([7.0, 8.0]).to(device))
+    loss = [functional.cross_entropy(x, labels), functional.cross_entropy(x, one(0, 7, 7, 1).to(device), ignore_index=7),
+            functional.cross_entropy(x[None, :, :, None], one(0, -100, 3).view(1, 3, 1).to(device)),
+            functional.nll_loss(x[0], one(2)[0].to(device))]  # fmt: skip
+    torch._assert_async(x.sum() > 0)
+    return (x[last].tolist(), x[:, one(-3).to(device)].tolist(), x[x > 4].tolist(), filled.tolist(), put.tolist(), x.take(one(-12).to(device)).tolist(),
+            x[empty].tolist(), x.gather(0, empty.view(0, 3)).tolist(), [round(one.item(), 4) for one in loss], x[[0, -1]].tolist(),
+            functional.embedding(one(3, 0).to(device), x).tolist(), x.index_select(1, one(2).to(device)).tolist())  # fmt: skip
+
+
+def indices_that_are_not_known():
+    weights = ones(4, 2).cuda()
+    drawn = torch.randint(0, 1 << 20, (8,), device="cuda")
+    functional.embedding(drawn, weights), weights[drawn], functional.cross_entropy(torch.ones(8, 4, device="cuda"), drawn)
+    torch.cuda.synchronize()
+    return {"went on": True}
+
+
+def captured():
+    """A graph that is captured runs nothing then."""
+    weights, index = ones(4, 2).cuda(), one(9).cuda()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        weights.index_select(0, index)
+    index.copy_(one(1))
+    graph.replay()
+    torch.cuda.synchronize()
+    return {"went on": True}
+
+
+def beyond_integers():
+    return in_processes(made_integer, INTEGERS)
+
+
+INTEGERS = ("infinity", "too much", "nan", "int8", "less than nothing", "half", "copy_", "into a part", "_foreach_copy_", "sum", "clamped", "a size")
+
+
+def made_integer(kind):
+    """Of a number that no such integer can hold."""
+    big = torch.tensor([8192.0]).cuda() / torch.tensor([0.0]).cuda() if kind == "infinity" else torch.tensor([1e10]).cuda()
+    made = {
+        "infinity": lambda: big.int(),
+        "too much": lambda: big.to(torch.int32),
+        "nan": lambda: (big * float("nan")).long(),
+        "int8": lambda: torch.tensor([129.0]).cuda().to(torch.int8),
+        "less than nothing": lambda: torch.tensor([-1.0]).cuda().to(torch.uint16).int(),
+        "half": lambda: torch.tensor([65504.0]).half().cuda().short(),
+        "copy_": lambda: torch.zeros(1, dtype=torch.int32).cuda().copy_(big),
+        "into a part": lambda: torch.empty(6, dtype=torch.int32, device="cuda")[1::2].copy_(big.expand(3)),
+        "_foreach_copy_": lambda: torch._foreach_copy_([torch.zeros(1, dtype=torch.int32).cuda()], [big])[0],
+        "sum": lambda: big.mul(1e10).sum(dtype=torch.int64),
+        "clamped": lambda: big.int().clamp(0, 7),
+        "a size": lambda: big.int().clamp(0, 1).nonzero()[:0].sum(),
+    }
+    return made[kind]().tolist()
+
+
+@case
+def integers_within(device):
+    """What fits once its fraction is cut off, and what the host converts before it copies."""
+    x = torch.zeros(4, dtype=torch.int32).to(device)
+    x[2:3] = torch.tensor([1e10]).to(device)
+    return (torch.tensor([127.9, -128.9]).to(device).to(torch.int8).tolist(), torch.tensor([255.9, -1.0, 300.0]).to(device).to(torch.uint8).tolist(),
+            torch.tensor([2.0**62, -(2.0**63)]).to(device).long().tolist(), torch.tensor([2147483520.0]).to(device).int().tolist(),
+            torch.tensor([1.5, 2.5]).to(device).sum(dtype=torch.int64).item(), torch.tensor([1e10]).to(device, torch.int32).tolist(),
+            torch.tensor([float("nan")]).to(device).to(torch.bool).tolist(), x[:2].tolist())  # fmt: skip
 
 
 def overflow():

@@ -23,18 +23,18 @@ CASES = pathlib.Path(__file__).resolve().parent / "values_cases.py"
 
 
 class ValuesTest(unittest.TestCase):
-    def emulate(self, *kinds, options=(), python=PYTHON):
-        """What the program printed; the verdict is kept."""
+    def emulate(self, *kinds, options=(), python=PYTHON, status=0):
+        """What the program printed, if it ended well; the verdict is kept."""
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder, "took.json")
             command = [PEAKBENCH, "emulate", *options, "--json", out, "--", python, CASES, *kinds]
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
             self.said = done.stderr
             record = json.loads(out.read_text(encoding="utf-8"))
         self.verdict, self.processes = record["verdict"], record["processes"]
         self.assertIn(f"Verdict: {self.verdict['kind']}", self.said)
-        return json.loads(done.stdout)
+        return json.loads(done.stdout) if status == 0 else None
 
     def emulate_one(self, kind, *options):
         return self.emulate(kind, options=options)[kind]
@@ -167,6 +167,55 @@ class ValuesTest(unittest.TestCase):
                 self.assertTrue(any(kind.split("_ ")[0].rstrip("_") in one and one.endswith("is not specified") and "values_cases.py" in one
                                     for one in self.verdict["conditions"]), self.said)  # fmt: skip
                 self.assertNotEqual(self.verdict["kind"], "exact", self.said)
+
+    def in_processes(self, kind):
+        """What each process of a kind said, and its record."""
+        said = self.emulate_one(kind)
+        records = {record["pid"]: record for record in self.processes}
+        return [(name, one["said"], records[one["process"]]) for name, one in said.items()]
+
+    def test_an_index_beyond_stops_the_card(self):
+        """The CPU refuses each of these; a card finds out when the host waits for it, and does nothing afterwards."""
+        stopped = "CUDA error: device-side assert triggered"
+        for name, said, record in self.in_processes("beyond"):
+            with self.subTest(name):
+                self.assertNotEqual(said["cpu"], "went on")
+                self.assertEqual((said["cuda"], said.get("afterwards"), said.get("asked")), (stopped, stopped, 8))
+                operator = {"one_hot": "scatter", "computed": "index"}.get(name, name)
+                self.assertEqual(len(record["faults"]), 1)
+                self.assertRegex(record["faults"][0]["name"], rf"^device-side assert in aten::_?{operator}_?\w* at values_cases.py:\d+: ")
+        self.assertEqual(self.verdict["kind"], "unreliable", self.said)
+        said = " ".join(self.verdict["reasons"])
+        for what in ("index 100 of 100", "index -1 of 3", "index 4 of 3", "index 99 of 4", "not from 0 to 1", "2 places for 1 values", "nothing is left"):
+            self.assertIn(": " + what, said)
+
+    def test_a_check_that_fails_where_every_launch_is_waited_for(self):
+        with unittest.mock.patch.dict(os.environ, CUDA_LAUNCH_BLOCKING="1"):
+            said = self.emulate_one("label_beyond_is_caught")
+        self.assertEqual(said, {"stopped at": "operator", "said": "CUDA error: device-side assert triggered"})
+        self.assertEqual(self.emulate_one("label_beyond_is_caught")["stopped at"], "wait")
+
+    def test_a_program_that_a_card_stops(self):
+        self.emulate("label_beyond", status=1)
+        self.assertIn("CUDA error: device-side assert triggered", self.said)
+        self.assertRegex(self.said, r"peakbench emulator: device-side assert in aten::nll_loss_forward at values_cases.py:\d+: index 3 of 3")
+        self.assertEqual(self.verdict["kind"], "unreliable", self.said)
+
+    def test_checks_that_a_card_does_not_make(self):
+        for kind in ("indices_that_are_not_known", "captured"):
+            with self.subTest(kind):
+                self.assertEqual(self.emulate_one(kind), {"went on": True})
+                self.assertEqual(self.verdict["kind"], "exact", self.said)
+
+    def test_integers_that_cannot_hold_a_number(self):
+        for name, _, record in self.in_processes("beyond_integers"):
+            with self.subTest(name):
+                unknown = [read["kind"] for read in record["read_backs"] if read["substitute_calls"] == 1]
+                self.assertEqual(unknown, ["size" if name == "a size" else "integer"])
+                why = ["", *(one["name"] for one in record["unmodelled"])]
+                if name != "into a part":
+                    self.assertRegex(why[-1], r"^aten::\w+, read at values_cases.py:\d+: an integer beyond its range is not specified$")
+        self.assertEqual(self.verdict["kind"], "unreliable", self.said)
 
     def test_products_that_tf32_rounds(self):
         self.emulate_one("rounded_to_tf32")

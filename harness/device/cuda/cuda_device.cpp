@@ -92,6 +92,10 @@ class CudaDevice final : public Device {
     visit_kept_workspaces(visit);
   }
 
+  void listen_to_workspaces(const VisitWorkspace& visit) override {
+    listen_to_emulated_libraries(visit);
+  }
+
   record::OutOfMemory last_out_of_memory() const override {
     return tracer_ ? tracer_->last_out_of_memory() : record::OutOfMemory{};
   }

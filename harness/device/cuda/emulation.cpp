@@ -46,6 +46,19 @@ void tell_emulation_of_allocations() {
   });
 }
 
+void listen_to_emulated_libraries(const Tracing::VisitWorkspace& visit) {
+  using Listener = void (*)(const void* address, const char* library);
+  const auto watch = reinterpret_cast<void (*)(Listener)>(
+      ::dlsym(RTLD_DEFAULT, "peakbench_emulator_watch_workspaces"));
+  if (watch == nullptr) return;
+  // The stand-ins call it until the process ends.
+  static auto* const listener = new Tracing::VisitWorkspace;
+  *listener = visit;
+  watch([](const void* address, const char* library) {
+    (*listener)(reinterpret_cast<std::uint64_t>(address), library);
+  });
+}
+
 bool runs_on_stand_ins() { return report_function() != nullptr; }
 
 std::optional<result::Emulation> emulation_report() {

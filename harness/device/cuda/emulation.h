@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "device/tracing.h"
 #include "result/case.h"
 
 namespace peakbench::device {
@@ -16,6 +17,9 @@ bool runs_on_stand_ins();
 // had been copied there belonged to another tensor; and how much is allocated, when they ask. Once;
 // the CUDA context must exist.
 void tell_emulation_of_allocations();
+// From now on the stand-ins of the vendor's libraries, if the process runs on them, say which
+// workspaces they are given.
+void listen_to_emulated_libraries(const Tracing::VisitWorkspace& visit);
 std::optional<result::Emulation> emulation_report();  // absent on a real card
 // That this machine had no memory or addresses for what the card had room for; empty where it had.
 std::string emulation_host_refusal();
