@@ -59,7 +59,8 @@ Finding check_program(const std::optional<manifest::Worker>& worker) {
   if (worker)
     found += fmt::format(
         ", for LibTorch {} ({}, {})", libtorch_version(*worker), worker->stamp.libtorch_git_version,
-        libtorch_cuda(*worker).empty() ? "without CUDA" : "CUDA " + libtorch_cuda(*worker));
+        libtorch_cuda(*worker) == manifest::kNoCuda ? "without CUDA"
+                                                    : "CUDA " + libtorch_cuda(*worker));
   return {"peakbench", true, found, ""};
 }
 

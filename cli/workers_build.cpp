@@ -98,7 +98,10 @@ std::string sources_of(const World& world) {
 int build_worker(World& world, const WorkersBuild& arguments) {
   const launch::InterruptScope interrupts;
   const auto found = torch_to_build_for(arguments);
-  const workers::BuildOrder order{*found.torch, sources_of(world), found.python,
+  const workers::BuildOrder order{*found.torch,
+                                  sources_of(world),
+                                  found.python,
+                                  world.places.workers,
                                   launch::peakbench_version(),
                                   jobs_for(launch::host_memory().available_bytes)};
   workers::BuildEnd end;

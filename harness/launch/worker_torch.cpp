@@ -31,6 +31,13 @@ std::string why_not_with(const manifest::Worker& worker, const result::Device& d
         "card with it, emulated or real. Take --device cpu, or install a build for CUDA, which "
         "needs no GPU and no driver: pip install torch=={}",
         torch->version, torch->folder.string(), torch->version.substr(0, torch->version.find('+')));
+  if (const auto& built_with = worker.stamp.libtorch_cuda;
+      built_with.empty() || built_with == manifest::kNoCuda)
+    return fmt::format(
+        "the worker {} was built for PyTorch {}, without CUDA, so it runs no case on a card, "
+        "emulated "
+        "or real. `peakbench workers build` compiles one for PyTorch {}",
+        worker.program, worker.stamp.libtorch_version, torch->version);
   return emulated ? emulator::why_torch_cannot_work(*torch, emulator::find_installation())
                         .value_or(std::string())
                   : "";

@@ -27,8 +27,11 @@ struct Worker {
 inline const std::string& libtorch_version(const Worker& worker) {
   return worker.torch.folder.empty() ? worker.stamp.libtorch_version : worker.torch.version;
 }
-inline const std::string& libtorch_cuda(const Worker& worker) {
-  return worker.torch.folder.empty() ? worker.stamp.libtorch_cuda : worker.torch.cuda;
+// Of a build without CUDA, as stamps have it.
+inline constexpr const char* kNoCuda = "none";
+inline std::string libtorch_cuda(const Worker& worker) {
+  if (worker.torch.folder.empty()) return worker.stamp.libtorch_cuda;
+  return worker.torch.cuda.empty() ? kNoCuda : worker.torch.cuda;
 }
 
 }  // namespace peakbench::manifest

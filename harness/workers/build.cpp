@@ -20,6 +20,7 @@
 #include "files/file_lock.h"
 #include "process/process.h"
 #include "pytorch/library_cache.h"
+#include "pytorch/torch_release.h"
 #include "text/printable.h"
 #include "workers/build_tools.h"
 #include "workers/choose.h"
@@ -106,7 +107,7 @@ class Build {
         log_(target_.string() + ".log") {}
 
   BuildEnd go() {
-    if (is_built()) return {target_, true};
+    if (const auto folder = found(); !folder.empty()) return {folder, true};
     const auto tools = find_build_tools(order_.torch, order_.sources, order_.python, cache_);
     pytorch::make_cache_folder(cache_);
     const files::FileLock lock(
@@ -114,7 +115,7 @@ class Build {
         [this] { listener_.say("Waiting for another process, which builds a worker."); },
         listener_.cancelled);
     if (!lock.is_held()) return {};
-    if (is_built()) return {target_, true};
+    if (const auto folder = found(); !folder.empty()) return {folder, true};
     listener_.say(fmt::format(
         "Building the worker for PyTorch {} in {}: some minutes ({} at a time), up to {} GiB of "
         "disk meanwhile.",
@@ -123,11 +124,19 @@ class Build {
   }
 
  private:
-  bool is_built() const {
-    return std::ranges::any_of(list_workers({}, order_.peakbench), [this](const auto& one) {
-      return one.folder == target_ && one.problem.empty() && serves(one.stamp, order_.torch) &&
-             one.torch == order_.torch.folder;
-    });
+  // Empty: there is none that does.
+  fs::path found() const {
+    for (const auto& one : list_workers(order_.carried, order_.peakbench)) {
+      if (!one.problem.empty() || !serves(one.stamp, order_.torch)) continue;
+      const bool built = one.folder == target_ && one.torch == order_.torch.folder;
+      if (built || (!one.in_cache && has_cuda_of(one.stamp))) return one.folder;
+    }
+    return {};
+  }
+
+  bool has_cuda_of(const manifest::Stamp& worker) const {
+    const auto major = [](const std::string& cuda) { return pytorch::cuda_number(cuda) / 1000; };
+    return order_.torch.cuda.empty() || major(order_.torch.cuda) == major(worker.libtorch_cuda);
   }
 
   BuildEnd build(const BuildTools& tools) {

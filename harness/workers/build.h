@@ -18,6 +18,7 @@ struct BuildOrder {
   pytorch::TorchInUse torch;
   std::filesystem::path sources;  // with our CMakeLists.txt
   std::string python;             // CMake is looked for beside it too
+  std::filesystem::path carried;  // the installation's workers: where one serves, none is built
   std::string peakbench;          // our version
   std::size_t jobs = 1;
 };
@@ -32,7 +33,7 @@ struct BuildListener {
 
 struct BuildEnd {
   std::filesystem::path folder;  // the worker's; empty: it was cancelled, and nothing is left
-  bool was_there = false;        // another process, or an earlier call, had built it
+  bool was_there = false;        // the installation, another process or an earlier call has it
 };
 
 // CACHE/torch-VERSION is there whole or not at all. One build at a time: who comes second waits,

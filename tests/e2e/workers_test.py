@@ -67,6 +67,10 @@ class Workers(ProgramTest):
             changed = plugin.read_bytes()
             for old, new in zip(self.here, (version, git), strict=True):
                 changed = changed.replace(old.encode(), new.encode())
+            cuda = f'"libtorch_cuda": "{self.stamp["libtorch_cuda"]}"'
+            new = cuda.replace(self.stamp["libtorch_cuda"], facts.get("libtorch_cuda", self.stamp["libtorch_cuda"]))
+            self.assertEqual(len(cuda), len(new), "the plugins' stamps keep their length")
+            changed = changed.replace(cuda.encode(), new.encode())
             (folder / "lib/peakbench/plugins" / plugin.name).write_bytes(changed)
         self.assertEqual({len(one) for one in (version, self.here[0])}, {len(version)}, "the plugins' stamps keep their length")
         said = {"schema": "peakbench-worker/1", "peakbench": self.peakbench_version(), **self.stamp,
@@ -132,7 +136,7 @@ class Choosing(Workers):
         self.environment_of(release + "+cpu", self.there[1], cuda=None)
         self.peakbench(*RUN)
         environment = self.run_json()["environment"]
-        self.assertEqual((environment["libtorch"], environment["libtorch_cuda"]), (release + "+cpu", ""))
+        self.assertEqual((environment["libtorch"], environment["libtorch_cuda"]), (release + "+cpu", "none"))
 
     def test_without_cuda_cases_on_cards_are_refused_in_one_sentence(self):
         release = self.here[0].partition("+")[0]
@@ -140,6 +144,15 @@ class Choosing(Workers):
         for device in ("cuda:0", "emulated:h100-80gb"):
             self.fails(*(device if word == "cpu" else word for word in RUN),
                        says=[f'device "{device}', f"PyTorch {release}+cpu", "built without CUDA", "--device cpu"])  # fmt: skip
+
+    def test_a_worker_without_cuda_runs_no_case_on_a_card(self):
+        self.make_worker(self.cache, *self.here, libtorch_cuda="none")
+        shutil.rmtree(self.root / "workers")
+        (self.cache).rename(self.root / "workers")
+        self.environment_of(*self.here)
+        self.peakbench(*RUN)
+        self.fails(*("emulated:h100-80gb" if word == "cpu" else word for word in RUN), "--overwrite",
+                   says=["without CUDA, so it runs no case on a card", f"compiles one for PyTorch {self.here[0]}"])
 
     def test_a_version_that_is_typed_chooses(self):
         self.environment_of(*self.there)
@@ -406,6 +419,12 @@ class Building(Workers):
         self.assertIn("It is there already", self.peakbench("workers", "build").stdout)
         self.assertEqual((self.tools / "calls").read_text(encoding="utf-8"), calls)
 
+    def test_where_the_installation_has_one_none_is_built(self):
+        self.make_torch(*self.here)
+        done = self.peakbench("workers", "build")
+        self.assertEqual(done.stdout, f"It is there already: {self.root}/workers/torch-{self.here[0]}\n")
+        self.assertFalse((self.tools / "calls").exists())
+
     def test_it_is_used_with_the_pytorch_that_it_was_built_for(self):
         self.peakbench("workers", "build")
         self.torch.rename(self.torch.parent / "moved")
@@ -441,9 +460,16 @@ class Building(Workers):
     def test_cuda_needs_its_headers(self):
         self.make_torch(*self.there, cuda="12.8")
         self.variables["CUDA_HOME"] = str(self.folder)
+        hide = []
         if pathlib.Path("/usr/local/cuda/include/cuda_runtime_api.h").exists():
-            self.skipTest("CUDA's headers are installed here")
-        self.fails("workers", "build", says=["no cuda_runtime_api.h", "pip install nvidia-cuda-runtime"])
+            hide = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /usr/local/cuda && exec "$@"', "sh"]
+            if subprocess.run([*hide, "true"], capture_output=True, check=False).returncode != 0:
+                self.skipTest("CUDA's headers are installed here, and there is no mount namespace to hide them in")
+        done = subprocess.run([*hide, self.program, "workers", "build"], cwd=self.folder, env=self.environment(), capture_output=True,
+                              text=True, timeout=60, check=False)  # fmt: skip
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("no cuda_runtime_api.h", done.stderr)
+        self.assertIn("pip install nvidia-cuda-runtime", done.stderr)
 
     def test_a_compiler_that_fails_leaves_its_words_and_nothing_else(self):
         self.behave("fail")
