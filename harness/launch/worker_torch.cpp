@@ -35,8 +35,7 @@ std::string why_not_with(const manifest::Worker& worker, const result::Device& d
       built_with.empty() || built_with == manifest::kNoCuda)
     return fmt::format(
         "the worker {} was built for PyTorch {}, without CUDA, so it runs no case on a card, "
-        "emulated "
-        "or real. `peakbench workers build` compiles one for PyTorch {}",
+        "emulated or real. `peakbench workers build` compiles one for PyTorch {}",
         worker.program, worker.stamp.libtorch_version, torch->version);
   return emulated ? emulator::why_torch_cannot_work(*torch, emulator::find_installation())
                         .value_or(std::string())
