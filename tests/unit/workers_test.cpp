@@ -86,7 +86,8 @@ INSTANTIATE_TEST_SUITE_P(Workers, ChosenWorker, ::testing::ValuesIn(kTable),
                          [](const auto& row) { return row.param.name; });
 
 TEST(ChooseWorker, OfSeveralTheOneForThatVersionThenThatCuda) {
-  const std::vector<WorkerFolder> all{worker("2.11.0+cu130", "g11", "13.0"),
+  const std::vector<WorkerFolder> all{worker("2.11.0+cu132", "g11", "13.2"),
+                                      worker("2.11.0+cu130", "g11", "13.0"),
                                       worker("2.11.0+cu128", "g11", "12.8"),
                                       worker("2.11.0+cpu", "g11", "")};
   const auto chosen_for = [&](const pytorch::TorchInUse& found) {
@@ -96,7 +97,8 @@ TEST(ChooseWorker, OfSeveralTheOneForThatVersionThenThatCuda) {
   };
   EXPECT_EQ(chosen_for(torch("2.11.0+cu128", "g11", "12.8")), "2.11.0+cu128");
   EXPECT_EQ(chosen_for(torch("2.11.0+cu126", "g11", "12.6")), "2.11.0+cu128");
-  EXPECT_EQ(chosen_for(torch("2.11.0", "g11", "13.1")), "2.11.0+cu130");
+  EXPECT_EQ(chosen_for(torch("2.11.0+cu130", "g11", "13.0")), "2.11.0+cu130");
+  EXPECT_EQ(chosen_for(torch("2.11.0", "g11", "13.1")), "2.11.0+cu132");
   EXPECT_EQ(chosen_for(torch("2.11.0+cpu", "g11", "")), "2.11.0+cpu");
 }
 
