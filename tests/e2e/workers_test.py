@@ -471,6 +471,17 @@ class Building(Workers):
         self.assertIn("no cuda_runtime_api.h", done.stderr)
         self.assertIn("pip install nvidia-cuda-runtime", done.stderr)
 
+    def test_a_small_disk_is_said_before_the_build(self):
+        self.cache.mkdir()
+        small = ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=64k none {self.cache} && exec "$@"', "sh"]
+        if subprocess.run([*small, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no mount namespace here (unshare -m, mount -t tmpfs): no disk can be made small")
+        done = subprocess.run([*small, self.program, "workers", "build"], cwd=self.folder, env=self.environment(), capture_output=True,
+                              text=True, timeout=60, check=False)  # fmt: skip
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(f"0.0 GiB are free in {self.cache}, and the build takes up to 2", done.stderr)
+        self.assertIn("XDG_CACHE_HOME", done.stderr)
+
     def test_a_compiler_that_fails_leaves_its_words_and_nothing_else(self):
         self.behave("fail")
         log = self.workers / f"torch-{self.there[0]}.log"

@@ -86,10 +86,9 @@ INSTANTIATE_TEST_SUITE_P(Workers, ChosenWorker, ::testing::ValuesIn(kTable),
                          [](const auto& row) { return row.param.name; });
 
 TEST(ChooseWorker, OfSeveralTheOneForThatVersionThenThatCuda) {
-  const std::vector<WorkerFolder> all{worker("2.11.0+cu132", "g11", "13.2"),
-                                      worker("2.11.0+cu130", "g11", "13.0"),
-                                      worker("2.11.0+cu128", "g11", "12.8"),
-                                      worker("2.11.0+cpu", "g11", "")};
+  const std::vector<WorkerFolder> all{
+      worker("2.11.0+cu132", "g11", "13.2"), worker("2.11.0+cu130", "g11", "13.0"),
+      worker("2.11.0+cu128", "g11", "12.8"), worker("2.11.0+cpu", "g11", "")};
   const auto chosen_for = [&](const pytorch::TorchInUse& found) {
     const auto environment = environment_with(found);
     const auto chosen = choose(candidates(all, environment, nowhere), {}, environment);
