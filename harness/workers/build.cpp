@@ -117,9 +117,10 @@ class Build {
     if (!lock.is_held()) return {};
     if (const auto folder = found(); !folder.empty()) return {folder, true};
     listener_.say(fmt::format(
-        "Building the worker for PyTorch {} in {}: some minutes ({} at a time), up to {} GiB of "
-        "disk meanwhile.",
-        order_.torch.version, order_.torch.folder.string(), order_.jobs, kBuildDiskGiB));
+        "Building the worker for PyTorch {} in {}: some minutes with {} compiler{} at a time, "
+        "and up to {} GiB of disk meanwhile.",
+        order_.torch.version, order_.torch.folder.string(), order_.jobs,
+        order_.jobs == 1 ? "" : "s", kBuildDiskGiB));
     return build(tools);
   }
 

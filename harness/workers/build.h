@@ -12,7 +12,7 @@
 namespace peakbench::workers {
 
 inline constexpr const char* kSourceVariable = "PEAKBENCH_SOURCE_DIR";
-inline constexpr std::uintmax_t kBuildDiskGiB = 2;  // at most, while it is built
+inline constexpr std::uintmax_t kBuildDiskGiB = 1;  // at most, while it is built: 0.6 measured
 
 struct BuildOrder {
   pytorch::TorchInUse torch;
