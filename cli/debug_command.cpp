@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/run_arguments.h"
+#include "cli/worker.h"
 #include "errors/errors.h"
 #include "errors/host_limits.h"
 #include "files/file.h"
@@ -79,7 +80,7 @@ class DebugCommand {
     const auto& named = arguments_.run.suite;
     const auto order = files::is_folder(named) ? of_run(named) : of_plan();
     const auto command =
-        launch::debugger_command(arguments_.debugger, more_, world_.places.worker, order);
+        launch::debugger_command(arguments_.debugger, more_, worker_of(world_).program, order);
     world_.err << fmt::format("Case: {}\nJob:  {}\nRuns: {}\n", printable(order.job.case_id),
                               printable(order.job_path), printable(reports::shell_quoted(command)))
                << std::flush;
@@ -93,9 +94,8 @@ class DebugCommand {
           fmt::format("no debugger \"{0}\" on PATH; install it (apt-get install "
                       "gdb), or name another with --debugger",
                       arguments_.debugger));
-    if (!files::is_there(world_.places.worker))
-      throw ConfigError(
-          fmt::format("no worker program: {}; `peakbench doctor` says more", world_.places.worker));
+    if (const auto& worker = worker_of(world_).program; !files::is_there(worker))
+      throw ConfigError(fmt::format("no worker program: {}; `peakbench doctor` says more", worker));
   }
 
   // Nothing of a run is written over.
@@ -123,15 +123,16 @@ class DebugCommand {
           fmt::format("{}: {} has left no job there ({}): it was decided before it ran, or was "
                       "measured elsewhere. Give the case as to `peakbench run` instead",
                       run_folder, found.spec.id, job));
-    return launch::order_from_file(job, folder());
+    return launch::order_from_file(job, folder(), worker_of(world_));
   }
 
   launch::WorkerOrder of_plan() const {
     auto request = make_request(arguments_.run);
     request.ablation = false;
+    request.worker = worker_of(world_);
     const auto plugins = find_plugins(world_, arguments_.run.plugins, request.plugins);
-    const auto plan =
-        plan::make_plan(request, plugins, inventory::device_hook(arguments_.run.card));
+    const auto plan = plan::make_plan(request, plugins,
+                                      inventory::device_hook(arguments_.run.card, request.worker));
     std::vector<const plan::PlannedCase*> cases;
     for (const auto& one : plan.cases) cases.push_back(&one);
     const auto& found = choose(cases, arguments_.wanted, "");
@@ -160,6 +161,7 @@ Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& t
   command->add_option("case", arguments->wanted, "Its id, or the name of its folder below cases/")
       ->type_name("CASE");
   add_one_case_options(*command, arguments->run);
+  add_torch(*command, world);
   command->add_option("--debugger", arguments->debugger, "gdb (default), lldb, or a path of one")
       ->type_name("PROGRAM");
   command

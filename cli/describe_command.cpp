@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/entries.h"
+#include "cli/worker.h"
 #include "errors/errors.h"
 #include "json/json_text.h"
 #include "plan/catalogue.h"
@@ -182,6 +183,7 @@ Command add_describe(CLI::App& app, World& world) {
   command->add_option("--plugins", arguments->plugins, "Folder with more plugins")
       ->allow_extra_args(false)
       ->type_name("DIR");
+  add_torch(*command, world);
   return [&world, arguments] { return run(world, *arguments); };
 }
 

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/axis_options.h"
 #include "cli/commands.h"
 #include "cli/plugin_folders.h"
+#include "cli/worker.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "host/card.h"
@@ -18,6 +20,7 @@
 #include "json/json_text.h"
 #include "launch/device_environment.h"
 #include "launch/host.h"
+#include "launch/worker_torch.h"
 #include "reports/render/format.h"
 #include "reports/report/charts.h"
 #include "reports/report/report.h"
@@ -50,35 +53,52 @@ struct Finding {
   std::string fix;    // what to do, where something is wrong
 };
 
-Finding check_program() {
-  const auto stamp = manifest::own_stamp();
-  return {"peakbench", true,
-          fmt::format("{} (commit {}), SDK revision {}, for LibTorch {} ({}, CUDA {})",
-                      launch::peakbench_version(), launch::peakbench_commit(), stamp.sdk_revision,
-                      stamp.libtorch_version, stamp.libtorch_git_version, stamp.libtorch_cuda),
-          ""};
+Finding check_program(const std::optional<manifest::Worker>& worker) {
+  auto found = fmt::format("{} (commit {}), SDK revision {}", launch::peakbench_version(),
+                           launch::peakbench_commit(), manifest::kSdkRevision);
+  if (worker)
+    found += fmt::format(
+        ", for LibTorch {} ({}, {})", libtorch_version(*worker), worker->stamp.libtorch_git_version,
+        libtorch_cuda(*worker) == manifest::kNoCuda ? "without CUDA"
+                                                    : "CUDA " + libtorch_cuda(*worker));
+  return {"peakbench", true, found, ""};
+}
+
+// Nullopt: there is none, which is found.
+std::optional<manifest::Worker> find_worker(World& world, std::vector<Finding>& findings) {
+  try {
+    return worker_of(world);
+  } catch (const ConfigError& error) {
+    findings.push_back(
+        {"worker", false, error.what(), "`peakbench workers` shows those there are"});
+    return std::nullopt;
+  }
 }
 
 // Without a job the worker says how it is used: enough to see that LibTorch is found and loads.
-Finding check_worker(const Places& places) {
-  if (!files::is_there(places.worker)) return {"worker", false, "no " + places.worker, kBuild};
-  const auto said = inventory::ask_worker(places.worker, {}, {});
+Finding check_worker(const manifest::Worker& worker) {
+  if (!files::is_there(worker.program)) return {"worker", false, "no " + worker.program, kBuild};
+  const auto said = inventory::ask_worker(
+      worker.program, {}, launch::environment_for(result::device_from("cpu"), worker));
   if (said.text.rfind("usage: peakbench-worker", 0) == 0)
     return {"worker", true,
-            fmt::format("{} starts and finds LibTorch ({} ms)", places.worker,
+            fmt::format("{} starts and finds LibTorch{} ({} ms)", worker.program,
+                        worker.torch.folder.empty() ? "" : " in " + worker.torch.folder,
                         said.wall_ns / 1'000'000),
             ""};
-  return {"worker", false, fmt::format("{} does not start: {}", places.worker, said.end),
+  return {"worker", false, fmt::format("{} does not start: {}", worker.program, said.end),
           "if a library is missing, LibTorch was moved or deleted: run ci/libtorch, then configure "
           "and build again"};
 }
 
 // The worker makes a tensor on the device: its module, LibTorch's half for it and what is below (a
 // driver, or the stand-ins) are there and fit each other.
-Finding try_device(const Places& places, const std::string& id) {
+Finding try_device(const manifest::Worker& worker, const std::string& id) {
   const auto device = result::device_from(id);
-  const auto said =
-      inventory::ask_worker(places.worker, {"--try-device", id}, launch::environment_for(device));
+  if (const auto why = launch::why_not_with(worker, device); !why.empty())
+    return {device.module, true, why, ""};
+  const auto said = inventory::ask_worker(worker.program, {"--try-device", id},
+                                          launch::environment_for(device, worker));
   const bool good = said.text.find(id + " works") != std::string::npos;
   if (good)
     return {
@@ -91,21 +111,21 @@ Finding try_device(const Places& places, const std::string& id) {
 }
 
 // The first card that is emulated, and the first real one.
-void check_cards(const Places& places, std::vector<Finding>& findings) {
+void check_cards(const manifest::Worker& worker, std::vector<Finding>& findings) {
   const auto try_first = [&](const std::vector<DeviceFound>& found, auto is_wanted) {
     const auto first = std::ranges::find_if(found, is_wanted);
-    if (first != found.end()) findings.push_back(try_device(places, first->id));
+    if (first != found.end()) findings.push_back(try_device(worker, first->id));
   };
   try_first(inventory::emulated_devices(), [](const DeviceFound& one) { return one.served; });
   try_first(inventory::devices_of_this_machine(),
             [](const DeviceFound& one) { return result::device_from(one.id).is_card; });
 }
 
-void check_plugins(const World& world, const std::vector<std::string>& typed,
+void check_plugins(const manifest::Worker& worker, const std::vector<std::string>& typed,
                    std::vector<Finding>& findings) {
   try {
-    const auto all = with_own(world, named_folders(typed));
-    const auto found = manifest::discover(all);
+    const auto all = with_own(worker, named_folders(typed));
+    const auto found = manifest::discover(all, worker.stamp);
     std::size_t models = 0, strategies = 0;
     for (const auto& plugin : found.plugins)
       (plugin.kind == manifest::Kind::kModel ? models : strategies) += plugin.entries.size();
@@ -165,9 +185,8 @@ Finding check_devices() {
   return {"devices", true, fmt::format("{}", fmt::join(texts, "; ")), ""};
 }
 
-Finding check_driver() {
-  const auto cuda = manifest::own_stamp().libtorch_cuda;
-  const auto driver = inventory::driver_of_this_machine(cuda);
+Finding check_driver(const std::optional<manifest::Worker>& worker) {
+  const auto driver = inventory::driver_of_this_machine(worker ? libtorch_cuda(*worker) : "");
   if (driver.version.empty())
     return {"driver", true, "none of NVIDIA's: devices are the CPU and emulated cards", ""};
   return {"driver", driver.problem.empty(), fmt::format("NVIDIA {}", driver.version),
@@ -200,15 +219,23 @@ Json as_json(const std::vector<Finding>& findings) {
   return json;
 }
 
-int examine(World& world, bool json, const std::vector<std::string>& folders) {
-  std::vector<Finding> findings{check_program(), check_worker(world.places)};
-  const bool worker = findings.back().good;
-  check_plugins(world, folders, findings);
+std::vector<Finding> find_all(World& world, const std::vector<std::string>& folders) {
+  std::vector<Finding> findings;
+  const auto worker = find_worker(world, findings);
+  findings.insert(findings.begin(), check_program(worker));
+  if (worker) findings.push_back(check_worker(*worker));
+  const bool starts = findings.back().good;
+  if (worker) check_plugins(*worker, folders, findings);
   for (const auto& finding :
-       {check_templates(world.places), check_devices(), check_driver(), check_emulator()})
+       {check_templates(world.places), check_devices(), check_driver(worker), check_emulator()})
     findings.push_back(finding);
-  if (worker) check_cards(world.places, findings);
+  if (worker && starts) check_cards(*worker, findings);
   for (const auto& finding : {check_memory(), check_disk()}) findings.push_back(finding);
+  return findings;
+}
+
+int examine(World& world, bool json, const std::vector<std::string>& folders) {
+  const auto findings = find_all(world, folders);
   bool good = true;
   for (const auto& finding : findings) good &= finding.good;
   if (json) {
@@ -233,6 +260,7 @@ Command add_doctor(CLI::App& app, World& world) {
   const auto folders = std::make_shared<std::vector<std::string>>();
   command->add_flag("--json", *json, "As JSON");
   add_repeated(*command, "--plugins", *folders, "Folder with more plugins", "DIR");
+  add_torch(*command, world);
   return [&world, json, folders] { return examine(world, *json, *folders); };
 }
 

@@ -11,6 +11,7 @@
 #include "cli/measure.h"
 #include "cli/output_format.h"
 #include "cli/plugin_folders.h"
+#include "cli/worker.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "inventory/hook.h"
@@ -180,8 +181,10 @@ class RecordCommand {
   int measure_cases() {
     if (std::ranges::none_of(new_.records, is_to_measure)) return kDone;
     const auto plugins = find_plugins(world_, arguments_.plugins);
-    const auto plan = plan::make_plan(request(), plugins, inventory::device_hook(""));
-    const auto runner = world_.make_runner();
+    auto asked = request();
+    asked.worker = worker_of(world_);
+    const auto plan = plan::make_plan(asked, plugins, inventory::device_hook("", asked.worker));
+    const auto runner = world_.make_runner(asked.worker);
     const launch::RunFolder folder(arguments_.out.empty() ? folder_for("fidelity")
                                                           : arguments_.out);
     const launch::InterruptScope interrupts;
@@ -235,6 +238,7 @@ Command add_record(CLI::App& parent, World& world, const std::vector<std::string
   command->add_option("--plugins", arguments->plugins, "Folder of more plugins; may be repeated")
       ->type_name("DIR");
   command->add_flag("-q,--quiet", arguments->quiet, "Show no progress");
+  add_torch(*command, world);
   return [&world, arguments, &typed] { return RecordCommand(world, *arguments, typed).go(); };
 }
 

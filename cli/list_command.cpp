@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/entries.h"
 #include "cli/output_format.h"
+#include "cli/worker.h"
 #include "inventory/found.h"
 #include "reports/render/format.h"
 #include "text/printable.h"
@@ -111,6 +112,7 @@ Command add_list(CLI::App& app, World& world) {
       ->check(CLI::IsMember({"models", "strategies", "devices"}));
   add_output_format(*command, arguments->format);
   add_repeated(*command, "--plugins", arguments->plugins, "Folder with more plugins", "DIR");
+  add_torch(*command, world);
   return [&world, arguments] {
     if (arguments->what == "devices") return list_devices(world, *arguments);
     return list_entries(world, *arguments,

@@ -16,7 +16,9 @@ int main(int argc, char** argv) {
                    cli::screen_of(STDERR_FILENO),
                    cli::table_width(STDOUT_FILENO),
                    places,
-                   [&places] { return std::make_unique<launch::ProcessRunner>(places.worker); }};
+                   [](const manifest::Worker& worker) {
+                     return std::make_unique<launch::ProcessRunner>(worker.program);
+                   }};
   const int code = cli::run_program(std::vector<std::string>(argv + 1, argv + argc), world);
   return output.finish(code, std::cerr);
 }

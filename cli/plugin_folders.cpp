@@ -34,9 +34,10 @@ std::vector<manifest::Folder> named_folders(const std::vector<std::string>& type
   return folders;
 }
 
-std::vector<manifest::Folder> with_own(const World& world, std::vector<manifest::Folder> named) {
-  if (named.empty() || files::is_folder(world.places.plugins))
-    named.insert(named.begin(), {world.places.plugins, "the installation"});
+std::vector<manifest::Folder> with_own(const manifest::Worker& worker,
+                                       std::vector<manifest::Folder> named) {
+  if (named.empty() || files::is_folder(worker.plugins))
+    named.insert(named.begin(), {worker.plugins, "the installation"});
   return named;
 }
 

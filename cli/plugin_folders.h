@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/program.h"
-#include "manifest/manifest.h"
+#include "manifest/worker.h"
 
 namespace peakbench::cli {
 
@@ -17,8 +16,9 @@ std::vector<manifest::Folder> folders_of_environment();
 std::vector<manifest::Folder> named_folders(const std::vector<std::string>& typed,
                                             const std::vector<manifest::Folder>& of_suite = {});
 
-// The program's own before them. A program without any still runs with those that are named.
-std::vector<manifest::Folder> with_own(const World& world, std::vector<manifest::Folder> named);
+// The worker's own before them. A worker without any still runs with those that are named.
+std::vector<manifest::Folder> with_own(const manifest::Worker& worker,
+                                       std::vector<manifest::Folder> named);
 
 // "DIR (PEAKBENCH_PLUGINS), DIR (--plugins)".
 std::string in_words(const std::vector<manifest::Folder>& folders);

@@ -1,6 +1,7 @@
 #include "cli/program.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,7 +12,9 @@
 #include "cli/commands.h"
 #include "cli/help_format.h"
 #include "cli/safe_stream.h"
+#include "cli/worker.h"
 #include "errors/errors.h"
+#include "files/file.h"
 #include "launch/host.h"
 #include "text/nearest.h"
 #include "text/utf8.h"
@@ -34,6 +37,7 @@ constexpr const char* kProgramFooter = R"(Examples:
   peakbench ab build/main build/change --model vit-b-16 --strategy baseline
   peakbench debug results/vit vit-l-16/baseline/cpu/fp32/b1
   peakbench doctor
+  peakbench workers build
   peakbench history add results/vit
   peakbench publish --out site
   peakbench fidelity add my-card.json
@@ -44,11 +48,37 @@ conflicts); 3 no case ended ok; 4 a gate found a regression; 5 a gate found a ca
 interrupted, the report of what was done is written; 141 nobody reads the output any more.
 `peakbench COMMAND --help` says more; so does docs/cli.md.)";
 
-std::string version_text() {
-  const auto stamp = manifest::own_stamp();
-  return fmt::format("peakbench {} (commit {}), for LibTorch {} and SDK revision {}",
-                     launch::peakbench_version(), launch::peakbench_commit(),
-                     stamp.libtorch_version, stamp.sdk_revision);
+// Of each worker that is there; no Python is started.
+std::vector<std::string> libtorch_versions(const World& world) {
+  std::vector<std::string> versions;
+  if (has_own_worker(world)) versions.push_back(manifest::own_stamp().libtorch_version);
+  for (const auto& one : workers::list_workers(world.places.workers, launch::peakbench_version()))
+    if (one.problem.empty() &&
+        std::ranges::find(versions, one.stamp.libtorch_version) == versions.end())
+      versions.push_back(one.stamp.libtorch_version);
+  return versions;
+}
+
+std::string version_text(const World& world) {
+  const auto versions = libtorch_versions(world);
+  return fmt::format(
+      "peakbench {} (commit {}), for {} and SDK revision {}", launch::peakbench_version(),
+      launch::peakbench_commit(),
+      versions.empty() ? "no LibTorch yet" : fmt::format("LibTorch {}", fmt::join(versions, ", ")),
+      manifest::kSdkRevision);
+}
+
+// Where find_package(Peakbench) of a plugin's build is to look.
+int print_cmake_folder(World& world) {
+  const auto folder =
+      fs::path(worker_of(world).program).parent_path().parent_path() / "lib/cmake/Peakbench";
+  if (!files::is_there((folder / "PeakbenchConfig.cmake").string()))
+    throw ConfigError(fmt::format(
+        "{}: there is no CMake package; a build folder has none until it is installed: cmake "
+        "--install BUILD --prefix DIR, then DIR/bin/peakbench --cmake-dir",
+        folder.string()));
+  world.out << folder.string() << "\n";
+  return kDone;
 }
 
 std::vector<std::string> subcommand_names(const CLI::App& app) {
@@ -134,7 +164,10 @@ void parse(CLI::App& app, std::vector<std::string> arguments) {
 int run_parsed(const std::vector<std::string>& arguments, World& world) {
   CLI::App app{"What a training strategy costs in peak memory and throughput.", "peakbench"};
   app.footer(kProgramFooter);
-  app.set_version_flag("--version", version_text);
+  app.set_version_flag("--version", [&world] { return version_text(world); });
+  bool cmake_folder = false;
+  app.add_flag("--cmake-dir", cmake_folder, "Print the folder that CMake finds Peakbench in");
+  add_torch(app, world)->needs(app.get_option("--cmake-dir"));
   app.set_help_all_flag("--help-all", "Print the help of every command");
   app.require_subcommand(0, 1);
   app.formatter(std::make_shared<HelpFormatter>());
@@ -149,6 +182,7 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
       {"report", add_report(app, world)},
       {"debug", add_debug(app, world, typed)},
       {"doctor", add_doctor(app, world)},
+      {"workers", add_workers(app, world)},
       {"emulate", add_emulate(app)},
       {"export", add_export(app, world)},
       {"compare", add_compare(app, world)},
@@ -184,6 +218,7 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
     throw ConfigError(error.what());
   }
   if (!world.places.problem.empty()) throw ConfigError(world.places.problem);
+  if (cmake_folder) return print_cmake_folder(world);
   for (const auto& [name, command] : commands)
     if (app.got_subcommand(name)) return command();
   return kDone;
@@ -208,6 +243,10 @@ Places own_places() {
   const auto prefix = bin.parent_path();
   Places places{bin / "peakbench-worker", prefix / "lib/peakbench/plugins",
                 prefix / "share/peakbench/templates", ""};
+  places.workers = prefix / "workers";
+  // A build folder's sources are where it was configured; an installation may bring its own.
+  places.source = prefix / "source";
+  if (!files::is_there(places.source)) places.source = PEAKBENCH_SOURCES;
   if (error)
     places.problem = fmt::format(
         "/proc/self/exe cannot be read: {}. By /proc Peakbench finds its own parts and what its "

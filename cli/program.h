@@ -4,12 +4,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "cli/screen.h"
 #include "launch/runner.h"
+#include "manifest/worker.h"
 
 namespace peakbench::cli {
 
@@ -26,13 +28,15 @@ enum Exit {
 
 // Where the installation's parts are.
 struct Places {
-  std::string worker;     // peakbench-worker
-  std::string plugins;    // folder
-  std::string templates;  // folder
-  std::string problem;    // why they are not known; every command says it
+  std::string worker;        // peakbench-worker beside the program; an installation may be without
+  std::string plugins;       // folder of the plugins that are that worker's
+  std::string templates;     // folder
+  std::string problem;       // why they are not known; every command says it
+  std::string workers = {};  // folder of workers for other PyTorchs
+  std::string source = {};   // folder of our sources, to build more of them from
 };
 // Beside the running program, as /proc says where that is: ../lib/peakbench/plugins,
-// ../share/peakbench/templates.
+// ../share/peakbench/templates, ../workers.
 Places own_places();
 
 struct World {
@@ -41,7 +45,9 @@ struct World {
   Screen screen;  // what `err` is shown on
   int out_width;  // columns for tables on `out`
   Places places;
-  std::function<std::unique_ptr<launch::Runner>()> make_runner;
+  std::function<std::unique_ptr<launch::Runner>(const manifest::Worker&)> make_runner;
+  std::string torch = {};                       // --torch, as typed
+  std::optional<manifest::Worker> chosen = {};  // worker.h
 };
 
 // `arguments` without the program's name. Never throws: every error is a message on `err` and an

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/worker.h"
 #include "errors/errors.h"
 #include "files/file.h"
 
@@ -37,6 +38,7 @@ int quickstart(World& world, const QuickstartArguments& arguments) {
                                             ? std::vector<std::string>{"--device", "cpu"}
                                             : std::vector<std::string>{"--repetitions", "0"};
   run.insert(run.end(), more.begin(), more.end());
+  if (!world.torch.empty()) run.insert(run.end(), {"--torch", world.torch});
   const int code = run_program(run, world);
   if (code == kDone)
     world.out << fmt::format("Look at it: peakbench open {}\nGo on: peakbench run --help\n",
@@ -57,6 +59,7 @@ Command add_quickstart(CLI::App& app, World& world) {
   command->add_option("-o,--out", arguments->out, "Folder of the results")
       ->type_name("DIR")
       ->capture_default_str();
+  add_torch(*command, world);
   return [&world, arguments] { return quickstart(world, *arguments); };
 }
 

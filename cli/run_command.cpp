@@ -15,6 +15,7 @@
 #include "cli/plugin_folders.h"
 #include "cli/progress.h"
 #include "cli/run_arguments.h"
+#include "cli/worker.h"
 #include "errors/errors.h"
 #include "executor/scheduled_run.h"
 #include "executor/slurm.h"
@@ -71,12 +72,13 @@ class RunCommand {
       : world_(world), arguments_(arguments), typed_(typed) {}
 
   int go() {
-    const auto request = make_request(arguments_);
+    auto request = make_request(arguments_);
     const auto plugins = find_plugins(world_, arguments_.plugins, request.plugins);
-    const auto plan =
-        plan::make_plan(request, plugins,
-                        arguments_.slurm.is_asked() ? inventory::device_hook_for_others()
-                                                    : inventory::device_hook(arguments_.card));
+    request.worker = worker_of(world_);
+    const auto plan = plan::make_plan(
+        request, plugins,
+        arguments_.slurm.is_asked() ? inventory::device_hook_for_others(request.worker)
+                                    : inventory::device_hook(arguments_.card, request.worker));
     check_slurm_arguments(arguments_.slurm);
     if (launch::nothing_to_run(plan)) return say_nothing_to_run(plan);
     if (arguments_.dry_run) {
@@ -198,7 +200,8 @@ class RunCommand {
 
     // Before the work, not after it.
     if (!arguments_.no_report) reports::check_report(report_options(place));
-    const auto runner = arguments_.slurm.is_asked() ? nullptr : world_.make_runner();
+    const auto runner =
+        arguments_.slurm.is_asked() ? nullptr : world_.make_runner(plan.request.worker);
     // Until the report is written: of a run that another overwrites there is none to be made.
     const launch::RunFolder folder(place);
     leave_to_jobs(folder);
@@ -286,6 +289,7 @@ Command add_run(CLI::App& app, World& world, const std::vector<std::string>& typ
   command->footer(kRunFooter);
   const auto arguments = std::make_shared<RunArguments>();
   add_run_options(*command, *arguments);
+  add_torch(*command, world);
   return [&world, arguments, &typed] { return RunCommand(world, *arguments, typed).go(); };
 }
 

@@ -9,6 +9,7 @@
 #include "cli/entries.h"
 #include "cli/man_page.h"
 #include "cli/plugin_folders.h"
+#include "cli/worker.h"
 #include "files/read_file.h"
 #include "inventory/found.h"
 #include "launch/host.h"
@@ -35,7 +36,8 @@ Exit codes: 0.)text";
 
 // Of a plugin that cannot be read a shell is told nothing.
 manifest::Found usable_plugins(const World& world) {
-  return manifest::discover(with_own(world, named_folders({})));
+  const auto worker = any_worker(world);
+  return manifest::discover(with_own(worker, named_folders({})), worker.stamp);
 }
 
 Words ids_of(const World& world, manifest::Kind kind) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "cli/commands.h"
+#include "cli/worker.h"
 #include "executor/work.h"
 
 namespace peakbench::cli {
@@ -55,6 +56,7 @@ Command add_work(CLI::App& app, World& world) {
   command->add_option("--jobs", arguments->jobs, "Cases on emulated cards at a time (default 1)")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
+  add_torch(*command, world);
   return [&world, arguments] {
     executor::WorkOptions options;
     options.submission = arguments->submission;
@@ -62,7 +64,10 @@ Command add_work(CLI::App& app, World& world) {
     options.jobs = arguments->jobs;
     options.attempt = attempt();
     options.node = node();
-    return executor::work(options, world.make_runner, world.out) ? kDone : kInterrupted;
+    return executor::work(options, {[&world] { return worker_of(world); }, world.make_runner},
+                          world.out)
+               ? kDone
+               : kInterrupted;
   };
 }
 

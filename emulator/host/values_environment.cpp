@@ -4,7 +4,6 @@
 
 #include "core/values_hook.h"
 #include "errors/errors.h"
-#include "host/values_library.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -28,7 +27,12 @@ process::Environment values_environment(const ValuesRequest& request,
                                         const std::optional<pytorch::TorchInUse>& torch,
                                         const std::function<bool()>& cancelled) {
   check_assumption(request);
-  const ValuesLibrary library = values_library_for(torch, installation, cancelled);
+  return values_environment(request, values_library_for(torch, installation, cancelled));
+}
+
+process::Environment values_environment(const ValuesRequest& request,
+                                        const ValuesLibrary& library) {
+  check_assumption(request);
   return {{kValuesVariable, library.path.string()},
           {kComputeVariable, request.compute ? "1" : "0"},
           {kValuesVersionVariable, library.torch_version},

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "host/installation.h"
+#include "host/values_library.h"
 #include "process/environment.h"
 #include "pytorch/torch_in_use.h"
 
@@ -23,5 +24,7 @@ process::Environment values_environment(const ValuesRequest& request,
                                         const Installation& installation,
                                         const std::optional<pytorch::TorchInUse>& torch,
                                         const std::function<bool()>& cancelled);
+// The same with a library that there is.
+process::Environment values_environment(const ValuesRequest& request, const ValuesLibrary& library);
 
 }  // namespace peakbench::emulator

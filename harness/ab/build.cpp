@@ -7,9 +7,11 @@
 #include "errors/errors.h"
 #include "files/file.h"
 #include "inventory/hook.h"
+#include "launch/host.h"
 #include "manifest/manifest.h"
 #include "result/axes.h"
 #include "result/device.h"
+#include "workers/choose.h"
 
 namespace peakbench::ab {
 namespace {
@@ -22,9 +24,15 @@ void check_devices(const plan::Request& request) {
       throw ConfigError(fmt::format("--device {}: {}; time on cpu or cuda:0", id, device.no_times));
 }
 
-std::string worker_of(const std::string& folder) {
-  const auto worker = (fs::path(folder) / "bin/peakbench-worker").string();
-  if (!files::is_there(worker))
+// Of an installation or a build folder, and of a worker for another PyTorch (torch-2.15.0+cu132).
+manifest::Worker worker_of(const BuildOrder& order) {
+  const auto& folder = order.folder;
+  if (workers::is_worker_folder(folder))
+    return workers::worker_in(folder, launch::peakbench_version());
+  manifest::Worker worker;
+  worker.program = (fs::path(folder) / "bin/peakbench-worker").string();
+  worker.plugins = (fs::path(folder) / "lib/peakbench/plugins").string();
+  if (!files::is_there(worker.program))
     throw ConfigError(fmt::format(
         "{}: no bin/peakbench-worker there. Name the folder that Peakbench is installed in, or "
         "a build folder like build/release.",
@@ -32,11 +40,10 @@ std::string worker_of(const std::string& folder) {
   return worker;
 }
 
-manifest::Found plugins_of(const BuildOrder& order) {
-  std::vector<manifest::Folder> folders{
-      {(fs::path(order.folder) / "lib/peakbench/plugins").string(), "the build"}};
+manifest::Found plugins_of(const BuildOrder& order, const manifest::Worker& worker) {
+  std::vector<manifest::Folder> folders{{worker.plugins, "the build"}};
   folders.insert(folders.end(), order.plugins.begin(), order.plugins.end());
-  return manifest::discover(folders);
+  return manifest::discover(folders, worker.stamp);
 }
 
 }  // namespace
@@ -44,10 +51,12 @@ manifest::Found plugins_of(const BuildOrder& order) {
 Build open_build(const BuildOrder& order, const std::function<void(const std::string&)>& left_out) {
   check_devices(order.request);
   Build build;
-  build.runner = std::make_unique<launch::ProcessRunner>(worker_of(order.folder));
-  const auto plugins = plugins_of(order);
+  auto request = order.request;
+  request.worker = worker_of(order);
+  build.runner = std::make_unique<launch::ProcessRunner>(request.worker.program);
+  const auto plugins = plugins_of(order, request.worker);
   for (const auto& problem : plugins.problems) left_out(problem);
-  build.plan = plan::make_plan(order.request, plugins, inventory::device_hook(""));
+  build.plan = plan::make_plan(request, plugins, inventory::device_hook("", request.worker));
   for (const auto& planned : build.plan.cases)
     if (planned.decided)
       throw ConfigError(fmt::format("{} in {}: {}", planned.spec.id, order.folder, planned.reason));

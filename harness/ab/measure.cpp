@@ -13,14 +13,14 @@
 namespace peakbench::ab {
 namespace {
 
-result::AbRun describe(const Order& order) {
+result::AbRun describe(const Order& order, const manifest::Worker& worker) {
   const auto& request = order.base.request;
   result::AbRun run;
   run.base = order.base.folder;
   run.now = order.now.folder;
   run.created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   run.command = order.command;
-  run.environment = launch::host_environment();
+  run.environment = launch::host_environment(worker);
   if (double load = 0; getloadavg(&load, 1) == 1) run.environment["load_average"] = load;
   run.pairs = order.pairs;
   run.steps = request.steps;
@@ -52,7 +52,7 @@ Builds open_builds(const Order& order, const std::function<void(const std::strin
 Measured measure(const Order& order, const Builds& builds,
                  const std::function<void(std::int64_t, const Pair&)>& done) {
   make_folder(order.folder);
-  Measured found{describe(order), false};
+  Measured found{describe(order, builds.base.plan.request.worker), false};
   const auto &base = builds.base, &now = builds.now;
   for (std::size_t i = 0; i < base.plan.cases.size() && !found.interrupted; ++i) {
     const PairsOrder pairs{side(base, i, order.folder, kBaseFolder),

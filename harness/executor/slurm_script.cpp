@@ -126,9 +126,10 @@ std::string script_text(const SlurmOptions& options, const ScriptPlace& place) {
   text += cases_text(place.cases);
   // One process a task, which starts the ranks of its cases. Ranks on several machines would begin
   // here, with srun.
-  text += fmt::format("exec {}{} work {} --task \"$SLURM_ARRAY_TASK_ID\" --jobs {}\n",
+  text += fmt::format("exec {}{} work {} --task \"$SLURM_ARRAY_TASK_ID\" --jobs {}{}\n",
                       options.prefix.empty() ? "" : options.prefix + " ", quoted(place.program),
-                      quoted(place.submission), options.cpus_per_task);
+                      quoted(place.submission), options.cpus_per_task,
+                      place.torch.empty() ? "" : " --torch " + quoted(place.torch));
   return text;
 }
 

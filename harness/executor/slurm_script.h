@@ -29,6 +29,7 @@ struct ScriptPlace {
   std::string submission;          // RUN/queue/N, absolute
   std::string logs;                // folder
   std::vector<std::size_t> cases;  // to be run, a number a task
+  std::string torch = {};          // whose worker is taken; empty: the one beside the program
 };
 
 // The batch script: an array with one `peakbench work` a task, and how many cases each has as a

@@ -88,7 +88,8 @@ class Teller : public launch::RunListener {
 };
 
 void check_build(const TaskOrder& order, const std::string& node) {
-  auto other = other_build(build_of(launch::host_environment()), order.build);
+  auto other =
+      other_build(build_of(launch::host_environment(order.plan.request.worker)), order.build);
   if (other.empty()) other = other_plugin(order);
   if (other.empty()) return;
   throw ConfigError(
@@ -113,7 +114,7 @@ void forget_times(result::Run& run) {
 void prepare(const AttemptFolder& attempt, const launch::RunFolder& folder,
              const TaskOrder& order) {
   auto run = attempt.newest_run().value_or(order.known);
-  const auto cpu = launch::host_environment().at("cpu");
+  const auto cpu = launch::host_environment(order.plan.request.worker).at("cpu");
   if (run.environment.contains("cpu") && run.environment["cpu"] != cpu) forget_times(run);
   run.environment["cpu"] = cpu;
   result::write_run(run, folder.path());
@@ -124,10 +125,10 @@ struct Measured {
   bool is_over = false;  // see Teller
 };
 
-Measured measure(const WorkOptions& options, const SubmissionFiles& files,
-                 const std::function<std::unique_ptr<launch::Runner>()>& make_runner,
+Measured measure(const WorkOptions& options, const SubmissionFiles& files, const Hands& hands,
                  std::ostream& log) {
-  const auto order = read_order(files.order(options.task));
+  auto order = read_order(files.order(options.task));
+  order.plan.request.worker = hands.worker();
   AttemptFolder attempt(files, options.task, options.attempt);
   Teller teller(log, files.at_work(options.task, options.attempt), attempt);
   check_build(order, options.node);
@@ -137,7 +138,7 @@ Measured measure(const WorkOptions& options, const SubmissionFiles& files,
   session.resume = true;
   session.jobs = options.jobs;
   session.case_directory = order.run_folder;
-  const auto runner = make_runner();
+  const auto runner = hands.runner(order.plan.request.worker);
   auto run = launch::run_plan(order.plan, folder, session, *runner, teller);
   return {std::move(run), teller.is_over()};
 }
@@ -152,8 +153,7 @@ TaskEnd end_of(const WorkOptions& options) {
 
 }  // namespace
 
-bool work(const WorkOptions& options,
-          const std::function<std::unique_ptr<launch::Runner>()>& make_runner, std::ostream& log) {
+bool work(const WorkOptions& options, const Hands& hands, std::ostream& log) {
   const SubmissionFiles files(options.submission);
   const auto path = files.end(options.task, options.attempt);
   const launch::InterruptScope interrupts;
@@ -163,7 +163,7 @@ bool work(const WorkOptions& options,
       << std::flush;
   bool is_over = false;
   try {
-    auto measured = measure(options, files, make_runner, log);
+    auto measured = measure(options, files, hands, log);
     end.run = std::move(measured.run);
     is_over = measured.is_over;
   } catch (const HostError&) {

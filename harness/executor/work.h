@@ -9,6 +9,7 @@
 #include <string>
 
 #include "launch/runner.h"
+#include "manifest/worker.h"
 
 namespace peakbench::executor {
 
@@ -23,11 +24,16 @@ struct WorkOptions {
   std::chrono::milliseconds patience{90'000};
 };
 
+// Who measures: chosen when the task has begun, so that what is thrown stands with its end.
+struct Hands {
+  std::function<manifest::Worker()> worker;
+  std::function<std::unique_ptr<launch::Runner>(const manifest::Worker&)> runner;
+};
+
 // Measures what the task's order says, going on from an earlier attempt's results; stops cleanly at
 // a signal (launch/interrupt.h) and when a later attempt begins. What it did stands in the
 // submission's folder. True: all is measured. Throws ConfigError where it cannot begin, which
 // stands there too if it can be written.
-bool work(const WorkOptions& options,
-          const std::function<std::unique_ptr<launch::Runner>()>& make_runner, std::ostream& log);
+bool work(const WorkOptions& options, const Hands& hands, std::ostream& log);
 
 }  // namespace peakbench::executor

@@ -7,6 +7,7 @@
 #include "errors/errors.h"
 #include "host/card.h"
 #include "inventory/found.h"
+#include "launch/worker_torch.h"
 #include "result/device.h"
 
 namespace peakbench::inventory {
@@ -29,8 +30,13 @@ std::vector<std::string> without_a_card(const std::string& card) {
 
 // Throws ConfigError for an emulated card that is unknown (the nearest named), has no sensible
 // memory, or that this LibTorch has no code for.
-void check_emulated(const result::Device& device) {
-  emulator::parse_card(result::card_text(device), emulator::find_installation());
+void check_emulated(const result::Device& device, const manifest::Worker& worker) {
+  emulator::parse_card(result::card_text(device), launch::installation_for(worker));
+}
+
+void check_libtorch(const result::Device& device, const manifest::Worker& worker) {
+  if (const auto why = launch::why_not_with(worker, device); !why.empty())
+    throw ConfigError(fmt::format("device \"{}\": {}", device.id, why));
 }
 
 // `real`: the cards of this machine, of any kind.
@@ -50,29 +56,30 @@ void check_card(const result::Device& device, const std::vector<std::string>& re
 
 }  // namespace
 
-plan::DeviceHook device_hook(const std::string& card) {
-  return [card](const std::string& asked) -> std::vector<std::string> {
+plan::DeviceHook device_hook(const std::string& card, const manifest::Worker& worker) {
+  return [card, worker](const std::string& asked) -> std::vector<std::string> {
     const auto real = cards_of_this_machine();
     std::vector<std::string> devices{asked};
     if (asked == "auto") devices = real.empty() ? without_a_card(card) : real;
     for (const auto& id : devices) {
       const auto device = result::device_from(id);
-      if (device.kind == result::DeviceKind::kEmulated) check_emulated(device);
+      check_libtorch(device, worker);
+      if (device.kind == result::DeviceKind::kEmulated) check_emulated(device, worker);
       if (device.is_card) check_card(device, real);
     }
     return devices;
   };
 }
 
-plan::DeviceHook device_hook_for_others() {
-  return [](const std::string& asked) -> std::vector<std::string> {
+plan::DeviceHook device_hook_for_others(const manifest::Worker& worker) {
+  return [worker](const std::string& asked) -> std::vector<std::string> {
     if (asked == "auto")
       throw ConfigError(
           "device \"auto\": the cards of the machines that a scheduler gives are not known here. "
           "Name the device: --device cuda:0, cpu, or an emulated card.");
-    if (const auto device = result::device_from(asked);
-        device.kind == result::DeviceKind::kEmulated)
-      check_emulated(device);
+    const auto device = result::device_from(asked);
+    check_libtorch(device, worker);
+    if (device.kind == result::DeviceKind::kEmulated) check_emulated(device, worker);
     return {asked};
   };
 }

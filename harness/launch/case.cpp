@@ -46,7 +46,8 @@ WorkerOrder make_worker(const CaseOrder& order, JobMode mode, const Emulated& ho
   WorkerOrder worker;
   worker.job_path = path(is_memory ? CaseFile::kMemoryJob : CaseFile::kThroughputJob);
   worker.log_path = path(CaseFile::kLog);
-  worker.environment = environment_for(result::device_from(planned.spec.device), how);
+  worker.environment =
+      environment_for(result::device_from(planned.spec.device), request.worker, how);
   auto& job = worker.job;
   static_cast<result::Setting&>(job) = planned.spec;
   job.mode = mode;

@@ -39,7 +39,8 @@ result::Job read_job(const std::string& path) {
 
 }  // namespace
 
-WorkerOrder order_from_file(const std::string& job_path, const std::string& folder) {
+WorkerOrder order_from_file(const std::string& job_path, const std::string& folder,
+                            const manifest::Worker& worker) {
   WorkerOrder order;
   order.job = read_job(job_path);
   order.job.result_path = beside(folder, result::CaseFile::kMemoryResult);
@@ -47,7 +48,7 @@ WorkerOrder order_from_file(const std::string& job_path, const std::string& fold
   order.job.read_parameters_path.clear();
   order.job.write_parameters_path.clear();
   order.job_path = beside(folder, result::CaseFile::kMemoryJob);
-  order.environment = environment_for(result::device_from(order.job.device));
+  order.environment = environment_for(result::device_from(order.job.device), worker);
   return order;
 }
 

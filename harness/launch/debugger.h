@@ -9,8 +9,9 @@
 namespace peakbench::launch {
 
 // The order for a job that a run has left, with its results in `folder` and no other case to be
-// held against. Throws ConfigError: no such file, no job.
-WorkerOrder order_from_file(const std::string& job_path, const std::string& folder);
+// held against, for this worker. Throws ConfigError: no such file, no job.
+WorkerOrder order_from_file(const std::string& job_path, const std::string& folder,
+                            const manifest::Worker& worker);
 
 // What is run: gdb or lldb (a program of any other name is spoken to as gdb is), told the worker,
 // its job and the variables that the launcher gives it; these are the worker's alone. `more`: for

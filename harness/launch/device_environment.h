@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "manifest/worker.h"
 #include "process/process.h"
 #include "result/device.h"
 
@@ -15,10 +16,12 @@ struct Emulated {
   std::string assume = {};  // plan::Request
 };
 
-// Variables to add: none for the CPU and real cards. An emulated card's stand-in libraries must be
-// there before LibTorch is loaded, so they come from here. Throws ConfigError for an emulated card
-// that is unknown (the nearest named), has no sensible memory, or that this LibTorch has no code
-// for.
-process::Environment environment_for(const result::Device& device, const Emulated& how = {});
+// Variables to add, for the worker that runs there: where the LibTorch is that it is to load, if it
+// would not find that by itself; no others for the CPU and real cards. An emulated card's stand-in
+// libraries must be there before LibTorch is loaded, so they come from here. Throws ConfigError for
+// an emulated card that is unknown (the nearest named), has no sensible memory, or that this
+// LibTorch has no code for.
+process::Environment environment_for(const result::Device& device, const manifest::Worker& worker,
+                                     const Emulated& how = {});
 
 }  // namespace peakbench::launch

@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "launch/version.h"
-#include "manifest/manifest.h"
 
 namespace peakbench::launch {
 namespace {
@@ -118,7 +117,7 @@ std::int64_t free_disk_bytes(const std::string& folder) {
   return static_cast<std::int64_t>(stat.f_bavail) * static_cast<std::int64_t>(stat.f_frsize);
 }
 
-nlohmann::json host_environment() {
+nlohmann::json host_environment(const manifest::Worker& worker) {
   utsname name{};
   uname(&name);
   nlohmann::json environment;
@@ -132,11 +131,9 @@ nlohmann::json host_environment() {
     if (file >> governor) environment["cpu_governor"] = governor;
   }
   environment["memory_bytes"] = host_memory().total_bytes;
-  // Every worker has this one: plugins and worker are held to it by their stamp.
-  const auto stamp = manifest::own_stamp();
-  environment["libtorch"] = stamp.libtorch_version;
-  environment["libtorch_git_version"] = stamp.libtorch_git_version;
-  environment["libtorch_cuda"] = stamp.libtorch_cuda;
+  environment["libtorch"] = manifest::libtorch_version(worker);
+  environment["libtorch_git_version"] = worker.stamp.libtorch_git_version;
+  environment["libtorch_cuda"] = manifest::libtorch_cuda(worker);
   environment["peakbench"] = peakbench_version();
   environment["commit"] = peakbench_commit();
   return environment;

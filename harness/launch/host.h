@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "manifest/worker.h"
+
 namespace peakbench::launch {
 
 // Memory of this process's machine or container, whichever is smaller.
@@ -27,8 +29,8 @@ std::int64_t free_disk_bytes(const std::string& folder);
 
 // `environment` of run.json, as far as it is known without torch: os, kernel, cpu, logical_cores,
 // cpu_governor (where the system has one), memory_bytes, libtorch, libtorch_git_version,
-// libtorch_cuda, peakbench (version), commit.
-nlohmann::json host_environment();
+// libtorch_cuda, peakbench (version), commit. LibTorch's are those of the one that `worker` loads.
+nlohmann::json host_environment(const manifest::Worker& worker);
 
 const char* peakbench_version();
 const char* peakbench_commit();  // as configured; "unknown" outside a git checkout

@@ -22,7 +22,7 @@ result::Run new_run(const plan::Plan& plan, const OpenOptions& options) {
   run.created = now_utc();
   run.suite = plan.request.suite_file;
   run.reference = plan.reference;
-  run.environment = host_environment();
+  run.environment = host_environment(plan.request.worker);
   run.published = plan.request.published;
   run.command = options.command;
   run.settings = settings_of(plan.request);

@@ -19,7 +19,7 @@ RunBook::RunBook(const plan::Plan& plan, const RunPlaces& places, result::Run ru
       case_directory_(places.case_directory.empty() ? folder_.path() : places.case_directory),
       listener_(listener),
       run_(std::move(run)),
-      host_(host_environment()),
+      host_(host_environment(plan.request.worker)),
       states_(std::move(states)),
       checkpoints_(plan, case_directory_, std::move(parameters)) {
   for (const auto index : order) place_of_.emplace(index, place_of_.size());

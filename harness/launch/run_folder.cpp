@@ -125,9 +125,9 @@ std::string other_device_options(const result::Run& run, const plan::Plan& plan)
 
 // Figures of two builds, or times of two processors, are no run. What a case says of itself stands
 // in the run's environment too, and is not the host's.
-std::string other_build(const result::Run& run) {
+std::string other_build(const result::Run& run, const manifest::Worker& worker) {
   if (run.cases.empty()) return "";
-  const auto host = host_environment();
+  const auto host = host_environment(worker);
   const auto of_case = [&](const std::string& name) {
     return std::ranges::any_of(
         run.cases, [&](const result::CaseResult& one) { return one.environment.contains(name); });
@@ -150,7 +150,7 @@ std::string difference(const result::Run& run, const plan::Plan& plan) {
       return fmt::format("it has {} = {}, this one {}", name, run.settings[name].dump(),
                          settings[name].dump());
   if (const auto other = other_device_options(run, plan); !other.empty()) return other;
-  if (const auto other = other_build(run); !other.empty()) return other;
+  if (const auto other = other_build(run, plan.request.worker); !other.empty()) return other;
   if (run.reference != plan.reference)
     return fmt::format("its reference is {}, this one's {}", run.reference, plan.reference);
   return "";

@@ -47,6 +47,8 @@ std::vector<std::string> libraries_below(const Folder& named) {
 // Ids are unique within a kind; the library that was found first keeps one.
 class Collection {
  public:
+  explicit Collection(const Stamp& needed) : needed_(needed) {}
+
   void add(const std::string& path) {
     std::error_code ignored;
     const auto real = fs::weakly_canonical(path, ignored);
@@ -69,7 +71,7 @@ class Collection {
 
  private:
   void add(Plugin plugin) {
-    const auto mismatches = compare(plugin.stamp, own_stamp());
+    const auto mismatches = compare(plugin.stamp, needed_);
     if (!mismatches.empty()) {
       throw PluginError(fmt::format("{}: built for another Peakbench or LibTorch: {}; rebuild it",
                                     plugin.path, fmt::join(mismatches, "; ")));
@@ -86,6 +88,7 @@ class Collection {
     found_.plugins.push_back(std::move(plugin));
   }
 
+  const Stamp& needed_;
   Found found_;
   std::set<std::string> seen_;
   std::map<Kind, std::map<std::string, std::string>> owners_;
@@ -93,8 +96,8 @@ class Collection {
 
 }  // namespace
 
-Found discover(const std::vector<Folder>& folders) {
-  Collection collection;
+Found discover(const std::vector<Folder>& folders, const Stamp& needed) {
+  Collection collection(needed);
   for (const auto& folder : folders) {
     for (const auto& path : libraries_below(folder)) collection.add(path);
   }

@@ -90,7 +90,7 @@ struct Entry {
 // its manifest does not say.
 std::int64_t period_of(const Entry& strategy, const nlohmann::json& options);
 
-// How the library was built. Every field must equal the program's own.
+// How a library was built. Every field of a plugin's must equal its worker's.
 struct Stamp {
   int sdk_revision = 0;
   std::string libtorch_version, libtorch_git_version, libtorch_cuda, cxx_abi;
@@ -122,7 +122,7 @@ struct Folder {
   std::string path, named_by;
 };
 // Every *.so below each folder, in name order. A folder that is missing or holds no plugin throws
-// ConfigError.
-Found discover(const std::vector<Folder>& folders);
+// ConfigError. `needed`: the stamp of the worker that is to load them.
+Found discover(const std::vector<Folder>& folders, const Stamp& needed);
 
 }  // namespace peakbench::manifest

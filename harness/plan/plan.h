@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "manifest/manifest.h"
+#include "manifest/worker.h"
 #include "plan/device.h"
 #include "result/axes.h"
 #include "result/gate_policy.h"
@@ -60,6 +61,8 @@ struct Request {
   // Where a text stands in the suite, for messages: "models/vit-l-16" -> "FILE:LINE:COLUMN". Typed
   // ones have none.
   std::map<std::string, std::string> where;
+  // What runs the cases.
+  manifest::Worker worker;
 };
 
 // A suite's TOML. Errors carry file, line and column; unknown keys the nearest valid one.

@@ -18,16 +18,6 @@ fs::path variable(const char* name) {
   return value ? value : "";
 }
 
-// pip installs them beside PyTorch.
-fs::path cuda_headers(const fs::path& torch) {
-  const fs::path beside = torch.parent_path() / "nvidia";
-  for (const fs::path& folder :
-       {beside / "cuda_runtime/include", beside / "cu13/include", variable("CUDA_HOME") / "include",
-        fs::path("/usr/local/cuda/include")})
-    if (files::is_there((folder / "cuda_runtime_api.h").string())) return folder;
-  throw ConfigError("no cuda_runtime_api.h beside it (nvidia-cuda-runtime has it) or in CUDA_HOME");
-}
-
 // Of libstdc++, as this PyTorch was compiled: wheels before 2.7 have the old one.
 std::string cxx_abi(const fs::path& torch) {
   const auto config = files::read_regular_file(
@@ -38,6 +28,15 @@ std::string cxx_abi(const fs::path& torch) {
 }
 
 }  // namespace
+
+fs::path cuda_headers(const fs::path& torch) {
+  const fs::path beside = torch.parent_path() / "nvidia";
+  for (const fs::path& folder :
+       {beside / "cuda_runtime/include", beside / "cu13/include", variable("CUDA_HOME") / "include",
+        fs::path("/usr/local/cuda/include")})
+    if (files::is_there((folder / "cuda_runtime_api.h").string())) return folder;
+  throw ConfigError("no cuda_runtime_api.h beside it (nvidia-cuda-runtime has it) or in CUDA_HOME");
+}
 
 fs::path find_compiler() {
   for (const std::string& name : {variable("CXX").string(), std::string("c++"), std::string("g++")})

@@ -12,6 +12,10 @@ namespace peakbench::pytorch {
 // $CXX, else c++, else g++. Throws ConfigError where there is none.
 std::filesystem::path find_compiler();
 
+// pip installs CUDA's headers beside PyTorch. Throws ConfigError where they are neither there, nor
+// in CUDA_HOME or /usr/local/cuda.
+std::filesystem::path cuda_headers(const std::filesystem::path& torch);
+
 // For a shared library that includes this PyTorch's headers. PyTorch's headers for CUDA include
 // CUDA's: throws ConfigError where these are not beside it, in CUDA_HOME or in /usr/local/cuda.
 std::vector<std::string> compiler_flags(const TorchInUse& torch);

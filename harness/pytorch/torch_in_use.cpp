@@ -80,27 +80,38 @@ std::optional<TorchInUse> torch_from_version_file(const std::string& text) {
   torch.version = value_of(text, "__version__");
   torch.cuda = value_of(text, "cuda");
   torch.hip = value_of(text, "hip");
+  torch.git_version = value_of(text, "git_version");
   return torch.version.empty() ? std::nullopt : std::optional(torch);
 }
 
-std::optional<TorchInUse> torch_of_command(const std::vector<std::string>& command,
-                                           const std::function<bool()>& cancelled) {
+fs::path torch_folder_of_command(const std::vector<std::string>& command,
+                                 const std::function<bool()>& cancelled) {
   const auto program = process::find_program(command.at(0));
-  if (!program) return std::nullopt;
+  if (!program) return {};
   const bool itself = is_python(*program);
   const fs::path python = itself ? *program : python_of_script(*program);
-  if (python.empty()) return std::nullopt;
+  if (python.empty()) return {};
   const fs::path script = itself ? script_of(command) : *program;
   const fs::path folder = script.empty() ? fs::path() : fs::absolute(script).parent_path();
   std::string found = output_of({python.string(), "-c", kFindTorch, folder.string()}, cancelled);
   while (found.ends_with('\n')) found.pop_back();
-  if (found.empty()) return std::nullopt;
+  return found;
+}
+
+TorchInUse torch_in(const fs::path& folder) {
+  const auto file = (folder / "version.py").string();
+  auto torch = torch_from_version_file(files::read_regular_file(file, files::kMostSmallText));
+  if (!torch) throw ConfigError(file + " names no version");
+  torch->folder = folder;
+  return *torch;
+}
+
+std::optional<TorchInUse> torch_of_command(const std::vector<std::string>& command,
+                                           const std::function<bool()>& cancelled) {
+  const auto folder = torch_folder_of_command(command, cancelled);
+  if (folder.empty()) return std::nullopt;
   try {
-    const auto file = fs::path(found) / "version.py";
-    auto torch =
-        torch_from_version_file(files::read_regular_file(file.string(), files::kMostSmallText));
-    if (torch) torch->folder = found;
-    return torch;
+    return torch_in(folder);
   } catch (const ConfigError&) {
     return std::nullopt;
   }

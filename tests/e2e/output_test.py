@@ -42,6 +42,10 @@ PRINTS = {
     "quickstart": None,  # prints what `run` does
     "completion": ["completion", "bash"],
     "man": ["man"],
+    "workers": None,
+    "workers list": ["workers", "list", "--json"],
+    "workers build": None,  # its folder must be new each time
+    "workers remove": None,
 }
 
 

@@ -35,7 +35,8 @@ void PrintTo(const Offered& offered, std::ostream* out) { *out << offered.entry.
 std::vector<Offered> offered(manifest::Kind kind) {
   std::vector<Offered> all;
   for (const auto& plugin :
-       manifest::discover({{PLUGIN_FOLDER, ""}, {EXAMPLE_FOLDER, ""}}).plugins) {
+       manifest::discover({{PLUGIN_FOLDER, ""}, {EXAMPLE_FOLDER, ""}}, manifest::own_stamp())
+           .plugins) {
     if (plugin.kind != kind) continue;
     for (const auto& entry : plugin.entries) all.push_back({plugin.path, entry});
   }

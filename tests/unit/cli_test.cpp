@@ -345,7 +345,7 @@ class ProgramTest : public ::testing::Test {
                 Screen{},
                 100,
                 {scratch / "worker", PEAKBENCH_FAKE_PLUGINS, PEAKBENCH_TEMPLATES, ""},
-                [this] { return std::make_unique<Lent>(runner); }};
+                [this](const manifest::Worker&) { return std::make_unique<Lent>(runner); }};
     return run_program(arguments, world);
   }
   int run_stack(const std::vector<std::string>& stacks) {

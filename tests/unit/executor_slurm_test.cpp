@@ -161,6 +161,12 @@ TEST(Script, SaysWhatIsAskedAndQuotesPaths) {
   EXPECT_THROW(check_options(options), ConfigError);
 }
 
+TEST(Script, NamesThePyTorchWhoseWorkerWasChosen) {
+  EXPECT_THAT(script_text({}, {"/p", "/q", "/l", {1}, "2.15.0+cu132"}),
+              HasSubstr("--jobs 1 --torch '2.15.0+cu132'\n"));
+  EXPECT_EQ(script_text({}, {"/p", "/q", "/l", {1}}).find("--torch"), std::string::npos);
+}
+
 TEST(Script, SaysHowManyCasesEachTaskHas) {
   const auto text = script_text({}, {"/p", "/q", "/l", {3, 3, 2, 3}});
   EXPECT_THAT(text, HasSubstr("# 11 cases in 4 tasks:\n#   tasks 0-1: 3 cases each\n"

@@ -105,8 +105,10 @@ class FakeScheduler : public Scheduler {
     options.attempt = attempt;
     options.node = "n1";
     options.patience = std::chrono::milliseconds(300);
-    work(
-        options, [this] { return std::make_unique<Borrowed>(runner); }, log);
+    work(options,
+         {[] { return manifest::Worker{}; },
+          [this](const manifest::Worker&) { return std::make_unique<Borrowed>(runner); }},
+         log);
     return {TaskState::kDone, "COMPLETED", "n1"};
   }
 
@@ -168,7 +170,7 @@ TEST_F(ScheduledTest, MeasuresShowsInOrderAndRunsNothingTwice) {
 TEST_F(ScheduledTest, AnOrderIsReadAsItWasWritten) {
   TaskOrder order;
   order.run_folder = "/r";
-  order.build = build_of(launch::host_environment());
+  order.build = build_of(launch::host_environment({}));
   order.plan = many(2, "cpu");
   order.plan.cases[1].decided = Status::kConflict;
   order.plan.cases[1].reason = "two of a kind";
@@ -194,7 +196,7 @@ TEST_F(ScheduledTest, AnOrderNamesTheContentOfItsPlugins) {
   result::Run none;
   const auto states = launch::take_over(plan, none);
   const auto path = scratch / "order.json";
-  write_order(path, order_for(plan, states, {0}, scratch.path(), launch::host_environment()));
+  write_order(path, order_for(plan, states, {0}, scratch.path(), launch::host_environment({})));
   const auto order = read_order(path);
   EXPECT_EQ(other_plugin(order), "");
   fs::remove(scratch / "m.so");

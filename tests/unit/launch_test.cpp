@@ -834,8 +834,8 @@ TEST(Host, TheBudgetIsWhatWasAskedOrWhatIsLeft) {
 }
 
 TEST(DeviceEnvironment, OnlyEmulatedDevicesNeedOne) {
-  EXPECT_TRUE(environment_for(result::device_from("cpu")).empty());
-  EXPECT_TRUE(environment_for(result::device_from("cuda:0")).empty());
+  EXPECT_TRUE(environment_for(result::device_from("cpu"), {}).empty());
+  EXPECT_TRUE(environment_for(result::device_from("cuda:0"), {}).empty());
 }
 
 }  // namespace

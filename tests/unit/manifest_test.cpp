@@ -601,7 +601,7 @@ TEST(Discover, FindsPluginsInNameOrderBelowTheFolder) {
   write_text(folder / "more/c.so",
              plugin_bytes(strategy_manifest("tiny")));  // another kind: no clash
   write_text(folder / "notes.txt", "hello");
-  const Found found = discover({folder.path(), folder / "more"});
+  const Found found = discover({folder.path(), folder / "more"}, own_stamp());
   ASSERT_EQ(found.plugins.size(), 3u);
   EXPECT_EQ(found.plugins[0].path, folder / "a.so");
   EXPECT_EQ(found.plugins[2].path, folder / "more/c.so");
@@ -617,7 +617,7 @@ TEST(Discover, KeepsOneSentenceForEachPluginThatCannotBeUsed) {
   write_text(folder / "b.so", plugin_bytes(strategy_manifest("lora")));
   write_text(folder / "c.so", plugin_bytes(strategy_manifest("other"), other));
   write_text(folder / "d.so", "text");
-  const Found found = discover({folder.path()});
+  const Found found = discover({folder.path()}, own_stamp());
   ASSERT_EQ(found.plugins.size(), 1u);
   ASSERT_EQ(found.problems.size(), 3u);
   EXPECT_EQ(found.problems[0], folder / "b.so" + ": offers \"lora\", which " + (folder / "a.so") +
@@ -634,18 +634,18 @@ TEST(Discover, KeepsOneSentenceForEachPluginThatCannotBeUsed) {
 
 TEST(Discover, AFolderThatIsMissingOrEmptyIsAnError) {
   const ScratchFolder folder;
-  EXPECT_EQ(message_of<ConfigError>([&] { discover({folder / "no"}); }),
+  EXPECT_EQ(message_of<ConfigError>([&] { discover({folder / "no"}, own_stamp()); }),
             folder / "no" +
                 ": no such plugin folder (named by --plugins); build the plugins, or name another "
                 "folder there");
   EXPECT_EQ(message_of<ConfigError>([&] {
-              discover({{folder / "no", "PEAKBENCH_PLUGINS"}});
+              discover({{folder / "no", "PEAKBENCH_PLUGINS"}}, own_stamp());
             }),
             folder / "no" +
                 ": no such plugin folder (named by PEAKBENCH_PLUGINS); build the plugins, or name "
                 "another folder there");
   write_text(folder / "readme.txt", "x");
-  EXPECT_EQ(message_of<ConfigError>([&] { discover({folder.path()}); }),
+  EXPECT_EQ(message_of<ConfigError>([&] { discover({folder.path()}, own_stamp()); }),
             folder.path() +
                 ": the folder holds no plugin (*.so; named by --plugins); build the plugins, or "
                 "name another folder there");

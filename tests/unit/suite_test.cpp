@@ -337,7 +337,7 @@ class OurSuites : public ::testing::Test {
                    testing::plugin_bytes(nlohmann::json::parse(std::ifstream(manifest))));
       }
     }
-    found_ = manifest::discover({scratch_.path()});
+    found_ = manifest::discover({scratch_.path()}, manifest::own_stamp());
     EXPECT_EQ(found_.problems, Texts{});
     return make_plan(read_suite((source / "suites" / name).string()), found_);
   }

@@ -1,0 +1,83 @@
+#include "cli/worker.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "errors/errors.h"
+#include "files/file.h"
+#include "launch/host.h"
+
+namespace peakbench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+using workers::WorkerFolder;
+
+manifest::Worker choose_worker(const World& world) {
+  const auto wish = wish_of(world);
+  if (has_own_worker(world) &&
+      (wish.version.empty() ||
+       workers::is_start_of(wish.version, manifest::own_stamp().libtorch_version)))
+    return own_worker(world);
+  const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
+  const auto environment = workers::torch_of_environment();
+  const auto all = candidates_of(world, folders, environment);
+  const auto chosen = workers::choose(all, wish, environment);
+  if (!chosen) throw ConfigError(workers::why_none(all, wish, environment));
+  return workers::worker_of(*chosen);
+}
+
+}  // namespace
+
+CLI::Option* add_torch(CLI::App& command, World& world) {
+  return command
+      .add_option("--torch", world.torch,
+                  "The PyTorch to run with, of those that there is a worker for: 2.15, "
+                  "2.15.0+cu132 (default: PEAKBENCH_TORCH, else the environment's)")
+      ->type_name("VERSION");
+}
+
+workers::Wish wish_of(const World& world) {
+  if (!world.torch.empty()) return {world.torch, "--torch"};
+  const char* value = std::getenv(kTorchVariable);
+  return {value == nullptr ? "" : value, kTorchVariable};
+}
+
+// One whose worker was lost says so, and asks nobody else.
+bool has_own_worker(const World& world) {
+  return files::is_there(world.places.worker) || files::is_folder(world.places.plugins);
+}
+
+manifest::Worker own_worker(const World& world) {
+  manifest::Worker worker;
+  worker.program = world.places.worker;
+  worker.plugins = world.places.plugins;
+  return worker;
+}
+
+std::vector<workers::Candidate> candidates_of(const World& world,
+                                              const std::vector<WorkerFolder>& folders,
+                                              const workers::TorchFound& environment) {
+  // In a wheel PREFIX is site-packages/peakbench, and PyTorch may lie beside that.
+  const auto beside = fs::path(world.places.workers).parent_path().parent_path() / "torch";
+  return workers::candidates(folders, environment, [&](const WorkerFolder& one) {
+    return std::vector<fs::path>{one.torch, beside};
+  });
+}
+
+const manifest::Worker& worker_of(World& world) {
+  if (!world.chosen) world.chosen = choose_worker(world);
+  return *world.chosen;
+}
+
+manifest::Worker any_worker(const World& world) {
+  if (has_own_worker(world)) return own_worker(world);
+  const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
+  const auto usable =
+      std::ranges::find_if(folders, [](const WorkerFolder& one) { return one.problem.empty(); });
+  return usable == folders.end() ? own_worker(world) : workers::worker_of({&*usable, {}});
+}
+
+}  // namespace peakbench::cli

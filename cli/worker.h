@@ -1,0 +1,38 @@
+// The worker that a command uses.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "cli/program.h"
+#include "manifest/worker.h"
+#include "workers/choose.h"
+
+namespace peakbench::cli {
+
+// Which PyTorch's worker, where --torch was not typed.
+inline constexpr const char* kTorchVariable = "PEAKBENCH_TORCH";
+
+// --torch VERSION.
+CLI::Option* add_torch(CLI::App& command, World& world);
+
+// Whose worker was asked for, by --torch or the variable.
+workers::Wish wish_of(const World& world);
+
+// The worker beside the program belongs to the PyTorch that the program was built with.
+bool has_own_worker(const World& world);
+manifest::Worker own_worker(const World& world);
+
+// Every worker of a folder that is of use, with the PyTorch that it would load.
+std::vector<workers::Candidate> candidates_of(const World& world,
+                                              const std::vector<workers::WorkerFolder>& folders,
+                                              const workers::TorchFound& environment);
+
+// By --torch, else the variable; else the one beside the program; else by the environment's
+// PyTorch, which starts Python. Chosen once. Throws ConfigError where none fits, with what to do.
+const manifest::Worker& worker_of(World& world);
+
+// For what must be quick and may not fail, such as a shell's completion: whose plugins are looked
+// at. No Python is started.
+manifest::Worker any_worker(const World& world);
+
+}  // namespace peakbench::cli

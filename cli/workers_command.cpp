@@ -1,0 +1,185 @@
+// `peakbench workers`: which PyTorchs there are workers for, and making more.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/worker.h"
+#include "cli/workers_build.h"
+#include "errors/errors.h"
+#include "files/file.h"
+#include "json/json_text.h"
+#include "launch/host.h"
+#include "reports/render/format.h"
+#include "text/printable.h"
+#include "workers/remove.h"
+
+namespace peakbench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using workers::Candidate;
+using workers::TorchFound;
+using workers::WorkerFolder;
+
+constexpr const char* kWorkersFooter = R"(Examples:
+  peakbench workers
+  peakbench workers build
+  peakbench workers build --torch-dir venv/lib/python3.12/site-packages/torch
+  peakbench workers remove 2.8.0
+A worker is a program for one build of PyTorch. One that serves the environment's
+PyTorch, or the one named by --torch or PEAKBENCH_TORCH, is chosen by itself.
+Exit codes: 0; 2 when there is none of that version, or it cannot be built; 130
+interrupted, nothing is left of the build.)";
+
+std::int64_t size_of(const fs::path& folder) {
+  std::int64_t bytes = 0;
+  std::error_code none;
+  for (auto entry = fs::recursive_directory_iterator(folder, none);
+       !none && entry != fs::recursive_directory_iterator(); entry.increment(none)) {
+    std::error_code unknown;
+    if (entry->is_regular_file(unknown) && !entry->is_symlink(unknown))
+      bytes += static_cast<std::int64_t>(entry->file_size(unknown));
+  }
+  return bytes;
+}
+
+// One worker, as it is listed.
+struct Row {
+  std::string folder, version;
+  std::string torch;  // the folder that it would load; empty: it finds its own, or there is none
+  std::int64_t size_bytes = 0;
+  bool serves_environment = false, chosen = false, can_be_removed = false;
+  std::string problem;
+};
+
+std::string chosen_program(World& world) {
+  try {
+    return worker_of(world).program;
+  } catch (const ConfigError&) {  // `run` says why
+    return "";
+  }
+}
+
+Row row_of(const WorkerFolder& worker, const std::vector<Candidate>& all,
+           const TorchFound& environment) {
+  Row row;
+  row.folder = worker.folder.string();
+  row.version = worker.stamp.libtorch_version;
+  row.size_bytes = size_of(worker.folder);
+  row.problem = worker.problem;
+  row.can_be_removed = worker.in_cache;
+  for (const auto& one : all)
+    if (one.worker == &worker && one.torch) row.torch = one.torch->folder.string();
+  if (row.problem.empty() && row.torch.empty())
+    row.problem = fmt::format("there is no PyTorch {} for it to load", row.version);
+  row.serves_environment = worker.problem.empty() && environment.torch &&
+                           workers::serves(worker.stamp, *environment.torch);
+  return row;
+}
+
+std::vector<Row> rows_of(World& world, const TorchFound& environment) {
+  const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
+  const auto all = candidates_of(world, folders, environment);
+  std::vector<Row> rows;
+  if (has_own_worker(world)) {
+    const auto own = own_worker(world);
+    Row row;
+    row.folder = fs::path(own.program).parent_path().parent_path().string();
+    row.version = own.stamp.libtorch_version;
+    row.serves_environment = environment.torch && workers::serves(own.stamp, *environment.torch);
+    if (!files::is_there(own.program)) row.problem = "bin/peakbench-worker is missing";
+    rows.push_back(row);
+  }
+  for (const auto& folder : folders) rows.push_back(row_of(folder, all, environment));
+  const auto chosen = chosen_program(world);
+  for (auto& row : rows)
+    row.chosen = !chosen.empty() && (fs::path(row.folder) / "bin/peakbench-worker") == chosen;
+  return rows;
+}
+
+std::string text_of(const Row& row) {
+  auto text = fmt::format("{} {}\n", row.chosen ? "*" : " ", printable(row.folder));
+  if (!row.version.empty()) text += fmt::format("    PyTorch {}", printable(row.version));
+  if (row.size_bytes > 0) text += fmt::format(", {} MiB", row.size_bytes >> 20);
+  if (row.serves_environment) text += ", serves the environment's";
+  if (!row.torch.empty()) text += fmt::format("\n    loads {}", printable(row.torch));
+  text += row.version.empty() ? "" : "\n";
+  if (!row.problem.empty()) text += fmt::format("    not used: {}\n", printable(row.problem));
+  return text;
+}
+
+Json json_of(const Row& row) {
+  return {{"folder", row.folder},
+          {"torch", row.version},
+          {"loads", row.torch},
+          {"size_bytes", row.size_bytes},
+          {"serves_environment", row.serves_environment},
+          {"chosen", row.chosen},
+          {"can_be_removed", row.can_be_removed},
+          {"problem", row.problem}};
+}
+
+std::string environment_text(const TorchFound& environment) {
+  if (environment.torch)
+    return fmt::format("The environment's PyTorch is {} in {}.", environment.torch->version,
+                       environment.torch->folder.string());
+  return fmt::format("No worker is chosen by the environment: {}.", workers::about(environment));
+}
+
+int list_workers(World& world, bool json) {
+  const auto environment = workers::torch_of_environment();
+  const auto rows = rows_of(world, environment);
+  if (json) {
+    Json all = Json::array();
+    for (const auto& row : rows) all.push_back(json_of(row));
+    world.out << json_text(all);
+    return kDone;
+  }
+  for (const auto& row : rows) world.out << text_of(row);
+  world.out << printable(environment_text(environment)) << "\n";
+  if (rows.empty())
+    world.out << "There is no worker yet; `peakbench workers build` compiles one.\n";
+  return kDone;
+}
+
+int remove(World& world, const std::string& version) {
+  const auto all = workers::list_workers(world.places.workers, launch::peakbench_version());
+  const auto& worker = workers::to_be_removed(all, version);
+  workers::remove_worker(worker);
+  world.out << fmt::format("Removed {}\n", printable(worker.folder.string()));
+  return kDone;
+}
+
+}  // namespace
+
+Command add_workers(CLI::App& app, World& world) {
+  auto* command =
+      app.add_subcommand("workers", "Show the PyTorchs there are workers for; build more");
+  command->footer(kWorkersFooter);
+  command->require_subcommand(0, 1);
+  const auto json = std::make_shared<bool>(false);
+  const auto version = std::make_shared<std::string>();
+  const auto build = std::make_shared<WorkersBuild>();
+  auto* list = command->add_subcommand("list", "Folders, their PyTorch, and which one is chosen");
+  list->add_flag("--json", *json, "As JSON");
+  add_torch(*list, world);
+  auto* make = command->add_subcommand("build", "Compile a worker for the environment's PyTorch");
+  make->add_option("--torch-dir", build->torch_folder, "For the PyTorch of this folder `torch`")
+      ->type_name("DIR");
+  auto* take_out = command->add_subcommand("remove", "Delete a worker that was built here");
+  take_out->add_option("version", *version, "Its PyTorch: 2.8.0+cu128, or the start of it")
+      ->required()
+      ->type_name("VERSION");
+  return [&world, json, version, build, make, take_out] {
+    if (make->parsed()) return build_worker(world, *build);
+    if (take_out->parsed()) return remove(world, *version);
+    return list_workers(world, *json);
+  };
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,180 @@
+#include "workers/choose.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <tuple>
+
+#include "errors/errors.h"
+#include "files/file.h"
+#include "pytorch/torch_release.h"
+
+namespace peakbench::workers {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kWithout =
+    "Without a worker these work: emulate, report, compare, gate, history, publish.";
+
+std::string release_of(const std::string& version) { return version.substr(0, version.find('+')); }
+
+std::tuple<int, int, int> numbers_of(const std::string& version) {
+  int major = 0, minor = 0, patch = 0;
+  std::sscanf(version.c_str(), "%d.%d.%d", &major, &minor, &patch);
+  return {major, minor, patch};
+}
+
+std::optional<pytorch::TorchInUse> torch_for(const WorkerFolder& worker,
+                                             const TorchFound& environment,
+                                             const TorchFolders& own) {
+  if (environment.torch && serves(worker.stamp, *environment.torch)) return environment.torch;
+  for (const auto& folder : own(worker)) {
+    if (folder.empty() || !files::is_there((folder / "version.py").string())) continue;
+    if (auto found = torch_found_in(folder); found.torch && serves(worker.stamp, *found.torch))
+      return found.torch;
+  }
+  return std::nullopt;
+}
+
+bool loads_environments(const Candidate& one, const TorchFound& environment) {
+  return one.torch && environment.torch && one.torch->folder == environment.torch->folder;
+}
+
+bool fits(const Candidate& one, const Wish& wish, const TorchFound& environment) {
+  if (!one.torch) return false;
+  return wish.version.empty() ? loads_environments(one, environment)
+                              : is_start_of(wish.version, one.torch->version);
+}
+
+// The best one is the greatest.
+auto rank_of(const Candidate& one, const TorchFound& environment) {
+  const auto& stamp = one.worker->stamp;
+  return std::tuple(loads_environments(one, environment), numbers_of(one.torch->version),
+                    stamp.libtorch_version == one.torch->version,
+                    pytorch::cuda_number(stamp.libtorch_cuda) / 1000 ==
+                        pytorch::cuda_number(one.torch->cuda) / 1000);
+}
+
+std::string what_there_is(const std::vector<Candidate>& all) {
+  std::vector<std::string> versions;
+  for (const auto& one : all)
+    if (std::ranges::find(versions, one.worker->stamp.libtorch_version) == versions.end())
+      versions.push_back(one.worker->stamp.libtorch_version);
+  if (versions.empty()) return "There is no worker yet";
+  return fmt::format("There {} for {}", versions.size() == 1 ? "is a worker" : "are workers",
+                     fmt::join(versions, ", "));
+}
+
+std::string what_to_do(const TorchFound& environment) {
+  if (environment.torch)
+    return "`peakbench workers build` compiles one for it, once and in minutes.";
+  if (!environment.folder.empty()) return "";
+  return "Install one: pip install \"peakbench[torch]\".";
+}
+
+// A worker for what was asked for, without its PyTorch.
+const Candidate* without_torch(const std::vector<Candidate>& all, const Wish& wish) {
+  const auto found = std::ranges::find_if(all, [&](const Candidate& one) {
+    return !one.torch && is_start_of(wish.version, one.worker->stamp.libtorch_version);
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::string why_not_as_wished(const std::vector<Candidate>& all, const Wish& wish,
+                              const TorchFound& environment) {
+  const auto asked = fmt::format("{} {}", wish.named_by, wish.version);
+  const auto here = environment.torch
+                        ? fmt::format("the environment has {} in {}", environment.torch->version,
+                                      environment.torch->folder.string())
+                        : about(environment);
+  if (const auto* one = without_torch(all, wish))
+    return fmt::format(
+        "{}: there is a worker for PyTorch {}, and no such PyTorch for it to load: {}. Install it: "
+        "pip install torch=={}. {}",
+        asked, one->worker->stamp.libtorch_version, here,
+        release_of(one->worker->stamp.libtorch_version), kWithout);
+  return fmt::format(
+      "{}: there is no worker for that PyTorch. {}; {}. `peakbench workers build` compiles one for "
+      "the environment's PyTorch, `peakbench workers` shows those that there are. {}",
+      asked, what_there_is(all), here, kWithout);
+}
+
+}  // namespace
+
+std::string about(const TorchFound& environment) {
+  if (environment.python.empty())
+    return "there is no python3 or python on PATH whose PyTorch could be used (PEAKBENCH_PYTHON "
+           "names another Python)";
+  if (environment.folder.empty())
+    return fmt::format("the environment of {} has no PyTorch", environment.python);
+  if (!environment.torch)
+    return fmt::format("the PyTorch in {} cannot be used: {}", environment.folder.string(),
+                       environment.problem);
+  return fmt::format("there is no worker for PyTorch {} in {}", environment.torch->version,
+                     environment.folder.string());
+}
+
+bool is_start_of(const std::string& typed, const std::string& version) {
+  if (typed.empty() || !version.starts_with(typed)) return false;
+  return typed.size() == version.size() || version[typed.size()] == '.' ||
+         version[typed.size()] == '+';
+}
+
+bool serves(const manifest::Stamp& worker, const pytorch::TorchInUse& torch) {
+  return !torch.git_version.empty() && worker.libtorch_git_version == torch.git_version &&
+         release_of(worker.libtorch_version) == release_of(torch.version);
+}
+
+std::vector<Candidate> candidates(const std::vector<WorkerFolder>& workers,
+                                  const TorchFound& environment, const TorchFolders& own) {
+  std::vector<Candidate> all;
+  for (const auto& worker : workers)
+    if (worker.problem.empty()) all.push_back({&worker, torch_for(worker, environment, own)});
+  return all;
+}
+
+std::optional<Candidate> choose(const std::vector<Candidate>& all, const Wish& wish,
+                                const TorchFound& environment) {
+  std::optional<Candidate> best;
+  for (const auto& one : all)
+    if (fits(one, wish, environment) &&
+        (!best || rank_of(one, environment) > rank_of(*best, environment)))
+      best = one;
+  return best;
+}
+
+std::string why_none(const std::vector<Candidate>& all, const Wish& wish,
+                     const TorchFound& environment) {
+  if (!wish.version.empty()) return why_not_as_wished(all, wish, environment);
+  const auto what = what_to_do(environment);
+  return fmt::format("{}. {}. {}{}{}", about(environment), what_there_is(all), what,
+                     what.empty() ? "" : " ", kWithout);
+}
+
+manifest::Worker worker_of(const Candidate& chosen) {
+  const auto& folder = chosen.worker->folder;
+  manifest::Worker worker;
+  worker.program = (folder / "bin/peakbench-worker").string();
+  worker.plugins = (folder / "lib/peakbench/plugins").string();
+  worker.stamp = chosen.worker->stamp;
+  if (const auto values = (folder / "lib/peakbench/values/peakbench_values.so").string();
+      files::is_there(values))
+    worker.values = values;
+  if (chosen.torch)
+    worker.torch = {chosen.torch->folder.string(), chosen.torch->version, chosen.torch->cuda};
+  return worker;
+}
+
+manifest::Worker worker_in(const fs::path& folder, const std::string& peakbench) {
+  const std::vector found{read_worker_folder(folder, peakbench)};
+  if (!found.front().problem.empty())
+    throw ConfigError(fmt::format("{}: {}", folder.string(), found.front().problem));
+  return worker_of(candidates(found, torch_of_environment(), [](const WorkerFolder& one) {
+                     return std::vector{one.torch};
+                   }).front());
+}
+
+}  // namespace peakbench::workers

@@ -1,0 +1,60 @@
+// Which worker serves, by the PyTorch that was asked for or that is there.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "manifest/worker.h"
+#include "workers/torch_found.h"
+#include "workers/worker_folder.h"
+
+namespace peakbench::workers {
+
+// A version somebody typed, or the start of one: 2.15, 2.15.0, 2.15.0+cu132. Empty: none, the
+// environment's PyTorch decides.
+struct Wish {
+  std::string version;
+  std::string named_by;  // "--torch", "PEAKBENCH_TORCH"
+};
+
+// 2.1 is a start of 2.1.0, and not of 2.15.0.
+bool is_start_of(const std::string& typed, const std::string& version);
+
+// The git revision and the release agree. The local part (+cu130, +cpu) may differ: a worker links
+// nothing of CUDA itself.
+bool serves(const manifest::Stamp& worker, const pytorch::TorchInUse& torch);
+
+// A worker that can be used, and the PyTorch that it would load; nullopt: none of its is here.
+struct Candidate {
+  const WorkerFolder* worker = nullptr;
+  std::optional<pytorch::TorchInUse> torch;
+};
+
+// `own`: PyTorchs that a worker may load beside the environment's: the one that it was built with,
+// and the one beside the installation (WorkerFolder -> folders of packages).
+using TorchFolders = std::function<std::vector<std::filesystem::path>(const WorkerFolder&)>;
+std::vector<Candidate> candidates(const std::vector<WorkerFolder>& workers,
+                                  const TorchFound& environment, const TorchFolders& own);
+
+// Nullopt: none fits. Of several: the one that loads the environment's PyTorch, then the newest
+// release, then the one that was built with this very version, then the one for the same CUDA.
+std::optional<Candidate> choose(const std::vector<Candidate>& all, const Wish& wish,
+                                const TorchFound& environment);
+
+// One sentence or two: which PyTorch was found and where, which workers there are, what to do, and
+// what works without one.
+std::string why_none(const std::vector<Candidate>& all, const Wish& wish,
+                     const TorchFound& environment);
+
+// What was found, as a sentence without its full stop: "the environment of PYTHON has no PyTorch".
+std::string about(const TorchFound& environment);
+
+manifest::Worker worker_of(const Candidate& chosen);
+
+// The worker of a folder that somebody named. Throws ConfigError where it is of no use. Where its
+// PyTorch is not known, it finds the one that it was built with by itself.
+manifest::Worker worker_in(const std::filesystem::path& folder, const std::string& peakbench);
+
+}  // namespace peakbench::workers

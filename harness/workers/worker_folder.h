@@ -1,0 +1,38 @@
+// The folders that workers lie in, one for each build of PyTorch: what they say of themselves in
+// worker.json, and why one is of no use.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "manifest/manifest.h"
+
+namespace peakbench::workers {
+
+inline constexpr const char* kWorkerFile = "worker.json";
+inline constexpr const char* kCacheKind = "workers";  // pytorch/library_cache.h
+
+struct WorkerFolder {
+  std::filesystem::path folder;  // .../torch-2.11.0+cu130
+  manifest::Stamp stamp;
+  std::filesystem::path torch;  // that it was built with; empty: not said
+  bool in_cache = false;        // made by `peakbench workers build`
+  std::string problem;          // why it is never chosen; empty: it can be
+};
+
+bool is_worker_folder(const std::filesystem::path& folder);
+
+// Of any folder that has a worker.json. `peakbench`: the version that it must be of. What is wrong
+// with it is its `problem`.
+WorkerFolder read_worker_folder(const std::filesystem::path& folder, const std::string& peakbench);
+
+// In name order: those of the installation (`carried`, a folder that need not be there), then
+// those of the user's cache. What is in the cache must be the user's own, and no other's to write.
+std::vector<WorkerFolder> list_workers(const std::filesystem::path& carried,
+                                       const std::string& peakbench);
+
+// Of the cache; empty where there is no place for one.
+std::filesystem::path workers_cache();
+
+}  // namespace peakbench::workers
