@@ -41,7 +41,8 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 find_program(CCACHE_PROGRAM ccache)
-if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+# What a wheel's sources are compiled to is kept whole: nobody compiles them twice.
+if(CCACHE_PROGRAM AND NOT EXISTS ${CMAKE_SOURCE_DIR}/third_party AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # A precompiled header is keyed by what it holds, not by when it was made; a second checkout hits too.
   set(_launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})

@@ -73,7 +73,11 @@ class Compiled : public Folder {
     write("sources/values/whole.cpp", "// nothing\n");
     setenv("XDG_CACHE_HOME", (folder_ / "home/cache").c_str(), 1);
     compiler(R"(for word; do out=$word; done; echo once >> $0.calls; echo library > "$out")");
-    torch_ = {.version = "2.99.0+cpu", .cuda = "", .hip = "", .folder = folder_ / "torch"};
+    torch_ = {.version = "2.99.0+cpu",
+              .cuda = "",
+              .hip = "",
+              .git_version = "",
+              .folder = folder_ / "torch"};
     sources_ = {.kind = "values",
                 .folder = folder_ / "sources",
                 .whole = "values/whole.cpp",

@@ -2,7 +2,6 @@
 // on both.
 #include <ATen/Context.h>
 #include <c10/cuda/CUDACachingAllocator.h>
-#include <c10/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
@@ -13,6 +12,7 @@
 #include "device/cuda/cuda_graph.h"
 #include "device/cuda/cuda_settings.h"
 #include "device/cuda/emulation.h"
+#include "device/cuda/event.h"
 #include "device/cuda/workspaces.h"
 #include "device/module.h"
 #include "errors/errors.h"
@@ -58,16 +58,15 @@ class CudaDevice final : public Device {
   void synchronise() override { c10::cuda::device_synchronize(); }
 
   std::int64_t time_ns(const std::function<void()>& step) override {
-    constexpr unsigned kWithTiming = cudaEventDefault;
-    c10::cuda::CUDAEvent start(kWithTiming), end(kWithTiming);
+    Event start(Event::For::kTime), end(Event::For::kTime);
     const auto stream = c10::cuda::getCurrentCUDAStream(index_);
     synchronise();
     start.record(stream);
     step();
     end.record(stream);
-    end.synchronize();
+    end.synchronise();
     constexpr double kNanosecondsPerMillisecond = 1e6;
-    return static_cast<std::int64_t>(start.elapsed_time(end) * kNanosecondsPerMillisecond);
+    return static_cast<std::int64_t>(start.milliseconds_to(end) * kNanosecondsPerMillisecond);
   }
 
   void check(std::int64_t traced_allocated_bytes, const std::string& where) override {

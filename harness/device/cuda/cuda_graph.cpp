@@ -3,10 +3,10 @@
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
-#include <c10/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include "device/cuda/event.h"
 #include "peakbench/device_graph.h"
 
 namespace peakbench::device {
@@ -15,7 +15,7 @@ namespace {
 using c10::cuda::CUDAStream;
 
 void wait_for(const CUDAStream& waiting, const CUDAStream& other) {
-  c10::cuda::CUDAEvent event;
+  Event event(Event::For::kOrder);
   event.record(other);
   event.block(waiting);
 }

@@ -1,7 +1,12 @@
 #include "device/cuda/cuda_settings.h"
 
 #include <ATen/Context.h>
+#include <torch/version.h>
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11
 #include <c10/core/AllocatorConfig.h>
+#else
+#include <c10/cuda/CUDAAllocatorConfig.h>
+#endif
 
 #include <cstdlib>
 
@@ -9,6 +14,17 @@
 #include "result/torch_variables.h"
 
 namespace peakbench::device {
+namespace {
+
+std::string allocator_settings() {
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11
+  return c10::CachingAllocator::getAllocatorSettings();
+#else
+  return c10::cuda::CUDACachingAllocator::CUDAAllocatorConfig::last_allocator_settings();
+#endif
+}
+
+}  // namespace
 
 void apply_cuda_settings(const nlohmann::json& options, const std::string& allocator) {
   result::forget_inherited_settings();
@@ -27,7 +43,7 @@ void apply_cuda_settings(const nlohmann::json& options, const std::string& alloc
 }
 
 void check_allocator(const std::string& allocator) {
-  const auto read = c10::CachingAllocator::getAllocatorSettings();
+  const auto read = allocator_settings();
   if (read == allocator) return;
   throw TraceError("the CUDA allocator has the settings \"" + read + "\" and not \"" + allocator +
                    "\": something in this process used it before they were set");
@@ -35,7 +51,7 @@ void check_allocator(const std::string& allocator) {
 
 nlohmann::json cuda_settings_in_force() {
   const at::Context& context = at::globalContext();
-  return {{"allocator", c10::CachingAllocator::getAllocatorSettings()},
+  return {{"allocator", allocator_settings()},
           {"cudnn", context.userEnabledCuDNN()},
           {"tf32_cublas", context.allowTF32CuBLAS()},
           {"tf32_cudnn", context.allowTF32CuDNN()},

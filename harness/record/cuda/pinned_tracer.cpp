@@ -1,6 +1,7 @@
 #include "record/cuda/pinned_tracer.h"
 
 #include <ATen/core/CachingHostAllocator.h>
+#include <torch/version.h>
 
 #include <bit>
 #include <mutex>
@@ -37,12 +38,14 @@ class TracedHostAllocator final : public at::HostAllocator {
   at::HostStats get_stats() override { return inner_.get_stats(); }
   void reset_accumulated_stats() override { inner_.reset_accumulated_stats(); }
   void reset_peak_stats() override { inner_.reset_peak_stats(); }
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11  // pools of pinned memory came with 2.11
   void begin_allocate_to_pool(c10::MempoolId_t pool,
                               std::function<bool(c10::Stream)> filter) override {
     inner_.begin_allocate_to_pool(pool, std::move(filter));
   }
   void end_allocate_to_pool(c10::MempoolId_t pool) override { inner_.end_allocate_to_pool(pool); }
   void release_pool(c10::MempoolId_t pool) override { inner_.release_pool(pool); }
+#endif
 
   // A deleter is told its context alone: there is one of these a process, and LibTorch's deleter is
   // one function.
