@@ -10,6 +10,7 @@
 
 #include "cli/program.h"
 #include "manifest/manifest.h"
+#include "manifest/worker.h"
 
 namespace peakbench::cli {
 
@@ -47,6 +48,10 @@ int complete(const CLI::App& app, World& world, const std::vector<std::string>& 
 // name; what is wrong with a plugin is told on `err`. Throws ConfigError: a folder is missing or
 // holds none.
 manifest::Found find_plugins(World& world, const std::vector<std::string>& typed,
+                             const std::vector<manifest::Folder>& of_suite = {});
+// The same of another worker than a run's.
+manifest::Found find_plugins(World& world, const manifest::Worker& worker,
+                             const std::vector<std::string>& typed,
                              const std::vector<manifest::Folder>& of_suite = {});
 
 }  // namespace peakbench::cli

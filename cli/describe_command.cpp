@@ -157,7 +157,7 @@ void refuse_models(const std::string& id, const std::vector<Listed>& models) {
 }
 
 int run(World& world, const DescribeArguments& arguments) {
-  const auto found = find_plugins(world, arguments.plugins);
+  const auto found = find_plugins(world, worker_to_look_at(world), arguments.plugins);
   const auto strategies = entries_of(found, Kind::kStrategy);
   const auto models = entries_of(found, Kind::kModel);
   refuse_models(arguments.id, models);

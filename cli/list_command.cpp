@@ -55,7 +55,7 @@ std::string entry_text(const Entry& entry, Kind kind) {
 }
 
 int list_entries(World& world, const ListArguments& arguments, Kind kind) {
-  const auto found = find_plugins(world, arguments.plugins);
+  const auto found = find_plugins(world, worker_to_look_at(world), arguments.plugins);
   Json all = Json::array();
   for (const auto& listed : entries_of(found, kind)) {
     if (arguments.format.is_text())

@@ -20,8 +20,10 @@ void add_number(CLI::App& command, const std::string& name, std::optional<Number
 
 void add_suite(CLI::App& command, RunArguments& arguments) {
   command
-      .add_option("suite", arguments.suite, "A suite: what to run as a TOML file (docs/suites.md)")
-      ->type_name("SUITE.toml");
+      .add_option(
+          "suite", arguments.suite,
+          "A suite: what to run, as a TOML file (docs/suites.md) or the name of a bundled one")
+      ->type_name("SUITE");
 }
 
 void add_case_options(CLI::App& command, RunArguments& arguments) {

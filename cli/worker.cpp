@@ -72,6 +72,16 @@ const manifest::Worker& worker_of(World& world) {
   return *world.chosen;
 }
 
+manifest::Worker worker_to_look_at(World& world) {
+  try {
+    return worker_of(world);
+  } catch (const ConfigError&) {
+    auto any = any_worker(world);
+    if (!wish_of(world).version.empty() || !files::is_folder(any.plugins)) throw;
+    return any;
+  }
+}
+
 manifest::Worker any_worker(const World& world) {
   if (has_own_worker(world)) return own_worker(world);
   const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());

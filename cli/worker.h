@@ -31,6 +31,10 @@ std::vector<workers::Candidate> candidates_of(const World& world,
 // PyTorch, which starts Python. Chosen once. Throws ConfigError where none fits, with what to do.
 const manifest::Worker& worker_of(World& world);
 
+// Whose plugins are looked at and not run: worker_of(), and where no PyTorch is there for any of
+// them and none was named, any_worker().
+manifest::Worker worker_to_look_at(World& world);
+
 // For what must be quick and may not fail, such as a shell's completion: whose plugins are looked
 // at. No Python is started.
 manifest::Worker any_worker(const World& world);

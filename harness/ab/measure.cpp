@@ -9,6 +9,7 @@
 
 #include "ab/folder.h"
 #include "launch/host.h"
+#include "manifest/worker.h"
 
 namespace peakbench::ab {
 namespace {

@@ -55,7 +55,9 @@ fs::path cache_folder(const std::string& kind) {
   const fs::path chosen = folder_of("XDG_CACHE_HOME"), home = folder_of("HOME");
   if (chosen.is_absolute()) return chosen / "peakbench" / kind;
   if (home.is_absolute()) return home / ".cache/peakbench" / kind;
-  throw ConfigError("neither XDG_CACHE_HOME nor HOME names a folder to keep them in");
+  throw ConfigError(
+      "what is compiled here has no place to be kept: set HOME, or XDG_CACHE_HOME to a folder of "
+      "yours");
 }
 
 void make_cache_folder(const fs::path& folder) {

@@ -16,10 +16,11 @@ namespace fs = std::filesystem;
 
 constexpr auto kLongestSearch = std::chrono::seconds(20);
 
-// Prints the folder of the package, without importing it. Python puts the script's folder first.
+// Prints the folder of the package, without importing it. Python puts the script's folder first,
+// but for -P and PYTHONSAFEPATH.
 constexpr const char* kFindTorch =
     "import importlib.util, os, sys\n"
-    "sys.path[0] = sys.argv[1]\n"
+    "if not getattr(sys.flags, 'safe_path', False): sys.path[0] = sys.argv[1]\n"
     "spec = importlib.util.find_spec('torch')\n"
     "print(os.path.dirname(spec.origin) if spec and spec.origin else '')\n";
 
@@ -84,6 +85,18 @@ std::optional<TorchInUse> torch_from_version_file(const std::string& text) {
   return torch.version.empty() ? std::nullopt : std::optional(torch);
 }
 
+bool starts_python(const fs::path& program) {
+  constexpr const char* kAnswer = "import sys; print(sys.version_info[0] >= 3)";
+  return output_of({program.string(), "-c", kAnswer}, [] { return false; }) == "True\n";
+}
+
+fs::path torch_folder_of_python(const fs::path& python, const fs::path& scripts,
+                                const std::function<bool()>& cancelled) {
+  std::string found = output_of({python.string(), "-c", kFindTorch, scripts.string()}, cancelled);
+  while (found.ends_with('\n')) found.pop_back();
+  return found;
+}
+
 fs::path torch_folder_of_command(const std::vector<std::string>& command,
                                  const std::function<bool()>& cancelled) {
   const auto program = process::find_program(command.at(0));
@@ -93,9 +106,7 @@ fs::path torch_folder_of_command(const std::vector<std::string>& command,
   if (python.empty()) return {};
   const fs::path script = itself ? script_of(command) : *program;
   const fs::path folder = script.empty() ? fs::path() : fs::absolute(script).parent_path();
-  std::string found = output_of({python.string(), "-c", kFindTorch, folder.string()}, cancelled);
-  while (found.ends_with('\n')) found.pop_back();
-  return found;
+  return torch_folder_of_python(python, folder, cancelled);
 }
 
 TorchInUse torch_in(const fs::path& folder) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 #include "elf/elf_file.h"
 #include "errors/errors.h"
@@ -16,24 +17,34 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPythonVariable = "PEAKBENCH_PYTHON";
+// Set by the wheel's command (python/peakbench): its own.
+constexpr const char* kEnvironmentVariable = "PEAKBENCH_ENVIRONMENT_PYTHON";
+
+// Throws ConfigError where what the variable names is no Python.
+fs::path named_python(const char* variable, const char* named) {
+  const auto found = process::find_program(named);
+  if (!found || !files::is_there(found->string()))
+    throw ConfigError(fmt::format("{}={}: there is no such program; name your Python, or unset it",
+                                  variable, named));
+  if (!pytorch::starts_python(*found))
+    throw ConfigError(fmt::format("{}={}: that is no Python 3 that starts; name yours, or unset it",
+                                  variable, named));
+  return *found;
+}
 
 fs::path find_python() {
-  const char* named = std::getenv(kPythonVariable);
-  if (named != nullptr && *named != '\0') {
-    const auto found = process::find_program(named);
-    if (!found || !files::is_there(found->string()))
-      throw ConfigError(
-          fmt::format("{}={}: there is no such program; name your Python, or unset it",
-                      kPythonVariable, named));
-    return *found;
-  }
+  for (const char* variable : {kPythonVariable, kEnvironmentVariable})
+    if (const char* named = std::getenv(variable); named != nullptr && *named != '\0')
+      return named_python(variable, named);
   for (const char* name : {"python3", "python"})
     if (const auto found = process::find_program(name)) return *found;
   return {};
 }
 
-std::string problem_of_libraries(const fs::path& folder) {
-  for (const char* name : {"libtorch_cpu.so", "libc10.so"}) {
+std::string problem_of_libraries(const fs::path& folder, bool has_cuda) {
+  std::vector<const char*> names{"libtorch_cpu.so", "libc10.so"};
+  if (has_cuda) names.insert(names.end(), {"libtorch_cuda.so", "libc10_cuda.so"});
+  for (const char* name : names) {
     const auto library = folder / "lib" / name;
     if (!files::is_there(library.string()))
       return fmt::format("lib/{} is missing; install PyTorch again", name);
@@ -67,8 +78,10 @@ TorchFound torch_found_in(const fs::path& folder) {
           "install "
           "one of these",
           torch.version, torch.hip);
+    else if (torch.git_version.empty())
+      found.problem = "its version.py names no git revision; install PyTorch again";
     else
-      found.problem = problem_of_libraries(folder);
+      found.problem = problem_of_libraries(folder, !torch.cuda.empty());
     if (found.problem.empty()) found.torch = std::move(torch);
   } catch (const ConfigError& error) {
     found.problem = fmt::format("{}; install PyTorch again", error.what());
@@ -79,10 +92,10 @@ TorchFound torch_found_in(const fs::path& folder) {
 TorchFound torch_of_environment() {
   const auto python = find_python();
   if (python.empty()) return {};
-  // A program beside Python, as `torchrun` is: what lies in the working folder is not its torch.
-  const auto beside = fs::absolute(python).parent_path() / "peakbench";
-  const auto folder =
-      pytorch::torch_folder_of_command({python.string(), beside.string()}, [] { return false; });
+  // As for a program beside Python, `torchrun` say: what lies in the working folder is not its
+  // torch.
+  const auto folder = pytorch::torch_folder_of_python(python, fs::absolute(python).parent_path(),
+                                                      [] { return false; });
   auto found = folder.empty() ? TorchFound{} : torch_found_in(folder);
   found.python = python.string();
   return found;

@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 import unittest
 
@@ -31,6 +32,16 @@ class Suites(unittest.TestCase):
             self.assertEqual([case["id"] for case in cases if case["decided"]], [], suite.name)
             planned[suite.stem] = len(cases)
         self.assertEqual(documented, planned)
+
+    def test_a_bundled_suite_is_known_by_its_name(self):
+        self.assertEqual(asked_cases("tutorial"), asked_cases(REPOSITORY / "suites/tutorial.toml"))
+        with tempfile.TemporaryDirectory() as folder:
+            said = subprocess.run([PEAKBENCH, "run", "tutorail"], capture_output=True, text=True, cwd=folder)
+            self.assertEqual(said.returncode, 2)
+            self.assertIn("tutorail: there is no such file, and no such suite; bundled are batch_scaling, ", said.stderr)
+            pathlib.Path(folder, "tutorial").write_text('models = ["vit-b-16"]\nstrategies = ["baseline"]\n')  # a file of that name goes first
+            own = subprocess.run([PEAKBENCH, "run", "tutorial", "--dry-run", "--json"], capture_output=True, text=True, check=True, cwd=folder)
+            self.assertEqual(len(json.loads(own.stdout)["cases"]), 1)
 
     def test_each_publishers_figures_have_their_cases(self):
         suites = sorted((REPOSITORY / "suites/published").glob("*.toml"))

@@ -92,7 +92,7 @@ class Workers(ProgramTest):
         (torch / "version.py").write_text(f"__version__ = '{version}'\ncuda = {cuda!r}\nhip = {hip!r}\ngit_version = '{git}'\n",
                                           encoding="utf-8")  # fmt: skip
         library = next(pathlib.Path(os.environ["PEAKBENCH_FAKE_PLUGINS"]).glob("*.so"))
-        for name in ("libtorch_cpu.so", "libc10.so"):
+        for name in ("libtorch_cpu.so", "libc10.so", *(("libtorch_cuda.so", "libc10_cuda.so") if cuda else ())):
             shutil.copy(library, torch / "lib" / name)
         return torch
 
@@ -177,6 +177,25 @@ class Choosing(Workers):
         self.assertEqual(self.chosen(), [f"torch-{self.here[0]}"])
         self.variables["PEAKBENCH_PYTHON"] = str(self.folder / "gone/python3")
         self.fails(*RUN, says=["PEAKBENCH_PYTHON=", "there is no such program"])
+        for no_python in (pathlib.Path("/bin/cat"), pathlib.Path("/bin/true"), self.folder):
+            self.variables["PEAKBENCH_PYTHON"] = str(no_python)
+            self.fails(*RUN, says=[f"PEAKBENCH_PYTHON={no_python}: that is no Python 3 that starts"])
+
+    def test_the_wheels_own_python_comes_after_the_named_one_and_before_the_paths(self):
+        self.make_torch(*self.here)
+        self.variables["PEAKBENCH_ENVIRONMENT_PYTHON"] = str(self.make_python(name="any name", beside="wheel"))
+        self.assertEqual(self.chosen(), [f"torch-{self.here[0]}"])
+        self.variables["PEAKBENCH_PYTHON"] = str(self.folder / "gone/python3")
+        self.fails(*RUN, says=["PEAKBENCH_PYTHON=", "there is no such program"])
+
+    def test_a_python_that_adds_no_folder_of_its_own_is_asked_as_it_is(self):
+        self.environment_of(*self.here)
+        other = self.make_torch(*self.there, folder="safe")
+        self.variables["PYTHONSAFEPATH"] = "1"
+        python = self.folder / "env/bin/python3"
+        python.write_text(python.read_text(encoding="utf-8").replace("env/site-packages", "safe"), encoding="utf-8")
+        self.assertEqual(self.chosen(), [f"torch-{self.there[0]}"])
+        self.assertIn(str(other), [one["loads"] for one in self.listed()])
 
     def test_a_folder_torch_where_one_works_is_not_the_environments(self):
         self.environment_of(*self.here)
@@ -260,6 +279,19 @@ class NoWorker(Workers):
         self.fails(*RUN, says=[f"the PyTorch in {torch} cannot be used: lib/libtorch_cpu.so is missing", WITHOUT])
         (torch / "version.py").unlink()
         self.fails(*RUN, says=[f"the PyTorch in {torch} cannot be used", "version.py"])
+        torch = self.make_torch(*self.here)
+        (torch / "lib/libtorch_cuda.so").unlink()
+        self.fails(*RUN, says=["lib/libtorch_cuda.so is missing; install PyTorch again", WITHOUT])
+        torch = self.make_torch(*self.here)
+        (torch / "version.py").write_text(f"__version__ = '{self.here[0]}'\ncuda = '13.0'\n", encoding="utf-8")
+        self.fails(*RUN, says=["its version.py names no git revision; install PyTorch again", WITHOUT])
+
+    def test_plugins_are_looked_at_without_a_pytorch(self):
+        self.make_python()
+        self.assertIn("tiny", self.peakbench("list", "models").stdout)
+        self.fails("list", "models", "--torch", "7.7", says=["--torch 7.7: there is no worker for that PyTorch"])
+        shutil.rmtree(self.root / "workers")
+        self.fails("list", "models", says=["There is no worker yet", WITHOUT])
 
     def test_a_pytorch_for_another_processor(self):
         torch = self.environment_of(*self.here)
