@@ -6,6 +6,17 @@
 #include "pytorch/compiled_library.h"
 
 namespace peakbench::emulator {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of the worker for this very version that lies beside the emulated card, as in a wheel.
+fs::path carried_for(const std::string& version, const Installation& installation) {
+  const auto prefix = installation.folder.parent_path().parent_path().parent_path();
+  return prefix / "workers" / ("torch-" + version) / "lib/peakbench/values/peakbench_values.so";
+}
+
+}  // namespace
 
 ValuesLibrary values_library_for(const std::optional<pytorch::TorchInUse>& torch,
                                  const Installation& installation,
@@ -18,6 +29,9 @@ ValuesLibrary values_library_for(const std::optional<pytorch::TorchInUse>& torch
   if (!torch || torch->version == installation.libtorch_version ||
       !files::is_there((sources.folder / sources.whole).string()))
     return {installation.folder / "values/peakbench_values.so", installation.libtorch_version, ""};
+  if (const auto carried = carried_for(torch->version, installation);
+      files::is_there(carried.string()))
+    return {carried, torch->version, ""};
   const auto library = pytorch::compiled_library(*torch, sources, cancelled);
   if (library.problem.empty()) return {library.path, torch->version, ""};
   return {{},

@@ -17,8 +17,9 @@ struct ValuesLibrary {
   std::string problem;        // why there is none for the program's PyTorch; empty where there is
 };
 
-// The one of this build where the program's PyTorch has its version, or is not known. For another
-// version it is compiled from the sources in the installation: see pytorch/compiled_library.h.
+// The one of this build where the program's PyTorch has its version, or is not known; for another
+// version that of a worker that is carried along. Otherwise it is compiled from the sources in the
+// installation: see pytorch/compiled_library.h.
 ValuesLibrary values_library_for(const std::optional<pytorch::TorchInUse>& torch,
                                  const Installation& installation,
                                  const std::function<bool()>& cancelled);

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
 COMPILING = "compiling the values library for PyTorch 2.99.0+cu130 (once"
@@ -79,6 +80,18 @@ class ValuesLibraryTest(unittest.TestCase):
         self.assertNotIn(COMPILING, self.emulate("exit 1"))
         self.assertEqual(len(self.left()), 1)
         self.assertRegex(self.left()[0], r"^2\.99\.0\+cu130-[0-9a-f]{16}\.so$")
+
+    def test_one_that_an_installation_carries_is_not_compiled(self):
+        emulator = self.folder / "prefix/lib/peakbench/emulator"
+        emulator.parent.mkdir(parents=True)
+        emulator.symlink_to(PEAKBENCH.parents[1] / "lib/peakbench/emulator")
+        carried = self.folder / "prefix/workers/torch-2.99.0+cu130/lib/peakbench/values/peakbench_values.so"
+        with unittest.mock.patch.dict(os.environ, PEAKBENCH_EMULATOR_DIR=str(emulator)):
+            self.assertIn(COMPILING, self.emulate("exit 1"))
+            carried.parent.mkdir(parents=True)
+            carried.write_text("a library")
+            self.assertNotIn(COMPILING, self.emulate("exit 1"))
+        self.assertEqual(len(self.calls()), 1)
 
     def test_a_compiler_that_prints_without_end(self):
         began = time.monotonic()

@@ -1,0 +1,5 @@
+"""``python -m peakbench ...`` is ``peakbench ...``."""
+
+from peakbench._program import main
+
+main()
