@@ -97,7 +97,9 @@ class RunCommand {
  private:
   // A word that names no file is a suite of the installation: tutorial.
   std::string suite_file(const std::string& typed) const {
-    if (typed.empty() || typed.find_first_of("/.") != std::string::npos || files::is_there(typed))
+    constexpr std::size_t kLongestName = 64;
+    if (typed.empty() || typed.size() > kLongestName ||
+        typed.find_first_of("/.") != std::string::npos || files::is_there(typed))
       return typed;
     const auto folder = std::filesystem::path(world_.places.templates).parent_path() / "suites";
     if (const auto bundled = (folder / (typed + ".toml")).string(); files::is_there(bundled))

@@ -56,8 +56,8 @@ fs::path cache_folder(const std::string& kind) {
   if (chosen.is_absolute()) return chosen / "peakbench" / kind;
   if (home.is_absolute()) return home / ".cache/peakbench" / kind;
   throw ConfigError(
-      "what is compiled here has no place to be kept: set HOME, or XDG_CACHE_HOME to a folder of "
-      "yours");
+      "neither XDG_CACHE_HOME nor HOME names a folder to keep what is compiled here: set one of "
+      "them");
 }
 
 void make_cache_folder(const fs::path& folder) {

@@ -38,7 +38,7 @@ const WorkerFolder& to_be_removed(const std::vector<WorkerFolder>& all,
     else
       carried = &one;
   }
-  if (version.find('.') == std::string::npos)  // 2 would be any of them
+  if (!meant.empty() && version.find('.') == std::string::npos)  // 2 would be any of them
     throw ConfigError(fmt::format("\"{}\" names no release of PyTorch; say which: {}", version,
                                   fmt::join(versions, ", ")));
   if (meant.size() == 1) return *meant.front();

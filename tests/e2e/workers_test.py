@@ -364,7 +364,9 @@ class Listing(Workers):
         built = self.make_worker(self.cache / "peakbench/workers", *self.there)
         self.fails("workers", "remove", self.here[0], says=["is a part of the installation"])
         self.fails("workers", "remove", "7", says=["no worker for 7 was built here", self.there[0]])
-        self.peakbench("workers", "remove", self.there[0].partition(".")[0])
+        major, release = self.there[0].partition(".")[0], self.there[0].partition("+")[0]
+        self.fails("workers", "remove", major, says=[f'"{major}" names no release of PyTorch; say which: {self.there[0]}'])
+        self.peakbench("workers", "remove", release)
         self.assertEqual(sorted(built.parent.iterdir()), [])
         self.assertTrue((self.root / f"workers/torch-{self.there[0]}").exists())
 

@@ -117,7 +117,8 @@ class WorkerFolders : public ::testing::Test {
     fs::create_directories(folder / "lib");
     write_text((folder / "version.py").string(),
                "__version__ = '" + version + "'\ngit_version = '" + git + "'\n" + more);
-    for (const char* library : {"libtorch_cpu.so", "libc10.so"})
+    for (const char* library :
+         {"libtorch_cpu.so", "libc10.so", "libtorch_cuda.so", "libc10_cuda.so"})
       fs::copy_file("/proc/self/exe", folder / "lib" / library);
     return folder;
   }
