@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "launch/runner.h"
+#include "manifest/worker.h"
 
 namespace peakbench::launch {
 
