@@ -88,7 +88,7 @@ class RunningCommand {
 
   // A pipe's worth and more; what is beyond the limit is dropped.
   void read_some(Pipe& pipe, std::string& text) {
-    std::array<char, 65536> bytes;
+    std::array<char, 8192> bytes;  // a thread may have a stack of 128 KiB in all
     for (int portion = 0; pipe.read.is_open() && portion < 16; ++portion) {
       const auto count = ::read(pipe.read.get(), bytes.data(), bytes.size());
       if (count < 0 && errno == EINTR) continue;

@@ -79,7 +79,7 @@ class LastLine {
 
   // Empty: none since the last call.
   std::string take() {
-    std::array<char, 65536> bytes;
+    std::array<char, 8192> bytes;
     file_.clear();
     while (file_.read(bytes.data(), bytes.size()), file_.gcount() > 0)
       rest_.append(bytes.data(), static_cast<std::size_t>(file_.gcount()));

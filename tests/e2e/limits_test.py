@@ -171,6 +171,20 @@ class FileSizes(ProgramTest):
         self.assertEqual(done.returncode, 2, done.stderr)
 
 
+class SmallStack(ProgramTest):
+    """ulimit -s: 128 KiB, of which the environment takes some."""
+
+    def test_every_command_has_enough(self):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_STACK, (128 << 10, resource.RLIM_INFINITY))  # noqa: E731
+        for arguments in ((*ONE, "--out", "out"), ("history", "add", "out"), ("history", "list"), ("history", "trend"), ("report", "out"),
+                          ("compare", "out", "other"), ("gate", "out", "other"), ("publish", "--out", "site"), ("list", "models")):
+            if "other" in arguments and not (self.folder / "other").exists():
+                shutil.copytree(self.folder / "out", self.folder / "other")
+            done = subprocess.run([self.program, *arguments], cwd=self.folder, capture_output=True, text=True, preexec_fn=limit,
+                                  env=self.environment(), timeout=TIMEOUT, check=False)  # fmt: skip
+            self.assertEqual(done.returncode, 0, (arguments, done.stderr))
+
+
 class FullDisk(ProgramTest):
     """A file system of a few pages, in a mount namespace of the test's own."""
 
