@@ -16,11 +16,8 @@ namespace fs = std::filesystem;
 using workers::WorkerFolder;
 
 manifest::Worker choose_worker(const World& world) {
+  if (takes_own_worker(world)) return own_worker(world);
   const auto wish = wish_of(world);
-  if (has_own_worker(world) &&
-      (wish.version.empty() ||
-       workers::is_start_of(wish.version, manifest::own_stamp().libtorch_version)))
-    return own_worker(world);
   const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
   const auto environment = workers::torch_of_environment();
   const auto all = candidates_of(world, folders, environment);
@@ -55,6 +52,13 @@ manifest::Worker own_worker(const World& world) {
   worker.program = world.places.worker;
   worker.plugins = world.places.plugins;
   return worker;
+}
+
+bool takes_own_worker(const World& world) {
+  const auto wish = wish_of(world);
+  return has_own_worker(world) &&
+         (wish.version.empty() ||
+          workers::is_start_of(wish.version, manifest::own_stamp().libtorch_version));
 }
 
 std::vector<workers::Candidate> candidates_of(const World& world,

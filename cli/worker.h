@@ -21,6 +21,8 @@ workers::Wish wish_of(const World& world);
 // The worker beside the program belongs to the PyTorch that the program was built with.
 bool has_own_worker(const World& world);
 manifest::Worker own_worker(const World& world);
+// It is there, and what was asked for; no other is looked for then.
+bool takes_own_worker(const World& world);
 
 // Every worker of a folder that is of use, with the PyTorch that it would load.
 std::vector<workers::Candidate> candidates_of(const World& world,

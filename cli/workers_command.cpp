@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/worker.h"
@@ -57,12 +58,12 @@ struct Row {
   std::string problem;
 };
 
-std::string chosen_program(World& world) {
-  try {
-    return worker_of(world).program;
-  } catch (const ConfigError&) {  // `run` says why
-    return "";
-  }
+// Empty: none; `run` says why.
+std::string chosen_program(const World& world, const std::vector<Candidate>& all,
+                           const TorchFound& environment) {
+  if (takes_own_worker(world)) return own_worker(world).program;
+  const auto chosen = workers::choose(all, wish_of(world), environment);
+  return chosen ? workers::worker_of(*chosen).program : "";
 }
 
 Row row_of(const WorkerFolder& worker, const std::vector<Candidate>& all,
@@ -82,7 +83,7 @@ Row row_of(const WorkerFolder& worker, const std::vector<Candidate>& all,
   return row;
 }
 
-std::vector<Row> rows_of(World& world, const TorchFound& environment) {
+std::vector<Row> rows_of(const World& world, const TorchFound& environment) {
   const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
   const auto all = candidates_of(world, folders, environment);
   std::vector<Row> rows;
@@ -96,7 +97,7 @@ std::vector<Row> rows_of(World& world, const TorchFound& environment) {
     rows.push_back(row);
   }
   for (const auto& folder : folders) rows.push_back(row_of(folder, all, environment));
-  const auto chosen = chosen_program(world);
+  const auto chosen = chosen_program(world, all, environment);
   for (auto& row : rows)
     row.chosen = !chosen.empty() && (fs::path(row.folder) / "bin/peakbench-worker") == chosen;
   return rows;

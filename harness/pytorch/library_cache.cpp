@@ -69,13 +69,19 @@ void make_cache_folder(const fs::path& folder) {
   }
 }
 
+std::string why_not_trusted(const fs::path& path) {
+  struct stat facts {};
+  if (lstat(path.c_str(), &facts) != 0) return std::strerror(errno);
+  if (facts.st_uid != geteuid()) return "is another user's";
+  const bool has_mode = !S_ISLNK(facts.st_mode);
+  if (has_mode && (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "can be written by others";
+  return "";
+}
+
 std::string why_not_loaded(const fs::path& library) {
   struct stat facts {};
-  if (lstat(library.c_str(), &facts) != 0) return std::strerror(errno);
-  if (!S_ISREG(facts.st_mode)) return "is no file";
-  if (facts.st_uid != geteuid()) return "is another user's";
-  if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "can be written by others";
-  return "";
+  if (lstat(library.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) return "is no file";
+  return why_not_trusted(library);
 }
 
 }  // namespace peakbench::pytorch

@@ -16,7 +16,11 @@ std::filesystem::path cache_folder(const std::string& kind);
 // is another user's.
 void make_cache_folder(const std::filesystem::path& folder);
 
-// Why a file of the cache is not to be loaded: others can write to it, or it is theirs. Empty where
+// Why what lies in the cache is not to be used: others can write to it, or it is theirs. Of a link
+// only whose it is counts. Empty where it may be.
+std::string why_not_trusted(const std::filesystem::path& path);
+
+// The same of a file that is to be loaded: others can write to it, or it is theirs. Empty where
 // it may be.
 std::string why_not_loaded(const std::filesystem::path& library);
 

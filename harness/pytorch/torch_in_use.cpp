@@ -85,14 +85,10 @@ std::optional<TorchInUse> torch_from_version_file(const std::string& text) {
   return torch.version.empty() ? std::nullopt : std::optional(torch);
 }
 
-bool starts_python(const fs::path& program) {
-  constexpr const char* kAnswer = "import sys; print(sys.version_info[0] >= 3)";
-  return output_of({program.string(), "-c", kAnswer}, [] { return false; }) == "True\n";
-}
-
-fs::path torch_folder_of_python(const fs::path& python, const fs::path& scripts,
-                                const std::function<bool()>& cancelled) {
+std::optional<fs::path> torch_folder_of_python(const fs::path& python, const fs::path& scripts,
+                                               const std::function<bool()>& cancelled) {
   std::string found = output_of({python.string(), "-c", kFindTorch, scripts.string()}, cancelled);
+  if (found.empty()) return std::nullopt;
   while (found.ends_with('\n')) found.pop_back();
   return found;
 }
@@ -106,7 +102,7 @@ fs::path torch_folder_of_command(const std::vector<std::string>& command,
   if (python.empty()) return {};
   const fs::path script = itself ? script_of(command) : *program;
   const fs::path folder = script.empty() ? fs::path() : fs::absolute(script).parent_path();
-  return torch_folder_of_python(python, folder, cancelled);
+  return torch_folder_of_python(python, folder, cancelled).value_or(fs::path());
 }
 
 TorchInUse torch_in(const fs::path& folder) {

@@ -27,13 +27,11 @@ std::optional<TorchInUse> torch_of_command(const std::vector<std::string>& comma
 std::filesystem::path torch_folder_of_command(const std::vector<std::string>& command,
                                               const std::function<bool()>& cancelled);
 
-// The same of a Python that starts a script in the folder `scripts`. Empty: it has none.
-std::filesystem::path torch_folder_of_python(const std::filesystem::path& python,
-                                             const std::filesystem::path& scripts,
-                                             const std::function<bool()>& cancelled);
-
-// Whether a program answers as Python 3 does.
-bool starts_python(const std::filesystem::path& program);
+// The same of a Python that starts a script in the folder `scripts`. Empty: it has none. Nullopt:
+// the program does not answer as Python 3 does.
+std::optional<std::filesystem::path> torch_folder_of_python(const std::filesystem::path& python,
+                                                            const std::filesystem::path& scripts,
+                                                            const std::function<bool()>& cancelled);
 
 // What the PyTorch in a folder says of itself. Throws ConfigError: no version.py that can be read,
 // or none that names a version.

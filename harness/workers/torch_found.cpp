@@ -20,24 +20,22 @@ constexpr const char* kPythonVariable = "PEAKBENCH_PYTHON";
 // Set by the wheel's command (python/peakbench): its own.
 constexpr const char* kEnvironmentVariable = "PEAKBENCH_ENVIRONMENT_PYTHON";
 
-// Throws ConfigError where what the variable names is no Python.
-fs::path named_python(const char* variable, const char* named) {
-  const auto found = process::find_program(named);
-  if (!found || !files::is_there(found->string()))
-    throw ConfigError(fmt::format("{}={}: there is no such program; name your Python, or unset it",
-                                  variable, named));
-  if (!pytorch::starts_python(*found))
-    throw ConfigError(fmt::format("{}={}: that is no Python 3 that starts; name yours, or unset it",
-                                  variable, named));
-  return *found;
-}
+struct Python {
+  fs::path program;    // empty: there is none
+  std::string naming;  // the variable that named it, as it was set; empty: found on PATH
+};
 
-fs::path find_python() {
+Python find_python() {
   for (const char* variable : {kPythonVariable, kEnvironmentVariable})
-    if (const char* named = std::getenv(variable); named != nullptr && *named != '\0')
-      return named_python(variable, named);
+    if (const char* named = std::getenv(variable); named != nullptr && *named != '\0') {
+      const auto naming = fmt::format("{}={}", variable, named);
+      const auto found = process::find_program(named);
+      if (!found || !files::is_there(found->string()))
+        throw ConfigError(naming + ": there is no such program; name your Python, or unset it");
+      return {*found, naming};
+    }
   for (const char* name : {"python3", "python"})
-    if (const auto found = process::find_program(name)) return *found;
+    if (const auto found = process::find_program(name)) return {*found, ""};
   return {};
 }
 
@@ -91,13 +89,15 @@ TorchFound torch_found_in(const fs::path& folder) {
 
 TorchFound torch_of_environment() {
   const auto python = find_python();
-  if (python.empty()) return {};
+  if (python.program.empty()) return {};
   // As for a program beside Python, `torchrun` say: what lies in the working folder is not its
   // torch.
-  const auto folder = pytorch::torch_folder_of_python(python, fs::absolute(python).parent_path(),
-                                                      [] { return false; });
-  auto found = folder.empty() ? TorchFound{} : torch_found_in(folder);
-  found.python = python.string();
+  const auto folder = pytorch::torch_folder_of_python(
+      python.program, fs::absolute(python.program).parent_path(), [] { return false; });
+  if (!folder && !python.naming.empty())
+    throw ConfigError(python.naming + ": that is no Python 3 that starts; name yours, or unset it");
+  auto found = folder.value_or(fs::path()).empty() ? TorchFound{} : torch_found_in(*folder);
+  found.python = python.program.string();
   return found;
 }
 

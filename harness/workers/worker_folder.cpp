@@ -1,7 +1,6 @@
 #include "workers/worker_folder.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,17 +53,12 @@ void check_parts(const fs::path& folder) {
         fmt::format("bin/peakbench-worker cannot be started: {}", std::strerror(errno)));
 }
 
-// What is loaded from the cache is the user's own: the same as why_not_loaded() for all of it.
 void check_owner(const fs::path& path) {
-  struct stat facts {};
-  if (lstat(path.c_str(), &facts) != 0)
-    throw ConfigError(fmt::format("{}: {}", path.string(), std::strerror(errno)));
-  if (facts.st_uid != geteuid())
-    throw ConfigError(fmt::format("{} is another user's", path.string()));
-  if (!S_ISLNK(facts.st_mode) && (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    throw ConfigError(fmt::format("{} can be written by others", path.string()));
+  if (const auto why = pytorch::why_not_trusted(path); !why.empty())
+    throw ConfigError(fmt::format("{} {}", path.string(), why));
 }
 
+// What is loaded from the cache is the user's own, all of it.
 void check_owners(const fs::path& folder) {
   check_owner(folder);
   for (const auto& entry : fs::recursive_directory_iterator(folder)) check_owner(entry.path());
