@@ -1,9 +1,9 @@
 // `peakbench quickstart`: the first figures, from a suite that comes with the program.
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 
+#include "cli/bundled_suites.h"
 #include "cli/commands.h"
 #include "cli/worker.h"
 #include "errors/errors.h"
@@ -11,8 +11,6 @@
 
 namespace peakbench::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kQuickstartFooter = R"(Examples:
   peakbench quickstart
@@ -28,8 +26,7 @@ struct QuickstartArguments {
 };
 
 int quickstart(World& world, const QuickstartArguments& arguments) {
-  const auto suite =
-      (fs::path(world.places.templates).parent_path() / "suites/quickstart.toml").string();
+  const auto suite = bundled_suite(world.places, "quickstart");
   if (!files::is_there(suite))
     throw ConfigError(suite + ": the suite is not there; is the installation whole?");
   std::vector<std::string> run{"run",   suite,         "--device", "emulated:" + arguments.card,

@@ -1,6 +1,5 @@
 // `peakbench run`: from arguments to a run folder and its report.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/bundled_suites.h"
 #include "cli/commands.h"
 #include "cli/dry_run.h"
 #include "cli/measure.h"
@@ -75,9 +75,7 @@ class RunCommand {
       : world_(world), arguments_(arguments), typed_(typed) {}
 
   int go() {
-    auto arguments = arguments_;
-    arguments.suite = suite_file(arguments.suite);
-    auto request = make_request(arguments);
+    auto request = make_request(arguments_);
     const auto plugins = find_plugins(world_, arguments_.plugins, request.plugins);
     request.worker = worker_of(world_);
     const auto plan = plan::make_plan(
@@ -95,24 +93,6 @@ class RunCommand {
   }
 
  private:
-  // A word that names no file is a suite of the installation: tutorial.
-  std::string suite_file(const std::string& typed) const {
-    constexpr std::size_t kLongestName = 64;
-    if (typed.empty() || typed.size() > kLongestName ||
-        typed.find_first_of("/.") != std::string::npos || files::is_there(typed))
-      return typed;
-    const auto folder = std::filesystem::path(world_.places.templates).parent_path() / "suites";
-    if (const auto bundled = (folder / (typed + ".toml")).string(); files::is_there(bundled))
-      return bundled;
-    std::vector<std::string> names;
-    std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, none))
-      if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
-    std::ranges::sort(names);
-    throw ConfigError(fmt::format("{}: there is no such file, and no such suite; bundled are {}",
-                                  printable(typed), fmt::join(names, ", ")));
-  }
-
   std::string planned_text(const plan::Plan& plan) {
     if (!arguments_.json && arguments_.slurm.is_asked()) return script_of(plan);
     return cases_text(plan);
@@ -313,7 +293,10 @@ Command add_run(CLI::App& app, World& world, const std::vector<std::string>& typ
   const auto arguments = std::make_shared<RunArguments>();
   add_run_options(*command, *arguments);
   add_torch(*command, world);
-  return [&world, arguments, &typed] { return RunCommand(world, *arguments, typed).go(); };
+  return [&world, arguments, &typed] {
+    arguments->suite = suite_file(world.places, arguments->suite);
+    return RunCommand(world, *arguments, typed).go();
+  };
 }
 
 }  // namespace peakbench::cli
