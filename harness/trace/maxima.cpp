@@ -34,7 +34,7 @@ class Walk {
     const Maximum here{level_of, building_ ? Phase::kBuild : event.phase, event.step,
                        totals_.allocated_bytes(), 0};
     phases_[static_cast<std::size_t>(here.phase)].look(totals_, here);
-    if (building_) return;
+    if (building_ && !trace_.counts_build) return;
     peak_.look(totals_, here);
     reserved_ = std::max(reserved_, totals_.reserved_bytes());
   }

@@ -26,7 +26,8 @@ struct Maximum {
 
 // Of one space.
 struct Maxima {
-  Maximum peak;  // over the steps; of the build where there are none
+  // Over the steps; of the build where there are none; of all where the trace counts its build.
+  Maximum peak;
   std::array<std::optional<Maximum>, kPhaseCount> phases;  // over all steps; those that occur
   // Over the steps; at the end where there are none. Absent where the space has no segments.
   std::optional<std::int64_t> reserved_bytes;

@@ -68,6 +68,14 @@ std::vector<Wanted> tables_of(std::int64_t version) {
     events.emplace_back("thread");
     tables.push_back({"scopes", {"id", "event", "thread", "kind", "ends", "phase", "step"}});
   }
+  if (version > 4) {
+    head.emplace_back("counts_build");
+    tables.front().columns = head;
+    events.emplace_back("stack");
+    tables.push_back({"files", {"id", "name"}});
+    tables.push_back({"functions", {"id", "name"}});
+    tables.push_back({"frames", {"id", "parent", "file", "function", "line"}});
+  }
   tables.push_back({"events", std::move(events)});
   return tables;
 }

@@ -6,7 +6,8 @@ namespace peakbench::trace {
 inline constexpr const char* kTables = R"(
 CREATE TABLE schema_version (version INTEGER NOT NULL);
 CREATE TABLE trace (device TEXT NOT NULL, emulated INTEGER NOT NULL, events INTEGER NOT NULL,
-                    own_space INTEGER NOT NULL, problem TEXT);
+                    own_space INTEGER NOT NULL, problem TEXT,
+                    counts_build INTEGER NOT NULL);
 CREATE TABLE event_kinds (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE phases (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE categories (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
@@ -15,13 +16,18 @@ CREATE TABLE scope_kinds (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE spaces (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE modules (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE operators (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE files (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE functions (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE frames (
+  id INTEGER PRIMARY KEY, parent INTEGER, file INTEGER NOT NULL, function INTEGER NOT NULL,
+  line INTEGER NOT NULL);
 CREATE TABLE events (
   id INTEGER PRIMARY KEY,
   kind INTEGER NOT NULL, phase INTEGER NOT NULL, in_update INTEGER NOT NULL,
   in_recompute INTEGER NOT NULL, space INTEGER NOT NULL, step INTEGER, module INTEGER,
   operator INTEGER, stream INTEGER NOT NULL, recompute INTEGER, address INTEGER NOT NULL,
   requested_bytes INTEGER NOT NULL, block_bytes INTEGER NOT NULL, time_ns INTEGER,
-  thread INTEGER NOT NULL);
+  thread INTEGER NOT NULL, stack INTEGER);
 CREATE TABLE scopes (
   id INTEGER PRIMARY KEY, event INTEGER NOT NULL, thread INTEGER NOT NULL, kind INTEGER NOT NULL,
   ends INTEGER NOT NULL, phase INTEGER, step INTEGER);

@@ -25,8 +25,18 @@ enum class EventKind : std::uint8_t {
 };
 inline constexpr std::size_t kEventKindCount = 8;
 
-enum class Phase : std::uint8_t { kBuild, kForward, kBackward, kOptimizerStep };
-inline constexpr std::size_t kPhaseCount = 4;
+enum class Phase : std::uint8_t {
+  kBuild,
+  kForward,
+  kBackward,
+  kOptimizerStep,
+  // Of programs alone:
+  kData,        // between an update and the next forward
+  kEvaluation,  // a model called without gradients, or not in training
+  kGeneration,  // an evaluation that a function named `generate` asked for
+  kCheckpoint   // torch.save
+};
+inline constexpr std::size_t kPhaseCount = 8;
 
 // What the recipe says a storage is, and PyTorch of what its library handles hold. kKept: what a
 // strategy keeps for itself. Everything else is decided from lifetimes (trace/lifetimes.h).
@@ -66,6 +76,7 @@ struct Event {
   std::int32_t stream = 0;         // small index in order of appearance; 0 on the CPU
   std::int32_t recompute = kNone;  // which recomputation (counts up), where in_recompute
   std::int32_t thread = 0;         // small index in order of appearance
+  std::int32_t stack = kNone;      // index in Trace::frames: the innermost frame
   std::uint64_t address = 0;
   std::int64_t requested_bytes = 0;
   // Alloc: the block's size; on the CPU equal to requested_bytes. Segments: the segment's. A free
@@ -94,14 +105,29 @@ struct ScopeMark {
   std::int32_t thread = 0;
 };
 
+// A frame of a Python call stack, in the tree of all of them.
+struct StackFrame {
+  std::int32_t parent = kNone;    // index in Trace::frames, before this one; who called
+  std::int32_t file = kNone;      // index in Trace::files
+  std::int32_t function = kNone;  // index in Trace::functions
+  std::int32_t line = 0;          // 0 where unknown
+
+  bool operator==(const StackFrame&) const = default;
+};
+
 struct Trace {
   std::string device;     // as in the case id
   bool emulated = false;  // events are numbered, not clocked
+  // Of a program, whose figures count from its beginning to its end: nothing was reset after a
+  // build.
+  bool counts_build = false;
   std::vector<std::string> spaces;
   int own_space = 0;  // index in spaces: the case's own, whose figures are the headline
   std::vector<std::string> modules, operators;
   std::vector<Event> events;
   std::vector<Name> names;
+  std::vector<StackFrame> frames;  // empty where no stacks were recorded
+  std::vector<std::string> files, functions;
   bool names_workspaces = true;   // of schema 1 and 2: no, they are guessed from their lifetimes
   std::vector<ScopeMark> scopes;  // in the order in which they happened; of schema 1 and 2: none
 };

@@ -47,13 +47,13 @@ std::vector<std::string> read_words(const Database& database, const char* table,
   return words;
 }
 
-// Before schema 3 threads were not told apart.
+// Before schema 3 threads were not told apart, before 5 there were no stacks.
 std::string events_query(std::int64_t version) {
   return fmt::format(
       "SELECT id, kind, phase, in_update, in_recompute, space, step, module, operator, stream, "
-      "recompute, address, requested_bytes, block_bytes, time_ns, {} FROM events WHERE id >= ? "
+      "recompute, address, requested_bytes, block_bytes, time_ns, {}, {} FROM events WHERE id >= ? "
       "ORDER BY id",
-      version > 2 ? "thread" : "0");
+      version > 2 ? "thread" : "0", version > 4 ? "stack" : "NULL");
 }
 
 enum EventColumn {
@@ -73,10 +73,11 @@ enum EventColumn {
   kBlockBytes,
   kTime,
   kThread,
+  kStack,
   kEventColumns
 };
 constexpr std::uint32_t kNullable =
-    1U << kStep | 1U << kModule | 1U << kOperator | 1U << kRecompute | 1U << kTime;
+    1U << kStep | 1U << kModule | 1U << kOperator | 1U << kRecompute | 1U << kTime | 1U << kStack;
 using EventRow = std::array<std::int64_t, kEventColumns>;
 
 Event read_event(const EventRow& row, const Trace& trace) {
@@ -96,6 +97,7 @@ Event read_event(const EventRow& row, const Trace& trace) {
   event.stream = narrow<std::int32_t>(row[kStream], "stream", 0);
   event.recompute = index_or_none(row[kRecompute], "recompute", kMost);
   event.thread = narrow<std::int32_t>(row[kThread], "thread", 0);
+  event.stack = index_or_none(row[kStack], "stack", trace.frames.size());
   event.address = static_cast<std::uint64_t>(row[kAddress]);
   event.requested_bytes = narrow<std::int64_t>(row[kRequestedBytes], "requested bytes", 0);
   event.block_bytes = narrow<std::int64_t>(row[kBlockBytes], "block bytes", 0);
@@ -188,6 +190,25 @@ void read_events(const Database& database, const std::string& path, const std::s
   trace.events = std::move(stretch.events);
 }
 
+void read_frames(const Database& database, Trace& trace) {
+  trace.files = read_words(database, "files", kMostWords);
+  trace.functions = read_words(database, "functions", kMostWords);
+  Statement rows(database, "SELECT id, parent, file, function, line FROM frames ORDER BY id");
+  std::array<std::int64_t, 5> row{};
+  while (rows.next()) {
+    rows.integers(row.data(), 1U << 1U, kNull);
+    expect_number(row[0], trace.frames.size(), "frame");
+    if (trace.frames.size() == static_cast<std::size_t>(kMostEvents))
+      throw Damage{fmt::format("more than {} frames", kMostEvents)};
+    StackFrame frame;
+    frame.parent = index_or_none(row[1], "calling frame", trace.frames.size());
+    frame.file = index_or_none(row[2], "file", trace.files.size());
+    frame.function = index_or_none(row[3], "function", trace.functions.size());
+    frame.line = narrow<std::int32_t>(row[4], "line", 0);
+    trace.frames.push_back(frame);
+  }
+}
+
 void read_names(const Database& database, Trace& trace) {
   Statement rows(database, "SELECT id, event, role, name, shape, dtype FROM names ORDER BY id");
   const auto last = static_cast<std::int64_t>(trace.events.size()) - 1;
@@ -211,6 +232,12 @@ int read_own_space(const Database& database, const Trace& trace) {
                      std::max<std::int64_t>(static_cast<std::int64_t>(trace.spaces.size()) - 1, 0));
 }
 
+bool read_counts_build(const Database& database) {
+  Statement head(database, "SELECT counts_build FROM trace");
+  head.next();
+  return narrow<int>(head, 0, "counts_build", 0, 1) != 0;
+}
+
 Trace read(const Database& database, const std::string& path, std::int64_t version) {
   Trace trace;
   Statement head(database, "SELECT device, emulated, events FROM trace");
@@ -219,8 +246,10 @@ Trace read(const Database& database, const std::string& path, std::int64_t versi
   trace.emulated = head.integer(1) != 0;
   trace.spaces = read_words(database, "spaces", kMostSpaces);
   if (version > 1) trace.own_space = read_own_space(database, trace);
+  if (version > 4) trace.counts_build = read_counts_build(database);
   trace.modules = read_words(database, "modules", kMostWords);
   trace.operators = read_words(database, "operators", kMostWords);
+  if (version > 4) read_frames(database, trace);
   read_events(database, path, events_query(version), trace,
               narrow<std::size_t>(head, 2, "events", 0, kMostEvents));
   read_names(database, trace);

@@ -44,6 +44,8 @@ void insert_dictionaries(Database& database, const Trace& trace) {
   insert_words(database, "spaces", trace.spaces);
   insert_words(database, "modules", trace.modules);
   insert_words(database, "operators", trace.operators);
+  insert_words(database, "files", trace.files);
+  insert_words(database, "functions", trace.functions);
 }
 
 void bind_or_null(Statement& statement, int parameter, std::int64_t value) {
@@ -52,7 +54,7 @@ void bind_or_null(Statement& statement, int parameter, std::int64_t value) {
 
 void insert_events(Database& database, const Trace& trace) {
   Statement insert(database,
-                   "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                   "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   std::int64_t id = 0;
   for (const auto& event : trace.events) {
     insert.bind(0, id++);
@@ -71,6 +73,20 @@ void insert_events(Database& database, const Trace& trace) {
     insert.bind(13, event.block_bytes);
     bind_or_null(insert, 14, event.time_ns);
     insert.bind(15, event.thread);
+    bind_or_null(insert, 16, event.stack);
+    insert.run();
+  }
+}
+
+void insert_frames(Database& database, const Trace& trace) {
+  Statement insert(database, "INSERT INTO frames VALUES (?, ?, ?, ?, ?)");
+  std::int64_t id = 0;
+  for (const auto& frame : trace.frames) {
+    insert.bind(0, id++);
+    bind_or_null(insert, 1, frame.parent);
+    insert.bind(2, frame.file);
+    insert.bind(3, frame.function);
+    insert.bind(4, frame.line);
     insert.run();
   }
 }
@@ -134,12 +150,13 @@ void insert_head(Database& database, const Trace& trace, const std::string& prob
   Statement version(database, "INSERT INTO schema_version VALUES (?)");
   version.bind(0, kTraceSchemaVersion);
   version.run();
-  Statement head(database, "INSERT INTO trace VALUES (?, ?, ?, ?, ?)");
+  Statement head(database, "INSERT INTO trace VALUES (?, ?, ?, ?, ?, ?)");
   head.bind(0, trace.device);
   head.bind(1, static_cast<std::int64_t>(trace.emulated));
   head.bind(2, static_cast<std::int64_t>(trace.events.size()));
   head.bind(3, trace.own_space);
   problem.empty() ? head.bind_null(4) : head.bind(4, problem);
+  head.bind(5, static_cast<std::int64_t>(trace.counts_build));
   head.run();
 }
 
@@ -163,6 +180,7 @@ void fill(Database& database, const Trace& trace, const std::vector<Lifetime>& l
   database.execute(kViews);
   insert_head(database, trace, problem);
   insert_dictionaries(database, trace);
+  insert_frames(database, trace);
   insert_events(database, trace);
   insert_scopes(database, trace);
   insert_names(database, trace);

@@ -19,8 +19,9 @@ const char* to_string(Category category) {
 }
 
 const char* to_string(Phase phase) {
-  static constexpr std::array<const char*, kPhaseCount> kWords = {"build", "forward", "backward",
-                                                                  "optimizer_step"};
+  static constexpr std::array<const char*, kPhaseCount> kWords = {
+      "build", "forward",    "backward",   "optimizer_step",
+      "data",  "evaluation", "generation", "checkpoint"};
   return kWords.at(static_cast<std::size_t>(phase));
 }
 

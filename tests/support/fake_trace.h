@@ -45,6 +45,21 @@ class FakeTrace {
     trace_.own_space = index(trace_.spaces, space);
     return *this;
   }
+  // The call stack of the next events, the outermost frame first; none: unknown.
+  FakeTrace& from(const std::vector<StackFrame>& frames) {
+    next_.stack = kNone;
+    for (auto frame : frames) {
+      frame.parent = next_.stack;
+      auto at = std::find(trace_.frames.begin(), trace_.frames.end(), frame);
+      if (at == trace_.frames.end()) at = trace_.frames.insert(trace_.frames.end(), frame);
+      next_.stack = static_cast<std::int32_t>(at - trace_.frames.begin());
+    }
+    return *this;
+  }
+  // For `from`.
+  StackFrame frame(const std::string& file, const std::string& function, std::int32_t line) {
+    return {kNone, index(trace_.files, file), index(trace_.functions, function), line};
+  }
   FakeTrace& recompute(int which) {
     next_.in_recompute = true;
     next_.recompute = which;

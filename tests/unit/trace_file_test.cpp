@@ -25,6 +25,11 @@ using sqlite::Statement;
 using testing::AllOf;
 using testing::HasSubstr;
 
+// What schema 5 brought.
+constexpr const char* kDropStacks =
+    "DROP TABLE frames; DROP TABLE files; DROP TABLE functions; ALTER TABLE events DROP COLUMN "
+    "stack; ALTER TABLE trace DROP COLUMN counts_build; ";
+
 class TraceFile : public testing::Test {
  protected:
   TraceFile()
@@ -52,20 +57,30 @@ class TraceFile : public testing::Test {
 
   // Takes away what schema 3 brought.
   void make_it_of_schema(int version) const {
-    execute(
-        "DROP TABLE scopes; DROP TABLE scope_kinds; ALTER TABLE events DROP COLUMN thread; "
-        "UPDATE schema_version SET version = " +
-        std::to_string(version));
+    execute(std::string(kDropStacks) +
+            "DROP TABLE scopes; DROP TABLE scope_kinds; ALTER TABLE events DROP COLUMN thread; "
+            "UPDATE schema_version SET version = " +
+            std::to_string(version));
   }
 
   std::filesystem::path folder_;
   std::string path_;
 };
 
+void forget_stacks(Trace& trace) {
+  for (auto& event : trace.events) event.stack = kNone;
+  trace.frames.clear();
+  trace.files.clear();
+  trace.functions.clear();
+  trace.counts_build = false;
+}
+
 // Every field differs from its default somewhere.
 FakeTrace rich() {
   FakeTrace fake("cuda:0");
   fake.segment(EventKind::kSegmentAlloc, 4096);
+  fake.from({fake.frame("train.py", "<module>", 3), fake.frame("mödel.py", "forward", 7)});
+  fake.trace().counts_build = true;
   fake.named(Role::kParameter, "liné\"ar.weight", "[10, 25]", "fp32").alloc(1000, 1024);
   fake.forward(0).at("encoder.linear", "aten::mm").recompute(3);
   const auto hidden = fake.alloc(100, 512);
@@ -98,12 +113,16 @@ void expect_equal(const Trace& read, const Trace& written) {
   EXPECT_EQ(read.own_space, written.own_space);
   EXPECT_EQ(read.modules, written.modules);
   EXPECT_EQ(read.operators, written.operators);
+  EXPECT_EQ(read.files, written.files);
+  EXPECT_EQ(read.functions, written.functions);
+  EXPECT_EQ(read.frames, written.frames);
+  EXPECT_EQ(read.counts_build, written.counts_build);
   ASSERT_EQ(read.events.size(), written.events.size());
   for (std::size_t i = 0; i < read.events.size(); ++i) {
     const auto fields = [](const Event& e) {
       return std::tuple(e.kind, e.phase, e.in_update, e.in_recompute, e.space, e.step, e.module,
-                        e.op, e.stream, e.recompute, e.thread, e.address, e.requested_bytes,
-                        e.block_bytes, e.time_ns);
+                        e.op, e.stream, e.recompute, e.thread, e.stack, e.address,
+                        e.requested_bytes, e.block_bytes, e.time_ns);
     };
     EXPECT_EQ(fields(read.events[i]), fields(written.events[i])) << "event " << i;
   }
@@ -217,6 +236,15 @@ TEST_F(TraceFile, OfSchema2HasPhasesAndNoScopes) {
   make_it_of_schema(2);
   fake.trace().scopes.clear();
   for (auto& event : fake.trace().events) event.thread = 0;
+  forget_stacks(fake.trace());
+  expect_equal(read_trace(path_), fake.trace());
+}
+
+TEST_F(TraceFile, OfSchema4HasNoStacks) {
+  auto fake = rich();
+  write_trace(fake.trace(), path_);
+  execute(std::string(kDropStacks) + "UPDATE schema_version SET version = 4");
+  forget_stacks(fake.trace());
   expect_equal(read_trace(path_), fake.trace());
 }
 
@@ -269,7 +297,7 @@ TEST_F(TraceFile, Newer) {
   write_trace(rich().trace(), path_);
   execute("UPDATE schema_version SET version = 7");
   EXPECT_THAT(error_of_reading(), AllOf(HasSubstr("newer Peakbench"), HasSubstr("schema 7"),
-                                        HasSubstr("up to 4"), HasSubstr("update Peakbench")));
+                                        HasSubstr("up to 5"), HasSubstr("update Peakbench")));
 }
 
 TEST_F(TraceFile, Damaged) {
@@ -283,6 +311,11 @@ TEST_F(TraceFile, Damaged) {
   EXPECT_THAT(damaged("UPDATE events SET kind = 99 WHERE id = 2"), HasSubstr("event kind 99"));
   EXPECT_THAT(damaged("UPDATE events SET space = 9 WHERE id = 2"), HasSubstr("space 9"));
   EXPECT_THAT(damaged("UPDATE events SET module = 9 WHERE id = 2"), HasSubstr("module 9"));
+  EXPECT_THAT(damaged("UPDATE events SET stack = 2 WHERE id = 2"), HasSubstr("stack 2"));
+  EXPECT_THAT(damaged("UPDATE frames SET parent = 1 WHERE id = 1"), HasSubstr("calling frame 1"));
+  EXPECT_THAT(damaged("UPDATE frames SET file = 9"), HasSubstr("file 9"));
+  EXPECT_THAT(damaged("UPDATE trace SET counts_build = 2"), HasSubstr("counts_build 2"));
+  EXPECT_THAT(damaged("DROP TABLE frames"), HasSubstr("frames"));
   EXPECT_THAT(damaged("UPDATE trace SET own_space = 9"), HasSubstr("own space 9"));
   EXPECT_THAT(damaged("UPDATE names SET event = 99"), HasSubstr("named event 99"));
   EXPECT_THAT(damaged("DELETE FROM schema_version"), HasSubstr("no schema version"));
@@ -309,7 +342,7 @@ TEST_F(TraceFile, DamagedScopes) {
   EXPECT_THAT(damaged("UPDATE scopes SET ends = 2 WHERE id = 2"), HasSubstr("scope 2: ends 2"));
   EXPECT_THAT(damaged("UPDATE scopes SET thread = 1 << 31 WHERE id = 2"),
               HasSubstr("scope 2: thread 2147483648"));
-  EXPECT_THAT(damaged("UPDATE scopes SET phase = 4 WHERE id = 1"), HasSubstr("scope 1: phase 4"));
+  EXPECT_THAT(damaged("UPDATE scopes SET phase = 8 WHERE id = 1"), HasSubstr("scope 1: phase 8"));
   EXPECT_THAT(damaged("UPDATE scopes SET phase = NULL WHERE id = 1"),
               HasSubstr("scope 1: a phase that is none"));
   EXPECT_THAT(damaged("UPDATE scopes SET phase = 1 WHERE id = 2"),

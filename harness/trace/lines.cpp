@@ -1,0 +1,115 @@
+#include "trace/lines.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+namespace peakbench::trace {
+namespace {
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+bool is_of_pytorch(std::string_view file) {
+  return has(file, "-packages/torch/") || has(file, "/torch/_");
+}
+
+// lib/python3.12/contextlib.py
+bool is_of_python(std::string_view file) {
+  const auto at = file.find("/lib/python3");
+  return at != std::string_view::npos;
+}
+
+// Of every frame which is the program's own line, found once: frames come after their callers, and
+// an inner frame of the program's wins.
+class OwnLines {
+ public:
+  explicit OwnLines(const Trace& trace) : trace_(trace) {
+    for (const auto& file : trace.files) {
+      library_.push_back(is_library_file(file));
+      pytorch_.push_back(is_of_pytorch(file));
+    }
+    own_.reserve(trace.frames.size());
+    other_.reserve(trace.frames.size());
+    for (std::size_t i = 0; i < trace.frames.size(); ++i) add(static_cast<std::int32_t>(i));
+  }
+
+  std::int32_t of(std::int32_t stack) const {
+    if (stack == kNone) return kNone;
+    const auto at = static_cast<std::size_t>(stack);
+    if (own_[at] != kNone) return own_[at];
+    return other_[at] != kNone ? other_[at] : stack;
+  }
+
+ private:
+  void add(std::int32_t number) {
+    const auto& frame = trace_.frames[static_cast<std::size_t>(number)];
+    const auto above = [&](const std::vector<std::int32_t>& list) {
+      return frame.parent == kNone ? kNone : list[static_cast<std::size_t>(frame.parent)];
+    };
+    const auto file = static_cast<std::size_t>(frame.file);
+    const bool known = frame.file != kNone;
+    own_.push_back(known && !library_[file] ? number : above(own_));
+    other_.push_back(known && !pytorch_[file] ? number : above(other_));
+  }
+
+  const Trace& trace_;
+  std::vector<bool> library_, pytorch_;
+  std::vector<std::int32_t> own_, other_;  // by frame: the innermost such frame at or above it
+};
+
+SourceLine line_of(const Trace& trace, std::int32_t frame) {
+  if (frame == kNone) return {};
+  const auto& at = trace.frames[static_cast<std::size_t>(frame)];
+  SourceLine line;
+  if (at.file != kNone) line.file = trace.files[static_cast<std::size_t>(at.file)];
+  if (at.function != kNone) line.function = trace.functions[static_cast<std::size_t>(at.function)];
+  line.line = at.line;
+  return line;
+}
+
+}  // namespace
+
+bool is_library_file(const std::string& file) {
+  return file.empty() || file.front() == '<' || has(file, "/site-packages/") ||
+         has(file, "/dist-packages/") || is_of_python(file);
+}
+
+SourceLine own_line(const Trace& trace, std::int32_t stack) {
+  return line_of(trace, OwnLines(trace).of(stack));
+}
+
+std::vector<LineShare> lines_at(const Trace& trace, const std::vector<Lifetime>& lifetimes,
+                                std::uint64_t event, int space) {
+  space = space_or_own(trace, space);
+  const OwnLines own(trace);
+  std::map<std::tuple<std::string, std::int32_t, std::string>, LineShare> lines;
+  std::int64_t total = 0;
+  for (const auto& lifetime : lifetimes) {
+    if (lifetime.first > event) break;
+    const auto& alloc = trace.events[lifetime.first];
+    if (lifetime.last <= event || alloc.space != space) continue;
+    auto line = line_of(trace, own.of(alloc.stack));
+    auto& share = lines[{line.file, line.line, line.function}];
+    share.line = std::move(line);
+    share.bytes += alloc.block_bytes;
+    ++share.allocations;
+    share.by_category[static_cast<std::size_t>(lifetime.category)] += alloc.requested_bytes;
+    share.by_category[static_cast<std::size_t>(Category::kAllocatorSlack)] +=
+        alloc.block_bytes - alloc.requested_bytes;
+    total += alloc.block_bytes;
+  }
+  std::vector<LineShare> found;
+  found.reserve(lines.size());
+  for (auto& [key, share] : lines) {
+    share.share = total > 0 ? static_cast<double>(share.bytes) / static_cast<double>(total) : 0;
+    found.push_back(std::move(share));
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const LineShare& a, const LineShare& b) { return a.bytes > b.bytes; });
+  return found;
+}
+
+}  // namespace peakbench::trace

@@ -1,0 +1,44 @@
+// Which lines of somebody's code hold what is alive at a moment. Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/lifetimes.h"
+
+namespace peakbench::trace {
+
+// A line of a source, as the stack of an allocation has it.
+struct SourceLine {
+  std::string file;      // as Python names it; empty where no stack was recorded
+  std::string function;  // `forward`
+  std::int32_t line = 0;
+
+  bool operator==(const SourceLine&) const = default;
+};
+
+// Whether a file belongs to what is installed (site-packages, Python's own library, code that is in
+// no file) and not to who wrote the program.
+bool is_library_file(const std::string& file);
+
+// The program's own line of a stack: its innermost frame in a file that is no library's; where all
+// are a library's, the innermost that is not PyTorch's; else the innermost.
+SourceLine own_line(const Trace& trace, std::int32_t stack);
+
+// All that one line holds.
+struct LineShare {
+  SourceLine line;
+  std::int64_t bytes = 0;  // of blocks
+  std::int64_t allocations = 0;
+  double share = 0;  // of the bytes alive
+  std::array<std::int64_t, kCategoryCount> by_category{};
+};
+
+// Of what is alive in the space after `event`, the largest first. Guarantee: the bytes sum to the
+// allocated bytes there. What has no stack is a line of its own, its file empty.
+std::vector<LineShare> lines_at(const Trace& trace, const std::vector<Lifetime>& lifetimes,
+                                std::uint64_t event, int space = kOwnSpace);
+
+}  // namespace peakbench::trace
