@@ -30,6 +30,10 @@ std::string text_of(const std::string& text) { return text; }
 std::string text_of(const json& object) {
   return object.empty() ? "" : object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
+// A batch: those of cases are never 0, but for what is not known.
+std::string text_of(std::int64_t batch) {
+  return batch == kUnknownBatch ? "" : std::to_string(batch);
+}
 std::string text_of(const MaybeInteger& value) { return value ? std::to_string(*value) : ""; }
 std::string text_of(std::uint64_t value) { return std::to_string(value); }
 std::string text_of(CaseKind kind) { return to_string(kind); }

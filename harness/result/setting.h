@@ -18,6 +18,9 @@ struct Selection {
   nlohmann::json options = nlohmann::json::object();
 };
 
+// Of a program, which is not asked how many samples it takes in a step.
+inline constexpr std::int64_t kUnknownBatch = 0;
+
 struct Setting {
   CaseKind kind = CaseKind::kStrategy;
   Selection model;                    // of a program: its name

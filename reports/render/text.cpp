@@ -141,4 +141,8 @@ std::string stack_text(const result::Setting& setting) {
   return result::stack_text(setting.strategies);
 }
 
+std::string row_name(const result::Setting& setting) {
+  return facts_of(setting.kind).has_stack ? stack_text(setting) : selection_text(setting.model);
+}
+
 }  // namespace peakbench::reports

@@ -29,7 +29,9 @@ std::vector<Group> group_cases(const std::vector<Run>& runs) {
       if (is_new) groups.push_back({&run, {}, {}, nullptr});
       Group& group = groups[found->second];
       group.cases.push_back(&result);
-      if (ran(result) && stack_text(result.spec) == run.reference) group.reference = &result;
+      if (ran(result) && facts_of(result.spec.kind).has_stack &&
+          stack_text(result.spec) == run.reference)
+        group.reference = &result;
     }
     for (const CaseResult& result : run.cases) {
       const auto found = places.find(group_key(result));

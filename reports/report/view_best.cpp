@@ -40,7 +40,7 @@ std::string against(double ours, double reference) {
 template <typename View>
 View named(const CaseResult& best, const Group& group) {
   View view;
-  view.strategy = printable(stack_text(best.spec));
+  view.strategy = printable(row_name(best.spec));
   view.beside = beside_text(best);
   view.is_reference = &best == group.reference;
   view.different = trains_differently(best);
@@ -105,7 +105,7 @@ std::vector<LeftOutView> left_out_view(const Group& group) {
   std::vector<LeftOutView> list;
   for (const CaseResult* result : group.cases)
     if (ran(*result) && breaks_promise(*result))
-      list.push_back({printable(stack_text(result->spec)), list.empty()});
+      list.push_back({printable(row_name(result->spec)), list.empty()});
   return list;
 }
 

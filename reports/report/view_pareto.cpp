@@ -66,7 +66,7 @@ bool on_front(const Point& point, const std::vector<Point>& points) {
 
 // A drawing's key has room for some 36 columns.
 std::string short_name(const result::CaseResult& result, const std::string& mark) {
-  const std::string name = printable(stack_text(result.spec));
+  const std::string name = printable(row_name(result.spec));
   if (mark.empty()) return fit(name, 30);
   return fit(name, 33 - display_width(mark)) + " (" + mark + ")";
 }
@@ -106,7 +106,7 @@ std::optional<ParetoView> pareto_view(const Group& group) {
     view.has_claimed = view.has_claimed || mark == "claimed";
     view.has_broken = view.has_broken || !point.counts;
     view.points.push_back({.number = std::to_string(point.index + 1),
-                           .strategy = printable(stack_text(result.spec)),
+                           .strategy = printable(row_name(result.spec)),
                            .short_name = short_name(result, mark),
                            .mark = mark,
                            .beside = beside_text(result),

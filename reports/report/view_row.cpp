@@ -222,7 +222,7 @@ std::vector<StackPartView> parts_view(const result::CaseSpec& spec) {
 RowView row_view(const CaseResult& result, const Group& group, Sources& sources) {
   RowView row;
   row.id = printable(result.spec.id);
-  row.strategy = printable(stack_text(result.spec));
+  row.strategy = printable(row_name(result.spec));
   row.short_name = fit(row.strategy, 30);
   row.parts = parts_view(result.spec);
   row.is_reference = &result == group.reference;

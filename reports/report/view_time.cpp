@@ -51,7 +51,7 @@ std::string tied_with(const CaseResult& fastest, const Group& group) {
     const auto difference = time_against(*other->throughput, *fastest.throughput);
     if (!has_interval(difference) || is_told(difference)) continue;
     const std::string mark = mark_of(*other);
-    names += (names.empty() ? "" : ", ") + printable(stack_text(other->spec));
+    names += (names.empty() ? "" : ", ") + printable(row_name(other->spec));
     if (!mark.empty()) names += " (" + mark + ")";
   }
   return names;

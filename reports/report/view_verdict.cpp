@@ -44,7 +44,7 @@ void add(const CaseResult& result, std::vector<Note>& notes) {
   if (verdict == nullptr || verdict->kind == VerdictKind::exact) return;
   auto note = std::ranges::find_if(
       notes, [&](const Note& one) { return say_the_same(*one.verdict, *verdict); });
-  const auto strategy = printable(stack_text(result.spec));
+  const auto strategy = printable(row_name(result.spec));
   if (note == notes.end()) note = notes.insert(notes.end(), {verdict, strategy, {}});
   if (verdict->workspace_room_bytes < note->verdict->workspace_room_bytes) {
     note->verdict = verdict;

@@ -16,7 +16,7 @@ std::vector<NotFiniteView> not_finite_view(const Group& group) {
     const auto first =
         std::ranges::find_if(losses, [](double loss) { return !std::isfinite(loss); });
     if (first == losses.end()) continue;
-    list.push_back({.strategy = printable(stack_text(result->spec)),
+    list.push_back({.strategy = printable(row_name(result->spec)),
                     .what = std::isnan(*first) ? "not a number" : "infinite",
                     .step = grouped(first - losses.begin() + 1)});
   }
@@ -29,7 +29,7 @@ std::vector<BrokenPromiseView> broken_promises_view(const Group& group) {
     if (!ran(*result) || !breaks_promise(*result)) continue;
     const std::string& reason = result->equivalence->reason;
     list.push_back(
-        {.strategy = printable(stack_text(result->spec)),
+        {.strategy = printable(row_name(result->spec)),
          .reason = reason.empty() ? "it differs from the reference's" : printable(reason)});
   }
   return list;
@@ -41,7 +41,7 @@ std::vector<UnseenMemoryView> unseen_memory_view(const Group& group) {
     if (!result->memory || !result->memory->period) continue;
     const auto& [by, steps] = *result->memory->period;
     if (steps <= result->memory->steps) continue;
-    list.push_back({.strategy = printable(stack_text(result->spec)),
+    list.push_back({.strategy = printable(row_name(result->spec)),
                     .by = printable(by),
                     .period = std::to_string(steps),
                     .steps = grouped(result->memory->steps)});

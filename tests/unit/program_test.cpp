@@ -1,0 +1,147 @@
+// A program's run folder: what stands in it, and that reports, comparisons and gates read it.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "errors/errors.h"
+#include "program/run_folder.h"
+#include "reports/compare/compare.h"
+#include "reports/gate/gate.h"
+#include "reports/report/report.h"
+#include "result/ranks.h"
+#include "result/run.h"
+#include "support/fake_trace.h"
+#include "support/scratch.h"
+#include "trace/trace_file.h"
+
+namespace peakbench {
+namespace {
+
+using program::ProgramRun;
+using ::testing::HasSubstr;
+using testing::message_of;
+using ::testing::Not;
+using testing::ScratchFolder;
+
+// A weight of 1000 bytes, and in each of two steps an activation.
+trace::Trace training(std::int64_t hidden_bytes) {
+  trace::FakeTrace fake("cuda:0");
+  fake.trace().counts_build = true;
+  fake.from({fake.frame("/home/me/train.py", "<module>", 3)});
+  fake.named(trace::Role::kParameter, "linear.weight", "[250]", "fp32").alloc(1000, 1024);
+  for (int step = 0; step < 2; ++step) {
+    const auto hidden = fake.forward(step).alloc(hidden_bytes, hidden_bytes);
+    fake.backward(step).free(hidden);
+  }
+  return fake.trace();
+}
+
+ProgramRun program(std::int64_t hidden_bytes) {
+  ProgramRun run;
+  run.name = "my train.py";
+  run.device = "cuda:0";
+  run.command = {"python", "my train.py"};
+  run.processes = {{0, training(hidden_bytes)}};
+  run.settings = {{"recorded_by", "a test"}};
+  run.environment = {{"card", "A Card"}};
+  return run;
+}
+
+analysis::Source source(const std::string& folder) {
+  analysis::Source one;
+  one.run = result::read_run(folder);
+  one.folder = one.label = folder;
+  return one;
+}
+
+TEST(ProgramRun, IsARunOfOneCase) {
+  const ScratchFolder folder;
+  const auto written = write_program_run(program(2048), folder / "run");
+  const auto run = result::read_run(folder / "run");
+  ASSERT_EQ(run.cases.size(), 1U);
+  const auto& found = run.cases[0];
+  EXPECT_EQ(found.spec.id, "program/my-train.py/cuda:0");
+  EXPECT_EQ(found.spec.id, written.spec.id);
+  EXPECT_EQ(found.memory->peak_allocated_bytes, 1024 + 2048);
+  EXPECT_EQ(found.memory->at_peak.at("parameter"), 1000);
+  EXPECT_EQ(run.settings.at("recorded_by"), "a test");
+  EXPECT_EQ(found.environment.at("card"), "A Card");
+  ASSERT_EQ(found.ranks.size(), 1U);
+  const auto trace = trace::read_trace(folder / ("run/" + found.ranks[0].trace));
+  EXPECT_TRUE(trace.counts_build);
+  EXPECT_EQ(trace.frames.size(), 1U);
+}
+
+TEST(ProgramRun, OfSeveralProcessesShowsTheLargest) {
+  const ScratchFolder folder;
+  auto run = program(2048);
+  run.processes = {{3, training(8192)}, {0, training(2048)}};
+  const auto found = write_program_run(run, folder / "run");
+  EXPECT_EQ(found.memory->peak_allocated_bytes, 1024 + 8192);
+  ASSERT_EQ(found.ranks.size(), 2U);
+  EXPECT_EQ(found.ranks[0].rank, 0);
+  EXPECT_EQ(headline_rank(found).rank, 3);
+  EXPECT_THAT(found.ranks[0].trace, HasSubstr("/trace.sqlite"));
+  EXPECT_THAT(found.ranks[1].trace, HasSubstr("/trace.3.sqlite"));
+  run.processes[0].rank = 0;
+  EXPECT_THAT(message_of<std::invalid_argument>([&] { write_program_run(run, folder / "other"); }),
+              HasSubstr("rank 0"));
+}
+
+TEST(ProgramRun, NeverComesOverAnotherUnasked) {
+  const ScratchFolder folder;
+  write_program_run(program(2048), folder / "run");
+  EXPECT_THAT(message_of<ConfigError>([&] { write_program_run(program(4096), folder / "run"); }),
+              HasSubstr("holds a run already"));
+  EXPECT_EQ(result::read_run(folder / "run").cases[0].memory->peak_allocated_bytes, 1024 + 2048);
+  write_program_run(program(4096), folder / "run", program::Folder::kOverwritten);
+  EXPECT_EQ(result::read_run(folder / "run").cases[0].memory->peak_allocated_bytes, 1024 + 4096);
+  std::filesystem::create_directories(folder / "mine/cases/x");
+  EXPECT_THAT(message_of<ConfigError>([&] { write_program_run(program(1), folder / "mine"); }),
+              HasSubstr("Nothing was touched"));
+}
+
+TEST(ProgramRun, SaysWhyATraceHasNoFigures) {
+  const ScratchFolder folder;
+  auto run = program(2048);
+  run.processes[0].trace.events.back().address = 0x42;
+  const auto found = write_program_run(run, folder / "run");
+  EXPECT_FALSE(found.memory);
+  EXPECT_THAT(found.reason, HasSubstr("nothing is allocated there"));
+  EXPECT_TRUE(std::filesystem::exists(folder / ("run/" + found.ranks[0].trace)));
+}
+
+TEST(ProgramRun, HasAReport) {
+  const ScratchFolder folder;
+  write_program_run(program(2048), folder / "run");
+  reports::ReportOptions options;
+  options.formats = {"html", "markdown"};
+  options.output_directory = folder / "report";
+  options.builtin_template_directory = PEAKBENCH_TEMPLATES;
+  reports::write_reports({folder / "run"}, options);
+  const auto page = testing::read_text(folder / "report/report.md");
+  EXPECT_THAT(page, HasSubstr("| 1 | **my-train.py** | **&lt;0.001** |"));
+  EXPECT_THAT(page, HasSubstr("recorded by | a test"));
+  EXPECT_THAT(page, Not(HasSubstr("batch")));
+  EXPECT_THAT(page, Not(HasSubstr("needs less memory")));
+  EXPECT_THAT(page, Not(HasSubstr("reference")));
+  EXPECT_THAT(testing::read_text(folder / "report/index.html"), HasSubstr("my-train.py"));
+}
+
+TEST(ProgramRun, IsComparedAndGated) {
+  const ScratchFolder folder;
+  write_program_run(program(2048), folder / "base");
+  write_program_run(program(1 << 20), folder / "now");
+  const auto base = source(folder / "base"), now = source(folder / "now");
+  const auto compared = compare::compare(base, now, {});
+  ASSERT_EQ(compared.cases.size(), 1U);
+  EXPECT_EQ(compared.cases[0].state, compare::CaseState::kCompared) << compared.cases[0].reason;
+  EXPECT_EQ(compared.cases[0].memory, statistics::Direction::kWorse);
+  EXPECT_EQ(compared.cases[0].growth_note, "");
+  EXPECT_EQ(gate::decide(compared).exit_code(), 4);
+  write_program_run(program(2048), folder / "same");
+  EXPECT_EQ(gate::decide(compare::compare(base, source(folder / "same"), {})).exit_code(), 0);
+}
+
+}  // namespace
+}  // namespace peakbench
