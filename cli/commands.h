@@ -33,6 +33,7 @@ Command add_doctor(CLI::App& app, World& world);
 Command add_completion(CLI::App& app, World& world);
 Command add_man(CLI::App& app, World& world);
 Command add_emulate(CLI::App& app);
+Command add_trace(CLI::App& app, World& world);
 Command add_export(CLI::App& app, World& world);
 Command add_fidelity(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_history(CLI::App& app, World& world);

@@ -184,6 +184,7 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
       {"doctor", add_doctor(app, world)},
       {"workers", add_workers(app, world)},
       {"emulate", add_emulate(app)},
+      {"trace", add_trace(app, world)},
       {"export", add_export(app, world)},
       {"compare", add_compare(app, world)},
       {"gate", add_gate(app, world)},

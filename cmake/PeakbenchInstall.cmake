@@ -79,6 +79,7 @@ if(PEAKBENCH_WORKER_ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/worker.json DESTINATION . COMPONENT worker)
   if(TARGET peakbench_values)
     install(TARGETS peakbench_values LIBRARY DESTINATION lib/peakbench/values COMPONENT worker)
+    install(TARGETS peakbench_tracer LIBRARY DESTINATION lib/peakbench/tracer COMPONENT worker)
   endif()
   return()
 endif()
@@ -89,6 +90,13 @@ if(TARGET peakbench)
   install(TARGETS peakbench RUNTIME DESTINATION bin COMPONENT program)
 endif()
 install(DIRECTORY ${PEAKBENCH_EMULATOR_DIR}/ DESTINATION lib/peakbench/emulator COMPONENT program USE_SOURCE_PERMISSIONS OPTIONAL)
+
+# Inside of traced programs.
+install(FILES ${PROJECT_SOURCE_DIR}/harness/tracer/python/sitecustomize.py ${PROJECT_SOURCE_DIR}/harness/tracer/python/peakbench_tracing.py
+  DESTINATION lib/peakbench/tracer COMPONENT program)
+if(TARGET peakbench_tracer)
+  install(TARGETS peakbench_tracer LIBRARY DESTINATION lib/peakbench/tracer COMPONENT program)
+endif()
 
 # What a shell and `man` know of the commands, where they look for it.
 set(_man ${PROJECT_BINARY_DIR}/share/man/man1/peakbench.1)

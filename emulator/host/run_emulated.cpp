@@ -200,6 +200,9 @@ int run_emulated(const EmulateRequest& request) {
   process::Environment environment = emulation_environment(card, installation, folder.path());
   for (auto& variable : values_environment(request.values, found, torch, cancelled))
     environment.push_back(std::move(variable));
+  if (request.more_environment)
+    for (auto& variable : request.more_environment(torch))
+      environment.push_back(std::move(variable));
   if (cancelled()) return ended_before_the_program(signals.noted());
   const int status = run_program(request.command, environment, signals);
   const auto owned = read_ledgers_at_end(folder.path());
@@ -209,6 +212,7 @@ int run_emulated(const EmulateRequest& request) {
   program.verdict = judge(program.ledgers, verdict_request(program, request.values.assume));
   const Answer answer = answer_of(program);
   std::fputs(emulation_text(program, answer, request.look).c_str(), stderr);
+  if (request.afterwards) request.afterwards(program);
   // Said, and no reason to hide how the program ended; of one that ended well, it is the end.
   if (!request.json_path.empty()) try {
       write_json(request, program, answer);

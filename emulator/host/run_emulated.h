@@ -1,11 +1,14 @@
 // `peakbench emulate`: runs any program on an emulated card and says what its processes took of it.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "host/emulated_program.h"
 #include "host/emulation_text.h"
 #include "host/values_environment.h"
+#include "process/environment.h"
 
 namespace peakbench::emulator {
 
@@ -15,6 +18,11 @@ struct EmulateRequest {
   std::string json_path;             // where the figures go besides; empty: nowhere
   ValuesRequest values;
   Look look;  // of stderr
+  // What the program is to have in its environment besides, for the PyTorch that it uses; asked
+  // once, before it starts.
+  std::function<process::Environment(const std::optional<pytorch::TorchInUse>&)> more_environment;
+  // Called when it has ended, after all that is said of it.
+  std::function<void(const EmulatedProgram&)> afterwards;
 };
 
 // Runs the program with our own input and outputs, passes SIGTERM and SIGHUP on to it, waits for

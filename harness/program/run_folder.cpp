@@ -101,15 +101,13 @@ result::Run record_of(const ProgramRun& run, const result::CaseResult& found) {
   return record;
 }
 
-// Before anything is written.
-void prepare(const launch::RunFolder& folder, Folder there) {
+void check(const launch::RunFolder& folder, Folder there) {
   folder.refuse_links();
   if (!folder.holds_run()) return folder.refuse_strangers();
   if (there == Folder::kNew)
     throw ConfigError(fmt::format(
         "{} holds a run already. Choose another folder, or delete that run with --overwrite.",
         folder.path()));
-  folder.clear();
 }
 
 }  // namespace
@@ -127,9 +125,14 @@ std::string safe_name(const std::string& name) {
   return first == std::string::npos ? "program" : safe.substr(first);
 }
 
+void check_folder(const fs::path& folder, Folder there) {
+  check(launch::RunFolder(folder.string()), there);
+}
+
 result::CaseResult write_program_run(const ProgramRun& run, const fs::path& folder, Folder there) {
   const launch::RunFolder held(folder.string());
-  prepare(held, there);
+  check(held, there);
+  if (held.holds_run()) held.clear();
   const auto found = case_of(run, folder);
   result::write_run(record_of(run, found), folder.string());
   return found;

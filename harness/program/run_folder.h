@@ -39,6 +39,9 @@ enum class Folder {
   kOverwritten  // a run, which is deleted first
 };
 
+// Before the program runs: throws what write_program_run would of the folder.
+void check_folder(const std::filesystem::path& folder, Folder there);
+
 // The case as it stands in run.json: its memory is that of the process with the highest peak. A
 // trace that does not add up has no figures, and the case's reason says why. Two processes of one
 // rank are a std::invalid_argument.

@@ -1,0 +1,393 @@
+#include "program/journal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <unordered_map>
+
+#include "errors/errors.h"
+#include "program/phases.h"
+#include "trace/lifetimes.h"
+#include "trace/maxima.h"
+#include "trace/phases.h"
+
+namespace peakbench::program {
+namespace {
+
+namespace fs = std::filesystem;
+using trace::EventKind;
+using trace::kNone;
+using tracer::Record;
+using tracer::Tag;
+
+[[noreturn]] void fail(const std::string& what) { throw ConfigError(what); }
+
+// Texts of one kind, numbered as they are first used.
+class Words {
+ public:
+  explicit Words(std::vector<std::string>& words) : words_(words) {}
+  std::int32_t index(std::int32_t text, const std::string& word) {
+    const auto [found, is_new] =
+        by_text_.try_emplace(text, static_cast<std::int32_t>(words_.size()));
+    if (is_new) words_.push_back(word);
+    return found->second;
+  }
+
+ private:
+  std::vector<std::string>& words_;
+  std::unordered_map<std::int32_t, std::int32_t> by_text_;
+};
+
+constexpr std::int64_t kSmallestBlock = 512;  // c10/cuda/CUDACachingAllocator: kMinBlockSize
+
+class Reader {
+ public:
+  Reader(std::ifstream& file, const JournalReading& reading, Journal& journal)
+      : file_(file),
+        reading_(reading),
+        journal_(journal),
+        trace_(journal.trace),
+        files_(trace_.files),
+        functions_(trace_.functions),
+        modules_(trace_.modules),
+        operators_(trace_.operators) {
+    trace_.device = reading.device;
+    trace_.emulated = reading.emulated;
+    trace_.counts_build = true;
+  }
+
+  void read(std::uint64_t records) {
+    Record record{};
+    for (left_ = records; left_ > 0;) {
+      next(record);
+      take(record);
+    }
+    finish();
+  }
+
+ private:
+  void next(Record& record) {
+    if (!file_.read(reinterpret_cast<char*>(&record), sizeof record)) fail("is cut short");
+    --left_;
+  }
+
+  void take(const Record& record) {
+    switch (record.tag) {
+      case Tag::kText:
+        return take_text(record);
+      case Tag::kSpace:
+        return take_space(record);
+      case Tag::kFrame:
+        return take_frame(record);
+      case Tag::kEvent:
+        return take_event(record);
+      case Tag::kWhere:
+        return take_where(record);
+      case Tag::kMark:
+        if (record.kind >= tracer::kMarkCount) fail("has a mark of no kind");
+        marks_.push_back({.event = trace_.events.size(),
+                          .mark = static_cast<tracer::Mark>(record.kind),
+                          .thread = record.thread,
+                          .value = record.a});
+        return;
+      case Tag::kName:
+        return take_name(record);
+      case Tag::kFinal:
+        return take_final(record);
+    }
+    fail("has a record of no kind");
+  }
+
+  void take_text(const Record& head) {
+    if (head.b < 0 || head.a != static_cast<std::int32_t>(texts_.size())) fail("has a lost text");
+    std::string text;
+    Record piece{};
+    const auto size = static_cast<std::size_t>(head.b);
+    while (text.size() < size) {
+      if (left_ == 0) fail("is cut short in a text");
+      next(piece);
+      text.append(reinterpret_cast<const char*>(&piece),
+                  std::min(sizeof piece, size - text.size()));
+    }
+    texts_.push_back(std::move(text));
+  }
+  const std::string& text(std::int64_t number) const {
+    if (number < 0 || static_cast<std::size_t>(number) >= texts_.size()) fail("lacks a text");
+    return texts_[static_cast<std::size_t>(number)];
+  }
+  template <class Word>
+  std::int32_t word(Word& words, std::int64_t number) {
+    return number < 0 ? kNone : words.index(static_cast<std::int32_t>(number), text(number));
+  }
+
+  void take_space(const Record& record) {
+    if (record.space != static_cast<std::int16_t>(trace_.spaces.size())) fail("lacks a space");
+    trace_.spaces.push_back(text(record.a));
+    spaces_.emplace_back();
+  }
+
+  void take_frame(const Record& record) {
+    const auto count = static_cast<std::int32_t>(trace_.frames.size());
+    if (record.a != count || record.b >= count) fail("lacks a frame");
+    trace_.frames.push_back(
+        {.parent = record.b,
+         .file = word(files_, static_cast<std::int64_t>(record.address)),
+         .function = word(functions_, record.requested),
+         .line = static_cast<std::int32_t>(std::clamp<std::int64_t>(record.block, 0, 1 << 30))});
+  }
+
+  // What is known of a space while its events go by.
+  struct Space {
+    std::optional<std::uint64_t> unsized;  // the last allocation, its block's size not yet known
+    std::int64_t total_before = 0;         // it was counted
+    std::int64_t allocated = 0;
+  };
+
+  Space& space_of(const Record& record) {
+    if (record.space < 0 || static_cast<std::size_t>(record.space) >= spaces_.size())
+      fail("has an event of no space");
+    return spaces_[static_cast<std::size_t>(record.space)];
+  }
+
+  // The allocator's count says how large the block was that it gave last.
+  void size_last(Space& space, std::int64_t total) {
+    if (!space.unsized) return;
+    auto& event = trace_.events[*space.unsized];
+    const auto least = std::max(kSmallestBlock, (event.requested_bytes + kSmallestBlock - 1) /
+                                                    kSmallestBlock * kSmallestBlock);
+    const auto counted = total - space.total_before;
+    event.block_bytes = total >= 0 && counted >= event.requested_bytes ? counted : least;
+    space.allocated += event.block_bytes;
+    space.unsized.reset();
+  }
+
+  void take_event(const Record& record) {
+    if (record.kind >= trace::kEventKindCount) fail("has an event of no kind");
+    auto& space = space_of(record);
+    size_last(space, record.total);
+    trace::Event event;
+    event.kind = static_cast<EventKind>(record.kind);
+    event.space = record.space;
+    event.thread = record.thread;
+    event.address = record.address;
+    event.module = word(modules_, record.a);
+    event.requested_bytes = std::max<std::int64_t>(record.requested, 0);
+    event.block_bytes = std::max<std::int64_t>(record.block, 0);
+    if (reading_.has_times) event.time_ns = std::max<std::int64_t>(record.stream_or_time, 0);
+    const auto number = trace_.events.size();
+    switch (event.kind) {
+      case EventKind::kAlloc:
+        if (record.block < 0) {
+          space.unsized = number;
+          space.total_before = record.total;
+          event.block_bytes = event.requested_bytes;  // until it is known
+        } else {
+          space.allocated += event.block_bytes;
+        }
+        live_[event.address] = number;
+        unplaced_[event.thread].push_back(number);
+        break;
+      case EventKind::kFreeRequested:
+      case EventKind::kFree:
+        if (!end_life(event, space)) return;
+        break;
+      case EventKind::kOutOfMemory:
+        unplaced_[event.thread].push_back(number);
+        event.address = 0;
+        break;
+      default:
+        event.block_bytes = event.requested_bytes;
+    }
+    if (record.current >= 0 && record.current != space.allocated) ++journal_.disagreements;
+    trace_.events.push_back(event);
+  }
+
+  // False for memory that was allocated before the tracer came.
+  bool end_life(trace::Event& event, Space& space) {
+    const auto found = live_.find(event.address);
+    if (found == live_.end()) return false;
+    const auto& allocation = trace_.events[found->second];
+    event.requested_bytes = allocation.requested_bytes;
+    event.block_bytes = allocation.block_bytes;
+    const bool first = requested_.insert(found->second).second;
+    if (first) space.allocated -= event.block_bytes;
+    if (event.kind == EventKind::kFree) {
+      requested_.erase(found->second);
+      live_.erase(found);
+    }
+    return true;
+  }
+
+  void take_where(const Record& record) {
+    const auto op = word(operators_, record.b);
+    const auto module = word(modules_, record.requested);
+    if (record.a >= static_cast<std::int32_t>(trace_.frames.size())) fail("lacks a frame");
+    auto& events = unplaced_[record.thread];
+    for (const auto number : events) {
+      auto& event = trace_.events[number];
+      event.stack = record.a < 0 ? kNone : record.a;
+      event.op = op;
+      if (module != kNone) event.module = module;
+    }
+    events.clear();
+  }
+
+  void take_name(const Record& record) {
+    if (record.kind >= trace::kRoleCount) fail("has a name of no role");
+    const auto found = live_.find(record.address);
+    if (found == live_.end()) return;
+    const auto role = static_cast<trace::Role>(record.kind);
+    auto& names = names_[found->second];
+    for (const auto index : names) {
+      auto& known = trace_.names[index];
+      if (known.role != role) continue;
+      if (known.name.empty()) known.name = text(record.a);
+      return;
+    }
+    names.push_back(trace_.names.size());
+    trace_.names.push_back(
+        {found->second, role, text(record.a), text(record.b), text(record.requested)});
+  }
+
+  void take_final(const Record& record) {
+    auto& space = space_of(record);
+    size_last(space, record.total);
+    if (record.current != space.allocated) ++journal_.disagreements;
+    journal_.counted[trace_.spaces[static_cast<std::size_t>(record.space)]] = {record.requested,
+                                                                               record.block};
+  }
+
+  void finish() {
+    for (auto& space : spaces_) size_last(space, -1);
+    end_at_out_of_memory();
+    trace_.scopes = scopes_of(marks_, built());
+    trace::decide_phases(trace_);
+    drop_inputs_that_were_made();
+    choose_own_space();
+  }
+
+  void end_at_out_of_memory() {
+    if (!reading_.failed) return;
+    auto last = trace_.events.size();
+    while (last > 0 && trace_.events[last - 1].kind != EventKind::kOutOfMemory) --last;
+    if (last == 0) return;
+    const auto begins = [](tracer::Mark mark) {
+      return mark == tracer::Mark::kForwardBegins || mark == tracer::Mark::kBackwardBegins ||
+             mark == tracer::Mark::kUpdateBegins || mark == tracer::Mark::kEvaluationBegins;
+    };
+    if (std::ranges::any_of(
+            marks_, [&](const TimedMark& mark) { return mark.event > last && begins(mark.mark); }))
+      return;
+    trace_.events.resize(last);
+    std::erase_if(trace_.names, [&](const trace::Name& name) { return name.event >= last; });
+    std::erase_if(marks_, [&](const TimedMark& mark) { return mark.event >= last; });
+  }
+
+  // Behind the last parameter or buffer that was made before a model was first called.
+  std::uint64_t built() const {
+    const auto call = std::ranges::find_if(marks_, [](const TimedMark& mark) {
+      return mark.mark == tracer::Mark::kForwardBegins ||
+             mark.mark == tracer::Mark::kEvaluationBegins ||
+             mark.mark == tracer::Mark::kGenerationBegins;
+    });
+    const auto first_call = call == marks_.end() ? trace_.events.size() : call->event;
+    std::uint64_t built = 0;
+    bool any = false;
+    for (const auto& name : trace_.names) {
+      if (name.role != trace::Role::kParameter && name.role != trace::Role::kBuffer) continue;
+      if (name.event >= first_call) continue;
+      built = std::max(built, name.event + 1);
+      any = true;
+    }
+    return any ? built : first_call;
+  }
+
+  // What a model is called with is its input, unless another model made it.
+  void drop_inputs_that_were_made() {
+    std::erase_if(trace_.names, [&](const trace::Name& name) {
+      if (name.role != trace::Role::kInput) return false;
+      const auto phase = trace_.events[name.event].phase;
+      return phase != trace::Phase::kBuild && phase != trace::Phase::kData;
+    });
+  }
+
+  // The card that the program used most.
+  void choose_own_space() {
+    std::int64_t most = -1;
+    for (std::size_t i = 0; i < spaces_.size(); ++i) {
+      const bool card = trace_.spaces[i] != "cpu";
+      std::int64_t bytes = 0, peak = 0;
+      std::unordered_map<std::uint64_t, std::int64_t> live;
+      for (const auto& event : trace_.events) {
+        if (static_cast<std::size_t>(event.space) != i) continue;
+        if (event.kind == EventKind::kAlloc) {
+          live[event.address] = event.block_bytes;
+          peak = std::max(peak, bytes += event.block_bytes);
+        } else if (event.kind == EventKind::kFree) {
+          bytes -= live[event.address];
+          live.erase(event.address);
+        }
+      }
+      if (card && peak > 0) peak += std::int64_t{1} << 60;  // before any CPU
+      if (peak > most) {
+        most = peak;
+        trace_.own_space = static_cast<int>(i);
+      }
+    }
+  }
+
+  std::ifstream& file_;
+  const JournalReading& reading_;
+  Journal& journal_;
+  trace::Trace& trace_;
+  Words files_, functions_, modules_, operators_;
+  std::uint64_t left_ = 0;
+  std::vector<std::string> texts_;
+  std::vector<Space> spaces_;
+  std::vector<TimedMark> marks_;
+  std::unordered_map<std::uint64_t, std::uint64_t> live_;  // address -> its allocation
+  std::set<std::uint64_t> requested_;                      // allocations asked to be freed
+  std::unordered_map<std::int32_t, std::vector<std::uint64_t>> unplaced_;  // by thread
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> names_;
+};
+
+}  // namespace
+
+Journal read_journal(const fs::path& path, const JournalReading& reading) {
+  std::ifstream file(path, std::ios::binary);
+  tracer::Header header{};
+  if (!file.read(reinterpret_cast<char*>(&header), sizeof header) ||
+      std::memcmp(header.magic, tracer::kMagic, sizeof header.magic) != 0)
+    throw ConfigError(fmt::format("{}: not what a traced process leaves", path.string()));
+  file.seekg(static_cast<std::streamoff>(tracer::kHeaderBytes));
+  Journal journal;
+  journal.pid = header.pid;
+  journal.rank = header.rank;
+  journal.ended = header.ended == 1;
+  journal.stopped = header.stopped;
+  try {
+    Reader(file, reading, journal).read(header.records);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}: {}", path.string(), error.what()));
+  }
+  return journal;
+}
+
+std::vector<Journal> read_journals(const fs::path& folder, const JournalReading& reading) {
+  std::vector<Journal> journals;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != tracer::kSuffix) continue;
+    auto journal = read_journal(entry.path(), reading);
+    if (!journal.trace.events.empty()) journals.push_back(std::move(journal));
+  }
+  std::ranges::sort(journals, [](const Journal& a, const Journal& b) {
+    return std::pair(a.rank, a.pid) < std::pair(b.rank, b.pid);
+  });
+  return journals;
+}
+
+}  // namespace peakbench::program

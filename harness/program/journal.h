@@ -1,0 +1,47 @@
+// Reads what a traced process left (tracer/journal_format.h): a trace with its phases decided.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trace/trace.h"
+#include "tracer/journal_format.h"
+
+namespace peakbench::program {
+
+// PyTorch's own counts of a card at the process's end.
+struct Counted {
+  std::int64_t peak_allocated_bytes = 0, peak_reserved_bytes = 0;
+};
+
+struct Journal {
+  std::int32_t pid = 0, rank = 0;
+  bool ended = false;  // the process came to its end by itself
+  tracer::Stopped stopped = tracer::Stopped::kNot;
+  trace::Trace trace;
+  std::map<std::string, Counted> counted;  // by space
+  // Events at which the allocator's own figure was not what the events before it add up to.
+  std::uint64_t disagreements = 0;
+};
+
+struct JournalReading {
+  std::string device;  // of the case
+  bool emulated = false;
+  bool has_times = false;
+  // Whether the program failed: a trace then ends where memory ran out last, if nothing began after
+  // that.
+  bool failed = false;
+};
+
+// Throws ConfigError with the path for a file that is none or is damaged.
+Journal read_journal(const std::filesystem::path& path, const JournalReading& reading);
+
+// Those of all processes in the folder that have events, in order of their ranks and process ids.
+std::vector<Journal> read_journals(const std::filesystem::path& folder,
+                                   const JournalReading& reading);
+
+}  // namespace peakbench::program

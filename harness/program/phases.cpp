@@ -1,0 +1,183 @@
+#include "program/phases.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+namespace peakbench::program {
+namespace {
+
+using trace::Phase;
+using trace::ScopeKind;
+using trace::ScopeMark;
+using tracer::Mark;
+
+// The events behind which a step ends and another begins.
+std::vector<std::uint64_t> step_ends(const std::vector<TimedMark>& marks) {
+  std::vector<std::uint64_t> ends, backwards;
+  std::set<std::int32_t> had_a_turn;
+  std::optional<std::uint64_t> round_end;  // of the last update, or of the backward around it
+  int open_backwards = 0;
+  bool updated_inside = false;
+  for (const auto& mark : marks) {
+    switch (mark.mark) {
+      case Mark::kUpdateBegins:
+        if (!had_a_turn.insert(mark.value).second) {
+          if (round_end) ends.push_back(*round_end);
+          had_a_turn = {mark.value};
+        }
+        break;
+      case Mark::kUpdateEnds:
+        round_end = mark.event;
+        updated_inside = open_backwards > 0;
+        break;
+      case Mark::kBackwardBegins:
+        ++open_backwards;
+        break;
+      case Mark::kBackwardEnds:
+        open_backwards = std::max(open_backwards - 1, 0);
+        if (open_backwards > 0) break;
+        if (updated_inside) round_end = mark.event;
+        updated_inside = false;
+        backwards.push_back(mark.event);
+        break;
+      default:
+        break;
+    }
+  }
+  if (had_a_turn.empty() && !backwards.empty()) {
+    backwards.pop_back();  // what follows the last belongs to it
+    return backwards;
+  }
+  return ends;
+}
+
+class Phases {
+ public:
+  Phases(const std::vector<TimedMark>& marks, std::uint64_t built)
+      : marks_(marks), ends_(step_ends(marks)), built_(built) {}
+
+  std::vector<ScopeMark> take() {
+    say(Phase::kBuild, 0, trace::kNone, 0);
+    for (at_ = 0; at_ < marks_.size(); ++at_) {
+      follow_steps(marks_[at_].event);
+      look(marks_[at_]);
+    }
+    follow_steps(~std::uint64_t{0});
+    return std::move(scopes_);
+  }
+
+ private:
+  void say(Phase phase, std::uint64_t event, std::int32_t step, std::int32_t thread) {
+    phase_ = phase;
+    scopes_.push_back({.event = event, .phase = phase, .step = step, .thread = thread});
+  }
+  void begin(Phase phase, const TimedMark& mark) {
+    leave_build(mark.event);
+    if (phase != phase_) say(phase, mark.event, step_, mark.thread);
+  }
+
+  void leave_build(std::uint64_t event) {
+    if (step_ != trace::kNone) return;
+    step_ = 0;
+    say(Phase::kData, std::min(built_, event), step_, 0);
+  }
+
+  void follow_steps(std::uint64_t event) {
+    while (next_end_ < ends_.size() && ends_[next_end_] <= event) {
+      // Not before what ends there has been looked at.
+      if (at_ < marks_.size() && ends_[next_end_] == event && is_end(marks_[at_])) return;
+      ++step_;
+      say(phase_, ends_[next_end_++], step_, 0);
+    }
+  }
+  static bool is_end(const TimedMark& mark) {
+    return mark.mark == Mark::kUpdateEnds || mark.mark == Mark::kBackwardEnds ||
+           mark.mark == Mark::kRecomputationEnds || mark.mark == Mark::kCallEnds;
+  }
+
+  void look(const TimedMark& mark) {
+    switch (mark.mark) {
+      case Mark::kForwardBegins:
+        if (is_free()) begin(Phase::kForward, mark);
+        return;
+      case Mark::kEvaluationBegins:
+        if (is_free()) begin(Phase::kEvaluation, mark);
+        return;
+      case Mark::kGenerationBegins:
+        if (is_free()) begin(Phase::kGeneration, mark);
+        return;
+      case Mark::kCallEnds:
+        if (is_free() && (phase_ == Phase::kEvaluation || phase_ == Phase::kGeneration))
+          begin(Phase::kData, mark);
+        return;
+      case Mark::kBackwardBegins:
+        if (backwards_++ == 0) begin(Phase::kBackward, mark);
+        return;
+      case Mark::kBackwardEnds:
+        backwards_ = std::max(backwards_ - 1, 0);
+        if (backwards_ == 0) begin(updates_ > 0 ? Phase::kOptimizerStep : after_backward(), mark);
+        return;
+      case Mark::kUpdateBegins:
+        if (backwards_ == 0) begin(Phase::kOptimizerStep, mark);
+        ++updates_;
+        return scope(ScopeKind::kUpdate, false, mark);
+      case Mark::kUpdateEnds:
+        if (updates_ == 0) return;
+        scope(ScopeKind::kUpdate, true, mark);
+        if (--updates_ == 0 && backwards_ == 0)
+          begin(next_of_note() == Mark::kUpdateBegins ? Phase::kOptimizerStep : Phase::kData, mark);
+        return;
+      case Mark::kSaveBegins:
+        if (is_free()) begin(Phase::kCheckpoint, mark);
+        return;
+      case Mark::kSaveEnds:
+        if (phase_ == Phase::kCheckpoint) begin(Phase::kData, mark);
+        return;
+      case Mark::kRecomputationBegins:
+        return scope(ScopeKind::kRecomputation, false, mark);
+      case Mark::kRecomputationEnds:
+        return scope(ScopeKind::kRecomputation, true, mark);
+    }
+  }
+
+  bool is_free() const { return backwards_ == 0; }
+
+  void scope(ScopeKind kind, bool ends, const TimedMark& mark) {
+    scopes_.push_back({.event = mark.event, .kind = kind, .ends = ends, .thread = mark.thread});
+  }
+
+  // What begins next, of what decides what a gap before it was for.
+  std::optional<Mark> next_of_note() const {
+    for (auto i = at_ + 1; i < marks_.size(); ++i) {
+      const auto mark = marks_[i].mark;
+      if (mark == Mark::kUpdateBegins || mark == Mark::kBackwardBegins ||
+          mark == Mark::kForwardBegins || mark == Mark::kEvaluationBegins ||
+          mark == Mark::kGenerationBegins || mark == Mark::kSaveBegins)
+        return mark;
+    }
+    return std::nullopt;
+  }
+  Phase after_backward() const {
+    const auto next = next_of_note();
+    if (next == Mark::kUpdateBegins) return Phase::kOptimizerStep;
+    return next == Mark::kBackwardBegins ? Phase::kBackward : Phase::kData;
+  }
+
+  const std::vector<TimedMark>& marks_;
+  const std::vector<std::uint64_t> ends_;
+  const std::uint64_t built_;
+  std::vector<ScopeMark> scopes_;
+  std::size_t at_ = 0, next_end_ = 0;
+  std::int32_t step_ = trace::kNone;
+  Phase phase_ = Phase::kBuild;
+  int backwards_ = 0, updates_ = 0;
+};
+
+}  // namespace
+
+std::vector<ScopeMark> scopes_of(const std::vector<TimedMark>& marks, std::uint64_t built) {
+  return Phases(marks, built).take();
+}
+
+}  // namespace peakbench::program

@@ -1,0 +1,37 @@
+// From what a program was seen to do to its phases and steps, after the fact. Pure.
+//
+// A phase lasts until the next thing is seen:
+// - build: until the last parameter or buffer was made before a model is first called;
+// - forward: a model called in training with gradients, and what follows, its loss;
+// - backward: a call of autograd's engine, not of one inside an update;
+// - optimizer_step: an optimizer's step, and what comes between backward and it (unscaling,
+//   clipping, reducing). One inside of a backward (a hook that updates) stays backward;
+// - evaluation, generation: a model called otherwise, until the call returns;
+// - checkpoint: torch.save;
+// - data: everything else.
+// A step is one round of updates: it ends with the last one before an optimizer has its turn again,
+// or, where that one is inside of a backward, with this. Where nothing updates, each backward is a
+// step. What comes after the last round belongs to it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trace/trace.h"
+#include "tracer/journal_format.h"
+
+namespace peakbench::program {
+
+// Something began or ended on a thread, before the event of this number.
+struct TimedMark {
+  std::uint64_t event = 0;
+  tracer::Mark mark = tracer::Mark::kForwardBegins;
+  std::int32_t thread = 0;
+  std::int32_t value = 0;
+};
+
+// The scopes of a trace with so many events; `built`: the event behind the last parameter that was
+// made before a model was called.
+std::vector<trace::ScopeMark> scopes_of(const std::vector<TimedMark>& marks, std::uint64_t built);
+
+}  // namespace peakbench::program

@@ -1,0 +1,79 @@
+// What a traced program leaves on disk while it runs: records of 64 bytes, one after another, that
+// outlive the program however it ends. Written by journal_writer.h, read by program/journal.h. No
+// LibTorch, no other room: both sides include it.
+#pragma once
+
+#include <cstdint>
+
+namespace peakbench::tracer {
+
+inline constexpr char kMagic[8] = {'P', 'B', 'T', 'R', 'A', 'C', 'E', '1'};
+inline constexpr std::uint64_t kHeaderBytes = 4096;  // records begin behind it
+inline constexpr const char* kSuffix = ".journal";
+
+// Environment of a traced program: where its processes leave their journals, the library that
+// records, whether the CPU's allocator is traced, and whether events have times.
+inline constexpr const char* kFolderVariable = "PEAKBENCH_TRACE_FOLDER";
+inline constexpr const char* kLibraryVariable = "PEAKBENCH_TRACE_LIBRARY";
+inline constexpr const char* kCpuVariable = "PEAKBENCH_TRACE_CPU";
+inline constexpr const char* kTimesVariable = "PEAKBENCH_TRACE_TIMES";
+
+// Why recording stopped before the program did.
+enum class Stopped : std::uint32_t { kNot, kNoSpace, kTooLarge };
+
+struct Header {
+  char magic[8];
+  std::uint64_t records;  // that are whole; the last thing written of each
+  std::int32_t pid, rank;
+  Stopped stopped;
+  std::uint32_t ended;  // 1: the program came to its end, and `kFinal` records are there
+};
+static_assert(sizeof(Header) <= kHeaderBytes);
+
+enum class Tag : std::uint8_t {
+  kText,   // a: its number, b: its length; the text follows, padded to whole records
+  kSpace,  // space, a: text
+  kFrame,  // a: its number, b: its parent or -1, address: text of the file, requested: of the
+           // function, block: the line
+  kEvent,  // kind: trace::EventKind; a: module or -1; requested: bytes; block: bytes of the block
+           // or -1; total: handed out since the beginning, current: allocated now, both before an
+           // allocation and after a free, or -1
+  kWhere,  // of this thread's allocations since its last one: a: stack or -1, b: text of the
+           // operator or -1, requested: module or -1
+  kMark,   // kind: Mark; a: its value
+  kName,   // kind: trace::Role; address; a: text of the name, b: of the shape, requested: of the
+           // dtype
+  kFinal,  // space, total, current; requested, block: peaks allocated and reserved, PyTorch's own
+};
+
+// What a program does, as its thread does it.
+enum class Mark : std::uint8_t {
+  kForwardBegins,  // a model is called by nobody else's forward: in training
+  kEvaluationBegins,
+  kGenerationBegins,
+  kCallEnds,
+  kBackwardBegins,
+  kBackwardEnds,
+  kUpdateBegins,  // a: which optimizer
+  kUpdateEnds,
+  kSaveBegins,
+  kSaveEnds,
+  kRecomputationBegins,
+  kRecomputationEnds,
+};
+inline constexpr int kMarkCount = 12;
+
+struct Record {
+  Tag tag;
+  std::uint8_t kind;
+  std::int16_t space;
+  std::int32_t thread;
+  std::int32_t a, b;
+  std::uint64_t address;
+  std::int64_t requested, block;
+  std::int64_t total, current;
+  std::int64_t stream_or_time;  // kEvent with times: nanoseconds since the beginning; else a stream
+};
+static_assert(sizeof(Record) == 64);
+
+}  // namespace peakbench::tracer

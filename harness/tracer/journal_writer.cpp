@@ -1,0 +1,115 @@
+#include "tracer/journal_writer.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+
+namespace peakbench::tracer {
+namespace {
+
+constexpr std::uint64_t kWindowBytes = 4 << 20;
+constexpr std::uint64_t kWindowRecords = kWindowBytes / sizeof(Record);
+constexpr std::uint64_t kMostWindows = 4096;  // 16 GiB
+constexpr std::size_t kLongestText = 4096;
+
+void* map(int file, std::uint64_t offset, std::uint64_t bytes) {
+  // Room first: a page that the disk has none for would end the program.
+  if (posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0)
+    return nullptr;
+  void* at =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(offset));
+  return at == MAP_FAILED ? nullptr : at;
+}
+
+}  // namespace
+
+bool JournalWriter::open(const std::string& folder, std::int32_t rank) {
+  const std::lock_guard lock(mutex_);
+  const auto path = folder + "/" + std::to_string(getpid()) + kSuffix;
+  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file_ < 0) return false;
+  header_ = static_cast<Header*>(map(file_, 0, kHeaderBytes));
+  if (header_ == nullptr || !next_window()) return false;
+  header_->pid = getpid();
+  header_->rank = rank;
+  std::memcpy(header_->magic, kMagic, sizeof kMagic);
+  return true;
+}
+
+bool JournalWriter::next_window() {
+  if (window_ != nullptr) munmap(window_, kWindowBytes);
+  window_ = nullptr;
+  if (windows_ == kMostWindows) {
+    stop(Stopped::kTooLarge);
+    return false;
+  }
+  window_ = static_cast<Record*>(map(file_, kHeaderBytes + windows_ * kWindowBytes, kWindowBytes));
+  if (window_ == nullptr) {
+    stop(Stopped::kNoSpace);
+    return false;
+  }
+  ++windows_;
+  in_window_ = 0;
+  return true;
+}
+
+void JournalWriter::stop(Stopped why) {
+  if (header_ != nullptr) header_->stopped = why;
+}
+
+void JournalWriter::add_locked(const Record& record) {
+  if (window_ == nullptr) return;
+  window_[in_window_++] = record;
+  // A reader of what a killed program left counts on what lies before.
+  std::atomic_ref<std::uint64_t>(header_->records).fetch_add(1, std::memory_order_release);
+  if (in_window_ == kWindowRecords) next_window();
+}
+
+void JournalWriter::add(const Record& record) {
+  const std::lock_guard lock(mutex_);
+  add_locked(record);
+}
+
+std::int32_t JournalWriter::text(std::string_view text) {
+  text = text.substr(0, kLongestText);
+  const std::lock_guard lock(mutex_);
+  const auto [found, is_new] =
+      texts_.try_emplace(std::string(text), static_cast<std::int32_t>(texts_.size()));
+  if (!is_new) return found->second;
+  Record head{};
+  head.tag = Tag::kText;
+  head.a = found->second;
+  head.b = static_cast<std::int32_t>(text.size());
+  add_locked(head);
+  for (std::size_t at = 0; at < text.size(); at += sizeof(Record)) {
+    Record piece{};
+    const auto part = text.substr(at, sizeof(Record));
+    std::memcpy(static_cast<void*>(&piece), part.data(), part.size());
+    add_locked(piece);
+  }
+  return found->second;
+}
+
+std::int32_t JournalWriter::frame(std::int32_t parent, std::int32_t file, std::int32_t function,
+                                  std::int32_t line) {
+  const std::lock_guard lock(mutex_);
+  Record record{};
+  record.tag = Tag::kFrame;
+  record.a = frames_;
+  record.b = parent;
+  record.address = static_cast<std::uint64_t>(file);
+  record.requested = function;
+  record.block = line;
+  add_locked(record);
+  return frames_++;
+}
+
+void JournalWriter::end() {
+  const std::lock_guard lock(mutex_);
+  if (window_ != nullptr) header_->ended = 1;
+}
+
+}  // namespace peakbench::tracer

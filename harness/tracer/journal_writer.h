@@ -1,0 +1,43 @@
+// The journal of one process. Thread-safe; calls nothing of LibTorch or Python, because it is
+// written under an allocator's lock.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "tracer/journal_format.h"
+
+namespace peakbench::tracer {
+
+class JournalWriter {
+ public:
+  // In the folder, named after the process. Nothing is recorded where there can be no such file.
+  bool open(const std::string& folder, std::int32_t rank);
+
+  void add(const Record& record);
+  // The number of a text, written the first time.
+  std::int32_t text(std::string_view text);
+  std::int32_t frame(std::int32_t parent, std::int32_t file, std::int32_t function,
+                     std::int32_t line);
+  void end();  // the program's own
+  // In a forked process, whose file is another's.
+  void forget() { window_ = nullptr; }
+  bool is_open() const { return window_ != nullptr; }
+
+ private:
+  void add_locked(const Record& record);
+  bool next_window();
+  void stop(Stopped why);
+
+  std::mutex mutex_;
+  int file_ = -1;
+  Header* header_ = nullptr;
+  Record* window_ = nullptr;  // what is mapped of the file
+  std::uint64_t in_window_ = 0, windows_ = 0;
+  std::int32_t frames_ = 0;
+  std::unordered_map<std::string, std::int32_t> texts_;
+};
+
+}  // namespace peakbench::tracer

@@ -1,0 +1,178 @@
+// Which operator of PyTorch asks for memory, for whom: its line, its module; in backward those of
+// the forward operator that the node belongs to.
+#include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "tracer/python_stack.h"
+#include "tracer/tracer.h"
+
+namespace peakbench::tracer {
+namespace {
+
+constexpr std::int32_t kUnknown = -1, kNotLooked = -2;
+
+struct Origin {
+  std::int64_t sequence = -1;
+  std::int32_t stack = kUnknown, module = kUnknown;
+};
+
+// Sequence numbers rise within a thread, so that each list is sorted.
+class Origins {
+ public:
+  void note(std::uint64_t thread, const Origin& origin) {
+    const std::lock_guard lock(mutex_);
+    auto& list = by_thread_[thread];
+    if (!list.empty() && list.back().sequence >= origin.sequence) {
+      if (list.back().sequence == origin.sequence) list.back() = origin;
+      return;
+    }
+    list.push_back(origin);
+    if (list.size() > kMost) list.pop_front();
+  }
+  // The last at or before this number: an operator may make more than one node.
+  Origin find(std::uint64_t thread, std::int64_t sequence) {
+    const std::lock_guard lock(mutex_);
+    const auto list = by_thread_.find(thread);
+    if (list == by_thread_.end()) return {};
+    const auto after = std::upper_bound(
+        list->second.begin(), list->second.end(), sequence,
+        [](std::int64_t value, const Origin& origin) { return value < origin.sequence; });
+    return after == list->second.begin() ? Origin{} : *std::prev(after);
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1 << 20;  // of what was forwarded before, nothing is known
+
+  std::mutex mutex_;
+  std::unordered_map<std::uint64_t, std::deque<Origin>> by_thread_;
+};
+Origins& origins() {
+  static auto* const all = new Origins;
+  return *all;
+}
+
+struct Frame final : at::ObserverContext {
+  std::string_view name;
+  std::int32_t stack = kNotLooked;
+  bool is_node = false;
+  Origin origin;  // of a node
+};
+thread_local std::vector<Frame*> frames;
+
+// The same rule as harness/record has: what merely makes a tensor is named after who wanted it.
+bool is_factory(std::string_view name) {
+  for (const auto* factory : {"aten::empty", "aten::new_empty", "aten::empty_like",
+                              "aten::empty_strided", "aten::resize_", "aten::to", "aten::detach"})
+    if (name.starts_with(factory)) return true;
+  return false;
+}
+
+bool runs_no_python(const Frame& frame) {
+  return !frame.is_node && frame.name.starts_with("aten::");
+}
+
+// What an operator of PyTorch calls is called by the same line.
+std::int32_t stack_of(std::size_t at) {
+  Frame& frame = *frames[at];
+  if (frame.stack != kNotLooked) return frame.stack;
+  if (at > 0 && runs_no_python(*frames[at - 1])) return frame.stack = stack_of(at - 1);
+  return frame.stack = python_stack(Tracer::one().journal());
+}
+
+// Of the node that this thread is in.
+const Origin* node_origin() {
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
+    if ((*frame)->is_node) return &(*frame)->origin;
+  return nullptr;
+}
+
+void place_here(std::size_t at) {
+  auto& journal = Tracer::one().journal();
+  const auto op = journal.text(frames[at]->name);
+  if (open_nodes() > 0 && !is_recomputing()) {
+    if (const auto* origin = node_origin(); origin != nullptr && origin->stack >= 0)
+      return place_allocations(origin->stack, op, origin->module);
+  }
+  place_allocations(stack_of(at), op, current_module());
+}
+
+// Of what asked for memory before this operator began, by the one around it.
+void place_before() {
+  if (has_unplaced() && frames.size() > 1 && !is_factory(frames[frames.size() - 2]->name))
+    place_here(frames.size() - 2);
+}
+
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
+  if (!Tracer::one().is_recording()) return nullptr;
+  auto frame = std::make_unique<Frame>();
+  frame->name = function.name();
+  frame->is_node = function.scope() == at::RecordScope::BACKWARD_FUNCTION;
+  frames.push_back(frame.get());
+  count_operator(1);
+  place_before();
+  if (frame->is_node) {
+    enter_node();
+    if (function.seqNr() >= 0)
+      frame->origin = origins().find(function.forwardThreadId(), function.seqNr());
+  } else if (function.seqNr() >= 0 && at::GradMode::is_enabled()) {
+    const bool again = open_nodes() > 0 && !is_recomputing();
+    const auto* outer = again ? node_origin() : nullptr;  // of a backward that is differentiated
+    origins().note(function.threadId(),
+                   outer != nullptr
+                       ? Origin{function.seqNr(), outer->stack, outer->module}
+                       : Origin{function.seqNr(), stack_of(frames.size() - 1), current_module()});
+  }
+  return frame;
+}
+
+// The gradient that a leaf has now.
+void name_gradient() {
+  const auto node = torch::autograd::get_current_node();
+  const auto* leaf = dynamic_cast<torch::autograd::AccumulateGrad*>(node.get());
+  if (leaf == nullptr) return;
+  const auto& gradient = leaf->variable.grad();
+  if (!gradient.defined() ||
+      gradient.unsafeGetTensorImpl()->key_set().has(at::DispatchKey::Python) ||
+      !gradient.has_storage())
+    return;
+  auto& tracer = Tracer::one();
+  auto& journal = tracer.journal();
+  std::string shape;
+  for (const auto size : gradient.sizes())
+    shape += (shape.empty() ? "[" : ", ") + std::to_string(size);
+  tracer.name(reinterpret_cast<std::uint64_t>(gradient.storage().data()), trace::Role::kGradient,
+              journal.text(""), journal.text(shape.empty() ? "[]" : shape + "]"),
+              journal.text(c10::toString(gradient.scalar_type())));
+}
+
+void on_end(const at::RecordFunction&, at::ObserverContext* context) {
+  if (context == nullptr) return;
+  auto* const frame = static_cast<Frame*>(context);
+  const bool outermost = frames.size() == 1;
+  if (has_unplaced() && (outermost || !is_factory(frame->name))) place_here(frames.size() - 1);
+  if (frame->is_node) {
+    if (frame->name.ends_with("AccumulateGrad")) name_gradient();
+    exit_node();
+  }
+  count_operator(-1);
+  frames.pop_back();
+}
+
+}  // namespace
+
+void listen_to_operators() {
+  at::addGlobalCallback(
+      at::RecordFunctionCallback(on_start, on_end)
+          .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+}
+
+}  // namespace peakbench::tracer

@@ -1,0 +1,265 @@
+"""Tells the tracer what only Python knows: modules, storages of models and optimizers, phases.
+
+Nothing here keeps a tensor alive, and nothing raises into the program: what cannot be told is left
+unsaid.
+"""
+import ctypes
+import functools
+import importlib
+import os
+import sys
+import threading
+
+# The numbers of journal_format.h (Mark) and trace.h (Role).
+FORWARD_BEGINS, EVALUATION_BEGINS, GENERATION_BEGINS, CALL_ENDS = 0, 1, 2, 3
+BACKWARD_BEGINS, BACKWARD_ENDS, UPDATE_BEGINS, UPDATE_ENDS = 4, 5, 6, 7
+SAVE_BEGINS, SAVE_ENDS = 8, 9
+PARAMETER, BUFFER, GRADIENT, OPTIMIZER_STATE, INPUT = 0, 1, 2, 3, 4
+KINDS = 256  # a mark's value is above its kind
+
+DEEPEST = 64  # of containers within containers that tensors are looked for in
+
+
+def unfailing(hook):
+    """What goes wrong in telling is none of the program's concern; it is said once."""
+
+    @functools.wraps(hook)
+    def called(*args):
+        try:
+            hook(*args)
+        except Exception as error:
+            if hook.__name__ not in _FAILED:
+                _FAILED.add(hook.__name__)
+                print(f"peakbench: {hook.__name__}: {error!r}", file=sys.stderr)
+
+    return called
+
+
+_FAILED = set()
+
+
+def start(torch):
+    library = ctypes.PyDLL(os.environ["PEAKBENCH_TRACE_LIBRARY"])
+    rank = os.environ.get("RANK", "0")
+    if library.peakbench_tracer_start(int(rank) if rank.isdigit() else 0) != 1:
+        print("peakbench: this process is not traced: no journal can be written", file=sys.stderr)
+        return
+    Telling(torch, library).begin()
+
+
+class Telling:
+    def __init__(self, torch, library):
+        self.torch = torch
+        library.peakbench_tracer_function.restype = ctypes.py_object
+        self.enter = library.peakbench_tracer_function(b"enter")
+        self.leave = library.peakbench_tracer_function(b"leave")
+        self.mark = library.peakbench_tracer_function(b"mark")
+        self.text_of = library.peakbench_tracer_text
+        self.name_of = library.peakbench_tracer_name
+        self.name_of.argtypes = [ctypes.c_uint64] + [ctypes.c_int] * 4
+        self.attach = library.peakbench_tracer_attach_cuda
+        self.attach.restype = ctypes.c_char_p
+        by_identity = importlib.import_module("torch.utils.weak").WeakIdKeyDictionary
+        self.texts = {}
+        self.modules = by_identity()  # module -> its number
+        self.roots = by_identity()  # model -> prefix of its names
+        self.parameters = by_identity()  # parameter -> its name
+        self.optimizers = by_identity()  # optimizer -> its number
+        self.calls = threading.local()
+
+    def begin(self):
+        torch = self.torch
+        module = torch.nn.modules.module
+        module.register_module_forward_pre_hook(self.on_enter)
+        module.register_module_forward_hook(self.on_leave, with_kwargs=True, always_call=True)
+        optimizer = importlib.import_module("torch.optim.optimizer")  # torch.optim hides its name
+        optimizer.register_optimizer_step_pre_hook(self.before_update)
+        optimizer.register_optimizer_step_post_hook(self.after_update)
+        self.wrap(torch.autograd.graph, "_engine_run_backward", BACKWARD_BEGINS, BACKWARD_ENDS)
+        torch.autograd._engine_run_backward = torch.autograd.graph._engine_run_backward
+        self.wrap(torch, "save", SAVE_BEGINS, SAVE_ENDS)
+        if torch.backends.cuda.is_built():
+            torch.cuda._lazy_call(self.attach_cuda)
+
+    def attach_cuda(self):
+        problem = self.attach()
+        if problem:
+            print(
+                "peakbench: CUDA memory is not traced:", problem.decode(errors="replace"),
+                file=sys.stderr,
+            )
+
+    def wrap(self, owner, name, begins, ends):
+        function = getattr(owner, name)
+        mark = self.mark
+
+        @functools.wraps(function)
+        def marked(*args, **kwargs):
+            mark(begins)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                mark(ends)
+
+        setattr(owner, name, marked)
+
+    # Modules.
+
+    @unfailing
+    def on_enter(self, module, args):
+        calls = self.calls.__dict__
+        depth = calls.get("depth", 0)
+        if depth == 0:
+            self.begin_call(module)
+        number = self.modules.get(module)
+        if number is None:
+            number = self.number_of(module)
+        calls["depth"] = depth + 1
+        self.enter(number)
+
+    @unfailing
+    def on_leave(self, module, args, kwargs, output):
+        calls = self.calls.__dict__
+        depth = calls.get("depth", 0) - 1
+        if depth < 0:
+            return
+        calls["depth"] = depth
+        self.leave(0)
+        if depth == 0:
+            self.name_inputs(args, kwargs)
+            if calls.pop("said", False):
+                self.mark(CALL_ENDS)
+
+    def begin_call(self, module):
+        if module not in self.roots:
+            self.number_of(module)
+        if not any(True for _ in module.parameters()):
+            return  # a loss, an activation: part of what it is called in
+        self.name_model(module)
+        self.calls.said = True
+        if module.training and self.torch.is_grad_enabled():
+            self.mark(FORWARD_BEGINS)
+        else:
+            self.mark(GENERATION_BEGINS if is_generating() else EVALUATION_BEGINS)
+
+    def number_of(self, module):
+        """Names everything in the model, whose outermost module this is."""
+        known = self.modules.get(module)
+        if known is not None:
+            return known
+        name = type(module).__name__
+        prefix = "" if not self.roots else name + "."
+        if self.calls.__dict__.get("depth", 0) == 0:
+            self.roots[module] = prefix
+        for path, part in module.named_modules():
+            if part not in self.modules:
+                self.modules[part] = self.text(prefix + path if path else name)
+        return self.modules[module]
+
+    # Storages.
+
+    def text(self, text):
+        number = self.texts.get(text)
+        if number is None:
+            number = self.texts[text] = self.text_of(text.encode(errors="replace"))
+        return number
+
+    def name(self, tensor, role, name):
+        for part in storages_of(tensor):
+            try:
+                address = part.untyped_storage().data_ptr()
+                shape, dtype = str(list(part.shape)), str(part.dtype).replace("torch.", "")
+            except Exception:  # a tensor without a storage of its own
+                continue
+            if address:
+                self.name_of(address, role, self.text(name), self.text(shape), self.text(dtype))
+
+    def name_model(self, module):
+        prefix = self.roots.get(module, "")
+        for name, parameter in module.named_parameters():
+            if parameter not in self.parameters:
+                self.parameters[parameter] = prefix + name
+            self.name(parameter, PARAMETER, prefix + name)
+        for name, buffer in module.named_buffers():
+            self.name(buffer, BUFFER, prefix + name)
+
+    def name_inputs(self, args, kwargs):
+        try:
+            for tensor in tensors_in((args, kwargs), self.torch.Tensor):
+                if tensor.grad_fn is None and not tensor.requires_grad:
+                    self.name(tensor, INPUT, "")
+        except Exception:
+            pass
+
+    # Updates.
+
+    @unfailing
+    def before_update(self, optimizer, args, kwargs):
+        number = self.optimizers.setdefault(optimizer, len(self.optimizers))
+        for parameter in self.parameters_of(optimizer):
+            name = self.parameters.get(parameter, "")
+            self.name(parameter, PARAMETER, name)
+            if parameter.grad is not None:
+                self.name(parameter.grad, GRADIENT, name)
+        self.mark(UPDATE_BEGINS + KINDS * number)
+
+    @unfailing
+    def after_update(self, optimizer, args, kwargs):
+        self.mark(UPDATE_ENDS)
+        for parameter, state in list(optimizer.state.items()):
+            name = self.parameters.get(parameter, "") if self.is_tensor(parameter) else ""
+            for key, tensor in tensors_by_key(state, self.torch.Tensor):
+                self.name(tensor, OPTIMIZER_STATE, f"{name}.{key}" if name else str(key))
+
+    def is_tensor(self, value):
+        return isinstance(value, self.torch.Tensor)
+
+    def parameters_of(self, optimizer):
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if self.is_tensor(parameter):
+                    yield parameter
+
+
+def is_generating():
+    frame = sys._getframe(1)
+    for _ in range(DEEPEST):
+        frame = frame.f_back
+        if frame is None:
+            return False
+        if frame.f_code.co_name == "generate":
+            return True
+    return False
+
+
+def storages_of(tensor):
+    """The plain tensors that one of a subclass is made of: DTensor, quantized ones."""
+    parts = [tensor]
+    for _ in range(DEEPEST):
+        flat = []
+        for part in parts:
+            if hasattr(type(part), "__tensor_flatten__"):
+                names, _context = part.__tensor_flatten__()
+                flat += [getattr(part, name) for name in names]
+        if not flat:
+            return parts
+        parts = flat
+    return parts
+
+
+def tensors_in(value, kind, depth=0):
+    if isinstance(value, kind):
+        yield value
+    elif depth < DEEPEST and isinstance(value, (list, tuple)):
+        for part in value:
+            yield from tensors_in(part, kind, depth + 1)
+    elif depth < DEEPEST and isinstance(value, dict):
+        for part in value.values():
+            yield from tensors_in(part, kind, depth + 1)
+
+
+def tensors_by_key(state, kind):
+    if isinstance(state, dict):
+        for key, value in state.items():
+            for tensor in tensors_in(value, kind):
+                yield key, tensor

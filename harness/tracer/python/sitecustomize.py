@@ -1,0 +1,61 @@
+"""Begins a traced program: Python imports this before the program, from the front of PYTHONPATH.
+
+It gives way to a sitecustomize of the program's own, and waits for PyTorch to be imported.
+"""
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _run_own():
+    this = sys.modules.pop("sitecustomize")
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
+    try:
+        import sitecustomize  # noqa: F401
+    except ImportError as error:
+        if error.name != "sitecustomize":
+            raise
+    finally:
+        sys.modules.setdefault("sitecustomize", this)
+
+
+class _WhenImported:
+    """Finds torch as the other finders do, and begins to trace when it is there."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        import importlib.util
+
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+
+            def exec_module(module):
+                run(module)
+                _begin(module)
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def _begin(torch):
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location(
+        "_peakbench_tracing", os.path.join(_HERE, "peakbench_tracing.py")
+    )
+    tracing = importlib.util.module_from_spec(spec)
+    sys.modules["_peakbench_tracing"] = tracing
+    spec.loader.exec_module(tracing)
+    try:
+        tracing.start(torch)
+    except Exception as error:  # the program runs on, traced as far as it was begun
+        print(f"peakbench: this process is not traced wholly: {error!r}", file=sys.stderr)
+
+
+if os.environ.get("PEAKBENCH_TRACE_LIBRARY"):
+    sys.meta_path.insert(0, _WhenImported())
+_run_own()

@@ -1,0 +1,17 @@
+// The Python call stack of the calling thread, as a number in the journal's tree of frames.
+#pragma once
+
+#include <cstdint>
+
+#include "tracer/journal_writer.h"
+
+namespace peakbench::tracer {
+
+// -1 where the thread runs no Python. Takes Python's lock unless the thread has it: with none of an
+// allocator's or the journal's locks held.
+std::int32_t python_stack(JournalWriter& journal);
+
+// The calling thread has Python's lock, so that its stack can be taken whatever else is held.
+bool holds_python();
+
+}  // namespace peakbench::tracer
