@@ -54,7 +54,7 @@ class JournalFolder {
  public:
   explicit JournalFolder(const fs::path& run) {
     std::error_code error;
-    fs::create_directories(run, error);
+    made_ = fs::create_directories(run, error) ? run : fs::path();
     std::string pattern = (run / ".trace.XXXXXX").string();
     if (error || mkdtemp(pattern.data()) == nullptr)
       throw ConfigError(fmt::format("--out {}: cannot be written: {}", run.string(),
@@ -66,11 +66,12 @@ class JournalFolder {
   ~JournalFolder() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
+    if (!made_.empty()) fs::remove(made_, ignored);  // where nothing came of it
   }
   const fs::path& path() const { return path_; }
 
  private:
-  fs::path path_;
+  fs::path path_, made_;
 };
 
 std::string traced_folder(const TraceArguments& arguments) {

@@ -177,6 +177,7 @@ class Categories {
     if (event.phase == Phase::kForward && event.step != kNone &&
         lifetime.last > end_of_forward(lifetime.first, phase_end))
       return Category::kActivation;
+    if (event.phase == Phase::kData && lifetime.last > phase_end) return Category::kKept;
     // What a call leaves: its outputs, and the graph that was recorded for them.
     if ((event.phase == Phase::kEvaluation || event.phase == Phase::kGeneration) &&
         lifetime.last > phase_end)

@@ -48,7 +48,8 @@ struct Lifetime {
 // are none: at the end), or alive when a later step begins; else recomputed_activation = allocated
 // in a recomputation and alive at its end; else activation = allocated in forward and alive at the
 // end of that forward, or where memory ran out in it; the rest temporary. Of a program also: input
-// = copied between devices in the phase data and alive behind it; activation = allocated in a call
+// = copied between devices in the phase data and alive behind it; kept = else made there and alive
+// behind it; activation = allocated in a call
 // of evaluation or generation and alive at its end. In traces that do not name workspaces, one is,
 // before all but the first kind of kept, what a `cuda` space has from the forward or backward of a
 // step and was never freed (not in a step that ended out of memory: nothing had its chance there).

@@ -26,7 +26,7 @@ void describe_own(const Trace& trace, const std::vector<Lifetime>& lifetimes, co
     if (peak.by_category[i] != 0)
       memory.at_peak[to_string(static_cast<Category>(i))] = peak.by_category[i];
   memory.peak_phase = to_string(peak.phase);
-  memory.peak_step = peak.step;
+  memory.peak_step = std::max(peak.step, 0);  // of a build: 0, its phase says so
 }
 
 }  // namespace

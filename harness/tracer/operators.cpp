@@ -67,6 +67,7 @@ struct Frame final : at::ObserverContext {
   Origin origin;  // of a node
 };
 thread_local std::vector<Frame*> frames;
+thread_local Origin last_node;  // that ended on this thread
 
 // The same rule as harness/record has: what merely makes a tensor is named after who wanted it.
 bool is_factory(std::string_view name) {
@@ -102,7 +103,11 @@ void place_here(std::size_t at) {
     if (const auto* origin = node_origin(); origin != nullptr && origin->stack >= 0)
       return place_allocations(origin->stack, op, origin->module);
   }
-  place_allocations(stack_of(at), op, current_module());
+  const auto stack = stack_of(at);
+  // The engine itself, on a thread of its own: it sums a gradient to the shape of what it is of.
+  if (stack < 0 && open_nodes() == 0 && last_node.stack >= 0)
+    return place_allocations(last_node.stack, op, last_node.module);
+  place_allocations(stack, op, current_module());
 }
 
 // Of what asked for memory before this operator began, by the one around it.
@@ -162,6 +167,7 @@ void on_end(const at::RecordFunction&, at::ObserverContext* context) {
   if (frame->is_node) {
     if (frame->name.ends_with("AccumulateGrad")) name_gradient();
     exit_node();
+    last_node = frame->origin;
   }
   count_operator(-1);
   frames.pop_back();

@@ -118,7 +118,8 @@ class Telling:
         self.enter(number)
 
     @unfailing
-    def on_leave(self, module, args, kwargs, output):
+    def on_leave(self, module, args, *rest):
+        # Keyword arguments and output; of a call that raised, PyTorch leaves out the first.
         calls = self.calls.__dict__
         depth = calls.get("depth", 0) - 1
         if depth < 0:
@@ -126,7 +127,7 @@ class Telling:
         calls["depth"] = depth
         self.leave(0)
         if depth == 0:
-            self.name_inputs(args, kwargs)
+            self.name_inputs(args, rest[0] if len(rest) == 2 else None)
             if calls.pop("said", False):
                 self.mark(CALL_ENDS)
 

@@ -1,0 +1,299 @@
+"""`peakbench trace`: the anatomy of unchanged programs. The peak is PyTorch's own; what fills it is told by the line that planted it; the
+categories are those of our own plugin's case.
+
+usage: trace_test.py PEAKBENCH
+Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+if "PEAKBENCH_ORACLE" not in os.environ:
+    print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
+    sys.exit(77)
+PYTHON = os.environ["PEAKBENCH_ORACLE"]
+MIB = 1 << 20
+
+# A little training. Each planted cause is one line, marked with a comment that the test looks for.
+TRAINING = """
+import sys, torch
+from torch import nn
+import torch.nn.functional as F
+planted = sys.argv[1] if len(sys.argv) > 1 else ""
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(x)))
+
+model = nn.Sequential(Block(64), Block(64), nn.Linear(64, 8)).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+kept = []
+
+def evaluate():
+    model.eval()
+    outputs = []
+    for _ in range(4):
+        x = torch.randn(4096, 64).cuda()
+        outputs.append(model(x))  # EVALUATION
+    model.train()
+    return outputs
+
+for step in range(5):
+    x, y = torch.randn(256, 64).cuda(), torch.randint(0, 8, (256,)).cuda()
+    if planted == "long" and step == 3:
+        x, y = x.repeat(64, 1), y.repeat(64)  # LONG
+    out = model(x)
+    loss = F.cross_entropy(out.double() if planted == "upcast" else out, y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if planted == "list":
+        kept.append(out.detach().repeat(1, 1024))  # LIST
+    if planted == "save":
+        torch.save(model.state_dict(), "/dev/null")
+    if planted == "evaluation":
+        outputs = evaluate()
+        del outputs
+    del out, loss
+print(torch.cuda.max_memory_allocated())
+"""
+
+
+class Programs(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def write(self, text, name="train.py"):
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def line_with(self, text, mark):
+        return next(i for i, line in enumerate(text.splitlines(), 1) if mark in line)
+
+    def trace(self, *command, options=("--card", "h100-80gb"), out="out", code=0, **more):
+        environment = {**os.environ, **more.pop("environment", {})}
+        done = subprocess.run([PEAKBENCH, "trace", *options, "--out", out, "--", *command], cwd=self.folder, capture_output=True,
+                              text=True, timeout=300, check=False, env=environment, **more)  # fmt: skip
+        if code is not None:
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def case(self, out="out"):
+        (case,) = json.loads((self.folder / out / "run.json").read_text(encoding="utf-8"))["cases"]
+        return case
+
+    def query(self, text, out="out"):
+        (path,) = (self.folder / out).glob("cases/*/trace.sqlite")
+        database = sqlite3.connect(path)
+        try:
+            return database.execute(text).fetchall()
+        finally:
+            database.close()
+
+    def lines_at_peak(self):
+        """Bytes at the peak by the innermost frame in the script."""
+        rows = self.query("""
+            WITH RECURSIVE up(event, block, category, frame) AS (
+              SELECT a.event, e.block_bytes, a.category, e.stack FROM allocations a JOIN events e ON e.id = a.event
+                JOIN peaks p ON p.space = e.space JOIN trace t ON t.own_space = p.space
+                WHERE a.event <= p.event AND a.last_event > p.event
+              UNION ALL
+              SELECT up.event, up.block, up.category, f.parent FROM up JOIN frames f ON f.id = up.frame
+                WHERE (SELECT name FROM files WHERE id = f.file) NOT LIKE '%train.py')
+            SELECT f.line, sum(up.block), c.name FROM up JOIN frames f ON f.id = up.frame
+              JOIN files s ON s.id = f.file JOIN categories c ON c.id = up.category
+              WHERE s.name LIKE '%train.py' GROUP BY 1, 3""")
+        return {(line, category): size for line, size, category in rows}
+
+    def test_the_peak_is_pytorchs_own(self):
+        script = self.write(TRAINING)
+        done = self.trace(PYTHON, script)
+        case = self.case()
+        self.assertEqual(case["memory"]["peak_allocated_bytes"], int(done.stdout))
+        self.assertEqual(sum(case["memory"]["at_peak"].values()), int(done.stdout))
+        self.assertNotIn("differs from the trace", done.stderr)
+        self.assertEqual((case["kind"], case["status"]), ("program", "ok"))
+        self.assertEqual(case["emulation"]["verdict"]["kind"], "exact")
+        self.assertEqual(case["memory"]["steps"], 5)
+        parameters = 4 * (2 * (64 * 256 + 256 + 256 * 64 + 64) + 64 * 8 + 8)
+        at_peak = case["memory"]["at_peak"]
+        self.assertEqual(at_peak["parameter"], parameters)
+        self.assertEqual(at_peak["optimizer_state"], 2 * parameters)
+        self.assertTrue((self.folder / "out/report/index.html").is_file())
+        self.assertIn("What fills it, by line of your code", done.stderr)
+
+    def test_modules_are_named_as_the_model_names_them(self):
+        self.trace(PYTHON, self.write(TRAINING))
+        names = {name for (name,) in self.query("SELECT name FROM modules")}
+        self.assertLessEqual({"0.up", "1.down", "2"}, names)
+        backward = self.query("SELECT DISTINCT module FROM events_in_words WHERE phase = 'backward' AND module IS NOT NULL")
+        self.assertIn(("0.up",), backward)
+        gradients = {name for (name,) in self.query("SELECT n.name FROM names n JOIN roles r ON r.id = n.role WHERE r.name = 'gradient'")}
+        self.assertIn("1.down.weight", gradients)
+        state = {name for (name,) in self.query("SELECT n.name FROM names n JOIN roles r ON r.id = n.role WHERE r.name = 'optimizer_state'")}
+        self.assertIn("1.down.weight.exp_avg", state)
+
+    def test_planted_causes_are_at_their_lines(self):
+        script = self.write(TRAINING)
+        plain = int(self.trace(PYTHON, script).stdout)
+        forward = self.line_with(TRAINING, "return x + self.down")
+        for planted, mark, category, least in (("list", "# LIST", "kept", 4 * 8 * MIB), ("evaluation", None, "activation", 4 * 12 * MIB),
+                                               ("long", "# LONG", "input", 4 * MIB)):  # fmt: skip
+            with self.subTest(planted):
+                done = self.trace(PYTHON, script, planted, out=planted)
+                self.assertGreater(int(done.stdout), plain + least)
+                self.assertEqual(self.case(planted)["memory"]["peak_allocated_bytes"], int(done.stdout))
+                line = self.line_with(TRAINING, mark) if mark else forward
+                self.assertIn(f"train.py:{line} ", done.stderr)
+        phases = self.case("evaluation")["memory"]
+        self.assertEqual(phases["peak_phase"], "evaluation")
+        self.assertEqual(self.case("long")["memory"]["peak_step"], 3)
+
+    def test_running_out_of_memory_names_the_line_and_what_fills_the_card(self):
+        script = self.write("""
+import torch
+kept = []
+for i in range(100):
+    kept.append(torch.empty(64, 1 << 20, device="cuda"))
+""")
+        done = self.trace(PYTHON, script, options=("--card", "h100-80gb,memory=4GiB"), code=1)
+        case = self.case()
+        self.assertEqual(case["status"], "out_of_memory")
+        self.assertIn("train.py:5", case["reason"])
+        self.assertEqual(case["out_of_memory"]["requested_bytes"], 256 * MIB)
+        self.assertIn("train.py:5", done.stderr)
+
+    def test_categories_are_those_of_our_own_plugin(self):
+        script = self.write("""
+import torch, torchvision
+model = torchvision.models.VisionTransformer(image_size=224, patch_size=16, num_layers=2, num_heads=12, hidden_dim=768, mlp_dim=3072).cuda()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+x = torch.randn(2, 3, 224, 224, device="cuda")
+y = torch.randint(0, 1000, (2,), device="cuda")
+for _ in range(3):
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    del loss
+""")
+        self.trace(PYTHON, script)
+        done = subprocess.run([PEAKBENCH, "run", "--model", "vit-b-16,layers=2", "--strategy", "baseline", "--device", "emulated:h100-80gb", "--batch", "2",
+                               "--repetitions", "0", "--no-report", "--out", "plugin"], cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        ours = json.loads((self.folder / "plugin/run.json").read_text(encoding="utf-8"))["cases"][0]["memory"]
+        stock = self.case()["memory"]
+        self.assertEqual((stock["peak_phase"], stock["peak_step"]), (ours["peak_phase"], ours["peak_step"]))
+        # Blocks depend on what was freed before; the labels (16 bytes) are made on the card, and no model is called with them.
+        stock["at_peak"].pop("allocator_slack"), ours["at_peak"].pop("allocator_slack")
+        self.assertEqual(stock["at_peak"].pop("kept"), 16)
+        self.assertEqual(stock["at_peak"], ours["at_peak"])
+
+    def test_recomputed_activations(self):
+        script = self.write("""
+import torch, sys
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+layers = nn.ModuleList(nn.Sequential(nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 256)) for _ in range(4)).cuda()
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = layers
+    def forward(self, x):
+        for layer in self.layers:
+            x = checkpoint(layer, x, use_reentrant=sys.argv[1] == "reentrant")
+        return x
+model = Model()
+x = torch.randn(8192, 256, device="cuda", requires_grad=True)
+for _ in range(2):
+    model(x).sum().backward()
+    model.zero_grad()
+""")
+        for kind in ("reentrant", "other"):
+            with self.subTest(kind):
+                self.trace(PYTHON, script, kind, out=kind)
+                recomputed = self.query("""SELECT sum(e.requested_bytes) FROM allocations a JOIN events e ON e.id = a.event
+                    JOIN categories c ON c.id = a.category WHERE c.name = 'recomputed_activation'""", out=kind)  # fmt: skip
+                of_a_layer = 2 * 8192 * 1024 * 4  # what GELU and what the second product keep
+                if kind == "other":  # it stops early: what nobody keeps is not computed again
+                    self.assertEqual(recomputed, [(2 * 4 * of_a_layer,)])
+                self.assertGreaterEqual(recomputed[0][0], 2 * 4 * of_a_layer)
+                self.assertEqual(self.query("SELECT count(*) FROM events WHERE kind = 0 AND stack IS NULL", out=kind), [(0,)])
+
+    def test_the_cpu(self):
+        script = self.write(TRAINING.replace(".cuda()", "").replace("print(torch.cuda.max_memory_allocated())", ""))
+        self.trace(PYTHON, script, options=(), environment={"CUDA_VISIBLE_DEVICES": ""})
+        case = self.case()
+        self.assertEqual(case["device"], "cpu")
+        parameters = 4 * (2 * (64 * 256 + 256 + 256 * 64 + 64) + 64 * 8 + 8)
+        self.assertEqual(case["memory"]["at_peak"]["parameter"], parameters)
+        self.assertIsNone(case["emulation"])
+
+    def test_programs_that_end_otherwise(self):
+        for text, code in (("import os; os._exit(3)", 3), ("raise SystemExit(4)", 4), ("1 / 0", 1), ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 128 + signal.SIGKILL)):  # fmt: skip
+            with self.subTest(text):
+                script = self.write("import torch\nx = torch.ones(1 << 20, device='cuda')\ny = x + 1\n" + text)
+                self.trace(PYTHON, script, out=f"end{code}", code=code)
+                self.assertEqual(self.case(f"end{code}")["status"], "crashed")
+                self.assertEqual(self.case(f"end{code}")["memory"]["peak_allocated_bytes"], 8 * MIB)
+
+    def test_processes_beside_it(self):
+        """A forked process leaves the trace alone, as does one that has no PyTorch; a started one has a trace of its own."""
+        script = self.write("""
+import os, subprocess, sys, torch
+x = torch.ones(1 << 20, device="cuda")
+if os.fork() == 0:
+    torch.ones(1 << 22)
+    os._exit(0)
+os.wait()
+subprocess.run([sys.executable, "-c", "pass"], check=True)
+subprocess.run([sys.executable, "-c", "import torch; torch.ones(1 << 21, device='cuda')"], check=True)
+y = x + 1
+""")
+        self.trace(PYTHON, script)
+        case = self.case()
+        self.assertEqual(sorted(rank["memory"]["peak_allocated_bytes"] for rank in case["ranks"]), [8 * MIB, 8 * MIB])
+
+    def test_a_sitecustomize_of_its_own_and_no_torch(self):
+        (self.folder / "mine").mkdir()
+        self.write("import sys\nsys.mine = 'mine'\n", "mine/sitecustomize.py")
+        script = self.write("import sys\nprint(sys.mine, any('tracer' in entry for entry in sys.path))\n")
+        done = self.trace(PYTHON, script, environment={"PYTHONPATH": str(self.folder / "mine")})
+        self.assertEqual(done.stdout, "mine False\n")
+        self.assertIn("nothing was recorded", done.stderr)
+        self.assertFalse((self.folder / "out/run.json").exists())
+
+    def test_a_run_is_not_overwritten_unasked(self):
+        script = self.write("import torch\ntorch.ones(4, device='cuda')\n")
+        self.trace(PYTHON, script)
+        self.assertIn("holds a run already", self.trace(PYTHON, script, code=2).stderr)
+        self.trace(PYTHON, script, options=("--card", "h100-80gb", "--overwrite"))
+        self.assertIn("no program to run", subprocess.run([PEAKBENCH, "trace"], capture_output=True, text=True, check=False).stderr)
+        self.assertIn("no such program", self.trace("no-such-program", out="other", code=2).stderr)
+        self.assertFalse((self.folder / "other").exists(), "nothing is left where nothing ran")
+
+    def test_compare_and_gate_read_it(self):
+        script = self.write(TRAINING)
+        self.trace(PYTHON, script, out="base")
+        self.trace(PYTHON, script, "list", out="now")
+        for command, code in (("compare", 0), ("gate", 4)):
+            done = subprocess.run([PEAKBENCH, command, "base", "now"], cwd=self.folder, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,236 @@
+// What a traced process leaves, read back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "errors/errors.h"
+#include "program/journal.h"
+#include "trace/lifetimes.h"
+#include "trace/maxima.h"
+#include "tracer/journal_writer.h"
+
+namespace peakbench::program {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using trace::EventKind;
+using tracer::Mark;
+using tracer::Record;
+using tracer::Tag;
+
+class JournalTest : public ::testing::Test {
+ protected:
+  JournalTest() {
+    folder_ = fs::temp_directory_path() /
+              ("journal." + std::to_string(getpid()) + "." +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    EXPECT_TRUE(writer_.open(folder_.string(), 3));
+    Record space{};
+    space.tag = Tag::kSpace;
+    space.a = writer_.text("cuda:0");
+    writer_.add(space);
+  }
+  ~JournalTest() override { fs::remove_all(folder_); }
+
+  // As CUDA's allocator is seen: what it counts before an allocation and after a free.
+  void alloc(std::uint64_t address, std::int64_t bytes, std::int64_t block) {
+    add(EventKind::kAlloc, address, bytes);
+    total_ += block;
+    current_ += block;
+    blocks_[address] = block;
+  }
+  void free(std::uint64_t address) {
+    current_ -= blocks_[address];
+    add(EventKind::kFreeRequested, address, 0);
+    add(EventKind::kFree, address, 0);
+  }
+  void add(EventKind kind, std::uint64_t address, std::int64_t bytes) {
+    Record record{};
+    record.tag = Tag::kEvent;
+    record.kind = static_cast<std::uint8_t>(kind);
+    record.address = address;
+    record.requested = bytes;
+    record.block = -1;
+    record.total = total_;
+    record.current = current_;
+    record.a = -1;
+    writer_.add(record);
+  }
+  void name(std::uint64_t address, trace::Role role, const char* name) {
+    Record record{};
+    record.tag = Tag::kName;
+    record.kind = static_cast<std::uint8_t>(role);
+    record.address = address;
+    record.a = writer_.text(name);
+    record.b = writer_.text("[2]");
+    record.requested = writer_.text("float32");
+    writer_.add(record);
+  }
+  void mark(Mark what) {
+    Record record{};
+    record.tag = Tag::kMark;
+    record.kind = static_cast<std::uint8_t>(what);
+    writer_.add(record);
+  }
+  void where(std::int32_t stack, const char* op) {
+    Record record{};
+    record.tag = Tag::kWhere;
+    record.a = stack;
+    record.b = writer_.text(op);
+    record.requested = -1;
+    writer_.add(record);
+  }
+  void final() {
+    Record record{};
+    record.tag = Tag::kFinal;
+    record.total = total_;
+    record.current = current_;
+    record.requested = 7000;
+    record.block = 8000;
+    writer_.add(record);
+    writer_.end();
+  }
+
+  fs::path path() const { return folder_ / (std::to_string(getpid()) + tracer::kSuffix); }
+  Journal read(bool failed = false) const {
+    return read_journal(path(), {.device = "cuda:0", .emulated = true, .failed = failed});
+  }
+  std::string error() const {
+    try {
+      read();
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  fs::path folder_;
+  tracer::JournalWriter writer_;
+  std::int64_t total_ = 0, current_ = 0;
+  std::map<std::uint64_t, std::int64_t> blocks_;
+};
+
+TEST_F(JournalTest, BlocksAreAsLargeAsTheAllocatorCounts) {
+  alloc(0x1000, 1000, 1024);
+  alloc(0x2000, 3'000'000, 4'194'304);  // a block that was not split
+  free(0x1000);
+  alloc(0x1000, 10, 512);
+  final();
+  const auto journal = read();
+  const auto& events = journal.trace.events;
+  ASSERT_EQ(events.size(), 5U);
+  EXPECT_EQ(events[0].block_bytes, 1024);
+  EXPECT_EQ(events[1].block_bytes, 4'194'304);
+  EXPECT_EQ(events[2].block_bytes, 1024);
+  EXPECT_EQ(events[4].block_bytes, 512);
+  EXPECT_EQ(journal.disagreements, 0U);
+  EXPECT_TRUE(journal.ended);
+  EXPECT_EQ(journal.rank, 3);
+  EXPECT_EQ(journal.counted.at("cuda:0").peak_allocated_bytes, 7000);
+  EXPECT_EQ(journal.counted.at("cuda:0").peak_reserved_bytes, 8000);
+  const auto lifetimes = trace::lifetimes(journal.trace);
+  EXPECT_EQ(trace::find_peak(journal.trace, lifetimes).allocated_bytes, 1024 + 4'194'304);
+}
+
+TEST_F(JournalTest, OfAKilledProgramTheLastBlockIsRounded) {
+  alloc(0x1000, 1000, 1024);
+  alloc(0x2000, 1025, 1536);
+  const auto journal = read();
+  EXPECT_FALSE(journal.ended);
+  EXPECT_EQ(journal.trace.events[1].block_bytes, 1536);
+}
+
+TEST_F(JournalTest, WhatTheAllocatorSaysOtherwiseIsCounted) {
+  alloc(0x1000, 1000, 1024);
+  current_ += 512;
+  alloc(0x2000, 1000, 1024);
+  final();
+  EXPECT_EQ(read().disagreements, 2U);
+}
+
+TEST_F(JournalTest, AllocationsGetThePlaceThatIsToldOfThemLater) {
+  const auto file =
+      writer_.text("/home/me/a file with a name that is longer than one record has.py");
+  const auto outer = writer_.frame(-1, file, writer_.text("<module>"), 7);
+  const auto inner = writer_.frame(outer, file, writer_.text("forward"), 12);
+  alloc(0x1000, 1000, 1024);
+  alloc(0x2000, 1000, 1024);
+  where(inner, "aten::mm");
+  alloc(0x3000, 1000, 1024);
+  final();
+  const auto journal = read();
+  const auto& trace = journal.trace;
+  EXPECT_EQ(trace.events[0].stack, inner);
+  EXPECT_EQ(trace.events[1].stack, inner);
+  EXPECT_EQ(trace.events[2].stack, trace::kNone);
+  EXPECT_EQ(trace.operators, std::vector<std::string>{"aten::mm"});
+  ASSERT_EQ(trace.frames.size(), 2U);
+  EXPECT_EQ(trace.frames[1].parent, 0);
+  EXPECT_EQ(trace.files[static_cast<std::size_t>(trace.frames[1].file)],
+            "/home/me/a file with a name that is longer than one record has.py");
+  EXPECT_EQ(trace.frames[1].line, 12);
+}
+
+TEST_F(JournalTest, NamesBindToAllocationsAndInputsToWhatNoModelMade) {
+  alloc(0x1000, 1000, 1024);
+  name(0x1000, trace::Role::kParameter, "weight");
+  name(0x1000, trace::Role::kParameter, "weight");
+  alloc(0x2000, 1000, 1024);
+  mark(Mark::kForwardBegins);
+  alloc(0x3000, 1000, 1024);
+  name(0x2000, trace::Role::kInput, "");
+  name(0x3000, trace::Role::kInput, "");
+  name(0x4000, trace::Role::kBuffer, "never allocated");
+  mark(Mark::kCallEnds);
+  mark(Mark::kBackwardBegins);
+  alloc(0x5000, 1000, 1024);
+  name(0x5000, trace::Role::kGradient, "");
+  name(0x5000, trace::Role::kGradient, "weight");
+  mark(Mark::kBackwardEnds);
+  final();
+  const auto trace = read().trace;
+  ASSERT_EQ(trace.names.size(), 3U);
+  EXPECT_EQ(trace.names[0].event, 0U);
+  EXPECT_EQ(trace.names[1].event, 1U);
+  EXPECT_EQ(trace.names[1].role, trace::Role::kInput);
+  EXPECT_EQ(trace.names[2].name, "weight");
+  const auto lifetimes = trace::lifetimes(trace);
+  EXPECT_EQ(lifetimes[2].category, trace::Category::kActivation);
+}
+
+TEST_F(JournalTest, OfAFailedProgramTheTraceEndsWhereMemoryRanOut) {
+  alloc(0x1000, 1000, 1024);
+  mark(Mark::kForwardBegins);
+  add(EventKind::kOutOfMemory, 4096, 1 << 30);
+  free(0x1000);
+  EXPECT_EQ(read(true).trace.events.size(), 2U);
+  EXPECT_EQ(read(false).trace.events.size(), 4U) << "it caught the error, and went on";
+  mark(Mark::kForwardBegins);
+  EXPECT_EQ(read(true).trace.events.size(), 4U) << "it failed of something else, later";
+}
+
+TEST_F(JournalTest, ANewSpaceOfFreesOnlyIsNoTrouble) {
+  free(0x9000);  // allocated before the tracer came
+  final();
+  EXPECT_TRUE(read().trace.events.empty());
+  EXPECT_TRUE(read_journals(folder_, {.device = "cuda:0"}).empty());
+}
+
+TEST_F(JournalTest, DamagedFilesAreToldByName) {
+  alloc(0x1000, 1000, 1024);
+  mark(static_cast<Mark>(99));
+  EXPECT_THAT(error(),
+              ::testing::AllOf(HasSubstr(path().string()), HasSubstr("a mark of no kind")));
+  fs::resize_file(path(), tracer::kHeaderBytes + 70);
+  EXPECT_THAT(error(), HasSubstr("cut short"));
+  fs::resize_file(path(), 10);
+  EXPECT_THAT(error(), HasSubstr("not what a traced process leaves"));
+}
+
+}  // namespace
+}  // namespace peakbench::program
