@@ -22,7 +22,6 @@
 #include "host/run_program.h"
 #include "process/find_program.h"
 #include "program/traced.h"
-#include "pytorch/program_file.h"
 #include "pytorch/torch_in_use.h"
 #include "reports/report/report.h"
 

@@ -80,7 +80,7 @@ const Python& python() {
 
 bool is_of_pytorch(const char* file) {
   return std::strstr(file, "/site-packages/torch/") || std::strstr(file, "/dist-packages/torch/") ||
-         file[0] == '<';
+         std::strstr(file, "/lib/peakbench/") || file[0] == '<';
 }
 
 struct Position {

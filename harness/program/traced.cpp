@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLines = 8;  // that a terminal shows
+constexpr double kMostOfIt = 0.9;
 
 void describe_failure(const trace::Trace& trace, ProgramRun& run) {
   if (trace.events.empty() || trace.events.back().kind != trace::EventKind::kOutOfMemory) return;
@@ -71,6 +72,19 @@ std::string categories_of(const std::array<std::int64_t, trace::kCategoryCount>&
   }
   std::ranges::replace(text, '_', ' ');
   return text;
+}
+
+std::string lines_text(const std::vector<trace::LineShare>& lines) {
+  std::string text;
+  for (std::size_t i = 0; i < lines.size() && i < kLines; ++i)
+    text += fmt::format("  {:>10}  {:>5.1f}%  {}  {}\n", size_text(lines[i].bytes),
+                        100 * lines[i].share, where(lines[i].line),
+                        categories_of(lines[i].by_category));
+  if (lines.size() <= kLines) return text;
+  std::int64_t rest = 0;
+  for (std::size_t i = kLines; i < lines.size(); ++i) rest += lines[i].bytes;
+  return text +
+         fmt::format("  {:>10}          {} more lines\n", size_text(rest), lines.size() - kLines);
 }
 
 }  // namespace
@@ -171,20 +185,16 @@ std::string summary_text(const ProgramRun& run) {
   }
   std::string phase = trace::to_string(peak.phase);
   std::ranges::replace(phase, '_', ' ');
-  std::string text = fmt::format(
-      "Peak allocated: {} in {}{}.\n  {}\n\nWhat fills it, by line of your code:\n",
-      size_text(most), phase, peak.step >= 0 ? fmt::format(" of step {}", peak.step + 1) : "",
-      categories_of(peak.by_category));
+  std::string text = fmt::format("Peak allocated: {} in {}{}.\n  {}\n", size_text(most), phase,
+                                 peak.step >= 0 ? fmt::format(" of step {}", peak.step + 1) : "",
+                                 categories_of(peak.by_category));
   const auto lines = trace::lines_at(*fullest, lifetimes, peak.event);
-  for (std::size_t i = 0; i < lines.size() && i < kLines; ++i)
-    text += fmt::format("  {:>10}  {:>5.1f}%  {}  {}\n", size_text(lines[i].bytes),
-                        100 * lines[i].share, where(lines[i].line),
-                        categories_of(lines[i].by_category));
-  if (lines.size() > kLines) {
-    std::int64_t rest = 0;
-    for (std::size_t i = kLines; i < lines.size(); ++i) rest += lines[i].bytes;
-    text += fmt::format("  {:>10}         {} more lines\n", size_text(rest), lines.size() - kLines);
-  }
+  text += "\nWhat fills it, by line of your code:\n" + lines_text(lines);
+  // One line that calls a library's training says little.
+  if (!lines.empty() && lines.front().share > kMostOfIt)
+    text += "\nBy line of what it calls:\n" +
+            lines_text(trace::lines_at(*fullest, lifetimes, peak.event, trace::kOwnSpace,
+                                       trace::LineOf::kAnyLibrary));
   return escaped_controls(text);
 }
 

@@ -13,7 +13,7 @@ bool has(std::string_view text, std::string_view part) {
 }
 
 bool is_of_pytorch(std::string_view file) {
-  return has(file, "-packages/torch/") || has(file, "/torch/_");
+  return has(file, "/lib/peakbench/") || has(file, "-packages/torch/") || has(file, "/torch/_");
 }
 
 // lib/python3.12/contextlib.py
@@ -36,10 +36,10 @@ class OwnLines {
     for (std::size_t i = 0; i < trace.frames.size(); ++i) add(static_cast<std::int32_t>(i));
   }
 
-  std::int32_t of(std::int32_t stack) const {
+  std::int32_t of(std::int32_t stack, LineOf whose) const {
     if (stack == kNone) return kNone;
     const auto at = static_cast<std::size_t>(stack);
-    if (own_[at] != kNone) return own_[at];
+    if (whose == LineOf::kProgram && own_[at] != kNone) return own_[at];
     return other_[at] != kNone ? other_[at] : stack;
   }
 
@@ -74,15 +74,15 @@ SourceLine line_of(const Trace& trace, std::int32_t frame) {
 
 bool is_library_file(const std::string& file) {
   return file.empty() || file.front() == '<' || has(file, "/site-packages/") ||
-         has(file, "/dist-packages/") || is_of_python(file);
+         has(file, "/dist-packages/") || is_of_python(file) || has(file, "/lib/peakbench/");
 }
 
 SourceLine own_line(const Trace& trace, std::int32_t stack) {
-  return line_of(trace, OwnLines(trace).of(stack));
+  return line_of(trace, OwnLines(trace).of(stack, LineOf::kProgram));
 }
 
 std::vector<LineShare> lines_at(const Trace& trace, const std::vector<Lifetime>& lifetimes,
-                                std::uint64_t event, int space) {
+                                std::uint64_t event, int space, LineOf whose) {
   space = space_or_own(trace, space);
   const OwnLines own(trace);
   std::map<std::tuple<std::string, std::int32_t, std::string>, LineShare> lines;
@@ -91,7 +91,7 @@ std::vector<LineShare> lines_at(const Trace& trace, const std::vector<Lifetime>&
     if (lifetime.first > event) break;
     const auto& alloc = trace.events[lifetime.first];
     if (lifetime.last <= event || alloc.space != space) continue;
-    auto line = line_of(trace, own.of(alloc.stack));
+    auto line = line_of(trace, own.of(alloc.stack, whose));
     auto& share = lines[{line.file, line.line, line.function}];
     share.line = std::move(line);
     share.bytes += alloc.block_bytes;

@@ -19,13 +19,17 @@ struct SourceLine {
   bool operator==(const SourceLine&) const = default;
 };
 
-// Whether a file belongs to what is installed (site-packages, Python's own library, code that is in
-// no file) and not to who wrote the program.
+// Whether a file belongs to what is installed (site-packages, Python's own library, Peakbench's
+// tracer, code that is in no file) and not to who wrote the program.
 bool is_library_file(const std::string& file);
 
 // The program's own line of a stack: its innermost frame in a file that is no library's; where all
 // are a library's, the innermost that is not PyTorch's; else the innermost.
 SourceLine own_line(const Trace& trace, std::int32_t stack);
+
+// Which line of a stack counts: the program's own (own_line), or the innermost that is not
+// PyTorch's, whoever wrote it.
+enum class LineOf { kProgram, kAnyLibrary };
 
 // All that one line holds.
 struct LineShare {
@@ -39,6 +43,7 @@ struct LineShare {
 // Of what is alive in the space after `event`, the largest first. Guarantee: the bytes sum to the
 // allocated bytes there. What has no stack is a line of its own, its file empty.
 std::vector<LineShare> lines_at(const Trace& trace, const std::vector<Lifetime>& lifetimes,
-                                std::uint64_t event, int space = kOwnSpace);
+                                std::uint64_t event, int space = kOwnSpace,
+                                LineOf whose = LineOf::kProgram);
 
 }  // namespace peakbench::trace
