@@ -40,14 +40,14 @@ bool JournalWriter::open(const std::string& folder, std::int32_t rank) {
 }
 
 bool JournalWriter::next_window() {
-  if (window_ != nullptr) munmap(window_, kWindowBytes);
+  if (is_open()) munmap(window_.load(), kWindowBytes);
   window_ = nullptr;
   if (windows_ == kMostWindows) {
     stop(Stopped::kTooLarge);
     return false;
   }
   window_ = static_cast<Record*>(map(file_, kHeaderBytes + windows_ * kWindowBytes, kWindowBytes));
-  if (window_ == nullptr) {
+  if (!is_open()) {
     stop(Stopped::kNoSpace);
     return false;
   }
@@ -61,19 +61,22 @@ void JournalWriter::stop(Stopped why) {
 }
 
 void JournalWriter::add_locked(const Record& record) {
-  if (window_ == nullptr) return;
-  window_[in_window_++] = record;
+  auto* const window = window_.load(std::memory_order_relaxed);
+  if (window == nullptr) return;
+  window[in_window_++] = record;
   // A reader of what a killed program left counts on what lies before.
   std::atomic_ref<std::uint64_t>(header_->records).fetch_add(1, std::memory_order_release);
   if (in_window_ == kWindowRecords) next_window();
 }
 
 void JournalWriter::add(const Record& record) {
+  if (!is_open()) return;  // in a forked process, whose copy of the lock nobody may give back
   const std::lock_guard lock(mutex_);
   add_locked(record);
 }
 
 std::int32_t JournalWriter::text(std::string_view text) {
+  if (!is_open()) return 0;
   text = text.substr(0, kLongestText);
   const std::lock_guard lock(mutex_);
   const auto [found, is_new] =
@@ -95,6 +98,7 @@ std::int32_t JournalWriter::text(std::string_view text) {
 
 std::int32_t JournalWriter::frame(std::int32_t parent, std::int32_t file, std::int32_t function,
                                   std::int32_t line) {
+  if (!is_open()) return 0;
   const std::lock_guard lock(mutex_);
   Record record{};
   record.tag = Tag::kFrame;
@@ -108,8 +112,9 @@ std::int32_t JournalWriter::frame(std::int32_t parent, std::int32_t file, std::i
 }
 
 void JournalWriter::end() {
+  if (!is_open()) return;
   const std::lock_guard lock(mutex_);
-  if (window_ != nullptr) header_->ended = 1;
+  if (is_open()) header_->ended = 1;
 }
 
 }  // namespace peakbench::tracer

@@ -2,6 +2,7 @@
 // written under an allocator's lock.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -24,7 +25,7 @@ class JournalWriter {
   void end();  // the program's own
   // In a forked process, whose file is another's.
   void forget() { window_ = nullptr; }
-  bool is_open() const { return window_ != nullptr; }
+  bool is_open() const { return window_.load(std::memory_order_relaxed) != nullptr; }
 
  private:
   void add_locked(const Record& record);
@@ -34,7 +35,7 @@ class JournalWriter {
   std::mutex mutex_;
   int file_ = -1;
   Header* header_ = nullptr;
-  Record* window_ = nullptr;  // what is mapped of the file
+  std::atomic<Record*> window_{nullptr};  // what is mapped of the file
   std::uint64_t in_window_ = 0, windows_ = 0;
   std::int32_t frames_ = 0;
   std::unordered_map<std::string, std::int32_t> texts_;

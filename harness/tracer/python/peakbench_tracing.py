@@ -9,6 +9,7 @@ import importlib
 import os
 import sys
 import threading
+import warnings
 
 # The numbers of journal_format.h (Mark) and trace.h (Role).
 FORWARD_BEGINS, EVALUATION_BEGINS, GENERATION_BEGINS, CALL_ENDS = 0, 1, 2, 3
@@ -21,10 +22,16 @@ DEEPEST = 64  # of containers within containers that tensors are looked for in
 
 
 def unfailing(hook):
-    """What goes wrong in telling is none of the program's concern; it is said once."""
+    """What goes wrong in telling is none of the program's concern; it is said once.
+
+    PyTorch's compiler traces hooks as it does the program: there they are nothing.
+    """
+    is_compiling = importlib.import_module("torch.compiler").is_compiling
 
     @functools.wraps(hook)
     def called(*args):
+        if is_compiling():
+            return
         try:
             hook(*args)
         except Exception as error:
@@ -69,6 +76,8 @@ class Telling:
 
     def begin(self):
         torch = self.torch
+        # These hooks do nothing in what is compiled.
+        warnings.filterwarnings("ignore", message=".*there are global hooks on modules")
         module = torch.nn.modules.module
         module.register_module_forward_pre_hook(self.on_enter)
         module.register_module_forward_hook(self.on_leave, with_kwargs=True, always_call=True)
