@@ -46,14 +46,14 @@ struct Lifetime {
 // Pairs allocs with frees by (space, address), in order of `first`. A name wins, the first one
 // given; else kept = allocated before the first step and alive when the steps begin (where there
 // are none: at the end), or alive when a later step begins; else recomputed_activation = allocated
-// in a recomputation and alive at its end; else activation = allocated in forward and alive at the
-// end of that forward, or where memory ran out in it; the rest temporary. In traces that do not
-// name workspaces, one is, before all but the first kind of kept, what a `cuda` space has from the
-// forward or backward of a step and was never freed (not in a step that ended out of memory:
-// nothing had its chance there). A trace ended out of memory where no allocation follows the last
-// failure. Nothing is made of address 0 (an allocation of no bytes). Throws TraceError on a free
-// without an alloc, an address used twice, a block smaller than what was asked for, and a name,
-// space, module or operator that is not there.
+// in a recomputation and alive at its end; else activation = allocated in forward (or evaluation)
+// and alive at the end of that forward, or where memory ran out in it; the rest temporary. In
+// traces that do not name workspaces, one is, before all but the first kind of kept, what a `cuda`
+// space has from the forward or backward of a step and was never freed (not in a step that ended
+// out of memory: nothing had its chance there). A trace ended out of memory where no allocation
+// follows the last failure. Nothing is made of address 0 (an allocation of no bytes). Throws
+// TraceError on a free without an alloc, an address used twice, a block smaller than what was asked
+// for, and a name, space, module or operator that is not there.
 std::vector<Lifetime> lifetimes(const Trace& trace);
 
 }  // namespace peakbench::trace
