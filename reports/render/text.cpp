@@ -138,6 +138,7 @@ std::string file_stem(const std::string& text) {
 }
 
 std::string stack_text(const result::Setting& setting) {
+  if (!result::facts_of(setting.kind).has_stack) return selection_text(setting.model);
   return result::stack_text(setting.strategies);
 }
 

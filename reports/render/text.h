@@ -22,7 +22,8 @@ std::string shell_quoted(
 std::string web_address(const std::string& url);  // as given if http or https, else empty
 std::string file_stem(const std::string& text);   // a-z 0-9 and dashes, at most 60, never empty
 
-using result::selection_text;                            // lora,rank=16
-std::string stack_text(const result::Setting& setting);  // lora,rank=16+checkpointing
+using result::selection_text;  // lora,rank=16
+// lora,rank=16+checkpointing; what has no stack goes by its program's name.
+std::string stack_text(const result::Setting& setting);
 
 }  // namespace peakbench::reports
