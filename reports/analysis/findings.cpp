@@ -87,17 +87,7 @@ std::vector<std::int64_t> levels(const Program& program) {
   std::vector<std::int64_t> changes(steps.count() + 1);
   for (const auto& lifetime : program.lifetimes) {
     if (!is_own(program, lifetime) || lifetime.category == Category::kInput) continue;
-    std::size_t from = 0, to = 0;
-    for (std::size_t low = 0, high = steps.count(); low < high;) {  // the first that begins after
-      const auto middle = (low + high) / 2;
-      steps.begin(middle) > lifetime.first ? high = middle : low = middle + 1;
-      from = low;
-    }
-    for (std::size_t low = 0, high = steps.count(); low < high;) {  // the first it does not see
-      const auto middle = (low + high) / 2;
-      steps.begin(middle) > lifetime.last ? high = middle : low = middle + 1;
-      to = low;
-    }
+    const auto from = steps.first_after(lifetime.first), to = steps.first_after(lifetime.last);
     if (from >= to) continue;
     changes[from] += event_of(program, lifetime).block_bytes;
     changes[to] -= event_of(program, lifetime).block_bytes;
@@ -179,10 +169,9 @@ std::vector<Finding> find_kept(const Program& program, const std::vector<Finding
   }
   std::vector<std::int64_t> changes(program.steps.count() + 1);
   for (const auto* lifetime : candidates) {
-    auto at = *program.steps.index_of(event_of(program, *lifetime).step) + 2;
-    changes[at] += event_of(program, *lifetime).block_bytes;
-    while (at < program.steps.count() && program.steps.is_alive(*lifetime, at)) ++at;
-    changes[at] -= event_of(program, *lifetime).block_bytes;
+    const auto bytes = event_of(program, *lifetime).block_bytes;
+    changes[*program.steps.index_of(event_of(program, *lifetime).step) + 2] += bytes;
+    changes[program.steps.first_after(lifetime->last)] -= bytes;
   }
   std::size_t most = 0;
   std::int64_t level = 0, highest = 0;
@@ -228,6 +217,9 @@ std::vector<Finding> find_checkpoint(const Program& program) {
   std::vector<trace::PhaseSpan> spans;
   for (const auto& span : trace::phase_spans(program.trace))
     if (span.phase == Phase::kCheckpoint) spans.push_back(span);
+  constexpr std::size_t kMost = 64;  // each is a walk over all allocations
+  if (spans.size() > kMost)
+    spans.erase(spans.begin(), spans.end() - static_cast<std::ptrdiff_t>(kMost));
   std::optional<ByLine> worst;
   for (const auto& span : spans) {
     ByLine left(program);

@@ -19,4 +19,9 @@ std::optional<std::size_t> Steps::index_of(std::int32_t step) const {
   return static_cast<std::size_t>(at - numbers_.begin());
 }
 
+std::size_t Steps::first_after(std::uint64_t event) const {
+  return static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), event) -
+                                  begins_.begin());
+}
+
 }  // namespace peakbench::analysis

@@ -18,6 +18,9 @@ class Steps {
   std::int32_t number(std::size_t index) const { return numbers_[index]; }
   std::optional<std::size_t> index_of(std::int32_t step) const;
 
+  // The first step that begins after this event; count() where none does.
+  std::size_t first_after(std::uint64_t event) const;
+
   // Whether it is alive when this step begins.
   bool is_alive(const trace::Lifetime& lifetime, std::size_t index) const {
     return lifetime.first < begins_[index] && lifetime.last >= begins_[index];

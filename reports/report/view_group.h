@@ -134,6 +134,7 @@ struct GroupView {
         {"has_spaces", has_spaces, "Some case used more than one space"},
         {"has_ablation", !ablation.empty(), "`ablation` is not empty"},
         {"row_count", row_count, "How many rows"},
+        {"several_rows", rows.size() > 1, "More than one"},
         {"beside", beside,
          "Spaces beside the device's own with more than a little in them, a column each"},
         {"has_beside", !beside.empty(), "`beside` is not empty"},

@@ -15,9 +15,9 @@ namespace {
 using trace::Category;
 using trace::LineShare;
 
-constexpr std::size_t kLines = 20;
+constexpr std::size_t kLines = 20, kFrames = 3000;
 constexpr int kLevels = 60;
-constexpr double kLeastFrame = 0.002, kLeastLabel = 0.03;
+constexpr double kLeastFrame = 0.002, kLeastLabel = 0.04;
 constexpr const char* kNoStack = "no call stack";
 
 double share_of(std::int64_t bytes, std::int64_t all) {
@@ -127,7 +127,9 @@ class Flame {
       });
       for (const auto frame : *inside) {
         const bool hidden = is_call_of_module(frame);
-        if (share_of(bytes_[frame], all_) < kLeastFrame || level == kLevels) break;
+        if (share_of(bytes_[frame], all_) < kLeastFrame || level == kLevels ||
+            list.size() == kFrames)
+          break;
         if (!hidden) list.push_back(view(frame, start, level));
         if (!hidden) levels = std::max(levels, level + 1);
         open.push_back({&inner_[frame], start, level + (hidden ? 0 : 1)});
