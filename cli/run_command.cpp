@@ -263,7 +263,7 @@ class RunCommand {
 
   void report(const result::Run& run, const std::string& folder) {
     if (!arguments_.quiet && !run.cases.empty())
-      said() << "\n" << reports::main_table(run, world_.out_width) << std::flush;
+      said() << "\n" << reports::main_table(run, world_.out_width, folder) << std::flush;
     std::vector<std::string> written;
     try {
       written = reports::write_reports({folder}, report_options(folder));

@@ -174,7 +174,8 @@ class Categories {
     if (event.in_recompute)
       return lifetime.last > recompute_end_.at(event.recompute) ? Category::kRecomputedActivation
                                                                 : Category::kTemporary;
-    if (event.phase == Phase::kForward && event.step != kNone &&
+    const bool in_forward = event.phase == Phase::kForward && event.step != kNone;
+    if ((in_forward || event.phase == Phase::kEvaluation) &&
         lifetime.last > end_of_forward(lifetime.first, phase_end))
       return Category::kActivation;
     if (event.phase == Phase::kData && lifetime.last > phase_end) return Category::kKept;

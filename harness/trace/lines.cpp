@@ -24,9 +24,9 @@ bool is_of_python(std::string_view file) {
 
 // Of every frame which is the program's own line, found once: frames come after their callers, and
 // an inner frame of the program's wins.
-class OwnLines {
+class OwnFrames {
  public:
-  explicit OwnLines(const Trace& trace) : trace_(trace) {
+  explicit OwnFrames(const Trace& trace) : trace_(trace) {
     for (const auto& file : trace.files) {
       library_.push_back(is_library_file(file));
       pytorch_.push_back(is_of_pytorch(file));
@@ -78,22 +78,33 @@ bool is_library_file(const std::string& file) {
 }
 
 SourceLine own_line(const Trace& trace, std::int32_t stack) {
-  return line_of(trace, OwnLines(trace).of(stack, LineOf::kProgram));
+  return line_of(trace, OwnFrames(trace).of(stack, LineOf::kProgram));
+}
+
+OwnLines::OwnLines(const Trace& trace, LineOf whose) : lines_(1) {
+  const OwnFrames own(trace);
+  std::map<std::tuple<std::string, std::int32_t, std::string>, std::size_t> numbers;
+  line_of_.reserve(trace.frames.size());
+  for (std::size_t i = 0; i < trace.frames.size(); ++i) {
+    auto line = line_of(trace, own.of(static_cast<std::int32_t>(i), whose));
+    const auto [at, fresh] =
+        numbers.try_emplace({line.file, line.line, line.function}, lines_.size());
+    if (fresh) lines_.push_back(std::move(line));
+    line_of_.push_back(at->second);
+  }
 }
 
 std::vector<LineShare> lines_at(const Trace& trace, const std::vector<Lifetime>& lifetimes,
                                 std::uint64_t event, int space, LineOf whose) {
   space = space_or_own(trace, space);
-  const OwnLines own(trace);
-  std::map<std::tuple<std::string, std::int32_t, std::string>, LineShare> lines;
+  const OwnLines own(trace, whose);
+  std::vector<LineShare> lines(own.size());
   std::int64_t total = 0;
   for (const auto& lifetime : lifetimes) {
     if (lifetime.first > event) break;
     const auto& alloc = trace.events[lifetime.first];
     if (lifetime.last <= event || alloc.space != space) continue;
-    auto line = line_of(trace, own.of(alloc.stack, whose));
-    auto& share = lines[{line.file, line.line, line.function}];
-    share.line = std::move(line);
+    auto& share = lines[own.of(alloc.stack)];
     share.bytes += alloc.block_bytes;
     ++share.allocations;
     share.by_category[static_cast<std::size_t>(lifetime.category)] += alloc.requested_bytes;
@@ -102,13 +113,17 @@ std::vector<LineShare> lines_at(const Trace& trace, const std::vector<Lifetime>&
     total += alloc.block_bytes;
   }
   std::vector<LineShare> found;
-  found.reserve(lines.size());
-  for (auto& [key, share] : lines) {
-    share.share = total > 0 ? static_cast<double>(share.bytes) / static_cast<double>(total) : 0;
-    found.push_back(std::move(share));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].allocations == 0) continue;
+    lines[i].line = own.at(i);
+    lines[i].share =
+        total > 0 ? static_cast<double>(lines[i].bytes) / static_cast<double>(total) : 0;
+    found.push_back(std::move(lines[i]));
   }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const LineShare& a, const LineShare& b) { return a.bytes > b.bytes; });
+  std::stable_sort(found.begin(), found.end(), [](const LineShare& a, const LineShare& b) {
+    return std::tie(b.bytes, a.line.file, a.line.line, a.line.function) <
+           std::tie(a.bytes, b.line.file, b.line.line, b.line.function);
+  });
   return found;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,13 +24,29 @@ struct SourceLine {
 // tracer, code that is in no file) and not to who wrote the program.
 bool is_library_file(const std::string& file);
 
-// The program's own line of a stack: its innermost frame in a file that is no library's; where all
-// are a library's, the innermost that is not PyTorch's; else the innermost.
-SourceLine own_line(const Trace& trace, std::int32_t stack);
-
 // Which line of a stack counts: the program's own (own_line), or the innermost that is not
 // PyTorch's, whoever wrote it.
 enum class LineOf { kProgram, kAnyLibrary };
+
+// Every line that is some stack's own, found once, by a number: for walks over many allocations.
+class OwnLines {
+ public:
+  explicit OwnLines(const Trace& trace, LineOf whose = LineOf::kProgram);
+  // 0 is the line of no stack, its file empty.
+  std::size_t of(std::int32_t stack) const {
+    return stack == kNone ? 0 : line_of_[static_cast<std::size_t>(stack)];
+  }
+  const SourceLine& at(std::size_t number) const { return lines_[number]; }
+  std::size_t size() const { return lines_.size(); }
+
+ private:
+  std::vector<SourceLine> lines_;
+  std::vector<std::size_t> line_of_;  // by frame
+};
+
+// The program's own line of a stack: its innermost frame in a file that is no library's; where all
+// are a library's, the innermost that is not PyTorch's; else the innermost.
+SourceLine own_line(const Trace& trace, std::int32_t stack);
 
 // All that one line holds.
 struct LineShare {

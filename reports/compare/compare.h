@@ -68,6 +68,12 @@ struct PhaseGrowth {
   std::vector<Appeared> appeared;  // the largest first; empty without both traces
 };
 
+// A line of a program's code that does not hold at the peak what it held.
+struct LineChange {
+  std::string line, function;  // `train.py:42`, as in the trace
+  std::int64_t base = 0, now = 0;
+};
+
 // How far the figures of an emulated case can be relied on (result/verdict.h).
 struct VerdictChange {
   std::string base, now;  // exact, exact if, lower bound, upper bound, unreliable
@@ -105,6 +111,7 @@ struct CaseComparison {
   std::vector<CategoryChange> categories;
   std::vector<PhaseGrowth> growth;       // of phases with a figure that is not the same
   std::string growth_note;               // why it is not known what grew; empty where it is
+  std::vector<LineChange> lines;         // of programs whose traces have call stacks
   std::optional<Speed> speed;            // where both were timed
   std::optional<VerdictChange> verdict;  // where both have one
 };

@@ -7,6 +7,7 @@
 
 #include "files/file.h"
 #include "reports/analysis/environment.h"
+#include "reports/compare/lines.h"
 #include "reports/render/words.h"
 #include "result/run_paths.h"
 #include "trace/trace_file.h"
@@ -242,6 +243,8 @@ void compare_memory(const Source& base, const result::CaseResult& before, const 
     found.categories.push_back({category, value_or_none(before.memory->at_peak, category),
                                 value_or_none(after.memory->at_peak, category)});
   add_growth(base, before, now, after, found);
+  if (!result::facts_of(after.spec.kind).has_stack)
+    found.lines = line_changes(base, before, now, after);
 }
 
 }  // namespace peakbench::compare

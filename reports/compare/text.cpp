@@ -17,7 +17,7 @@ namespace {
 using reports::printable;
 
 namespace in_text {
-constexpr std::size_t kPartsShown = 8, kAppearedShown = 5;
+constexpr std::size_t kPartsShown = 8, kAppearedShown = 5, kLinesShown = 8;
 }
 
 std::string side_line(const char* name, const Side& side) {
@@ -137,11 +137,21 @@ void add_growth(Page& page, const PhaseGrowth& growth) {
   add_appeared(page, growth);
 }
 
+void add_lines(Page& page, const std::vector<LineChange>& lines) {
+  if (lines.empty()) return;
+  page.line(2, "at the peak, by lines of code:");
+  for (std::size_t i = 0; i < std::min(lines.size(), in_text::kLinesShown); ++i)
+    page.line(4, fmt::format("{}; {} before", printable(line_text(lines[i])),
+                             lines[i].base == 0 ? "nothing" : bytes_text(lines[i].base)));
+  if (lines.size() > in_text::kLinesShown)
+    page.line(4, fmt::format("and {} lines more", lines.size() - in_text::kLinesShown));
+}
+
 bool has_details(const CaseComparison& one) {
   const bool speed = one.speed && one.speed->difference.direction != Direction::kSame;
   const bool verdict = one.verdict && one.verdict->direction != Direction::kSame;
   return verdict || !one.reason.empty() || one.memory != Direction::kSame ||
-         !one.growth_note.empty() || speed;
+         !one.growth_note.empty() || !one.lines.empty() || speed;
 }
 
 void add_details(Page& page, const CaseComparison& one) {
@@ -151,6 +161,7 @@ void add_details(Page& page, const CaseComparison& one) {
   if (one.verdict && one.verdict->direction != Direction::kSame)
     page.line(2, printable(verdict_text(*one.verdict)));
   add_measures(page, one);
+  add_lines(page, one.lines);
   for (const auto& growth : one.growth) add_growth(page, growth);
   if (!one.growth_note.empty())
     page.line(2, "what grew is not known: " + printable(one.growth_note));

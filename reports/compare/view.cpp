@@ -14,7 +14,8 @@ using reports::printable;
 
 // A comment is read, not searched: beyond these a page says how many there are more.
 namespace on_page {
-constexpr std::size_t kSameShown = 60, kPartsShown = 10, kAppearedShown = 20, kFindingsShown = 10;
+constexpr std::size_t kSameShown = 60, kPartsShown = 10, kAppearedShown = 20, kFindingsShown = 10,
+                      kLinesShown = 20;
 }
 
 SideView side_view(const Side& side) {
@@ -125,6 +126,16 @@ CategoryView category_view(const CategoryChange& change) {
           .changed = change.now != change.base};
 }
 
+LineChangeView line_view(const LineChange& change) {
+  return {.line = printable(change.line),
+          .function = printable(change.function),
+          .difference = short_difference(change.now - change.base),
+          .difference_bytes = reports::grouped(change.now - change.base),
+          .base_gib = reports::gib(change.base),
+          .now_gib = reports::gib(change.now),
+          .more = change.now > change.base};
+}
+
 SpeedView speed_view(const Speed& speed) {
   const auto direction = speed.difference.direction;
   return {.verdict = to_string(direction),
@@ -195,6 +206,8 @@ CaseView case_view(const CaseComparison& one, std::size_t index) {
     view.has_changed_figures = view.has_changed_figures || figure.changed;
   view.categories = list_of(one.categories, category_view);
   view.growth = list_of(one.growth, growth_view);
+  view.lines = first_of(one.lines, on_page::kLinesShown, line_view);
+  view.more_lines = beyond(one.lines.size(), on_page::kLinesShown);
   view.growth_note = printable(one.growth_note);
   if (const auto* peak = peak_of(one)) view.peak = figure_view(*peak);
   if (one.speed) view.speed = speed_view(*one.speed);

@@ -145,6 +145,21 @@ struct GrowthView {
   }
 };
 
+struct LineChangeView {
+  std::string line, function, difference, difference_bytes, base_gib, now_gib;
+  bool more = false;
+
+  FieldValues fields() const {
+    return {{"line", line, "`train.py:42`, without the folder that all files are in"},
+            {"function", function, "The function that it is in"},
+            {"difference", difference, "Signed, with its unit"},
+            {"difference_bytes", difference_bytes, "The exact count"},
+            {"base_gib", base_gib, "What it held at BASE's peak"},
+            {"now_gib", now_gib, "What it holds at NEW's"},
+            {"more", more, "It grew"}};
+  }
+};
+
 struct SpeedView {
   std::string verdict, base_ms, now_ms, ratio, text;
   bool worse = false, better = false;
@@ -177,6 +192,8 @@ struct CaseView {
   std::vector<FigureView> figures;
   std::vector<CategoryView> categories;
   std::vector<GrowthView> growth;
+  std::vector<LineChangeView> lines;
+  std::string more_lines;
   std::optional<SpeedView> speed;
   std::optional<OverlayView> overlay;
   std::vector<TraceRowView> rows;
@@ -197,6 +214,10 @@ struct CaseView {
             {"has_changed_figures", has_changed_figures, "Some of `figures` changed"},
             {"categories", categories, "The peak by category, both runs"},
             {"growth", growth, "What grew, by phase"},
+            {"lines", lines,
+             "Of programs: lines of code whose bytes at the peak differ, the largest first"},
+            {"has_lines", !lines.empty(), "`lines` is not empty"},
+            {"more_lines", more_lines, "How many are not shown; empty for none"},
             {"growth_note", growth_note, "Why it is not known what grew"},
             {"speed", speed, "Step times; absent where one of the two has none"},
             {"overlay", overlay,

@@ -56,6 +56,12 @@ std::string named(const std::string& text, const char* otherwise) {
   return text.empty() ? otherwise : reports::printable(text);
 }
 
+std::string line_text(const LineChange& change) {
+  const auto line = short_difference(change.now - change.base) + " now at " + change.line;
+  const bool is_named = !change.function.empty() && change.function.front() != '<';
+  return line + (is_named ? " (" + change.function + ")" : "");
+}
+
 std::string part_text(const std::string& category, const std::string& allocated_in,
                       const std::string& module, const std::string& op) {
   return fmt::format("{}, allocated in {}, in {}, by {}",

@@ -32,6 +32,9 @@ std::string verdict_text(const VerdictChange& change);
 // What became of a case, in a word or two: "worse", "failed: out of memory", "new".
 std::string state_text(const CaseComparison& one);
 
+// "+1.200 GiB now at train.py:42 (forward)".
+std::string line_text(const LineChange& change);
+
 // The parts in the order that people read them: the largest difference first, grown or shrunk.
 std::vector<Growth> largest_first(std::vector<Growth> parts);
 

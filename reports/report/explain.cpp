@@ -40,6 +40,8 @@ std::string signed_change(std::int64_t from, std::int64_t to) {
 const char* spoken(Phase phase) {
   return phase == Phase::kOptimizerStep ? "the optimizer step"
          : phase == Phase::kBuild       ? "the build"
+         : phase == Phase::kData        ? "what is between two steps"
+         : phase == Phase::kCheckpoint  ? "the saving of a checkpoint"
                                         : to_string(phase);
 }
 

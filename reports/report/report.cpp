@@ -28,6 +28,7 @@ void render_pictures(const Templates& templates, const GroupView& group, const S
   const std::pair<const char*, std::string> pictures[] = {
       {"markdown/peak.svg.mustache", group.peak_picture},
       {"markdown/timeline.svg.mustache", group.timeline_picture},
+      {"markdown/flame.svg.mustache", group.flame_picture},
       {"markdown/pareto.svg.mustache", group.pareto_picture}};
   for (const auto& [looks, name] : pictures)
     if (!name.empty()) files[name] = templates.render(looks, shown, Escape::kHtml);

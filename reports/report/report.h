@@ -42,5 +42,7 @@ std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
 // The answer for a terminal of `width` columns, in UTF-8; a narrow one gets fewer columns. Ends
 // with a newline.
 std::string main_table(const result::Run& run, int width);
+// With what is to be said first of programs, from their traces in the run's folder.
+std::string main_table(const result::Run& run, int width, const std::string& folder);
 
 }  // namespace peakbench::reports

@@ -159,6 +159,18 @@ std::string figure_notes(const GroupView& group, int width) {
   return out;
 }
 
+// Of programs: where the peak is and what was found.
+std::string sentences(const GroupView& group, int width) {
+  std::string out;
+  for (const RowView& row : group.rows) {
+    if (!row.lines) continue;
+    const bool several = group.rows.size() > 1;
+    for (const SentenceView& one : row.lines->sentences)
+      out += wrapped((several ? row.strategy + ": " : "") + one.text, width);
+  }
+  return out;
+}
+
 Table table_of(const GroupView& group, int width) {
   const std::vector<Column> columns = columns_of(group, width);
   std::vector<TableColumn> headings{{"strategy"}};
@@ -181,14 +193,18 @@ std::string group_text(const GroupView& group, int width) {
                             : "Emulated card: the allocator's own bytes, no times.",
             width));
   const Table table = table_of(group, width);
-  return out + table.text() + figure_notes(group, width) + training_notes(group, table, width) +
-         warnings(group, width) + timing_notes(group, table, width);
+  return out + table.text() + sentences(group, width) + figure_notes(group, width) +
+         training_notes(group, table, width) + warnings(group, width) +
+         timing_notes(group, table, width);
 }
 
 }  // namespace
 
-std::string main_table(const result::Run& run, int width) {
-  const ReportView view = make_view({run});
+std::string main_table(const result::Run& run, int width) { return main_table(run, width, ""); }
+
+std::string main_table(const result::Run& run, int width, const std::string& folder) {
+  const std::vector<result::Run> runs{run};
+  const ReportView view = make_view(runs, read_anatomies_of_programs(runs, {folder}));
   std::string out;
   for (const GroupView& group : view.groups)
     out += (out.empty() ? "" : "\n") + group_text(group, std::max(width, 20));

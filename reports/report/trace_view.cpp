@@ -208,6 +208,7 @@ CaseAnatomy analyse(const trace::Trace& trace, bool with_data, bool whole) {
   anatomy.events = trace.events.size();
   if (!trace.events.empty())
     anatomy.alive = alive_view(trace, lifetimes, anatomy.anatomy.peak.event);
+  anatomy.lines = lines_view(trace, lifetimes, anatomy.anatomy.peak.event);
   if (with_data) anatomy.data = data.get();
   return anatomy;
 }
@@ -226,6 +227,17 @@ Anatomies read_anatomies(const std::vector<result::Run>& runs,
       anatomies.emplace(&result, std::move(anatomy));
     }
   }
+  return anatomies;
+}
+
+Anatomies read_anatomies_of_programs(const std::vector<result::Run>& runs,
+                                     const std::vector<std::string>& folders) {
+  Anatomies anatomies;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    for (const result::CaseResult& result : runs[i].cases)
+      if (!folders[i].empty() && !result::facts_of(result.spec.kind).has_stack &&
+          result::has_trace(result))
+        anatomies.emplace(&result, read_case(result, folders[i], false, false));
   return anatomies;
 }
 

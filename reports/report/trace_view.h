@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reports/render/record.h"
+#include "reports/report/view_lines.h"
 #include "result/run.h"
 #include "trace/anatomy.h"
 #include "trace/timeline.h"
@@ -29,7 +30,9 @@ struct BandView {
   bool starts_step = false;
 
   FieldValues fields() const {
-    return {{"phase", phase, "build, forward, backward, optimizer_step"},
+    return {{"phase", phase,
+             "build, forward, backward, optimizer_step; of programs also data, evaluation, "
+             "generation, checkpoint"},
             {"label", label, "In words"},
             {"step", step, "1-based; empty while building"},
             {"starts_step", starts_step, "A step begins here"},
@@ -138,6 +141,7 @@ struct CaseAnatomy {
   std::vector<trace::PhaseSpan> spans;
   std::uint64_t events = 0;
   std::optional<AliveView> alive;
+  std::optional<LinesView> lines;  // where call stacks were recorded
   std::string data;   // for the interactive chart (reports/report/trace_data.h), may be empty
   std::string note;   // why there is nothing of the above: then all of it is empty
   std::string cause;  // the same without names of this case, so that many of one cause are one line
@@ -151,6 +155,9 @@ using Anatomies = std::map<const result::CaseResult*, CaseAnatomy>;
 // `with_data`: for the interactive chart, too.
 Anatomies read_anatomies(const std::vector<result::Run>& runs,
                          const std::vector<std::string>& folders, bool with_data);
+// Of programs alone, without data: for a terminal, which shows nothing of the others' traces.
+Anatomies read_anatomies_of_programs(const std::vector<result::Run>& runs,
+                                     const std::vector<std::string>& folders);
 
 // From an open trace; throws TraceError where it does not add up.
 CaseAnatomy analyse(const trace::Trace& trace, bool with_data, bool whole);

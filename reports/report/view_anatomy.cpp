@@ -34,9 +34,10 @@ void add_anatomy(const result::CaseResult& result, const Group& group, const Ana
   if (!own) return;
   row.timeline = timeline_view(*own, highest_of(group, anatomies));
   row.alive = own->alive;
+  row.lines = own->lines;
   row.data = own->data;
   const CaseAnatomy* reference = find(anatomies, group.reference);
-  if (reference == own) row.why = printable(tell_peak(own->anatomy));
+  if (reference == own && !own->lines) row.why = printable(tell_peak(own->anatomy));
   if (!reference || reference == own || !ran(result)) return;
   if (replays_steps(result)) {
     row.why =

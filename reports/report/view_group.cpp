@@ -92,6 +92,15 @@ void add_flags(const Group& group, GroupView& view) {
   view.has_timelines = some([](auto& row) { return row.timeline.has_value(); });
   view.has_whys = some([](auto& row) { return !row.why.empty(); });
   view.has_data = some([](auto& row) { return !row.data.empty(); });
+  view.has_lines = some([](auto& row) { return row.lines.has_value(); });
+  view.has_program_phases = some([](auto& row) {
+    return row.timeline && std::ranges::any_of(row.timeline->bands, [](auto& band) {
+             return band.phase == to_string(trace::Phase::kData) ||
+                    band.phase == to_string(trace::Phase::kEvaluation) ||
+                    band.phase == to_string(trace::Phase::kGeneration) ||
+                    band.phase == to_string(trace::Phase::kCheckpoint);
+           });
+  });
   view.has_spaces = some([](auto& row) { return row.spaces.size() > 1; });
 }
 
@@ -119,10 +128,23 @@ void add_charts(const Group& group, const Anatomies& anatomies, GroupView& view)
   view.ablation = ablation_view(group);
 }
 
+// One picture has the flame graphs of all rows, one below the other.
+void place_flames(GroupView& view) {
+  constexpr int kHeading = 2;
+  int levels = 0;
+  for (RowView& row : view.rows) {
+    if (!row.lines) continue;
+    row.lines->top = std::to_string(levels);
+    levels += std::stoi(row.lines->levels) + kHeading;
+  }
+  view.flame_levels = std::to_string(levels);
+}
+
 // Pictures beside the Markdown: what each is called.
 void name_pictures(const std::string& stem, GroupView& view) {
   if (view.has_bars) view.peak_picture = "peak-" + stem + ".svg";
   if (view.has_timelines) view.timeline_picture = "timeline-" + stem + ".svg";
+  if (view.has_lines) view.flame_picture = "flame-" + stem + ".svg";
   if (view.pareto) view.pareto_picture = "pareto-" + stem + ".svg";
 }
 
@@ -146,6 +168,11 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
   view.lowest = lowest_view(group);
   view.lowest_same = lowest_same_view(group);
   view.fastest = fastest_view(group);
+  // A program alone is no answer to which is smallest.
+  if (group.cases.size() == 1 && !result::facts_of(group.cases.front()->spec.kind).has_stack) {
+    view.lowest.reset();
+    view.lowest_same.reset();
+  }
   view.left_out = left_out_view(group);
   view.not_finite = not_finite_view(group);
   view.verdict_notes = verdict_notes(group);
@@ -153,6 +180,7 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
   view.unseen_memory = unseen_memory_view(group);
   add_timing(group, view);
   add_charts(group, anatomies, view);
+  place_flames(view);
   name_pictures(number + "-" + file_stem(selection_text(group.cases.front()->spec.model)), view);
   return view;
 }

@@ -67,12 +67,13 @@ struct LegendView {
 struct GroupView {
   std::string index, anchor, model, device, dtype, batch_size, sequence_length, run_title;
   std::string reference, card, cards, row_count, outcome_columns, round_count, axis_gib;
-  std::string peak_picture, timeline_picture, pareto_picture;
+  std::string peak_picture, timeline_picture, flame_picture, pareto_picture;
+  std::string flame_levels;
   bool has_reference = false, emulated = false, has_throughput = false, has_tokens = false;
   bool has_published = false, has_published_throughput = false, has_reserved = false;
   bool has_verdicts = false, all_exact = false;
   bool has_equivalence = false, has_bars = false, has_timelines = false, has_whys = false;
-  bool has_data = false, has_spaces = false;
+  bool has_data = false, has_spaces = false, has_lines = false, has_program_phases = false;
   bool has_intervals = false, has_noise = false, lacks_intervals = false;
   std::vector<SettingView> settings;
   std::vector<BesideColumnView> beside;
@@ -124,9 +125,16 @@ struct GroupView {
         {"has_data", has_data, "Some case has `data`"},
         {"timeline_picture", timeline_picture,
          "Markdown: file name of the timelines; empty where there are none"},
+        {"has_lines", has_lines, "Some case has `lines`"},
+        {"has_program_phases", has_program_phases,
+         "Some timeline has a phase that programs alone have"},
+        {"flame_picture", flame_picture,
+         "Markdown: file name of the flame graphs; empty where there are none"},
+        {"flame_levels", flame_levels, "Levels of all flame graphs, with two for each heading"},
         {"has_spaces", has_spaces, "Some case used more than one space"},
         {"has_ablation", !ablation.empty(), "`ablation` is not empty"},
         {"row_count", row_count, "How many rows"},
+        {"several_rows", rows.size() > 1, "More than one"},
         {"beside", beside,
          "Spaces beside the device's own with more than a little in them, a column each"},
         {"has_beside", !beside.empty(), "`beside` is not empty"},

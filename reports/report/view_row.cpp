@@ -225,6 +225,8 @@ RowView row_view(const CaseResult& result, const Group& group, Sources& sources)
   row.strategy = printable(row_name(result.spec));
   row.short_name = fit(row.strategy, 30);
   row.parts = parts_view(result.spec);
+  if (row.parts.empty())
+    row.parts = {{.name = row.strategy, .base = row.strategy, .options = "", .first = true}};
   row.is_reference = &result == group.reference;
   row.ok = ran(result);
   row.status = result::to_string(result.status);

@@ -95,7 +95,9 @@ struct PhaseView {
   bool is_peak = false;
 
   FieldValues fields() const {
-    return {{"phase", phase, "build, forward, backward, optimizer_step"},
+    return {{"phase", phase,
+             "build, forward, backward, optimizer_step; of programs also data, evaluation, "
+             "generation, checkpoint"},
             {"label", label, "The same in words"},
             {"gib", gib, "Peak allocated in the phase"},
             {"bytes", bytes, "The exact count"},
@@ -132,6 +134,7 @@ struct RowView {
   std::optional<VerdictView> verdict;
   std::optional<TimelineView> timeline;
   std::optional<AliveView> alive;
+  std::optional<LinesView> lines;
   std::optional<WaterfallView> waterfall;
   std::vector<StackPartView> parts;
   std::vector<BesideView> beside;
@@ -212,6 +215,7 @@ struct RowView {
          "The case's memory over all its events; in a box 1000 wide and high, the highest of the "
          "table's cases at the top"},
         {"alive", alive, "What was alive at the peak"},
+        {"lines", lines, "The peak by lines of code, where call stacks were recorded: a program's"},
         {"waterfall", waterfall,
          "From the reference's peak to this one's, exactly; absent for the reference"},
         {"why", why,

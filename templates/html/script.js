@@ -57,3 +57,11 @@ for (const group of document.querySelectorAll('.group')) {
     item.addEventListener('mouseleave', () => light(null));
   }
 }
+
+// A frame of a flame graph says its figures below it, for those who have no pointer to rest.
+for (const flame of document.querySelectorAll('.flame')) {
+  const said = flame.querySelector('.said');
+  const say = (event) => { said.textContent = event.target.closest('.frame')?.getAttribute('aria-label') ?? ''; };
+  flame.addEventListener('focusin', say);
+  flame.addEventListener('mouseover', say);
+}

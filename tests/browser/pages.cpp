@@ -1,7 +1,7 @@
 // Writes run folders and their reports for the browser tests and for benchmarks/report_scale.py.
 //
-//   peakbench_browser_pages KIND TEMPLATES DIR [EVENTS]     KIND: tutorial, hostile, emulated or
-//   million
+//   peakbench_browser_pages KIND TEMPLATES DIR [EVENTS]     KIND: tutorial, hostile, emulated,
+//   program or million
 //
 // Prints the seconds that the report itself took: of the clock, and of the processor (they differ
 // on a busy machine).
@@ -12,6 +12,7 @@
 #include <iostream>
 
 #include "fake_trace.h"
+#include "program_run.h"
 #include "records.h"
 #include "reports/report/report.h"
 #include "trace/lifetimes.h"
@@ -53,6 +54,7 @@ void add_trace(result::CaseResult& result, std::size_t place, const golden::Fake
 }
 
 result::Run run_of(const std::string& kind, const fs::path& folder, long events) {
+  if (kind == "program") return golden::program_run(folder.string(), {.many_lines = true});
   result::Run run = kind == "hostile"    ? golden::hostile_run()
                     : kind == "emulated" ? golden::emulated_run()
                                          : golden::tutorial_run();

@@ -18,7 +18,7 @@ class Reports(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="peakbench-pages-")
-        for kind in ("tutorial", "hostile", "emulated"):
+        for kind in ("tutorial", "hostile", "emulated", "program"):
             subprocess.run([PAGES, kind, TEMPLATES, f"{cls.folder.name}/{kind}"], check=True, stdout=subprocess.DEVNULL)
         cls.browser = Browser(CHROMIUM)
         cls.page = cls.browser.page()
@@ -54,7 +54,7 @@ class Reports(unittest.TestCase):
                       "s.dispatchEvent(new Event('change')); })()")
 
     def test_loads_without_a_complaint_and_without_the_network(self):
-        for kind in ("tutorial", "hostile", "emulated"):
+        for kind in ("tutorial", "hostile", "emulated", "program"):
             for dark in (False, True):
                 self.open(kind, dark=dark)
                 self.page.run("document.querySelector('.viewer').scrollIntoView({behavior: 'instant'})")
@@ -63,7 +63,7 @@ class Reports(unittest.TestCase):
 
     def test_nothing_is_wider_than_the_window(self):
         for width in (360, 400, 768, 1024, 1440):
-            for kind in ("tutorial", "hostile", "emulated"):
+            for kind in ("tutorial", "hostile", "emulated", "program"):
                 self.open(kind, width=width)
                 self.page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
                 self.assertLessEqual(self.page.run("document.scrollingElement.scrollWidth"), width, f"{kind} at {width}")
@@ -89,6 +89,20 @@ class Reports(unittest.TestCase):
         self.page.run(press)
         self.page.run(press)
         self.assertEqual(self.page.run(names), before)
+
+    def test_a_frame_of_a_flame_graph_says_its_bytes_to_pointer_and_keyboard(self):
+        self.open("program")
+        frames = "document.querySelectorAll('.flame .frame')"
+        said = "document.querySelector('.flame .said').textContent"
+        self.assertGreater(self.page.run(f"{frames}.length"), 10)
+        self.assertEqual(self.page.run(f"[...{frames}].filter(f => !/ bytes\\), .* of the peak$/.test(f.querySelector('title').textContent)).length"), 0)
+        self.page.run(f"{frames}[0].focus()")
+        self.assertEqual(self.page.run(said), self.page.run(f"{frames}[0].getAttribute('aria-label')"))
+        self.page.key("Tab")
+        self.assertEqual(self.page.run(said), self.page.run(f"{frames}[1].getAttribute('aria-label')"))
+        outer = self.page.run(f"[...{frames}].filter(f => f.getAttribute('y') === '0').reduce((sum, f) => sum + f.getBoundingClientRect().width, 0)")
+        whole = self.page.run("document.querySelector('.flame > svg').getBoundingClientRect().width")
+        self.assertAlmostEqual(outer / whole, 1, delta=0.01)
 
     def test_dark_is_dark(self):
         self.open(dark=True)

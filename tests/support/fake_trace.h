@@ -29,6 +29,10 @@ class FakeTrace {
   FakeTrace& forward(int step) { return phase(Phase::kForward, step); }
   FakeTrace& backward(int step) { return phase(Phase::kBackward, step); }
   FakeTrace& optimizer_step(int step) { return phase(Phase::kOptimizerStep, step); }
+  FakeTrace& data(int step) { return phase(Phase::kData, step); }
+  FakeTrace& evaluation(int step) { return phase(Phase::kEvaluation, step); }
+  FakeTrace& generation(int step) { return phase(Phase::kGeneration, step); }
+  FakeTrace& checkpoint(int step) { return phase(Phase::kCheckpoint, step); }
 
   // Where the next events happen, until the next call; empty: nowhere in particular.
   FakeTrace& at(const std::string& module, const std::string& op = "") {

@@ -1,0 +1,32 @@
+// What looks like a mistake in a program's memory, one function a kind. For the room's own use.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/analysis/line_names.h"
+#include "reports/analysis/steps.h"
+#include "reports/analysis/why.h"
+#include "trace/maxima.h"
+
+namespace peakbench::analysis {
+
+struct Program {
+  const trace::Trace& trace;
+  const std::vector<trace::Lifetime>& lifetimes;
+  const trace::Peak& peak;
+  const trace::OwnLines& lines;
+  const LineNames& names;
+  const Steps& steps;
+};
+
+std::string in_words(std::int64_t bytes);  // "12.0 MiB"
+
+std::vector<Finding> find_growth(const Program& program);
+std::vector<Finding> find_evaluation(const Program& program);
+// `grown`: what find_growth has said already.
+std::vector<Finding> find_kept(const Program& program, const std::vector<Finding>& grown);
+std::vector<Finding> find_checkpoint(const Program& program);
+std::vector<Finding> find_inputs(const Program& program);
+
+}  // namespace peakbench::analysis

@@ -1,0 +1,51 @@
+#include "reports/analysis/line_names.h"
+
+#include <algorithm>
+
+namespace peakbench::analysis {
+namespace {
+
+constexpr const char* kNowhere = "an unknown line";
+
+std::string folder_of(const std::string& path) {
+  return path.substr(0, path.find_last_of('/') + 1);  // npos + 1 is 0
+}
+
+std::string common_folder(const std::string& a, const std::string& b) {
+  const auto [end, ignored] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return folder_of({a.begin(), end});
+}
+
+}  // namespace
+
+LineNames::LineNames(const std::vector<std::string>& files) {
+  bool first = true;
+  for (const auto& file : files) {
+    if (trace::is_library_file(file)) continue;
+    folder_ = first ? folder_of(file) : common_folder(folder_, folder_of(file));
+    first = false;
+  }
+}
+
+std::string LineNames::file(const std::string& path) const {
+  for (const std::string folder : {"/site-packages/", "/dist-packages/"})
+    if (const auto at = path.rfind(folder); at != std::string::npos)
+      return path.substr(at + folder.size());
+  if (trace::is_library_file(path)) {
+    const auto at = path.find("/lib/python3");
+    return at == std::string::npos ? path : path.substr(at + std::string("/lib/").size());
+  }
+  return path.starts_with(folder_) ? path.substr(folder_.size()) : path;
+}
+
+std::string LineNames::line(const trace::SourceLine& line) const {
+  if (line.file.empty()) return kNowhere;
+  return line.line > 0 ? file(line.file) + ":" + std::to_string(line.line) : file(line.file);
+}
+
+std::string LineNames::in_words(const trace::SourceLine& line) const {
+  const bool is_named = !line.function.empty() && line.function.front() != '<';
+  return this->line(line) + (is_named ? " (" + line.function + ")" : "");
+}
+
+}  // namespace peakbench::analysis

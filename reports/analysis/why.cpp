@@ -1,0 +1,156 @@
+#include "reports/analysis/why.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+#include <string>
+
+#include "reports/analysis/findings.h"
+#include "units/bytes.h"
+
+namespace peakbench::analysis {
+namespace {
+
+using trace::Category;
+using trace::Phase;
+
+// As it follows "5.200 GiB is".
+const char* what(Category category) {
+  static constexpr std::array<const char*, trace::kCategoryCount> kWords = {
+      "parameters",
+      "buffers",
+      "gradients",
+      "optimizer state",
+      "inputs",
+      "activations",
+      "recomputed activations",
+      "temporary memory",
+      "library workspaces",
+      "memory kept from step to step",
+      "allocator slack"};
+  return kWords.at(static_cast<std::size_t>(category));
+}
+
+// As it follows "The peak is 8.104 GiB,".
+std::string when(Phase phase, std::int32_t step) {
+  static constexpr std::array<const char*, trace::kPhaseCount> kWords = {
+      "before the first step", "in forward",    "in backward",   "in the optimizer step",
+      "between two steps",     "in evaluation", "in generation", "while a checkpoint is saved"};
+  const std::string words = kWords.at(static_cast<std::size_t>(phase));
+  if (step == trace::kNone) return words;
+  const auto number = std::to_string(step + 1);
+  return words + (phase < Phase::kData ? " of step " + number : " (step " + number + ")");
+}
+
+// What a line holds of one category.
+struct Share {
+  std::int64_t bytes = 0;
+  Category category = Category::kTemporary;
+  trace::SourceLine line;
+};
+
+// The largest shares of known lines, until half of the bytes are told; three at most.
+std::vector<Share> main_shares(const std::vector<trace::LineShare>& lines, std::int64_t total) {
+  std::vector<Share> shares;
+  for (const auto& line : lines)
+    for (std::size_t i = 0; i < trace::kCategoryCount; ++i)
+      if (line.by_category[i] > 0 && !line.line.file.empty())
+        shares.push_back({line.by_category[i], static_cast<Category>(i), line.line});
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const Share& a, const Share& b) { return a.bytes > b.bytes; });
+  constexpr std::size_t kMost = 3;
+  std::size_t told = 0;
+  for (std::int64_t sum = 0; told < std::min(kMost, shares.size()) && sum <= total / 2; ++told)
+    sum += shares[told].bytes;
+  shares.resize(told);
+  return shares;
+}
+
+// "5.200 GiB of 8.104 GiB is activations made at train.py:42 (forward), 1.100 GiB is ...".
+std::string composition(const std::vector<Share>& shares, std::int64_t total,
+                        const LineNames& names) {
+  std::string text;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (i > 0) text += i + 1 == shares.size() ? " and " : ", ";
+    text += fmt::format("{}{} is {} made at {}", in_words(shares[i].bytes),
+                        i == 0 ? " of " + in_words(total) : "", what(shares[i].category),
+                        names.in_words(shares[i].line));
+  }
+  return text;
+}
+
+// The failure that ended the trace: nothing was allocated after it.
+std::optional<std::uint64_t> failure_of(const trace::Trace& trace) {
+  std::optional<std::uint64_t> failure;
+  for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
+    if (trace.events[i].kind == trace::EventKind::kOutOfMemory) failure = i;
+    if (trace.events[i].kind == trace::EventKind::kAlloc) failure.reset();
+  }
+  return failure;
+}
+
+std::vector<Finding> find_out_of_memory(const Program& program) {
+  const auto failure = failure_of(program.trace);
+  if (!failure) return {};
+  const auto& event = program.trace.events[*failure];
+  Finding finding{FindingKind::kOutOfMemory, "", event.requested_bytes,
+                  program.lines.at(program.lines.of(event.stack))};
+  finding.sentence = fmt::format("Memory ran out {}: {} was asked for",
+                                 when(event.phase, event.step), in_words(event.requested_bytes));
+  if (!finding.line.file.empty()) finding.sentence += " at " + program.names.in_words(finding.line);
+  if (event.address > 0) finding.sentence += fmt::format(", {} was free", size_text(event.address));
+  const auto lines = trace::lines_at(program.trace, program.lifetimes, *failure);
+  std::int64_t total = 0;
+  for (const auto& line : lines) total += line.bytes;
+  if (const auto shares = main_shares(lines, total); !shares.empty())
+    finding.sentence += "; " + composition(shares, total, program.names);
+  finding.sentence += ".";
+  return {finding};
+}
+
+std::string peak_sentence(const Program& program) {
+  const auto& peak = program.peak;
+  const auto text = fmt::format("The peak is {}, {}", in_words(peak.allocated_bytes),
+                                when(peak.phase, peak.step));
+  const auto shares = main_shares(trace::lines_at(program.trace, program.lifetimes, peak.event),
+                                  peak.allocated_bytes);
+  return text +
+         (shares.empty() ? "" : ": " + composition(shares, peak.allocated_bytes, program.names)) +
+         ".";
+}
+
+void append(std::vector<Finding>& all, std::vector<Finding> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+}  // namespace
+
+const char* to_string(FindingKind kind) {
+  static constexpr std::array<const char*, 6> kWords = {"out_of_memory", "growth",     "evaluation",
+                                                        "kept",          "checkpoint", "inputs"};
+  return kWords.at(static_cast<std::size_t>(kind));
+}
+
+Why why(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes) {
+  if (trace.frames.empty() || trace.events.empty()) return {};
+  const auto peak = trace::find_peak(trace, lifetimes);
+  const trace::OwnLines lines(trace);
+  const LineNames names(trace);
+  const Steps steps(trace);
+  const Program program{trace, lifetimes, peak, lines, names, steps};
+  Why found;
+  found.peak = peak_sentence(program);
+  found.findings = find_out_of_memory(program);
+  const auto grown = find_growth(program);
+  append(found.findings, grown);
+  append(found.findings, find_evaluation(program));
+  append(found.findings, find_kept(program, grown));
+  append(found.findings, find_checkpoint(program));
+  append(found.findings, find_inputs(program));
+  return found;
+}
+
+}  // namespace peakbench::analysis

@@ -1,0 +1,16 @@
+// The lines of a program's code whose bytes at the peak differ between two runs. For the room's
+// own use.
+#pragma once
+
+#include "reports/compare/compare.h"
+
+namespace peakbench::compare {
+
+// The largest difference first, grown or shrunk. Empty where either has no trace of its peak, or
+// one without call stacks. Lines go by file, number and function: one that an edit has moved is a
+// line that is gone and one that is new. Where the runs have no file in common, because they lay in
+// two folders, files go by what they are called within.
+std::vector<LineChange> line_changes(const Source& base, const result::CaseResult& before,
+                                     const Source& now, const result::CaseResult& after);
+
+}  // namespace peakbench::compare

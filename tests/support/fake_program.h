@@ -1,0 +1,62 @@
+// A program's training as a trace: a model, its optimizer and steps with call stacks, clean unless
+// it is told to make one of the mistakes that people make.
+#pragma once
+
+#include <functional>
+
+#include "support/fake_trace.h"
+
+namespace peakbench::trace {
+
+class FakeProgram {
+ public:
+  static constexpr std::int64_t kMiB = 1 << 20;
+
+  int steps = 5;
+  // What else happens, where it is given: after the update of each step.
+  std::function<void(FakeProgram&, int step)> after;
+  std::function<std::int64_t(int step)> input_bytes = [](int) { return 2 * kMiB; };
+  bool runs_out = false;  // in the last step's forward
+
+  FakeTrace fake{"cuda:0"};
+
+  StackFrame main(std::int32_t line) { return fake.frame("/home/me/vit/train.py", "main", line); }
+  StackFrame model(std::int32_t line) {
+    return fake.frame("/home/me/vit/lib/model.py", "forward", line);
+  }
+  StackFrame torch(const char* function) {
+    return fake.frame("/env/lib/python3.12/site-packages/torch/nn/functional.py", function, 2100);
+  }
+
+  Trace run() {
+    fake.trace().counts_build = true;
+    fake.build().from({main(10), torch("empty")});
+    fake.named(Role::kParameter, "weight", "[64, 64]", "fp32").alloc(16 * kMiB);
+    for (int step = 0; step < steps; ++step) one_step(step);
+    return fake.trace();
+  }
+
+ private:
+  void one_step(int step) {
+    fake.data(step).from({main(22)});
+    const auto images = fake.named(Role::kInput, "images").alloc(input_bytes(step));
+    fake.forward(step).from({main(24), model(12), torch("linear")});
+    const auto hidden = fake.alloc(40 * kMiB);
+    fake.from({main(24), model(14), torch("gelu")});
+    const auto out = fake.alloc(8 * kMiB + input_bytes(step));
+    if (runs_out && step == steps - 1) {
+      fake.from({main(24), model(15), torch("softmax")}).out_of_memory(64 * kMiB);
+      fake.trace().events.back().address = 10 * kMiB;
+      return;
+    }
+    fake.backward(step).from({main(25)});
+    const auto gradient = fake.named(Role::kGradient, "weight.grad").alloc(16 * kMiB);
+    fake.free(out).free(hidden);
+    fake.optimizer_step(step).from({main(26), torch("adam")});
+    if (step == 0) fake.named(Role::kOptimizerState, "weight.exp_avg").alloc(32 * kMiB);
+    fake.free(gradient).free(images);
+    if (after) after(*this, step);
+  }
+};
+
+}  // namespace peakbench::trace

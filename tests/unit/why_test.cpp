@@ -1,0 +1,269 @@
+// What is said of a program's memory, and that nothing is said of a clean training.
+#include "reports/analysis/why.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "reports/analysis/line_names.h"
+#include "support/fake_program.h"
+
+namespace peakbench::analysis {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using trace::FakeProgram;
+
+constexpr auto kMiB = FakeProgram::kMiB;
+
+Why why_of(FakeProgram program) {
+  const auto trace = program.run();
+  return why(trace, trace::lifetimes(trace));
+}
+
+std::vector<std::string> sentences(const Why& why) {
+  std::vector<std::string> found;
+  for (const auto& finding : why.findings) found.push_back(finding.sentence);
+  return found;
+}
+
+TEST(Why, SaysWhereThePeakIsAndWhichLinesHoldIt) {
+  const auto found = why_of({});
+  EXPECT_EQ(found.peak,
+            "The peak is 0.113 GiB, in backward of step 2: 40.0 MiB of 0.113 GiB is activations "
+            "made at lib/model.py:12 (forward) and 32.0 MiB is optimizer state made at train.py:26 "
+            "(main).");
+}
+
+TEST(Why, OfACleanTrainingIsNoFinding) { EXPECT_THAT(sentences(why_of({})), ElementsAre()); }
+
+TEST(Why, OfATraceWithoutStacksIsNothing) {
+  trace::FakeTrace fake;
+  fake.forward(0).alloc(100);
+  const auto found = why(fake.trace(), trace::lifetimes(fake.trace()));
+  EXPECT_EQ(found.peak, "");
+  EXPECT_THAT(sentences(found), ElementsAre());
+}
+
+TEST(Why, OfStacksWithoutStepsIsThePeak) {
+  trace::FakeTrace fake("cuda:0");
+  fake.from({fake.frame("a.py", "<module>", 3)}).alloc(3 * kMiB);
+  const auto found = why(fake.trace(), trace::lifetimes(fake.trace()));
+  EXPECT_THAT(found.peak, HasSubstr("is memory kept from step to step made at a.py:3."));
+  EXPECT_THAT(sentences(found), ElementsAre());
+}
+
+TEST(Growth, IsToldWithItsLineAndHowMuchAStep) {
+  FakeProgram program;
+  program.after = [](FakeProgram& one, int) { one.fake.from({one.main(30)}).alloc(12 * kMiB); };
+  const auto found = why_of(program);
+  ASSERT_THAT(sentences(found), ElementsAre("Memory grew by 12.0 MiB a step: train.py:30 (main)."))
+      << "and its line is not told again as kept";
+  EXPECT_EQ(found.findings[0].kind, FindingKind::kGrowth);
+  EXPECT_EQ(found.findings[0].bytes, 12 * kMiB);
+  EXPECT_EQ(found.findings[0].line.line, 30);
+}
+
+TEST(Growth, OfSeveralLinesNamesTheLargest) {
+  FakeProgram program;
+  program.after = [](FakeProgram& one, int) {
+    one.fake.from({one.main(30)}).alloc(12 * kMiB);
+    one.fake.from({one.main(31)}).alloc(4 * kMiB);
+  };
+  EXPECT_THAT(sentences(why_of(program)).front(),
+              "Memory grew by 16.0 MiB a step, 12.0 MiB of it by train.py:30 (main).");
+}
+
+TEST(Growth, NeedsThreeBeginningsAndEveryOneToBeHigher) {
+  FakeProgram program;
+  program.after = [](FakeProgram& one, int) { one.fake.alloc(12 * kMiB); };
+  program.steps = 3;
+  EXPECT_EQ(why_of(program).findings.size(), 1U) << "kept alone";
+  program.steps = 5;
+  program.after = [](FakeProgram& one, int step) {
+    if (step != 2) one.fake.from({one.main(30)}).alloc(12 * kMiB);
+  };
+  for (const auto& finding : why_of(program).findings)
+    EXPECT_NE(finding.kind, FindingKind::kGrowth);
+}
+
+TEST(Growth, IsNotThatOfTheDatasOwnSizes) {
+  FakeProgram program;
+  program.input_bytes = [](int step) { return (2 + step) * kMiB; };
+  for (const auto& finding : why_of(program).findings)
+    EXPECT_NE(finding.kind, FindingKind::kGrowth) << finding.sentence;
+}
+
+// An evaluation after step 2, whose activations stay until its end or are freed at once.
+FakeProgram evaluating(bool keeps) {
+  FakeProgram program;
+  program.after = [keeps](FakeProgram& one, int step) {
+    if (step != 1) return;
+    one.fake.evaluation(step).from(
+        {one.fake.frame("/home/me/vit/eval.py", "validate", 12), one.torch("linear")});
+    std::vector<trace::FakeTrace::Allocation> made;
+    for (int i = 0; i < 4; ++i) {
+      made.push_back(one.fake.alloc(30 * kMiB));
+      if (!keeps) one.fake.free(made.back());
+    }
+    if (!keeps) return;
+    one.fake.optimizer_step(step);
+    for (const auto allocation : made) one.fake.free(allocation);
+  };
+  return program;
+}
+
+TEST(Evaluation, ThatKeepsItsActivationsIsTold) {
+  const auto found = why_of(evaluating(true));
+  ASSERT_THAT(sentences(found),
+              ElementsAre("A forward in evaluation keeps its activations: 0.117 GiB made at "
+                          "eval.py:12 (validate); was torch.no_grad() forgotten?"));
+  EXPECT_EQ(found.findings[0].bytes, 120 * kMiB);
+  EXPECT_THAT(found.peak, HasSubstr("in evaluation (step 2)"));
+}
+
+TEST(Evaluation, OfSeveralLinesIsOneFinding) {
+  auto program = evaluating(true);
+  program.after = [keeps = program.after](FakeProgram& one, int step) {
+    if (step == 1) {
+      one.fake.evaluation(step).from({one.main(60)}).alloc(6 * kMiB);
+    }
+    keeps(one, step);
+  };
+  const auto found = why_of(program);
+  EXPECT_THAT(found.findings.front().sentence,
+              HasSubstr("activations: 0.123 GiB, 0.117 GiB of it made at eval.py:12 (validate);"));
+}
+
+TEST(Evaluation, WithoutGradientsIsNoFinding) {
+  EXPECT_THAT(sentences(why_of(evaluating(false))), ElementsAre());
+}
+
+TEST(Kept, IsWhatAStepMadeAndIsThereTwoStepsLater) {
+  FakeProgram program;
+  program.after = [](FakeProgram& one, int step) {
+    if (step == 1) one.fake.from({one.main(40)}).alloc(5 * kMiB);
+  };
+  const auto found = why_of(program);
+  ASSERT_THAT(
+      sentences(found),
+      ElementsAre("5.0 MiB made at train.py:40 (main) is still alive two steps later: something "
+                  "keeps it."));
+  EXPECT_EQ(found.findings[0].kind, FindingKind::kKept);
+  EXPECT_EQ(found.findings[0].line.line, 40);
+}
+
+TEST(Kept, IsNotWhatIsFreedInTheNextStep) {
+  FakeProgram program;
+  std::map<int, trace::FakeTrace::Allocation> made;
+  program.after = [&](FakeProgram& one, int step) {
+    made[step] = one.fake.from({one.main(40)}).alloc(5 * kMiB);
+    if (step > 0) one.fake.free(made[step - 1]);
+  };
+  EXPECT_THAT(sentences(why_of(program)), ElementsAre());
+}
+
+TEST(Kept, IsNotWhatATrainingKeepsAnyway) {
+  FakeProgram program;
+  program.after = [](FakeProgram& one, int step) {
+    if (step != 1) return;
+    using trace::Role;
+    for (const auto role : {Role::kParameter, Role::kBuffer, Role::kGradient, Role::kOptimizerState,
+                            Role::kWorkspace, Role::kInput})
+      one.fake.named(role, "x").alloc(5 * kMiB);
+  };
+  EXPECT_THAT(sentences(why_of(program)), ElementsAre());
+}
+
+// A checkpoint after step 2 that makes a copy, freed after so many steps more; never: -1.
+FakeProgram saving(int freed_after) {
+  FakeProgram program;
+  auto copy = std::make_shared<trace::FakeTrace::Allocation>();
+  program.after = [=](FakeProgram& one, int step) {
+    if (step == 1) {
+      one.fake.checkpoint(step).from({one.main(50)});
+      one.fake.free(one.fake.alloc(3 * kMiB));
+      *copy = one.fake.alloc(6 * kMiB);
+    }
+    one.fake.optimizer_step(step);
+    if (freed_after >= 0 && step == 1 + freed_after) one.fake.free(*copy);
+  };
+  return program;
+}
+
+bool has(const Why& why, FindingKind kind) {
+  return std::any_of(why.findings.begin(), why.findings.end(),
+                     [kind](const Finding& finding) { return finding.kind == kind; });
+}
+
+TEST(Checkpoint, ThatLeavesMemoryIsTold) {
+  const auto found = why_of(saving(-1));
+  ASSERT_TRUE(has(found, FindingKind::kCheckpoint));
+  EXPECT_EQ(found.findings.back().sentence,
+            "A checkpoint leaves 6.0 MiB allocated, made at train.py:50 (main).");
+  EXPECT_EQ(found.findings.back().bytes, 6 * kMiB);
+}
+
+TEST(Checkpoint, IsNoFindingWhereItsMemoryIsFreedWithinTheNextStep) {
+  EXPECT_FALSE(has(why_of(saving(0)), FindingKind::kCheckpoint));
+  EXPECT_FALSE(has(why_of(saving(1)), FindingKind::kCheckpoint));
+  EXPECT_TRUE(has(why_of(saving(2)), FindingKind::kCheckpoint));
+}
+
+TEST(Inputs, LargerInTheStepOfThePeakAreTold) {
+  FakeProgram program;
+  program.input_bytes = [](int step) { return (step == 3 ? 4 : 2) * kMiB; };
+  const auto found = why_of(program);
+  ASSERT_EQ(found.findings.size(), 1U);
+  EXPECT_EQ(found.findings[0].kind, FindingKind::kInputs);
+  EXPECT_THAT(found.findings[0].sentence,
+              HasSubstr("step 4's inputs are 2.0 times those of step 3 (4.0 MiB, made at "
+                        "train.py:22 (main))."));
+}
+
+TEST(Inputs, OfTheFirstStepAreNoFinding) {
+  FakeProgram program;
+  program.input_bytes = [](int step) { return (step == 0 ? 64 : 2) * kMiB; };
+  EXPECT_THAT(sentences(why_of(program)), ElementsAre());
+}
+
+TEST(OutOfMemory, SaysWhatWasAskedAndWhatFilledTheCard) {
+  FakeProgram program;
+  program.runs_out = true;
+  const auto found = why_of(program);
+  ASSERT_THAT(sentences(found),
+              ElementsAre("Memory ran out in forward of step 5: 64.0 MiB was asked for at "
+                          "lib/model.py:15 (forward), 10.0 MiB was free; 40.0 MiB of 100.0 MiB is "
+                          "activations made at lib/model.py:12 (forward) and 32.0 MiB is optimizer "
+                          "state made at train.py:26 (main)."));
+  EXPECT_EQ(found.findings[0].bytes, 64 * kMiB);
+  EXPECT_EQ(found.findings[0].line.line, 15);
+}
+
+TEST(OutOfMemory, ThatWasCaughtIsNoFinding) {
+  FakeProgram program;
+  program.after = [](FakeProgram& one, int step) {
+    if (step == 1) one.fake.out_of_memory(64 * kMiB);
+  };
+  EXPECT_THAT(sentences(why_of(program)), ElementsAre());
+}
+
+TEST(LineNames, LeaveOutWhatAllFilesHaveInCommon) {
+  trace::Trace trace;
+  trace.files = {"/home/me/vit/train.py", "/home/me/vit/lib/model.py",
+                 "/env/lib/python3.12/site-packages/torch/nn/linear.py",
+                 "/usr/lib/python3.11/contextlib.py", "<string>"};
+  const LineNames names(trace);
+  EXPECT_EQ(names.file(trace.files[0]), "train.py");
+  EXPECT_EQ(names.file(trace.files[1]), "lib/model.py");
+  EXPECT_EQ(names.file(trace.files[2]), "torch/nn/linear.py");
+  EXPECT_EQ(names.file(trace.files[3]), "python3.11/contextlib.py");
+  EXPECT_EQ(names.file(trace.files[4]), "<string>");
+  EXPECT_EQ(names.in_words({trace.files[0], "<module>", 4}), "train.py:4");
+  EXPECT_EQ(names.in_words({}), "an unknown line");
+}
+
+}  // namespace
+}  // namespace peakbench::analysis
