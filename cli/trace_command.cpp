@@ -100,6 +100,7 @@ class Traced {
     const auto tracer =
         program::tracer_for(torch, found.libtorch_version, found.folder.parent_path());
     if (!tracer.problem.empty()) throw ConfigError(tracer.problem);
+    if (torch) torch_version_ = torch->version;
     return program::tracing_environment(
         tracer, {.journals = journals_->path(), .cpu = !emulated, .times = !emulated});
   }
@@ -142,6 +143,7 @@ class Traced {
     program::complain(journals);
     auto run = program::run_of(std::move(journals), arguments_.command, device, code);
     run.emulation = emulation;
+    if (!torch_version_.empty()) run.environment["libtorch"] = torch_version_;
     std::fprintf(stderr, "\n%s", program::summary_text(run).c_str());
     if (run.processes.empty()) return;
     program::write_program_run(
@@ -159,6 +161,7 @@ class Traced {
   const TraceArguments& arguments_;
   const std::string folder_;
   std::unique_ptr<JournalFolder> journals_;
+  std::string torch_version_;  // empty: not known
 };
 
 }  // namespace

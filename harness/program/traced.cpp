@@ -87,6 +87,30 @@ std::string lines_text(const std::vector<trace::LineShare>& lines) {
          fmt::format("  {:>10}          {} more lines\n", size_text(rest), lines.size() - kLines);
 }
 
+std::string in_words(trace::Phase phase, std::int32_t step) {
+  std::string text = trace::to_string(phase);
+  std::ranges::replace(text, '_', ' ');
+  return step >= 0 ? fmt::format("{} of step {}", text, step + 1) : text;
+}
+
+// Those that the program went on after; the allocator tries more than once.
+std::string caught_text(const trace::Trace& trace) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i + 1 < trace.events.size(); ++i) {
+    const auto& event = trace.events[i];
+    if (event.kind != trace::EventKind::kOutOfMemory) continue;
+    const auto line =
+        fmt::format("  {} asked for at {}, in {}\n", size_text(event.requested_bytes),
+                    where(trace::own_line(trace, event.stack)), in_words(event.phase, event.step));
+    if (lines.empty() || lines.back() != line) lines.push_back(line);
+  }
+  std::string text = lines.empty() ? "" : "\nRan out of memory, and went on:\n";
+  for (std::size_t i = 0; i < lines.size() && i < kMost; ++i) text += lines[i];
+  if (lines.size() > kMost) text += fmt::format("  and {} times more\n", lines.size() - kMost);
+  return text;
+}
+
 }  // namespace
 
 std::string name_of(const std::vector<std::string>& command) {
@@ -183,11 +207,8 @@ std::string summary_text(const ProgramRun& run) {
     lifetimes = std::move(found);
     peak = here;
   }
-  std::string phase = trace::to_string(peak.phase);
-  std::ranges::replace(phase, '_', ' ');
-  std::string text = fmt::format("Peak allocated: {} in {}{}.\n  {}\n", size_text(most), phase,
-                                 peak.step >= 0 ? fmt::format(" of step {}", peak.step + 1) : "",
-                                 categories_of(peak.by_category));
+  std::string text = fmt::format("Peak allocated: {} in {}.\n  {}\n", size_text(most),
+                                 in_words(peak.phase, peak.step), categories_of(peak.by_category));
   const auto lines = trace::lines_at(*fullest, lifetimes, peak.event);
   text += "\nWhat fills it, by line of your code:\n" + lines_text(lines);
   // One line that calls a library's training says little.
@@ -195,6 +216,7 @@ std::string summary_text(const ProgramRun& run) {
     text += "\nBy line of what it calls:\n" +
             lines_text(trace::lines_at(*fullest, lifetimes, peak.event, trace::kOwnSpace,
                                        trace::LineOf::kAnyLibrary));
+  text += caught_text(*fullest);
   return escaped_controls(text);
 }
 

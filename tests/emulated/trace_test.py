@@ -177,6 +177,21 @@ for i in range(100):
         self.assertEqual(case["out_of_memory"]["requested_bytes"], 256 * MIB)
         self.assertIn("train.py:5", done.stderr)
 
+    def test_running_out_of_memory_that_was_caught_is_listed(self):
+        script = self.write("""
+import torch
+def work(batch):
+    return torch.empty(batch, 1 << 20, device="cuda")
+try:
+    work(2048)
+except torch.OutOfMemoryError:
+    work(64)
+""")
+        done = self.trace(PYTHON, script, options=("--card", "h100-80gb,memory=4GiB"))
+        self.assertIn("Ran out of memory, and went on:\n  8.000 GiB asked for at", done.stderr)
+        self.assertIn("train.py:4 (work), in build", done.stderr)
+        self.assertEqual((self.case()["status"], self.case()["memory"]["peak_allocated_bytes"]), ("ok", 256 * MIB))
+
     def test_categories_are_those_of_our_own_plugin(self):
         script = self.write("""
 import torch, torchvision
