@@ -156,9 +156,10 @@ Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& t
   command->footer(kDebugFooter);
   const auto arguments = std::make_shared<DebugArguments>();
   command
-      ->add_option("suite", arguments->run.suite,
-                   "A suite, as a TOML file or the name of a bundled one, or the folder of a run that "
-                   "has the case")
+      ->add_option(
+          "suite", arguments->run.suite,
+          "A suite, as a TOML file or the name of a bundled one, or the folder of a run that "
+          "has the case")
       ->type_name("SUITE|RUN");
   command->add_option("case", arguments->wanted, "Its id, or the name of its folder below cases/")
       ->type_name("CASE");
