@@ -538,6 +538,15 @@ class Building(Workers):
         (self.tools / "cmake").unlink()
         self.fails("workers", "build", says=["there is no cmake; install 3.25 or later: pip install cmake"])
 
+    def test_a_compiler_that_is_named_and_not_there_is_one_sentence(self):
+        self.variables["CXX"] = "no-such-c++"
+        done = self.fails("workers", "build", says=["CXX=no-such-c++: there is no such compiler; name yours, or unset it"])
+        self.assertEqual(len(done.stderr.splitlines()), 2)
+        self.assertFalse((self.tools / "calls").exists() and "-S" in (self.tools / "calls").read_text(encoding="utf-8"))
+        self.assertEqual(self.left(), [])
+        self.variables["CXX"] = str(self.tools / "c++")
+        self.peakbench("workers", "build")
+
     def test_cuda_needs_its_headers(self):
         self.make_torch(*self.there, cuda="12.8")
         self.variables["CUDA_HOME"] = str(self.folder)
