@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/bundled_suites.h"
 #include "cli/commands.h"
 #include "cli/run_arguments.h"
 #include "cli/worker.h"
@@ -155,9 +156,11 @@ Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& t
   command->footer(kDebugFooter);
   const auto arguments = std::make_shared<DebugArguments>();
   command
-      ->add_option("suite", arguments->run.suite,
-                   "A suite, or the folder of a run that has the case")
-      ->type_name("SUITE.toml|RUN");
+      ->add_option(
+          "suite", arguments->run.suite,
+          "A suite, as a TOML file or the name of a bundled one, or the folder of a run that "
+          "has the case")
+      ->type_name("SUITE|RUN");
   command->add_option("case", arguments->wanted, "Its id, or the name of its folder below cases/")
       ->type_name("CASE");
   add_one_case_options(*command, arguments->run);
@@ -170,6 +173,7 @@ Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& t
                    "files)")
       ->type_name("DIR");
   return [&world, arguments, &typed] {
+    arguments->run.suite = suite_file(world.places, arguments->run.suite);
     return DebugCommand(world, *arguments, for_debugger(typed)).go();
   };
 }

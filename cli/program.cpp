@@ -124,20 +124,41 @@ std::string full_name(const CLI::App& app) {
              : full_name(*parent) + " " + app.get_name();
 }
 
+[[noreturn]] void refuse_option(const CLI::App& at, const std::string& name) {
+  throw ConfigError(fmt::format("no option {} of `peakbench {}`{}", name, full_name(at),
+                                suggestion(name, option_names(at))));
+}
+
 [[noreturn]] void refuse_extra(const CLI::App& app) {
   const CLI::App& at = innermost(app);
   const auto extra = app.remaining(true);
   for (const auto& text : extra) {
     if (text.rfind('-', 0) != 0) continue;
-    const auto name = text.substr(0, text.find('='));
-    throw ConfigError(fmt::format("no option {} of `peakbench {}`{}", name, full_name(at),
-                                  suggestion(name, option_names(at))));
+    refuse_option(at, text.substr(0, text.find('=')));
   }
   if (const auto parts = subcommand_names(at); !parts.empty() && !extra.empty())
     throw ConfigError(fmt::format("no command \"{} {}\"{}", full_name(at), extra.front(),
                                   suggestion(extra.front(), parts)));
   throw ConfigError(fmt::format("`peakbench {}` does not expect \"{}\"; see `peakbench {} --help`",
                                 full_name(at), fmt::join(extra, " "), full_name(at)));
+}
+
+// The one before a command is that of --cmake-dir.
+void check_place_of_torch(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty() || words[0].substr(0, words[0].find('=')) != kTorchOption) return;
+  const std::size_t behind = words[0] == kTorchOption ? 2 : 1;
+  const CLI::App* at = &app;
+  for (std::size_t i = behind; i < words.size(); ++i) {
+    const auto named = [&](const CLI::App* one) { return one->get_name() == words[i]; };
+    const auto next = at->get_subcommands(named);
+    if (next.empty()) break;
+    at = next.front();
+  }
+  if (at == &app) return;
+  if (at->get_option_no_throw(kTorchOption) == nullptr) refuse_option(*at, kTorchOption);
+  const auto version = behind == 2 ? words[1] : words[0].substr(words[0].find('=') + 1);
+  throw ConfigError(fmt::format("{0} stands behind the command: peakbench {1} {0} {2}",
+                                kTorchOption, full_name(*at), version));
 }
 
 // What is typed comes into messages, results and jobs. A program of the user's own gets its
@@ -211,6 +232,7 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
     if (words.empty()) words.push_back("--help");
     check_utf8(words);
     check_command_name(app, words);
+    check_place_of_torch(app, words);
     parse(app, words);
   } catch (const CLI::Success& asked) {  // --help, --version
     app.exit(asked, world.out, world.err);

@@ -22,7 +22,7 @@ manifest::Worker choose_worker(const World& world) {
   const auto environment = workers::torch_of_environment();
   const auto all = candidates_of(world, folders, environment);
   const auto chosen = workers::choose(all, wish, environment);
-  if (!chosen) throw ConfigError(workers::why_none(all, wish, environment));
+  if (!chosen) throw ConfigError(why_no_worker(world, all, environment));
   return workers::worker_of(*chosen);
 }
 
@@ -30,14 +30,14 @@ manifest::Worker choose_worker(const World& world) {
 
 CLI::Option* add_torch(CLI::App& command, World& world) {
   return command
-      .add_option("--torch", world.torch,
+      .add_option(kTorchOption, world.torch,
                   "The PyTorch to run with, of those that there is a worker for: 2.15, "
                   "2.15.0+cu132 (default: PEAKBENCH_TORCH, else the environment's)")
       ->type_name("VERSION");
 }
 
 workers::Wish wish_of(const World& world) {
-  if (!world.torch.empty()) return {world.torch, "--torch"};
+  if (!world.torch.empty()) return {world.torch, kTorchOption};
   const char* value = std::getenv(kTorchVariable);
   return {value == nullptr ? "" : value, kTorchVariable};
 }
@@ -69,6 +69,16 @@ std::vector<workers::Candidate> candidates_of(const World& world,
   return workers::candidates(folders, environment, [&](const WorkerFolder& one) {
     return std::vector<fs::path>{one.torch, beside};
   });
+}
+
+std::string why_no_worker(const World& world, std::vector<workers::Candidate> all,
+                          const workers::TorchFound& environment) {
+  WorkerFolder own;
+  own.stamp = manifest::own_stamp();
+  pytorch::TorchInUse loaded;
+  loaded.version = own.stamp.libtorch_version;
+  if (has_own_worker(world)) all.insert(all.begin(), {&own, loaded});
+  return workers::why_none(all, wish_of(world), environment);
 }
 
 const manifest::Worker& worker_of(World& world) {

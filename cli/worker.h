@@ -13,6 +13,7 @@ namespace peakbench::cli {
 inline constexpr const char* kTorchVariable = "PEAKBENCH_TORCH";
 
 // --torch VERSION.
+inline constexpr const char* kTorchOption = "--torch";
 CLI::Option* add_torch(CLI::App& command, World& world);
 
 // Whose worker was asked for, by --torch or the variable.
@@ -28,6 +29,10 @@ bool takes_own_worker(const World& world);
 std::vector<workers::Candidate> candidates_of(const World& world,
                                               const std::vector<workers::WorkerFolder>& folders,
                                               const workers::TorchFound& environment);
+
+// Why none of them fits what was asked for, or the environment.
+std::string why_no_worker(const World& world, std::vector<workers::Candidate> all,
+                          const workers::TorchFound& environment);
 
 // By --torch, else the variable; else the one beside the program; else by the environment's
 // PyTorch, which starts Python. Chosen once. Throws ConfigError where none fits, with what to do.

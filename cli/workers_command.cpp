@@ -1,6 +1,7 @@
 // `peakbench workers`: which PyTorchs there are workers for, and making more.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -83,9 +84,8 @@ Row row_of(const WorkerFolder& worker, const std::vector<Candidate>& all,
   return row;
 }
 
-std::vector<Row> rows_of(const World& world, const TorchFound& environment) {
-  const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
-  const auto all = candidates_of(world, folders, environment);
+std::vector<Row> rows_of(const World& world, const std::vector<WorkerFolder>& folders,
+                         const std::vector<Candidate>& all, const TorchFound& environment) {
   std::vector<Row> rows;
   if (has_own_worker(world)) {
     const auto own = own_worker(world);
@@ -134,15 +134,22 @@ std::string environment_text(const TorchFound& environment) {
 
 int list_workers(World& world, bool json) {
   const auto environment = workers::torch_of_environment();
-  const auto rows = rows_of(world, environment);
+  const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
+  const auto all = candidates_of(world, folders, environment);
+  const auto rows = rows_of(world, folders, all, environment);
   if (json) {
-    Json all = Json::array();
-    for (const auto& row : rows) all.push_back(json_of(row));
-    world.out << json_text(all);
+    Json array = Json::array();
+    for (const auto& row : rows) array.push_back(json_of(row));
+    world.out << json_text(array);
     return kDone;
   }
   for (const auto& row : rows) world.out << text_of(row);
-  world.out << printable(environment_text(environment)) << "\n";
+  const bool none_as_wished =
+      !wish_of(world).version.empty() && std::ranges::none_of(rows, &Row::chosen);
+  world.out << printable(none_as_wished ? fmt::format("No worker is chosen: {}",
+                                                      why_no_worker(world, all, environment))
+                                        : environment_text(environment))
+            << "\n";
   if (rows.empty())
     world.out << "There is no worker yet; `peakbench workers build` compiles one.\n";
   return kDone;
@@ -167,8 +174,6 @@ Command add_workers(CLI::App& app, World& world) {
   const auto version = std::make_shared<std::string>();
   const auto build = std::make_shared<WorkersBuild>();
   auto* list = command->add_subcommand("list", "Folders, their PyTorch, and which one is chosen");
-  list->add_flag("--json", *json, "As JSON");
-  add_torch(*list, world);
   auto* make = command->add_subcommand("build", "Compile a worker for the environment's PyTorch");
   make->add_option("--torch-dir", build->torch_folder, "For the PyTorch of this folder `torch`")
       ->type_name("DIR");
@@ -176,6 +181,13 @@ Command add_workers(CLI::App& app, World& world) {
   take_out->add_option("version", *version, "Its PyTorch: 2.8.0+cu128, or the start of it")
       ->required()
       ->type_name("VERSION");
+  // `workers` alone is `workers list`.
+  for (auto* one : {command, list}) {
+    auto* as_json = one->add_flag("--json", *json, "As JSON");
+    auto* torch = add_torch(*one, world);
+    if (one == command)
+      for (auto* other : {make, take_out}) other->excludes(as_json)->excludes(torch);
+  }
   return [&world, json, version, build, make, take_out] {
     if (make->parsed()) return build_worker(world, *build);
     if (take_out->parsed()) return remove(world, *version);

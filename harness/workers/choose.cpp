@@ -83,6 +83,38 @@ const Candidate* without_torch(const std::vector<Candidate>& all, const Wish& wi
   return found == all.end() ? nullptr : &*found;
 }
 
+// One for another build of the release that was asked for; rather one whose PyTorch is here.
+const Candidate* of_the_release(const std::vector<Candidate>& all, const std::string& version) {
+  const Candidate* found = nullptr;
+  if (version.find('+') == std::string::npos) return found;
+  for (const auto& one : all)
+    if (release_of(one.worker->stamp.libtorch_version) == release_of(version) &&
+        (found == nullptr || (one.torch && !found->torch)))
+      found = &one;
+  return found;
+}
+
+// The one beside the program is not in a folder of workers, and finds its PyTorch by itself.
+bool is_own(const Candidate& one) { return one.torch && one.torch->folder.empty(); }
+
+// `environment`: what it has, in words.
+std::string why_not_this_build(const Candidate& near, const std::string& version,
+                               const std::string& environment) {
+  const auto built_with = near.worker->stamp.libtorch_version, release = release_of(version);
+  if (is_own(near))
+    return fmt::format(
+        "that build of PyTorch is not here, {} is. The worker beside the program loads that one "
+        "alone: take it with --torch {}, or compile one for yours with `peakbench workers build`.",
+        near.torch->version, release);
+  const auto serves = fmt::format(
+      "The worker for {} serves any build of the release: install that one", built_with);
+  if (!near.torch)
+    return fmt::format("that build of PyTorch is not here: {}. {}.", environment, serves);
+  return fmt::format(
+      "that build of PyTorch is not here, {} in {} is. {}, or take what is here with --torch {}.",
+      near.torch->version, near.torch->folder.string(), serves, release);
+}
+
 std::string why_not_as_wished(const std::vector<Candidate>& all, const Wish& wish,
                               const TorchFound& environment) {
   const auto asked = fmt::format("{} {}", wish.named_by, wish.version);
@@ -96,6 +128,8 @@ std::string why_not_as_wished(const std::vector<Candidate>& all, const Wish& wis
         "pip install torch=={}. {}",
         asked, one->worker->stamp.libtorch_version, here,
         release_of(one->worker->stamp.libtorch_version), kWithout);
+  if (const auto* near = of_the_release(all, wish.version))
+    return fmt::format("{}: {} {}", asked, why_not_this_build(*near, wish.version, here), kWithout);
   return fmt::format(
       "{}: there is no worker for that PyTorch. {}; {}. `peakbench workers build` compiles one for "
       "the environment's PyTorch, `peakbench workers` shows those that there are. {}",

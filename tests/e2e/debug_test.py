@@ -1,6 +1,7 @@
 """`peakbench debug`: what is handed to the debugger, from a command line, a suite and a run; a script stands in for the debugger."""
 import json
 import os
+import shutil
 import unittest
 
 from installation import ProgramTest
@@ -76,6 +77,18 @@ class Debug(ProgramTest):
         self.assertIn("say which of these cases, by its id:\n    tiny/baseline/cpu/fp32/b1\n    tiny/slim/cpu/fp32/b1", said)
         said = self.peakbench("debug", "suite.toml", "tiny/slin/cpu/fp32/b1", exit_code=2).stderr
         self.assertIn('no case "tiny/slin/cpu/fp32/b1"; did you mean "tiny/slim/cpu/fp32/b1"?', said)
+
+    def test_one_of_a_bundled_suite(self):
+        suites = self.prefix / "installed/share/peakbench/suites"
+        suites.mkdir()
+        self.addCleanup(shutil.rmtree, suites)
+        (suites / "little.toml").write_text('models = ["tiny"]\nstrategies = ["baseline", "slim"]\n')
+        _, job = self.debug("little", "tiny/slim/cpu/fp32/b1")
+        self.assertEqual(job["case_id"], "tiny/slim/cpu/fp32/b1")
+        said = self.peakbench("debug", "litle", exit_code=2).stderr
+        self.assertIn("litle: there is no such file, and no such suite; bundled are little", said)
+        (self.folder / "little").mkdir()  # the folder of a run goes first
+        self.assertIn("little: this folder holds no run.json", self.peakbench("debug", "little", exit_code=2).stderr)
 
     def test_what_cannot_be_debugged(self):
         one = ["debug", "--model", "tiny", "--strategy", "baseline"]

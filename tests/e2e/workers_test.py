@@ -165,6 +165,39 @@ class Choosing(Workers):
         self.fails(*RUN, says=["PEAKBENCH_TORCH 7.7: there is no worker for that PyTorch", self.here[0], self.there[0]])
         self.peakbench(*RUN, "--torch", self.there[0], "--overwrite")
 
+    def test_it_stands_behind_the_command(self):
+        self.environment_of(*self.there)
+        for typed in (["--torch", "2.15"], ["--torch=2.15"]):
+            self.fails(*typed, "workers", says=["--torch stands behind the command: peakbench workers --torch 2.15"])
+            self.fails(*typed, "workers", "list", says=["peakbench workers list --torch 2.15"])
+            self.fails(*typed, *RUN, says=["--torch stands behind the command: peakbench run --torch 2.15"])
+            self.fails(*typed, "debug", "suite.toml", "--", "-ex", "run", says=["peakbench debug --torch 2.15"])
+            self.fails(*typed, "report", "out", says=["no option --torch of `peakbench report`"])
+            self.fails(*typed, "workers", "build", says=['no option --torch of `peakbench workers build`; did you mean "--torch-dir"?'])
+        self.assertIn(self.there[0], self.peakbench("--torch", self.there[0], "--cmake-dir").stdout)
+        self.assertIn(self.there[0], self.peakbench("--cmake-dir", "--torch", self.there[0]).stdout)
+
+    def test_a_build_that_is_not_here_is_never_replaced_by_another(self):
+        release = self.here[0].partition("+")[0]
+        torch = self.environment_of(*self.here)
+        self.fails(*RUN, "--torch", release + "+cu128",
+                   says=[f"--torch {release}+cu128: that build of PyTorch is not here, {self.here[0]} in {torch} is",
+                         f"with --torch {release}.", WITHOUT])  # fmt: skip
+        self.environment_of(release + "+cu128", self.here[1], cuda="12.8")
+        self.peakbench(*RUN, "--torch", release + "+cu128")
+        self.assertEqual(self.run_json()["environment"]["libtorch"], release + "+cu128")
+        self.fails(*RUN, "--torch", self.here[0], "--overwrite", says=[f"{self.here[0]}: that build of PyTorch is not here"])
+
+    def test_a_worker_beside_the_program_has_the_build_that_it_was_made_with(self):
+        self.make_python()
+        shutil.move(self.root / f"workers/torch-{self.here[0]}/lib/peakbench/plugins", self.root / "lib/peakbench/plugins")
+        shutil.move(self.root / f"workers/torch-{self.here[0]}/bin/peakbench-worker", self.root / "bin/peakbench-worker")
+        shutil.rmtree(self.root / "workers")
+        release = self.here[0].partition("+")[0]
+        self.fails(*RUN, "--torch", release + "+cu128", says=[f"that build of PyTorch is not here, {self.here[0]} is", f"take it with --torch {release}, or"])
+        self.fails(*RUN, "--torch", "7.7", says=["there is no worker for that PyTorch", f"There is a worker for {self.here[0]}"])
+        self.peakbench(*RUN, "--torch", release)
+
     def test_a_pytorch_beside_the_installation_is_found(self):
         self.make_python()
         self.make_torch(*self.here, folder="site-packages")
@@ -335,6 +368,20 @@ class Listing(Workers):
         self.assertEqual([one["can_be_removed"] for one in rows], [False, False])
         self.assertGreater(rows[0]["size_bytes"], 0)
 
+    def test_what_was_asked_for_is_marked_or_why_nothing_is(self):
+        torch = self.environment_of(*self.here)
+        for words in (["workers"], ["workers", "list"]):
+            self.assertIn(f"* {self.root}/workers/torch-{self.here[0]}\n", self.peakbench(*words, "--torch", self.here[0]).stdout)
+            text = self.peakbench(*words, "--torch", "7.7").stdout
+            self.assertNotRegex(text, r"(?m)^\*")
+            self.assertIn("No worker is chosen: --torch 7.7: there is no worker for that PyTorch", text)
+            self.assertIn(str(torch), text)
+            self.assertEqual(len(json.loads(self.peakbench(*words, "--json", "--torch", "7.7").stdout)), 2)
+        for option in (["--torch", "7.7"], ["--json"]):
+            self.fails("workers", *option, "build", says=[option[0]])
+            self.fails("workers", *option, "remove", "7", says=[option[0]])
+        self.assertFalse(self.cache.exists())
+
     def test_one_that_others_may_write_to_is_not_used(self):
         torch = self.environment_of("2.11.0+cu999", of_length("d", 40), folder="elsewhere")
         shutil.rmtree(self.root / "workers")
@@ -490,6 +537,15 @@ class Building(Workers):
         self.assertEqual(self.left(), [])
         (self.tools / "cmake").unlink()
         self.fails("workers", "build", says=["there is no cmake; install 3.25 or later: pip install cmake"])
+
+    def test_a_compiler_that_is_named_and_not_there_is_one_sentence(self):
+        self.variables["CXX"] = "no-such-c++"
+        done = self.fails("workers", "build", says=["CXX=no-such-c++: there is no such compiler; name yours, or unset it"])
+        self.assertEqual(len(done.stderr.splitlines()), 2)
+        self.assertFalse((self.tools / "calls").exists() and "-S" in (self.tools / "calls").read_text(encoding="utf-8"))
+        self.assertEqual(self.left(), [])
+        self.variables["CXX"] = str(self.tools / "c++")
+        self.peakbench("workers", "build")
 
     def test_cuda_needs_its_headers(self):
         self.make_torch(*self.there, cuda="12.8")

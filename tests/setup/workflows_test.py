@@ -29,7 +29,7 @@ class Workflows(unittest.TestCase):
                               check=False)
 
     def test_there_are_some(self):
-        self.assertEqual([path.stem for path in WORKFLOWS], ["gpu", "nightly", "pull_request", "tests"])
+        self.assertEqual([path.stem for path in WORKFLOWS], ["gpu", "nightly", "pull_request", "tests", "wheel"])
 
     def test_they_fit_the_schema(self):
         done = self.lint(*WORKFLOWS)

@@ -276,5 +276,19 @@ TEST(NoWorker, SaysWhatIsMissingOfWhatWasAskedFor) {
                     HasSubstr("2.11.0+cu130, 2.15.0+cu132")));
 }
 
+TEST(NoWorker, OfABuildThatIsNotHereSaysWhichIs) {
+  const std::string asked = "2.11.0+cu128";
+  EXPECT_EQ(why(environment_with(torch("2.11.0+cu130", "g11", "13.0")), {asked, "--torch"}),
+            "--torch 2.11.0+cu128: that build of PyTorch is not here, 2.11.0+cu130 in /env/torch "
+            "is. The worker for 2.11.0+cu130 serves any build of the release: install that one, or "
+            "take what is here with --torch 2.11.0. Without a worker these work: emulate, report, "
+            "compare, gate, history, publish.");
+  const auto other = why(environment_with(torch("2.15.0+cu132", "g15", "13.2")), {asked, "V"});
+  EXPECT_THAT(other, HasSubstr("V 2.11.0+cu128: that build of PyTorch is not here: the environment "
+                               "has 2.15.0+cu132 in /env/torch. The worker for 2.11.0+cu130 serves "
+                               "any build of the release: install that one. Without"));
+  EXPECT_THAT(why({}, {"2.9.0+cu128", "V"}), HasSubstr("there is no worker for that PyTorch"));
+}
+
 }  // namespace
 }  // namespace peakbench::workers
