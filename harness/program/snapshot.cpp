@@ -151,6 +151,7 @@ class SnapshotReader {
     entry.bytes = bytes(pickle, dict, "size");
     entry.address =
         address(pickle, dict, *known == SnapshotAction::kOutOfMemory ? "device_free" : "addr");
+    if (*known != SnapshotAction::kOutOfMemory) check_end(entry.address, entry.bytes);
     entry.stream = integer_or(pickle, dict, "stream", 0);
     entry.time_us = integer_or(pickle, dict, "time_us", 0);
     entry.stack = stacks_.stack(pickle, pickle.find(dict, "frames"));
@@ -176,6 +177,7 @@ class SnapshotReader {
       fail(fmt::format("has a segment on device {}", segment.device));
     segment.address = address(pickle, dict, "address");
     segment.bytes = bytes(pickle, dict, "total_size");
+    check_end(segment.address, segment.bytes);
     segment.stream = integer_or(pickle, dict, "stream", 0);
     const auto expandable = pickle.find(dict, "is_expandable");
     segment.expandable = expandable.kind == Kind::kBool && expandable.number != 0;
@@ -190,6 +192,7 @@ class SnapshotReader {
     SnapshotBlock block;
     block.bytes = bytes(pickle, dict, "size");
     if (pickle.find(dict, "address").kind == Kind::kInteger) at = address(pickle, dict, "address");
+    check_end(at, block.bytes);
     block.address = at;
     at += static_cast<std::uint64_t>(block.bytes);
     const auto& state = pickle.text(pickle.find(dict, "state"));
@@ -201,6 +204,12 @@ class SnapshotReader {
         std::min(integer_or(pickle, dict, "requested_size", block.bytes), block.bytes);
     block.stack = stacks_.stack(pickle, pickle.find(dict, "frames"));
     segment.blocks.push_back(block);
+  }
+
+  void check_end(std::uint64_t address, std::int64_t bytes) const {
+    if (address + static_cast<std::uint64_t>(bytes) < address)
+      fail(fmt::format("has {} bytes at {:#x}, beyond the last address: it is damaged", bytes,
+                       address));
   }
 
   static std::int64_t integer_or(const Pickle& pickle, Value dict, std::string_view key,

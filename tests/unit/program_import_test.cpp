@@ -212,6 +212,8 @@ TEST_F(Import, CountsThatNoFileHoldsTakeNoMemory) {
               HasSubstr("more than 1000 lists inside lists"));
   EXPECT_THAT(refusal(snapshot({}, {entry("alloc", kAt, std::uint64_t{1} << 62U)})),
               HasSubstr("which no device has"));
+  EXPECT_THAT(refusal(snapshot({}, {entry("alloc", ~std::uint64_t{0}, 512)})),
+              HasSubstr("beyond the last address"));
   const std::vector<std::string> many(3000, entry("segment_alloc", kAt, std::uint64_t{1} << 50U));
   EXPECT_THAT(refusal(snapshot({}, many)), HasSubstr("add up to more than any device has"));
 }
