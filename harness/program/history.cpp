@@ -20,6 +20,8 @@ using trace::Event;
 using trace::EventKind;
 
 constexpr std::int64_t kMostBytes = std::numeric_limits<std::int64_t>::max() / 4;
+// Of what there was before the recording.
+constexpr std::int64_t kBeginning = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMostTime = std::int64_t{1} << 52U;  // microseconds
 
 // Streams by small numbers, of all devices.
@@ -49,15 +51,16 @@ class DeviceHistory {
     undo_segments();
     find_earlier();
     find_sizes();
+    events.reserve(entries_.size() + earlier_.size() + blocks_.segments().size());
     for (const auto& [address, segment] : blocks_.segments()) begin_segment(address, segment);
     for (const auto& [address, block] : earlier_) begin_block(block);
     for (std::size_t i = 0; i < entries_.size(); ++i) take(entries_[i], i);
   }
 
-  std::vector<Event> beginning, recorded;
-  std::vector<std::int64_t> times_us;  // of `recorded`, never decreasing
+  std::vector<Event> events;  // their times in microseconds, never decreasing; or kBeginning
   std::int64_t peak_bytes = 0, earlier_bytes = 0, lost_frees = 0;
   std::size_t earlier() const { return earlier_.size(); }
+  std::size_t recorded() const { return entries_.size(); }
   std::optional<result::OutOfMemory> out_of_memory;
 
  private:
@@ -123,7 +126,8 @@ class DeviceHistory {
     event.address = address;
     event.requested_bytes = event.block_bytes = segment.bytes;
     event.space = space_;
-    beginning.push_back(event);
+    event.time_ns = kBeginning;
+    events.push_back(event);
     reserved_ += segment.bytes;
   }
 
@@ -134,7 +138,8 @@ class DeviceHistory {
     event.block_bytes = block.bytes;
     event.stack = block.stack;
     event.space = space_;
-    beginning.push_back(event);
+    event.time_ns = kBeginning;
+    events.push_back(event);
     blocks_.place(block.address, block.bytes);
     earlier_bytes += block.bytes;
     count(block.bytes);
@@ -232,9 +237,9 @@ class DeviceHistory {
     add(event);
   }
 
-  void add(const Event& event) {
-    recorded.push_back(event);
-    times_us.push_back(time_us_);
+  void add(Event& event) {
+    event.time_ns = time_us_;
+    events.push_back(event);
   }
 
   void allocated(std::uint64_t address, std::int64_t bytes) {
@@ -267,28 +272,25 @@ class DeviceHistory {
   std::int64_t level_ = 0, reserved_ = 0, counted_ = 0, time_us_ = 0;
 };
 
-// Of several devices in the order of their times.
-void join(std::vector<DeviceHistory>& devices, trace::Trace& trace) {
-  struct Place {
-    std::int64_t time_us;
-    const Event* event;
-  };
-  std::vector<Place> places;
-  for (const auto& device : devices) {
-    trace.events.insert(trace.events.end(), device.beginning.begin(), device.beginning.end());
-    for (std::size_t i = 0; i < device.recorded.size(); ++i)
-      places.push_back({device.times_us[i], &device.recorded[i]});
-  }
-  if (devices.size() > 1) std::ranges::stable_sort(places, {}, &Place::time_us);
-  for (auto& event : trace.events) event.time_ns = 0;
-  const auto first = places.empty() ? 0 : places.front().time_us;
-  trace.events.reserve(trace.events.size() + places.size());
-  for (const auto& place : places) {
-    auto event = *place.event;
-    const auto since =
-        static_cast<std::uint64_t>(place.time_us) - static_cast<std::uint64_t>(first);
+// Of several devices in the order of their times; of one, moved, as there may be many.
+std::vector<Event> joined(std::vector<DeviceHistory>& devices) {
+  auto events = std::move(devices.front().events);
+  for (std::size_t i = 1; i < devices.size(); ++i)
+    events.insert(events.end(), devices[i].events.begin(), devices[i].events.end());
+  if (devices.size() > 1) std::ranges::stable_sort(events, {}, &Event::time_ns);
+  return events;
+}
+
+// From microseconds of a clock, or kBeginning, to nanoseconds since the first event.
+void count_time(std::vector<Event>& events) {
+  const auto first =
+      std::ranges::find_if(events, [](const Event& event) { return event.time_ns != kBeginning; });
+  const auto begin = first == events.end() ? 0 : first->time_ns;
+  for (auto& event : events) {
+    const auto since = event.time_ns == kBeginning ? 0
+                                                   : static_cast<std::uint64_t>(event.time_ns) -
+                                                         static_cast<std::uint64_t>(begin);
     event.time_ns = static_cast<std::int64_t>(std::min<std::uint64_t>(since, kMostTime)) * 1000;
-    trace.events.push_back(event);
   }
 }
 
@@ -319,7 +321,7 @@ History history_of(Snapshot snapshot) {
         devices.emplace_back(snapshot, number, static_cast<std::int16_t>(space), streams);
     device.build();
     trace.spaces.push_back(fmt::format("cuda:{}", number));
-    history.entries += static_cast<std::int64_t>(device.recorded.size());
+    history.entries += static_cast<std::int64_t>(device.recorded());
     history.earlier += static_cast<std::int64_t>(device.earlier());
     history.earlier_bytes += device.earlier_bytes;
     history.lost_frees += device.lost_frees;
@@ -331,7 +333,8 @@ History history_of(Snapshot snapshot) {
   if (largest == 0) throw std::invalid_argument("holds no allocation: nothing was on a device");
   trace.device = trace.spaces[static_cast<std::size_t>(trace.own_space)];
   trace.counts_build = true;
-  join(devices, trace);
+  trace.events = joined(devices);
+  count_time(trace.events);
   trace.frames = std::move(snapshot.frames);
   trace.files = std::move(snapshot.files);
   trace.functions = std::move(snapshot.functions);
