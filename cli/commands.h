@@ -35,6 +35,8 @@ Command add_man(CLI::App& app, World& world);
 Command add_emulate(CLI::App& app);
 Command add_trace(CLI::App& app, World& world);
 Command add_export(CLI::App& app, World& world);
+// `typed`: the whole command line, for the record.
+Command add_import(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_fidelity(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_history(CLI::App& app, World& world);
 Command add_publish(CLI::App& app, World& world);

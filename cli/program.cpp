@@ -42,6 +42,7 @@ constexpr const char* kProgramFooter = R"(Examples:
   peakbench publish --out site
   peakbench fidelity add my-card.json
   peakbench emulate --card h100-80gb -- python3 train.py
+  peakbench import snapshot.pickle
 
 Exit codes: 0 done, whatever the cases' outcomes; 1 internal error; 2 unusable input (also: every case
 conflicts); 3 no case ended ok; 4 a gate found a regression; 5 a gate found a case that failed; 130
@@ -207,6 +208,7 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
       {"emulate", add_emulate(app)},
       {"trace", add_trace(app, world)},
       {"export", add_export(app, world)},
+      {"import", add_import(app, world, typed)},
       {"compare", add_compare(app, world)},
       {"gate", add_gate(app, world)},
       {"ab", add_ab(app, world, typed)},

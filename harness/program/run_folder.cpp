@@ -62,6 +62,8 @@ result::Rank write_process(const ProgramProcess& process, const result::CaseSpec
   try {
     const auto lifetimes = trace::lifetimes(process.trace);
     rank.memory = trace::summarise(process.trace, lifetimes);
+    // Of a peak outside of steps, which run.json counts from 0.
+    rank.memory->peak_step = std::max<std::int64_t>(rank.memory->peak_step, 0);
     trace::write_trace(process.trace, lifetimes, path);
   } catch (const TraceError& error) {
     problem = fmt::format("of rank {} there are no figures: {}", process.rank, error.what());

@@ -1,6 +1,6 @@
 # Peakbench on an emulated card: against stock PyTorch on the same card (skipped without the oracle), what its results say,
-# the comparison with a real card, and what becomes of a case where this machine lacks something.
-foreach(_suite parity allocator outcomes fidelity host)
+# the comparison with a real card, what becomes of a case where this machine lacks something, and stock PyTorch's own snapshots.
+foreach(_suite parity allocator outcomes fidelity host import)
   add_test(NAME emulated.${_suite} COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/${_suite}_test.py $<TARGET_FILE:peakbench>)
   set_tests_properties(emulated.${_suite} PROPERTIES LABELS emulated SKIP_RETURN_CODE 77 TIMEOUT 900)
 endforeach()

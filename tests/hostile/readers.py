@@ -82,6 +82,10 @@ def taken_up(workplace):
     return [("tiny", (path / "run.json").read_bytes())]
 
 
+def snapshot_seeds(workplace):
+    return [("snapshot", workplace.trace().with_name("snapshot.pickle").read_bytes())]
+
+
 # --- A history --------------------------------------------------------------------------------------------
 
 READING_A_HISTORY = [
@@ -198,6 +202,7 @@ def all_readers():
                copy_to="run/run.json", quick=4),
         Reader("trace", lambda workplace: [("trace", workplace.trace().read_bytes())], mutations.of_sqlite, "run/TRACE", READING_A_RUN,
                surroundings=whole_run, in_bulk="trace", quick=20),
+        Reader("snapshot", snapshot_seeds, binary, "s.pickle", [["import", "IN/s.pickle", "--output", "OUT/run"]]),
         Reader("history", seed_of("history"), mutations.of_sqlite, "h.sqlite",
                on("IN/h.sqlite", READING_A_HISTORY) + on("OUT/h.sqlite", WRITING_A_HISTORY), copy_to="h.sqlite", in_bulk="history",
                quick=20),

@@ -1,0 +1,82 @@
+// `peakbench import`: a memory snapshot that PyTorch wrote, as a run with its report.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.h"
+#include "program/import.h"
+#include "program/run_folder.h"
+#include "reports/report/report.h"
+#include "result/run.h"
+
+namespace peakbench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kImportFooter = R"(Examples:
+  peakbench import snapshot.pickle
+  peakbench import snapshot.pickle --output results/mine --name train
+  peakbench import snapshots_of_ranks --output results/ranks
+A snapshot is what these write, in any program on PyTorch: torch.cuda.memory._record_memory_history() before what is
+to be seen, torch.cuda.memory._dump_snapshot("snapshot.pickle") after it. The file is read, never unpickled: nothing
+in it is run. `compare` and `gate` hold two such runs against each other where their programs have one name.
+Exit codes: 0; 2 when it is no snapshot, is damaged, or the folder holds a run already.)";
+
+struct ImportArguments {
+  std::string snapshot, out, name;
+  bool overwrite = false;
+};
+
+// Beside others' runs, by the file's or the folder's name.
+std::string folder_of(const ImportArguments& arguments) {
+  if (!arguments.out.empty()) return arguments.out;
+  const auto path = fs::absolute(arguments.snapshot).lexically_normal();
+  const auto name = path.has_filename() ? path.stem() : path.parent_path().filename();
+  return (fs::path("results") / name).string();
+}
+
+int import(World& world, const ImportArguments& arguments, const std::vector<std::string>& typed) {
+  auto run = program::import_snapshots(arguments.snapshot, arguments.name);
+  run.command = typed;
+  const auto folder = folder_of(arguments);
+  program::write_program_run(
+      run, folder, arguments.overwrite ? program::Folder::kOverwritten : program::Folder::kNew);
+  reports::ReportOptions options;
+  options.output_directory = (fs::path(folder) / "report").string();
+  options.is_in_run = true;
+  options.builtin_template_directory = world.places.templates;
+  const auto written = reports::write_reports({folder}, options);
+  world.out << reports::main_table(result::read_run(folder), world.out_width)
+            << fmt::format("\nResults: {}/run.json\n", folder);
+  for (const auto& path : written)
+    if (fs::path(path).extension() != ".svg") world.out << fmt::format("Report:  {}\n", path);
+  return kDone;
+}
+
+}  // namespace
+
+Command add_import(CLI::App& app, World& world, const std::vector<std::string>& typed) {
+  auto* command =
+      app.add_subcommand("import", "Make a run and its report of a memory snapshot of PyTorch");
+  command->footer(kImportFooter);
+  const auto arguments = std::make_shared<ImportArguments>();
+  command
+      ->add_option("snapshot", arguments->snapshot,
+                   "File of torch.cuda.memory._dump_snapshot, or a folder of one a rank")
+      ->required()
+      ->type_name("SNAPSHOT");
+  command
+      ->add_option("-o,--out,--output", arguments->out,
+                   "Folder of the results (default results/SNAPSHOT)")
+      ->type_name("DIR");
+  command
+      ->add_option("--name", arguments->name,
+                   "What the program is called (default: the script that most stacks begin in)")
+      ->type_name("NAME");
+  command->add_flag("--overwrite", arguments->overwrite, "Delete the run in --output first");
+  return [&world, arguments, &typed] { return import(world, *arguments, typed); };
+}
+
+}  // namespace peakbench::cli

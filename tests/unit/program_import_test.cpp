@@ -1,0 +1,222 @@
+// Memory snapshots of PyTorch as runs: what becomes of them, and of files that are none.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "errors/errors.h"
+#include "program/import.h"
+#include "support/fake_trace.h"
+#include "support/scratch.h"
+#include "trace/lines.h"
+#include "trace/maxima.h"
+#include "trace/snapshot_export.h"
+
+namespace peakbench {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::message_of;
+using testing::ScratchFolder;
+using trace::EventKind;
+
+// Pickles as Python writes them, a value at a time.
+std::string text(const std::string& value) {
+  return std::string("X") + static_cast<char>(value.size()) + std::string(3, '\0') + value;
+}
+std::string number(std::uint64_t value) {
+  std::string bytes("\x8a\x09", 2);
+  for (int i = 0; i < 9; ++i) bytes += static_cast<char>(i < 8 ? value >> (8U * i) & 0xFFU : 0);
+  return bytes;
+}
+std::string dict(const std::vector<std::string>& keys_and_values) {
+  std::string bytes = "}(";
+  for (const auto& one : keys_and_values) bytes += one;
+  return bytes + "u";
+}
+std::string list(const std::vector<std::string>& items) {
+  std::string bytes = "](";
+  for (const auto& one : items) bytes += one;
+  return bytes + "e";
+}
+std::string pickle(const std::string& value) { return "\x80\x04" + value + "."; }
+
+std::string frame(const std::string& file, const std::string& function, std::uint64_t line) {
+  return dict(
+      {text("filename"), text(file), text("name"), text(function), text("line"), number(line)});
+}
+std::string entry(const std::string& action, std::uint64_t address, std::uint64_t bytes,
+                  const std::vector<std::string>& frames = {}) {
+  return dict({text("action"), text(action), text(action == "oom" ? "device_free" : "addr"),
+               number(address), text("size"), number(bytes), text("stream"), number(0),
+               text("time_us"), number(1000), text("frames"), list(frames)});
+}
+std::string block(std::uint64_t bytes, std::uint64_t requested, const std::string& state) {
+  return dict({text("size"), number(bytes), text("requested_size"), number(requested),
+               text("state"), text(state)});
+}
+std::string segment(std::uint64_t address, std::uint64_t bytes,
+                    const std::vector<std::string>& blocks) {
+  return dict({text("device"), number(0), text("address"), number(address), text("total_size"),
+               number(bytes), text("stream"), number(0), text("blocks"), list(blocks)});
+}
+std::string snapshot(const std::vector<std::string>& segments,
+                     const std::vector<std::string>& entries) {
+  return pickle(
+      dict({text("segments"), list(segments), text("device_traces"), list({list(entries)})}));
+}
+
+class Import : public ::testing::Test {
+ protected:
+  program::ProgramRun import(const std::string& bytes) {
+    testing::write_text(folder_ / "mine.pickle", bytes);
+    return program::import_snapshots(folder_ / "mine.pickle");
+  }
+  std::string refusal(const std::string& bytes) {
+    return message_of<ConfigError>([&] { import(bytes); });
+  }
+  static trace::Peak peak(const program::ProgramRun& run) {
+    const auto& trace = run.processes.at(0).trace;
+    return trace::find_peak(trace, trace::lifetimes(trace));
+  }
+
+  const ScratchFolder folder_;
+};
+
+constexpr std::uint64_t kMiB = 1 << 20, kAt = 0x7f0000000000;
+
+TEST_F(Import, HasThePeakAndTheLinesOfTheSnapshot) {
+  const std::vector<std::string> stack{frame("/lib/site-packages/torch/x.py", "f", 1),
+                                       frame("a.cpp", "at::empty()", 0), frame("train.py", "g", 7)};
+  const auto run = import(snapshot(
+      {segment(kAt, 20 * kMiB, {block(20 * kMiB, 0, "inactive")})},
+      {entry("segment_alloc", kAt, 20 * kMiB), entry("alloc", kAt, 3 * kMiB + 1, stack),
+       entry("free_requested", kAt, 3 * kMiB + 1), entry("free_completed", kAt, 3 * kMiB + 1)}));
+  EXPECT_EQ(run.name, "train.py");
+  EXPECT_EQ(run.device, "cuda:0");
+  EXPECT_EQ(peak(run).allocated_bytes, static_cast<std::int64_t>(3 * kMiB + 512));
+  const auto& trace = run.processes[0].trace;
+  EXPECT_TRUE(trace.counts_build);
+  ASSERT_EQ(trace.frames.size(), 2U) << "C++'s is left out";
+  EXPECT_EQ(trace::own_line(trace, trace.events[1].stack), (trace::SourceLine{"train.py", "g", 7}));
+  EXPECT_EQ(run.settings.count("from_before"), 0U);
+}
+
+TEST_F(Import, ABlockThatIsNotSplitIsLargerThanItWasAskedFor) {
+  const auto of = [&](std::uint64_t bytes) {
+    return peak(import(snapshot(
+                    {}, {entry("segment_alloc", kAt, 20 * kMiB), entry("alloc", kAt, bytes)})))
+        .allocated_bytes;
+  };
+  EXPECT_EQ(of(19 * kMiB + 512), static_cast<std::int64_t>(20 * kMiB));
+  EXPECT_EQ(of(19 * kMiB), static_cast<std::int64_t>(20 * kMiB)) << "1 MiB is not split off";
+  EXPECT_EQ(of(19 * kMiB - 512), static_cast<std::int64_t>(19 * kMiB - 512));
+}
+
+TEST_F(Import, WhatWasThereBeforeIsAllocatedAtTheBeginning) {
+  const auto run = import(snapshot(
+      {segment(kAt, 2 * kMiB,
+               {block(1024, 1000, "active_allocated"), block(2 * kMiB - 1024, 0, "inactive")})},
+      {entry("free_requested", kAt + 4096, 100), entry("free_completed", kAt + 4096, 100),
+       entry("alloc", kAt + 8192, 512)}));
+  EXPECT_EQ(peak(run).allocated_bytes, 1024 + 512);
+  const auto& events = run.processes[0].trace.events;
+  EXPECT_EQ(events[0].kind, EventKind::kSegmentAlloc);
+  EXPECT_EQ(events[1].requested_bytes, 1000);
+  EXPECT_EQ(events[2].requested_bytes, 100);
+  EXPECT_THAT(run.settings.at("from_before").get<std::string>(),
+              HasSubstr("2 allocations of 1536 bytes"));
+}
+
+TEST_F(Import, WithoutAHistoryItIsWhatWasThere) {
+  const auto run =
+      import(snapshot({segment(kAt, 2 * kMiB, {block(512, 7, "active_allocated")})}, {}));
+  EXPECT_EQ(peak(run).allocated_bytes, 512);
+  EXPECT_EQ(run.name, "mine");
+  EXPECT_THAT(run.settings.at("history").get<std::string>(), HasSubstr("was not on"));
+}
+
+TEST_F(Import, OutOfMemoryIsTheOutcomeWhereNothingWasAllocatedAfterIt) {
+  const std::vector<std::string> entries{entry("segment_alloc", kAt, 2 * kMiB),
+                                         entry("alloc", kAt, 512), entry("oom", 1000, 80 * kMiB)};
+  const auto run = import(snapshot({}, entries));
+  EXPECT_EQ(run.status, result::Status::kOutOfMemory);
+  EXPECT_EQ(run.out_of_memory->allocated_bytes, 512);
+  EXPECT_EQ(run.out_of_memory->limit_bytes, static_cast<std::int64_t>(2 * kMiB + 1000));
+  auto caught = entries;
+  caught.push_back(entry("alloc", kAt + 512, 512));
+  EXPECT_EQ(import(snapshot({}, caught)).status, result::Status::kOk);
+}
+
+TEST_F(Import, AFolderHasAFileARank) {
+  trace::FakeTrace fake("cuda:0");
+  fake.alloc(1000, 1024);
+  std::filesystem::create_directory(folder_ / "ranks");
+  for (const auto* name : {"ranks/rank_10.pickle", "ranks/rank_2.pickle"})
+    trace::write_memory_snapshot(fake.trace(), trace::lifetimes(fake.trace()), folder_ / name);
+  testing::write_text(folder_ / "ranks/notes.txt", "");
+  const auto run = program::import_snapshots(folder_ / "ranks", "mine");
+  ASSERT_EQ(run.processes.size(), 2U);
+  EXPECT_EQ(run.processes[0].rank, 2);
+  EXPECT_EQ(run.processes[1].rank, 10);
+  EXPECT_EQ(run.name, "mine");
+  EXPECT_EQ(peak(run).allocated_bytes, 1024);
+  std::filesystem::create_directory(folder_ / "none");
+  EXPECT_THAT(message_of<ConfigError>([&] { program::import_snapshots(folder_ / "none"); }),
+              HasSubstr("none: holds no snapshot; expected files *.pickle"));
+  EXPECT_THAT(message_of<ConfigError>([&] { program::import_snapshots(folder_ / "absent"); }),
+              HasSubstr("absent: there is no such file"));
+}
+
+TEST_F(Import, RefusesWhatIsNoSnapshotInOneSentence) {
+  const auto whole = snapshot({}, {entry("alloc", kAt, 512)});
+  EXPECT_THAT(refusal(""), HasSubstr("mine.pickle: is empty"));
+  EXPECT_THAT(refusal("hello"), HasSubstr("is no pickle of protocol 2 to 5"));
+  EXPECT_THAT(refusal("\x80\x09."), HasSubstr("protocol 9; expected 2 to 5"));
+  for (std::size_t at = 2; at < whole.size(); ++at)
+    EXPECT_THAT(refusal(whole.substr(0, at)),
+                ::testing::AnyOf(HasSubstr("ends in the middle, at byte"), HasSubstr("is empty")))
+        << at;
+  EXPECT_THAT(refusal(pickle("N")), HasSubstr("is a pickle, and no memory snapshot of PyTorch"));
+  EXPECT_THAT(refusal(snapshot({}, {})), HasSubstr("holds no allocation"));
+  EXPECT_THAT(refusal("\x80\x04\xff."), HasSubstr("has the opcode 0xff at byte 3"));
+  EXPECT_THAT(refusal("\x80\x04"
+                      "e."),
+              HasSubstr("is damaged at byte 3"));
+}
+
+TEST_F(Import, RunsNothingOfAFile) {
+  const auto marker = folder_ / "run";
+  const auto call = text("touch " + marker) + "\x85R.";
+  EXPECT_THAT(refusal("\x80\x02"
+                      "cos\nsystem\n" +
+                      call),
+              HasSubstr("would run code (os.system) where it is unpickled"));
+  EXPECT_THAT(refusal("\x80\x04" + text("posix") + text("system") + "\x93" + call),
+              HasSubstr("would run code (posix.system)"));
+  for (const std::string opcode : {"R", "b", "o", "\x81", "\x92", "\x82", "\x83", "\x84", "Q"})
+    EXPECT_THAT(refusal("\x80\x04NN" + opcode + "."), HasSubstr("would run code"));
+  EXPECT_FALSE(std::filesystem::exists(marker));
+}
+
+TEST_F(Import, CountsThatNoFileHoldsTakeNoMemory) {
+  const std::string huge(8, '\x7f');
+  EXPECT_THAT(refusal("\x80\x04\x8d" + huge), HasSubstr("ends in the middle"));
+  EXPECT_THAT(refusal("\x80\x04\x8e" + huge), HasSubstr("ends in the middle"));
+  EXPECT_THAT(refusal("\x80\x04X" + huge.substr(4)), HasSubstr("ends in the middle"));
+  EXPECT_THAT(refusal("\x80\x04\x8b" + huge.substr(4)), HasSubstr("a number of 2139062143 bytes"));
+  EXPECT_THAT(refusal("\x80\x04Nr" + huge.substr(4)), HasSubstr("is damaged"));
+  EXPECT_THAT(refusal("\x80\x04j" + huge.substr(4)), HasSubstr("is damaged"));
+  EXPECT_THAT(refusal("\x80\x04" + std::string(2000, '(')),
+              HasSubstr("more than 1000 lists inside lists"));
+  EXPECT_THAT(refusal(snapshot({}, {entry("alloc", kAt, std::uint64_t{1} << 62U)})),
+              HasSubstr("which no device has"));
+  EXPECT_THAT(refusal(snapshot({}, {entry("alloc", ~std::uint64_t{0}, 512)})),
+              HasSubstr("beyond the last address"));
+  const std::vector<std::string> many(3000, entry("segment_alloc", kAt, std::uint64_t{1} << 50U));
+  EXPECT_THAT(refusal(snapshot({}, many)), HasSubstr("add up to more than any device has"));
+}
+
+}  // namespace
+}  // namespace peakbench
