@@ -20,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using trace::EventKind;
-using trace::kNone;
 using tracer::Record;
 using tracer::Tag;
 
@@ -121,7 +120,7 @@ class Reader {
   }
   template <class Word>
   std::int32_t word(Word& words, std::int64_t number) {
-    return number < 0 ? kNone : words.index(static_cast<std::int32_t>(number), text(number));
+    return number < 0 ? trace::kNone : words.index(static_cast<std::int32_t>(number), text(number));
   }
 
   void take_space(const Record& record) {
@@ -229,9 +228,9 @@ class Reader {
     auto& events = unplaced_[record.thread];
     for (const auto number : events) {
       auto& event = trace_.events[number];
-      event.stack = record.a < 0 ? kNone : record.a;
+      event.stack = record.a < 0 ? trace::kNone : record.a;
       event.op = op;
-      if (module != kNone) event.module = module;
+      if (module != trace::kNone) event.module = module;
     }
     events.clear();
   }
