@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include "cli/screen.h"
 #include "errors/errors.h"
 #include "files/file.h"
+#include "host/card_use.h"
 #include "host/for_program.h"
 #include "host/installation.h"
 #include "host/program_signals.h"
@@ -117,9 +119,18 @@ class Traced {
       result::Emulation emulation;
       emulation.card = program.card.spec;
       emulation.verdict = program.verdict;
-      finish("emulated:" + program.card.spec, exit_code(program.wait_status), emulation);
+      finish("emulated:" + program.card.spec, exit_code(program.wait_status), emulation,
+             uses_of(program));
     };
     return emulator::run_emulated(request);
+  }
+
+  // By process: what the card gave it.
+  static std::vector<program::Untraced> uses_of(const emulator::EmulatedProgram& program) {
+    std::vector<program::Untraced> uses;
+    for (const auto& use : emulator::card_uses(program.ledgers))
+      uses.push_back({use.process->pid, static_cast<std::int64_t>(use.figures().peak_used_bytes)});
+    return uses;
   }
 
   int run_here() {
@@ -135,16 +146,26 @@ class Traced {
   }
 
   void finish(const std::string& device, int code,
-              const std::optional<result::Emulation>& emulation) {
+              const std::optional<result::Emulation>& emulation,
+              std::vector<program::Untraced> users = {}) {
     auto journals = program::read_journals(journals_->path(), {.device = device,
                                                                .emulated = emulation.has_value(),
                                                                .has_times = !emulation,
                                                                .failed = code != 0});
     program::complain(journals);
+    std::erase_if(users, [&](const program::Untraced& user) {
+      return user.used_bytes == 0 ||
+             std::ranges::any_of(journals, [&](const program::Journal& journal) {
+               return journal.pid == user.pid;
+             });
+    });
     auto run = program::run_of(std::move(journals), arguments_.command, device, code);
     run.emulation = emulation;
     if (!torch_version_.empty()) run.environment["libtorch"] = torch_version_;
+    const auto untraced = program::add_untraced(run, users);
     std::fprintf(stderr, "\n%s", program::summary_text(run).c_str());
+    for (const auto& sentence : untraced)
+      std::fprintf(stderr, "\nLower bound: %s.\n", sentence.c_str());
     if (run.processes.empty()) return;
     program::write_program_run(
         run, folder_, arguments_.overwrite ? program::Folder::kOverwritten : program::Folder::kNew);

@@ -278,9 +278,12 @@ class Reader {
       return mark == tracer::Mark::kForwardBegins || mark == tracer::Mark::kBackwardBegins ||
              mark == tracer::Mark::kUpdateBegins || mark == tracer::Mark::kEvaluationBegins;
     };
-    if (std::ranges::any_of(
-            marks_, [&](const TimedMark& mark) { return mark.event > last && begins(mark.mark); }))
-      return;
+    const auto goes_on = [&](const TimedMark& mark) {
+      return mark.event > last && begins(mark.mark);
+    };
+    if (std::ranges::any_of(marks_, goes_on)) return;
+    for (auto i = last; i < trace_.events.size(); ++i)
+      if (trace_.events[i].kind == EventKind::kAlloc) return;  // it was caught
     trace_.events.resize(last);
     std::erase_if(trace_.names, [&](const trace::Name& name) { return name.event >= last; });
     std::erase_if(marks_, [&](const TimedMark& mark) { return mark.event >= last; });
@@ -305,12 +308,11 @@ class Reader {
     return any ? built : first_call;
   }
 
-  // What a model is called with is its input, unless another model made it.
+  // What a model is called with is its input, unless a model made it.
   void drop_inputs_that_were_made() {
     std::erase_if(trace_.names, [&](const trace::Name& name) {
       if (name.role != trace::Role::kInput) return false;
-      const auto phase = trace_.events[name.event].phase;
-      return phase != trace::Phase::kBuild && phase != trace::Phase::kData;
+      return trace_.events[name.event].module != trace::kNone;
     });
   }
 

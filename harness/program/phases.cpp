@@ -18,7 +18,7 @@ std::vector<std::uint64_t> step_ends(const std::vector<TimedMark>& marks) {
   std::set<std::int32_t> had_a_turn;
   std::optional<std::uint64_t> round_end;  // of the last update, or of the backward around it
   int open_backwards = 0;
-  bool updated_inside = false;
+  bool updated_inside = false, goes_on = false;
   for (const auto& mark : marks) {
     switch (mark.mark) {
       case Mark::kUpdateBegins:
@@ -30,6 +30,7 @@ std::vector<std::uint64_t> step_ends(const std::vector<TimedMark>& marks) {
       case Mark::kUpdateEnds:
         round_end = mark.event;
         updated_inside = open_backwards > 0;
+        goes_on = false;
         break;
       case Mark::kBackwardBegins:
         ++open_backwards;
@@ -41,10 +42,14 @@ std::vector<std::uint64_t> step_ends(const std::vector<TimedMark>& marks) {
         updated_inside = false;
         backwards.push_back(mark.event);
         break;
+      case Mark::kForwardBegins:
+        goes_on = goes_on || open_backwards == 0;
+        break;
       default:
         break;
     }
   }
+  if (goes_on && round_end) ends.push_back(*round_end);  // a step that had no update
   if (had_a_turn.empty() && !backwards.empty()) {
     backwards.pop_back();  // what follows the last belongs to it
     return backwards;
@@ -102,14 +107,14 @@ class Phases {
         if (is_free()) begin(Phase::kForward, mark);
         return;
       case Mark::kEvaluationBegins:
-        if (is_free()) begin(Phase::kEvaluation, mark);
+        if (is_free()) begin(is_trained() ? Phase::kForward : Phase::kEvaluation, mark);
         return;
       case Mark::kGenerationBegins:
         if (is_free()) begin(Phase::kGeneration, mark);
         return;
       case Mark::kCallEnds:
         if (is_free() && (phase_ == Phase::kEvaluation || phase_ == Phase::kGeneration))
-          begin(Phase::kData, mark);
+          begin(next_of_note() == Mark::kBackwardBegins ? Phase::kForward : Phase::kData, mark);
         return;
       case Mark::kBackwardBegins:
         if (backwards_++ == 0) begin(Phase::kBackward, mark);
@@ -129,7 +134,7 @@ class Phases {
           begin(next_of_note() == Mark::kUpdateBegins ? Phase::kOptimizerStep : Phase::kData, mark);
         return;
       case Mark::kSaveBegins:
-        if (is_free()) begin(Phase::kCheckpoint, mark);
+        if (is_free() && step_ != trace::kNone) begin(Phase::kCheckpoint, mark);
         return;
       case Mark::kSaveEnds:
         if (phase_ == Phase::kCheckpoint) begin(Phase::kData, mark);
@@ -142,6 +147,19 @@ class Phases {
   }
 
   bool is_free() const { return backwards_ == 0; }
+
+  // A call that recorded gradients, of a model that is not in training mode, and a backward
+  // follows: a part of the loss, or a model whose mode was forgotten.
+  bool is_trained() const {
+    for (auto i = at_; i < marks_.size(); ++i) {
+      const auto& mark = marks_[i];
+      if (mark.mark == Mark::kBackwardBegins) return true;
+      const bool part = mark.mark == Mark::kCallEnds ||
+                        (mark.mark == Mark::kEvaluationBegins && mark.value == kWithGradients);
+      if (!part) return false;
+    }
+    return false;
+  }
 
   void scope(ScopeKind kind, bool ends, const TimedMark& mark) {
     scopes_.push_back({.event = mark.event, .kind = kind, .ends = ends, .thread = mark.thread});

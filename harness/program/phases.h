@@ -2,7 +2,8 @@
 //
 // A phase lasts until the next thing is seen:
 // - build: until the last parameter or buffer was made before a model is first called;
-// - forward: a model called in training with gradients, and what follows, its loss;
+// - forward: a model called in training with gradients, and what follows, its loss; one that is not
+//   in training mode too, where gradients are recorded and a backward follows;
 // - backward: a call of autograd's engine, not of one inside an update;
 // - optimizer_step: an optimizer's step, and what comes between backward and it (unscaling,
 //   clipping, reducing). One inside of a backward (a hook that updates) stays backward;
@@ -11,7 +12,8 @@
 // - data: everything else.
 // A step is one round of updates: it ends with the last one before an optimizer has its turn again,
 // or, where that one is inside of a backward, with this. Where nothing updates, each backward is a
-// step. What comes after the last round belongs to it.
+// step. What comes after the last round belongs to it, unless
+// it is a forward.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +23,9 @@
 #include "tracer/journal_format.h"
 
 namespace peakbench::program {
+
+// Of a mark that an evaluation begins: gradients are recorded all the same.
+inline constexpr std::int32_t kWithGradients = 1;
 
 // Something began or ended on a thread, before the event of this number.
 struct TimedMark {

@@ -25,8 +25,12 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLines = 8;  // that a terminal shows
 constexpr double kMostOfIt = 0.9;
 
+bool ends_out_of_memory(const trace::Trace& trace) {
+  return !trace.events.empty() && trace.events.back().kind == trace::EventKind::kOutOfMemory;
+}
+
 void describe_failure(const trace::Trace& trace, ProgramRun& run) {
-  if (trace.events.empty() || trace.events.back().kind != trace::EventKind::kOutOfMemory) return;
+  if (!ends_out_of_memory(trace)) return;
   const auto& failed = trace.events.back();
   result::OutOfMemory facts;
   facts.requested_bytes = failed.requested_bytes;
@@ -91,6 +95,17 @@ std::string in_words(trace::Phase phase, std::int32_t step) {
   std::string text = trace::to_string(phase);
   std::ranges::replace(text, '_', ' ');
   return step >= 0 ? fmt::format("{} of step {}", text, step + 1) : text;
+}
+
+// One line that calls a library's training says little: then those that it calls, too.
+std::string lines_of(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
+                     std::uint64_t event, const std::string& title) {
+  const auto lines = trace::lines_at(trace, lifetimes, event);
+  auto text = fmt::format("\n{}, by line of your code:\n{}", title, lines_text(lines));
+  if (lines.empty() || lines.front().share <= kMostOfIt) return text;
+  const auto called = lines_text(
+      trace::lines_at(trace, lifetimes, event, trace::kOwnSpace, trace::LineOf::kAnyLibrary));
+  return called == lines_text(lines) ? text : text + "\nBy line of what it calls:\n" + called;
 }
 
 // Those that the program went on after; the allocator tries more than once.
@@ -192,6 +207,21 @@ ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>&
   return run;
 }
 
+std::vector<std::string> add_untraced(ProgramRun& run, const std::vector<Untraced>& processes) {
+  std::vector<std::string> sentences;
+  for (const auto& process : processes)
+    sentences.push_back(fmt::format(
+        "process {} took {} of the card and was not traced: it was forked, or ran Python "
+        "without its environment",
+        process.pid, size_text(static_cast<std::uint64_t>(process.used_bytes))));
+  if (sentences.empty() || !run.emulation || !run.emulation->verdict) return sentences;
+  auto& verdict = *run.emulation->verdict;
+  if (doubt(verdict.kind) < doubt(result::VerdictKind::lower_bound))
+    verdict.kind = result::VerdictKind::lower_bound;
+  verdict.reasons.insert(verdict.reasons.end(), sentences.begin(), sentences.end());
+  return sentences;
+}
+
 std::string summary_text(const ProgramRun& run) {
   if (run.processes.empty()) return run.reason + "\n";
   const trace::Trace* fullest = nullptr;
@@ -209,13 +239,15 @@ std::string summary_text(const ProgramRun& run) {
   }
   std::string text = fmt::format("Peak allocated: {} in {}.\n  {}\n", size_text(most),
                                  in_words(peak.phase, peak.step), categories_of(peak.by_category));
-  const auto lines = trace::lines_at(*fullest, lifetimes, peak.event);
-  text += "\nWhat fills it, by line of your code:\n" + lines_text(lines);
-  // One line that calls a library's training says little.
-  if (!lines.empty() && lines.front().share > kMostOfIt)
-    text += "\nBy line of what it calls:\n" +
-            lines_text(trace::lines_at(*fullest, lifetimes, peak.event, trace::kOwnSpace,
-                                       trace::LineOf::kAnyLibrary));
+  text += lines_of(*fullest, lifetimes, peak.event, "What fills it");
+  if (run.status == result::Status::kOutOfMemory && ends_out_of_memory(*fullest)) {
+    const auto& failed = fullest->events.back();
+    text += fmt::format("\nOut of memory: {} asked for at {}, in {}.\n",
+                        size_text(static_cast<std::uint64_t>(failed.requested_bytes)),
+                        where(trace::own_line(*fullest, failed.stack)),
+                        in_words(failed.phase, failed.step));
+    text += lines_of(*fullest, lifetimes, fullest->events.size() - 1, "What filled the card then");
+  }
   text += caught_text(*fullest);
   return escaped_controls(text);
 }

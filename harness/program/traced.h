@@ -1,6 +1,7 @@
 // A program that is traced: what it is given to record itself, and what became of it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -40,6 +41,15 @@ void complain(const std::vector<Journal>& journals);
 // its trace ends so. Nothing recorded: no processes, and a reason.
 ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>& command,
                   const std::string& device, int exit_code);
+
+// Of a process that used a card and left no trace.
+struct Untraced {
+  std::int32_t pid = 0;
+  std::int64_t used_bytes = 0;  // at the most, of the card
+};
+
+// Says of the run what it lacks: its figures are a lower bound. Returns the sentences.
+std::vector<std::string> add_untraced(ProgramRun& run, const std::vector<Untraced>& processes);
 
 // What people want to know first, for a terminal: the peak, its categories, and the lines of the
 // program that hold most of it.

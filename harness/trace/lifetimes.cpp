@@ -158,8 +158,6 @@ class Categories {
       if (event.kind == EventKind::kOutOfMemory) failure_ = i;
       if (event.kind == EventKind::kAlloc) failure_.reset();  // caught, and the step went on
     }
-    for (const auto& op : trace.operators)
-      copies_.push_back(op == "aten::_to_copy" || op == "aten::copy_" || op == "aten::to");
     for (const auto& space : trace.spaces)
       keeps_workspaces_.push_back(result::recorded_device(space).keeps_workspaces);
   }
@@ -167,7 +165,12 @@ class Categories {
   Category decide(const Lifetime& lifetime) {
     const auto& event = trace_.events[lifetime.first];
     const auto phase_end = end_of_phase(lifetime.first);
-    if (is_input(lifetime, event, phase_end)) return Category::kInput;
+    // What a program makes before it calls a model, and lets go within the step: its batch.
+    if (event.phase == Phase::kData && lifetime.last > phase_end) {
+      const bool lets_go =
+          lifetime.last < trace_.events.size() && lifetime.last < next_step_after(event.step);
+      return lets_go ? Category::kInput : Category::kKept;
+    }
     if (lifetime.first < steps_begin_ && lifetime.last >= steps_begin_) return Category::kKept;
     if (may_be_workspace(lifetime, event)) return Category::kWorkspace;
     if (lifetime.last >= next_step_after(event.step)) return Category::kKept;
@@ -178,7 +181,6 @@ class Categories {
     if ((in_forward || event.phase == Phase::kEvaluation) &&
         lifetime.last > end_of_forward(lifetime.first, phase_end))
       return Category::kActivation;
-    if (event.phase == Phase::kData && lifetime.last > phase_end) return Category::kKept;
     // What a call leaves: its outputs, and the graph that was recorded for them.
     if ((event.phase == Phase::kEvaluation || event.phase == Phase::kGeneration) &&
         lifetime.last > phase_end)
@@ -187,13 +189,6 @@ class Categories {
   }
 
  private:
-  // What a program copied to the card before it called a model: its labels, which no model is
-  // called with.
-  bool is_input(const Lifetime& lifetime, const Event& event, std::uint64_t phase_end) const {
-    return event.phase == Phase::kData && lifetime.last > phase_end && event.op != kNone &&
-           copies_[static_cast<std::size_t>(event.op)];
-  }
-
   // A guess, for traces that do not name them: library handles are made where products are.
   bool may_be_workspace(const Lifetime& lifetime, const Event& event) const {
     return !trace_.names_workspaces && keeps_workspaces_[static_cast<std::size_t>(event.space)] &&
@@ -236,7 +231,6 @@ class Categories {
   std::optional<std::uint64_t> failure_;  // the event that ended the trace out of memory
   std::unordered_map<std::int32_t, std::uint64_t> recompute_end_;
   std::vector<bool> keeps_workspaces_;  // by space
-  std::vector<bool> copies_;            // by operator: it copies from one device to another
 };
 
 }  // namespace

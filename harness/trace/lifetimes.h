@@ -48,15 +48,14 @@ struct Lifetime {
 // are none: at the end), or alive when a later step begins; else recomputed_activation = allocated
 // in a recomputation and alive at its end; else activation = allocated in forward and alive at the
 // end of that forward, or where memory ran out in it; the rest temporary. Of a program also: input
-// = copied between devices in the phase data and alive behind it; kept = else made there and alive
-// behind it; activation = allocated in a call
-// of evaluation or generation and alive at its end. In traces that do not name workspaces, one is,
-// before all but the first kind of kept, what a `cuda` space has from the forward or backward of a
-// step and was never freed (not in a step that ended out of memory: nothing had its chance there).
-// A trace ended out of memory where no allocation follows the last failure. Nothing is made of
-// address 0 (an allocation of no bytes). Throws TraceError on a free without an alloc, an address
-// used twice, a block smaller than what was asked for, and a name, space, module or operator that
-// is not there.
+// = made in the phase data, alive behind it and freed within the step; kept = made there and alive
+// longer; activation = allocated in a call of evaluation or generation and alive at its end. In
+// traces that do not name workspaces, one is, before all but the first kind of kept, what a `cuda`
+// space has from the forward or backward of a step and was never freed (not in a step that ended
+// out of memory: nothing had its chance there). A trace ended out of memory where no allocation
+// follows the last failure. Nothing is made of address 0 (an allocation of no bytes). Throws
+// TraceError on a free without an alloc, an address used twice, a block smaller than what was asked
+// for, and a name, space, module or operator that is not there.
 std::vector<Lifetime> lifetimes(const Trace& trace);
 
 }  // namespace peakbench::trace

@@ -48,8 +48,8 @@ enum class Tag : std::uint8_t {
 
 // What a program does, as its thread does it.
 enum class Mark : std::uint8_t {
-  kForwardBegins,  // a model is called by nobody else's forward: in training
-  kEvaluationBegins,
+  kForwardBegins,     // a model is called by nobody else's forward: in training
+  kEvaluationBegins,  // a: 1 where gradients are recorded
   kGenerationBegins,
   kCallEnds,
   kBackwardBegins,

@@ -282,6 +282,36 @@ y = x + 1
         self.trace(PYTHON, script)
         case = self.case()
         self.assertEqual(sorted(rank["memory"]["peak_allocated_bytes"] for rank in case["ranks"]), [8 * MIB, 8 * MIB])
+        self.assertEqual(case["emulation"]["verdict"]["kind"], "exact")
+
+    def test_a_process_that_is_not_traced_makes_a_lower_bound(self):
+        script = self.write("""
+import subprocess, sys, torch
+x = torch.ones(1 << 20, device="cuda")
+subprocess.run([sys.executable, "-I", "-c", "import torch; torch.ones(1 << 24, device='cuda')"], check=True)
+""")
+        done = self.trace(PYTHON, script)
+        self.assertIn("of the card and was not traced", done.stderr)
+        self.assertEqual(self.case()["emulation"]["verdict"]["kind"], "lower bound")
+
+    def test_a_failure_is_told_with_what_filled_the_card_then(self):
+        script = self.write("""
+import torch
+from torch import nn
+probe = torch.empty(1900 << 20, dtype=torch.uint8, device="cuda")
+del probe
+model = nn.Linear(1024, 1024).cuda()
+optimizer = torch.optim.SGD(model.parameters())
+kept = []
+for step in range(9):
+    model(torch.ones(8, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+    kept.append(torch.empty(512 << 20, dtype=torch.uint8, device="cuda"))
+""")
+        done = self.trace(PYTHON, script, options=("--card", "h100-80gb,memory=2GiB"), code=1)
+        self.assertRegex(done.stderr, r"Out of memory: 0.500 GiB asked for at \S*train.py:12 \(<module>\), in data of step 4")
+        self.assertRegex(done.stderr.split("What filled the card then")[1], r"1.500 GiB +[0-9.]+%  \S*train.py:12")
+        self.assertEqual(self.case()["out_of_memory"]["step"], 3)
 
     def test_a_sitecustomize_of_its_own_and_no_torch(self):
         (self.folder / "mine").mkdir()

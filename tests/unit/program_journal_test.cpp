@@ -44,6 +44,11 @@ class JournalTest : public ::testing::Test {
     current_ += block;
     blocks_[address] = block;
   }
+  void alloc_in(const char* module, std::uint64_t address) {
+    module_ = writer_.text(module);
+    alloc(address, 1000, 1024);
+    module_ = -1;
+  }
   void free(std::uint64_t address) {
     current_ -= blocks_[address];
     add(EventKind::kFreeRequested, address, 0);
@@ -58,7 +63,7 @@ class JournalTest : public ::testing::Test {
     record.block = -1;
     record.total = total_;
     record.current = current_;
-    record.a = -1;
+    record.a = module_;
     writer_.add(record);
   }
   void name(std::uint64_t address, trace::Role role, const char* name) {
@@ -112,6 +117,7 @@ class JournalTest : public ::testing::Test {
   fs::path folder_;
   tracer::JournalWriter writer_;
   std::int64_t total_ = 0, current_ = 0;
+  std::int32_t module_ = -1;
   std::map<std::uint64_t, std::int64_t> blocks_;
 };
 
@@ -182,7 +188,7 @@ TEST_F(JournalTest, NamesBindToAllocationsAndInputsToWhatNoModelMade) {
   name(0x1000, trace::Role::kParameter, "weight");
   alloc(0x2000, 1000, 1024);
   mark(Mark::kForwardBegins);
-  alloc(0x3000, 1000, 1024);
+  alloc_in("encoder", 0x3000);
   name(0x2000, trace::Role::kInput, "");
   name(0x3000, trace::Role::kInput, "");
   name(0x4000, trace::Role::kBuffer, "never allocated");
@@ -212,6 +218,12 @@ TEST_F(JournalTest, OfAFailedProgramTheTraceEndsWhereMemoryRanOut) {
   EXPECT_EQ(read(false).trace.events.size(), 4U) << "it caught the error, and went on";
   mark(Mark::kForwardBegins);
   EXPECT_EQ(read(true).trace.events.size(), 4U) << "it failed of something else, later";
+}
+
+TEST_F(JournalTest, WhoAllocatesAgainHasCaughtTheFailure) {
+  add(EventKind::kOutOfMemory, 4096, 1 << 30);
+  alloc(0x1000, 1000, 1024);
+  EXPECT_EQ(read(true).trace.events.size(), 2U);
 }
 
 TEST_F(JournalTest, ANewSpaceOfFreesOnlyIsNoTrouble) {

@@ -30,6 +30,9 @@ struct Script {
     return mark(Mark::kForwardBegins).event().mark(Mark::kCallEnds).event();  // and the loss
   }
   Script& evaluate() { return mark(Mark::kEvaluationBegins).event().mark(Mark::kCallEnds).event(); }
+  Script& untrained() {  // gradients are recorded, the model is not in training mode
+    return mark(Mark::kEvaluationBegins, kWithGradients).event().mark(Mark::kCallEnds).event();
+  }
   Script& backward() { return mark(Mark::kBackwardBegins).event().mark(Mark::kBackwardEnds); }
   Script& update(int optimizer = 0) {
     return mark(Mark::kUpdateBegins, optimizer).event().mark(Mark::kUpdateEnds, optimizer);
@@ -115,6 +118,36 @@ TEST(ProgramPhases, EvaluationGenerationAndSavingStandBesideTheSteps) {
   EXPECT_EQ(program.phases(1),
             "build forward0 forward0 backward0 optimizer_step0 evaluation1 data1 evaluation1 data1 "
             "generation1 data1 checkpoint1 data1 forward1 forward1 backward1 optimizer_step1");
+}
+
+TEST(ProgramPhases, AModelWhoseModeWasForgottenIsTrainedAllTheSame) {
+  Script program;
+  program.event().untrained().backward().update().untrained().forward().backward().update();
+  EXPECT_EQ(program.phases(1),
+            "build forward0 forward0 backward0 optimizer_step0 evaluation1 data1 forward1 forward1 "
+            "backward1 optimizer_step1");
+  Script perceptual;  // a loss by a model that is not trained, and a teacher's
+  perceptual.event().forward().untrained().evaluate().backward().update();
+  EXPECT_EQ(perceptual.phases(1),
+            "build forward0 forward0 evaluation0 data0 evaluation0 forward0 backward0 "
+            "optimizer_step0");
+}
+
+TEST(ProgramPhases, AForwardAfterTheLastUpdateIsAStepOfItsOwn) {
+  Script program;  // and ran out of memory in it
+  program.event().forward().backward().update().event().forward();
+  EXPECT_EQ(program.phases(1),
+            "build forward0 forward0 backward0 optimizer_step0 data1 forward1 forward1");
+  Script tested;
+  tested.event().forward().backward().update().evaluate();
+  EXPECT_EQ(tested.phases(1),
+            "build forward0 forward0 backward0 optimizer_step0 evaluation0 data0");
+}
+
+TEST(ProgramPhases, WhatIsSavedBeforeAModelIsThereIsPartOfTheBuild) {
+  Script program;
+  program.event().mark(Mark::kSaveBegins).event().mark(Mark::kSaveEnds).event().forward();
+  EXPECT_EQ(program.phases(3), "build build build forward0 forward0");
 }
 
 TEST(ProgramPhases, WhereNothingUpdatesABackwardIsAStep) {

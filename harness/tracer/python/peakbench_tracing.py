@@ -150,7 +150,8 @@ class Telling:
         if module.training and self.torch.is_grad_enabled():
             self.mark(FORWARD_BEGINS)
         else:
-            self.mark(GENERATION_BEGINS if is_generating() else EVALUATION_BEGINS)
+            gradients = int(self.torch.is_grad_enabled())
+            self.mark(GENERATION_BEGINS if is_generating() else EVALUATION_BEGINS + KINDS * gradients)
 
     def number_of(self, module):
         """Names everything in the model, whose outermost module this is."""
@@ -196,7 +197,7 @@ class Telling:
     def name_inputs(self, args, kwargs):
         try:
             for tensor in tensors_in((args, kwargs), self.torch.Tensor):
-                if tensor.grad_fn is None and not tensor.requires_grad:
+                if tensor.grad_fn is None and not isinstance(tensor, self.torch.nn.Parameter):
                     self.name(tensor, INPUT, "")
         except Exception:
             pass
