@@ -135,7 +135,7 @@ IN_SQL = {
     "an end without a beginning": ("UPDATE scopes SET ends = 1 WHERE id = 2", "scope 2: the end of what did not begin"),
     "an end on another thread": ("UPDATE scopes SET thread = 9 WHERE id = 3", "scope 3: the end of what did not begin"),
     "the end of a phase": ("UPDATE scopes SET ends = 1 WHERE id = 1", "scope 1: the end of what did not begin"),
-    "a phase beyond all": ("UPDATE scopes SET phase = 4 WHERE id = 1", "scope 1: phase 4"),
+    "a phase beyond all": ("UPDATE scopes SET phase = 8 WHERE id = 1", "scope 1: phase 8"),
     "steps of scopes in disorder": ("UPDATE scopes SET step = 2 WHERE id = 0", "scope 1: step 1 after step 2"),
     "names with a gap": ("UPDATE names SET id = 3", "name 0 is missing"),
     "a long text": ("UPDATE modules SET name = hex(zeroblob(60000000))", "a text of more than 1048576 bytes"),

@@ -18,6 +18,7 @@ PRINTS = {
     "doctor": ["doctor", "--json"],
     "debug": None,  # becomes the debugger
     "emulate": None,
+    "trace": None,  # prints what the program prints
     "import": None,  # its folder must be new each time
     "export": None,  # prints a path after a trace was written: needs a traced case
     "compare": ["compare", "out", "other", "--json"],
