@@ -146,11 +146,14 @@ Tracer tracer_for(const std::optional<pytorch::TorchInUse>& torch, const std::st
   if (torch && torch->version != built_for)
     tracer.library = folder.parent_path().parent_path() / "workers" / ("torch-" + torch->version) /
                      "lib/peakbench/tracer/peakbench_tracer.so";
-  if (!files::is_there(tracer.library.string()))
-    tracer.problem = fmt::format(
-        "there is no tracer for the program's PyTorch {}, only for {}: use a Python with that "
-        "one; `peakbench emulate` works with any",
-        torch ? torch->version : "", built_for);
+  if (files::is_there(tracer.library.string())) return tracer;
+  tracer.problem =
+      torch && torch->version != built_for
+          ? fmt::format(
+                "there is no tracer for the program's PyTorch {}, only for {}: use a Python "
+                "with that one; `peakbench emulate` works with any",
+                torch->version, built_for)
+          : fmt::format("{} is not there; is the installation whole?", tracer.library.string());
   return tracer;
 }
 
