@@ -53,9 +53,10 @@ struct TraceArguments {
 // A folder for what the processes record, in the run's own: it may be large.
 class JournalFolder {
  public:
-  explicit JournalFolder(const fs::path& run) {
+  // `is_new`: the run's folder was not there before; it goes again where nothing comes of it.
+  JournalFolder(const fs::path& run, bool is_new) : made_(is_new ? run : fs::path()) {
     std::error_code error;
-    made_ = fs::create_directories(run, error) ? run : fs::path();
+    fs::create_directories(run, error);
     std::string pattern = (run / ".trace.XXXXXX").string();
     if (error || mkdtemp(pattern.data()) == nullptr)
       throw ConfigError(fmt::format("--out {}: cannot be written: {}", run.string(),
@@ -67,7 +68,7 @@ class JournalFolder {
   ~JournalFolder() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
-    if (!made_.empty()) fs::remove(made_, ignored);  // where nothing came of it
+    if (!made_.empty()) fs::remove(made_, ignored);
   }
   const fs::path& path() const { return path_; }
 
@@ -89,9 +90,10 @@ class Traced {
  public:
   Traced(World& world, const TraceArguments& arguments)
       : world_(world), arguments_(arguments), folder_(traced_folder(arguments)) {
+    const bool is_new = !files::is_there(folder_);
     program::check_folder(
         folder_, arguments.overwrite ? program::Folder::kOverwritten : program::Folder::kNew);
-    journals_ = std::make_unique<JournalFolder>(folder_);
+    journals_ = std::make_unique<JournalFolder>(folder_, is_new);
   }
 
   int run() { return arguments_.card.empty() ? run_here() : run_on_emulated_card(); }
