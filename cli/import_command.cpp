@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/own_report.h"
 #include "program/import.h"
 #include "program/run_folder.h"
 #include "reports/report/report.h"
@@ -43,11 +44,7 @@ int import(World& world, const ImportArguments& arguments, const std::vector<std
   const auto folder = folder_of(arguments);
   program::write_program_run(
       run, folder, arguments.overwrite ? program::Folder::kOverwritten : program::Folder::kNew);
-  reports::ReportOptions options;
-  options.output_directory = (fs::path(folder) / "report").string();
-  options.is_in_run = true;
-  options.builtin_template_directory = world.places.templates;
-  const auto written = reports::write_reports({folder}, options);
+  const auto written = reports::write_reports({folder}, own_report(world, folder));
   world.out << reports::main_table(result::read_run(folder), world.out_width)
             << fmt::format("\nResults: {}/run.json\n", folder);
   for (const auto& path : written)

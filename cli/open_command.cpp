@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/own_report.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "process/find_program.h"
@@ -71,11 +72,8 @@ std::string page_of(World& world, const std::string& given) {
   const auto run = run_meant(given);
   const auto page = fs::path(run) / "report/index.html";
   if (files::is_there(page.string())) return page.string();
-  reports::ReportOptions options;
+  auto options = own_report(world, run);
   options.formats = {"html"};
-  options.output_directory = (fs::path(run) / "report").string();
-  options.is_in_run = true;
-  options.builtin_template_directory = world.places.templates;
   reports::write_reports({run}, options);
   return page.string();
 }

@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/dry_run.h"
 #include "cli/measure.h"
+#include "cli/own_report.h"
 #include "cli/plugin_folders.h"
 #include "cli/progress.h"
 #include "cli/run_arguments.h"
@@ -250,11 +251,8 @@ class RunCommand {
   }
 
   reports::ReportOptions report_options(const std::string& folder) const {
-    reports::ReportOptions options;
-    options.output_directory = fs::path(folder) / "report";
-    options.is_in_run = true;
+    auto options = own_report(world_, folder);
     options.template_directory = arguments_.templates;
-    options.builtin_template_directory = world_.places.templates;
     return options;
   }
 

@@ -1,27 +1,26 @@
 // `peakbench trace`: any PyTorch program, with what fills its memory told by line, module and
 // cause.
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/own_report.h"
 #include "cli/screen.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "host/card_use.h"
-#include "host/for_program.h"
 #include "host/installation.h"
 #include "host/program_signals.h"
 #include "host/run_emulated.h"
 #include "host/run_program.h"
+#include "process/exit_code.h"
 #include "process/find_program.h"
 #include "program/traced.h"
 #include "pytorch/torch_in_use.h"
@@ -82,10 +81,6 @@ std::string traced_folder(const TraceArguments& arguments) {
   return "results/" + name;
 }
 
-int exit_code(int wait_status) {
-  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
 class Traced {
  public:
   Traced(World& world, const TraceArguments& arguments)
@@ -121,7 +116,7 @@ class Traced {
       result::Emulation emulation;
       emulation.card = program.card.spec;
       emulation.verdict = program.verdict;
-      finish("emulated:" + program.card.spec, exit_code(program.wait_status), emulation,
+      finish("emulated:" + program.card.spec, process::exit_code(program.wait_status), emulation,
              uses_of(program));
     };
     return emulator::run_emulated(request);
@@ -142,7 +137,7 @@ class Traced {
     const emulator::ProgramSignals signals;
     const auto torch = pytorch::torch_of_command(command, [&] { return signals.noted() != 0; });
     const auto more = environment(torch, false);
-    const int code = exit_code(emulator::run_program(command, more, signals));
+    const int code = process::exit_code(emulator::run_program(command, more, signals));
     finish("", code, std::nullopt);
     return code;
   }
@@ -171,11 +166,8 @@ class Traced {
     if (run.processes.empty()) return;
     program::write_program_run(
         run, folder_, arguments_.overwrite ? program::Folder::kOverwritten : program::Folder::kNew);
-    reports::ReportOptions options;
+    auto options = own_report(world_, folder_);
     options.formats = {"html", "markdown"};
-    options.output_directory = (fs::path(folder_) / "report").string();
-    options.is_in_run = true;
-    options.builtin_template_directory = world_.places.templates;
     reports::write_reports({folder_}, options);
     std::fprintf(stderr, "\nReport: %s\n", (fs::path(folder_) / "report/index.html").c_str());
   }

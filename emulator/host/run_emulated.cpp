@@ -1,7 +1,6 @@
 #include "host/run_emulated.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -29,6 +28,7 @@
 #include "host/process_report.h"
 #include "host/program_signals.h"
 #include "host/run_program.h"
+#include "process/exit_code.h"
 #include "process/find_program.h"
 #include "pytorch/program_file.h"
 #include "pytorch/torch_in_use.h"
@@ -101,15 +101,9 @@ std::vector<std::unique_ptr<Ledger>> read_ledgers_at_end(const fs::path& folder)
   }
 }
 
-int ended_by(int signal) { return 128 + signal; }
-
-int exit_code(int wait_status) {
-  return WIFSIGNALED(wait_status) ? ended_by(WTERMSIG(wait_status)) : WEXITSTATUS(wait_status);
-}
-
 int ended_before_the_program(int signal) {
   std::fprintf(stderr, "peakbench: interrupted before the program was started\n");
-  return ended_by(signal);
+  return process::ended_by(signal);
 }
 
 nlohmann::json torch_json(const std::optional<pytorch::TorchInUse>& torch) {
@@ -156,7 +150,7 @@ void write_json(const EmulateRequest& request, const EmulatedProgram& program,
                                    {"context_memory", to_json(card.context_memory)},
                                    {"command", request.command},
                                    {"torch", torch_json(program.torch)},
-                                   {"exit_code", exit_code(program.wait_status)},
+                                   {"exit_code", process::exit_code(program.wait_status)},
                                    {"processes", processes},
                                    {"cards", cards_json(card, program.card_peaks)},
                                    {"verdict", to_json(program.verdict)}};
@@ -218,9 +212,9 @@ int run_emulated(const EmulateRequest& request) {
       write_json(request, program, answer);
     } catch (const ConfigError& error) {
       std::fprintf(stderr, "peakbench: %s\n", escaped_controls(error.what()).c_str());
-      return exit_code(status) == 0 ? kCannotWrite : exit_code(status);
+      return process::exit_code(status) == 0 ? kCannotWrite : process::exit_code(status);
     }
-  return exit_code(status);
+  return process::exit_code(status);
 }
 
 }  // namespace peakbench::emulator

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "process/environment.h"
+#include "process/exit_code.h"
 #include "process/pipe.h"
 
 namespace peakbench::process {
@@ -75,7 +76,7 @@ class RunningCommand {
     int status = 0;
     while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return process::exit_code(status);
   }
 
  private:

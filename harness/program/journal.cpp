@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <set>
 #include <unordered_map>
 
 #include "errors/errors.h"
 #include "program/phases.h"
-#include "trace/lifetimes.h"
-#include "trace/maxima.h"
+#include "program/snapshot_blocks.h"
 #include "trace/phases.h"
 
 namespace peakbench::program {
@@ -40,8 +38,6 @@ class Words {
   std::vector<std::string>& words_;
   std::unordered_map<std::int32_t, std::int32_t> by_text_;
 };
-
-constexpr std::int64_t kSmallestBlock = 512;  // c10/cuda/CUDACachingAllocator: kMinBlockSize
 
 class Reader {
  public:
@@ -156,8 +152,7 @@ class Reader {
   void size_last(Space& space, std::int64_t total) {
     if (!space.unsized) return;
     auto& event = trace_.events[*space.unsized];
-    const auto least = std::max(kSmallestBlock, (event.requested_bytes + kSmallestBlock - 1) /
-                                                    kSmallestBlock * kSmallestBlock);
+    const auto least = rounded_block(event.requested_bytes);
     const auto counted = total - space.total_before;
     event.block_bytes = total >= 0 && counted >= event.requested_bytes ? counted : least;
     space.allocated += event.block_bytes;

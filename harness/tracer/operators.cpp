@@ -69,7 +69,8 @@ struct Frame final : at::ObserverContext {
 thread_local std::vector<Frame*> frames;
 thread_local Origin last_node;  // that ended on this thread
 
-// The same rule as harness/record has: what merely makes a tensor is named after who wanted it.
+// What merely makes a tensor is named after who wanted it. The worker's recorder has a list of its
+// own (record/recorder.cpp), which differs.
 bool is_factory(std::string_view name) {
   for (const auto* factory : {"aten::empty", "aten::new_empty", "aten::empty_like",
                               "aten::empty_strided", "aten::resize_", "aten::to", "aten::detach"})

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <mutex>
 #include <unordered_map>
 
 namespace peakbench::tracer {
@@ -89,11 +87,9 @@ struct FrameHash {
 };
 
 // Guarded by Python's lock. A code object that was seen is kept, so that its address stays its own.
-struct Seen {
-  std::unordered_map<FrameKey, std::int32_t, FrameHash> frames;
-};
-Seen& seen() {
-  static auto* const all = new Seen;
+using Frames = std::unordered_map<FrameKey, std::int32_t, FrameHash>;
+Frames& seen() {
+  static auto* const all = new Frames;
   return *all;
 }
 
@@ -154,8 +150,8 @@ std::int32_t stack_with_python(JournalWriter& journal) {
   std::int32_t parent = -1;
   for (std::size_t i = walked.count; i-- > 0;) {
     const FrameKey key{parent, walked.places[i]};
-    const auto found = seen().frames.find(key);
-    if (found != seen().frames.end()) {
+    const auto found = seen().find(key);
+    if (found != seen().end()) {
       parent = found->second;
       continue;
     }
@@ -163,7 +159,7 @@ std::int32_t stack_with_python(JournalWriter& journal) {
     const int line = walked.lines[i] >= 0 ? walked.lines[i] : line_at(p, i);
     parent = journal.frame(parent, text_of(journal, key.place.code, "co_filename"),
                            text_of(journal, key.place.code, "co_name"), std::max(line, 0));
-    seen().frames.emplace(key, parent);
+    seen().emplace(key, parent);
   }
   return parent;
 }
