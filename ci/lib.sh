@@ -66,6 +66,18 @@ need_module() {
     "Debian and Ubuntu: ci/packages installs $2. Or set PEAKBENCH_PYTHON to a Python that has it."
 }
 
+# --- What changed ---------------------------------------------------------------------------------------
+
+commit_named() { git -C "$repository" rev-parse --verify --quiet "$1^{commit}"; }
+
+# The newest commit that is a day older than the one that is checked out; where there is none, as in a shallow clone, the empty tree.
+commit_before_today() {
+  local newest commit
+  newest=$(git -C "$repository" log -1 --format=%ct)
+  commit=$(git -C "$repository" log -1 --format=%H --before="@$((newest - 24 * 3600))")
+  echo "${commit:-$(git -C "$repository" hash-object -t tree /dev/null)}"
+}
+
 # --- Progress -----------------------------------------------------------------------------------------
 
 # Files that a script leaves behind only while it runs.

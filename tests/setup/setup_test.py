@@ -64,6 +64,84 @@ class Checks(Folder):
         self.assertEqual((status, error), (1, "error: ci/checks: --changed: nowhere is no commit.\n"))
 
 
+class Unchanged(Folder):
+    """ci/unchanged_tests.py in a repository of its own: a program of two sources and a header, a library that nothing names."""
+
+    NINJA = """rule compile
+  command = cc -MMD -MF $out.d -c $in -o $out
+  depfile = $out.d
+  deps = gcc
+rule link
+  command = cc $in -o $out
+build main.o: compile ../source/main.c
+build other.o: compile ../source/other.c
+build program: link main.o
+build strange: phony
+"""
+
+    def setUp(self):
+        super().setUp()
+        for name, text in {
+            "ci/unchanged_tests.py": (CI / "unchanged_tests.py").read_text(),
+            "source/main.c": '#include "used.h"\nint main(void) { return USED; }\n',
+            "source/used.h": "#define USED 0\n",
+            "source/other.c": "int other;\n",
+            "data/of a test/one.txt": "",
+            "cmake/how.cmake": "",
+            "build/build.ninja": self.NINJA,
+        }.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (self.folder / ".gitignore").write_text("build\n__pycache__\ntests.json\n")
+        self.git("init", "--quiet")
+        self.git("add", "--all")
+        self.git("-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "--quiet", "--message=all")
+        subprocess.run(["ninja", "-C", self.folder / "build"], check=True, capture_output=True)
+
+    def git(self, *arguments):
+        subprocess.run(["git", "-C", self.folder, *arguments], check=True, capture_output=True)
+
+    def left_out(self, *needs, status=0):
+        """Of a test that needs these, one that needs another source, and one that does not say."""
+        (self.folder / "tests.json").write_text(json.dumps({"tests": [
+            {"name": "one", "properties": [{"name": "REQUIRED_FILES", "value": [str(self.folder / path) for path in needs]}]},
+            {"name": "other", "properties": [{"name": "REQUIRED_FILES", "value": [str(self.folder / "build/other.o")]}]},
+            {"name": "any", "properties": []}]}))
+        done = subprocess.run([sys.executable, self.folder / "ci/unchanged_tests.py", self.folder / "build", "HEAD",
+                               self.folder / "tests.json"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout.split() if status == 0 else done.stderr
+
+    def test_what_needs_nothing_that_changed_is_left_out(self):
+        self.assertEqual(self.left_out("build/program", "data"), ["one", "other"])
+        for changed in ("source/main.c", "source/used.h", "data/of a test/one.txt"):
+            with self.subTest(changed):
+                (self.folder / changed).write_text("/* another */\n")
+                self.assertEqual(self.left_out("build/program", "data"), ["other"])
+                self.git("checkout", "--", changed)
+        (self.folder / "data/new.txt").touch()
+        self.assertEqual(self.left_out("build/program", "data"), ["other"])
+        self.assertEqual(self.left_out("build/program"), ["one", "other"])
+        (self.folder / "data/of a test/one.txt").unlink()
+        (self.folder / "data/new.txt").unlink()
+        self.assertEqual(self.left_out("build/program", "data"), ["other"])
+
+    def test_how_things_are_compiled_is_everybodys(self):
+        (self.folder / "cmake/how.cmake").write_text("another\n")
+        self.assertEqual(self.left_out("build/program"), [])
+
+    def test_through_a_link(self):
+        (self.folder / "a link").symlink_to(self.folder)
+        (self.folder / "source/used.h").write_text("#define USED 1\n")
+        self.assertEqual(self.left_out("a link/build/program"), ["other"])
+
+    def test_what_ninja_does_not_know_is_an_error(self):
+        self.assertIn("unknown target", self.left_out("build/nothing", status=1))
+        self.assertIn("holds nothing that was built", self.left_out("build/", status=1))
+        self.assertIn("nothing of this repository that strange was made from", self.left_out("build/strange", status=1))
+
+
 class LibTorch(Folder):
     def torch(self, version="2.11.0+cu130", cuda="'13.0'", git_version=GIT_VERSION, whole=True):
         folder = self.folder / "site-packages/torch"

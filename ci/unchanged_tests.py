@@ -1,0 +1,93 @@
+"""Tests that cannot have become wrong since a commit: what they say they need is as it was.
+
+usage: unchanged_tests.py BUILD COMMIT TESTS_JSON    (a built folder; ctest --show-only=json-v1)
+
+A test with the property REQUIRED_FILES names all that it needs: files and folders of the repository, and what was built (a program, a
+library, a folder of plugins), which needs all that ninja made it from, headers too. Prints the names of those of which nothing differs
+from the commit; a test without the property may have become wrong at any time.
+"""
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+# What all tests need: how things are compiled, and which PyTorch and packages they run with.
+ALL_NEED = ("CMakeLists.txt", "cmake/", "ci/oracle", "ci/libtorch")  # how their paths begin
+
+
+def output(*command):
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)
+    if ran.returncode:
+        sys.exit(f"error: {' '.join(command)}: {ran.stderr.strip() or ran.stdout.strip()}")
+    return ran.stdout
+
+
+def changed_since(commit):
+    """The files that differ from it, by their paths in the repository; those that are not committed yet among them."""
+    git = ("git", "-C", str(REPOSITORY), "-c", "core.quotePath=false")
+    listed = output(*git, "diff", "--name-only", commit, "--") + output(*git, "ls-files", "--others", "--exclude-standard")
+    return {REPOSITORY / path for path in listed.splitlines()}
+
+
+class Built:
+    """What the files of a build folder were made from."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.headers = self._headers()
+
+    def _headers(self):
+        """{object file: the files that the compiler read for it}"""
+        found, read = {}, None
+        for line in output("ninja", "-C", str(self.folder), "-t", "deps").splitlines():
+            if line.startswith("    "):
+                read.add(self._path(line.strip()))
+            elif line:
+                read = found.setdefault(self._path(line.split(": #deps ")[0]), set())
+        return found
+
+    @cache
+    def _path(self, name):
+        return (self.folder / name).resolve()  # links too: what is not recognised would count as unchanged
+
+    @cache
+    def sources(self, target):
+        inputs = {self._path(name) for name in output("ninja", "-C", str(self.folder), "-t", "inputs", str(target)).splitlines()}
+        found = inputs.union(*(self.headers.get(path, ()) for path in inputs))
+        if not any(path.is_relative_to(REPOSITORY) and not path.is_relative_to(self.folder) for path in found):
+            sys.exit(f"error: ninja knows nothing of this repository that {target} was made from")
+        return found
+
+
+def needed(path, built):
+    """What a file or folder that a test names is made of."""
+    if not path.is_relative_to(built.folder):
+        return {path}
+    targets = sorted(path.rglob("*.so")) if path.is_dir() else [path]
+    if not targets:
+        sys.exit(f"error: {path} holds nothing that was built")
+    return set().union(*(built.sources(target.relative_to(built.folder)) for target in targets))
+
+
+def with_folders(paths):
+    return set(paths).union(*(path.parents for path in paths))
+
+
+def main(build, commit, tests_json):
+    paths, built = changed_since(commit), Built(Path(build).resolve())
+    if any(str(path.relative_to(REPOSITORY)).startswith(ALL_NEED) for path in paths):
+        return
+    changed = with_folders(paths)
+    for test in json.loads(Path(tests_json).read_text())["tests"]:
+        properties = {entry["name"]: entry["value"] for entry in test.get("properties", [])}
+        if "REQUIRED_FILES" not in properties:
+            continue
+        sources = set().union(*(needed(Path(path).resolve(), built) for path in properties["REQUIRED_FILES"]))
+        if changed.isdisjoint(sources):
+            print(test["name"])
+
+
+main(*sys.argv[1:])
