@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 
+#include "core/machine.h"
 #include "core/python_place.h"
 #include "core/pytorch.h"
 #include "core/state.h"
@@ -215,6 +216,8 @@ extern "C" void peakbench_emulator_unspecified(const char* operation, const char
     text = std::string(operation) + ": " + what + " is not specified";
   unmodelled(text.c_str());
 }
+
+extern "C" int peakbench_emulator_has_tf32(void) { return peakbench::emulator::card().major >= 8; }
 
 extern "C" void peakbench_emulator_cannot_compute(const char* why) {
   using namespace peakbench::emulator;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/values_hook.h"
 #include "values/gather.h"
 #include "values/operators.h"
 #include "values/unspecified.h"
@@ -62,6 +63,7 @@ bool is_half(const at::Tensor& tensor) {
 }  // namespace
 
 bool may_round_to_tf32(const Operator& op) {
+  if (!peakbench_emulator_has_tf32()) return false;
   const auto& context = at::globalContext();
   const auto cublas = [&] { return context.allowTF32CuBLAS(); };
   const auto cudnn = [&] { return context.allowTF32CuDNN(); };

@@ -5,8 +5,8 @@
 
 namespace peakbench::values {
 
-// By the program's settings as they are now (torch.backends.cuda.matmul.allow_tf32 and the like):
-// whether a call of this operator may.
+// By the card, and the program's settings as they are now (torch.backends.cuda.matmul.allow_tf32
+// and the like): whether a call of this operator may.
 bool may_round_to_tf32(const Operator& op);
 
 }  // namespace peakbench::values

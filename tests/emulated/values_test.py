@@ -223,6 +223,8 @@ class ValuesTest(unittest.TestCase):
         self.assertRegex(self.verdict["conditions"][0], r"^aten::mm, read at values_cases.py:\d+: what TF32 rounds off is not specified$")
         self.emulate_one("exact_in_tf32")
         self.assertEqual(self.verdict["kind"], "exact", self.said)
+        self.emulate_one("rounded_to_tf32", "--card", "t4-16gb")  # older than TF32
+        self.assertEqual(self.verdict["kind"], "exact", self.said)
 
     def test_gradients_are_taken_to_be_finite(self):
         self.assertEqual(self.emulate_one("overflow"), {"overflow": False, "any": False})
