@@ -28,7 +28,8 @@ process::Environment to_find_libtorch(const manifest::Worker& worker) {
         "{}: the dynamic loader cannot be told of a folder with ':' or ';' in its name; rename it",
         folder));
   const char* before = std::getenv("LD_LIBRARY_PATH");
-  return {{"LD_LIBRARY_PATH", folder + (before && *before ? std::string(":") + before : "")}};
+  return {{"LD_LIBRARY_PATH", folder + (before && *before ? std::string(":") + before : "")},
+          {manifest::kLibtorchVariable, manifest::libtorch_text(worker)}};
 }
 
 int cuda_major(const std::string& version) { return pytorch::cuda_number(version) / 1000; }

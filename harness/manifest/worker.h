@@ -34,4 +34,11 @@ inline std::string libtorch_cuda(const Worker& worker) {
   return worker.torch.cuda.empty() ? kNoCuda : worker.torch.cuda;
 }
 
+// How a worker is told which LibTorch the record says that it loads: 2.11.0+cu130 REVISION 13.0.
+inline constexpr const char* kLibtorchVariable = "PEAKBENCH_WORKER_LIBTORCH";
+inline std::string libtorch_text(const Worker& worker) {
+  return libtorch_version(worker) + " " + worker.stamp.libtorch_git_version + " " +
+         libtorch_cuda(worker);
+}
+
 }  // namespace peakbench::manifest

@@ -12,6 +12,7 @@
 #include "record/dtype_words.h"
 #include "result/axes.h"
 #include "worker/counted_recipe.h"
+#include "worker/loaded_libtorch.h"
 #include "worker/micro_batches.h"
 #include "worker/plugin_loader.h"
 #include "worker/weights_on_demand.h"
@@ -104,8 +105,10 @@ void need_parts_that_add_up(const manifest::Entry& manifest, Model& model) {
 
 std::unique_ptr<device::Device> make_device(const result::Job& job) {
   if (job.threads > 0) at::set_num_threads(static_cast<int>(job.threads));
-  return device::make_device(
+  auto device = device::make_device(
       {result::device_from(job.device), job.device_options, job.allocator, job.memory_limit_bytes});
+  check_loaded_libtorch();
+  return device;
 }
 
 void make_setup(const result::Job& job, const device::Device& device, RecordObserver* observer,

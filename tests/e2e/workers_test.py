@@ -56,7 +56,7 @@ class Workers(ProgramTest):
         folder = workers / f"torch-{version}"
         (folder / "bin").mkdir(parents=True)
         script = (SOURCE / "tests/support/fake_worker.py").read_text(encoding="utf-8").split("\n", 1)[1]
-        script = script.replace('{"libtorch": "fake"}', '{"loads": os.environ.get("LD_LIBRARY_PATH", "")}')
+        script = script.replace('{"libtorch": "fake"}', '{"loads": os.environ.get("LD_LIBRARY_PATH", ""), "told": os.environ.get("PEAKBENCH_WORKER_LIBTORCH")}')
         (folder / "bin/peakbench-worker").write_text(f"#!{sys.executable}\n{script}", encoding="utf-8")
         (folder / "bin/peakbench-worker").chmod(0o755)
         (folder / "lib/peakbench/plugins").mkdir(parents=True)
@@ -129,6 +129,7 @@ class Choosing(Workers):
             self.assertEqual(run["environment"]["libtorch"], version)
             self.assertEqual(run["environment"]["libtorch_git_version"], git)
             self.assertEqual(run["environment"]["loads"], str(torch / "lib"))
+            self.assertEqual(run["environment"]["told"], f"{version} {git} 13.0")  # for the worker to hold what it loads to it
             self.assertEqual(self.statuses(), ["ok"])
 
     def test_another_build_of_the_release_is_what_the_record_says(self):
