@@ -104,7 +104,7 @@ class Unfinished {
 std::vector<std::string> command_for(const TorchInUse& torch, const LibrarySources& sources,
                                      const std::vector<std::string>& flags,
                                      const std::string& output) {
-  std::vector<std::string> command{find_compiler().string()};
+  auto command = find_compiler();
   command.insert(command.end(), flags.begin(), flags.end());
   const auto whole = (sources.folder / sources.whole).string();
   command.insert(command.end(), {"-I", sources.folder.string(), whole});

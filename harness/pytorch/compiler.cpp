@@ -1,7 +1,9 @@
 #include "pytorch/compiler.h"
 
 #include <cstdlib>
+#include <iterator>
 #include <regex>
+#include <sstream>
 
 #include "errors/errors.h"
 #include "files/file.h"
@@ -16,6 +18,17 @@ namespace fs = std::filesystem;
 fs::path variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
+}
+
+// A program whose name has spaces, or one and its first arguments; nothing where there is none.
+std::vector<std::string> command_of(const std::string& text) {
+  if (const auto whole = process::find_program(text)) return {whole->string()};
+  std::istringstream parts(text);
+  std::vector<std::string> words{std::istream_iterator<std::string>(parts), {}};
+  const auto program = words.empty() ? std::nullopt : process::find_program(words.front());
+  if (!program) return {};
+  words.front() = program->string();
+  return words;
 }
 
 // Of libstdc++, as this PyTorch was compiled: wheels before 2.7 have the old one.
@@ -38,10 +51,11 @@ fs::path cuda_headers(const fs::path& torch) {
   throw ConfigError("no cuda_runtime_api.h beside it (nvidia-cuda-runtime has it) or in CUDA_HOME");
 }
 
-fs::path find_compiler() {
+bool is_command(const std::string& text) { return !command_of(text).empty(); }
+
+std::vector<std::string> find_compiler() {
   for (const std::string& name : {variable("CXX").string(), std::string("c++"), std::string("g++")})
-    if (!name.empty())
-      if (const auto found = process::find_program(name)) return *found;
+    if (const auto command = command_of(name); !command.empty()) return command;
   throw ConfigError("there is no C++ compiler (c++, g++, or what CXX names)");
 }
 

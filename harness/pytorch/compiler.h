@@ -9,8 +9,12 @@
 
 namespace peakbench::pytorch {
 
-// $CXX, else c++, else g++. Throws ConfigError where there is none.
-std::filesystem::path find_compiler();
+// The words of $CXX, the first of them as a path ("ccache g++"), else c++, else g++. Throws
+// ConfigError where there is none.
+std::vector<std::string> find_compiler();
+
+// Whether a command like that can be run: its program is there.
+bool is_command(const std::string& text);
 
 // pip installs CUDA's headers beside PyTorch. Throws ConfigError where they are neither there, nor
 // in CUDA_HOME or /usr/local/cuda.

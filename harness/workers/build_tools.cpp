@@ -48,7 +48,7 @@ std::string problem_of_cmake(const std::optional<fs::path>& cmake) {
 std::string problem_of_compiler() {
   // CMake takes this one, and no other.
   if (const char* named = std::getenv("CXX"); named != nullptr && *named != '\0')
-    if (!process::find_program(named))
+    if (!pytorch::is_command(named))
       return fmt::format("CXX={}: there is no such compiler; name yours, or unset it", named);
   try {
     pytorch::find_compiler();

@@ -545,7 +545,7 @@ class Building(Workers):
         self.assertEqual(len(done.stderr.splitlines()), 2)
         self.assertFalse((self.tools / "calls").exists() and "-S" in (self.tools / "calls").read_text(encoding="utf-8"))
         self.assertEqual(self.left(), [])
-        self.variables["CXX"] = str(self.tools / "c++")
+        self.variables["CXX"] = f"env {self.tools / 'c++'}"  # as "ccache g++" is
         self.peakbench("workers", "build")
 
     def test_cuda_needs_its_headers(self):

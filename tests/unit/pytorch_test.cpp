@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "pytorch/compiled_library.h"
+#include "pytorch/compiler.h"
 #include "pytorch/library_cache.h"
 #include "pytorch/program_file.h"
 #include "support/plugin_file.h"
@@ -180,6 +181,15 @@ TEST_F(Compiled, ALinkIsNotLoaded) {
   fs::create_symlink(folder_ / "elsewhere.so", library);
   EXPECT_EQ(compile().path, library);
   EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(library)));
+}
+
+TEST_F(Compiled, WithAProgramBeforeTheCompiler) {
+  compiler(R"(for word; do out=$word; done; echo library > "$out")");
+  setenv("CXX", ("env " + (folder_ / "compiler").string()).c_str(), 1);
+  EXPECT_EQ(compile().problem, "");
+  setenv("CXX", "no-such-program g++", 1);
+  EXPECT_FALSE(is_command("no-such-program g++"));
+  EXPECT_FALSE(is_command(" "));
 }
 
 TEST_F(Compiled, WhyNot) {
