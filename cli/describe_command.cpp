@@ -100,6 +100,8 @@ std::string describe(const Listed& listed, const std::vector<Listed>& strategies
   Text text;
   text.raw(fmt::format("{}: {}\n", entry.id, printable(entry.title)));
   text.line(entry.summary);
+  if (!entry.aliases.empty())
+    text.line(fmt::format("Also called {}.", fmt::join(entry.aliases, ", ")));
   text.heading("Promise about training");
   text.line(promise_text(entry));
   const auto& cost = entry.cost;

@@ -70,7 +70,8 @@ Json entry_json(const Listed& listed, Kind kind) {
   Json json{{"id", entry.id},
             {"title", entry.title},
             {"summary", entry.summary},
-            {"source_url", entry.source_url}};
+            {"source_url", entry.source_url},
+            {"aliases", entry.aliases}};
   if (kind == Kind::kModel) {
     json["family"] = entry.family;
     json["parameters"] = entry.parameters;

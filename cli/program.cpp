@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <new>
 #include <system_error>
@@ -125,7 +126,26 @@ std::string full_name(const CLI::App& app) {
              : full_name(*parent) + " " + app.get_name();
 }
 
+// What other tools call an option.
+const std::map<std::string, std::string>& other_names() {
+  static const std::map<std::string, std::string> kNames{
+      {"--batch-size", "--batch"}, {"--batch_size", "--batch"},
+      {"--bs", "--batch"},         {"--seq-len", "--seq"},
+      {"--seq-length", "--seq"},   {"--sequence-length", "--seq"},
+      {"--max-length", "--seq"},   {"--precision", "--dtype"},
+      {"--gpu", "--device"},       {"--gpus", "--device"},
+      {"--cuda", "--device"},      {"--output", "--out"},
+      {"--output-dir", "--out"},   {"--optimizer", "--strategy"},
+      {"--optim", "--strategy"},   {"--gradient-checkpointing", "--strategy"}};
+  return kNames;
+}
+
 [[noreturn]] void refuse_option(const CLI::App& at, const std::string& name) {
+  const auto other = other_names().find(name);
+  if (const auto names = option_names(at);
+      other != other_names().end() && std::ranges::count(names, other->second) != 0)
+    throw ConfigError(fmt::format("no option {} of `peakbench {}`; did you mean \"{}\"?", name,
+                                  full_name(at), other->second));
   throw ConfigError(fmt::format("no option {} of `peakbench {}`{}", name, full_name(at),
                                 suggestion(name, option_names(at))));
 }

@@ -1,10 +1,14 @@
 #include "cli/run_arguments.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "cli/quantities.h"
 #include "cli/whole_number.h"
 #include "errors/errors.h"
+#include "result/device.h"
 
 namespace peakbench::cli {
 namespace {
@@ -134,14 +138,22 @@ void replace(Value& value, const std::optional<Value>& typed) {
   if (typed) value = *typed;
 }
 
-void require_names(const plan::Request& request) {
-  for (const auto& [axis, option, list] :
-       {std::tuple(Axis::kModel, "model", "models"), {Axis::kStrategy, "strategy", "strategies"}})
-    if (request.lists.at(axis).empty())
-      throw ConfigError(
-          fmt::format("no {0} was named: give --{0} NAME (`peakbench list {1}` shows them) or a "
-                      "suite file",
-                      option, list));
+// What stands for a line without a suite.
+void complete_typed(plan::Request& request) {
+  if (request.lists.at(Axis::kModel).empty())
+    throw ConfigError(
+        "no model was named: give --model NAME (`peakbench list models` shows them) or a suite "
+        "file");
+  if (auto& strategies = request.lists.at(Axis::kStrategy); strategies.empty())
+    strategies = {"baseline"};
+}
+
+void check_card(const std::string& card, const std::vector<std::string>& devices) {
+  if (card.empty() || std::ranges::count(devices, "auto") != 0) return;
+  throw ConfigError(fmt::format(
+      "--card {} says which emulated card --device auto takes, and the device is {}; give --device "
+      "auto, or --device {}",
+      card, fmt::join(devices, " and "), result::emulated_device(card)));
 }
 
 }  // namespace
@@ -189,7 +201,8 @@ plan::Request make_request(const RunArguments& arguments) {
   request.assume = arguments.assume;
   if (arguments.no_ablation) request.ablation = false;
   take_cuda_options(arguments, request);
-  if (arguments.suite.empty()) require_names(request);
+  if (arguments.suite.empty()) complete_typed(request);
+  check_card(arguments.card, request.lists.at(Axis::kDevice));
   const auto& models = request.lists.at(Axis::kModel);
   if (request.title.empty())
     request.title = models.empty() ? "run" : fmt::format("{}", fmt::join(models, " and "));

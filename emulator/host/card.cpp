@@ -51,12 +51,16 @@ bool is_file(const std::string& name) {
 }
 
 // "RTX 4090" and rtx4090 are near rtx-4090-24gb.
-std::string card_suggestion(const std::string& name, const std::vector<std::string>& ids) {
+std::string nearest_of(const std::string& name, const std::vector<std::string>& ids) {
   std::vector<std::string> bare;
   for (const auto& id : ids) bare.push_back(bare_name(id));
   const auto near = nearest(bare_name(name), bare);
-  if (!near) return suggestion(name, ids);
-  return fmt::format("; did you mean \"{}\"?", ids[std::ranges::find(bare, *near) - bare.begin()]);
+  return near ? ids[std::ranges::find(bare, *near) - bare.begin()] : "";
+}
+
+std::string card_suggestion(const std::string& name, const std::vector<std::string>& ids) {
+  const auto near = nearest_of(name, ids);
+  return near.empty() ? suggestion(name, ids) : fmt::format("; did you mean \"{}\"?", near);
 }
 
 [[noreturn]] void refuse_unknown(const std::string& name, const std::vector<std::string>& ids) {
@@ -80,10 +84,9 @@ Card find_card(const std::string& name, const Installation& installation) {
 
 std::uint64_t bytes_option(const std::string& spec, const std::string& option,
                            const std::string& value) {
-  const auto bytes = bytes_from_text(value);
-  if (!bytes)
-    throw ConfigError(fmt::format("{}: {}={}: expected {}", spec, option, value, kExpectedBytes));
-  return static_cast<std::uint64_t>(*bytes);
+  if (const auto why = why_no_memory_size(value); !why.empty())
+    throw ConfigError(fmt::format("{}: {}={}: {}", spec, option, value, why));
+  return static_cast<std::uint64_t>(*bytes_from_text(value));
 }
 
 std::uint64_t memory_option(const std::string& spec, const std::string& value) {
@@ -189,6 +192,10 @@ Card parse_card(const std::string& spec, const Installation& installation) {
   card.facts.cudnn_version = installation.cudnn_version;
   card.facts.nccl_version = installation.nccl_version;
   return card;
+}
+
+std::string nearest_card(const std::string& name, const Installation& installation) {
+  return nearest_of(name, known_ids(installation));
 }
 
 std::vector<CardListing> list_cards(const Installation& installation) {

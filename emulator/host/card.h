@@ -34,6 +34,9 @@ struct CardListing {
 // this LibTorch has no code for, a file that is no card.
 Card parse_card(const std::string& spec, const Installation& installation);
 
+// The card that somebody who typed this probably meant ("RTX 4090": rtx-4090-24gb); empty: none.
+std::string nearest_card(const std::string& name, const Installation& installation);
+
 // All cards of the installation, by name.
 std::vector<CardListing> list_cards(const Installation& installation);
 

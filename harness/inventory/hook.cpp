@@ -9,6 +9,7 @@
 #include "inventory/found.h"
 #include "launch/worker_torch.h"
 #include "result/device.h"
+#include "text/nearest.h"
 
 namespace peakbench::inventory {
 namespace {
@@ -39,6 +40,14 @@ void check_libtorch(const result::Device& device, const manifest::Worker& worker
     throw ConfigError(fmt::format("device \"{}\": {}", device.id, why));
 }
 
+// A name like one of a device is left to the plan, which names that.
+void refuse_if_a_cards(const std::string& name) {
+  if (plan::is_device(name) || nearest(name, result::device_examples())) return;
+  if (const auto card = emulator::nearest_card(name, emulator::find_installation()); !card.empty())
+    throw ConfigError(fmt::format("unknown device \"{}\"; did you mean the emulated card, \"{}\"?",
+                                  name, result::emulated_device(card)));
+}
+
 // `real`: the cards of this machine, of any kind.
 void check_card(const result::Device& device, const std::vector<std::string>& real) {
   if (std::ranges::find(real, device.id) != real.end()) return;
@@ -58,6 +67,7 @@ void check_card(const result::Device& device, const std::vector<std::string>& re
 
 plan::DeviceHook device_hook(const std::string& card, const manifest::Worker& worker) {
   return [card, worker](const std::string& asked) -> std::vector<std::string> {
+    refuse_if_a_cards(asked);
     const auto real = cards_of_this_machine();
     std::vector<std::string> devices{asked};
     if (asked == "auto") devices = real.empty() ? without_a_card(card) : real;
@@ -77,6 +87,7 @@ plan::DeviceHook device_hook_for_others(const manifest::Worker& worker) {
       throw ConfigError(
           "device \"auto\": the cards of the machines that a scheduler gives are not known here. "
           "Name the device: --device cuda:0, cpu, or an emulated card.");
+    refuse_if_a_cards(asked);
     const auto device = result::device_from(asked);
     check_libtorch(device, worker);
     if (device.kind == result::DeviceKind::kEmulated) check_emulated(device, worker);

@@ -54,6 +54,7 @@ struct Cost {
 // One id that a library offers.
 struct Entry {
   std::string id, title, summary, source_url;
+  std::vector<std::string> aliases;  // other names by which people ask for it
   std::vector<Option> options;
 
   // Strategies.

@@ -20,6 +20,17 @@ std::string read_id(const Fields& fields) {
   throw FieldError(fields.pointer("id"), kIdExpected + id + "\"");
 }
 
+// Of one line, as people type them.
+Names read_aliases(const Fields& fields) {
+  constexpr std::size_t kLongest = 100;
+  return read_names(fields, "aliases", [](const auto& name, const auto& pointer) {
+    if (!spelling(name).empty() && name.size() <= kLongest &&
+        name.find_first_of(" ,+=\"\n") == std::string::npos)
+      return;
+    throw FieldError(pointer, "expected a name without spaces, ',', '+', '=' and quotes");
+  });
+}
+
 std::vector<Option> read_options(const Fields& fields, Problems& problems) {
   std::vector<Option> options;
   fields.each("options", [&](const Fields& item) {
@@ -220,7 +231,7 @@ std::int64_t period_of(const Entry& strategy, const nlohmann::json& options) {
 }
 
 Entry read_entry(const Fields& fields, Kind kind, Problems& problems) {
-  Names known{"id", "title", "summary", "source_url", "options"};
+  Names known{"id", "title", "summary", "source_url", "aliases", "options"};
   const Names of_model{"family",          "facts",        "linears",
                        "missing_linears", "has_sequence", "default_sequence_length",
                        "parameters",      "loss"};
@@ -235,6 +246,7 @@ Entry read_entry(const Fields& fields, Kind kind, Problems& problems) {
   problems.check([&] { entry.title = read_text(fields, "title"); });
   problems.check([&] { entry.summary = read_text(fields, "summary"); });
   problems.check([&] { entry.source_url = fields.get<std::string>("source_url"); });
+  problems.check([&] { entry.aliases = read_aliases(fields); });
   problems.check([&] { entry.options = read_options(fields, problems); });
   if (kind == Kind::kModel) {
     read_model(fields, entry, problems);

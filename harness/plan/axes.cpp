@@ -1,6 +1,7 @@
 #include "plan/axes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "plan/allocator.h"
 
@@ -28,7 +29,8 @@ Resolver::Resolver(const Request& request, const Catalogue& catalogue, const Dev
 Choice Resolver::model(const std::string& section, const std::string& text) const {
   return at_place(request_.where, section + "/" + text, [&] {
     const auto typed = parse_selection(text);
-    return catalogue_.choose(Kind::kModel, typed, table_of(request_.model_options, typed.id));
+    const auto& id = catalogue_.find(Kind::kModel, typed.id).entry->id;
+    return catalogue_.choose(Kind::kModel, typed, table_of(request_.model_options, id));
   });
 }
 
@@ -38,7 +40,16 @@ Stack Resolver::stack(const std::string& section, const std::string& text) const
   });
 }
 
+// Tables are looked up by ids.
+const Offer& Resolver::named(Kind kind, const std::string& id) const {
+  const Offer& offer = catalogue_.find(kind, id);
+  if (offer.entry->id == id) return offer;
+  throw ConfigError(fmt::format("a table for \"{}\" is named \"{}\"", id, offer.entry->id));
+}
+
 Values Resolver::devices(const std::string& text) const {
+  // Which cards there are, only the hook knows.
+  if (const auto id = parse_selection(text).id; devices_ && !is_device(id)) devices_(id);
   const auto device = normal_device(text);
   const auto names =
       devices_ ? devices_(device) : std::vector<std::string>{device == "auto" ? "cpu" : device};
@@ -65,8 +76,8 @@ void Resolver::check_tables() const {
   const auto check = [&](Kind kind, const std::string& section, const auto& tables) {
     for (const auto& [id, options] : tables) {
       const std::string key = fmt::format("{}/{}", section, id);
-      const Offer& offer = at_place(request_.where, key,
-                                    [&, &id = id] { return std::cref(catalogue_.find(kind, id)); });
+      const Offer& offer =
+          at_place(request_.where, key, [&, &id = id] { return std::cref(named(kind, id)); });
       for (const auto& [name, text] : options) {
         at_place(request_.where, fmt::format("{}/{}", key, name),
                  [&, &name = name, &text = text] { catalogue_.value(offer, name, text); });
@@ -77,21 +88,31 @@ void Resolver::check_tables() const {
   check(Kind::kStrategy, "strategy_options", request_.strategy_options);
 }
 
+void Resolver::resolve(const result::AxisRow& row, const std::string& text, Axes& axes) const {
+  const std::string section = row.asked->list;
+  if (row.axis == Axis::kModel) {
+    axes.models.push_back(model(section, text));
+  } else if (row.axis == Axis::kStrategy) {
+    axes.stacks.push_back(stack(section, text));
+  } else {
+    for (auto& value : values(row, section, text))
+      axes.others[row.axis].push_back(std::move(value));
+  }
+}
+
 Axes Resolver::axes() const {
   Axes axes;
-  for (const auto* row : result::asked_axes()) {
-    const std::string section = row->asked->list;
-    for (const auto& text : request_.lists.at(row->axis)) {
-      if (row->axis == Axis::kModel) {
-        axes.models.push_back(model(section, text));
-      } else if (row->axis == Axis::kStrategy) {
-        axes.stacks.push_back(stack(section, text));
-      } else {
-        for (auto& value : values(*row, section, text))
-          axes.others[row->axis].push_back(std::move(value));
+  std::vector<std::string> mistakes;
+  for (const auto* row : result::asked_axes())
+    for (const auto& text : request_.lists.at(row->axis)) try {
+        resolve(*row, text, axes);
+      } catch (const ConfigError& error) {
+        mistakes.emplace_back(error.what());
       }
-    }
-  }
+  if (mistakes.size() == 1) throw ConfigError(mistakes.front());
+  if (!mistakes.empty())
+    throw ConfigError(
+        fmt::format("{} mistakes:\n  {}", mistakes.size(), fmt::join(mistakes, "\n  ")));
   return axes;
 }
 

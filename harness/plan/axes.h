@@ -22,7 +22,7 @@ struct Axes {
   std::map<result::Axis, Values> others;  // no sequence length: each model's default
 };
 
-// Throws ConfigError, with the place in the suite where there is one.
+// Throws ConfigError, with the place in the suite where there is one; axes() of all mistakes.
 class Resolver {
  public:
   // All must outlive this.
@@ -42,6 +42,8 @@ class Resolver {
   void check_tables() const;
 
  private:
+  void resolve(const result::AxisRow& row, const std::string& text, Axes& axes) const;
+  const Offer& named(manifest::Kind kind, const std::string& id) const;
   Values devices(const std::string& text) const;
 
   const Request& request_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "errors/errors.h"
 #include "manifest/option.h"
 #include "text/nearest.h"
@@ -24,6 +26,24 @@ std::vector<std::string> option_names(const manifest::Entry& entry) {
   return names;
 }
 
+bool is_spelled(const manifest::Entry& entry, const std::string& wanted) {
+  return spelling(entry.id) == wanted ||
+         std::ranges::any_of(entry.aliases,
+                             [&](const std::string& alias) { return spelling(alias) == wanted; });
+}
+
+// Null: nothing is, or several are.
+const Offer* only_one_spelled(const std::map<std::string, Offer>& known, const std::string& name) {
+  const auto wanted = spelling(name);
+  const Offer* found = nullptr;
+  for (const auto& [id, offer] : known) {
+    if (!is_spelled(*offer.entry, wanted)) continue;
+    if (found != nullptr) return nullptr;
+    found = &offer;
+  }
+  return found;
+}
+
 }  // namespace
 
 const char* to_string(Kind kind) { return kind == Kind::kModel ? "model" : "strategy"; }
@@ -36,20 +56,21 @@ Catalogue::Catalogue(const manifest::Found& found) : problems_(found.problems) {
   }
 }
 
-const Offer& Catalogue::find(Kind kind, const std::string& id) const {
+const Offer& Catalogue::find(Kind kind, const std::string& name) const {
   static const std::map<std::string, Offer> kNone;
   const auto of_kind = offers_.find(kind);
   const auto& known = of_kind == offers_.end() ? kNone : of_kind->second;
-  if (const auto found = known.find(id); found != known.end()) return found->second;
+  if (const auto found = known.find(name); found != known.end()) return found->second;
+  if (const auto* found = only_one_spelled(known, name)) return *found;
   std::vector<std::string> ids;
-  for (const auto& [name, offer] : known) ids.push_back(name);
+  for (const auto& [id, offer] : known) ids.push_back(id);
   // The plugin that offers it may be one of those left out.
   const auto left_out =
       problems_.empty()
           ? std::string()
           : fmt::format(" (plugins left out: {}; `peakbench doctor` says why)", problems_.size());
-  throw ConfigError(
-      fmt::format("unknown {} \"{}\"{}{}", to_string(kind), id, suggestion(id, ids), left_out));
+  throw ConfigError(fmt::format("unknown {} \"{}\"{}{}", to_string(kind), name,
+                                suggestion(name.substr(name.rfind('/') + 1), ids), left_out));
 }
 
 nlohmann::json Catalogue::value(const Offer& offer, const std::string& name,
@@ -67,7 +88,7 @@ nlohmann::json Catalogue::value(const Offer& offer, const std::string& name,
 Choice Catalogue::choose(Kind kind, const TypedSelection& typed, const OptionTexts& table) const {
   Choice choice{.offer = find(kind, typed.id), .use = {}};
   auto& [selection, options, path] = choice.use;
-  selection.id = typed.id;
+  selection.id = choice.offer.entry->id;
   path = choice.offer.path;
   for (const auto& option : choice.offer.entry->options) {
     options[option.name] = option.default_value;

@@ -35,8 +35,9 @@ class Catalogue {
   // `found` must outlive this.
   explicit Catalogue(const manifest::Found& found);
 
-  // Throws ConfigError with the nearest id.
-  const Offer& find(manifest::Kind kind, const std::string& id) const;
+  // By its id, or by how people write that or an alias of it (spelling() in text/nearest.h), where
+  // that is one offer alone. Throws ConfigError with the nearest id.
+  const Offer& find(manifest::Kind kind, const std::string& name) const;
 
   // The options typed go before those of the suite's table for this id, these before the defaults.
   // Throws ConfigError: unknown id or option (nearest named), a value of another type or out of

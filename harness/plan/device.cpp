@@ -30,13 +30,18 @@ void refuse_options(const TypedSelection& device) {
 
 }  // namespace
 
+bool is_device(const std::string& id) {
+  return id == kAuto || id == kFirstCard ||
+         result::recorded_device(id).kind != result::DeviceKind::kUnknown;
+}
+
 std::string normal_device(const std::string& text) {
   const TypedSelection typed = parse_selection(text);
   if (typed.id == kAuto || typed.id == kFirstCard) {
     refuse_options(typed);
     return typed.id == kAuto ? typed.id : "cuda:0";
   }
-  if (result::recorded_device(typed.id).kind == result::DeviceKind::kUnknown) refuse_name(typed.id);
+  if (!is_device(typed.id)) refuse_name(typed.id);
   std::string id = typed.id;  // without the quotes that may stand around values
   for (const auto& [name, value] : typed.options) id += fmt::format(",{}={}", name, value);
   return result::device_from(id).id;

@@ -12,12 +12,16 @@ namespace peakbench::plan {
 // ConfigError with the nearest name.
 std::string normal_device(const std::string& text);
 
+// Whether that is a device's name, or `auto`.
+bool is_device(const std::string& id);
+
 // A setting of a CUDA device for `device_options`, typed: cudnn, tf32, deterministic (on or off).
 // Throws ConfigError with the nearest name, or what was expected.
 nlohmann::json device_option_value(const std::string& name, const std::string& text);
 
 // From a normal device to those that it stands for (`auto`: those of this machine), or ConfigError
-// for one that cannot be had. Without one, `auto` is `cpu` and the others stand for themselves.
+// for one that cannot be had. Is also asked about what is no device's name, to refuse it knowing
+// the cards there are. Without one, `auto` is `cpu` and the others stand for themselves.
 using DeviceHook = std::function<std::vector<std::string>(const std::string& device)>;
 
 }  // namespace peakbench::plan

@@ -245,8 +245,7 @@ class Planner {
   std::string model_of(const std::string& text) const {
     const auto typed = parse_selection(text);
     if (typed.options.empty()) {
-      catalogue_.find(manifest::Kind::kModel, typed.id);
-      return text;
+      return catalogue_.find(manifest::Kind::kModel, typed.id).entry->id;
     }
     return selection_text(catalogue_.choose(manifest::Kind::kModel, typed, {}).use.selection);
   }

@@ -200,11 +200,11 @@ Stack make_stack(const Catalogue& catalogue, const std::vector<TypedSelection>& 
   Stack stack;
   std::set<std::string> ids;
   for (const auto& one : typed) {
-    if (!ids.insert(one.id).second) {
-      throw ConfigError(fmt::format("strategy \"{}\" is in the stack twice; name it once", one.id));
+    const auto& id = catalogue.find(manifest::Kind::kStrategy, one.id).entry->id;
+    if (!ids.insert(id).second) {
+      throw ConfigError(fmt::format("strategy \"{}\" is in the stack twice; name it once", id));
     }
-    stack.choices.push_back(
-        catalogue.choose(manifest::Kind::kStrategy, one, table_of(tables, one.id)));
+    stack.choices.push_back(catalogue.choose(manifest::Kind::kStrategy, one, table_of(tables, id)));
   }
   if (!ids.contains(kBaseline)) {
     stack.choices.push_back(

@@ -99,6 +99,11 @@ std::int64_t integer_from(const std::string& called, const std::string& text, co
 std::string one_of(const std::string& text, const AxisRow& row) {
   const auto& known = row.asked->one_of;
   if (known.empty() || std::ranges::count(known, text) != 0) return text;
+  const auto wanted = spelling(text);
+  if (const auto also = row.asked->also_called.find(wanted); also != row.asked->also_called.end())
+    return also->second;
+  const auto same = [&](const std::string& one) { return spelling(one) == wanted; };
+  if (const auto found = std::ranges::find_if(known, same); found != known.end()) return *found;
   throw ConfigError(fmt::format("unknown {} \"{}\"{}", row.label, text, suggestion(text, known)));
 }
 
@@ -188,7 +193,13 @@ std::vector<AxisRow> make_table() {
                                                .type = "TYPE",
                                                .help = "Type of the weights: fp32 (default), bf16",
                                                .otherwise = "fp32",
-                                               .one_of = {"fp32", "bf16"}}}),
+                                               .one_of = {"fp32", "bf16"},
+                                               .also_called = {{"float32", "fp32"},
+                                                               {"float", "fp32"},
+                                                               {"torchfloat32", "fp32"},
+                                                               {"torchfloat", "fp32"},
+                                                               {"bfloat16", "bf16"},
+                                                               {"torchbfloat16", "bf16"}}}}),
       row_for<&Setting::batch_size>({.axis = Axis::kBatchSize,
                                      .name = "batch_size",
                                      .field = "batch_size",

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -40,7 +41,9 @@ struct Asked {
   bool has_options = false;         // a value may be NAME,key=value
   bool is_list = false;             // commas belong to the value
   std::vector<std::string> one_of = {};  // the texts there are; empty: any
-  std::int64_t most = kMostSamples;      // of an integer, which is 1 or more
+  // Other names of them, as spelling() in text/nearest.h has them.
+  std::map<std::string, std::string> also_called = {};
+  std::int64_t most = kMostSamples;  // of an integer, which is 1 or more
 };
 
 // Patterns have {} in the place of the value.

@@ -59,7 +59,7 @@ constexpr bool says_why_not(const DeviceFacts& kind) {
 }
 static_assert(std::ranges::all_of(kKinds, says_why_not), "what a kind cannot do has its reason");
 
-constexpr const char* kExpectedCount = "an integer from 1 to 99";
+constexpr const char* kExpectedCount = "expected an integer from 1 to 99";
 
 // `word`, `word:` and what follows, or `word,options`.
 std::string_view word_of(std::string_view id) { return id.substr(0, id.find_first_of(":,")); }
@@ -85,14 +85,14 @@ std::optional<int> number_from(std::string_view text, std::size_t longest) {
 }
 
 [[noreturn]] void refuse_value(const Device& device, const std::string& name,
-                               const std::string& value, const char* expected) {
-  throw ConfigError(
-      fmt::format("{},{}={}: expected {}", emulated_device(device.card), name, value, expected));
+                               const std::string& value, const std::string& why) {
+  throw ConfigError(fmt::format("{},{}={}: {}", emulated_device(device.card), name, value, why));
 }
 
 void add_option(Device& device, const std::string& name, const std::string& value) {
   if (name == "memory" || name == "context") {
-    if (!bytes_from_text(value)) refuse_value(device, name, value, kExpectedBytes);
+    if (const auto why = why_no_memory_size(value); !why.empty())
+      refuse_value(device, name, value, why);
   } else if (name == "count") {
     const auto count = number_from(value, 2);
     if (count.value_or(0) < 1) refuse_value(device, name, value, kExpectedCount);

@@ -81,6 +81,13 @@ std::optional<std::string> nearest(std::string_view name,
   return best ? best : longest_shared_start(wanted, candidates);
 }
 
+std::string spelling(std::string_view name) {
+  std::string left;
+  for (const unsigned char c : name.substr(name.rfind('/') + 1))
+    if (std::isalnum(c)) left += static_cast<char>(std::tolower(c));
+  return left;
+}
+
 std::string suggestion(std::string_view name, const std::vector<std::string>& candidates) {
   if (candidates.empty()) return "; none is known";
   if (const auto near = nearest(name, candidates)) {

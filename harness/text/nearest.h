@@ -15,6 +15,10 @@ namespace peakbench {
 std::optional<std::string> nearest(std::string_view name,
                                    const std::vector<std::string>& candidates);
 
+// What is left of a name where spellings differ: small letters and digits, without what stands
+// before the last '/'. "meta-llama/Llama-3.1-8B" and llama-3.1-8b are llama318b.
+std::string spelling(std::string_view name);
+
 // What follows an unknown name in a message: `; did you mean "lora"?`, or `; known: baseline, lora`
 // where nothing is near, or `; none is known`.
 std::string suggestion(std::string_view name, const std::vector<std::string>& candidates);

@@ -51,6 +51,15 @@ std::optional<std::int64_t> bytes_from_text(std::string_view text) {
   return std::nullopt;
 }
 
+std::string why_no_memory_size(std::string_view text) {
+  const auto bytes = bytes_from_text(text);
+  if (!bytes) return fmt::format("expected {}", kExpectedBytes);
+  constexpr std::int64_t kLeast = 1 << 20;
+  const bool alone = text.find_first_not_of("0123456789.") == std::string_view::npos;
+  if (!alone || *bytes >= kLeast) return "";
+  return fmt::format("that is {} bytes; the unit is missing, as in {}GiB", text, text);
+}
+
 std::optional<double> bytes_of(double value, std::string_view unit) {
   if (same_letters(unit, "bytes")) return value;
   for (const auto& known : kUnits) {

@@ -16,6 +16,10 @@ std::optional<std::int64_t> bytes_from_text(std::string_view text);
 inline constexpr const char* kExpectedBytes =
     "a size above 0 with B, KiB, MiB, GiB, TiB, kB, MB, GB or TB, like 60GiB, or bytes alone";
 
+// Why that is no size of a card's or a host's memory; empty where it is one. A number alone below
+// 1 MiB was meant in another unit.
+std::string why_no_memory_size(std::string_view text);
+
 // A figure's unit as people publish it, in any case: bytes; nullopt for any other. "GB" may mean
 // either in the field's literature: the letter is taken, 10^9.
 std::optional<double> bytes_of(double value, std::string_view unit);

@@ -81,6 +81,7 @@ inline manifest::Found fake_plugins() {
   auto checkpointing = strategy_entry("checkpointing", 20);
   checkpointing.options = {integer_option("every", 1, 1, 64)};
   checkpointing.needs = {"blocks"};
+  checkpointing.aliases = {"gradient-checkpointing"};
   auto fused = strategy_entry("fused-in-backward", 30, {"schedule"});
   fused.capabilities = {"updates_in_backward"};
   auto clip = strategy_entry("clip", 55);

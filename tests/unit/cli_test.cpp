@@ -28,10 +28,11 @@ using std::chrono::seconds;
 TEST(Quantities, Sizes) {
   EXPECT_EQ(bytes_from("60GiB", "--memory-limit"), std::int64_t{60} << 30);
   EXPECT_EQ(bytes_from("800MiB", "--memory-limit"), std::int64_t{800} << 20);
-  EXPECT_EQ(bytes_from("4096", "--memory-limit"), 4096);
+  EXPECT_EQ(bytes_from("2097152", "--memory-limit"), 2097152);
+  EXPECT_EQ(message_of<ConfigError>([] { bytes_from("12", "--memory-limit"); }),
+            "--memory-limit \"12\": that is 12 bytes; the unit is missing, as in 12GiB");
   const auto message = message_of<ConfigError>([] { bytes_from("lots", "--memory-limit"); });
-  EXPECT_NE(message.find("--memory-limit: expected a size"), std::string::npos);
-  EXPECT_NE(message.find("\"lots\""), std::string::npos);
+  EXPECT_NE(message.find("--memory-limit \"lots\": expected a size"), std::string::npos);
 }
 
 TEST(Quantities, CommasSeparateUnlessAValueHasOptions) {
@@ -40,7 +41,12 @@ TEST(Quantities, CommasSeparateUnlessAValueHasOptions) {
   EXPECT_EQ(split_values({"lora,rank=4,alpha=2"}, true, "--strategy"),
             (Values{"lora,rank=4,alpha=2"}));
   EXPECT_EQ(positive_numbers({"1,2", "16"}, "--batch", 16), (std::vector<std::int64_t>{1, 2, 16}));
-  for (const char* bad : {"0", "-1", "1.5", "x", "1,,2", "", "17", "99999999999999999999"})
+  EXPECT_EQ(positive_numbers({"2..4", "4k,1K"}, "--seq", 4096),
+            (std::vector<std::int64_t>{2, 3, 4, 4096, 1024}));
+  EXPECT_EQ(message_of<ConfigError>([] { positive_numbers({"1..5000"}, "--batch", 9999); }),
+            "--batch: \"1..5000\" is no range of 1 to 1000 numbers, like 1..8");
+  for (const char* bad : {"0", "-1", "1.5", "x", "1,,2", "", "17", "99999999999999999999", "1k",
+                          "k", "1..", "..4", "4..1", "1..17", "1...4", "1..2..3"})
     EXPECT_THROW(positive_numbers({bad}, "--batch", 16), ConfigError) << bad;
 }
 

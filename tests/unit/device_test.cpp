@@ -110,6 +110,8 @@ TEST(DeviceRecord, WrongFormsSayWhatIsRight) {
             "unknown option \"memroy\" of device emulated:x; did you mean \"memory\"?");
   EXPECT_EQ(error("emulated:x,memory=0"),
             std::string("emulated:x,memory=0: expected ") + kExpectedBytes);
+  EXPECT_EQ(error("emulated:x,memory=24"),
+            "emulated:x,memory=24: that is 24 bytes; the unit is missing, as in 24GiB");
   EXPECT_EQ(error("emulated:x,count=0"), "emulated:x,count=0: expected an integer from 1 to 99");
   EXPECT_EQ(error("emulated:x,count=100"),
             "emulated:x,count=100: expected an integer from 1 to 99");

@@ -281,9 +281,15 @@ TEST_F(Manifest, WrongValuesOfAModel) {
       {"/facts", {"block"}, "/facts/0: unknown \"block\"; did you mean \"blocks\"?"},
       {"/facts", {"blocks", "blocks"}, "/facts/1: \"blocks\" is there twice"},
       {"/parameters", -1, "/parameters: expected an integer of 0 or more"},
+      {"/aliases",
+       {"two words"},
+       "/aliases/0: expected a name without spaces, ',', '+', '=' and quotes"},
+      {"/aliases", {"-"}, "/aliases/0: expected a name without spaces, ',', '+', '=' and quotes"},
+      {"/aliases", {"a", "a"}, "/aliases/1: \"a\" is there twice"},
       {"/slots",
        {"adapters"},
-       "/slots: unknown key; known: id, title, summary, source_url, options, family, facts, "
+       "/slots: unknown key; known: id, title, summary, source_url, aliases, options, family, "
+       "facts, "
        "linears, missing_linears, has_sequence, default_sequence_length, parameters, loss"},
       {"/loss", "per_batch",
        "/loss: unknown \"per_batch\"; known: per_sample, per_token, whole_batch"},

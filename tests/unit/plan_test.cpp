@@ -165,8 +165,8 @@ TEST(Names, UnknownOnesGetTheNearest) {
   EXPECT_EQ(stack_error("loar"), "unknown strategy \"loar\"; did you mean \"lora\"?");
   EXPECT_EQ(stack_error("lora+chekpointing"),
             "unknown strategy \"chekpointing\"; did you mean \"checkpointing\"?");
-  EXPECT_EQ(error_of(request_of({"vit-l16"}, {"baseline"})),
-            "unknown model \"vit-l16\"; did you mean \"vit-l-16\"?");
+  EXPECT_EQ(error_of(request_of({"google/vit-l-61"}, {"baseline"})),
+            "unknown model \"google/vit-l-61\"; did you mean \"vit-l-16\"?");
   EXPECT_EQ(error_of(request_of({"zzz"}, {"baseline"})),
             "unknown model \"zzz\"; known: contrastive, experts, lengths, masked, plain, "
             "qwen2.5-0.5b, uncounted, "
@@ -174,6 +174,48 @@ TEST(Names, UnknownOnesGetTheNearest) {
   auto request = request_of({"vit-l-16"}, {"baseline"});
   request.lists[Axis::kDtype] = {"fp16"};
   EXPECT_EQ(error_of(request), "unknown dtype \"fp16\"; known: fp32, bf16");
+}
+
+TEST(Names, OnesWrittenAsPeopleDoAreTheManifests) {
+  const auto plan =
+      plan_of(request_of({"ViT_L_16", "Qwen/Qwen2.5-0.5B,layers=2"}, {"LoRA+part_checkpointing"}));
+  EXPECT_EQ(ids_of(plan),
+            (Texts{"vit-l-16/lora+part-checkpointing/cpu/fp32/b1",
+                   "qwen2.5-0.5b,layers=2/lora+part-checkpointing/cpu/fp32/b1/s512"}));
+  EXPECT_EQ(case_of("gradient-checkpointing").strategies.back().selection.id, "checkpointing");
+  EXPECT_EQ(stack_error("gradient-checkpointing+checkpointing"),
+            "strategy \"checkpointing\" is in the stack twice; name it once");
+  auto request = request_of({"vit-l-16"}, {"LoRA"});
+  for (const std::string dtype : {"bfloat16", "torch.bfloat16", "BF16"}) {
+    request.lists[Axis::kDtype] = {dtype};
+    EXPECT_EQ(plan_of(request).cases.at(0).spec.dtype, "bf16") << dtype;
+  }
+  request.strategy_options["lora"] = {{"rank", "4"}};
+  EXPECT_EQ(plan_of(request).cases.at(0).spec.strategies.at(0).options.at("rank"), 4);
+  request.strategy_options = {{"LoRA", {{"rank", "4"}}}};
+  EXPECT_EQ(error_of(request), "a table for \"LoRA\" is named \"lora\"");
+}
+
+TEST(Names, OneThatTwoAreCalledIsNotTaken) {
+  manifest::Found found = fake_plugins();
+  for (auto& plugin : found.plugins)
+    for (auto& entry : plugin.entries)
+      if (entry.id == "lora" || entry.id == "dora") entry.aliases = {"adapter"};
+  EXPECT_TRUE(message_of<ConfigError>([&] {
+                make_plan(request_of({"vit-l-16"}, {"adapter"}), found);
+              }).starts_with("unknown strategy \"adapter\""));
+}
+
+TEST(Names, AllMistakesAreSaidAtOnce) {
+  auto request = request_of({"vit-l-61"}, {"loar"});
+  request.lists[Axis::kDtype] = {"fp31"};
+  request.lists[Axis::kDevice] = {"cdua:0"};
+  EXPECT_EQ(error_of(request),
+            "4 mistakes:\n"
+            "  unknown model \"vit-l-61\"; did you mean \"vit-l-16\"?\n"
+            "  unknown strategy \"loar\"; did you mean \"lora\"?\n"
+            "  unknown device \"cdua:0\"; did you mean \"cuda:0\"?\n"
+            "  unknown dtype \"fp31\"; did you mean \"fp32\"?");
 }
 
 TEST(Names, APluginLeftOutIsMentioned) {

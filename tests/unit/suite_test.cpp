@@ -239,8 +239,8 @@ TEST_F(Suite, PublishedMemoryHasAUnitOfMemory) {
 
 TEST_F(Suite, NamesAreReportedWhereTheyStand) {
   EXPECT_EQ(
-      error_of("models = [\n  \"vit-l-16\",\n  \"vit-l16\",\n]\nstrategies = [\"baseline\"]\n"),
-      "FILE:3:3: unknown model \"vit-l16\"; did you mean \"vit-l-16\"?");
+      error_of("models = [\n  \"vit-l-16\",\n  \"vit-l-61\",\n]\nstrategies = [\"baseline\"]\n"),
+      "FILE:3:3: unknown model \"vit-l-61\"; did you mean \"vit-l-16\"?");
   EXPECT_EQ(error_of("models = [\"vit-l-16\"]\nstrategies = [\"baseline\", \"loar\"]\n"),
             "FILE:2:27: unknown strategy \"loar\"; did you mean \"lora\"?");
   EXPECT_EQ(error_of("models = [\"vit-l-16\"]\nstrategies = [\"lora,rank=0\"]\n"),
