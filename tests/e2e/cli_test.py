@@ -105,10 +105,17 @@ class BadInput(ProgramTest):
 
     def test_what_is_missing(self):
         self.fails("run", "--strategy", "baseline", says=["no model", "list models"])
-        self.fails("run", "--model", "tiny", says=["no strategy", "list strategies"])
         self.fails("run", "no.toml", says=["no.toml"])
         self.fails("report", says=["runs"])
         self.fails("report", "nowhere", says=["nowhere"])
+
+    def test_names_as_people_write_them(self):
+        plan = json.loads(self.peakbench("run", "--model", "Somebody/Tiny", "--dtype", "bfloat16", "--batch", "1..2", "--dry-run", "--json").stdout)
+        self.assertEqual([case["id"] for case in plan["cases"]], ["tiny/baseline/cpu/bf16/b1", "tiny/baseline/cpu/bf16/b2"])
+        self.fails("run", *ONE, "--batch-size", "4", says=['did you mean "--batch"?'])
+        self.fails("run", *ONE, "--device", "rtx4090", says=['unknown device "rtx4090"', '"emulated:rtx-4090-24gb"'])
+        self.fails("run", *ONE, "--card", "h100-80gb", says=["--card h100-80gb", "--device auto"])
+        self.fails("run", "--model", "tinny", "--strategy", "silm", says=["2 mistakes:", '"tiny"', '"slim"'])
 
     def test_a_strategy_twice(self):
         self.fails("run", "--model", "tiny", "--strategy", "slim+slim", says=["slim", "twice"])
