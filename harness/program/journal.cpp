@@ -9,7 +9,9 @@
 #include <unordered_map>
 
 #include "errors/errors.h"
+#include "program/communication.h"
 #include "program/phases.h"
+#include "program/ranges.h"
 #include "program/snapshot_blocks.h"
 #include "trace/phases.h"
 
@@ -49,7 +51,8 @@ class Reader {
         files_(trace_.files),
         functions_(trace_.functions),
         modules_(trace_.modules),
-        operators_(trace_.operators) {
+        operators_(trace_.operators),
+        ranges_(trace_.ranges) {
     trace_.device = reading.device;
     trace_.emulated = reading.emulated;
     trace_.counts_build = true;
@@ -83,18 +86,38 @@ class Reader {
       case Tag::kWhere:
         return take_where(record);
       case Tag::kMark:
-        if (record.kind >= tracer::kMarkCount) fail("has a mark of no kind");
-        marks_.push_back({.event = trace_.events.size(),
-                          .mark = static_cast<tracer::Mark>(record.kind),
-                          .thread = record.thread,
-                          .value = record.a});
-        return;
+        return take_mark(record);
+      case Tag::kRange:
+        return take_range(record);
       case Tag::kName:
         return take_name(record);
       case Tag::kFinal:
         return take_final(record);
     }
     fail("has a record of no kind");
+  }
+
+  void take_mark(const Record& record) {
+    if (record.kind >= tracer::kMarkCount) fail("has a mark of no kind");
+    const auto mark = static_cast<tracer::Mark>(record.kind);
+    marks_.push_back(
+        {.event = trace_.events.size(), .mark = mark, .thread = record.thread, .value = record.a});
+    if (mark == tracer::Mark::kBackwardBegins) ranges_.begin_backward(record.thread);
+    if (mark == tracer::Mark::kBackwardEnds) ranges_.end_backward(record.thread);
+  }
+
+  void take_range(const Record& record) {
+    if (record.kind >= tracer::kRangeSourceCount) fail("has a range of nobody");
+    if (record.a < 0) return ranges_.end(record.address);
+    check_frame(record.b);
+    const auto& name = text(record.a);
+    if (is_named_by_program(trace_, static_cast<tracer::RangeSource>(record.kind), name,
+                            std::max(record.b, trace::kNone)))
+      ranges_.begin(record.thread, record.address, name);
+  }
+
+  void check_frame(std::int32_t stack) const {
+    if (stack >= static_cast<std::int32_t>(trace_.frames.size())) fail("lacks a frame");
   }
 
   void take_text(const Record& head) {
@@ -167,6 +190,8 @@ class Reader {
     event.kind = static_cast<EventKind>(record.kind);
     event.space = record.space;
     event.thread = record.thread;
+    event.range = ranges_.at(record.thread);
+    event.pool = record.b > 0 ? record.b - 1 : trace::kNone;
     event.address = record.address;
     event.module = word(modules_, record.a);
     event.requested_bytes = std::max<std::int64_t>(record.requested, 0);
@@ -219,13 +244,16 @@ class Reader {
   void take_where(const Record& record) {
     const auto op = word(operators_, record.b);
     const auto module = word(modules_, record.requested);
-    if (record.a >= static_cast<std::int32_t>(trace_.frames.size())) fail("lacks a frame");
+    check_frame(record.a);
+    const auto hook = static_cast<std::int32_t>(record.block);
+    check_frame(hook);
     auto& events = unplaced_[record.thread];
     for (const auto number : events) {
       auto& event = trace_.events[number];
       event.stack = record.a < 0 ? trace::kNone : record.a;
       event.op = op;
       if (module != trace::kNone) event.module = module;
+      if (hook >= 0) hooks_[number] = hook;
     }
     events.clear();
   }
@@ -235,6 +263,11 @@ class Reader {
     const auto found = live_.find(record.address);
     if (found == live_.end()) return;
     const auto role = static_cast<trace::Role>(record.kind);
+    if (role == trace::Role::kCommunication) {  // the weakest of names: decided at the end
+      communicated_.push_back(
+          {found->second, trace_.events.size(), text(record.b), text(record.requested)});
+      return;
+    }
     auto& names = names_[found->second];
     for (const auto index : names) {
       auto& known = trace_.names[index];
@@ -261,6 +294,7 @@ class Reader {
     trace_.scopes = scopes_of(marks_, built());
     trace::decide_phases(trace_);
     drop_inputs_that_were_made();
+    name_communication(trace_, communicated_, hooks_);
     choose_own_space();
   }
 
@@ -341,10 +375,13 @@ class Reader {
   Journal& journal_;
   trace::Trace& trace_;
   Words files_, functions_, modules_, operators_;
+  Ranges ranges_;
   std::uint64_t left_ = 0;
   std::vector<std::string> texts_;
   std::vector<Space> spaces_;
   std::vector<TimedMark> marks_;
+  std::vector<Communicated> communicated_;
+  std::unordered_map<std::uint64_t, std::int32_t> hooks_;  // event -> stack, of backward's hooks
   std::unordered_map<std::uint64_t, std::uint64_t> live_;  // address -> its allocation
   std::set<std::uint64_t> requested_;                      // allocations asked to be freed
   std::unordered_map<std::int32_t, std::vector<std::uint64_t>> unplaced_;  // by thread

@@ -1,6 +1,7 @@
 #include "program/phases.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -143,6 +144,13 @@ class Phases {
         return scope(ScopeKind::kRecomputation, false, mark);
       case Mark::kRecomputationEnds:
         return scope(ScopeKind::kRecomputation, true, mark);
+      case Mark::kCaptureBegins:
+        ++captures_[mark.thread];
+        return scope(ScopeKind::kCapture, false, mark);
+      case Mark::kCaptureEnds:
+        if (captures_[mark.thread] == 0) return;  // of one that failed to begin
+        --captures_[mark.thread];
+        return scope(ScopeKind::kCapture, true, mark);
     }
   }
 
@@ -190,6 +198,7 @@ class Phases {
   std::int32_t step_ = trace::kNone;
   Phase phase_ = Phase::kBuild;
   int backwards_ = 0, updates_ = 0;
+  std::map<std::int32_t, int> captures_;  // by thread
 };
 
 }  // namespace

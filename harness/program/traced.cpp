@@ -14,6 +14,7 @@
 #include "trace/lifetimes.h"
 #include "trace/lines.h"
 #include "trace/maxima.h"
+#include "trace/range_peaks.h"
 #include "tracer/journal_format.h"
 #include "units/bytes.h"
 
@@ -95,6 +96,36 @@ std::string in_words(trace::Phase phase, std::int32_t step) {
   std::string text = trace::to_string(phase);
   std::ranges::replace(text, '_', ' ');
   return step >= 0 ? fmt::format("{} of step {}", text, step + 1) : text;
+}
+
+std::string in_range(const trace::Trace& trace, std::int32_t range) {
+  return range == trace::kNone
+             ? ""
+             : fmt::format(", in your range `{}`", trace::range_name(trace, range));
+}
+
+std::string ranges_of(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
+                      std::uint64_t event) {
+  const auto ranges = trace::range_peaks(trace, lifetimes, event);
+  if (ranges.empty()) return "";
+  std::string text =
+      "\nBy your range (its own peak; what was allocated in it and is alive at the peak):\n";
+  for (std::size_t i = 0; i < ranges.size() && i < kLines; ++i)
+    text +=
+        fmt::format("  {:>10}  {:>10}  {}\n", size_text(ranges[i].highest_bytes),
+                    size_text(ranges[i].alive_bytes), trace::range_name(trace, ranges[i].range));
+  if (ranges.size() > kLines)
+    text += fmt::format("                          {} more ranges\n", ranges.size() - kLines);
+  return text;
+}
+
+std::string pools_of(const trace::Trace& trace) {
+  const auto pools = trace::private_pools(trace);
+  if (pools.private_bytes == 0) return "";
+  return fmt::format(
+      "  Private pools (of CUDA graphs, or torch.cuda.MemPool) had up to {} reserved, of {} in all "
+      "then: they serve nothing else.\n",
+      size_text(pools.private_bytes), size_text(pools.reserved_bytes));
 }
 
 // One line that calls a library's training says little: then those that it calls, too.
@@ -240,15 +271,19 @@ std::string summary_text(const ProgramRun& run) {
     lifetimes = std::move(found);
     peak = here;
   }
-  std::string text = fmt::format("Peak allocated: {} in {}.\n  {}\n", size_text(most),
-                                 in_words(peak.phase, peak.step), categories_of(peak.by_category));
+  const auto range = fullest->events.empty() ? trace::kNone : fullest->events[peak.event].range;
+  std::string text = fmt::format("Peak allocated: {} in {}{}.\n  {}\n", size_text(most),
+                                 in_words(peak.phase, peak.step), in_range(*fullest, range),
+                                 categories_of(peak.by_category));
+  text += pools_of(*fullest);
   text += lines_of(*fullest, lifetimes, peak.event, "What fills it");
+  text += ranges_of(*fullest, lifetimes, peak.event);
   if (run.status == result::Status::kOutOfMemory && ends_out_of_memory(*fullest)) {
     const auto& failed = fullest->events.back();
-    text += fmt::format("\nOut of memory: {} asked for at {}, in {}.\n",
+    text += fmt::format("\nOut of memory: {} asked for at {}, in {}{}.\n",
                         size_text(static_cast<std::uint64_t>(failed.requested_bytes)),
                         where(trace::own_line(*fullest, failed.stack)),
-                        in_words(failed.phase, failed.step));
+                        in_words(failed.phase, failed.step), in_range(*fullest, failed.range));
     text += lines_of(*fullest, lifetimes, fullest->events.size() - 1, "What filled the card then");
   }
   text += caught_text(*fullest);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -158,6 +159,7 @@ class Categories {
       if (event.kind == EventKind::kOutOfMemory) failure_ = i;
       if (event.kind == EventKind::kAlloc) failure_.reset();  // caught, and the step went on
     }
+    note_captures();
     for (const auto& space : trace.spaces)
       keeps_workspaces_.push_back(result::recorded_device(space).keeps_workspaces);
   }
@@ -165,6 +167,7 @@ class Categories {
   Category decide(const Lifetime& lifetime) {
     const auto& event = trace_.events[lifetime.first];
     const auto phase_end = end_of_phase(lifetime.first);
+    if (is_of_graph(lifetime, event)) return Category::kGraphPool;
     // What a program makes before it calls a model, and lets go within the step: its batch.
     if (event.phase == Phase::kData && lifetime.last > phase_end) {
       const bool lets_go =
@@ -189,6 +192,26 @@ class Categories {
   }
 
  private:
+  // Captures do not nest: CUDA has one at a time.
+  void note_captures() {
+    std::optional<std::uint64_t> begun;
+    for (const auto& mark : trace_.scopes) {
+      if (mark.kind != ScopeKind::kCapture) continue;
+      if (begun && mark.ends) captures_.emplace(*begun, mark.event);
+      begun = mark.ends ? std::nullopt : std::optional(mark.event);
+    }
+    if (begun) captures_.emplace(*begun, trace_.events.size());
+  }
+
+  // A graph replays into the blocks that it was captured with: what is alive then is its own.
+  bool is_of_graph(const Lifetime& lifetime, const Event& event) const {
+    if (event.pool == kNone || captures_.empty()) return false;
+    const auto next = captures_.upper_bound(lifetime.first);
+    if (next == captures_.begin()) return false;
+    const auto end = std::prev(next)->second;
+    return lifetime.first < end && lifetime.last >= end;
+  }
+
   // A guess, for traces that do not name them: library handles are made where products are.
   bool may_be_workspace(const Lifetime& lifetime, const Event& event) const {
     return !trace_.names_workspaces && keeps_workspaces_[static_cast<std::size_t>(event.space)] &&
@@ -230,7 +253,8 @@ class Categories {
   std::map<std::int32_t, std::uint64_t> step_begins_;  // of each step
   std::optional<std::uint64_t> failure_;  // the event that ended the trace out of memory
   std::unordered_map<std::int32_t, std::uint64_t> recompute_end_;
-  std::vector<bool> keeps_workspaces_;  // by space
+  std::map<std::uint64_t, std::uint64_t> captures_;  // the events [begin, end) of each
+  std::vector<bool> keeps_workspaces_;               // by space
 };
 
 }  // namespace

@@ -21,10 +21,12 @@ enum class Category : std::uint8_t {
   kRecomputedActivation,
   kTemporary,
   kWorkspace,
+  kCommunication,
+  kGraphPool,
   kKept,
   kAllocatorSlack,
 };
-inline constexpr std::size_t kCategoryCount = 11;
+inline constexpr std::size_t kCategoryCount = 13;
 
 const char* to_string(Category category);  // "parameter", ..., the field's own words
 const char* to_string(Phase phase);        // "build", "forward", "backward", "optimizer_step"
@@ -44,18 +46,19 @@ struct Lifetime {
 };
 
 // Pairs allocs with frees by (space, address), in order of `first`. A name wins, the first one
-// given; else kept = allocated before the first step and alive when the steps begin (where there
-// are none: at the end), or alive when a later step begins; else recomputed_activation = allocated
-// in a recomputation and alive at its end; else activation = allocated in forward and alive at the
-// end of that forward, or where memory ran out in it; the rest temporary. Of a program also: input
-// = made in the phase data, alive behind it and freed within the step; kept = made there and alive
-// longer; activation = allocated in a call of evaluation or generation and alive at its end. In
-// traces that do not name workspaces, one is, before all but the first kind of kept, what a `cuda`
-// space has from the forward or backward of a step and was never freed (not in a step that ended
-// out of memory: nothing had its chance there). A trace ended out of memory where no allocation
-// follows the last failure. Nothing is made of address 0 (an allocation of no bytes). Throws
-// TraceError on a free without an alloc, an address used twice, a block smaller than what was asked
-// for, and a name, space, module or operator that is not there.
+// given; else graph_pool = allocated from a private pool while a CUDA graph was captured and alive
+// at the capture's end; else kept = allocated before the first step and alive when the steps begin
+// (where there are none: at the end), or alive when a later step begins; else recomputed_activation
+// = allocated in a recomputation and alive at its end; else activation = allocated in forward and
+// alive at the end of that forward, or where memory ran out in it; the rest temporary. Of a program
+// also: input = made in the phase data, alive behind it and freed within the step; kept = made
+// there and alive longer; activation = allocated in a call of evaluation or generation and alive at
+// its end. In traces that do not name workspaces, one is, before all but the first kind of kept,
+// what a `cuda` space has from the forward or backward of a step and was never freed (not in a step
+// that ended out of memory: nothing had its chance there). A trace ended out of memory where no
+// allocation follows the last failure. Nothing is made of address 0 (an allocation of no bytes).
+// Throws TraceError on a free without an alloc, an address used twice, a block smaller than what
+// was asked for, and a name, space, module or operator that is not there.
 std::vector<Lifetime> lifetimes(const Trace& trace);
 
 }  // namespace peakbench::trace

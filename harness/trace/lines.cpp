@@ -12,10 +12,6 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-bool is_of_pytorch(std::string_view file) {
-  return has(file, "/lib/peakbench/") || has(file, "-packages/torch/") || has(file, "/torch/_");
-}
-
 // lib/python3.12/contextlib.py
 bool is_of_python(std::string_view file) {
   const auto at = file.find("/lib/python3");
@@ -29,7 +25,7 @@ class OwnFrames {
   explicit OwnFrames(const Trace& trace) : trace_(trace) {
     for (const auto& file : trace.files) {
       library_.push_back(is_library_file(file));
-      pytorch_.push_back(is_of_pytorch(file));
+      pytorch_.push_back(is_pytorch_file(file));
     }
     own_.reserve(trace.frames.size());
     other_.reserve(trace.frames.size());
@@ -75,6 +71,10 @@ SourceLine line_of(const Trace& trace, std::int32_t frame) {
 bool is_library_file(const std::string& file) {
   return file.empty() || file.front() == '<' || has(file, "/site-packages/") ||
          has(file, "/dist-packages/") || is_of_python(file) || has(file, "/lib/peakbench/");
+}
+
+bool is_pytorch_file(std::string_view file) {
+  return has(file, "/lib/peakbench/") || has(file, "-packages/torch/") || has(file, "/torch/_");
 }
 
 SourceLine own_line(const Trace& trace, std::int32_t stack) {

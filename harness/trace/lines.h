@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/lifetimes.h"
@@ -23,6 +24,9 @@ struct SourceLine {
 // Whether a file belongs to what is installed (site-packages, Python's own library, Peakbench's
 // tracer, code that is in no file) and not to who wrote the program.
 bool is_library_file(const std::string& file);
+
+// Whether a file is PyTorch's, or Peakbench's tracer.
+bool is_pytorch_file(std::string_view file);
 
 // Which line of a stack counts: the program's own (own_line), or the innermost that is not
 // PyTorch's, whoever wrote it.

@@ -76,6 +76,11 @@ std::vector<Wanted> tables_of(std::int64_t version) {
     tables.push_back({"functions", {"id", "name"}});
     tables.push_back({"frames", {"id", "parent", "file", "function", "line"}});
   }
+  if (version > 5) {
+    events.emplace_back("range");
+    events.emplace_back("pool");
+    tables.push_back({"ranges", {"id", "parent", "name"}});
+  }
   tables.push_back({"events", std::move(events)});
   return tables;
 }

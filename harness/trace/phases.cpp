@@ -30,6 +30,8 @@ class PhaseRules {
         return mark.ends ? end_update(open) : begin_update(open);
       case ScopeKind::kRecomputation:
         return mark.ends ? end_recomputation(open) : begin_recomputation(open);
+      case ScopeKind::kCapture:
+        return;  // changes no phase
     }
   }
 

@@ -1,5 +1,7 @@
 #include "trace/running_totals.h"
 
+#include "trace/timeline.h"
+
 namespace peakbench::trace {
 
 std::vector<std::int32_t> lifetime_of_event(const Trace& trace,
@@ -43,20 +45,9 @@ void RunningTotals::take_block(std::uint64_t event, const Lifetime& lifetime) {
 }
 
 void RunningTotals::take_segment(const Event& event) {
-  switch (event.kind) {
-    case EventKind::kSegmentAlloc:
-    case EventKind::kSegmentMap:
-      reserved_ += event.block_bytes;
-      has_segments_ = true;
-      break;
-    case EventKind::kSegmentFree:
-    case EventKind::kSegmentUnmap:
-      reserved_ -= event.block_bytes;
-      has_segments_ = true;
-      break;
-    default:
-      break;
-  }
+  const auto change = reserved_change(event);
+  reserved_ += change;
+  has_segments_ = has_segments_ || change != 0;
 }
 
 }  // namespace peakbench::trace

@@ -100,4 +100,17 @@ std::vector<PhaseSpan> phase_spans(const Trace& trace) {
   return spans;
 }
 
+std::int64_t reserved_change(const Event& event) {
+  switch (event.kind) {
+    case EventKind::kSegmentAlloc:
+    case EventKind::kSegmentMap:
+      return event.block_bytes;
+    case EventKind::kSegmentFree:
+    case EventKind::kSegmentUnmap:
+      return -event.block_bytes;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace peakbench::trace

@@ -47,4 +47,7 @@ std::vector<Timeline> timeline_levels(const Trace& trace, const std::vector<Life
 
 std::vector<PhaseSpan> phase_spans(const Trace& trace);
 
+// By how much the event changes what its space has reserved; 0 of all but segments.
+std::int64_t reserved_change(const Event& event);
+
 }  // namespace peakbench::trace

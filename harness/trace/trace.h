@@ -39,7 +39,8 @@ enum class Phase : std::uint8_t {
 inline constexpr std::size_t kPhaseCount = 8;
 
 // What the recipe says a storage is, and PyTorch of what its library handles hold. kKept: what a
-// strategy keeps for itself. Everything else is decided from lifetimes (trace/lifetimes.h).
+// strategy keeps for itself; kCommunication: what a program's collectives send and receive.
+// Everything else is decided from lifetimes (trace/lifetimes.h).
 enum class Role : std::uint8_t {
   kParameter,
   kBuffer,
@@ -47,22 +48,24 @@ enum class Role : std::uint8_t {
   kOptimizerState,
   kInput,
   kWorkspace,
-  kKept
+  kKept,
+  kCommunication
 };
-inline constexpr std::size_t kRoleCount = 7;
+inline constexpr std::size_t kRoleCount = 8;
 
 inline constexpr std::int32_t kNone = -1;
 inline constexpr int kOwnSpace = -1;  // as an argument: Trace::own_space
 
 // Where the code is, as it happens; phases are decided from it afterwards (trace/phases.h).
 enum class ScopeKind : std::uint8_t {
-  kPhase,         // what the program says that it does from here on
-  kModule,        // a module entered with grad mode on
-  kBackwardNode,  // a node of autograd's backward
-  kUpdate,        // a parameter update, wherever it happens
-  kRecomputation  // a checkpointed block runs again
+  kPhase,          // what the program says that it does from here on
+  kModule,         // a module entered with grad mode on
+  kBackwardNode,   // a node of autograd's backward
+  kUpdate,         // a parameter update, wherever it happens
+  kRecomputation,  // a checkpointed block runs again
+  kCapture         // of a CUDA graph
 };
-inline constexpr std::size_t kScopeKindCount = 5;
+inline constexpr std::size_t kScopeKindCount = 6;
 
 struct Event {
   EventKind kind = EventKind::kAlloc;
@@ -77,6 +80,8 @@ struct Event {
   std::int32_t recompute = kNone;  // which recomputation (counts up), where in_recompute
   std::int32_t thread = 0;         // small index in order of appearance
   std::int32_t stack = kNone;      // index in Trace::frames: the innermost frame
+  std::int32_t range = kNone;      // index in Trace::ranges: the innermost
+  std::int32_t pool = kNone;       // a private pool of the allocator, in order of appearance
   std::uint64_t address = 0;
   std::int64_t requested_bytes = 0;
   // Alloc: the block's size; on the CPU equal to requested_bytes. Segments: the segment's. A free
@@ -115,6 +120,15 @@ struct StackFrame {
   bool operator==(const StackFrame&) const = default;
 };
 
+// What a program calls a stretch of itself (record_function, NVTX, peakbench.phase), in the tree of
+// all of them.
+struct Range {
+  std::int32_t parent = kNone;  // index in Trace::ranges, before this one; what it is within
+  std::string name;
+
+  bool operator==(const Range&) const = default;
+};
+
 struct Trace {
   std::string device;     // as in the case id
   bool emulated = false;  // events are numbered, not clocked
@@ -128,6 +142,7 @@ struct Trace {
   std::vector<Name> names;
   std::vector<StackFrame> frames;  // empty where no stacks were recorded
   std::vector<std::string> files, functions;
+  std::vector<Range> ranges;      // empty where the program names none
   bool names_workspaces = true;   // of schema 1 and 2: no, they are guessed from their lifetimes
   std::vector<ScopeMark> scopes;  // in the order in which they happened; of schema 1 and 2: none
 };

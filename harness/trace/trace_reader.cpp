@@ -47,13 +47,15 @@ std::vector<std::string> read_words(const Database& database, const char* table,
   return words;
 }
 
-// Before schema 3 threads were not told apart, before 5 there were no stacks.
+// Before schema 3 threads were not told apart, before 5 there were no stacks, before 6 no ranges
+// and pools.
 std::string events_query(std::int64_t version) {
   return fmt::format(
       "SELECT id, kind, phase, in_update, in_recompute, space, step, module, operator, stream, "
-      "recompute, address, requested_bytes, block_bytes, time_ns, {}, {} FROM events WHERE id >= ? "
-      "ORDER BY id",
-      version > 2 ? "thread" : "0", version > 4 ? "stack" : "NULL");
+      "recompute, address, requested_bytes, block_bytes, time_ns, {}, {}, {} FROM events "
+      "WHERE id >= ? ORDER BY id",
+      version > 2 ? "thread" : "0", version > 4 ? "stack" : "NULL",
+      version > 5 ? "range, pool" : "NULL, NULL");
 }
 
 enum EventColumn {
@@ -74,10 +76,13 @@ enum EventColumn {
   kTime,
   kThread,
   kStack,
+  kRange,
+  kPool,
   kEventColumns
 };
-constexpr std::uint32_t kNullable =
-    1U << kStep | 1U << kModule | 1U << kOperator | 1U << kRecompute | 1U << kTime | 1U << kStack;
+constexpr std::uint32_t kNullable = 1U << kStep | 1U << kModule | 1U << kOperator |
+                                    1U << kRecompute | 1U << kTime | 1U << kStack | 1U << kRange |
+                                    1U << kPool;
 using EventRow = std::array<std::int64_t, kEventColumns>;
 
 Event read_event(const EventRow& row, const Trace& trace) {
@@ -98,6 +103,8 @@ Event read_event(const EventRow& row, const Trace& trace) {
   event.recompute = index_or_none(row[kRecompute], "recompute", kMost);
   event.thread = narrow<std::int32_t>(row[kThread], "thread", 0);
   event.stack = index_or_none(row[kStack], "stack", trace.frames.size());
+  event.range = index_or_none(row[kRange], "range", trace.ranges.size());
+  event.pool = index_or_none(row[kPool], "pool", kMost);
   event.address = static_cast<std::uint64_t>(row[kAddress]);
   event.requested_bytes = narrow<std::int64_t>(row[kRequestedBytes], "requested bytes", 0);
   event.block_bytes = narrow<std::int64_t>(row[kBlockBytes], "block bytes", 0);
@@ -209,6 +216,18 @@ void read_frames(const Database& database, Trace& trace) {
   }
 }
 
+void read_ranges(const Database& database, Trace& trace) {
+  Statement rows(database, "SELECT id, parent, name FROM ranges ORDER BY id");
+  while (rows.next()) {
+    expect_number(rows.integer(0), trace.ranges.size(), "range");
+    if (trace.ranges.size() == kMostWords)
+      throw Damage{fmt::format("more than {} ranges", kMostWords)};
+    const auto parent = rows.is_null(1) ? kNull : rows.integer(1);
+    trace.ranges.push_back({.parent = index_or_none(parent, "outer range", trace.ranges.size()),
+                            .name = text_of(rows, 2)});
+  }
+}
+
 void read_names(const Database& database, Trace& trace) {
   Statement rows(database, "SELECT id, event, role, name, shape, dtype FROM names ORDER BY id");
   const auto last = static_cast<std::int64_t>(trace.events.size()) - 1;
@@ -250,6 +269,7 @@ Trace read(const Database& database, const std::string& path, std::int64_t versi
   trace.modules = read_words(database, "modules", kMostWords);
   trace.operators = read_words(database, "operators", kMostWords);
   if (version > 4) read_frames(database, trace);
+  if (version > 5) read_ranges(database, trace);
   read_events(database, path, events_query(version), trace,
               narrow<std::size_t>(head, 2, "events", 0, kMostEvents));
   read_names(database, trace);

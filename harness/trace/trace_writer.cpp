@@ -54,7 +54,8 @@ void bind_or_null(Statement& statement, int parameter, std::int64_t value) {
 
 void insert_events(Database& database, const Trace& trace) {
   Statement insert(database,
-                   "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                   "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                   "?, ?)");
   std::int64_t id = 0;
   for (const auto& event : trace.events) {
     insert.bind(0, id++);
@@ -74,6 +75,8 @@ void insert_events(Database& database, const Trace& trace) {
     bind_or_null(insert, 14, event.time_ns);
     insert.bind(15, event.thread);
     bind_or_null(insert, 16, event.stack);
+    bind_or_null(insert, 17, event.range);
+    bind_or_null(insert, 18, event.pool);
     insert.run();
   }
 }
@@ -87,6 +90,17 @@ void insert_frames(Database& database, const Trace& trace) {
     insert.bind(2, frame.file);
     insert.bind(3, frame.function);
     insert.bind(4, frame.line);
+    insert.run();
+  }
+}
+
+void insert_ranges(Database& database, const Trace& trace) {
+  Statement insert(database, "INSERT INTO ranges VALUES (?, ?, ?)");
+  std::int64_t id = 0;
+  for (const auto& range : trace.ranges) {
+    insert.bind(0, id++);
+    bind_or_null(insert, 1, range.parent);
+    insert.bind(2, range.name);
     insert.run();
   }
 }
@@ -181,6 +195,7 @@ void fill(Database& database, const Trace& trace, const std::vector<Lifetime>& l
   insert_head(database, trace, problem);
   insert_dictionaries(database, trace);
   insert_frames(database, trace);
+  insert_ranges(database, trace);
   insert_events(database, trace);
   insert_scopes(database, trace);
   insert_names(database, trace);

@@ -13,6 +13,8 @@ const char* to_string(Category category) {
                                                                      "recomputed_activation",
                                                                      "temporary",
                                                                      "workspace",
+                                                                     "communication",
+                                                                     "graph_pool",
                                                                      "kept",
                                                                      "allocator_slack"};
   return kWords.at(static_cast<std::size_t>(category));
@@ -34,7 +36,7 @@ const char* to_string(EventKind kind) {
 
 const char* to_string(ScopeKind kind) {
   static constexpr std::array<const char*, kScopeKindCount> kWords = {
-      "phase", "module", "backward_node", "update", "recomputation"};
+      "phase", "module", "backward_node", "update", "recomputation", "capture"};
   return kWords.at(static_cast<std::size_t>(kind));
 }
 
@@ -56,6 +58,8 @@ Category category_of(Role role) {
       return Category::kWorkspace;
     case Role::kKept:
       return Category::kKept;
+    case Role::kCommunication:
+      return Category::kCommunication;
   }
   return Category::kTemporary;
 }

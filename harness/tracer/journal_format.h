@@ -35,12 +35,15 @@ enum class Tag : std::uint8_t {
   kSpace,  // space, a: text
   kFrame,  // a: its number, b: its parent or -1, address: text of the file, requested: of the
            // function, block: the line
-  kEvent,  // kind: trace::EventKind; a: module or -1; requested: bytes; block: bytes of the block
-           // or -1; total: handed out since the beginning, current: allocated now, both before an
-           // allocation and after a free, or -1
+  kEvent,  // kind: trace::EventKind; a: module or -1; b: private pool, from 1, or 0; requested:
+           // bytes; block: bytes of the block or -1; total: handed out since the beginning,
+           // current: allocated now, both before an allocation and after a free, or -1
   kWhere,  // of this thread's allocations since its last one: a: stack or -1, b: text of the
-           // operator or -1, requested: module or -1
+           // operator or -1, requested: module or -1, block: stack of what Python runs within
+           // backward or -1
   kMark,   // kind: Mark; a: its value
+  kRange,  // kind: RangeSource; address: its number; a: text of its name, b: stack or -1; one that
+           // ends: a: -1
   kName,   // kind: trace::Role; address; a: text of the name, b: of the shape, requested: of the
            // dtype
   kFinal,  // space, total, current; requested, block: peaks allocated and reserved, PyTorch's own
@@ -60,8 +63,14 @@ enum class Mark : std::uint8_t {
   kSaveEnds,
   kRecomputationBegins,
   kRecomputationEnds,
+  kCaptureBegins,  // of a CUDA graph
+  kCaptureEnds,
 };
-inline constexpr int kMarkCount = 12;
+inline constexpr int kMarkCount = 14;
+
+// Who named a range. The numbers are those of python/peakbench_tracing.py.
+enum class RangeSource : std::uint8_t { kRecordFunction, kNvtx, kPhase };
+inline constexpr int kRangeSourceCount = 3;
 
 struct Record {
   Tag tag;

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tracer/python_stack.h"
@@ -68,6 +69,7 @@ struct Frame final : at::ObserverContext {
 };
 thread_local std::vector<Frame*> frames;
 thread_local Origin last_node;  // that ended on this thread
+thread_local std::int32_t hook_stack = kNotLooked;
 
 // What merely makes a tensor is named after who wanted it. The worker's recorder has a list of its
 // own (record/recorder.cpp), which differs.
@@ -100,15 +102,19 @@ const Origin* node_origin() {
 void place_here(std::size_t at) {
   auto& journal = Tracer::one().journal();
   const auto op = journal.text(frames[at]->name);
+  auto hook = std::exchange(hook_stack, kNotLooked);
   if (open_nodes() > 0 && !is_recomputing()) {
-    if (const auto* origin = node_origin(); origin != nullptr && origin->stack >= 0)
-      return place_allocations(origin->stack, op, origin->module);
+    if (const auto* origin = node_origin(); origin != nullptr && origin->stack >= 0) {
+      if (hook == kNotLooked) hook = python_stack(journal);
+      return place_allocations(origin->stack, op, origin->module, hook);
+    }
   }
   const auto stack = stack_of(at);
+  hook = std::max(hook, kUnknown);
   // The engine itself, on a thread of its own: it sums a gradient to the shape of what it is of.
   if (stack < 0 && open_nodes() == 0 && last_node.stack >= 0)
-    return place_allocations(last_node.stack, op, last_node.module);
-  place_allocations(stack, op, current_module());
+    return place_allocations(last_node.stack, op, last_node.module, hook);
+  place_allocations(stack, op, current_module(), hook);
 }
 
 // Of what asked for memory before this operator began, by the one around it.
@@ -140,31 +146,37 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   return frame;
 }
 
-// The gradient that a leaf has now.
-void name_gradient() {
-  const auto node = torch::autograd::get_current_node();
-  const auto* leaf = dynamic_cast<torch::autograd::AccumulateGrad*>(node.get());
-  if (leaf == nullptr) return;
-  const auto& gradient = leaf->variable.grad();
-  if (!gradient.defined() ||
-      gradient.unsafeGetTensorImpl()->key_set().has(at::DispatchKey::Python) ||
-      !gradient.has_storage())
+void name_storage(const at::Tensor& tensor, trace::Role role) {
+  if (!tensor.defined() || tensor.unsafeGetTensorImpl()->key_set().has(at::DispatchKey::Python) ||
+      !tensor.has_storage())
     return;
   auto& tracer = Tracer::one();
   auto& journal = tracer.journal();
   std::string shape;
-  for (const auto size : gradient.sizes())
+  for (const auto size : tensor.sizes())
     shape += (shape.empty() ? "[" : ", ") + std::to_string(size);
-  tracer.name(reinterpret_cast<std::uint64_t>(gradient.storage().data()), trace::Role::kGradient,
-              journal.text(""), journal.text(shape.empty() ? "[]" : shape + "]"),
-              journal.text(c10::toString(gradient.scalar_type())));
+  tracer.name(reinterpret_cast<std::uint64_t>(tensor.storage().data()), role, journal.text(""),
+              journal.text(shape.empty() ? "[]" : shape + "]"),
+              journal.text(c10::toString(tensor.scalar_type())));
+}
+
+// The gradient that a leaf has now.
+void name_gradient() {
+  const auto node = torch::autograd::get_current_node();
+  const auto* leaf = dynamic_cast<torch::autograd::AccumulateGrad*>(node.get());
+  if (leaf != nullptr) name_storage(leaf->variable.grad(), trace::Role::kGradient);
 }
 
 void on_end(const at::RecordFunction&, at::ObserverContext* context) {
   if (context == nullptr) return;
   auto* const frame = static_cast<Frame*>(context);
   const bool outermost = frames.size() == 1;
-  if (has_unplaced() && (outermost || !is_factory(frame->name))) place_here(frames.size() - 1);
+  if (has_unplaced()) {
+    if (outermost || !is_factory(frame->name))
+      place_here(frames.size() - 1);
+    else if (!runs_no_python(*frames[frames.size() - 2]))
+      note_hook();
+  }
   if (frame->is_node) {
     if (frame->name.ends_with("AccumulateGrad")) name_gradient();
     exit_node();
@@ -174,12 +186,62 @@ void on_end(const at::RecordFunction&, at::ObserverContext* context) {
   frames.pop_back();
 }
 
+struct NamedRange final : at::ObserverContext {
+  std::uint64_t number = 0;
+};
+
+std::unique_ptr<at::ObserverContext> on_range_start(const at::RecordFunction& function) {
+  auto& tracer = Tracer::one();
+  if (!tracer.is_recording()) return nullptr;
+  auto range = std::make_unique<NamedRange>();
+  range->number =
+      tracer.begin_range(tracer.journal().text(function.name()), RangeSource::kRecordFunction);
+  return range;
+}
+void on_range_end(const at::RecordFunction&, at::ObserverContext* context) {
+  if (context != nullptr) Tracer::one().end_range(static_cast<NamedRange*>(context)->number);
+}
+
+// The tensors of a collective are in lists, or in lists of lists.
+void name_communicated(const c10::IValue& value) {
+  if (value.isTensor()) return name_storage(value.toTensor(), trace::Role::kCommunication);
+  if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector())
+      name_storage(tensor, trace::Role::kCommunication);
+  } else if (value.isList()) {
+    for (const c10::IValue& part : value.toListRef()) name_communicated(part);
+  }
+}
+
+// Of ProcessGroup's methods, which every collective goes through: c10d::allreduce_, ...
+std::unique_ptr<at::ObserverContext> on_collective(const at::RecordFunction& function) {
+  if (!Tracer::one().is_recording() || !std::string_view(function.name()).starts_with("c10d::"))
+    return nullptr;
+  for (const auto& input : function.inputs()) name_communicated(input);
+  return nullptr;
+}
+
 }  // namespace
+
+void note_hook() {
+  if (hook_stack == kNotLooked) hook_stack = python_stack(Tracer::one().journal());
+}
+
+void listen_to_collectives() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    at::addGlobalCallback(at::RecordFunctionCallback(on_collective)
+                              .needsInputs(true)
+                              .scopes({at::RecordScope::FUNCTION}));
+  });
+}
 
 void listen_to_operators() {
   at::addGlobalCallback(
       at::RecordFunctionCallback(on_start, on_end)
           .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+  at::addGlobalCallback(at::RecordFunctionCallback(on_range_start, on_range_end)
+                            .scopes({at::RecordScope::USER_SCOPE}));
 }
 
 }  // namespace peakbench::tracer

@@ -80,6 +80,20 @@ PEAKBENCH_EXPORT const char* peakbench_tracer_attach_cuda() {
   }
 }
 
+// The number that it ends by.
+PEAKBENCH_EXPORT std::uint64_t peakbench_tracer_begin_range(const char* name, int source) {
+  auto& tracer = Tracer::one();
+  return tracer.begin_range(tracer.journal().text(name),
+                            static_cast<peakbench::tracer::RangeSource>(source));
+}
+PEAKBENCH_EXPORT void peakbench_tracer_end_range(std::uint64_t number) {
+  Tracer::one().end_range(number);
+}
+
+PEAKBENCH_EXPORT void peakbench_tracer_watch_collectives() {
+  peakbench::tracer::listen_to_collectives();
+}
+
 PEAKBENCH_EXPORT int peakbench_tracer_text(const char* text) {
   return Tracer::one().journal().text(text);
 }

@@ -97,6 +97,8 @@ void Tracer::add_event(Record& record, trace::EventKind kind, int space) {
   // No operator's end will say where: code that PyTorch's compiler made asks the allocator itself.
   if (place.operators == 0)
     place_allocations(holds_python() ? python_stack(journal_) : -1, -1, current_module());
+  else if (holds_python())
+    note_hook();  // a storage that is resized, of which no operator knows
 }
 
 void Tracer::allocated(int space, std::uint64_t address, std::int64_t requested_bytes,
@@ -137,6 +139,8 @@ void Tracer::on_cuda(const record::AllocatorEvent& event) {
   record.total = stats.allocated_bytes[kAll].allocated;
   record.current = stats.allocated_bytes[kAll].current;
   record.stream_or_time = event.stream;
+  if (event.pool != decltype(event.pool){})
+    record.b = pools_.try_emplace(event.pool, pools_.size() + 1).first->second;
   add_event(record, event.kind, first_cuda_ + event.device);
 }
 
@@ -193,6 +197,25 @@ void Tracer::mark(Mark mark, std::int32_t value) {
   journal_.add(record);
 }
 
+std::uint64_t Tracer::begin_range(std::int32_t name, RangeSource source) {
+  if (!is_recording()) return 0;
+  auto record = of(Tag::kRange);
+  record.kind = static_cast<std::uint8_t>(source);
+  record.address = ++ranges_;
+  record.a = name;
+  record.b = python_stack(journal_);
+  journal_.add(record);
+  return record.address;
+}
+
+void Tracer::end_range(std::uint64_t number) {
+  if (number == 0) return;
+  auto record = of(Tag::kRange);
+  record.address = number;
+  record.a = -1;
+  journal_.add(record);
+}
+
 void Tracer::name(std::uint64_t address, trace::Role role, std::int32_t name, std::int32_t shape,
                   std::int32_t dtype) {
   if (address == 0) return;
@@ -208,11 +231,13 @@ void Tracer::name(std::uint64_t address, trace::Role role, std::int32_t name, st
 std::int32_t current_module() { return place.modules.empty() ? -1 : place.modules.back().module; }
 bool has_unplaced() { return place.unplaced; }
 
-void place_allocations(std::int32_t stack, std::int32_t op, std::int32_t module) {
+void place_allocations(std::int32_t stack, std::int32_t op, std::int32_t module,
+                       std::int32_t hook) {
   auto record = of(Tag::kWhere);
   record.a = stack;
   record.b = op;
   record.requested = module;
+  record.block = hook;
   Tracer::one().journal().add(record);
   place.unplaced = false;
 }

@@ -1,8 +1,11 @@
 // What is recorded inside of a program: the one tracer of its process.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "record/allocation_sink.h"
 #include "record/cuda/allocator_events.h"
@@ -35,6 +38,9 @@ class Tracer final : public record::AllocationSink {
   void enter_module(std::int32_t module);
   void exit_module();
   void mark(Mark mark, std::int32_t value);
+  // A range of the program's begins, and ends by its number: none is 0.
+  std::uint64_t begin_range(std::int32_t name, RangeSource source);
+  void end_range(std::uint64_t number);
   void name(std::uint64_t address, trace::Role role, std::int32_t name, std::int32_t shape,
             std::int32_t dtype);
 
@@ -46,16 +52,26 @@ class Tracer final : public record::AllocationSink {
   bool with_times_ = false;
   std::int64_t start_ns_ = 0;
   int spaces_ = 0, first_cuda_ = -1, cuda_devices_ = 0;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::int32_t> pools_;  // under its lock
+  std::atomic<std::uint64_t> ranges_ = 0;
 };
 
 // The record functions that say which operator runs; once, before the first operator.
 void listen_to_operators();
 
+// From now on what collectives are given is named as such. Operators then hand over what they are
+// called with, which costs a little: for programs that have a process group.
+void listen_to_collectives();
+
 // For the operators' side: of the calling thread.
 std::int32_t current_module();
 // Whether allocations wait for the line that asks for them.
 bool has_unplaced();
-void place_allocations(std::int32_t stack, std::int32_t op, std::int32_t module);
+// `hook`: the stack of what Python runs within backward, where memory is the forward line's; or -1.
+void place_allocations(std::int32_t stack, std::int32_t op, std::int32_t module,
+                       std::int32_t hook = -1);
+// Python asks within an operator, now: remembered for when what it asked for is placed.
+void note_hook();
 bool is_recomputing();
 // A node of backward begins or ends on this thread.
 void enter_node();

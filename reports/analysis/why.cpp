@@ -9,6 +9,7 @@
 #include <string>
 
 #include "reports/analysis/findings.h"
+#include "trace/range_peaks.h"
 #include "units/bytes.h"
 
 namespace peakbench::analysis {
@@ -29,6 +30,8 @@ const char* what(Category category) {
       "recomputed activations",
       "temporary memory",
       "library workspaces",
+      "buffers of communication",
+      "memory of CUDA graphs",
       "memory kept from step to step",
       "allocator slack"};
   return kWords.at(static_cast<std::size_t>(category));
@@ -43,6 +46,11 @@ std::string when(Phase phase, std::int32_t step) {
   if (step == trace::kNone) return words;
   const auto number = std::to_string(step + 1);
   return words + (phase < Phase::kData ? " of step " + number : " (step " + number + ")");
+}
+
+std::string in_range(const trace::Trace& trace, std::uint64_t event) {
+  const auto range = trace.events[event].range;
+  return range == trace::kNone ? "" : ", in your range \"" + trace::range_name(trace, range) + "\"";
 }
 
 // What a line holds of one category.
@@ -98,8 +106,9 @@ std::vector<Finding> find_out_of_memory(const Program& program) {
   const auto& event = program.trace.events[*failure];
   Finding finding{FindingKind::kOutOfMemory, "", event.requested_bytes,
                   program.lines.at(program.lines.of(event.stack))};
-  finding.sentence = fmt::format("Memory ran out {}: {} was asked for",
-                                 when(event.phase, event.step), in_words(event.requested_bytes));
+  finding.sentence =
+      fmt::format("Memory ran out {}{}: {} was asked for", when(event.phase, event.step),
+                  in_range(program.trace, *failure), in_words(event.requested_bytes));
   if (!finding.line.file.empty()) finding.sentence += " at " + program.names.in_words(finding.line);
   if (event.address > 0) finding.sentence += fmt::format(", {} was free", size_text(event.address));
   const auto lines = trace::lines_at(program.trace, program.lifetimes, *failure);
@@ -113,8 +122,8 @@ std::vector<Finding> find_out_of_memory(const Program& program) {
 
 std::string peak_sentence(const Program& program) {
   const auto& peak = program.peak;
-  const auto text = fmt::format("The peak is {}, {}", in_words(peak.allocated_bytes),
-                                when(peak.phase, peak.step));
+  const auto text = fmt::format("The peak is {}, {}{}", in_words(peak.allocated_bytes),
+                                when(peak.phase, peak.step), in_range(program.trace, peak.event));
   const auto shares = main_shares(trace::lines_at(program.trace, program.lifetimes, peak.event),
                                   peak.allocated_bytes);
   return text +

@@ -11,9 +11,10 @@ namespace peakbench::reports {
 namespace {
 
 constexpr std::array kCategories{
-    "parameter", "buffer",    "kept",           "optimizer_state",
-    "gradient",  "input",     "activation",     "recomputed_activation",
-    "temporary", "workspace", "allocator_slack"};
+    "parameter",      "buffer",    "kept",          "optimizer_state",
+    "gradient",       "input",     "activation",    "recomputed_activation",
+    "temporary",      "workspace", "communication", "graph_pool",
+    "allocator_slack"};
 
 template <typename Known>
 std::size_t place(const Known& known, const std::string& name) {

@@ -66,6 +66,10 @@ const char* spoken(Category category) {
       return "temporary memory";
     case Category::kWorkspace:
       return "library workspace";
+    case Category::kCommunication:
+      return "buffers of communication";
+    case Category::kGraphPool:
+      return "memory of CUDA graphs";
     case Category::kKept:
       return "memory kept from step to step";
     case Category::kAllocatorSlack:

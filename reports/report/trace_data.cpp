@@ -104,25 +104,12 @@ std::size_t add_allocations(const Trace& trace, const std::vector<Lifetime>& lif
   return own.size();
 }
 
-std::int64_t reserved_change(const trace::Event& event) {
-  switch (event.kind) {
-    case trace::EventKind::kSegmentAlloc:
-    case trace::EventKind::kSegmentMap:
-      return event.block_bytes;
-    case trace::EventKind::kSegmentFree:
-    case trace::EventKind::kSegmentUnmap:
-      return -event.block_bytes;
-    default:
-      return 0;
-  }
-}
-
 std::size_t add_reserved(const Trace& trace, Columns& columns) {
   std::size_t changes = 0;
   std::uint64_t previous = 0;
   for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
     const std::int64_t change =
-        trace.events[i].space == trace.own_space ? reserved_change(trace.events[i]) : 0;
+        trace.events[i].space == trace.own_space ? trace::reserved_change(trace.events[i]) : 0;
     if (change == 0) continue;
     ++changes;
     columns.add(i - previous);

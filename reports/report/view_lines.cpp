@@ -8,6 +8,7 @@
 #include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/render/words.h"
+#include "trace/range_peaks.h"
 
 namespace peakbench::reports {
 namespace {
@@ -88,6 +89,30 @@ std::vector<LineView> table_view(const std::vector<LineShare>& lines,
   list.back().line = grouped(static_cast<std::int64_t>(lines.size() - shown)) + " more lines";
   list.back().rest = true;
   return list;
+}
+
+void add_ranges(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
+                std::uint64_t event, std::int64_t peak, LinesView& view) {
+  const auto ranges = trace::range_peaks(trace, lifetimes, event);
+  const auto shown = std::min(ranges.size(), kLines);
+  for (std::size_t i = 0; i < shown; ++i)
+    view.ranges.push_back({.name = printable(trace::range_name(trace, ranges[i].range)),
+                           .highest_gib = gib(ranges[i].highest_bytes),
+                           .highest_bytes = grouped(ranges[i].highest_bytes),
+                           .alive_gib = gib(ranges[i].alive_bytes),
+                           .alive_bytes = grouped(ranges[i].alive_bytes),
+                           .percent = percent(share_of(ranges[i].alive_bytes, peak))});
+  view.has_ranges = shown > 0;
+  if (ranges.size() > shown)
+    view.more_ranges = grouped(static_cast<std::int64_t>(ranges.size() - shown));
+}
+
+std::string pools_sentence(const trace::Trace& trace) {
+  const auto pools = trace::private_pools(trace);
+  if (pools.private_bytes == 0) return "";
+  return "Private pools (of CUDA graphs, or torch.cuda.MemPool) had up to " +
+         gib(pools.private_bytes) + " GiB reserved, of " + gib(pools.reserved_bytes) +
+         " GiB in all then: they serve nothing else.";
 }
 
 // The tree of frames with what is alive below each.
@@ -196,7 +221,10 @@ std::optional<LinesView> lines_view(const trace::Trace& trace,
   const auto lines = trace::lines_at(trace, lifetimes, event);
   int levels = 0;
   LinesView view;
-  view.gib = gib(sum(lines, 0).bytes);
+  const auto peak = sum(lines, 0).bytes;
+  view.gib = gib(peak);
+  add_ranges(trace, lifetimes, event, peak, view);
+  view.pools = pools_sentence(trace);
   view.sentences = sentences_view(analysis::why(trace, lifetimes));
   view.lines = table_view(lines, names);
   view.frames = Flame(trace, lifetimes, event, names).frames(levels);

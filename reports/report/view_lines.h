@@ -69,8 +69,23 @@ struct FlameFrameView {
   }
 };
 
+struct RangeView {
+  std::string name, highest_gib, highest_bytes, alive_gib, alive_bytes, percent;
+
+  FieldValues fields() const {
+    return {{"name", name, "With the ranges around it"},
+            {"highest_gib", highest_gib, "Allocated at the most while it was open"},
+            {"highest_bytes", highest_bytes, "The exact count"},
+            {"alive_gib", alive_gib, "Allocated in it and alive at the peak"},
+            {"alive_bytes", alive_bytes, "The exact count"},
+            {"percent", percent, "Of the peak"}};
+  }
+};
+
 struct LinesView {
-  std::string gib, levels, top;
+  std::string gib, levels, top, more_ranges, pools;
+  std::vector<RangeView> ranges;
+  bool has_ranges = false;
   std::vector<SentenceView> sentences;
   std::vector<LineView> lines;
   std::vector<FlameFrameView> frames;
@@ -79,6 +94,10 @@ struct LinesView {
     return {{"gib", gib, "The peak"},
             {"sentences", sentences, "Where the peak is, then what was found"},
             {"lines", lines, "Lines of code at the peak, the largest first"},
+            {"has_ranges", has_ranges, "The program names ranges"},
+            {"ranges", ranges, "The ranges that the program names, the highest first"},
+            {"more_ranges", more_ranges, "How many are left out; empty: none"},
+            {"pools", pools, "What private pools have reserved, a sentence; empty: nothing"},
             {"frames", frames, "The flame graph: frames from the outermost inwards"},
             {"levels", levels, "How many levels it has"},
             {"top", top, "Levels of the flame graphs above it in the table's picture"}};

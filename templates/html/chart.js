@@ -2,7 +2,7 @@
 // One case's memory over events on a canvas; axes, hover and the moment chosen above it. Draws a window at a time.
 const kMargin = { left: 56, right: 14, top: 24, bottom: 26 };
 const kStacking = ['parameter', 'buffer', 'kept', 'optimizer_state', 'gradient', 'input', 'activation', 'recomputed_activation',
-  'temporary', 'workspace', 'allocator_slack'];
+  'temporary', 'workspace', 'communication', 'graph_pool', 'allocator_slack'];
 const kMostShapes = 1500;
 
 class Chart {

@@ -7,20 +7,11 @@ Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH
 
 import json
 import os
-import pathlib
 import signal
-import sqlite3
 import subprocess
-import sys
-import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-if "PEAKBENCH_ORACLE" not in os.environ:
-    print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-    sys.exit(77)
-PYTHON = os.environ["PEAKBENCH_ORACLE"]
-MIB = 1 << 20
+from traced_programs import MIB, PEAKBENCH, PYTHON, TracedPrograms
 
 # A little training. Each planted cause is one line, marked with a comment that the test looks for.
 TRAINING = """
@@ -70,40 +61,7 @@ print(torch.cuda.max_memory_allocated())
 """
 
 
-class Programs(unittest.TestCase):
-    maxDiff = None
-
-    def setUp(self):
-        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-
-    def write(self, text, name="train.py"):
-        path = self.folder / name
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    def line_with(self, text, mark):
-        return next(i for i, line in enumerate(text.splitlines(), 1) if mark in line)
-
-    def trace(self, *command, options=("--card", "h100-80gb"), out="out", code=0, **more):
-        environment = {**os.environ, **more.pop("environment", {})}
-        done = subprocess.run([PEAKBENCH, "trace", *options, "--out", out, "--", *command], cwd=self.folder, capture_output=True,
-                              text=True, timeout=300, check=False, env=environment, **more)  # fmt: skip
-        if code is not None:
-            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done
-
-    def case(self, out="out"):
-        (case,) = json.loads((self.folder / out / "run.json").read_text(encoding="utf-8"))["cases"]
-        return case
-
-    def query(self, text, out="out"):
-        (path,) = (self.folder / out).glob("cases/*/trace.sqlite")
-        database = sqlite3.connect(path)
-        try:
-            return database.execute(text).fetchall()
-        finally:
-            database.close()
-
+class Programs(TracedPrograms):
     def lines_at_peak(self):
         """Bytes at the peak by the innermost frame in the script."""
         rows = self.query("""

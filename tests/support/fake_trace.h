@@ -64,6 +64,26 @@ class FakeTrace {
   StackFrame frame(const std::string& file, const std::string& function, std::int32_t line) {
     return {kNone, index(trace_.files, file), index(trace_.functions, function), line};
   }
+  // The ranges of the next events, the outermost first; none: in no range.
+  FakeTrace& within(const std::vector<std::string>& names) {
+    next_.range = kNone;
+    auto& ranges = trace_.ranges;
+    for (const auto& name : names) {
+      const Range range{next_.range, name};
+      auto at = std::find(ranges.begin(), ranges.end(), range);
+      if (at == ranges.end()) at = ranges.insert(ranges.end(), range);
+      next_.range = static_cast<std::int32_t>(at - ranges.begin());
+    }
+    return *this;
+  }
+  // The private pool of the next events, while a CUDA graph is captured; kNone: none, and none is.
+  FakeTrace& capture(std::int32_t pool) {
+    if ((next_.pool == kNone) != (pool == kNone))
+      trace_.scopes.push_back(
+          {.event = trace_.events.size(), .kind = ScopeKind::kCapture, .ends = pool == kNone});
+    next_.pool = pool;
+    return *this;
+  }
   FakeTrace& recompute(int which) {
     next_.in_recompute = true;
     next_.recompute = which;

@@ -64,6 +64,7 @@ class JournalTest : public ::testing::Test {
     record.total = total_;
     record.current = current_;
     record.a = module_;
+    record.b = pool_;
     writer_.add(record);
   }
   void name(std::uint64_t address, trace::Role role, const char* name) {
@@ -74,6 +75,21 @@ class JournalTest : public ::testing::Test {
     record.a = writer_.text(name);
     record.b = writer_.text("[2]");
     record.requested = writer_.text("float32");
+    writer_.add(record);
+  }
+  void range(const char* name, std::uint64_t number, std::int32_t stack) {
+    Record record{};
+    record.tag = Tag::kRange;
+    record.address = number;
+    record.a = writer_.text(name);
+    record.b = stack;
+    writer_.add(record);
+  }
+  void end_range(std::uint64_t number) {
+    Record record{};
+    record.tag = Tag::kRange;
+    record.address = number;
+    record.a = -1;
     writer_.add(record);
   }
   void mark(Mark what) {
@@ -88,6 +104,7 @@ class JournalTest : public ::testing::Test {
     record.a = stack;
     record.b = writer_.text(op);
     record.requested = -1;
+    record.block = -1;
     writer_.add(record);
   }
   void final() {
@@ -117,7 +134,7 @@ class JournalTest : public ::testing::Test {
   fs::path folder_;
   tracer::JournalWriter writer_;
   std::int64_t total_ = 0, current_ = 0;
-  std::int32_t module_ = -1;
+  std::int32_t module_ = -1, pool_ = 0;
   std::map<std::uint64_t, std::int64_t> blocks_;
 };
 
@@ -207,6 +224,59 @@ TEST_F(JournalTest, NamesBindToAllocationsAndInputsToWhatNoModelMade) {
   EXPECT_EQ(trace.names[2].name, "weight");
   const auto lifetimes = trace::lifetimes(trace);
   EXPECT_EQ(lifetimes[2].category, trace::Category::kActivation);
+}
+
+TEST_F(JournalTest, RangesAreOfTheThreadAndGoWithItsEvents) {
+  const auto mine = writer_.frame(-1, writer_.text("/home/me/train.py"), writer_.text("f"), 7);
+  const auto torch =
+      writer_.frame(mine, writer_.text("/env/lib/python3/site-packages/torch/optim/optimizer.py"),
+                    writer_.text("step"), 9);
+  range("rollout", 1, mine);
+  alloc(0x1000, 1000, 1024);
+  range("Optimizer.step#SGD.step", 2, torch);
+  alloc(0x2000, 1000, 1024);
+  end_range(2);
+  end_range(1);
+  alloc(0x3000, 1000, 1024);
+  final();
+  const auto trace = read().trace;
+  ASSERT_EQ(trace.ranges.size(), 1U);
+  EXPECT_EQ(trace.ranges[0].name, "rollout");
+  EXPECT_EQ(trace.events[0].range, 0);
+  EXPECT_EQ(trace.events[1].range, 0) << "PyTorch's own range is none";
+  EXPECT_EQ(trace.events[2].range, trace::kNone);
+}
+
+TEST_F(JournalTest, WhatACaptureLeavesIsTheGraphs) {
+  alloc(0x1000, 1000, 1024);
+  mark(Mark::kCaptureEnds);  // of one that did not begin
+  mark(Mark::kCaptureBegins);
+  pool_ = 1;
+  alloc(0x2000, 1000, 1024);
+  pool_ = 0;
+  mark(Mark::kCaptureEnds);
+  alloc(0x3000, 1000, 1024);
+  final();
+  const auto trace = read().trace;
+  const auto found = trace::lifetimes(trace);
+  EXPECT_EQ(found[0].category, trace::Category::kKept);
+  EXPECT_EQ(found[1].category, trace::Category::kGraphPool);
+  EXPECT_EQ(trace.events[1].pool, 0);
+  EXPECT_EQ(found[2].category, trace::Category::kKept);
+}
+
+TEST_F(JournalTest, WhatACollectiveWasGivenIsCommunication) {
+  alloc(0x1000, 1000, 1024);
+  name(0x1000, trace::Role::kParameter, "weight");
+  mark(Mark::kForwardBegins);
+  alloc(0x2000, 1000, 1024);
+  name(0x1000, trace::Role::kCommunication, "");
+  name(0x2000, trace::Role::kCommunication, "");
+  free(0x2000);
+  final();
+  const auto found = trace::lifetimes(read().trace);
+  EXPECT_EQ(found[0].category, trace::Category::kParameter);
+  EXPECT_EQ(found[1].category, trace::Category::kCommunication);
 }
 
 TEST_F(JournalTest, OfAFailedProgramTheTraceEndsWhereMemoryRanOut) {

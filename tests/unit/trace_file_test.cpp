@@ -25,7 +25,12 @@ using sqlite::Statement;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// What schema 5 brought.
+// What schema 6 brought.
+constexpr const char* kDropRanges =
+    "DROP VIEW events_in_words; DROP VIEW alive_at_peak; DROP TABLE ranges; ALTER TABLE events "
+    "DROP "
+    "COLUMN range; ALTER TABLE events DROP COLUMN pool; ";
+// And 5.
 constexpr const char* kDropStacks =
     "DROP TABLE frames; DROP TABLE files; DROP TABLE functions; ALTER TABLE events DROP COLUMN "
     "stack; ALTER TABLE trace DROP COLUMN counts_build; ";
@@ -57,7 +62,7 @@ class TraceFile : public testing::Test {
 
   // Takes away what schema 3 brought.
   void make_it_of_schema(int version) const {
-    execute(std::string(kDropStacks) +
+    execute(std::string(kDropRanges) + kDropStacks +
             "DROP TABLE scopes; DROP TABLE scope_kinds; ALTER TABLE events DROP COLUMN thread; "
             "UPDATE schema_version SET version = " +
             std::to_string(version));
@@ -67,7 +72,13 @@ class TraceFile : public testing::Test {
   std::string path_;
 };
 
+void forget_ranges(Trace& trace) {
+  for (auto& event : trace.events) event.range = event.pool = kNone;
+  trace.ranges.clear();
+}
+
 void forget_stacks(Trace& trace) {
+  forget_ranges(trace);
   for (auto& event : trace.events) event.stack = kNone;
   trace.frames.clear();
   trace.files.clear();
@@ -83,8 +94,8 @@ FakeTrace rich() {
   fake.trace().counts_build = true;
   fake.named(Role::kParameter, "liné\"ar.weight", "[10, 25]", "fp32").alloc(1000, 1024);
   fake.forward(0).at("encoder.linear", "aten::mm").recompute(3);
-  const auto hidden = fake.alloc(100, 512);
-  fake.end_recompute().backward(0).in_update(true);
+  const auto hidden = fake.within({"epoch", "rollout"}).alloc(100, 512);
+  fake.within({}).end_recompute().backward(0).in_update(true);
   fake.in("pinned").free(fake.alloc(50));
   fake.in("cuda:0").free_requested(hidden).free(hidden).out_of_memory(1 << 20);
   auto& events = fake.trace().events;
@@ -94,6 +105,7 @@ FakeTrace rich() {
   for (auto& event : events)
     if (event.requested_bytes == 100) event.address = events[2].address;
   events[4].thread = 1;
+  events[2].pool = 3;
   fake.trace().scopes = {{.event = 0},
                          {.event = 2, .phase = Phase::kForward, .step = 0},
                          {.event = 2, .kind = ScopeKind::kRecomputation},
@@ -102,7 +114,8 @@ FakeTrace rich() {
                          {.event = 3, .kind = ScopeKind::kModule},
                          {.event = 3, .kind = ScopeKind::kBackwardNode, .thread = 1},
                          {.event = 3, .kind = ScopeKind::kUpdate, .thread = 1},
-                         {.event = 8, .kind = ScopeKind::kUpdate, .ends = true, .thread = 1}};
+                         {.event = 8, .kind = ScopeKind::kUpdate, .ends = true, .thread = 1},
+                         {.event = 8, .kind = ScopeKind::kCapture}};
   return fake;
 }
 
@@ -116,12 +129,13 @@ void expect_equal(const Trace& read, const Trace& written) {
   EXPECT_EQ(read.files, written.files);
   EXPECT_EQ(read.functions, written.functions);
   EXPECT_EQ(read.frames, written.frames);
+  EXPECT_EQ(read.ranges, written.ranges);
   EXPECT_EQ(read.counts_build, written.counts_build);
   ASSERT_EQ(read.events.size(), written.events.size());
   for (std::size_t i = 0; i < read.events.size(); ++i) {
     const auto fields = [](const Event& e) {
       return std::tuple(e.kind, e.phase, e.in_update, e.in_recompute, e.space, e.step, e.module,
-                        e.op, e.stream, e.recompute, e.thread, e.stack, e.address,
+                        e.op, e.stream, e.recompute, e.thread, e.stack, e.range, e.pool, e.address,
                         e.requested_bytes, e.block_bytes, e.time_ns);
     };
     EXPECT_EQ(fields(read.events[i]), fields(written.events[i])) << "event " << i;
@@ -209,13 +223,16 @@ TEST_F(TraceFile, TheViewOfEventsSpeaksInWords) {
   write_trace(rich().trace(), path_);
   const auto database = Database::create(path_);  // a person's own: with views
   Statement row(database,
-                "SELECT kind, phase, space, module, operator FROM events_in_words WHERE id = 2");
+                "SELECT kind, phase, space, module, operator, range, pool FROM events_in_words "
+                "WHERE id = 2");
   ASSERT_TRUE(row.next());
   EXPECT_EQ(row.text(0), "alloc");
   EXPECT_EQ(row.text(1), "forward");
   EXPECT_EQ(row.text(2), "cuda:0");
   EXPECT_EQ(row.text(3), "encoder.linear");
   EXPECT_EQ(row.text(4), "aten::mm");
+  EXPECT_EQ(row.text(5), "rollout");
+  EXPECT_EQ(row.integer(6), 3);
 }
 
 // As Peakbench 1.0 wrote it.
@@ -243,9 +260,25 @@ TEST_F(TraceFile, OfSchema2HasPhasesAndNoScopes) {
 TEST_F(TraceFile, OfSchema4HasNoStacks) {
   auto fake = rich();
   write_trace(fake.trace(), path_);
-  execute(std::string(kDropStacks) + "UPDATE schema_version SET version = 4");
+  execute(std::string(kDropRanges) + kDropStacks + "UPDATE schema_version SET version = 4");
   forget_stacks(fake.trace());
   expect_equal(read_trace(path_), fake.trace());
+}
+
+TEST_F(TraceFile, OfSchema5HasNoRanges) {
+  auto fake = rich();
+  write_trace(fake.trace(), path_);
+  execute(std::string(kDropRanges) + "UPDATE schema_version SET version = 5");
+  forget_ranges(fake.trace());
+  expect_equal(read_trace(path_), fake.trace());
+}
+
+TEST_F(TraceFile, ARangeThatIsNotThereIsDamage) {
+  write_trace(rich().trace(), path_);
+  execute("UPDATE events SET range = 2 WHERE id = 2");
+  EXPECT_THAT(error_of_reading(), HasSubstr("event 2: range 2"));
+  execute("UPDATE events SET range = 0; UPDATE ranges SET parent = 1 WHERE id = 1");
+  EXPECT_THAT(error_of_reading(), HasSubstr("outer range 1"));
 }
 
 TEST_F(TraceFile, MissingFile) {
@@ -297,7 +330,7 @@ TEST_F(TraceFile, Newer) {
   write_trace(rich().trace(), path_);
   execute("UPDATE schema_version SET version = 7");
   EXPECT_THAT(error_of_reading(), AllOf(HasSubstr("newer Peakbench"), HasSubstr("schema 7"),
-                                        HasSubstr("up to 5"), HasSubstr("update Peakbench")));
+                                        HasSubstr("up to 6"), HasSubstr("update Peakbench")));
 }
 
 TEST_F(TraceFile, Damaged) {
@@ -337,8 +370,8 @@ TEST_F(TraceFile, DamagedScopes) {
   EXPECT_THAT(damaged("UPDATE scopes SET event = 9 WHERE id = 8"), HasSubstr("scope 8: event 9"));
   EXPECT_THAT(damaged("UPDATE scopes SET event = 1 WHERE id = 3"),
               HasSubstr("scope 3: before event 1, after one before event 2"));
-  EXPECT_THAT(damaged("UPDATE scopes SET kind = 5 WHERE id = 2"),
-              HasSubstr("scope 2: scope kind 5"));
+  EXPECT_THAT(damaged("UPDATE scopes SET kind = 6 WHERE id = 2"),
+              HasSubstr("scope 2: scope kind 6"));
   EXPECT_THAT(damaged("UPDATE scopes SET ends = 2 WHERE id = 2"), HasSubstr("scope 2: ends 2"));
   EXPECT_THAT(damaged("UPDATE scopes SET thread = 1 << 31 WHERE id = 2"),
               HasSubstr("scope 2: thread 2147483648"));

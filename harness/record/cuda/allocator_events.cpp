@@ -34,20 +34,29 @@ std::optional<trace::EventKind> kind_of(const TraceEntry& entry) {
   }
 }
 
+// A release that does not say has them all in the default one.
+template <class Entry>
+std::pair<std::uint64_t, std::uint64_t> pool_of(const Entry& entry) {
+  if constexpr (requires { entry.mempool_; })
+    return {entry.mempool_.first, entry.mempool_.second};
+  else
+    return {};
+}
+
 }  // namespace
 
 void listen_to_allocator(AllocatorListener listener) {
-  c10::cuda::CUDACachingAllocator::attachAllocatorTraceTracker(
-      [listener = std::move(listener)](const TraceEntry& entry) {
-        const auto kind = kind_of(entry);
-        if (!kind) return;
-        listener(
-            {.kind = *kind,
-             .device = static_cast<int>(entry.device_),
-             .address = static_cast<std::uint64_t>(entry.addr_),
-             .bytes = static_cast<std::int64_t>(entry.size_),
-             .stream = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(entry.stream_))});
-      });
+  c10::cuda::CUDACachingAllocator::attachAllocatorTraceTracker([listener = std::move(listener)](
+                                                                   const TraceEntry& entry) {
+    const auto kind = kind_of(entry);
+    if (!kind) return;
+    listener({.kind = *kind,
+              .device = static_cast<int>(entry.device_),
+              .address = static_cast<std::uint64_t>(entry.addr_),
+              .bytes = static_cast<std::int64_t>(entry.size_),
+              .stream = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(entry.stream_)),
+              .pool = pool_of(entry)});
+  });
 }
 
 std::uint64_t allocated_bytes(int device) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 #include "trace/trace.h"
 
@@ -15,6 +16,8 @@ struct AllocatorEvent {
   std::uint64_t address = 0;  // kOutOfMemory: what the card had free
   std::int64_t bytes = 0;     // asked for; of segments: theirs
   std::int64_t stream = 0;
+  // Of the allocator's pools: {0, 0} is the default one, others are a CUDA graph's or a MemPool's.
+  std::pair<std::uint64_t, std::uint64_t> pool;
 };
 using AllocatorListener = std::function<void(const AllocatorEvent&)>;
 

@@ -15,6 +15,8 @@ import warnings
 FORWARD_BEGINS, EVALUATION_BEGINS, GENERATION_BEGINS, CALL_ENDS = 0, 1, 2, 3
 BACKWARD_BEGINS, BACKWARD_ENDS, UPDATE_BEGINS, UPDATE_ENDS = 4, 5, 6, 7
 SAVE_BEGINS, SAVE_ENDS = 8, 9
+CAPTURE_BEGINS, CAPTURE_ENDS = 12, 13
+NVTX, PHASE = 1, 2  # who named a range (RangeSource)
 PARAMETER, BUFFER, GRADIENT, OPTIMIZER_STATE, INPUT = 0, 1, 2, 3, 4
 KINDS = 256  # a mark's value is above its kind
 
@@ -43,6 +45,7 @@ def unfailing(hook):
 
 
 _FAILED = set()
+TELLING = None
 
 
 def start(torch):
@@ -51,7 +54,10 @@ def start(torch):
     if library.peakbench_tracer_start(int(rank) if rank.isdigit() else 0) != 1:
         print("peakbench: this process is not traced: no journal can be written", file=sys.stderr)
         return
-    Telling(torch, library).begin()
+    telling = Telling(torch, library)
+    telling.begin()
+    global TELLING  # peakbench.phase() looks for it
+    TELLING = telling
 
 
 class Telling:
@@ -64,6 +70,11 @@ class Telling:
         self.text_of = library.peakbench_tracer_text
         self.name_of = library.peakbench_tracer_name
         self.name_of.argtypes = [ctypes.c_uint64] + [ctypes.c_int] * 4
+        self.begin_range = library.peakbench_tracer_begin_range
+        self.begin_range.restype = ctypes.c_uint64
+        self.end_range = library.peakbench_tracer_end_range
+        self.end_range.argtypes = [ctypes.c_uint64]
+        self.watch_collectives = library.peakbench_tracer_watch_collectives
         self.attach = library.peakbench_tracer_attach_cuda
         self.attach.restype = ctypes.c_char_p
         by_identity = importlib.import_module("torch.utils.weak").WeakIdKeyDictionary
@@ -87,6 +98,10 @@ class Telling:
         self.wrap(torch.autograd.graph, "_engine_run_backward", BACKWARD_BEGINS, BACKWARD_ENDS)
         torch.autograd._engine_run_backward = torch.autograd.graph._engine_run_backward
         self.wrap(torch, "save", SAVE_BEGINS, SAVE_ENDS)
+        self.watch_groups()
+        self.watch_captures()
+        self.watch_nvtx()
+        self.begin_open_phases()
         if torch.backends.cuda.is_built():
             torch.cuda._lazy_call(self.attach_cuda)
 
@@ -111,6 +126,76 @@ class Telling:
                 mark(ends)
 
         setattr(owner, name, marked)
+
+    def watch_groups(self):
+        """Collectives are looked at once there is a process group: only they need their tensors."""
+        c10d = sys.modules.get("torch.distributed.distributed_c10d")
+        make = getattr(c10d, "_new_process_group_helper", None)
+        if make is None:
+            return  # built without torch.distributed
+
+        @functools.wraps(make)
+        def watched(*args, **kwargs):
+            self.watch_collectives()
+            return make(*args, **kwargs)
+
+        c10d._new_process_group_helper = watched
+
+    def watch_captures(self):
+        """What is allocated while a CUDA graph is captured comes from its private pool."""
+        graph = getattr(self.torch.cuda, "CUDAGraph", None)
+        if graph is None:
+            return
+        begin, end, mark = graph.capture_begin, graph.capture_end, self.mark
+
+        @functools.wraps(begin)
+        def marked_begin(*args, **kwargs):
+            begun = begin(*args, **kwargs)
+            mark(CAPTURE_BEGINS)
+            return begun
+
+        @functools.wraps(end)
+        def marked_end(*args, **kwargs):
+            mark(CAPTURE_ENDS)
+            return end(*args, **kwargs)
+
+        graph.capture_begin, graph.capture_end = marked_begin, marked_end
+
+    # Ranges that the program names.
+
+    def watch_nvtx(self):
+        """torch.cuda.nvtx.range() calls these two by their names."""
+        nvtx = self.torch.cuda.nvtx
+        push, pop = nvtx.range_push, nvtx.range_pop
+        open_ranges = threading.local()
+
+        @functools.wraps(push)
+        def marked_push(msg, *args, **kwargs):
+            pushed = push(msg, *args, **kwargs)
+            open_ranges.__dict__.setdefault("ids", []).append(self.name_range(msg, NVTX))
+            return pushed
+
+        @functools.wraps(pop)
+        def marked_pop(*args, **kwargs):
+            popped = pop(*args, **kwargs)
+            ids = open_ranges.__dict__.get("ids")
+            if ids:
+                self.end_range(ids.pop())
+            return popped
+
+        nvtx.range_push, nvtx.range_pop = marked_push, marked_pop
+
+    def name_range(self, name, source):
+        return self.begin_range(str(name).encode(errors="replace"), source)
+
+    def begin_phase(self, name):
+        return self.name_range(name, PHASE)
+
+    def begin_open_phases(self):
+        """peakbench.phase() that this thread entered before PyTorch was imported."""
+        begin = getattr(sys.modules.get("peakbench._phase"), "begin_open", None)
+        if begin is not None:
+            begin(self)
 
     # Modules.
 
