@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/own_report.h"
@@ -94,11 +95,12 @@ class Traced {
   int run() { return arguments_.card.empty() ? run_here() : run_on_emulated_card(); }
 
  private:
-  process::Environment environment(const std::optional<pytorch::TorchInUse>& torch, bool emulated) {
+  process::Environment environment(const std::optional<pytorch::TorchInUse>& torch, bool emulated,
+                                   const std::function<bool()>& cancelled) {
     const auto found = emulator::find_installation();
-    const auto tracer =
-        program::tracer_for(torch, found.libtorch_version, found.folder.parent_path());
-    if (!tracer.problem.empty()) throw ConfigError(tracer.problem);
+    const auto tracer = program::tracer_for(
+        torch, {.folder = found.folder.parent_path(), .built_for = found.libtorch_version},
+        cancelled);
     if (torch) torch_version_ = torch->version;
     return program::tracing_environment(
         tracer, {.journals = journals_->path(), .cpu = !emulated, .times = !emulated});
@@ -111,8 +113,11 @@ class Traced {
     request.values = arguments_.values;
     request.look.colours = screen_of(STDERR_FILENO).live;
     request.look.width = [] { return table_width(STDERR_FILENO); };
-    request.more_environment = [this](const auto& torch) { return environment(torch, true); };
-    request.afterwards = [this](const emulator::EmulatedProgram& program) {
+    request.more_environment = [this](const emulator::BeforeProgram& before) {
+      return environment(before.torch, true, before.cancelled);
+    };
+    request.afterwards = [this](const emulator::EmulatedProgram& program, const fs::path&,
+                                nlohmann::json&) {
       result::Emulation emulation;
       emulation.card = program.card.spec;
       emulation.verdict = program.verdict;
@@ -135,8 +140,9 @@ class Traced {
     if (!process::find_program(command[0]))
       throw ConfigError(fmt::format("{}: no such program", command[0]));
     const emulator::ProgramSignals signals;
-    const auto torch = pytorch::torch_of_command(command, [&] { return signals.noted() != 0; });
-    const auto more = environment(torch, false);
+    const auto cancelled = [&] { return signals.noted() != 0; };
+    const auto torch = pytorch::torch_of_command(command, cancelled);
+    const auto more = environment(torch, false, cancelled);
     const int code = process::exit_code(emulator::run_program(command, more, signals));
     finish("", code, std::nullopt);
     return code;

@@ -34,6 +34,9 @@ struct CardListing {
 // this LibTorch has no code for, a file that is no card.
 Card parse_card(const std::string& spec, const Installation& installation);
 
+// The same card with more memory than any program takes.
+void take_limit_away(Card& card);
+
 // All cards of the installation, by name.
 std::vector<CardListing> list_cards(const Installation& installation);
 

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <set>
 
+#include "errors/errors.h"
 #include "files/file.h"
 #include "text/printable.h"
 #include "trace/lifetimes.h"
@@ -97,6 +98,17 @@ std::string in_words(trace::Phase phase, std::int32_t step) {
   return step >= 0 ? fmt::format("{} of step {}", text, step + 1) : text;
 }
 
+pytorch::LibraryBuilds tracer_builds(const TracerPlaces& places) {
+  return {.built = places.folder / "tracer/peakbench_tracer.so",
+          .built_for = places.built_for,
+          .workers = places.folder.parent_path().parent_path() / "workers",
+          .in_worker = "lib/peakbench/tracer/peakbench_tracer.so",
+          .sources = {.kind = "tracer",
+                      .folder = places.folder / "tracer/source",
+                      .whole = "tracer/whole.cpp",
+                      .libraries = {"libc10.so", "libc10_cuda.so", "libtorch_cpu.so"}}};
+}
+
 // One line that calls a library's training says little: then those that it calls, too.
 std::string lines_of(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
                      std::uint64_t event, const std::string& title) {
@@ -140,21 +152,30 @@ std::string name_of(const std::vector<std::string>& command) {
   return command.empty() ? "program" : fs::path(command.front()).filename().string();
 }
 
-Tracer tracer_for(const std::optional<pytorch::TorchInUse>& torch, const std::string& built_for,
-                  const fs::path& folder) {
-  Tracer tracer{folder / "tracer/peakbench_tracer.so", folder / "tracer", ""};
-  if (torch && torch->version != built_for)
-    tracer.library = folder.parent_path().parent_path() / "workers" / ("torch-" + torch->version) /
-                     "lib/peakbench/tracer/peakbench_tracer.so";
-  if (files::is_there(tracer.library.string())) return tracer;
-  tracer.problem =
-      torch && torch->version != built_for
-          ? fmt::format(
-                "there is no tracer for the program's PyTorch {}, only for {}: use a Python "
-                "with that one; `peakbench emulate` works with any",
-                torch->version, built_for)
-          : fmt::format("{} is not there; is the installation whole?", tracer.library.string());
+Tracer tracer_for(const std::optional<pytorch::TorchInUse>& torch, const TracerPlaces& places,
+                  const std::function<bool()>& cancelled) {
+  if (torch && torch->cuda.empty() && torch->version != places.built_for)
+    throw ConfigError(
+        fmt::format("there is no tracer for PyTorch {} in {}, a build without CUDA: it is compiled "
+                    "for builds with CUDA 12 or 13; install one of these",
+                    torch->version, torch->folder.string()));
+  Tracer tracer{pytorch::library_for(torch, tracer_builds(places), cancelled),
+                places.folder / "tracer"};
+  if (!tracer.library.problem.empty())
+    throw ConfigError(fmt::format("there is no tracer for PyTorch {}: {}; `peakbench emulate` "
+                                  "works without one",
+                                  tracer.library.torch_version, tracer.library.problem));
+  if (!files::is_there(tracer.library.path.string()))
+    throw ConfigError(
+        fmt::format("{} is not there; is the installation whole?", tracer.library.path.string()));
   return tracer;
+}
+
+std::optional<Tracer> tracer_at_hand(const std::optional<pytorch::TorchInUse>& torch,
+                                     const TracerPlaces& places) {
+  const auto library = pytorch::library_at_hand(torch, tracer_builds(places));
+  if (!library || !files::is_there(library->path.string())) return std::nullopt;
+  return Tracer{*library, places.folder / "tracer"};
 }
 
 void complain(const std::vector<Journal>& journals) {
@@ -174,7 +195,8 @@ void complain(const std::vector<Journal>& journals) {
 process::Environment tracing_environment(const Tracer& tracer, const TracingRequest& request) {
   const char* before = std::getenv("PYTHONPATH");
   return {{tracer::kFolderVariable, request.journals.string()},
-          {tracer::kLibraryVariable, tracer.library.string()},
+          {tracer::kLibraryVariable, tracer.library.path.string()},
+          {tracer::kTorchVariable, tracer.library.torch_version},
           {tracer::kCpuVariable, request.cpu ? "1" : "0"},
           {tracer::kTimesVariable, request.times ? "1" : "0"},
           {"PYTHONPATH",

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,19 +11,28 @@
 #include "process/environment.h"
 #include "program/journal.h"
 #include "program/run_folder.h"
+#include "pytorch/library_in_use.h"
 #include "pytorch/torch_in_use.h"
 
 namespace peakbench::program {
 
-// The tracer that fits a program's PyTorch.
+// The library that records, for a program's PyTorch, and how it comes into the program.
 struct Tracer {
-  std::filesystem::path library, python;  // python: the folder that goes before PYTHONPATH
-  std::string problem;                    // why there is none; empty where there is
+  pytorch::LibraryInUse library;
+  std::filesystem::path python;  // the folder that goes before PYTHONPATH
 };
-// `built_for`: the version of the one in `folder`/tracer; those for others lie beside their
-// workers.
-Tracer tracer_for(const std::optional<pytorch::TorchInUse>& torch, const std::string& built_for,
-                  const std::filesystem::path& folder);
+// Where an installation has it.
+struct TracerPlaces {
+  std::filesystem::path folder;  // holds `tracer`; workers that are carried lie two above
+  std::string built_for;         // the version of this build's PyTorch
+};
+// May compile it: see pytorch/library_in_use.h. Throws ConfigError where there is none, with the
+// reason.
+Tracer tracer_for(const std::optional<pytorch::TorchInUse>& torch, const TracerPlaces& places,
+                  const std::function<bool()>& cancelled);
+// Nullopt where it would have to be compiled first, or is not there.
+std::optional<Tracer> tracer_at_hand(const std::optional<pytorch::TorchInUse>& torch,
+                                     const TracerPlaces& places);
 
 struct TracingRequest {
   std::filesystem::path journals;  // a folder that is there

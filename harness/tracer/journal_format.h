@@ -12,9 +12,11 @@ inline constexpr std::uint64_t kHeaderBytes = 4096;  // records begin behind it
 inline constexpr const char* kSuffix = ".journal";
 
 // Environment of a traced program: where its processes leave their journals, the library that
-// records, whether the CPU's allocator is traced, and whether events have times.
+// records, the version of PyTorch that it is compiled for, whether the CPU's allocator is traced,
+// and whether events have times.
 inline constexpr const char* kFolderVariable = "PEAKBENCH_TRACE_FOLDER";
 inline constexpr const char* kLibraryVariable = "PEAKBENCH_TRACE_LIBRARY";
+inline constexpr const char* kTorchVariable = "PEAKBENCH_TRACE_TORCH";
 inline constexpr const char* kCpuVariable = "PEAKBENCH_TRACE_CPU";
 inline constexpr const char* kTimesVariable = "PEAKBENCH_TRACE_TIMES";
 

@@ -46,6 +46,14 @@ _FAILED = set()
 
 
 def start(torch):
+    wanted = os.environ.get("PEAKBENCH_TRACE_TORCH", "")
+    if str(torch.__version__) != wanted:  # its structures are another's
+        print(
+            f"peakbench: this process is not traced: it uses PyTorch {torch.__version__}, and the tracer is compiled for {wanted}; "
+            "start its Python directly, without a shell script or a launcher, and it is compiled for that one",
+            file=sys.stderr,
+        )
+        return
     library = ctypes.PyDLL(os.environ["PEAKBENCH_TRACE_LIBRARY"])
     rank = os.environ.get("RANK", "0")
     if library.peakbench_tracer_start(int(rank) if rank.isdigit() else 0) != 1:
