@@ -63,11 +63,6 @@ std::vector<std::unique_ptr<Ledger>> read_ledgers_at_end(const fs::path& folder)
   }
 }
 
-int ended_before_the_program(int signal) {
-  std::fprintf(stderr, "peakbench: interrupted before the program was started\n");
-  return process::ended_by(signal);
-}
-
 nlohmann::json torch_json(const std::optional<pytorch::TorchInUse>& torch) {
   if (!torch) return nullptr;
   return {{"version", torch->version}, {"cuda", torch->cuda}, {"folder", torch->folder.string()}};
@@ -147,7 +142,8 @@ int run_emulated(const EmulateRequest& request) {
                           prepared->installation.cuda_majors,
                           prepared->torch,
                           {},
-                          status};
+                          status,
+                          signals.came_for_program()};
   for (const auto& ledger : owned) program.ledgers.push_back(ledger.get());
   program.verdict = judge(program.ledgers, verdict_request(program, request.values.assume));
   const Answer answer = answer_of(program);
@@ -174,6 +170,10 @@ std::optional<process::ProcessEnd> run_without_limit(const AgainRequest& request
   spec.arguments = request.command;
   spec.arguments[0] = process::find_program(request.command[0])->string();
   spec.environment = prepared->environment;
+  const char* devices = std::getenv("CUDA_VISIBLE_DEVICES");  // as in run_program
+  if (devices && *devices)
+    std::erase_if(spec.environment,
+                  [](const auto& variable) { return variable.first == "CUDA_VISIBLE_DEVICES"; });
   spec.log_path = request.log.string();
   spec.timeout = request.limit;
   return process::run_process(spec, [](const std::string&) {}, cancelled);

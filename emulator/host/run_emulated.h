@@ -25,7 +25,7 @@ struct EmulateRequest : EmulatedCommand {
       afterwards;
 };
 
-// Runs the program with our own input and outputs, passes SIGTERM and SIGHUP on to it, waits for
+// Runs the program with our own input and outputs, passes signals on to it, waits for
 // its end and says on stderr whether it fits, and what it took. The program's exit code; 128 + the
 // signal that ended it. Throws ConfigError where there is nothing to be run: no such card, no such
 // program, a program that cannot be emulated (with the reason).
