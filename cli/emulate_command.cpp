@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/emulate_peak.h"
 #include "cli/screen.h"
 #include "host/run_emulated.h"
 
@@ -48,6 +49,7 @@ Command add_emulate(CLI::App& app) {
       ->type_name("PROGRAM ARG");
   request->look.colours = screen_of(STDERR_FILENO).live;
   request->look.width = [] { return table_width(STDERR_FILENO); };
+  tell_peak(*request);
   return [request] { return emulator::run_emulated(*request); };
 }
 

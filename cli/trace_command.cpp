@@ -5,14 +5,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/own_report.h"
 #include "cli/screen.h"
+#include "cli/whole_number.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "host/card_use.h"
@@ -22,9 +26,13 @@
 #include "host/run_program.h"
 #include "process/exit_code.h"
 #include "process/find_program.h"
+#include "program/needed.h"
 #include "program/traced.h"
+#include "program/untraced.h"
 #include "pytorch/torch_in_use.h"
+#include "reports/analysis/peak_text.h"
 #include "reports/report/report.h"
+#include "text/printable.h"
 
 namespace peakbench::cli {
 namespace {
@@ -45,8 +53,17 @@ Exit code: the program's; 128 + N when signal N ended it; 2 when there was nothi
 struct TraceArguments {
   std::string card, out;
   std::vector<std::string> command;
-  bool overwrite = false;
+  bool overwrite = false, needed = true;
+  std::int64_t needed_timeout_s = 600;
   emulator::ValuesRequest values;
+};
+
+// What is known of a program that has ended.
+struct Ended {
+  std::string device;
+  program::HowItEnded how;
+  std::optional<result::Emulation> emulation;
+  std::vector<program::Untraced> users;  // of the card
 };
 
 // A folder for what the processes record, in the run's own: it may be large.
@@ -94,12 +111,12 @@ class Traced {
   int run() { return arguments_.card.empty() ? run_here() : run_on_emulated_card(); }
 
  private:
-  process::Environment environment(const std::optional<pytorch::TorchInUse>& torch, bool emulated) {
-    const auto found = emulator::find_installation();
-    const auto tracer =
-        program::tracer_for(torch, found.libtorch_version, found.folder.parent_path());
-    if (!tracer.problem.empty()) throw ConfigError(tracer.problem);
+  process::Environment environment(const std::optional<pytorch::TorchInUse>& torch, bool emulated,
+                                   const std::function<bool()>& cancelled) {
+    const auto tracer = program::tracer_for(
+        torch, program::tracer_places(emulator::find_installation()), cancelled);
     if (torch) torch_version_ = torch->version;
+    tracer_ = tracer.library.path;
     return program::tracing_environment(
         tracer, {.journals = journals_->path(), .cpu = !emulated, .times = !emulated});
   }
@@ -111,22 +128,30 @@ class Traced {
     request.values = arguments_.values;
     request.look.colours = screen_of(STDERR_FILENO).live;
     request.look.width = [] { return table_width(STDERR_FILENO); };
-    request.more_environment = [this](const auto& torch) { return environment(torch, true); };
-    request.afterwards = [this](const emulator::EmulatedProgram& program) {
-      result::Emulation emulation;
-      emulation.card = program.card.spec;
-      emulation.verdict = program.verdict;
-      finish("emulated:" + program.card.spec, process::exit_code(program.wait_status), emulation,
-             uses_of(program));
+    request.more_environment = [this](const emulator::BeforeProgram& before) {
+      return environment(before.torch, true, before.cancelled);
     };
-    return emulator::run_emulated(request);
+    std::optional<Ended> ended;
+    request.afterwards = [&ended](const emulator::EmulatedProgram& program, const fs::path&,
+                                  nlohmann::json&) {
+      ended = Ended{.device = "emulated:" + program.card.spec,
+                    .how = {process::exit_code(program.wait_status), program.interrupted},
+                    .emulation = result::Emulation{},
+                    .users = uses_of(program)};
+      ended->emulation->card = program.card.spec;
+      ended->emulation->verdict = program.verdict;
+    };
+    const int code = emulator::run_emulated(request);
+    if (ended) finish(*ended);
+    return code;
   }
 
   // By process: what the card gave it.
   static std::vector<program::Untraced> uses_of(const emulator::EmulatedProgram& program) {
     std::vector<program::Untraced> uses;
     for (const auto& use : emulator::card_uses(program.ledgers))
-      uses.push_back({use.process->pid, static_cast<std::int64_t>(use.figures().peak_used_bytes)});
+      if (const auto most = use.figures().peak_used_bytes; most > 0)
+        uses.push_back({use.process->pid, static_cast<std::int64_t>(most)});
     return uses;
   }
 
@@ -135,35 +160,47 @@ class Traced {
     if (!process::find_program(command[0]))
       throw ConfigError(fmt::format("{}: no such program", command[0]));
     const emulator::ProgramSignals signals;
-    const auto torch = pytorch::torch_of_command(command, [&] { return signals.noted() != 0; });
-    const auto more = environment(torch, false);
+    const auto cancelled = [&] { return signals.noted() != 0; };
+    const auto torch = pytorch::torch_of_command(command, cancelled);
+    process::Environment more;
+    try {
+      more = environment(torch, false, cancelled);
+    } catch (const ConfigError&) {
+      if (!cancelled()) throw;
+    }
+    if (cancelled()) return emulator::ended_before_the_program(signals.noted());
+    const program::UntracedWatch watch(tracer_);
     const int code = process::exit_code(emulator::run_program(command, more, signals));
-    finish("", code, std::nullopt);
+    auto users = watch.found(journals_->path());
+    std::ranges::copy(program::forked_untraced(journals_->path()), std::back_inserter(users));
+    finish({.device = "", .how = {code, signals.came_for_program()}, .emulation = std::nullopt, .users = users});
     return code;
   }
 
-  void finish(const std::string& device, int code,
-              const std::optional<result::Emulation>& emulation,
-              std::vector<program::Untraced> users = {}) {
-    auto journals = program::read_journals(journals_->path(), {.device = device,
-                                                               .emulated = emulation.has_value(),
-                                                               .has_times = !emulation,
-                                                               .failed = code != 0});
+  void finish(const Ended& ended) {
+    auto journals = program::read_journals(journals_->path(), {.device = ended.device,
+                                                               .emulated = ended.emulation.has_value(),
+                                                               .has_times = !ended.emulation,
+                                                               .failed = ended.how.exit_code != 0});
     program::complain(journals);
+    auto users = ended.users;
     std::erase_if(users, [&](const program::Untraced& user) {
-      return user.used_bytes == 0 ||
-             std::ranges::any_of(journals, [&](const program::Journal& journal) {
+      return std::ranges::any_of(journals, [&](const program::Journal& journal) {
                return journal.pid == user.pid;
              });
     });
-    auto run = program::run_of(std::move(journals), arguments_.command, device, code);
-    run.emulation = emulation;
+    auto run = program::run_of(std::move(journals), arguments_.command, ended.device, ended.how);
+    run.emulation = ended.emulation;
     if (!torch_version_.empty()) run.environment["libtorch"] = torch_version_;
     const auto untraced = program::add_untraced(run, users);
-    std::fprintf(stderr, "\n%s", program::summary_text(run).c_str());
+    const auto* const fullest = program::fullest(run);
+    const auto told = fullest ? analysis::peak_text(fullest->trace, ended_of_it(run, *fullest))
+                              : run.reason + "\n";
+    std::fprintf(stderr, "\n%s", escaped_controls(told).c_str());
     for (const auto& sentence : untraced)
       std::fprintf(stderr, "\nLower bound: %s.\n", sentence.c_str());
     if (run.processes.empty()) return;
+    if (arguments_.needed) find_needed(run);
     program::write_program_run(
         run, folder_, arguments_.overwrite ? program::Folder::kOverwritten : program::Folder::kNew);
     auto options = own_report(world_, folder_);
@@ -172,11 +209,23 @@ class Traced {
     std::fprintf(stderr, "\nReport: %s\n", (fs::path(folder_) / "report/index.html").c_str());
   }
 
+  void find_needed(program::ProgramRun& run) {
+    const auto folder = journals_->path() / "again";
+    fs::create_directory(folder);
+    program::find_needed(run, {.card = arguments_.card,
+                               .command = arguments_.command,
+                               .values = arguments_.values,
+                               .folder = folder,
+                               .limit = std::chrono::seconds(arguments_.needed_timeout_s)});
+    std::fputs(escaped_controls(program::needed_text(run)).c_str(), stderr);
+  }
+
   World& world_;
   const TraceArguments& arguments_;
   const std::string folder_;
   std::unique_ptr<JournalFolder> journals_;
   std::string torch_version_;  // empty: not known
+  fs::path tracer_;
 };
 
 }  // namespace
@@ -196,6 +245,14 @@ Command add_trace(CLI::App& app, World& world) {
   command->add_flag_callback(
       "--no-compute", [arguments] { arguments->values.compute = false; },
       "Compute no values: what the host reads back is then mostly unknown");
+  command->add_flag_callback(
+      "--no-needed", [arguments] { arguments->needed = false; },
+      "Do not run a program once more that ran out of an emulated card's memory");
+  command
+      ->add_option("--needed-timeout", arguments->needed_timeout_s,
+                   "Seconds that this second run may take (default: 600)")
+      ->type_name("SECONDS")
+      ->check(whole_number(1));
   command->add_option("program", arguments->command, "The program and its arguments, after --")
       ->type_name("PROGRAM ARG");
   return [&world, arguments] {

@@ -96,6 +96,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/harness/tracer/python/sitecustomize.py ${PRO
   DESTINATION lib/peakbench/tracer COMPONENT program)
 if(TARGET peakbench_tracer)
   install(TARGETS peakbench_tracer LIBRARY DESTINATION lib/peakbench/tracer COMPONENT program)
+  install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/peakbench/tracer/source DESTINATION lib/peakbench/tracer COMPONENT program)
 endif()
 
 # What a shell and `man` know of the commands, where they look for it.

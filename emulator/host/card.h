@@ -37,6 +37,9 @@ Card parse_card(const std::string& spec, const Installation& installation);
 // The card that somebody who typed this probably meant ("RTX 4090": rtx-4090-24gb); empty: none.
 std::string nearest_card(const std::string& name, const Installation& installation);
 
+// The same card with more memory than any program takes.
+void take_limit_away(Card& card);
+
 // All cards of the installation, by name.
 std::vector<CardListing> list_cards(const Installation& installation);
 

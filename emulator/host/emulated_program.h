@@ -21,6 +21,7 @@ struct EmulatedProgram {
   std::optional<pytorch::TorchInUse> torch;
   Verdict verdict;
   int wait_status = 0;  // as waitpid gives it
+  int interrupted = 0;  // the first signal that came for it through us; 0: none
 };
 
 }  // namespace peakbench::emulator

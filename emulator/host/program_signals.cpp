@@ -1,38 +1,48 @@
 #include "host/program_signals.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdio>
+
+#include "process/exit_code.h"
+#include "process/process_tree.h"
 
 namespace peakbench::emulator {
 namespace {
 
 constexpr std::array kOurs{SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-constexpr std::size_t kFromTerminal = 2;  // the first of these
 
 std::atomic<pid_t> program_of_ours{0};
-std::atomic<int> first_signal{0};
+std::atomic<int> first_signal{0}, first_of_program{0}, for_descendants{0};
 
-// Only what is safe in a signal handler.
-void pass_on_or_note(int signal) {
-  int none = 0;
-  if (const pid_t program = program_of_ours.load(); program > 0)
-    kill(program, signal);
-  else
-    first_signal.compare_exchange_strong(none, signal);
+bool is_from_terminal(int signal, const siginfo_t* info) {
+  return (signal == SIGINT || signal == SIGQUIT) && info->si_code == SI_KERNEL;
 }
 
-struct sigaction doing(void (*handler)(int)) {
-  struct sigaction action {};
-  action.sa_handler = handler;  // no SA_RESTART: waits return at once
-  return action;
+// Only what is safe in a signal handler.
+void pass_on_or_note(int signal, siginfo_t* info, void*) {
+  int none = 0;
+  const pid_t program = program_of_ours.load();
+  if (program <= 0) {
+    first_signal.compare_exchange_strong(none, signal);
+    return;
+  }
+  first_of_program.compare_exchange_strong(none, signal);
+  if (is_from_terminal(signal, info)) return;
+  kill(program, signal);
+  if (signal == SIGINT || signal == SIGQUIT) for_descendants = signal;
 }
 
 }  // namespace
 
 ProgramSignals::ProgramSignals() {
-  first_signal = 0;
-  const auto note = doing(pass_on_or_note);
+  first_signal = first_of_program = for_descendants = 0;
+  struct sigaction note {};
+  note.sa_sigaction = pass_on_or_note;
+  note.sa_flags = SA_SIGINFO;  // no SA_RESTART: waits return at once
   for (std::size_t i = 0; i < kOurs.size(); ++i) {
     // nohup and background jobs of a shell start with the signal ignored; that stays so.
     sigaction(kOurs[i], nullptr, &before_[i]);
@@ -46,10 +56,22 @@ int ProgramSignals::noted() const { return first_signal.load(); }
 
 void ProgramSignals::pass_on_to(pid_t program) const {
   program_of_ours = program;
-  const auto ignore = doing(SIG_IGN), pass_on = doing(pass_on_or_note);
-  for (std::size_t i = 0; i < kOurs.size(); ++i)
-    sigaction(kOurs[i], i < kFromTerminal ? &ignore : &pass_on, nullptr);
   if (const int signal = noted(); signal != 0) kill(program, signal);
+}
+
+void ProgramSignals::pass_on_to_descendants(pid_t program) const {
+  const int signal = for_descendants.exchange(0);
+  if (signal == 0) return;
+  // As a terminal does: those of our own group, and not what has gone its own way.
+  for (const pid_t process : process::descendants_of(program))
+    if (getpgid(process) == getpgrp()) kill(process, signal);
+}
+
+int ProgramSignals::came_for_program() const { return first_of_program.load(); }
+
+int ended_before_the_program(int signal) {
+  std::fprintf(stderr, "peakbench: interrupted before the program was started\n");
+  return process::ended_by(signal);
 }
 
 void ProgramSignals::restore() const {

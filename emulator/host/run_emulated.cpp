@@ -17,60 +17,22 @@
 #include <vector>
 
 #include "core/ledger_json.h"
-#include "core/shared_cards.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "host/answer.h"
 #include "host/card_use.h"
-#include "host/emulated_program.h"
-#include "host/environment.h"
-#include "host/for_program.h"
+#include "host/ledger_folder.h"
 #include "host/process_report.h"
 #include "host/program_signals.h"
 #include "host/run_program.h"
 #include "process/exit_code.h"
 #include "process/find_program.h"
-#include "pytorch/program_file.h"
-#include "pytorch/torch_in_use.h"
 #include "text/printable.h"
 
 namespace peakbench::emulator {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder for ledgers that goes away with its object.
-class LedgerFolder {
- public:
-  LedgerFolder() {
-    std::error_code error;
-    const char* given = std::getenv("TMPDIR");
-    const fs::path folder =
-        given && !*given ? fs::path("/tmp") : fs::temp_directory_path(error);  // empty: not set
-    std::string pattern = (folder / "peakbench-emulate.XXXXXX").string();
-    if (error || !mkdtemp(pattern.data())) {
-      throw ConfigError(fmt::format(
-          "cannot make a folder for the program's figures in {}: {}; set TMPDIR to a folder that "
-          "you may write to",
-          given && *given ? given : folder.string(),
-          error ? error.message() : std::strerror(errno)));
-    }
-    path_ = pattern;
-    if (!make_shared_cards(path_ / kSharedCardsFile))
-      throw ConfigError(fmt::format("cannot write to {}: {}; set TMPDIR to a folder with room",
-                                    folder.string(), std::strerror(errno)));
-  }
-  LedgerFolder(const LedgerFolder&) = delete;
-  LedgerFolder& operator=(const LedgerFolder&) = delete;
-  ~LedgerFolder() {
-    std::error_code none;
-    fs::remove_all(path_, none);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 constexpr int kCannotWrite = 2;
 
@@ -99,11 +61,6 @@ std::vector<std::unique_ptr<Ledger>> read_ledgers_at_end(const fs::path& folder)
                    (*left)->pid);
     }
   }
-}
-
-int ended_before_the_program(int signal) {
-  std::fprintf(stderr, "peakbench: interrupted before the program was started\n");
-  return process::ended_by(signal);
 }
 
 nlohmann::json torch_json(const std::optional<pytorch::TorchInUse>& torch) {
@@ -137,11 +94,11 @@ VerdictRequest verdict_request(const EmulatedProgram& program, const std::string
 }
 
 void write_json(const EmulateRequest& request, const EmulatedProgram& program,
-                const Answer& answer) {
+                const Answer& answer, const nlohmann::json& more) {
   const Card& card = program.card;
   nlohmann::json processes = nlohmann::json::array();
   for (const Ledger* ledger : program.ledgers) processes.push_back(to_json(*ledger));
-  const nlohmann::json document = {{"emulated", true},
+  nlohmann::json document = {{"emulated", true},
                                    {"answer", to_json(answer)},
                                    {"card", card.spec},
                                    {"card_name", card.facts.name},
@@ -154,6 +111,7 @@ void write_json(const EmulateRequest& request, const EmulatedProgram& program,
                                    {"processes", processes},
                                    {"cards", cards_json(card, program.card_peaks)},
                                    {"verdict", to_json(program.verdict)}};
+  document.update(more);
   files::write_json_file(request.json_path, document);
 }
 
@@ -167,54 +125,58 @@ void check_writable(const std::string& path) {
     throw ConfigError(fmt::format("--json {}: cannot be written: {}", path, std::strerror(errno)));
 }
 
-void check_program(const std::vector<std::string>& command) {
-  if (command.empty())
-    throw ConfigError(
-        "no program to run; expected: peakbench emulate --card h100-80gb -- python3 train.py");
-  const auto program = process::find_program(command[0]);
-  if (!program) throw ConfigError(fmt::format("{}: no such program", command[0]));
-  if (const auto reason = pytorch::why_not_preloaded(*program)) throw ConfigError(*reason);
-}
-
 }  // namespace
 
 int run_emulated(const EmulateRequest& request) {
-  check_program(request.command);
   check_writable(request.json_path);
   const ProgramSignals signals;
-  const auto cancelled = [&] { return signals.noted() != 0; };
-  const Installation found = find_installation();
-  const auto torch = pytorch::torch_of_command(request.command, cancelled);
-  if (cancelled()) return ended_before_the_program(signals.noted());
-  if (torch)
-    if (const auto reason = why_torch_cannot_work(*torch, found)) throw ConfigError(*reason);
-  const Installation installation = for_program(found, torch);
-  const Card card = parse_card(request.card, installation);
   const LedgerFolder folder;
-  process::Environment environment = emulation_environment(card, installation, folder.path());
-  for (auto& variable : values_environment(request.values, found, torch, cancelled))
-    environment.push_back(std::move(variable));
-  if (request.more_environment)
-    for (auto& variable : request.more_environment(torch))
-      environment.push_back(std::move(variable));
-  if (cancelled()) return ended_before_the_program(signals.noted());
-  const int status = run_program(request.command, environment, signals);
+  const auto prepared =
+      prepare(request, folder.path(), true, [&] { return signals.noted() != 0; });
+  if (!prepared) return ended_before_the_program(signals.noted());
+  const int status = run_program(request.command, prepared->environment, signals);
   const auto owned = read_ledgers_at_end(folder.path());
-  EmulatedProgram program{
-      card, {}, read_card_peaks(folder.path()), installation.cuda_majors, torch, {}, status};
+  EmulatedProgram program{prepared->card,
+                          {},
+                          read_card_peaks(folder.path()),
+                          prepared->installation.cuda_majors,
+                          prepared->torch,
+                          {},
+                          status,
+                          signals.came_for_program()};
   for (const auto& ledger : owned) program.ledgers.push_back(ledger.get());
   program.verdict = judge(program.ledgers, verdict_request(program, request.values.assume));
   const Answer answer = answer_of(program);
   std::fputs(emulation_text(program, answer, request.look).c_str(), stderr);
-  if (request.afterwards) request.afterwards(program);
+  nlohmann::json more = nlohmann::json::object();
+  if (request.afterwards) request.afterwards(program, folder.path(), more);
   // Said, and no reason to hide how the program ended; of one that ended well, it is the end.
   if (!request.json_path.empty()) try {
-      write_json(request, program, answer);
+      write_json(request, program, answer, more);
     } catch (const ConfigError& error) {
       std::fprintf(stderr, "peakbench: %s\n", escaped_controls(error.what()).c_str());
       return process::exit_code(status) == 0 ? kCannotWrite : process::exit_code(status);
     }
   return process::exit_code(status);
+}
+
+std::optional<process::ProcessEnd> run_without_limit(const AgainRequest& request) {
+  const ProgramSignals signals;
+  const LedgerFolder folder;
+  const auto cancelled = [&] { return signals.noted() != 0; };
+  const auto prepared = prepare(request, folder.path(), false, cancelled);
+  if (!prepared) return std::nullopt;
+  process::ProcessSpec spec;
+  spec.arguments = request.command;
+  spec.arguments[0] = process::find_program(request.command[0])->string();
+  spec.environment = prepared->environment;
+  const char* devices = std::getenv("CUDA_VISIBLE_DEVICES");  // as in run_program
+  if (devices && *devices)
+    std::erase_if(spec.environment,
+                  [](const auto& variable) { return variable.first == "CUDA_VISIBLE_DEVICES"; });
+  spec.log_path = request.log.string();
+  spec.timeout = request.limit;
+  return process::run_process(spec, [](const std::string&) {}, cancelled);
 }
 
 }  // namespace peakbench::emulator

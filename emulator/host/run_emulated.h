@@ -1,34 +1,44 @@
 // `peakbench emulate`: runs any program on an emulated card and says what its processes took of it.
 #pragma once
 
+#include <chrono>
+#include <filesystem>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
-#include <vector>
 
+#include "host/emulated_command.h"
 #include "host/emulated_program.h"
 #include "host/emulation_text.h"
-#include "host/values_environment.h"
-#include "process/environment.h"
+#include "process/process.h"
 
 namespace peakbench::emulator {
 
-struct EmulateRequest {
-  std::string card = "h100-80gb";
-  std::vector<std::string> command;  // program and arguments
-  std::string json_path;             // where the figures go besides; empty: nowhere
-  ValuesRequest values;
-  Look look;  // of stderr
-  // What the program is to have in its environment besides, for the PyTorch that it uses; asked
-  // once, before it starts.
-  std::function<process::Environment(const std::optional<pytorch::TorchInUse>&)> more_environment;
-  // Called when it has ended, after all that is said of it.
-  std::function<void(const EmulatedProgram&)> afterwards;
+struct EmulateRequest : EmulatedCommand {
+  std::string json_path;  // where the figures go besides; empty: nowhere
+  Look look;              // of stderr
+  // Called when it has ended, after all that is said of it; what it adds to the figures in JSON.
+  // `folder` is the one of BeforeProgram.
+  std::function<void(const EmulatedProgram&, const std::filesystem::path& folder,
+                     nlohmann::json& figures)>
+      afterwards;
 };
 
-// Runs the program with our own input and outputs, passes SIGTERM and SIGHUP on to it, waits for
+// Runs the program with our own input and outputs, passes signals on to it, waits for
 // its end and says on stderr whether it fits, and what it took. The program's exit code; 128 + the
 // signal that ended it. Throws ConfigError where there is nothing to be run: no such card, no such
 // program, a program that cannot be emulated (with the reason).
 int run_emulated(const EmulateRequest& request);
+
+struct AgainRequest : EmulatedCommand {
+  std::filesystem::path log;   // of all that it prints
+  std::chrono::seconds limit;  // then it is ended
+};
+
+// Runs the program once more, on a card of the same kind with more memory than any program takes,
+// without input. SIGINT, SIGQUIT, SIGTERM and SIGHUP end it. Nullopt: one of them came before it
+// was started. Throws ConfigError as run_emulated does.
+std::optional<process::ProcessEnd> run_without_limit(const AgainRequest& request);
 
 }  // namespace peakbench::emulator

@@ -74,8 +74,8 @@ int run_program(const std::vector<std::string>& command, const process::Environm
   signals.pass_on_to(program);
   const int error = error_of(problem);
   int status = 0;
-  while (waitpid(program, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (waitpid(program, &status, 0) < 0 && errno == EINTR)
+    signals.pass_on_to_descendants(program);
   signals.restore();
   if (error) throw ConfigError(not_started(command[0], error));
   return status;

@@ -31,7 +31,7 @@ process::Environment values_environment(const ValuesRequest& request,
 }
 
 process::Environment values_environment(const ValuesRequest& request,
-                                        const ValuesLibrary& library) {
+                                        const pytorch::LibraryInUse& library) {
   check_assumption(request);
   return {{kValuesVariable, library.path.string()},
           {kComputeVariable, request.compute ? "1" : "0"},

@@ -25,6 +25,6 @@ process::Environment values_environment(const ValuesRequest& request,
                                         const std::optional<pytorch::TorchInUse>& torch,
                                         const std::function<bool()>& cancelled);
 // The same with a library that there is.
-process::Environment values_environment(const ValuesRequest& request, const ValuesLibrary& library);
+process::Environment values_environment(const ValuesRequest& request, const pytorch::LibraryInUse& library);
 
 }  // namespace peakbench::emulator

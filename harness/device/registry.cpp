@@ -8,6 +8,7 @@
 #include "device/cpu_device.h"
 #include "errors/errors.h"
 #include "errors/host_limits.h"
+#include "errors/host_memory.h"
 
 namespace peakbench::device {
 namespace {

@@ -1,14 +1,9 @@
 #include "errors/host_limits.h"
 
-#include <fmt/format.h>
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-
-#include "units/bytes.h"
 
 namespace peakbench {
 namespace {
@@ -82,21 +77,6 @@ bool is_of_host(const std::string& loader_error) {
                                      "Input/output error"};
   return std::ranges::any_of(
       kWords, [&](const char* words) { return loader_error.find(words) != std::string::npos; });
-}
-
-std::int64_t address_space_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
-  return static_cast<std::int64_t>(limit.rlim_cur);
-}
-
-std::string no_memory_text(std::int64_t bytes) {
-  std::string text = "the machine gave no memory";
-  if (bytes > 0) text += fmt::format(" for {} bytes", bytes);
-  if (const auto limit = address_space_limit(); limit > 0)
-    return text + fmt::format("; the address space is limited to {} (ulimit -v): raise it",
-                              gib_text(limit, 2));
-  return text + "; free some";
 }
 
 }  // namespace peakbench

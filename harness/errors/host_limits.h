@@ -1,7 +1,6 @@
 // What the machine refused, in words: why, and what to do.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 namespace peakbench {
@@ -20,12 +19,5 @@ std::string host_advice(int error);
 
 // True for what the dynamic loader says where the machine, and not the library, is to blame.
 bool is_of_host(const std::string& loader_error);
-
-// The limit on this process's address space (ulimit -v); 0: none.
-std::int64_t address_space_limit();
-
-// "the machine gave no memory for 12 bytes"; and the limit on the address space, where there is
-// one. 0 bytes: how many is not known.
-std::string no_memory_text(std::int64_t bytes);
 
 }  // namespace peakbench

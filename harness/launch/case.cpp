@@ -170,6 +170,7 @@ bool find_needed_bytes(const CaseOrder& order, Runner& runner, const Listener& l
   else if (const auto& memory = found.memory) {
     result.out_of_memory->needed_bytes =
         memory->peak_reserved_bytes.value_or(memory->peak_allocated_bytes);
+    result.out_of_memory->needed_allocated_bytes = memory->peak_allocated_bytes;
     if (result.emulation && found.emulation) result.emulation->verdict = found.emulation->verdict;
   }
   return true;

@@ -36,7 +36,7 @@ int cuda_major(const std::string& version) { return pytorch::cuda_number(version
 
 // The worker's own library does for every build of its release that has the same CUDA; for others
 // one is compiled.
-emulator::ValuesLibrary values_for(const manifest::Worker& worker,
+pytorch::LibraryInUse values_for(const manifest::Worker& worker,
                                    const emulator::Installation& installation) {
   if (!worker.values.empty() &&
       cuda_major(worker.stamp.libtorch_cuda) == cuda_major(manifest::libtorch_cuda(worker)))
@@ -57,9 +57,7 @@ process::Environment environment_for(const result::Device& device, const manifes
   if (device.kind != result::DeviceKind::kEmulated) return environment;
   const auto installation = installation_for(worker);
   auto card = emulator::parse_card(result::card_text(device), installation);
-  constexpr std::uint64_t kMoreThanAnyCard = 8ULL << 40;
-  if (!how.limited)
-    card.facts.total_memory_bytes = std::max(card.facts.total_memory_bytes, kMoreThanAnyCard);
+  if (!how.limited) emulator::take_limit_away(card);
   append(environment, emulator::emulation_environment(card, installation, ""));
   if (how.values)
     append(environment,

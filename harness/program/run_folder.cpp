@@ -96,6 +96,7 @@ result::Run record_of(const ProgramRun& run, const result::CaseResult& found) {
   record.title = run.name;
   record.created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   record.command = run.command;
+  if (run.status == result::Status::kInterrupted) record.status = "interrupted";
   record.environment = {{"peakbench", launch::peakbench_version()},
                         {"commit", launch::peakbench_commit()}};
   record.settings = run.settings;

@@ -1,20 +1,20 @@
 #include "program/traced.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <numeric>
+#include <cstring>
 #include <set>
 
+#include "errors/errors.h"
 #include "files/file.h"
-#include "text/printable.h"
+#include "process/exit_code.h"
 #include "trace/lifetimes.h"
 #include "trace/lines.h"
 #include "trace/maxima.h"
-#include "trace/range_peaks.h"
 #include "tracer/journal_format.h"
 #include "units/bytes.h"
 
@@ -22,9 +22,6 @@ namespace peakbench::program {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kLines = 8;  // that a terminal shows
-constexpr double kMostOfIt = 0.9;
 
 bool ends_out_of_memory(const trace::Trace& trace) {
   return !trace.events.empty() && trace.events.back().kind == trace::EventKind::kOutOfMemory;
@@ -60,101 +57,15 @@ std::string why_nothing(const std::vector<Journal>& journals) {
                           : "nothing was allocated through PyTorch";
 }
 
-std::string where(const trace::SourceLine& line) {
-  if (line.file.empty()) return "(no line of Python)";
-  return fmt::format("{}:{} ({})", line.file, line.line, line.function);
-}
-
-std::string categories_of(const std::array<std::int64_t, trace::kCategoryCount>& bytes) {
-  std::array<std::size_t, trace::kCategoryCount> order{};
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
-  std::string text;
-  for (const auto i : order) {
-    if (bytes[i] <= 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ",
-                        trace::to_string(static_cast<trace::Category>(i)), size_text(bytes[i]));
-  }
-  std::ranges::replace(text, '_', ' ');
-  return text;
-}
-
-std::string lines_text(const std::vector<trace::LineShare>& lines) {
-  std::string text;
-  for (std::size_t i = 0; i < lines.size() && i < kLines; ++i)
-    text += fmt::format("  {:>10}  {:>5.1f}%  {}  {}\n", size_text(lines[i].bytes),
-                        100 * lines[i].share, where(lines[i].line),
-                        categories_of(lines[i].by_category));
-  if (lines.size() <= kLines) return text;
-  std::int64_t rest = 0;
-  for (std::size_t i = kLines; i < lines.size(); ++i) rest += lines[i].bytes;
-  return text +
-         fmt::format("  {:>10}          {} more lines\n", size_text(rest), lines.size() - kLines);
-}
-
-std::string in_words(trace::Phase phase, std::int32_t step) {
-  std::string text = trace::to_string(phase);
-  std::ranges::replace(text, '_', ' ');
-  return step >= 0 ? fmt::format("{} of step {}", text, step + 1) : text;
-}
-
-std::string in_range(const trace::Trace& trace, std::int32_t range) {
-  return range == trace::kNone
-             ? ""
-             : fmt::format(", in your range `{}`", trace::range_name(trace, range));
-}
-
-std::string ranges_of(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
-                      std::uint64_t event) {
-  const auto ranges = trace::range_peaks(trace, lifetimes, event);
-  if (ranges.empty()) return "";
-  std::string text =
-      "\nBy your range (its own peak; what was allocated in it and is alive at the peak):\n";
-  for (std::size_t i = 0; i < ranges.size() && i < kLines; ++i)
-    text +=
-        fmt::format("  {:>10}  {:>10}  {}\n", size_text(ranges[i].highest_bytes),
-                    size_text(ranges[i].alive_bytes), trace::range_name(trace, ranges[i].range));
-  if (ranges.size() > kLines)
-    text += fmt::format("                          {} more ranges\n", ranges.size() - kLines);
-  return text;
-}
-
-std::string pools_of(const trace::Trace& trace) {
-  const auto pools = trace::private_pools(trace);
-  if (pools.private_bytes == 0) return "";
-  return fmt::format(
-      "  Private pools (of CUDA graphs, or torch.cuda.MemPool) had up to {} reserved, of {} in all "
-      "then: they serve nothing else.\n",
-      size_text(pools.private_bytes), size_text(pools.reserved_bytes));
-}
-
-// One line that calls a library's training says little: then those that it calls, too.
-std::string lines_of(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
-                     std::uint64_t event, const std::string& title) {
-  const auto lines = trace::lines_at(trace, lifetimes, event);
-  auto text = fmt::format("\n{}, by line of your code:\n{}", title, lines_text(lines));
-  if (lines.empty() || lines.front().share <= kMostOfIt) return text;
-  const auto called = lines_text(
-      trace::lines_at(trace, lifetimes, event, trace::kOwnSpace, trace::LineOf::kAnyLibrary));
-  return called == lines_text(lines) ? text : text + "\nBy line of what it calls:\n" + called;
-}
-
-// Those that the program went on after; the allocator tries more than once.
-std::string caught_text(const trace::Trace& trace) {
-  constexpr std::size_t kMost = 4;
-  std::vector<std::string> lines;
-  for (std::size_t i = 0; i + 1 < trace.events.size(); ++i) {
-    const auto& event = trace.events[i];
-    if (event.kind != trace::EventKind::kOutOfMemory) continue;
-    const auto line =
-        fmt::format("  {} asked for at {}, in {}\n", size_text(event.requested_bytes),
-                    where(trace::own_line(trace, event.stack)), in_words(event.phase, event.step));
-    if (lines.empty() || lines.back() != line) lines.push_back(line);
-  }
-  std::string text = lines.empty() ? "" : "\nRan out of memory, and went on:\n";
-  for (std::size_t i = 0; i < lines.size() && i < kMost; ++i) text += lines[i];
-  if (lines.size() > kMost) text += fmt::format("  and {} times more\n", lines.size() - kMost);
-  return text;
+pytorch::LibraryBuilds tracer_builds(const TracerPlaces& places) {
+  return {.built = places.folder / "tracer/peakbench_tracer.so",
+          .built_for = places.built_for,
+          .workers = places.folder.parent_path().parent_path() / "workers",
+          .in_worker = "lib/peakbench/tracer/peakbench_tracer.so",
+          .sources = {.kind = "tracer",
+                      .folder = places.folder / "tracer/source",
+                      .whole = "tracer/whole.cpp",
+                      .libraries = {"libc10.so", "libc10_cuda.so", "libtorch_cpu.so"}}};
 }
 
 }  // namespace
@@ -171,21 +82,34 @@ std::string name_of(const std::vector<std::string>& command) {
   return command.empty() ? "program" : fs::path(command.front()).filename().string();
 }
 
-Tracer tracer_for(const std::optional<pytorch::TorchInUse>& torch, const std::string& built_for,
-                  const fs::path& folder) {
-  Tracer tracer{folder / "tracer/peakbench_tracer.so", folder / "tracer", ""};
-  if (torch && torch->version != built_for)
-    tracer.library = folder.parent_path().parent_path() / "workers" / ("torch-" + torch->version) /
-                     "lib/peakbench/tracer/peakbench_tracer.so";
-  if (files::is_there(tracer.library.string())) return tracer;
-  tracer.problem =
-      torch && torch->version != built_for
-          ? fmt::format(
-                "there is no tracer for the program's PyTorch {}, only for {}: use a Python "
-                "with that one; `peakbench emulate` works with any",
-                torch->version, built_for)
-          : fmt::format("{} is not there; is the installation whole?", tracer.library.string());
+TracerPlaces tracer_places(const emulator::Installation& installation) {
+  return {installation.folder.parent_path(), installation.libtorch_version};
+}
+
+Tracer tracer_for(const std::optional<pytorch::TorchInUse>& torch, const TracerPlaces& places,
+                  const std::function<bool()>& cancelled) {
+  if (torch && torch->cuda.empty() && torch->version != places.built_for)
+    throw ConfigError(
+        fmt::format("there is no tracer for PyTorch {} in {}, a build without CUDA: it is compiled "
+                    "for builds with CUDA 12 or 13; install one of these",
+                    torch->version, torch->folder.string()));
+  Tracer tracer{pytorch::library_for(torch, tracer_builds(places), cancelled),
+                places.folder / "tracer"};
+  if (!tracer.library.problem.empty())
+    throw ConfigError(fmt::format("there is no tracer for PyTorch {}: {}; `peakbench emulate` "
+                                  "works without one",
+                                  tracer.library.torch_version, tracer.library.problem));
+  if (!files::is_there(tracer.library.path.string()))
+    throw ConfigError(
+        fmt::format("{} is not there; is the installation whole?", tracer.library.path.string()));
   return tracer;
+}
+
+std::optional<Tracer> tracer_at_hand(const std::optional<pytorch::TorchInUse>& torch,
+                                     const TracerPlaces& places) {
+  const auto library = pytorch::library_at_hand(torch, tracer_builds(places));
+  if (!library || !files::is_there(library->path.string())) return std::nullopt;
+  return Tracer{*library, places.folder / "tracer"};
 }
 
 void complain(const std::vector<Journal>& journals) {
@@ -205,15 +129,18 @@ void complain(const std::vector<Journal>& journals) {
 process::Environment tracing_environment(const Tracer& tracer, const TracingRequest& request) {
   const char* before = std::getenv("PYTHONPATH");
   return {{tracer::kFolderVariable, request.journals.string()},
-          {tracer::kLibraryVariable, tracer.library.string()},
+          {tracer::kLibraryVariable, tracer.library.path.string()},
+          {tracer::kTorchVariable, tracer.library.torch_version},
           {tracer::kCpuVariable, request.cpu ? "1" : "0"},
           {tracer::kTimesVariable, request.times ? "1" : "0"},
+          {tracer::kQuietVariable, request.quiet ? "1" : "0"},
+          {tracer::kMostVariable, std::to_string(request.most_bytes)},
           {"PYTHONPATH",
            tracer.python.string() + (before && *before ? std::string(":") + before : "")}};
 }
 
 ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>& command,
-                  const std::string& device, int exit_code) {
+                  const std::string& device, const HowItEnded& how) {
   ProgramRun run;
   run.name = name_of(command);
   run.device = device;
@@ -228,9 +155,18 @@ ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>&
     if (device.empty()) trace.device = trace.spaces[static_cast<std::size_t>(trace.own_space)];
     if (run.device.empty()) run.device = trace.device;
   }
-  if (exit_code != 0) {
+  // Ctrl-C may reach the program alone.
+  const int signal = how.interrupted == 0 && how.exit_code == process::ended_by(SIGINT)
+                         ? SIGINT
+                         : how.interrupted;
+  if (how.exit_code != 0 && signal != 0) {
+    run.status = result::Status::kInterrupted;
+    run.reason = fmt::format("the program was interrupted (signal {}, {}): its figures are those "
+                             "until then",
+                             signal, strsignal(signal));
+  } else if (how.exit_code != 0) {
     run.status = result::Status::kCrashed;
-    run.reason = fmt::format("the program ended with exit code {}", exit_code);
+    run.reason = fmt::format("the program ended with exit code {}", how.exit_code);
     for (const auto& process : run.processes)
       if (run.status == result::Status::kCrashed) describe_failure(process.trace, run);
   }
@@ -241,53 +177,20 @@ ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>&
   return run;
 }
 
-std::vector<std::string> add_untraced(ProgramRun& run, const std::vector<Untraced>& processes) {
-  std::vector<std::string> sentences;
-  for (const auto& process : processes)
-    sentences.push_back(fmt::format(
-        "process {} took {} of the card and was not traced: it was forked, or ran Python "
-        "without its environment",
-        process.pid, size_text(static_cast<std::uint64_t>(process.used_bytes))));
-  if (sentences.empty() || !run.emulation || !run.emulation->verdict) return sentences;
-  auto& verdict = *run.emulation->verdict;
-  if (doubt(verdict.kind) < doubt(result::VerdictKind::lower_bound))
-    verdict.kind = result::VerdictKind::lower_bound;
-  verdict.reasons.insert(verdict.reasons.end(), sentences.begin(), sentences.end());
-  return sentences;
-}
-
-std::string summary_text(const ProgramRun& run) {
-  if (run.processes.empty()) return run.reason + "\n";
-  const trace::Trace* fullest = nullptr;
+const ProgramProcess* fullest(const ProgramRun& run) {
+  const ProgramProcess* found = nullptr;
   std::int64_t most = -1;
-  std::vector<trace::Lifetime> lifetimes;
-  trace::Peak peak;
   for (const auto& process : run.processes) {
-    auto found = trace::lifetimes(process.trace);
-    const auto here = trace::find_peak(process.trace, found);
+    const auto here = trace::find_peak(process.trace, trace::lifetimes(process.trace));
     if (here.allocated_bytes <= most) continue;
     most = here.allocated_bytes;
-    fullest = &process.trace;
-    lifetimes = std::move(found);
-    peak = here;
+    found = &process;
   }
-  const auto range = fullest->events.empty() ? trace::kNone : fullest->events[peak.event].range;
-  std::string text = fmt::format("Peak allocated: {} in {}{}.\n  {}\n", size_text(most),
-                                 in_words(peak.phase, peak.step), in_range(*fullest, range),
-                                 categories_of(peak.by_category));
-  text += pools_of(*fullest);
-  text += lines_of(*fullest, lifetimes, peak.event, "What fills it");
-  text += ranges_of(*fullest, lifetimes, peak.event);
-  if (run.status == result::Status::kOutOfMemory && ends_out_of_memory(*fullest)) {
-    const auto& failed = fullest->events.back();
-    text += fmt::format("\nOut of memory: {} asked for at {}, in {}{}.\n",
-                        size_text(static_cast<std::uint64_t>(failed.requested_bytes)),
-                        where(trace::own_line(*fullest, failed.stack)),
-                        in_words(failed.phase, failed.step), in_range(*fullest, failed.range));
-    text += lines_of(*fullest, lifetimes, fullest->events.size() - 1, "What filled the card then");
-  }
-  text += caught_text(*fullest);
-  return escaped_controls(text);
+  return found;
+}
+
+bool ended_of_it(const ProgramRun& run, const ProgramProcess& process) {
+  return run.status == result::Status::kOutOfMemory && ends_out_of_memory(process.trace);
 }
 
 }  // namespace peakbench::program

@@ -3,31 +3,45 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "host/installation.h"
 #include "process/environment.h"
 #include "program/journal.h"
 #include "program/run_folder.h"
+#include "pytorch/library_in_use.h"
 #include "pytorch/torch_in_use.h"
 
 namespace peakbench::program {
 
-// The tracer that fits a program's PyTorch.
+// The library that records, for a program's PyTorch, and how it comes into the program.
 struct Tracer {
-  std::filesystem::path library, python;  // python: the folder that goes before PYTHONPATH
-  std::string problem;                    // why there is none; empty where there is
+  pytorch::LibraryInUse library;
+  std::filesystem::path python;  // the folder that goes before PYTHONPATH
 };
-// `built_for`: the version of the one in `folder`/tracer; those for others lie beside their
-// workers.
-Tracer tracer_for(const std::optional<pytorch::TorchInUse>& torch, const std::string& built_for,
-                  const std::filesystem::path& folder);
+// Where an installation has it: see tracer_places().
+struct TracerPlaces {
+  std::filesystem::path folder;  // holds `tracer`; workers that are carried lie two above
+  std::string built_for;         // the version of this build's PyTorch
+};
+TracerPlaces tracer_places(const emulator::Installation& installation);
+// May compile it: see pytorch/library_in_use.h. Throws ConfigError where there is none, with the
+// reason.
+Tracer tracer_for(const std::optional<pytorch::TorchInUse>& torch, const TracerPlaces& places,
+                  const std::function<bool()>& cancelled);
+// Nullopt where it would have to be compiled first, or is not there.
+std::optional<Tracer> tracer_at_hand(const std::optional<pytorch::TorchInUse>& torch,
+                                     const TracerPlaces& places);
 
 struct TracingRequest {
   std::filesystem::path journals;  // a folder that is there
   bool cpu = false;                // the CPU's allocator is traced too
   bool times = false;
+  bool quiet = false;           // nothing is said inside of the program, whatever goes wrong there
+  std::int64_t most_bytes = 0;  // of a process's journal, then it is traced no more; 0: 16 GiB
 };
 process::Environment tracing_environment(const Tracer& tracer, const TracingRequest& request);
 
@@ -37,22 +51,20 @@ std::string name_of(const std::vector<std::string>& command);
 // Says on stderr what of the recordings is missing or does not add up.
 void complain(const std::vector<Journal>& journals);
 
-// The process with the highest peak in its own space, and what its case says: out of memory where
-// its trace ends so. Nothing recorded: no processes, and a reason.
-ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>& command,
-                  const std::string& device, int exit_code);
-
-// Of a process that used a card and left no trace.
-struct Untraced {
-  std::int32_t pid = 0;
-  std::int64_t used_bytes = 0;  // at the most, of the card
+struct HowItEnded {
+  int exit_code = 0;    // 128 + the signal that ended it
+  int interrupted = 0;  // the signal that came for it through us; 0: none
 };
+// All processes, and what the case says: out of memory where the trace of one ends so; interrupted
+// where the program did not end well after a signal came for it. Nothing recorded: no processes,
+// and a reason.
+ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>& command,
+                  const std::string& device, const HowItEnded& how);
 
-// Says of the run what it lacks: its figures are a lower bound. Returns the sentences.
-std::vector<std::string> add_untraced(ProgramRun& run, const std::vector<Untraced>& processes);
+// The process with the highest peak in its own space; nullptr: there is none.
+const ProgramProcess* fullest(const ProgramRun& run);
 
-// What people want to know first, for a terminal: the peak, its categories, and the lines of the
-// program that hold most of it.
-std::string summary_text(const ProgramRun& run);
+// Whether the program ended with the failure that this process's trace ends with.
+bool ended_of_it(const ProgramRun& run, const ProgramProcess& process);
 
 }  // namespace peakbench::program

@@ -123,10 +123,13 @@ class Compilation {
               const std::function<bool()>& cancelled)
       : torch_(torch), sources_(sources), cancelled_(cancelled), flags_(compiler_flags(torch)) {}
 
+  fs::path place() const {
+    return cache_folder(sources_.kind) /
+           file_name(torch_.version, fingerprint(sources_.folder, flags_));
+  }
+
   fs::path library() const {
-    const fs::path cache = cache_folder(sources_.kind);
-    const fs::path library =
-        cache / file_name(torch_.version, fingerprint(sources_.folder, flags_));
+    const fs::path library = place(), cache = library.parent_path();
     if (is_kept(library)) return library;
     find_compiler();  // none: nothing is made
     make_cache_folder(cache);
@@ -185,6 +188,16 @@ CompiledLibrary compiled_library(const TorchInUse& torch, const LibrarySources& 
     return {Compilation(torch, sources, cancelled).library(), ""};
   } catch (const std::exception& error) {
     return {{}, error.what()};
+  }
+}
+
+fs::path kept_library(const TorchInUse& torch, const LibrarySources& sources) {
+  try {
+    const std::function<bool()> never = [] { return false; };
+    const auto library = Compilation(torch, sources, never).place();
+    return why_not_loaded(library).empty() ? library : fs::path();
+  } catch (const std::exception&) {
+    return {};
   }
 }
 

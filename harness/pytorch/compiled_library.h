@@ -30,4 +30,7 @@ struct CompiledLibrary {
 CompiledLibrary compiled_library(const TorchInUse& torch, const LibrarySources& sources,
                                  const std::function<bool()>& cancelled);
 
+// The one that is kept already, if it may be loaded; else empty. Says, makes and compiles nothing.
+std::filesystem::path kept_library(const TorchInUse& torch, const LibrarySources& sources);
+
 }  // namespace peakbench::pytorch

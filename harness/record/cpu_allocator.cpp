@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "errors/errors.h"
-#include "errors/host_limits.h"
+#include "errors/host_memory.h"
 
 namespace peakbench::record {
 namespace {

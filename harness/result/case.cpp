@@ -7,7 +7,7 @@
 namespace peakbench::result {
 namespace {
 
-constexpr std::array<std::pair<Status, const char*>, 8> kNames{{
+constexpr std::array<std::pair<Status, const char*>, 9> kNames{{
     {Status::kOk, "ok"},
     {Status::kOutOfMemory, "out_of_memory"},
     {Status::kTimeout, "timeout"},
@@ -16,6 +16,7 @@ constexpr std::array<std::pair<Status, const char*>, 8> kNames{{
     {Status::kConflict, "conflict"},
     {Status::kNoEffect, "no_effect"},
     {Status::kHostFailure, "host_failure"},
+    {Status::kInterrupted, "interrupted"},
 }};
 
 }  // namespace

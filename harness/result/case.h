@@ -34,6 +34,7 @@ enum class Status {
   kConflict,
   kNoEffect,     // something that the stack declares was never called, or a step updated nothing
   kHostFailure,  // what the machine did (a full disk, no process, no memory): not measured
+  kInterrupted,  // somebody ended a program before its end: its figures are those until then
 };
 
 std::string to_string(Status status);           // "ok", "out_of_memory", ...
@@ -129,8 +130,9 @@ struct OutOfMemory {
   std::optional<std::int64_t> reserved_bytes, largest_free_block_bytes, retries;
   std::string phase, module, op;
   std::int64_t step = 0;
-  std::optional<std::int64_t>
-      needed_bytes;  // emulated card: the peak when run again without a limit
+  // Emulated card: the peaks, reserved and allocated, when run again without a limit.
+  std::optional<std::int64_t> needed_bytes, needed_allocated_bytes;
+  std::string needed_note;  // of a program: why they are not known though it was run again
 };
 
 // One process of the worker group that ran the case (launch/runner.h).

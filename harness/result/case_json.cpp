@@ -84,8 +84,8 @@ Status read_status(const Fields& fields, const std::string& key) {
   } catch (const std::invalid_argument&) {
     throw FieldError(
         fields.pointer(key),
-        "expected ok, out_of_memory, timeout, crashed, unsupported, conflict, no_effect or "
-        "host_failure, got \"" +
+        "expected ok, out_of_memory, timeout, crashed, unsupported, conflict, no_effect, "
+        "host_failure or interrupted, got \"" +
             text + "\"");
   }
 }

@@ -117,7 +117,9 @@ ordered_json to_json(const OutOfMemory& facts) {
           {"step", facts.step},
           {"module", facts.module},
           {"op", facts.op},
-          {"needed_bytes", optional_to_json(facts.needed_bytes)}};
+          {"needed_bytes", optional_to_json(facts.needed_bytes)},
+          {"needed_allocated_bytes", optional_to_json(facts.needed_allocated_bytes)},
+          {"needed_note", facts.needed_note}};
 }
 
 OutOfMemory read_out_of_memory(const Fields& fields) {
@@ -135,6 +137,8 @@ OutOfMemory read_out_of_memory(const Fields& fields) {
   facts.module = fields.get_or<std::string>("module", "");
   facts.op = fields.get_or<std::string>("op", "");
   facts.needed_bytes = fields.maybe("needed_bytes", kCount);
+  facts.needed_allocated_bytes = fields.maybe("needed_allocated_bytes", kCount);
+  facts.needed_note = fields.get_or<std::string>("needed_note", "");
   return facts;
 }
 

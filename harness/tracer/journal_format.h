@@ -10,13 +10,20 @@ namespace peakbench::tracer {
 inline constexpr char kMagic[8] = {'P', 'B', 'T', 'R', 'A', 'C', 'E', '1'};
 inline constexpr std::uint64_t kHeaderBytes = 4096;  // records begin behind it
 inline constexpr const char* kSuffix = ".journal";
+// An empty file of a forked process that has allocated of the CPU: it has no journal.
+inline constexpr const char* kForkedSuffix = ".forked";
 
 // Environment of a traced program: where its processes leave their journals, the library that
-// records, whether the CPU's allocator is traced, and whether events have times.
+// records, the version of PyTorch that it is compiled for, whether the CPU's allocator is traced,
+// whether events have times, whether what goes wrong is said in the program, and how large a
+// journal may grow (0: 16 GiB).
 inline constexpr const char* kFolderVariable = "PEAKBENCH_TRACE_FOLDER";
 inline constexpr const char* kLibraryVariable = "PEAKBENCH_TRACE_LIBRARY";
+inline constexpr const char* kTorchVariable = "PEAKBENCH_TRACE_TORCH";
 inline constexpr const char* kCpuVariable = "PEAKBENCH_TRACE_CPU";
 inline constexpr const char* kTimesVariable = "PEAKBENCH_TRACE_TIMES";
+inline constexpr const char* kQuietVariable = "PEAKBENCH_TRACE_QUIET";
+inline constexpr const char* kMostVariable = "PEAKBENCH_TRACE_MOST";
 
 // Why recording stopped before the program did.
 enum class Stopped : std::uint32_t { kNot, kNoSpace, kTooLarge };

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kWindowBytes = 4 << 20;
 constexpr std::uint64_t kWindowRecords = kWindowBytes / sizeof(Record);
-constexpr std::uint64_t kMostWindows = 4096;  // 16 GiB
+constexpr std::uint64_t kMostBytes = 16ULL << 30;
 constexpr std::size_t kLongestText = 4096;
 
 void* map(int file, std::uint64_t offset, std::uint64_t bytes) {
@@ -26,8 +27,10 @@ void* map(int file, std::uint64_t offset, std::uint64_t bytes) {
 
 }  // namespace
 
-bool JournalWriter::open(const std::string& folder, std::int32_t rank) {
+bool JournalWriter::open(const std::string& folder, std::int32_t rank, std::uint64_t most_bytes) {
   const std::lock_guard lock(mutex_);
+  most_windows_ = std::max<std::uint64_t>(1, (most_bytes ? most_bytes : kMostBytes) / kWindowBytes);
+  folder_ = folder;
   const auto path = folder + "/" + std::to_string(getpid()) + kSuffix;
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file_ < 0) return false;
@@ -42,7 +45,7 @@ bool JournalWriter::open(const std::string& folder, std::int32_t rank) {
 bool JournalWriter::next_window() {
   if (is_open()) munmap(window_.load(), kWindowBytes);
   window_ = nullptr;
-  if (windows_ == kMostWindows) {
+  if (windows_ == most_windows_) {
     stop(Stopped::kTooLarge);
     return false;
   }
@@ -109,6 +112,13 @@ std::int32_t JournalWriter::frame(std::int32_t parent, std::int32_t file, std::i
   record.block = line;
   add_locked(record);
   return frames_++;
+}
+
+void JournalWriter::mark_forked() {
+  if (!is_forked_.exchange(false)) return;
+  const auto path = folder_ + "/" + std::to_string(getpid()) + kForkedSuffix;
+  if (const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600); file >= 0)
+    close(file);
 }
 
 void JournalWriter::end() {

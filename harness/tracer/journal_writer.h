@@ -15,7 +15,8 @@ namespace peakbench::tracer {
 class JournalWriter {
  public:
   // In the folder, named after the process. Nothing is recorded where there can be no such file.
-  bool open(const std::string& folder, std::int32_t rank);
+  // `most_bytes`: then it is full; 0: 16 GiB.
+  bool open(const std::string& folder, std::int32_t rank, std::uint64_t most_bytes = 0);
 
   void add(const Record& record);
   // The number of a text, written the first time.
@@ -24,7 +25,12 @@ class JournalWriter {
                      std::int32_t line);
   void end();  // the program's own
   // In a forked process, whose file is another's.
-  void forget() { window_ = nullptr; }
+  void forget() {
+    window_ = nullptr;
+    is_forked_ = true;
+  }
+  // There: says once that it has something to trace.
+  void mark_forked();
   bool is_open() const { return window_.load(std::memory_order_relaxed) != nullptr; }
 
  private:
@@ -33,10 +39,12 @@ class JournalWriter {
   void stop(Stopped why);
 
   std::mutex mutex_;
+  std::string folder_;
+  std::atomic<bool> is_forked_{false};
   int file_ = -1;
   Header* header_ = nullptr;
   std::atomic<Record*> window_{nullptr};  // what is mapped of the file
-  std::uint64_t in_window_ = 0, windows_ = 0;
+  std::uint64_t in_window_ = 0, windows_ = 0, most_windows_ = 0;
   std::int32_t frames_ = 0;
   std::unordered_map<std::string, std::int32_t> texts_;
 };

@@ -60,7 +60,10 @@ PEAKBENCH_EXPORT int peakbench_tracer_start(int rank) {
   using namespace peakbench::tracer;
   const char* folder = std::getenv(kFolderVariable);
   const char* times = std::getenv(kTimesVariable);
-  if (!folder || !Tracer::one().open(folder, rank, times && *times == '1')) return 0;
+  const char* most = std::getenv(kMostVariable);
+  if (!folder || !Tracer::one().open(folder, rank, times && *times == '1',
+                                     most ? std::strtoull(most, nullptr, 10) : 0))
+    return 0;
   listen_to_operators();
   const char* cpu = std::getenv(kCpuVariable);
   if (cpu && *cpu == '1')

@@ -64,10 +64,11 @@ Tracer& Tracer::one() {
   return *tracer;
 }
 
-bool Tracer::open(const std::string& folder, std::int32_t rank, bool with_times) {
+bool Tracer::open(const std::string& folder, std::int32_t rank, bool with_times,
+                  std::uint64_t most_bytes) {
   with_times_ = with_times;
   start_ns_ = now_ns();
-  if (!journal_.open(folder, rank)) return false;
+  if (!journal_.open(folder, rank, most_bytes)) return false;
   pthread_atfork(nullptr, nullptr, [] { Tracer::one().journal_.forget(); });
   static const pid_t opened = getpid();
   std::atexit([] {
@@ -103,6 +104,7 @@ void Tracer::add_event(Record& record, trace::EventKind kind, int space) {
 
 void Tracer::allocated(int space, std::uint64_t address, std::int64_t requested_bytes,
                        std::int64_t block_bytes, std::int64_t) {
+  journal_.mark_forked();
   auto record = of(Tag::kEvent);
   record.address = address;
   record.requested = requested_bytes;

@@ -10,6 +10,7 @@
 
 #include "errors/errors.h"
 #include "errors/host_limits.h"
+#include "errors/host_memory.h"
 #include "result/job.h"
 #include "worker/progress.h"
 

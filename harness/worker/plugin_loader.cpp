@@ -4,6 +4,7 @@
 
 #include "errors/errors.h"
 #include "errors/host_limits.h"
+#include "errors/host_memory.h"
 #include "manifest/manifest.h"
 #include "worker/fatal_signal.h"
 #include "worker/no_effect.h"

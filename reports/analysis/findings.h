@@ -21,6 +21,9 @@ struct Program {
 };
 
 std::string in_words(std::int64_t bytes);  // "12.0 MiB"
+// As it follows "The peak is 8.104 GiB,": "in backward of step 2".
+std::string when(trace::Phase phase, std::int32_t step);
+std::string level_text(const trace::Peak& peak);  // "The peak is 8.104 GiB, in backward of step 2"
 
 std::vector<Finding> find_growth(const Program& program);
 std::vector<Finding> find_evaluation(const Program& program);

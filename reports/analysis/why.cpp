@@ -1,6 +1,7 @@
 #include "reports/analysis/why.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "reports/analysis/findings.h"
+#include "reports/analysis/strategies_against.h"
 #include "trace/range_peaks.h"
 #include "units/bytes.h"
 
@@ -35,17 +37,6 @@ const char* what(Category category) {
       "memory kept from step to step",
       "allocator slack"};
   return kWords.at(static_cast<std::size_t>(category));
-}
-
-// As it follows "The peak is 8.104 GiB,".
-std::string when(Phase phase, std::int32_t step) {
-  static constexpr std::array<const char*, trace::kPhaseCount> kWords = {
-      "before the first step", "in forward",    "in backward",   "in the optimizer step",
-      "between two steps",     "in evaluation", "in generation", "while a checkpoint is saved"};
-  const std::string words = kWords.at(static_cast<std::size_t>(phase));
-  if (step == trace::kNone) return words;
-  const auto number = std::to_string(step + 1);
-  return words + (phase < Phase::kData ? " of step " + number : " (step " + number + ")");
 }
 
 std::string in_range(const trace::Trace& trace, std::uint64_t event) {
@@ -100,6 +91,19 @@ std::optional<std::uint64_t> failure_of(const trace::Trace& trace) {
   return failure;
 }
 
+// What we have against the category that holds most.
+std::string against(const std::vector<trace::LineShare>& lines, Phase phase) {
+  std::array<std::int64_t, trace::kCategoryCount> bytes{};
+  for (const auto& line : lines)
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] += line.by_category[i];
+  const auto largest =
+      static_cast<Category>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
+  const auto found = strategies_against(largest, phase);
+  if (found.strategies.empty()) return "";
+  return fmt::format(" Most of it is {}; strategies against that: {} (`peakbench describe NAME`).",
+                     what(largest), fmt::join(found.strategies, ", "));
+}
+
 std::vector<Finding> find_out_of_memory(const Program& program) {
   const auto failure = failure_of(program.trace);
   if (!failure) return {};
@@ -116,14 +120,13 @@ std::vector<Finding> find_out_of_memory(const Program& program) {
   for (const auto& line : lines) total += line.bytes;
   if (const auto shares = main_shares(lines, total); !shares.empty())
     finding.sentence += "; " + composition(shares, total, program.names);
-  finding.sentence += ".";
+  finding.sentence += "." + against(lines, event.phase);
   return {finding};
 }
 
 std::string peak_sentence(const Program& program) {
   const auto& peak = program.peak;
-  const auto text = fmt::format("The peak is {}, {}{}", in_words(peak.allocated_bytes),
-                                when(peak.phase, peak.step), in_range(program.trace, peak.event));
+  const auto text = level_text(peak) + in_range(program.trace, peak.event);
   const auto shares = main_shares(trace::lines_at(program.trace, program.lifetimes, peak.event),
                                   peak.allocated_bytes);
   return text +
@@ -136,6 +139,21 @@ void append(std::vector<Finding>& all, std::vector<Finding> more) {
 }
 
 }  // namespace
+
+std::string when(Phase phase, std::int32_t step) {
+  static constexpr std::array<const char*, trace::kPhaseCount> kWords = {
+      "before the first step", "in forward",    "in backward",   "in the optimizer step",
+      "between two steps",     "in evaluation", "in generation", "while a checkpoint is saved"};
+  const std::string words = kWords.at(static_cast<std::size_t>(phase));
+  if (step == trace::kNone) return words;
+  const auto number = std::to_string(step + 1);
+  return words + (phase < Phase::kData ? " of step " + number : " (step " + number + ")");
+}
+
+std::string level_text(const trace::Peak& peak) {
+  return fmt::format("The peak is {}, {}", in_words(peak.allocated_bytes),
+                     when(peak.phase, peak.step));
+}
 
 const char* to_string(FindingKind kind) {
   static constexpr std::array<const char*, 6> kWords = {"out_of_memory", "growth",     "evaluation",

@@ -66,13 +66,17 @@ std::int64_t steps_of(const Run& run) {
   return found != run.settings.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
-// What the machine did to a case is no point of its trend: it was not measured.
+// What the machine did to a case is no point of its trend, nor is what was interrupted: it was not
+// measured.
 std::string figures_word(const CaseResult& result) {
   const auto* verdict = result::verdict_of(result);
   return verdict == nullptr ? "" : verdict_word(verdict->kind);
 }
 
-bool is_point(const CaseResult& result) { return result.status != result::Status::kHostFailure; }
+bool is_point(const CaseResult& result) {
+  return result.status != result::Status::kHostFailure &&
+         result.status != result::Status::kInterrupted;
+}
 
 void check(const Run& run, const Labels& labels) {
   if (run.status == "running")

@@ -75,6 +75,8 @@ std::string status_label(result::Status status) {
       return "no effect";
     case result::Status::kHostFailure:
       return "not measured";
+    case result::Status::kInterrupted:
+      return "interrupted";
   }
   return "";
 }

@@ -139,6 +139,7 @@ std::vector<FactView> out_of_memory_view(const result::OutOfMemory& facts) {
   add("largest_free_block_bytes", facts.largest_free_block_bytes);
   add("retries", facts.retries);
   add("needed without a limit (reserved)_bytes", facts.needed_bytes);
+  add("needed without a limit (allocated)_bytes", facts.needed_allocated_bytes);
   if (!facts.phase.empty())
     object["phase"] = phase_label(facts.phase) + ", step " + std::to_string(facts.step + 1);
   if (!facts.module.empty()) object["module"] = facts.module;

@@ -159,7 +159,8 @@ struct RowView {
         {"ok", ok, "It ran to its end"},
         {"failed", !ok, "It did not"},
         {"status", status,
-         "ok, out_of_memory, timeout, crashed, unsupported, conflict, no_effect, host_failure"},
+         "ok, out_of_memory, timeout, crashed, unsupported, conflict, no_effect, host_failure, "
+         "interrupted"},
         {"status_label", status_label, "The same in words"},
         {"reason", reason, "One sentence: why it failed"},
         {"oom_facts", oom_facts, "Out of memory: what was asked, what was there"},

@@ -90,6 +90,16 @@ class Consumer(unittest.TestCase):
             for place in (REPOSITORY, BUILD, TORCH):
                 self.assertNotIn(place.encode(), there, installed.name)
 
+    def test_sources_for_other_releases_are_whole(self):
+        """What is compiled for another PyTorch is installed with all that it includes of ours."""
+        for library in ("emulator/values", "tracer"):
+            sources = self.prefix / "lib/peakbench" / library / "source"
+            files = {path.relative_to(sources) for path in sources.rglob("*.*")}
+            self.assertIn(pathlib.Path(library).name + "/whole.cpp", map(str, files))
+            for file in files:
+                for included in re.findall(r'^#include "(.+)"', (sources / file).read_text(encoding="utf-8"), re.MULTILINE):
+                    self.assertIn(pathlib.Path(included), files, f"{file} in {sources}")
+
     def test_installation_finds_everything(self):
         findings = {one["subject"]: one for one in json.loads(self.peakbench("doctor", "--json"))}
         self.assertEqual([one for one in findings.values() if not one["good"]], [])

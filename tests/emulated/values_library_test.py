@@ -1,5 +1,5 @@
-"""The values library of a PyTorch of another version, as `peakbench emulate` compiles it: what a compiler may do to the call, and
-what is left behind. The PyTorch is nothing but its files, and compilers are scripts.
+"""The values library of a PyTorch of another version, as `peakbench emulate` compiles it, and the tracer, as `peakbench trace` does: what a
+compiler may do to the call, and what is left behind. The PyTorch is nothing but its files, and compilers are scripts.
 
 usage: values_library_test.py PEAKBENCH
 """
@@ -40,13 +40,15 @@ class ValuesLibraryTest(unittest.TestCase):
         self.temporary.mkdir()
         self.compiler = self.folder / "compiler"
 
-    def start(self, script, **more):
+    def start(self, script, verb=("emulate",), missing=False, **more):
         self.compiler.write_text(f"#!/bin/sh\n{OUTPUT}{script}\n")
         self.compiler.chmod(0o755)
+        if missing:
+            self.compiler.unlink()
         environment = {**os.environ, "CXX": str(self.compiler), "XDG_CACHE_HOME": str(self.cache), "TMPDIR": str(self.temporary)}
-        command = [PEAKBENCH, "emulate", "--", sys.executable, "-u", self.folder / "train.py"]
+        command = [PEAKBENCH, *verb, "--", sys.executable, "-u", self.folder / "train.py"]
         return subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-                                env=environment, start_new_session=True, **more)  # fmt: skip
+                                env=environment, cwd=self.folder, start_new_session=True, **more)  # fmt: skip
 
     def emulate(self, script, exit_code=0, **more):
         """What it said; the program itself has run."""
@@ -92,6 +94,41 @@ class ValuesLibraryTest(unittest.TestCase):
             carried.write_text("a library")
             self.assertNotIn(COMPILING, self.emulate("exit 1"))
         self.assertEqual(len(self.calls()), 1)
+
+    def trace(self, script, **more):
+        return self.emulate(script, verb=("trace", "--card", "h100-80gb", "--overwrite", "--out", self.folder / "run"), **more)
+
+    def test_the_tracer_too_and_only_by_trace(self):
+        self.assertNotIn("tracer", self.emulate('echo library > "$out"'))
+        said = self.trace('echo tracer > "$out"')
+        self.assertNotIn(COMPILING, said)
+        self.assertIn(COMPILING.replace("values", "tracer"), said)
+        (library,) = self.cache.glob("peakbench/tracer/*.so")
+        self.assertEqual(library.read_text(), "tracer\n")
+        self.assertNotIn("compiling", self.trace("exit 1"))
+        self.assertEqual(len(self.calls()), 2)
+
+    def test_why_there_is_no_tracer(self):
+        self.emulate('echo library > "$out"')
+        none = "peakbench: there is no tracer for PyTorch 2.99.0+cu130: {}; `peakbench emulate` works without one\n"
+        failed = self.ended(self.start("echo 'a.cpp:1: error: no such type' >&2; exit 1", ("trace", "--card", "h100-80gb")), 2, out="")
+        self.assertIn(none.format(f"{self.compiler} could not compile them: error: no such type"), failed)
+        with unittest.mock.patch.dict(os.environ, PATH=str(self.temporary)):
+            missing = self.ended(self.start("", ("trace",), missing=True), 2, out="")
+        self.assertIn(none.format("there is no C++ compiler (c++, g++, or what CXX names)"), missing)
+        (self.folder / "torch/version.py").write_text("__version__ = '2.99.0+cpu'\ncuda = None\n")
+        cpu = self.ended(self.start("exit 1", ("trace",)), 2, out="")
+        self.assertIn(f"there is no tracer for PyTorch 2.99.0+cpu in {self.folder}/torch, a build without CUDA", cpu)
+        self.assertFalse((self.folder / "results/train.py").exists())
+
+    def test_a_signal_while_the_tracer_is_compiled(self):
+        self.emulate('echo library > "$out"')
+        trace = self.start("sleep 600", ("trace", "--card", "h100-80gb"))
+        self.until(lambda: len(self.calls()) == 2)
+        trace.send_signal(signal.SIGINT)
+        said = self.ended(trace, 130, out="")
+        self.assertIn("peakbench: interrupted before the program was started", said)
+        self.assertNotIn("no tracer", said)
 
     def test_a_compiler_that_prints_without_end(self):
         began = time.monotonic()

@@ -8,7 +8,8 @@ usage: versions.py PEAKBENCH [--torch VERSION ...] [--python PYTHON ...] [--fold
 --folder  where releases are unpacked and kept; otherwise each goes when it has run
 
 A row is printed only for what ran: PyTorch's own count of the reserved memory is what the stand-ins were asked for, every function that the
-release links is there (LD_BIND_NOW), and a size that depends on values is the right one. Exit code 1 where one did not.
+release links is there (LD_BIND_NOW), and a size that depends on values is the right one. `peakbench trace` runs the same program, its tracer
+compiled for the release: the peak it tells is PyTorch's own, and every event adds up. Exit code 1 where one did not.
 """
 
 import argparse
@@ -68,17 +69,23 @@ def install(python, version, folder):
 
 
 def run(peakbench, python, version, folder):
+    """What the program said under `emulate` and under `trace`, and the figures of both."""
     torch, beside = install(python, version, folder)
-    out = folder / "took.json"
+    out, traced = folder / "took.json", folder / "traced"
     environment = {**os.environ, "PYTHONPATH": f"{torch}:{beside}", "XDG_CACHE_HOME": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [peakbench, "emulate", "--card", "h100-80gb", "--json", out, "--", python, PROGRAM]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=900, env={**environment, "LD_BIND_NOW": "1"})
-    if done.returncode:
-        raise RuntimeError(f"exit code {done.returncode}:\n{done.stdout}{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1]), json.loads(out.read_text())
+    said = []
+    for verb in (["emulate", "--json", out], ["trace", "--overwrite", "--out", traced]):
+        command = [peakbench, *verb, "--card", "h100-80gb", "--", python, PROGRAM]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=900, env={**environment, "LD_BIND_NOW": "1"})
+        if done.returncode or "differs from" in done.stderr:
+            raise RuntimeError(f"{verb[0]}: exit code {done.returncode}:\n{done.stdout}{done.stderr}")
+        said.append(json.loads(done.stdout.splitlines()[-1]))
+    (case,) = json.loads((traced / "run.json").read_text())["cases"]
+    return said, json.loads(out.read_text()), case
 
 
-def objections(version, said, took):
+def objections(version, said, took, case):
+    said, traced = said
     device = took["processes"][0]["devices"][0]
     wanted = {
         "the version": (said["torch"].partition("+")[0], version),
@@ -87,17 +94,21 @@ def objections(version, said, took):
         "reserved bytes": (said["reserved"], device["peak_malloc_bytes"] + device["peak_virtual_bytes"]),
         "refused calls": (took["processes"][0]["refused"], []),
         "notes": (took["verdict"]["notes"], []),
+        "allocated bytes of the trace": (case["memory"]["peak_allocated_bytes"], traced["allocated"]),
+        "reserved bytes of the trace": (case["memory"]["peak_reserved_bytes"], said["reserved"]),
+        "bytes by category": (sum(case["memory"]["at_peak"].values()), traced["allocated"]),
+        "steps": (case["memory"]["steps"], 3),
     }
     return [f"{name}: {was}, expected {expected}" for name, (was, expected) in wanted.items() if was != expected]
 
 
 def row(peakbench, python, version, folder):
-    said, took = run(peakbench, python, version, folder)
-    wrong = objections(version, said, took)
+    said, took, case = run(peakbench, python, version, folder)
+    wrong = objections(version, said, took, case)
     if wrong:
         raise RuntimeError("; ".join(wrong))
     python_version = asked(python, "import platform; print(platform.python_version())")
-    return f"| {version} | {said['cuda']} | {python_version} | {said['reserved']:,} | {took['verdict']['kind']} |"
+    return f"| {version} | {said[0]['cuda']} | {python_version} | {said[0]['reserved']:,} | {took['verdict']['kind']} |"
 
 
 def main():

@@ -14,6 +14,7 @@
 #include "pytorch/compiled_library.h"
 #include "pytorch/compiler.h"
 #include "pytorch/library_cache.h"
+#include "pytorch/library_in_use.h"
 #include "pytorch/program_file.h"
 #include "support/plugin_file.h"
 #include "support/scratch.h"
@@ -190,6 +191,31 @@ TEST_F(Compiled, WithAProgramBeforeTheCompiler) {
   setenv("CXX", "no-such-program g++", 1);
   EXPECT_FALSE(is_command("no-such-program g++"));
   EXPECT_FALSE(is_command(" "));
+}
+
+TEST_F(Compiled, OneAtHandIsNeverCompiled) {
+  const LibraryBuilds builds{.built = folder_ / "built.so",
+                             .built_for = "2.98.0",
+                             .workers = folder_ / "workers",
+                             .in_worker = "lib/values.so",
+                             .sources = sources_};
+  const auto at_hand = [&] { return library_at_hand(torch_, builds); };
+  EXPECT_FALSE(at_hand());
+  EXPECT_FALSE(fs::exists(folder_ / "home")) << "nothing is made";
+  const auto library = library_for(torch_, builds, [] { return false; }).path;
+  ASSERT_TRUE(at_hand());
+  EXPECT_EQ(at_hand()->path, library);
+  EXPECT_EQ(at_hand()->torch_version, "2.99.0+cpu");
+  chmod(library.c_str(), 0777);
+  EXPECT_FALSE(at_hand()) << "others can write to it";
+  EXPECT_EQ(calls(), 1u);
+
+  write("workers/torch-2.99.0+cpu/lib/values.so", "");
+  EXPECT_EQ(at_hand()->path, folder_ / "workers/torch-2.99.0+cpu/lib/values.so");
+  torch_.version = "2.98.0";
+  EXPECT_EQ(at_hand()->path, folder_ / "built.so");
+  EXPECT_EQ(library_at_hand(std::nullopt, builds)->torch_version, "2.98.0");
+  EXPECT_EQ(calls(), 1u);
 }
 
 TEST_F(Compiled, WhyNot) {

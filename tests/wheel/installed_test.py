@@ -114,6 +114,14 @@ class Installed(unittest.TestCase):
         self.well(ran, seconds, "emulate")
         return ran.stderr
 
+    def trace(self, environment):
+        """The peak by line; what there was to compile."""
+        (environment.folder / "program.py").write_text(PROGRAM)
+        ran, seconds = environment.command("trace", "--card", "h100-80gb", "--out", "traced", "--", str(environment.python), "program.py")
+        self.well(ran, seconds, "trace")
+        self.assertIn("program.py:", ran.stderr)
+        return ran.stderr
+
     def test_2_11_on_3_10_is_the_build_from_source_to_the_byte(self):
         environment = self.environment("3.10", "2.11.0")
         found = self.first_figures(environment, "Python 3.10, PyTorch 2.11.0")
@@ -128,6 +136,7 @@ class Installed(unittest.TestCase):
         environment = self.environment("3.12", "2.15.0")
         self.first_figures(environment, "Python 3.12, PyTorch 2.15.0")
         self.assertNotIn("compiling", self.emulate(environment))  # the worker's values library is carried along
+        self.assertNotIn("compiling", self.trace(environment))  # and its tracer
 
     def test_2_8_on_3_13_has_no_worker_until_it_is_built(self):
         environment = self.environment("3.13", "2.8.0", extra=["cmake>=3.25,<4", "ninja"])
@@ -137,6 +146,7 @@ class Installed(unittest.TestCase):
             self.assertIn(word, ran.stderr)
         self.assertFalse((environment.folder / "first").exists())
         self.emulate(environment)
+        self.assertIn("compiling the tracer library for PyTorch 2.8.0", self.trace(environment))
         ran, seconds = environment.command("workers", "build")
         self.well(ran, seconds, "workers build for PyTorch 2.8.0")
         self.first_figures(environment, "Python 3.13, PyTorch 2.8.0")

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "errors/host_limits.h"
+#include "errors/host_memory.h"
 #include "record/cuda/allocator_events.h"
 #include "trace/trace.h"
 

@@ -39,7 +39,7 @@ def unfailing(hook):
         except Exception as error:
             if hook.__name__ not in _FAILED:
                 _FAILED.add(hook.__name__)
-                print(f"peakbench: {hook.__name__}: {error!r}", file=sys.stderr)
+                say(f"{hook.__name__}: {error!r}")
 
     return called
 
@@ -48,11 +48,23 @@ _FAILED = set()
 TELLING = None
 
 
+def say(sentence):
+    if os.environ.get("PEAKBENCH_TRACE_QUIET") != "1":
+        print("peakbench: " + sentence, file=sys.stderr)
+
+
 def start(torch):
+    wanted = os.environ.get("PEAKBENCH_TRACE_TORCH", "")
+    if str(torch.__version__) != wanted:  # its structures are another's
+        say(
+            f"this process is not traced: it uses PyTorch {torch.__version__}, and the tracer is compiled for {wanted}; "
+            "start its Python directly, without a shell script or a launcher, and it is compiled for that one"
+        )
+        return
     library = ctypes.PyDLL(os.environ["PEAKBENCH_TRACE_LIBRARY"])
     rank = os.environ.get("RANK", "0")
     if library.peakbench_tracer_start(int(rank) if rank.isdigit() else 0) != 1:
-        print("peakbench: this process is not traced: no journal can be written", file=sys.stderr)
+        say("this process is not traced: no journal can be written")
         return
     telling = Telling(torch, library)
     telling.begin()
@@ -108,10 +120,7 @@ class Telling:
     def attach_cuda(self):
         problem = self.attach()
         if problem:
-            print(
-                "peakbench: CUDA memory is not traced:", problem.decode(errors="replace"),
-                file=sys.stderr,
-            )
+            say("CUDA memory is not traced: " + problem.decode(errors="replace"))
 
     def wrap(self, owner, name, begins, ends):
         function = getattr(owner, name)

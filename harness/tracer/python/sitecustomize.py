@@ -53,7 +53,7 @@ def _begin(torch):
     try:
         tracing.start(torch)
     except Exception as error:  # the program runs on, traced as far as it was begun
-        print(f"peakbench: this process is not traced wholly: {error!r}", file=sys.stderr)
+        tracing.say(f"this process is not traced wholly: {error!r}")
 
 
 if os.environ.get("PEAKBENCH_TRACE_LIBRARY"):

@@ -1,0 +1,17 @@
+// What is said where the machine gave no memory. It is part of libraries that are compiled for
+// somebody's PyTorch, too: nothing but the standard library and the system.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace peakbench {
+
+// The limit on this process's address space (ulimit -v); 0: none.
+std::int64_t address_space_limit();
+
+// "the machine gave no memory for 12 bytes"; and the limit on the address space, where there is
+// one. 0 bytes: how many is not known.
+std::string no_memory_text(std::int64_t bytes);
+
+}  // namespace peakbench

@@ -1,0 +1,113 @@
+#include "program/untraced.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <fstream>
+#include <utility>
+
+#include "process/process_tree.h"
+#include "tracer/journal_format.h"
+#include "units/bytes.h"
+
+namespace peakbench::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kBetweenLooks = std::chrono::milliseconds(200);
+
+bool has_untraced_pytorch(std::int32_t process, const std::string& tracer) {
+  std::ifstream maps(fmt::format("/proc/{}/maps", process));
+  bool pytorch = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.ends_with(tracer)) return false;
+    pytorch = pytorch || line.ends_with("/libtorch_cpu.so");
+  }
+  return pytorch;
+}
+
+// "4711.forked": 4711; 0 of another name.
+std::int32_t process_of(const fs::path& file, const char* suffix) {
+  const auto name = file.filename().string();
+  std::int32_t process = 0;
+  if (!name.ends_with(suffix)) return 0;
+  std::from_chars(name.data(), name.data() + name.size(), process);
+  return process;
+}
+
+std::string sentence_of(const Untraced& process) {
+  const auto what =
+      process.used_bytes > 0
+          ? fmt::format("took {} of the card", size_text(static_cast<std::uint64_t>(process.used_bytes)))
+          : std::string("used PyTorch");
+  return fmt::format("process {} {} and was not traced: it was forked, or ran Python without its "
+                     "environment",
+                     process.pid, what);
+}
+
+}  // namespace
+
+UntracedWatch::UntracedWatch(fs::path tracer) : tracer_(std::move(tracer)) {
+  // Signals are for the thread that waits for the program.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] {
+    std::unique_lock lock(mutex_);
+    while (!ends_.wait_for(lock, kBetweenLooks, [this] { return ended_; })) look();
+  });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+UntracedWatch::~UntracedWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  ends_.notify_all();
+  thread_.join();
+}
+
+void UntracedWatch::look() {
+  for (const auto process : process::descendants_of(getpid()))
+    if (!seen_.contains(process) && has_untraced_pytorch(process, tracer_.string()))
+      seen_.insert(process);
+}
+
+std::vector<Untraced> UntracedWatch::found(const fs::path& journals) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Untraced> processes;
+  for (const auto process : seen_)
+    if (!fs::exists(journals / (std::to_string(process) + tracer::kSuffix)))
+      processes.push_back({process});
+  return processes;
+}
+
+std::vector<Untraced> forked_untraced(const fs::path& journals) {
+  std::vector<Untraced> processes;
+  for (const auto& entry : fs::directory_iterator(journals))
+    if (const auto process = process_of(entry.path(), tracer::kForkedSuffix); process > 0)
+      processes.push_back({process});
+  std::ranges::sort(processes, {}, &Untraced::pid);
+  return processes;
+}
+
+std::vector<std::string> add_untraced(ProgramRun& run, const std::vector<Untraced>& processes) {
+  std::vector<std::string> sentences;
+  for (const auto& process : processes) sentences.push_back(sentence_of(process));
+  if (sentences.empty()) return sentences;
+  run.settings["untraced"] = sentences;
+  if (!run.emulation || !run.emulation->verdict) return sentences;
+  auto& verdict = *run.emulation->verdict;
+  if (doubt(verdict.kind) < doubt(result::VerdictKind::lower_bound))
+    verdict.kind = result::VerdictKind::lower_bound;
+  verdict.reasons.insert(verdict.reasons.end(), sentences.begin(), sentences.end());
+  return sentences;
+}
+
+}  // namespace peakbench::program

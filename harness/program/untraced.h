@@ -1,0 +1,52 @@
+// Processes of a traced program that use PyTorch and leave no trace: what its figures lack.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "program/run_folder.h"
+
+namespace peakbench::program {
+
+struct Untraced {
+  std::int32_t pid = 0;
+  std::int64_t used_bytes = 0;  // at the most, of a card; 0: not known
+};
+
+// Looks every 0.2 s which processes that this one has started have PyTorch loaded and not the
+// tracer: Python without its environment. For programs without an emulated card, which knows its
+// users. Reads /proc; takes no signals.
+class UntracedWatch {
+ public:
+  explicit UntracedWatch(std::filesystem::path tracer);  // the library
+  UntracedWatch(const UntracedWatch&) = delete;
+  UntracedWatch& operator=(const UntracedWatch&) = delete;
+  ~UntracedWatch();
+  // Until now; those that have a journal here are traced, whenever they were seen.
+  std::vector<Untraced> found(const std::filesystem::path& journals) const;
+
+ private:
+  void look();
+
+  const std::filesystem::path tracer_;
+  mutable std::mutex mutex_;
+  std::condition_variable ends_;
+  bool ended_ = false;
+  std::set<std::int32_t> seen_;
+  std::thread thread_;
+};
+
+// Forked processes that have allocated of the CPU after PyTorch was traced: the tracer leaves a
+// mark for each (tracer/journal_format.h) among the journals.
+std::vector<Untraced> forked_untraced(const std::filesystem::path& journals);
+
+// Says of the run what it lacks: its figures are a lower bound. Returns the sentences.
+std::vector<std::string> add_untraced(ProgramRun& run, const std::vector<Untraced>& processes);
+
+}  // namespace peakbench::program

@@ -1,0 +1,171 @@
+#include "reports/analysis/peak_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "reports/analysis/findings.h"
+#include "reports/analysis/line_names.h"
+#include "reports/analysis/why.h"
+#include "trace/lines.h"
+#include "trace/maxima.h"
+#include "trace/range_peaks.h"
+#include "trace/summary.h"
+
+namespace peakbench::analysis {
+namespace {
+
+constexpr std::size_t kLines = 8, kLinesInShort = 3, kLinesInJson = 5;
+constexpr double kMostOfIt = 0.9;
+
+using ByCategory = std::array<std::int64_t, trace::kCategoryCount>;
+
+std::string categories_text(const ByCategory& bytes) {
+  std::array<std::size_t, trace::kCategoryCount> order{};
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
+  std::string text;
+  for (const auto i : order) {
+    if (bytes[i] <= 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ",
+                        trace::to_string(static_cast<trace::Category>(i)), in_words(bytes[i]));
+  }
+  std::ranges::replace(text, '_', ' ');
+  return text;
+}
+
+std::string lines_text(const std::vector<trace::LineShare>& lines, const LineNames& names,
+                       std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < lines.size() && i < most; ++i)
+    text +=
+        fmt::format("  {:>10}  {:>5.1f}%  {}  {}\n", in_words(lines[i].bytes), 100 * lines[i].share,
+                    names.in_words(lines[i].line), categories_text(lines[i].by_category));
+  if (lines.size() <= most) return text;
+  std::int64_t rest = 0;
+  for (std::size_t i = most; i < lines.size(); ++i) rest += lines[i].bytes;
+  const auto more = lines.size() - most;
+  return text + fmt::format("  {:>10}          {} more line{}\n", in_words(rest), more,
+                            more == 1 ? "" : "s");
+}
+
+// One line that calls a library's training says little: then those that it calls, too.
+std::string lines_of(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
+                     std::uint64_t event, const LineNames& names) {
+  const auto lines = trace::lines_at(trace, lifetimes, event);
+  const auto own = lines_text(lines, names, kLines);
+  if (lines.empty() || lines.front().share <= kMostOfIt) return own;
+  const auto called = lines_text(
+      trace::lines_at(trace, lifetimes, event, trace::kOwnSpace, trace::LineOf::kAnyLibrary), names,
+      kLines);
+  return called == own ? own : own + "\nBy line of what it calls:\n" + called;
+}
+
+// Those that the program went on after; the allocator tries more than once.
+std::string caught_text(const trace::Trace& trace, const LineNames& names, bool ended_of_it) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> lines;
+  const auto count = trace.events.size() - (ended_of_it && !trace.events.empty() ? 1 : 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& event = trace.events[i];
+    if (event.kind != trace::EventKind::kOutOfMemory) continue;
+    const auto line = fmt::format("  {} asked for at {}, {}\n", in_words(event.requested_bytes),
+                                  names.in_words(trace::own_line(trace, event.stack)),
+                                  when(event.phase, event.step));
+    if (lines.empty() || lines.back() != line) lines.push_back(line);
+  }
+  std::string text = lines.empty() ? "" : "\nRan out of memory, and went on:\n";
+  for (std::size_t i = 0; i < lines.size() && i < kMost; ++i) text += lines[i];
+  if (lines.size() > kMost) text += fmt::format("  and {} times more\n", lines.size() - kMost);
+  return text;
+}
+
+std::string ranges_text(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
+                        std::uint64_t event) {
+  const auto ranges = trace::range_peaks(trace, lifetimes, event);
+  if (ranges.empty()) return "";
+  std::string text =
+      "\nBy your range (its own peak; what was allocated in it and is alive at the peak):\n";
+  for (std::size_t i = 0; i < ranges.size() && i < kLines; ++i)
+    text += fmt::format("  {:>10}  {:>10}  {}\n", in_words(ranges[i].highest_bytes),
+                        in_words(ranges[i].alive_bytes), trace::range_name(trace, ranges[i].range));
+  if (ranges.size() > kLines)
+    text += fmt::format("                          {} more ranges\n", ranges.size() - kLines);
+  return text;
+}
+
+std::string pools_text(const trace::Trace& trace) {
+  const auto pools = trace::private_pools(trace);
+  if (pools.private_bytes == 0) return "";
+  return fmt::format(
+      "Private pools (of CUDA graphs, or torch.cuda.MemPool) had up to {} reserved, of {} in all "
+      "then: they serve nothing else.\n",
+      in_words(pools.private_bytes), in_words(pools.reserved_bytes));
+}
+
+nlohmann::ordered_json line_json(const trace::LineShare& share) {
+  nlohmann::ordered_json categories = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < trace::kCategoryCount; ++i)
+    if (share.by_category[i] > 0)
+      categories[trace::to_string(static_cast<trace::Category>(i))] = share.by_category[i];
+  const auto& line = share.line;
+  nlohmann::ordered_json place = nullptr;
+  if (!line.file.empty()) place = line.file;
+  return {{"file", place},
+          {"line", line.line},
+          {"function", line.function},
+          {"bytes", share.bytes},
+          {"by_category", categories}};
+}
+
+}  // namespace
+
+std::string peak_text(const trace::Trace& trace, bool ended_of_it) {
+  const auto lifetimes = trace::lifetimes(trace);
+  const auto peak = trace::find_peak(trace, lifetimes);
+  const LineNames names(trace);
+  const auto told = why(trace, lifetimes);
+  auto text = (told.peak.empty() ? level_text(peak) + "." : told.peak) + "\n";
+  for (const auto& finding : told.findings) text += finding.sentence + "\n";
+  text += "\nBy category: " + categories_text(peak.by_category) + ".\n";
+  text += pools_text(trace);
+  const auto at_peak = lines_of(trace, lifetimes, peak.event, names);
+  text += "\nWhat fills it, by line of your code:\n" + at_peak;
+  text += ranges_text(trace, lifetimes, peak.event);
+  if (ended_of_it && !trace.events.empty())
+    if (const auto then = lines_of(trace, lifetimes, trace.events.size() - 1, names);
+        then != at_peak)
+      text += "\nWhat filled the card then, by line of your code:\n" + then;
+  return text + caught_text(trace, names, ended_of_it);
+}
+
+std::string peak_in_short(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
+                          const Teller& teller) {
+  const auto peak = trace::find_peak(trace, lifetimes);
+  const auto of = teller.name.empty()
+                      ? ""
+                      : fmt::format(" of {}, the largest of {}", teller.name, teller.processes);
+  return fmt::format("What fills the peak{} ({}): {}.\n", of, when(peak.phase, peak.step),
+                     categories_text(peak.by_category)) +
+         lines_text(trace::lines_at(trace, lifetimes, peak.event), LineNames(trace), kLinesInShort);
+}
+
+nlohmann::ordered_json peak_json(const trace::Trace& trace,
+                                 const std::vector<trace::Lifetime>& lifetimes) {
+  const auto memory = trace::summarise(trace, lifetimes);
+  const auto peak = trace::find_peak(trace, lifetimes);
+  auto lines = nlohmann::ordered_json::array();
+  for (const auto& share : trace::lines_at(trace, lifetimes, peak.event))
+    if (lines.size() < kLinesInJson) lines.push_back(line_json(share));
+  return {{"peak_allocated_bytes", memory.peak_allocated_bytes},
+          {"peak_phase", memory.peak_phase},
+          {"peak_step", std::max<std::int64_t>(memory.peak_step, 0)},
+          {"at_peak", memory.at_peak},
+          {"lines", lines}};
+}
+
+}  // namespace peakbench::analysis

@@ -1,0 +1,34 @@
+// What fills a program's memory at its peak, for a terminal and as JSON: at length, and in short.
+// Pure; names from the trace stand as they are.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "trace/lifetimes.h"
+#include "trace/trace.h"
+
+namespace peakbench::analysis {
+
+// The sentences of why(), the categories, and the lines of code that hold most; what filled the
+// card where memory ran out at the end, and where the program went on after that.
+// `ended_of_it`: the program ended with the failure that its trace ends with.
+std::string peak_text(const trace::Trace& trace, bool ended_of_it);
+
+// Of one process of several: which one is told of.
+struct Teller {
+  std::string name;           // "rank 3"; empty where it is the only one
+  std::size_t processes = 1;  // that were recorded
+};
+
+// The categories in one line, and the three lines of code that hold most.
+std::string peak_in_short(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
+                          const Teller& teller);
+
+// Under the names of run.json's `memory`: peak_allocated_bytes, peak_phase, peak_step (0 before the
+// first one), at_peak; and `lines`, the five that hold most.
+nlohmann::ordered_json peak_json(const trace::Trace& trace,
+                                 const std::vector<trace::Lifetime>& lifetimes);
+
+}  // namespace peakbench::analysis
