@@ -24,7 +24,9 @@
 #include "process/find_program.h"
 #include "program/traced.h"
 #include "pytorch/torch_in_use.h"
+#include "reports/analysis/why.h"
 #include "reports/report/report.h"
+#include "text/printable.h"
 
 namespace peakbench::cli {
 namespace {
@@ -79,6 +81,16 @@ std::string traced_folder(const TraceArguments& arguments) {
   if (!arguments.out.empty()) return arguments.out;
   const auto name = program::safe_name(program::name_of(arguments.command));
   return "results/" + name;
+}
+
+// What the report's page says first.
+std::string why_text(const program::Fullest& fullest) {
+  if (fullest.trace == nullptr) return "";
+  std::string text;
+  for (const auto& sentence :
+       analysis::sentences_of(analysis::why(*fullest.trace, fullest.lifetimes)))
+    text += escaped_controls(sentence.text) + "\n";
+  return text.empty() ? "" : text + "\n";
 }
 
 class Traced {
@@ -160,7 +172,9 @@ class Traced {
     run.emulation = emulation;
     if (!torch_version_.empty()) run.environment["libtorch"] = torch_version_;
     const auto untraced = program::add_untraced(run, users);
-    std::fprintf(stderr, "\n%s", program::summary_text(run).c_str());
+    const auto fullest = program::fullest_of(run);
+    std::fprintf(stderr, "\n%s%s", why_text(fullest).c_str(),
+                 program::summary_text(run, fullest).c_str());
     for (const auto& sentence : untraced)
       std::fprintf(stderr, "\nLower bound: %s.\n", sentence.c_str());
     if (run.processes.empty()) return;

@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
 #include <set>
+#include <sstream>
+#include <string_view>
 
 #include "files/file.h"
+#include "launch/outcome.h"
+#include "process/exit_code.h"
 #include "text/printable.h"
 #include "trace/lifetimes.h"
 #include "trace/lines.h"
@@ -51,6 +56,15 @@ void describe_failure(const trace::Trace& trace, ProgramRun& run) {
                   line.file.empty() ? "" : fmt::format(" by {}:{}", line.file, line.line),
                   size_text(facts.allocated_bytes));
   run.out_of_memory = facts;
+}
+
+std::string how_it_ended(int exit_code) {
+  const int signal = exit_code - process::ended_by(0);
+  if (signal <= 0 || signal >= NSIG)
+    return fmt::format("the program ended with exit code {}", exit_code);
+  return fmt::format("the program was {} by {}",
+                     signal == SIGINT || signal == SIGTERM ? "interrupted" : "ended",
+                     launch::signal_name(signal));
 }
 
 std::string why_nothing(const std::vector<Journal>& journals) {
@@ -126,18 +140,72 @@ std::string caught_text(const trace::Trace& trace) {
   return text;
 }
 
+// Modules that run another program: `python3 -m torch.distributed.run train.py`.
+bool starts_programs(const std::string& module) {
+  constexpr std::array kThem = {"torch.distributed", "torch.multiprocessing", "accelerate",
+                                "deepspeed",         "cProfile",              "profile",
+                                "pdb",               "trace",                 "coverage",
+                                "debugpy",           "viztracer"};
+  return std::ranges::any_of(kThem, [&](const std::string& one) {
+    return module == one || module.starts_with(one + ".");
+  });
+}
+
+// What Python is given to run: of any name, a folder too; empty where that is a module or code.
+std::string script_after(const std::vector<std::string>& words, std::size_t python) {
+  for (auto i = python + 1; i < words.size(); ++i) {
+    const auto& word = words[i];
+    if (word == "-m" || word == "-c" || word == "-") return "";
+    if (word == "-W" || word == "-X") ++i;
+    if (!word.starts_with("-")) return fs::path(word).filename().string();
+  }
+  return "";
+}
+
+// Of a shell that is given its script as an argument, the script's.
+std::vector<std::string> words_of(const std::vector<std::string>& command) {
+  constexpr std::array kShells = {"sh", "bash", "dash", "zsh", "ksh"};
+  std::vector<std::string> words;
+  bool shell = false, script = false;
+  for (const auto& word : command) {
+    if (script) {
+      std::string text = word;
+      constexpr std::string_view kBetween = "\"';&|()<>{}$\n\t";
+      for (char& c : text)
+        if (kBetween.find(c) != std::string_view::npos) c = ' ';
+      words.clear();
+      std::istringstream stream(text);
+      for (std::string part; stream >> part;) words.push_back(part);
+      return words;
+    }
+    if (std::ranges::find(kShells, fs::path(word).filename().string()) != kShells.end())
+      shell = true;
+    script = shell && word.starts_with("-") && word.ends_with("c") && !word.starts_with("--");
+    words.push_back(word);
+  }
+  return words;
+}
+
 }  // namespace
 
 std::string name_of(const std::vector<std::string>& command) {
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    if (command[i] == "-m" && i + 1 < command.size()) {
-      if (command[i + 1].starts_with("torch.distributed")) continue;
-      return command[i + 1];
+  if (command.empty()) return "program";
+  const auto words = words_of(command);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "-m" && i + 1 < words.size()) {
+      ++i;
+      if (!starts_programs(words[i])) return words[i];
+      continue;
     }
-    if (command[i].ends_with(".py") || command[i].ends_with(".sh"))
-      return fs::path(command[i]).filename().string();
+    const auto file = fs::path(words[i]).filename().string();
+    if (file.ends_with(".py") || file.ends_with(".sh")) return file;
+    if (!file.starts_with("python")) continue;
+    if (const auto script = script_after(words, i); !script.empty()) return script;
   }
-  return command.empty() ? "program" : fs::path(command.front()).filename().string();
+  const auto first = std::ranges::find_if(words, [&](const std::string& word) {
+    return word != "env" && word.find('=') == std::string::npos && !word.starts_with("-");
+  });
+  return fs::path(first == words.end() ? words.front() : *first).filename().string();
 }
 
 Tracer tracer_for(const std::optional<pytorch::TorchInUse>& torch, const std::string& built_for,
@@ -199,7 +267,7 @@ ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>&
   }
   if (exit_code != 0) {
     run.status = result::Status::kCrashed;
-    run.reason = fmt::format("the program ended with exit code {}", exit_code);
+    run.reason = how_it_ended(exit_code);
     for (const auto& process : run.processes)
       if (run.status == result::Status::kCrashed) describe_failure(process.trace, run);
   }
@@ -225,21 +293,21 @@ std::vector<std::string> add_untraced(ProgramRun& run, const std::vector<Untrace
   return sentences;
 }
 
-std::string summary_text(const ProgramRun& run) {
-  if (run.processes.empty()) return run.reason + "\n";
-  const trace::Trace* fullest = nullptr;
-  std::int64_t most = -1;
-  std::vector<trace::Lifetime> lifetimes;
-  trace::Peak peak;
+Fullest fullest_of(const ProgramRun& run) {
+  Fullest fullest;
   for (const auto& process : run.processes) {
     auto found = trace::lifetimes(process.trace);
     const auto here = trace::find_peak(process.trace, found);
-    if (here.allocated_bytes <= most) continue;
-    most = here.allocated_bytes;
-    fullest = &process.trace;
-    lifetimes = std::move(found);
-    peak = here;
+    if (fullest.trace != nullptr && here.allocated_bytes <= fullest.peak.allocated_bytes) continue;
+    fullest = {&process.trace, std::move(found), here};
   }
+  return fullest;
+}
+
+std::string summary_text(const ProgramRun& run, const Fullest& fullest_process) {
+  if (fullest_process.trace == nullptr) return run.reason + "\n";
+  const auto& [fullest, lifetimes, peak] = fullest_process;
+  const auto most = peak.allocated_bytes;
   std::string text = fmt::format("Peak allocated: {} in {}.\n  {}\n", size_text(most),
                                  in_words(peak.phase, peak.step), categories_of(peak.by_category));
   text += lines_of(*fullest, lifetimes, peak.event, "What fills it");

@@ -11,6 +11,9 @@
 #include "program/journal.h"
 #include "program/run_folder.h"
 #include "pytorch/torch_in_use.h"
+#include "trace/lifetimes.h"
+#include "trace/maxima.h"
+#include "trace/trace.h"
 
 namespace peakbench::program {
 
@@ -51,8 +54,15 @@ struct Untraced {
 // Says of the run what it lacks: its figures are a lower bound. Returns the sentences.
 std::vector<std::string> add_untraced(ProgramRun& run, const std::vector<Untraced>& processes);
 
-// What people want to know first, for a terminal: the peak, its categories, and the lines of the
-// program that hold most of it.
-std::string summary_text(const ProgramRun& run);
+// The process with the highest peak. `trace` is null where there is no process.
+struct Fullest {
+  const trace::Trace* trace = nullptr;  // of the run
+  std::vector<trace::Lifetime> lifetimes;
+  trace::Peak peak;
+};
+Fullest fullest_of(const ProgramRun& run);
+
+// For a terminal: the peak, its categories, and the lines of the program that hold most of it.
+std::string summary_text(const ProgramRun& run, const Fullest& fullest_process);
 
 }  // namespace peakbench::program

@@ -18,15 +18,18 @@ struct Program {
   const trace::OwnLines& lines;
   const LineNames& names;
   const Steps& steps;
+  std::uint64_t first_call = 0;  // the first event of a step that is not its data
 };
 
 std::string in_words(std::int64_t bytes);  // "12.0 MiB"
 
 std::vector<Finding> find_growth(const Program& program);
-std::vector<Finding> find_evaluation(const Program& program);
 // `grown`: what find_growth has said already.
 std::vector<Finding> find_kept(const Program& program, const std::vector<Finding>& grown);
 std::vector<Finding> find_checkpoint(const Program& program);
+std::vector<Finding> find_evaluation(const Program& program);
+std::vector<Finding> find_conversion(const Program& program);
+std::vector<Finding> find_elsewhere(const Program& program);
 std::vector<Finding> find_inputs(const Program& program);
 
 }  // namespace peakbench::analysis
