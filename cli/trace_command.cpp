@@ -173,21 +173,24 @@ class Traced {
     const int code = process::exit_code(emulator::run_program(command, more, signals));
     auto users = watch.found(journals_->path());
     std::ranges::copy(program::forked_untraced(journals_->path()), std::back_inserter(users));
-    finish({.device = "", .how = {code, signals.came_for_program()}, .emulation = std::nullopt, .users = users});
+    finish({.device = "",
+            .how = {code, signals.came_for_program()},
+            .emulation = std::nullopt,
+            .users = users});
     return code;
   }
 
   void finish(const Ended& ended) {
-    auto journals = program::read_journals(journals_->path(), {.device = ended.device,
-                                                               .emulated = ended.emulation.has_value(),
-                                                               .has_times = !ended.emulation,
-                                                               .failed = ended.how.exit_code != 0});
+    auto journals =
+        program::read_journals(journals_->path(), {.device = ended.device,
+                                                   .emulated = ended.emulation.has_value(),
+                                                   .has_times = !ended.emulation,
+                                                   .failed = ended.how.exit_code != 0});
     program::complain(journals);
     auto users = ended.users;
     std::erase_if(users, [&](const program::Untraced& user) {
-      return std::ranges::any_of(journals, [&](const program::Journal& journal) {
-               return journal.pid == user.pid;
-             });
+      return std::ranges::any_of(
+          journals, [&](const program::Journal& journal) { return journal.pid == user.pid; });
     });
     auto run = program::run_of(std::move(journals), arguments_.command, ended.device, ended.how);
     run.emulation = ended.emulation;

@@ -108,7 +108,7 @@ class Phases {
         if (is_free()) begin(Phase::kForward, mark);
         return;
       case Mark::kEvaluationBegins:
-        if (is_free()) begin(is_trained() ? Phase::kForward : Phase::kEvaluation, mark);
+        if (is_free()) begin_evaluation(mark);
         return;
       case Mark::kGenerationBegins:
         if (is_free()) begin(Phase::kGeneration, mark);
@@ -155,6 +155,12 @@ class Phases {
   }
 
   bool is_free() const { return backwards_ == 0; }
+
+  void begin_evaluation(const TimedMark& mark) {
+    if (is_trained()) return begin(Phase::kForward, mark);
+    begin(Phase::kEvaluation, mark);
+    if (mark.value == kWithGradients) scope(ScopeKind::kModule, false, mark);
+  }
 
   // A call that recorded gradients, of a model that is not in training mode, and a backward
   // follows: a part of the loss, or a model whose mode was forgotten.

@@ -7,7 +7,8 @@
 // - backward: a call of autograd's engine, not of one inside an update;
 // - optimizer_step: an optimizer's step, and what comes between backward and it (unscaling,
 //   clipping, reducing). One inside of a backward (a hook that updates) stays backward;
-// - evaluation, generation: a model called otherwise, until the call returns;
+// - evaluation, generation: a model called otherwise, until the call returns; where gradients are
+//   recorded, a module's scope says so (trace.h);
 // - checkpoint: torch.save;
 // - data: everything else.
 // A step is one round of updates: it ends with the last one before an optimizer has its turn again,

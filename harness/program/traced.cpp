@@ -1,16 +1,20 @@
 #include "program/traced.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <sstream>
+#include <string_view>
 
 #include "errors/errors.h"
 #include "files/file.h"
+#include "launch/outcome.h"
 #include "process/exit_code.h"
 #include "trace/lifetimes.h"
 #include "trace/lines.h"
@@ -51,6 +55,15 @@ void describe_failure(const trace::Trace& trace, ProgramRun& run) {
   run.out_of_memory = facts;
 }
 
+std::string how_it_ended(int exit_code) {
+  const int signal = exit_code - process::ended_by(0);
+  if (signal <= 0 || signal >= NSIG)
+    return fmt::format("the program ended with exit code {}", exit_code);
+  return fmt::format("the program was {} by {}",
+                     signal == SIGINT || signal == SIGTERM ? "interrupted" : "ended",
+                     launch::signal_name(signal));
+}
+
 std::string why_nothing(const std::vector<Journal>& journals) {
   return journals.empty() ? "nothing was recorded: the program did not import PyTorch, or ran "
                             "Python without its environment (-I, -E, -S)"
@@ -68,18 +81,79 @@ pytorch::LibraryBuilds tracer_builds(const TracerPlaces& places) {
                       .libraries = {"libc10.so", "libc10_cuda.so", "libtorch_cpu.so"}}};
 }
 
+// Modules that run another program: `python3 -m torch.distributed.run train.py`.
+bool starts_programs(const std::string& module) {
+  constexpr std::array kThem = {"torch.distributed",
+                                "torch.multiprocessing",
+                                "accelerate",
+                                "deepspeed",
+                                "cProfile",
+                                "profile",
+                                "pdb",
+                                "trace",
+                                "coverage",
+                                "debugpy",
+                                "viztracer"};
+  return std::ranges::any_of(kThem, [&](const std::string& one) {
+    return module == one || module.starts_with(one + ".");
+  });
+}
+
+// What Python is given to run: of any name, a folder too; empty where that is a module or code.
+std::string script_after(const std::vector<std::string>& words, std::size_t python) {
+  for (auto i = python + 1; i < words.size(); ++i) {
+    const auto& word = words[i];
+    if (word == "-m" || word == "-c" || word == "-") return "";
+    if (word == "-W" || word == "-X") ++i;
+    if (!word.starts_with("-")) return fs::path(word).filename().string();
+  }
+  return "";
+}
+
+// Of a shell that is given its script as an argument, the script's.
+std::vector<std::string> words_of(const std::vector<std::string>& command) {
+  constexpr std::array kShells = {"sh", "bash", "dash", "zsh", "ksh"};
+  std::vector<std::string> words;
+  bool shell = false, script = false;
+  for (const auto& word : command) {
+    if (script) {
+      std::string text = word;
+      constexpr std::string_view kBetween = "\"';&|()<>{}$\n\t";
+      for (char& c : text)
+        if (kBetween.find(c) != std::string_view::npos) c = ' ';
+      words.clear();
+      std::istringstream stream(text);
+      for (std::string part; stream >> part;) words.push_back(part);
+      return words;
+    }
+    if (std::ranges::find(kShells, fs::path(word).filename().string()) != kShells.end())
+      shell = true;
+    script = shell && word.starts_with("-") && word.ends_with("c") && !word.starts_with("--");
+    words.push_back(word);
+  }
+  return words;
+}
+
 }  // namespace
 
 std::string name_of(const std::vector<std::string>& command) {
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    if (command[i] == "-m" && i + 1 < command.size()) {
-      if (command[i + 1].starts_with("torch.distributed")) continue;
-      return command[i + 1];
+  if (command.empty()) return "program";
+  const auto words = words_of(command);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "-m" && i + 1 < words.size()) {
+      ++i;
+      if (!starts_programs(words[i])) return words[i];
+      continue;
     }
-    if (command[i].ends_with(".py") || command[i].ends_with(".sh"))
-      return fs::path(command[i]).filename().string();
+    const auto file = fs::path(words[i]).filename().string();
+    if (file.ends_with(".py") || file.ends_with(".sh")) return file;
+    if (!file.starts_with("python")) continue;
+    if (const auto script = script_after(words, i); !script.empty()) return script;
   }
-  return command.empty() ? "program" : fs::path(command.front()).filename().string();
+  const auto first = std::ranges::find_if(words, [&](const std::string& word) {
+    return word != "env" && word.find('=') == std::string::npos && !word.starts_with("-");
+  });
+  return fs::path(first == words.end() ? words.front() : *first).filename().string();
 }
 
 TracerPlaces tracer_places(const emulator::Installation& installation) {
@@ -96,9 +170,10 @@ Tracer tracer_for(const std::optional<pytorch::TorchInUse>& torch, const TracerP
   Tracer tracer{pytorch::library_for(torch, tracer_builds(places), cancelled),
                 places.folder / "tracer"};
   if (!tracer.library.problem.empty())
-    throw ConfigError(fmt::format("there is no tracer for PyTorch {}: {}; `peakbench emulate` "
-                                  "works without one",
-                                  tracer.library.torch_version, tracer.library.problem));
+    throw ConfigError(
+        fmt::format("there is no tracer for PyTorch {}: {}; `peakbench emulate` "
+                    "works without one",
+                    tracer.library.torch_version, tracer.library.problem));
   if (!files::is_there(tracer.library.path.string()))
     throw ConfigError(
         fmt::format("{} is not there; is the installation whole?", tracer.library.path.string()));
@@ -156,17 +231,17 @@ ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>&
     if (run.device.empty()) run.device = trace.device;
   }
   // Ctrl-C may reach the program alone.
-  const int signal = how.interrupted == 0 && how.exit_code == process::ended_by(SIGINT)
-                         ? SIGINT
-                         : how.interrupted;
+  const int signal =
+      how.interrupted == 0 && how.exit_code == process::ended_by(SIGINT) ? SIGINT : how.interrupted;
   if (how.exit_code != 0 && signal != 0) {
     run.status = result::Status::kInterrupted;
-    run.reason = fmt::format("the program was interrupted (signal {}, {}): its figures are those "
-                             "until then",
-                             signal, strsignal(signal));
+    run.reason = fmt::format(
+        "the program was interrupted (signal {}, {}): its figures are those "
+        "until then",
+        signal, strsignal(signal));
   } else if (how.exit_code != 0) {
     run.status = result::Status::kCrashed;
-    run.reason = fmt::format("the program ended with exit code {}", how.exit_code);
+    run.reason = how_it_ended(how.exit_code);
     for (const auto& process : run.processes)
       if (run.status == result::Status::kCrashed) describe_failure(process.trace, run);
   }

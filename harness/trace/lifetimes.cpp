@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "errors/errors.h"
 #include "result/device.h"
@@ -142,14 +143,16 @@ void bind_names(const Trace& trace, std::vector<Lifetime>& lifetimes) {
   }
 }
 
-// Decides from lifetimes alone. Asked from the last allocation to the first, so that the end of the
-// forward that each belongs to is at hand.
+// Decides from lifetimes alone.
 class Categories {
  public:
   explicit Categories(const Trace& trace)
-      : trace_(trace), cursor_(trace.events.size()), steps_begin_(trace.events.size()) {
+      : trace_(trace), steps_begin_(trace.events.size()) {
     for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
       const auto& event = trace.events[i];
+      if (i + 1 == trace.events.size() || trace.events[i + 1].phase != event.phase ||
+          trace.events[i + 1].step != event.step)
+        run_ends_.push_back(i);
       // A program's batch is made before its step begins, and what it lets go is gone by then.
       if (event.step != kNone && event.phase != Phase::kData) {
         steps_begin_ = std::min(steps_begin_, i);
@@ -172,7 +175,8 @@ class Categories {
     if (event.phase == Phase::kData && lifetime.last > phase_end) {
       const bool lets_go =
           lifetime.last < trace_.events.size() && lifetime.last < next_step_after(event.step);
-      return lets_go ? Category::kInput : Category::kKept;
+      if (!lets_go) return Category::kKept;
+      return is_of_evaluation(lifetime) ? Category::kActivation : Category::kInput;
     }
     if (lifetime.first < steps_begin_ && lifetime.last >= steps_begin_) return Category::kKept;
     if (may_be_workspace(lifetime, event)) return Category::kWorkspace;
@@ -232,23 +236,30 @@ class Categories {
     return failure_ && event < *failure_ ? std::min(phase_end, *failure_) : phase_end;
   }
 
-  // The last event of the run of events in one phase of one step that holds `event`.
-  std::uint64_t end_of_phase(std::uint64_t event) {
-    while (cursor_ > event) {
-      --cursor_;
-      const auto& here = trace_.events[cursor_];
-      const bool last = cursor_ + 1 == trace_.events.size();
-      if (last || trace_.events[cursor_ + 1].phase != here.phase ||
-          trace_.events[cursor_ + 1].step != here.step)
-        phase_end_ = cursor_;
-    }
-    return phase_end_;
+  // The run of events in one phase of one step that holds `event`: where it is in run_ends_.
+  std::size_t run_of(std::uint64_t event) const {
+    return static_cast<std::size_t>(std::lower_bound(run_ends_.begin(), run_ends_.end(), event) -
+                                    run_ends_.begin());
+  }
+  std::uint64_t end_of_phase(std::uint64_t event) const { return run_ends_[run_of(event)]; }
+
+  // Made behind a call of an evaluation or generation, and alive behind the next such call and what
+  // follows it, where a batch for that call is gone.
+  bool is_of_evaluation(const Lifetime& lifetime) const {
+    const auto run = run_of(lifetime.first);
+    const auto calls = [this](std::size_t at) {
+      const auto phase = trace_.events[run_ends_[at]].phase;
+      return phase == Phase::kEvaluation || phase == Phase::kGeneration;
+    };
+    const auto behind_next = std::min(run + 2, run_ends_.size() - 1);
+    return run > 0 && calls(run - 1) && calls(std::min(run + 1, behind_next)) &&
+           lifetime.last > run_ends_[behind_next];
   }
 
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
   const Trace& trace_;
-  std::uint64_t cursor_, phase_end_ = 0;
+  std::vector<std::uint64_t> run_ends_;                // the last event of each
   std::uint64_t steps_begin_;                          // the first event of a step
   std::map<std::int32_t, std::uint64_t> step_begins_;  // of each step
   std::optional<std::uint64_t> failure_;  // the event that ended the trace out of memory
@@ -256,6 +267,28 @@ class Categories {
   std::map<std::uint64_t, std::uint64_t> captures_;  // the events [begin, end) of each
   std::vector<bool> keeps_workspaces_;               // by space
 };
+
+// The last of a list that grows is let go when the program ends, as its last batch is; the last
+// losses of an evaluation are when it returns. What was made at the same place before tells which it
+// is.
+void keep_what_was_kept_before(const Trace& trace, std::vector<Lifetime>& lifetimes) {
+  std::int32_t last_step = kNone;
+  for (const auto& event : trace.events) last_step = std::max(last_step, event.step);
+  std::unordered_set<std::int32_t> keeping;                        // stacks
+  std::unordered_map<std::int32_t, std::int32_t> left_by_calls;  // by stack: the step
+  for (auto& lifetime : lifetimes) {
+    const auto& event = trace.events[lifetime.first];
+    if (event.phase != Phase::kData || event.stack == kNone || lifetime.name != kNone) continue;
+    if (lifetime.category == Category::kKept) keeping.insert(event.stack);
+    if (lifetime.category == Category::kActivation) left_by_calls[event.stack] = event.step;
+    if (lifetime.category != Category::kInput) continue;
+    const auto left = left_by_calls.find(event.stack);
+    if (left != left_by_calls.end() && left->second == event.step)
+      lifetime.category = Category::kActivation;
+    else if (event.step == last_step && keeping.contains(event.stack))
+      lifetime.category = Category::kKept;
+  }
+}
 
 }  // namespace
 
@@ -265,12 +298,12 @@ std::vector<Lifetime> lifetimes(const Trace& trace) {
   auto found = pairing.take_result();
   bind_names(trace, found);
   Categories categories(trace);
-  for (auto lifetime = found.rbegin(); lifetime != found.rend(); ++lifetime) {
-    lifetime->category =
-        lifetime->name == kNone
-            ? categories.decide(*lifetime)
-            : category_of(trace.names[static_cast<std::size_t>(lifetime->name)].role);
-  }
+  for (auto& lifetime : found)
+    lifetime.category =
+        lifetime.name == kNone
+            ? categories.decide(lifetime)
+            : category_of(trace.names[static_cast<std::size_t>(lifetime.name)].role);
+  keep_what_was_kept_before(trace, found);
   return found;
 }
 

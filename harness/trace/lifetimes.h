@@ -52,13 +52,15 @@ struct Lifetime {
 // = allocated in a recomputation and alive at its end; else activation = allocated in forward and
 // alive at the end of that forward, or where memory ran out in it; the rest temporary. Of a program
 // also: input = made in the phase data, alive behind it and freed within the step; kept = made
-// there and alive longer; activation = allocated in a call of evaluation or generation and alive at
-// its end. In traces that do not name workspaces, one is, before all but the first kind of kept,
-// what a `cuda` space has from the forward or backward of a step and was never freed (not in a step
-// that ended out of memory: nothing had its chance there). A trace ended out of memory where no
-// allocation follows the last failure. Nothing is made of address 0 (an allocation of no bytes).
-// Throws TraceError on a free without an alloc, an address used twice, a block smaller than what
-// was asked for, and a name, space, module or operator that is not there.
+// there and alive longer, and in the last step, which nothing outlives, what has the stack of such
+// a one; activation = allocated in a call of evaluation or generation and alive at its end, or made
+// behind such a call (a loss) and alive behind the next one and what follows that. In traces that
+// do not name workspaces, one is, before all but the first kind of kept, what a `cuda` space has
+// from the forward or backward of a step and was never freed (not in a step that ended out of
+// memory: nothing had its chance there). A trace ended out of memory where no allocation follows
+// the last failure. Nothing is made of address 0 (an allocation of no bytes). Throws TraceError on
+// a free without an alloc, an address used twice, a block smaller than what was asked for, and a
+// name, space, module or operator that is not there.
 std::vector<Lifetime> lifetimes(const Trace& trace);
 
 }  // namespace peakbench::trace

@@ -81,6 +81,25 @@ SourceLine own_line(const Trace& trace, std::int32_t stack) {
   return line_of(trace, OwnFrames(trace).of(stack, LineOf::kProgram));
 }
 
+SourceLine calling_line(const Trace& trace, std::int32_t stack) {
+  const auto frame = [&](std::int32_t at) { return trace.frames[static_cast<std::size_t>(at)]; };
+  const auto file = [&](std::int32_t at) {
+    const auto number = frame(at).file;
+    return number == kNone ? std::string() : trace.files[static_cast<std::size_t>(number)];
+  };
+  const auto own_from = [&](std::int32_t at) {
+    while (at != kNone && is_library_file(file(at))) at = frame(at).parent;
+    return at;
+  };
+  const auto made = own_from(stack);
+  if (made == kNone) return {};
+  auto module = kNone;  // the outermost call of one
+  for (auto at = stack; at != kNone; at = frame(at).parent)
+    if (file(at).ends_with("torch/nn/modules/module.py")) module = at;
+  const auto caller = own_from(module != kNone ? module : frame(made).parent);
+  return caller == made ? SourceLine{} : line_of(trace, caller);
+}
+
 OwnLines::OwnLines(const Trace& trace, LineOf whose) : lines_(1) {
   const OwnFrames own(trace);
   std::map<std::tuple<std::string, std::int32_t, std::string>, std::size_t> numbers;

@@ -100,7 +100,8 @@ struct Name {
 
 // A scope begins or ends on a thread, before the event of this number. kPhase and kModule have no
 // end: the rules need none. Modules and nodes are there only inside of an optimizer step, which is
-// where they change a phase.
+// where they change a phase; a module also where an evaluation of a program begins that records
+// gradients.
 struct ScopeMark {
   std::uint64_t event = 0;
   ScopeKind kind = ScopeKind::kPhase;

@@ -18,6 +18,7 @@ struct Program {
   const trace::OwnLines& lines;
   const LineNames& names;
   const Steps& steps;
+  std::uint64_t first_call = 0;  // the first event of a step that is not its data
 };
 
 std::string in_words(std::int64_t bytes);  // "12.0 MiB"
@@ -26,10 +27,12 @@ std::string when(trace::Phase phase, std::int32_t step);
 std::string level_text(const trace::Peak& peak);  // "The peak is 8.104 GiB, in backward of step 2"
 
 std::vector<Finding> find_growth(const Program& program);
-std::vector<Finding> find_evaluation(const Program& program);
 // `grown`: what find_growth has said already.
 std::vector<Finding> find_kept(const Program& program, const std::vector<Finding>& grown);
 std::vector<Finding> find_checkpoint(const Program& program);
+std::vector<Finding> find_evaluation(const Program& program);
+std::vector<Finding> find_conversion(const Program& program);
+std::vector<Finding> find_elsewhere(const Program& program);
 std::vector<Finding> find_inputs(const Program& program);
 
 }  // namespace peakbench::analysis

@@ -129,8 +129,9 @@ std::string peak_text(const trace::Trace& trace, bool ended_of_it) {
   const auto peak = trace::find_peak(trace, lifetimes);
   const LineNames names(trace);
   const auto told = why(trace, lifetimes);
-  auto text = (told.peak.empty() ? level_text(peak) + "." : told.peak) + "\n";
-  for (const auto& finding : told.findings) text += finding.sentence + "\n";
+  std::string text;
+  for (const auto& sentence : sentences_of(told)) text += sentence.text + "\n";
+  if (text.empty()) text = level_text(peak) + ".\n";
   text += "\nBy category: " + categories_text(peak.by_category) + ".\n";
   text += pools_text(trace);
   const auto at_peak = lines_of(trace, lifetimes, peak.event, names);

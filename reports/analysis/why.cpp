@@ -108,7 +108,7 @@ std::vector<Finding> find_out_of_memory(const Program& program) {
   const auto failure = failure_of(program.trace);
   if (!failure) return {};
   const auto& event = program.trace.events[*failure];
-  Finding finding{FindingKind::kOutOfMemory, "", event.requested_bytes,
+  Finding finding{FindingKind::kOutOfMemory, "", event.requested_bytes, 0,
                   program.lines.at(program.lines.of(event.stack))};
   finding.sentence =
       fmt::format("Memory ran out {}{}: {} was asked for", when(event.phase, event.step),
@@ -134,6 +134,13 @@ std::string peak_sentence(const Program& program) {
          ".";
 }
 
+std::uint64_t first_call_of(const trace::Trace& trace) {
+  const auto call = std::ranges::find_if(trace.events, [](const trace::Event& event) {
+    return event.step != trace::kNone && event.phase != Phase::kData;
+  });
+  return static_cast<std::uint64_t>(call - trace.events.begin());
+}
+
 void append(std::vector<Finding>& all, std::vector<Finding> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
@@ -156,8 +163,9 @@ std::string level_text(const trace::Peak& peak) {
 }
 
 const char* to_string(FindingKind kind) {
-  static constexpr std::array<const char*, 6> kWords = {"out_of_memory", "growth",     "evaluation",
-                                                        "kept",          "checkpoint", "inputs"};
+  static constexpr std::array<const char*, 8> kWords = {"out_of_memory", "growth",     "evaluation",
+                                                        "kept",          "checkpoint", "conversion",
+                                                        "elsewhere",     "inputs"};
   return kWords.at(static_cast<std::size_t>(kind));
 }
 
@@ -167,17 +175,44 @@ Why why(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes
   const trace::OwnLines lines(trace);
   const LineNames names(trace);
   const Steps steps(trace);
-  const Program program{trace, lifetimes, peak, lines, names, steps};
+  const Program program{trace, lifetimes, peak, lines, names, steps, first_call_of(trace)};
   Why found;
   found.peak = peak_sentence(program);
+  found.peak_bytes = peak.allocated_bytes;
   found.findings = find_out_of_memory(program);
   const auto grown = find_growth(program);
   append(found.findings, grown);
   append(found.findings, find_evaluation(program));
   append(found.findings, find_kept(program, grown));
   append(found.findings, find_checkpoint(program));
+  append(found.findings, find_conversion(program));
+  append(found.findings, find_elsewhere(program));
   append(found.findings, find_inputs(program));
   return found;
+}
+
+std::vector<Sentence> sentences_of(const Why& why) {
+  constexpr std::int64_t kLeadingShare = 10;
+  if (why.peak.empty()) return {};
+  std::vector<const Finding*> leading, others;
+  for (const auto& finding : why.findings) {
+    const bool leads = finding.kind == FindingKind::kOutOfMemory ||
+                       finding.at_peak_bytes * kLeadingShare >= why.peak_bytes;
+    (leads ? leading : others).push_back(&finding);
+  }
+  std::ranges::stable_sort(leading, [](const Finding* a, const Finding* b) {
+    const bool first = a->kind == FindingKind::kOutOfMemory,
+               second = b->kind == FindingKind::kOutOfMemory;
+    return first != second ? first : a->at_peak_bytes > b->at_peak_bytes;
+  });
+  std::vector<Sentence> sentences;
+  const auto say = [&](const Finding* finding) {
+    sentences.push_back({finding->sentence, to_string(finding->kind)});
+  };
+  std::ranges::for_each(leading, say);
+  sentences.push_back({why.peak, ""});
+  std::ranges::for_each(others, say);
+  return sentences;
 }
 
 }  // namespace peakbench::analysis

@@ -13,9 +13,11 @@ namespace peakbench::analysis {
 enum class FindingKind : std::uint8_t {
   kOutOfMemory,  // what was asked for, by which line, and what filled the card
   kGrowth,       // every step begins with more than the one before
-  kEvaluation,   // activations of an evaluation are alive at the peak
+  kEvaluation,   // activations of an evaluation that records gradients are alive at the peak
   kKept,         // what a step allocated is alive two steps later
   kCheckpoint,   // more is allocated after a checkpoint than before it
+  kConversion,   // copies in a larger dtype are alive at the peak
+  kElsewhere,    // optimizer state of parameters on another device is alive at the peak
   kInputs,       // the step of the peak has larger inputs than the others
 };
 const char* to_string(FindingKind kind);  // "out_of_memory", "growth", ...
@@ -24,16 +26,29 @@ struct Finding {
   FindingKind kind = FindingKind::kKept;
   std::string sentence;    // plain text, with names from the trace as they are
   std::int64_t bytes = 0;  // asked for; a step; of the line; of the inputs
-  trace::SourceLine line;  // its file empty where no line is known
+  // Of the peak's bytes, those that it explains; of larger inputs about what they make more. 0 where
+  // it says nothing of the peak.
+  std::int64_t at_peak_bytes = 0;
+  trace::SourceLine line = {};  // its file empty where no line is known
 };
 
 struct Why {
   std::string peak;               // empty where no stacks were recorded: then there is no finding
+  std::int64_t peak_bytes = 0;
   std::vector<Finding> findings;  // in the order of FindingKind
 };
 
 // Of the trace's own space. A finding is there only where the figures say so; what is below a
-// thousandth of the peak is not told (an evaluation: a hundredth, as its outputs are to stay).
+// thousandth of the peak is not told (an evaluation: a hundredth; a conversion: a twentieth).
 Why why(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes);
+
+struct Sentence {
+  std::string text;
+  std::string kind;  // the finding's; empty: of the peak
+};
+
+// In the order in which a person needs them: what ran out, what explains a tenth of the peak or
+// more (the largest first), where the peak is, and what else was found.
+std::vector<Sentence> sentences_of(const Why& why);
 
 }  // namespace peakbench::analysis

@@ -57,7 +57,7 @@ std::vector<std::string> in_phase_order(std::vector<std::string> phases) {
   return in_order(known, std::move(phases));
 }
 
-std::string status_label(result::Status status) {
+std::string status_label(result::Status status, result::CaseKind kind) {
   switch (status) {
     case result::Status::kOk:
       return "ok";
@@ -66,7 +66,7 @@ std::string status_label(result::Status status) {
     case result::Status::kTimeout:
       return "timeout";
     case result::Status::kCrashed:
-      return "crashed";
+      return result::facts_of(kind).has_stack ? "crashed" : "did not end well";
     case result::Status::kUnsupported:
       return "unsupported";
     case result::Status::kConflict:

@@ -19,7 +19,9 @@ std::vector<std::string> in_stacking_order(std::vector<std::string> categories);
 std::string phase_label(const std::string& phase);
 std::vector<std::string> in_phase_order(std::vector<std::string> phases);
 
-std::string status_label(result::Status status);
+// Of a program, which ends as it likes, `crashed` is "did not end well".
+std::string status_label(result::Status status,
+                         result::CaseKind kind = result::CaseKind::kStrategy);
 
 // Does the stack train another problem than the baseline, whatever it keeps of that one?
 bool trains_differently(const result::Equivalence& equivalence);

@@ -1,5 +1,6 @@
 // The main table for a terminal: the same view as the other reports, as many columns as fit.
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <utility>
 
@@ -173,7 +174,9 @@ std::string sentences(const GroupView& group, int width) {
 
 Table table_of(const GroupView& group, int width) {
   const std::vector<Column> columns = columns_of(group, width);
-  std::vector<TableColumn> headings{{"strategy"}};
+  auto first = group.row_heading;
+  std::ranges::transform(first, first.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::vector<TableColumn> headings{{first}};
   for (const Column& column : columns)
     headings.push_back({column.heading, column.importance, /*right=*/true});
   std::vector<TableRow> rows;

@@ -39,6 +39,10 @@ void add_counts(const std::vector<Run>& runs, ReportView& view) {
   view.pending_count = unless_zero(view.pending.size());
   view.has_emulated = emulated > 0;
   view.has_measured = emulated < all;
+  const std::size_t with_stack = count_cases(
+      runs, [](const CaseResult& result) { return facts_of(result.spec.kind).has_stack; });
+  view.has_strategies = with_stack > 0 || all == 0;
+  view.has_programs = with_stack < all;
 }
 
 }  // namespace

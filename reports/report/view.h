@@ -17,6 +17,7 @@ struct ReportView {
   std::string case_count, ok_count, failed_count, pending_count;
   bool interrupted = false, several_runs = false, one_case = false;
   bool has_emulated = false, has_measured = false;
+  bool has_programs = false, has_strategies = false;
   std::vector<std::string> pending;
   std::vector<GroupView> groups;
   std::vector<ScalingView> scaling;
@@ -42,6 +43,8 @@ struct ReportView {
         {"has_measured", has_measured, "Some figures come from a real device"},
         {"has_sources", !sources.empty(), "Some published figure is shown"},
         {"has_not_measured", !not_measured.empty(), "`not_measured` is not empty"},
+        {"has_programs", has_programs, "Some case is a program of anybody's"},
+        {"has_strategies", has_strategies, "Some case is a model under strategies"},
         {"mixed", has_emulated && has_measured, "Both: they are never compared with each other"},
         {"groups", groups, "One table each: cases that differ by strategy only"},
         {"scaling", scaling,

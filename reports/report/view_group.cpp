@@ -104,6 +104,15 @@ void add_flags(const Group& group, GroupView& view) {
   view.has_spaces = some([](auto& row) { return row.spaces.size() > 1; });
 }
 
+// What the rows are: a program has no stack.
+const char* row_heading(const Group& group) {
+  const auto has_stack = [](const CaseResult* result) {
+    return facts_of(result->spec.kind).has_stack;
+  };
+  if (std::ranges::all_of(group.cases, has_stack)) return "Strategy";
+  return std::ranges::none_of(group.cases, has_stack) ? "Program" : "Case";
+}
+
 void add_heading(const Group& group, bool names_run, GroupView& view) {
   const result::CaseSpec& spec = group.cases.front()->spec;
   view.model = printable(selection_text(spec.model));
@@ -113,6 +122,7 @@ void add_heading(const Group& group, bool names_run, GroupView& view) {
   if (spec.sequence_length) view.sequence_length = grouped(*spec.sequence_length);
   view.settings = settings_view(result::plain_values(spec));
   if (names_run) view.run_title = printable(group.run->title);
+  view.row_heading = row_heading(group);
   view.reference = printable(group.run->reference);
   for (const CaseResult* result : group.cases)
     if (result->emulation) view.card = printable(result->emulation->card);

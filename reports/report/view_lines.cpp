@@ -26,9 +26,9 @@ double share_of(std::int64_t bytes, std::int64_t all) {
 }
 
 std::vector<SentenceView> sentences_view(const analysis::Why& why) {
-  std::vector<SentenceView> list{{printable(why.peak), ""}};
-  for (const auto& finding : why.findings)
-    list.push_back({printable(finding.sentence), to_string(finding.kind)});
+  std::vector<SentenceView> list;
+  for (const auto& sentence : analysis::sentences_of(why))
+    list.push_back({printable(sentence.text), sentence.kind});
   return list;
 }
 

@@ -17,8 +17,8 @@ struct SentenceView {
   FieldValues fields() const {
     return {{"text", text, "The sentence"},
             {"kind", kind,
-             "out_of_memory, growth, evaluation, kept, checkpoint, inputs; empty: where the peak "
-             "is"}};
+             "out_of_memory, growth, evaluation, kept, checkpoint, conversion, elsewhere, inputs; "
+             "empty: where the peak is"}};
   }
 };
 
@@ -92,7 +92,7 @@ struct LinesView {
 
   FieldValues fields() const {
     return {{"gib", gib, "The peak"},
-            {"sentences", sentences, "Where the peak is, then what was found"},
+            {"sentences", sentences, "What explains the peak, where it is, what else was found"},
             {"lines", lines, "Lines of code at the peak, the largest first"},
             {"has_ranges", has_ranges, "The program names ranges"},
             {"ranges", ranges, "The ranges that the program names, the highest first"},

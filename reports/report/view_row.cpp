@@ -231,7 +231,7 @@ RowView row_view(const CaseResult& result, const Group& group, Sources& sources)
   row.is_reference = &result == group.reference;
   row.ok = ran(result);
   row.status = result::to_string(result.status);
-  row.status_label = status_label(result.status);
+  row.status_label = status_label(result.status, result.spec.kind);
   row.reason = printable(result.reason);
   row.throughput_reason = printable(result.throughput_reason);
   row.settings = facts_view(result.settings);

@@ -8,7 +8,7 @@ Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH
 import json
 import unittest
 
-from traced_programs import MIB, PYTHON, OneProgram
+from traced_programs import MIB, PYTHON, OneProgram, line_with
 
 COMMUNICATION = """
 import json, torch, torch.distributed as dist
@@ -87,7 +87,7 @@ class Communication(OneProgram):
         self.assertEqual((moment["communication"], moment.get("gradient", 0)), (sum(buckets), 0))
 
     def test_what_the_program_reduces_itself_is_communication(self):
-        line = self.line_with(COMMUNICATION, "# MEAN")
+        line = line_with(COMMUNICATION, "# MEAN")
         made = self.made(f"line = {line} AND kind = 'alloc' GROUP BY category", "category, count(*)")
         self.assertEqual(made, [("communication", 9)])
 
@@ -191,7 +191,7 @@ class Ranges(OneProgram):
                             self.made("category = 'parameter'", "max((SELECT thread FROM events WHERE id = event))"))  # fmt: skip
 
     def test_what_a_graph_keeps_is_its_pools(self):
-        line = self.line_with(RANGES, "# AFTER")
+        line = line_with(RANGES, "# AFTER")
         (after,) = self.made(f"line = {line}", "max(event)")[0]
         self.assertEqual(self.alive(after)["graph_pool"], 32 * 4)
         self.assertEqual(self.made("pool IS NOT NULL AND requested_bytes = 32768 GROUP BY category", "category, count(*)"), [("temporary", 2)])
@@ -256,7 +256,7 @@ class Misattributions(OneProgram):
     BODY, HEAD = 4 * (W * W + W), 4 * (W * C + C)
 
     def at(self, mark):
-        return f"line = {self.line_with(COMPONENTS, mark)} AND space LIKE 'cuda%' AND "
+        return f"line = {line_with(COMPONENTS, mark)} AND space LIKE 'cuda%' AND "
 
     def by_category(self, where):
         return dict(self.made(where + "1 GROUP BY category", "category, sum(requested_bytes)"))

@@ -1,4 +1,5 @@
-"""Programs run under `peakbench trace`, for tests of what is told of them: PEAKBENCH is the test's first argument."""
+"""Programs that are run by `peakbench trace`, and what became of them. For tests of other files: takes PEAKBENCH from the command line, and
+skips all where there is no oracle."""
 
 import json
 import os
@@ -18,6 +19,11 @@ PACKAGES = pathlib.Path(__file__).resolve().parents[2] / "python"
 MIB = 1 << 20
 
 
+def line_with(text, mark):
+    """The number of the first line of a program with this mark."""
+    return next(i for i, line in enumerate(text.splitlines(), 1) if mark in line)
+
+
 class TracedPrograms(unittest.TestCase):
     maxDiff = None
 
@@ -28,9 +34,6 @@ class TracedPrograms(unittest.TestCase):
         path = self.folder / name
         path.write_text(text, encoding="utf-8")
         return path
-
-    def line_with(self, text, mark):
-        return next(i for i, line in enumerate(text.splitlines(), 1) if mark in line)
 
     def trace(self, *command, options=("--card", "h100-80gb"), out="out", code=0, **more):
         environment = {**os.environ, **more.pop("environment", {})}

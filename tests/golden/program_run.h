@@ -31,7 +31,8 @@ inline trace::Trace program_trace(const ProgramRun& how) {
     if (step + 1 < one.steps) return;
     const auto validate = fake.frame("/home/me/vit/eval.py", "validate", 12);
     fake.within({"epoch"}).within({"epoch", how.hostile ? "<img src=x>\x1b[31m" : "validation"});
-    fake.evaluation(step).from({one.main(33), validate, one.model(12), one.torch("linear")});
+    one.evaluate(step, how.leaks)
+        .from({one.main(33), validate, one.model(12), one.torch("linear")});
     const auto hidden = fake.alloc(how.leaks ? 90 * kMiB : 10 * kMiB);
     fake.from({one.main(33), validate, one.model(14), one.torch("gelu")});
     const auto out = fake.alloc(how.leaks ? 45 * kMiB : kMiB);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "support/fake_trace.h"
 
@@ -13,10 +14,12 @@ class FakeProgram {
   static constexpr std::int64_t kMiB = 1 << 20;
 
   int steps = 5;
-  // What else happens, where it is given: after the update of each step.
-  std::function<void(FakeProgram&, int step)> after;
+  // What else happens, where it is given: after the update of each step, and before its forward.
+  std::function<void(FakeProgram&, int step)> after, before;
   std::function<std::int64_t(int step)> input_bytes = [](int) { return 2 * kMiB; };
-  bool runs_out = false;  // in the last step's forward
+  bool runs_out = false;      // in the last step's forward
+  bool keeps_inputs = false;  // of all steps, to the end
+  std::vector<FakeTrace::Allocation> free_at_end;  // of the step
 
   FakeTrace fake{"cuda:0"};
 
@@ -26,6 +29,24 @@ class FakeProgram {
   }
   StackFrame torch(const char* function) {
     return fake.frame("/env/lib/python3.12/site-packages/torch/nn/functional.py", function, 2100);
+  }
+
+  StackFrame call() {
+    return fake.frame("/env/lib/python3.12/site-packages/torch/nn/modules/module.py", "_call_impl",
+                      1790);
+  }
+
+  // As a program's journal says it, in front of the events that are to come.
+  void says(Phase phase, int step) {
+    fake.trace().scopes.push_back(
+        {.event = fake.trace().events.size(), .phase = phase, .step = step});
+  }
+  FakeTrace& evaluate(int step, bool with_gradients) {
+    says(Phase::kEvaluation, step);
+    if (with_gradients)
+      fake.trace().scopes.push_back(
+          {.event = fake.trace().events.size(), .kind = ScopeKind::kModule});
+    return fake.evaluation(step);
   }
 
   Trace run() {
@@ -40,6 +61,7 @@ class FakeProgram {
   void one_step(int step) {
     fake.data(step).from({main(22)});
     const auto images = fake.named(Role::kInput, "images").alloc(input_bytes(step));
+    if (before) before(*this, step);
     fake.forward(step).from({main(24), model(12), torch("linear")});
     const auto hidden = fake.alloc(40 * kMiB);
     fake.from({main(24), model(14), torch("gelu")});
@@ -54,7 +76,10 @@ class FakeProgram {
     fake.free(out).free(hidden);
     fake.optimizer_step(step).from({main(26), torch("adam")});
     if (step == 0) fake.named(Role::kOptimizerState, "weight.exp_avg").alloc(32 * kMiB);
-    fake.free(gradient).free(images);
+    fake.free(gradient);
+    if (!keeps_inputs) fake.free(images);
+    for (const auto allocation : free_at_end) fake.free(allocation);
+    free_at_end.clear();
     if (after) after(*this, step);
   }
 };

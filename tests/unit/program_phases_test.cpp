@@ -166,6 +166,18 @@ TEST(ProgramPhases, ModulesCalledInBackwardAreNoForward) {
   EXPECT_EQ(program.phases(1), "build forward0 forward0 backward0 backward0 backward0");
 }
 
+TEST(ProgramPhases, AnEvaluationThatRecordsGradientsIsAModulesScope) {
+  Script program;
+  program.event().forward().backward().update().untrained().evaluate();
+  const auto scopes = scopes_of(program.marks, 1);
+  std::vector<std::uint64_t> modules;
+  for (const auto& scope : scopes)
+    if (scope.kind == trace::ScopeKind::kModule) modules.push_back(scope.event);
+  EXPECT_EQ(modules, std::vector<std::uint64_t>{5});
+  EXPECT_EQ(program.phases(1),
+            "build forward0 forward0 backward0 optimizer_step0 evaluation0 data0 evaluation0 data0");
+}
+
 TEST(ProgramPhases, ProgramsWithoutAModelAreBuilding) {
   Script program;
   program.event(2);

@@ -34,6 +34,28 @@ TEST(Lines, AreTheInnermostOfTheProgramsOwn) {
   EXPECT_EQ(stack(4), SourceLine{});
 }
 
+TEST(CallingLine, IsWhereTheModelWasCalledOrTheNextOutwards) {
+  FakeTrace fake("cuda:0");
+  const auto main = fake.frame("/home/me/train.py", "main", 40);
+  const auto call = fake.frame(kTorch, "forward", 134);
+  const auto module = fake.frame(
+      "/env/lib/python3.12/site-packages/torch/nn/modules/module.py", "_call_impl", 1790);
+  const auto model = fake.frame("/home/me/model.py", "forward", 12);
+  const auto block = fake.frame("/home/me/model.py", "block", 30);
+  const auto loss = fake.frame("/home/me/losses.py", "loss_of", 7);
+  const auto calling = [&](const std::vector<StackFrame>& frames) {
+    fake.forward(0).from(frames).alloc(1000);
+    return calling_line(fake.trace(), fake.trace().events.back().stack);
+  };
+  const SourceLine in_main{"/home/me/train.py", "main", 40};
+  EXPECT_EQ(calling({main, module, model, module, block, call}), in_main);
+  EXPECT_EQ(calling({main, loss, call}), in_main);
+  EXPECT_EQ(calling({main, module, call}), SourceLine{}) << "it is the own line itself";
+  EXPECT_EQ(calling({main, call}), SourceLine{});
+  EXPECT_EQ(calling({call}), SourceLine{});
+  EXPECT_EQ(calling({}), SourceLine{});
+}
+
 TEST(Lines, SumToWhatIsAllocated) {
   FakeTrace fake("cuda:0");
   const auto a = fake.frame("a.py", "f", 1), b = fake.frame("a.py", "f", 2);

@@ -232,6 +232,51 @@ TEST(Categories, WhatAStepLeavesToLaterOnesIsKept) {
   }
 }
 
+TEST(Categories, WhatFollowsACallOfAnEvaluationIsNoBatchWhereItOutlivesTheNext) {
+  FakeTrace fake;
+  fake.forward(0).alloc(1);
+  std::vector<FakeTrace::Allocation> losses, labels;
+  for (int i = 0; i < 3; ++i) {
+    fake.data(0).from({fake.frame("train.py", "evaluate", 3)});
+    labels.push_back(fake.alloc(8));
+    if (i > 0) fake.free(labels[static_cast<std::size_t>(i) - 1]);
+    fake.evaluation(0).free(fake.alloc(100));
+    fake.data(0).from({fake.frame("train.py", "evaluate", 4)});
+    losses.push_back(fake.alloc(1000));
+  }
+  fake.data(0).from({fake.frame("train.py", "main", 9)});
+  const auto batch = fake.alloc(64);
+  fake.free(labels.back()).forward(0).free(fake.alloc(1));
+  for (const auto loss : losses) fake.free(loss);
+  fake.free(batch);
+  const auto found = lifetimes(fake.trace());
+  std::map<std::uint64_t, Category> of;
+  for (const auto& lifetime : found) of[lifetime.first] = lifetime.category;
+  for (const auto loss : losses) EXPECT_EQ(of[loss], Category::kActivation) << loss;
+  for (const auto label : labels) EXPECT_EQ(of[label], Category::kInput) << label;
+  EXPECT_EQ(of[batch], Category::kInput);
+}
+
+TEST(Categories, TheLastOfAListIsKeptAsThoseBeforeItWere) {
+  FakeTrace fake;
+  std::vector<FakeTrace::Allocation> outputs, batches;
+  for (int step = 0; step < 3; ++step) {
+    fake.data(step).from({fake.frame("train.py", "main", 3)});
+    if (step > 0) outputs.push_back(fake.alloc(1000));
+    fake.from({fake.frame("train.py", "main", 4)});
+    batches.push_back(fake.alloc(8));
+    if (step > 0) fake.free(batches[static_cast<std::size_t>(step) - 1]);
+    fake.forward(step).free(fake.alloc(1));
+  }
+  for (const auto output : outputs) fake.free(output);
+  fake.free(batches.back());
+  const auto found = lifetimes(fake.trace());
+  std::map<std::uint64_t, Category> of;
+  for (const auto& lifetime : found) of[lifetime.first] = lifetime.category;
+  for (const auto output : outputs) EXPECT_EQ(of[output], Category::kKept) << output;
+  for (const auto batch : batches) EXPECT_EQ(of[batch], Category::kInput) << batch;
+}
+
 TEST(Categories, ABuildThatRanOutOfMemoryKeptWhatItHad) {
   FakeTrace fake("cuda:0");
   const auto scratch = fake.alloc(100, 512);

@@ -12,6 +12,7 @@
 namespace peakbench::analysis {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using trace::FakeProgram;
@@ -59,8 +60,11 @@ TEST(Growth, IsToldWithItsLineAndHowMuchAStep) {
   FakeProgram program;
   program.after = [](FakeProgram& one, int) { one.fake.from({one.main(30)}).alloc(12 * kMiB); };
   const auto found = why_of(program);
-  ASSERT_THAT(sentences(found), ElementsAre("Memory grew by 12.0 MiB a step: train.py:30 (main)."))
+  ASSERT_THAT(sentences(found),
+              ElementsAre("Memory grows by 12.0 MiB a step, to 48.0 MiB of the peak's 0.160 GiB: "
+                          "made at train.py:30 (main); something keeps it: a list that grows?"))
       << "and its line is not told again as kept";
+  EXPECT_EQ(found.findings[0].at_peak_bytes, 48 * kMiB);
   EXPECT_EQ(found.findings[0].kind, FindingKind::kGrowth);
   EXPECT_EQ(found.findings[0].bytes, 12 * kMiB);
   EXPECT_EQ(found.findings[0].line.line, 30);
@@ -73,7 +77,25 @@ TEST(Growth, OfSeveralLinesNamesTheLargest) {
     one.fake.from({one.main(31)}).alloc(4 * kMiB);
   };
   EXPECT_THAT(sentences(why_of(program)).front(),
-              "Memory grew by 16.0 MiB a step, 12.0 MiB of it by train.py:30 (main).");
+              AllOf(HasSubstr("grows by 16.0 MiB a step"),
+                    HasSubstr("12.0 MiB of it made at train.py:30 (main);")));
+}
+
+TEST(Growth, OfWhatForwardsMadeIsAGraph) {
+  FakeProgram program;
+  program.after = [](FakeProgram& one, int step) {
+    for (int i = 0; i < 2; ++i)
+      one.fake.forward(step).from({one.main(24), one.call(), one.model(12)}).alloc(6 * kMiB);
+  };
+  EXPECT_THAT(sentences(why_of(program)),
+              ElementsAre(HasSubstr("made at lib/model.py:12 (forward), called at train.py:24 (main); "
+                                    "the graph of every step is kept")));
+}
+
+TEST(Growth, OfAThousandthOfThePeakIsNotTold) {
+  FakeProgram program;
+  program.after = [](FakeProgram& one, int) { one.fake.from({one.main(30)}).alloc(512); };
+  EXPECT_THAT(sentences(why_of(program)), ElementsAre());
 }
 
 TEST(Growth, NeedsThreeBeginningsAndEveryOneToBeHigher) {
@@ -101,7 +123,7 @@ FakeProgram evaluating(bool keeps) {
   FakeProgram program;
   program.after = [keeps](FakeProgram& one, int step) {
     if (step != 1) return;
-    one.fake.evaluation(step).from(
+    one.evaluate(step, keeps).from(
         {one.fake.frame("/home/me/vit/eval.py", "validate", 12), one.torch("linear")});
     std::vector<trace::FakeTrace::Allocation> made;
     for (int i = 0; i < 4; ++i) {
@@ -118,8 +140,9 @@ FakeProgram evaluating(bool keeps) {
 TEST(Evaluation, ThatKeepsItsActivationsIsTold) {
   const auto found = why_of(evaluating(true));
   ASSERT_THAT(sentences(found),
-              ElementsAre("A forward in evaluation keeps its activations: 0.117 GiB made at "
-                          "eval.py:12 (validate); was torch.no_grad() forgotten?"));
+              ElementsAre("0.117 GiB of the peak's 0.164 GiB is activations of an evaluation, "
+                          "kept for a backward that never comes: made at eval.py:12 (validate); "
+                          "was torch.no_grad() forgotten?"));
   EXPECT_EQ(found.findings[0].bytes, 120 * kMiB);
   EXPECT_THAT(found.peak, HasSubstr("in evaluation (step 2)"));
 }
@@ -128,17 +151,28 @@ TEST(Evaluation, OfSeveralLinesIsOneFinding) {
   auto program = evaluating(true);
   program.after = [keeps = program.after](FakeProgram& one, int step) {
     if (step == 1) {
-      one.fake.evaluation(step).from({one.main(60)}).alloc(6 * kMiB);
+      one.evaluate(step, true).from({one.main(60)}).alloc(6 * kMiB);
     }
     keeps(one, step);
   };
   const auto found = why_of(program);
   EXPECT_THAT(found.findings.front().sentence,
-              HasSubstr("activations: 0.123 GiB, 0.117 GiB of it made at eval.py:12 (validate);"));
+              AllOf(HasSubstr("0.123 GiB of the peak's"),
+                    HasSubstr("0.117 GiB of it made at eval.py:12 (validate);")));
 }
 
 TEST(Evaluation, WithoutGradientsIsNoFinding) {
   EXPECT_THAT(sentences(why_of(evaluating(false))), ElementsAre());
+}
+
+TEST(Evaluation, WhoseOutputsAreCollectedWithoutGradientsIsNoFinding) {
+  auto program = evaluating(false);
+  program.after = [](FakeProgram& one, int step) {
+    if (step != 1) return;
+    const auto outputs = one.evaluate(step, false).from({one.main(60)}).alloc(120 * kMiB);
+    one.fake.optimizer_step(step).free(outputs);
+  };
+  EXPECT_THAT(sentences(why_of(program)), ElementsAre());
 }
 
 TEST(Kept, IsWhatAStepMadeAndIsThereTwoStepsLater) {
@@ -163,6 +197,47 @@ TEST(Kept, IsNotWhatIsFreedInTheNextStep) {
     if (step > 0) one.fake.free(made[step - 1]);
   };
   EXPECT_THAT(sentences(why_of(program)), ElementsAre());
+}
+
+TEST(Kept, IsNotWhatIsMadeBeforeAModelIsCalled) {
+  FakeProgram program;
+  program.before = [](FakeProgram& one, int step) {
+    if (step == 0) one.fake.data(0).from({one.main(12)}).alloc(5 * kMiB);  // an average
+  };
+  EXPECT_THAT(sentences(why_of(program)), ElementsAre());
+}
+
+TEST(Kept, IsNotAStoreThatLetsTheOldGo) {
+  FakeProgram program;
+  program.steps = 9;
+  std::map<int, trace::FakeTrace::Allocation> best;
+  program.after = [&](FakeProgram& one, int step) {
+    if (step % 3 != 0) return;
+    best[step] = one.fake.from({one.main(40)}).alloc(5 * kMiB);
+    if (step > 0) one.fake.free(best[step - 3]);
+  };
+  EXPECT_THAT(sentences(why_of(program)), ElementsAre());
+}
+
+// A copy after every second step, which is saved or only kept.
+FakeProgram copying(bool saves) {
+  FakeProgram program;
+  program.steps = 9;
+  program.after = [saves](FakeProgram& one, int step) {
+    if (step % 2 == 0) return;
+    one.fake.data(step + 1).from({one.main(40)}).alloc(20 * kMiB);
+    if (saves) one.says(trace::Phase::kCheckpoint, step + 1);
+  };
+  return program;
+}
+
+TEST(Kept, OftenIsToldAsGrowthAndByCheckpointsAsSuch) {
+  EXPECT_THAT(sentences(why_of(copying(true))),
+              ElementsAre("Memory grows by 20.0 MiB with each checkpoint, to 80.0 MiB of the peak's "
+                          "0.191 GiB, made at train.py:40 (main): is a copy of the state kept on "
+                          "the card?"));
+  EXPECT_THAT(sentences(why_of(copying(false))),
+              ElementsAre(HasSubstr("grows by 20.0 MiB now and then, to 80.0 MiB of the peak's")));
 }
 
 TEST(Kept, IsNotWhatATrainingKeepsAnyway) {
@@ -219,8 +294,68 @@ TEST(Inputs, LargerInTheStepOfThePeakAreTold) {
   ASSERT_EQ(found.findings.size(), 1U);
   EXPECT_EQ(found.findings[0].kind, FindingKind::kInputs);
   EXPECT_THAT(found.findings[0].sentence,
-              HasSubstr("step 4's inputs are 2.0 times those of step 3 (4.0 MiB, made at "
-                        "train.py:22 (main))."));
+              "The peak of 0.117 GiB is in step 4, whose inputs are larger than other steps': 2.0 "
+              "times those of step 3 (4.0 MiB, made at train.py:22 (main)).");
+}
+
+TEST(Inputs, ThatSomethingKeepsAreNotThoseOfLaterSteps) {
+  FakeProgram program;
+  program.keeps_inputs = true;
+  for (const auto& finding : why_of(program).findings)
+    EXPECT_NE(finding.kind, FindingKind::kInputs) << finding.sentence;
+}
+
+// A forward that copies what it made into another dtype, by this factor larger, until its end.
+FakeProgram converting(std::int64_t bytes, std::int64_t copy_bytes) {
+  FakeProgram program;
+  program.before = [=](FakeProgram& one, int step) {
+    one.fake.forward(step).from({one.main(24), one.model(12)}).at("head", "aten::linear");
+    const auto made = one.fake.alloc(bytes);
+    one.fake.from({one.main(27)}).at("", "aten::_to_copy");
+    one.free_at_end = {made, one.fake.alloc(copy_bytes)};
+    one.fake.at("", "");
+  };
+  return program;
+}
+
+TEST(Conversion, ToALargerDtypeIsTold) {
+  EXPECT_THAT(sentences(why_of(converting(20 * kMiB, 40 * kMiB))),
+              ElementsAre("40.0 MiB of the peak's 0.172 GiB is copies in a larger dtype: made at "
+                          "train.py:27 (main); is .float() (or what autocast does) needed there? "
+                          "What is made of such a copy is as large."));
+}
+
+TEST(Conversion, ToASmallerOrAnEqualOneIsNoFinding) {
+  EXPECT_THAT(sentences(why_of(converting(40 * kMiB, 20 * kMiB))), ElementsAre());
+  EXPECT_THAT(sentences(why_of(converting(30 * kMiB, 30 * kMiB))), ElementsAre());
+}
+
+TEST(Elsewhere, IsStateOfParametersThatAreOnAnotherDevice) {
+  FakeProgram program;
+  program.after = [](FakeProgram& one, int step) {
+    if (step > 0) return;
+    one.fake.from({one.main(28)});
+    one.fake.named(trace::Role::kOptimizerState, "words.exp_avg of a parameter on cpu");
+    one.fake.alloc(5 * kMiB);
+  };
+  EXPECT_THAT(sentences(why_of(program)),
+              ElementsAre("5.0 MiB of the peak's 0.118 GiB is optimizer state of parameters that "
+                          "are on another device: made at train.py:28 (main); is it meant to be "
+                          "where its parameters are?"));
+}
+
+TEST(Sentences, BeginWithWhatExplainsATenthOfThePeak) {
+  FakeProgram program;
+  program.after = [](FakeProgram& one, int step) {
+    one.fake.from({one.main(30)}).alloc(12 * kMiB);
+    if (step == 1) one.fake.from({one.main(31)}).alloc(kMiB);
+  };
+  const auto told = sentences_of(why_of(program));
+  ASSERT_EQ(told.size(), 3U);
+  EXPECT_EQ(told[0].kind, "growth");
+  EXPECT_EQ(told[1].kind, "") << "where the peak is";
+  EXPECT_EQ(told[2].kind, "kept");
+  EXPECT_TRUE(sentences_of({}).empty());
 }
 
 TEST(Inputs, OfTheFirstStepAreNoFinding) {

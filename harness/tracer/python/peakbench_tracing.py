@@ -21,6 +21,7 @@ PARAMETER, BUFFER, GRADIENT, OPTIMIZER_STATE, INPUT = 0, 1, 2, 3, 4
 KINDS = 256  # a mark's value is above its kind
 
 DEEPEST = 64  # of containers within containers that tensors are looked for in
+ELSEWHERE = " of a parameter on "  # as reports/analysis/findings.cpp reads it
 
 
 def unfailing(hook):
@@ -314,7 +315,10 @@ class Telling:
         for parameter, state in list(optimizer.state.items()):
             name = self.parameters.get(parameter, "") if self.is_tensor(parameter) else ""
             for key, tensor in tensors_by_key(state, self.torch.Tensor):
-                self.name(tensor, OPTIMIZER_STATE, f"{name}.{key}" if name else str(key))
+                whose = f"{name}.{key}" if name else str(key)
+                if self.is_tensor(parameter) and parameter.device != tensor.device:
+                    whose += ELSEWHERE + str(parameter.device)
+                self.name(tensor, OPTIMIZER_STATE, whose)
 
     def is_tensor(self, value):
         return isinstance(value, self.torch.Tensor)

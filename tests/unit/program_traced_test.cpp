@@ -1,0 +1,60 @@
+// What a traced program is called, and how it is said to have ended.
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "program/traced.h"
+
+namespace peakbench::program {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(ProgramName, IsTheScriptsWhoeverStartsIt) {
+  for (const auto& command :
+       {Words{"python3", "train.py", "--config", "other.py"},
+        Words{"python3", "-u", "-X", "dev", "code/train.py"},
+        Words{"/usr/bin/env", "X=1", "python3", "train.py"}, Words{"./train.py"},
+        Words{"torchrun", "--nproc-per-node", "2", "train.py"},
+        Words{"python3", "-m", "torch.distributed.run", "--nproc-per-node=2", "train.py"},
+        Words{"accelerate", "launch", "--mixed_precision", "bf16", "train.py", "--epochs", "3"},
+        Words{"python3", "-m", "accelerate.commands.launch", "train.py"},
+        Words{"uv", "run", "--with", "torch", "train.py"},
+        Words{"python3", "-m", "cProfile", "-o", "profile.out", "train.py"},
+        Words{"sh", "-c", "cd code && X=1 python3 'train.py' --lr 1e-3; true"},
+        Words{"bash", "-lc", "exec python3 code/train.py"}})
+    EXPECT_EQ(name_of(command), "train.py") << command.back();
+}
+
+TEST(ProgramName, OfAModuleIsTheModules) {
+  EXPECT_EQ(name_of({"python3", "-m", "pretrain.main", "--config", "a.py"}), "pretrain.main");
+  EXPECT_EQ(name_of({"torchrun", "--nproc-per-node", "2", "-m", "pretrain.main"}), "pretrain.main");
+  EXPECT_EQ(name_of({"python3", "-m", "torch.distributed.run", "-m", "pretrain"}), "pretrain");
+  EXPECT_EQ(name_of({"sh", "-c", "python3 -m pretrain.main"}), "pretrain.main");
+}
+
+TEST(ProgramName, OfOtherThingsIsWhatIsRun) {
+  EXPECT_EQ(name_of({"python3", "-u", "code/train"}), "train") << "a script without a suffix";
+  EXPECT_EQ(name_of({"bash", "run.sh"}), "run.sh");
+  EXPECT_EQ(name_of({"env", "-i", "X=1", "bin/train"}), "train");
+  EXPECT_EQ(name_of({"sh", "-c", "X=1 bin/train --fast"}), "train");
+  EXPECT_EQ(name_of({"python3", "-c", "import torch; print(1)"}), "python3");
+  EXPECT_EQ(name_of({}), "program");
+}
+
+std::string reason(int exit_code) {
+  Journal journal;
+  journal.trace.spaces = {"cuda:0"};
+  return run_of({journal}, {"train.py"}, "emulated:h100-80gb", exit_code).reason;
+}
+
+TEST(ProgramEnd, IsSaidInTheWordsOfPrograms) {
+  EXPECT_EQ(reason(0), "");
+  EXPECT_EQ(reason(3), "the program ended with exit code 3");
+  EXPECT_EQ(reason(128 + SIGINT), "the program was interrupted by SIGINT (interrupt)");
+  EXPECT_EQ(reason(128 + SIGKILL), "the program was ended by SIGKILL (killed)");
+  EXPECT_EQ(reason(255), "the program ended with exit code 255");
+}
+
+}  // namespace
+}  // namespace peakbench::program
