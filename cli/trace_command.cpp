@@ -12,6 +12,7 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/own_report.h"
@@ -43,6 +44,7 @@ constexpr const char* kTraceFooter = R"(Examples:
   peakbench trace --card rtx-4090-24gb -- python3 train.py
   peakbench trace --card h100-80gb,memory=24GiB --out results/oom -- python3 train.py --batch 8
   peakbench trace --card h100-80gb,count=2 -- torchrun --nproc-per-node 2 train.py
+  peakbench trace --card h100-80gb --steps 2..4 -- python3 train.py
   peakbench trace -- python3 train.py
 The program is not changed. With --card it runs on an emulated card (`peakbench list devices`), which needs no
 GPU; without, on what the machine has: a CUDA card if the program uses one, and the CPU. When it has ended, the
@@ -52,9 +54,11 @@ Exit code: the program's; 128 + N when signal N ended it; 2 when there was nothi
 
 struct TraceArguments {
   std::string card, out;
+  std::optional<std::string> steps;
   std::vector<std::string> command;
   bool overwrite = false, needed = true;
   std::int64_t needed_timeout_s = 600;
+  std::optional<program::StepRange> step_range;  // of `steps`
   emulator::ValuesRequest values;
 };
 
@@ -187,6 +191,8 @@ class Traced {
                                                    .has_times = !ended.emulation,
                                                    .failed = ended.how.exit_code != 0});
     program::complain(journals);
+    const bool is_part =
+        arguments_.step_range && program::keep_steps_of(journals, *arguments_.step_range);
     auto users = ended.users;
     std::erase_if(users, [&](const program::Untraced& user) {
       return std::ranges::any_of(
@@ -194,6 +200,7 @@ class Traced {
     });
     auto run = program::run_of(std::move(journals), arguments_.command, ended.device, ended.how);
     run.emulation = ended.emulation;
+    if (is_part) run.part = program::name_of(*arguments_.step_range);
     if (!torch_version_.empty()) run.environment["libtorch"] = torch_version_;
     const auto untraced = program::add_untraced(run, users);
     const auto* const fullest = program::fullest(run);
@@ -244,6 +251,10 @@ Command add_trace(CLI::App& app, World& world) {
       ->type_name("CARD");
   command->add_option("--out", arguments->out, "Run folder (default: results/NAME)")
       ->type_name("DIR");
+  command
+      ->add_option("--steps", arguments->steps,
+                   "Keep these steps of the trace: 3, 2..4, ..4, 2.. (default: all)")
+      ->type_name("STEPS");
   command->add_flag("--overwrite", arguments->overwrite, "Replace the run that is in the folder");
   command->add_flag_callback(
       "--no-compute", [arguments] { arguments->values.compute = false; },
@@ -262,6 +273,7 @@ Command add_trace(CLI::App& app, World& world) {
     if (arguments->command.empty())
       throw ConfigError(
           "no program to run; expected: peakbench trace --card h100-80gb -- python3 train.py");
+    if (arguments->steps) arguments->step_range = program::step_range(*arguments->steps);
     return Traced(world, *arguments).run();
   };
 }

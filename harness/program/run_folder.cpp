@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 result::CaseSpec spec_of(const ProgramRun& run) {
   result::CaseSpec spec;
   spec.kind = result::CaseKind::kProgram;
-  spec.model.id = safe_name(run.name);
+  spec.model.id = safe_name(run.name) + (run.part.empty() ? "" : "-" + run.part);
   spec.device = run.device;
   spec.batch_size = result::kUnknownBatch;
   spec.id = plan::case_id(spec);
@@ -93,7 +93,7 @@ result::CaseResult case_of(const ProgramRun& run, const fs::path& folder) {
 
 result::Run record_of(const ProgramRun& run, const result::CaseResult& found) {
   result::Run record;
-  record.title = run.name;
+  record.title = run.name + (run.part.empty() ? "" : " " + run.part);
   record.created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   record.command = run.command;
   if (run.status == result::Status::kInterrupted) record.status = "interrupted";

@@ -201,6 +201,30 @@ void complain(const std::vector<Journal>& journals) {
   }
 }
 
+bool keep_steps_of(std::vector<Journal>& journals, const StepRange& range) {
+  bool any = false;
+  for (auto& journal : journals) {
+    std::string sentence;
+    try {
+      const auto peak = trace::find_peak(journal.trace, trace::lifetimes(journal.trace));
+      std::int32_t steps = 0;
+      for (const auto& event : journal.trace.events) steps = std::max(steps, event.step + 1);
+      const bool cut = keep_steps(journal.trace, range);
+      any = any || cut;
+      sentence = fmt::format("{} {}", steps, steps == 1 ? "step" : "steps");
+      if (!cut)
+        sentence += " and none of these: all of its trace stays";
+      else
+        sentence += fmt::format("; figures are of those that stay. Its whole peak was {} in {}",
+                                size_text(peak.allocated_bytes), in_words(peak.phase, peak.step));
+    } catch (const TraceError& error) {
+      sentence = fmt::format("a trace that does not add up, and all of it stays: {}", error.what());
+    }
+    std::fprintf(stderr, "\n--steps: process %d had %s.\n", journal.pid, sentence.c_str());
+  }
+  return any;
+}
+
 process::Environment tracing_environment(const Tracer& tracer, const TracingRequest& request) {
   const char* before = std::getenv("PYTHONPATH");
   return {{tracer::kFolderVariable, request.journals.string()},

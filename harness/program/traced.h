@@ -11,6 +11,7 @@
 #include "host/installation.h"
 #include "process/environment.h"
 #include "program/journal.h"
+#include "program/kept_steps.h"
 #include "program/run_folder.h"
 #include "pytorch/library_in_use.h"
 #include "pytorch/torch_in_use.h"
@@ -50,6 +51,10 @@ std::string name_of(const std::vector<std::string>& command);
 
 // Says on stderr what of the recordings is missing or does not add up.
 void complain(const std::vector<Journal>& journals);
+
+// Leaves these steps in the traces (kept_steps.h), where there are any, and says on stderr what is
+// left and where the whole program's peak was: figures are of what stays. Whether any was cut.
+bool keep_steps_of(std::vector<Journal>& journals, const StepRange& range);
 
 struct HowItEnded {
   int exit_code = 0;    // 128 + the signal that ended it

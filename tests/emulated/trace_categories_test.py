@@ -6,9 +6,10 @@ Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH
 """
 
 import json
+import subprocess
 import unittest
 
-from traced_programs import MIB, PYTHON, OneProgram, line_with
+from traced_programs import MIB, PEAKBENCH, PYTHON, OneProgram, line_with
 
 COMMUNICATION = """
 import json, torch, torch.distributed as dist
@@ -302,6 +303,72 @@ class Misattributions(OneProgram):
         memory = self.case()["memory"]
         self.assertEqual(memory["peak_allocated_bytes"], int(self.done.stdout))
         self.assertEqual(sum(memory["at_peak"].values()), int(self.done.stdout))
+
+
+STEPS = """
+import sys, torch
+from torch import nn
+
+model = nn.Linear(512, 512).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+peaks = []
+for step in range(8):
+    torch.cuda.reset_peak_memory_stats()
+    x = torch.ones(1024 * (2 if step == 6 else 1), 512, device="cuda")
+    model(x).relu().sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    kept = torch.empty(1 << 20, device="cuda") if step == 1 else kept if step else None
+    peaks.append(torch.cuda.max_memory_allocated())
+print(*peaks)
+"""
+
+
+class Steps(OneProgram):
+    """Steps 3 to 5 of 8, of which the seventh has the peak."""
+
+    PROGRAM = STEPS
+
+    def run_program(self):
+        script = self.write(self.PROGRAM)
+        self.trace(PYTHON, script, out="whole")
+        return self.trace(PYTHON, script, options=("--card", "h100-80gb", "--steps", "3..5"))
+
+    def peaks(self):
+        return [int(peak) for peak in self.done.stdout.split()]
+
+    def test_figures_are_of_the_steps_that_stay(self):
+        case = self.case()
+        self.assertEqual(case["memory"]["peak_allocated_bytes"], max(self.peaks()[2:5]))
+        self.assertEqual(self.case("whole")["memory"]["peak_allocated_bytes"], max(self.peaks()))
+        self.assertEqual(case["id"].split("/")[1], "train.py-steps-3-to-5")
+        self.assertRegex(self.done.stderr, r"--steps: process \d+ had 8 steps; figures are of those that stay. Its whole peak was [0-9.]+ MiB in \w+ of step 7")
+        self.assertIn("train.py steps-3-to-5", (self.folder / "out/report/index.html").read_text(encoding="utf-8"))
+
+    def test_what_stays_is_called_as_it_was(self):
+        query = """SELECT c.name, n.name, e.step, sum(e.requested_bytes) FROM allocations a JOIN events e ON e.id = a.event
+            JOIN categories c ON c.id = a.category LEFT JOIN names n ON n.id = a.name WHERE e.step BETWEEN 2 AND 4 GROUP BY 1, 2, 3"""
+        self.assertEqual(self.query(query), self.query(query, out="whole"))
+        count = "SELECT count(*) FROM events WHERE step NOT BETWEEN 2 AND 4"
+        self.assertLess(self.query(count)[0][0], self.query(count, out="whole")[0][0] / 2)
+
+    def test_a_part_is_not_compared_with_the_whole(self):
+        done = subprocess.run([PEAKBENCH, "gate", "whole", "out"], cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("train.py-steps-3-to-5", done.stdout + done.stderr)
+
+    def test_what_is_no_range_is_refused_before_the_program_runs(self):
+        for steps, why in (("5..3", "it ends before it begins"), ("0", "the first step is 1"), ("last", "no number of a step"), ("", "no step is named")):
+            done = self.trace(PYTHON, "-c", "print('ran')", options=("--steps", steps), out="none", code=2)
+            self.assertIn(f"--steps {steps}: {why}; expected steps as they are told, from 1: 3, 2..4, ..4 or 2..", done.stderr)
+            self.assertEqual((done.stdout, (self.folder / "none").exists()), ("", False))
+
+    def test_steps_that_never_came(self):
+        script = self.write("import torch\nkept = torch.ones(1 << 20, device='cuda')\n", "short.py")
+        done = self.trace(PYTHON, script, options=("--card", "h100-80gb", "--steps", "2.."), out="short")
+        self.assertRegex(done.stderr, r"--steps: process \d+ had 0 steps and none of these: all of its trace stays\.")
+        self.assertEqual(self.case("short")["memory"]["peak_allocated_bytes"], 4 * MIB)
+        self.assertEqual(self.case("short")["id"].split("/")[1], "short.py")
 
 
 if __name__ == "__main__":
