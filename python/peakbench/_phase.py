@@ -50,7 +50,7 @@ class phase:
         self._entries: Dict[int, List[_Entry]] = {}  # by thread
 
     def __enter__(self) -> "phase":
-        if _TRACED:
+        if _TRACED and not _is_compiling():
             entry = _Entry(self.name)
             self._entries.setdefault(threading.get_ident(), []).append(entry)
             _opened().append(entry)
@@ -60,7 +60,7 @@ class phase:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if not _TRACED:
+        if not _TRACED or _is_compiling():
             return
         entries = self._entries.get(threading.get_ident())
         if not entries:
@@ -82,6 +82,12 @@ class phase:
                 return function(*args, **kwargs)
 
         return within  # type: ignore[return-value]
+
+
+def _is_compiling() -> bool:
+    """PyTorch's compiler looks at this function: what it compiles is to be the same whoever traces, and has no phases within."""
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    return compiler is not None and compiler.is_compiling()
 
 
 def _opened() -> List[_Entry]:

@@ -85,6 +85,12 @@ class Phases(unittest.TestCase):
         self.assertEqual(self.telling.told, [])
         self.assertNotIn("torch", sys.modules)
 
+    def test_nothing_in_what_is_compiled(self):
+        compiler = types.SimpleNamespace(is_compiling=lambda: True)
+        with mock.patch.dict(sys.modules, {"torch": types.SimpleNamespace(compiler=compiler)}), self.phase("graph"):
+            pass
+        self.assertEqual(self.telling.told, [])
+
     def test_what_is_no_name_or_runs_in_pieces(self):
         def generator():
             yield 1
