@@ -2,7 +2,7 @@
 whose step is compiled. They run to their end, nothing is refused, and their memory is what the arithmetic says.
 
 usage: compiled_test.py PEAKBENCH
-Exit code 77 without the oracle's compilers: `ci/oracle --compilers` installs them, PEAKBENCH_ORACLE names the oracle's Python.
+Exit code 77 without the oracle's compilers: `ci/oracle --nightly` installs them, PEAKBENCH_ORACLE names the oracle's Python.
 """
 
 import os
@@ -14,7 +14,7 @@ import programs_test
 
 COMPILERS = pathlib.Path(os.environ["PEAKBENCH_ORACLE"]).parents[1] / "compilers"
 if not COMPILERS.is_dir():
-    print("SKIP: no Triton; ci/oracle --compilers installs it beside the oracle")
+    print("SKIP: no Triton; ci/oracle --nightly installs it beside the oracle")
     sys.exit(77)
 
 # Its activations are most of its memory, and a compiled step keeps fewer of them.

@@ -96,7 +96,7 @@ class RanksTest(unittest.TestCase):
         self.ranks("training")
         self.assert_exact()
 
-    @unittest.skipUnless((COMPILERS / "lightning").is_dir(), "ci/oracle --compilers installs Lightning")
+    @unittest.skipUnless((COMPILERS / "lightning").is_dir(), "ci/oracle --nightly installs Lightning")
     def test_lightning_starts_its_own_ranks(self):
         """It learns what it learns on the CPU, whichever way it deals the model out."""
         environment = {"PYTHONPATH": str(COMPILERS)}

@@ -15,7 +15,9 @@ from traced_programs import MIB, PEAKBENCH, PYTHON, TracedPrograms
 
 # A little training.
 TRAINING = """
-import sys, torch
+import importlib.util, sys
+assert importlib.util.find_spec("torch")  # as libraries do, which ask whether it is there
+import torch
 from torch import nn
 import torch.nn.functional as F
 planted = sys.argv[1] if len(sys.argv) > 1 else ""

@@ -2,6 +2,7 @@
 
 It gives way to a sitecustomize of the program's own, and waits for PyTorch to be imported.
 """
+import _thread
 import os
 import sys
 
@@ -21,19 +22,30 @@ def _run_own():
 
 
 class _WhenImported:
-    """Finds torch as the other finders do, and begins to trace when it is there."""
+    """Finds torch as the other finders do, and begins to trace when it is imported.
+
+    Libraries that only ask whether it is there (transformers, datasets) find it as often as they like.
+    """
+
+    def __init__(self):
+        self.asked = _thread._local()  # this thread asks the other finders
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name != "torch" or getattr(self.asked, "already", False):
             return None
-        sys.meta_path.remove(self)
         import importlib.util
 
-        spec = importlib.util.find_spec(name)
+        self.asked.already = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.asked.already = False
         if spec is not None and spec.loader is not None:
             run = spec.loader.exec_module
 
             def exec_module(module):
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
                 run(module)
                 _begin(module)
 
