@@ -132,7 +132,7 @@ class Phases {
         if (updates_ == 0) return;
         scope(ScopeKind::kUpdate, true, mark);
         if (--updates_ == 0 && backwards_ == 0)
-          begin(next_of_note() == Mark::kUpdateBegins ? Phase::kOptimizerStep : Phase::kData, mark);
+          begin(an_update_is_next() ? Phase::kOptimizerStep : Phase::kData, mark);
         return;
       case Mark::kSaveBegins:
         if (is_free() && step_ != trace::kNone) begin(Phase::kCheckpoint, mark);
@@ -190,9 +190,22 @@ class Phases {
     }
     return std::nullopt;
   }
+  // One that calls the model itself (a closure, as Lightning's trainer gives one) begins as a
+  // forward does: behind its data.
+  bool an_update_is_next() const {
+    if (next_of_note() != Mark::kUpdateBegins) return false;
+    auto update = at_ + 1;
+    while (marks_[update].mark != Mark::kUpdateBegins) ++update;
+    for (auto i = update + 1; i < marks_.size(); ++i) {
+      if (marks_[i].mark == Mark::kForwardBegins || marks_[i].mark == Mark::kEvaluationBegins)
+        return false;
+      if (marks_[i].mark == Mark::kUpdateEnds) return true;
+    }
+    return true;
+  }
   Phase after_backward() const {
+    if (an_update_is_next()) return Phase::kOptimizerStep;
     const auto next = next_of_note();
-    if (next == Mark::kUpdateBegins) return Phase::kOptimizerStep;
     return next == Mark::kBackwardBegins ? Phase::kBackward : Phase::kData;
   }
 

@@ -6,7 +6,8 @@
 //   in training mode too, where gradients are recorded and a backward follows;
 // - backward: a call of autograd's engine, not of one inside an update;
 // - optimizer_step: an optimizer's step, and what comes between backward and it (unscaling,
-//   clipping, reducing). One inside of a backward (a hook that updates) stays backward;
+//   clipping, reducing). One inside of a backward (a hook that updates) stays backward; what comes
+//   before one that calls the model itself (a closure) is data;
 // - evaluation, generation: a model called otherwise, until the call returns; where gradients are
 //   recorded, a module's scope says so (trace.h);
 // - checkpoint: torch.save;

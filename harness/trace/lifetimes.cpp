@@ -146,8 +146,7 @@ void bind_names(const Trace& trace, std::vector<Lifetime>& lifetimes) {
 // Decides from lifetimes alone.
 class Categories {
  public:
-  explicit Categories(const Trace& trace)
-      : trace_(trace), steps_begin_(trace.events.size()) {
+  explicit Categories(const Trace& trace) : trace_(trace), steps_begin_(trace.events.size()) {
     for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
       const auto& event = trace.events[i];
       if (i + 1 == trace.events.size() || trace.events[i + 1].phase != event.phase ||
@@ -269,12 +268,12 @@ class Categories {
 };
 
 // The last of a list that grows is let go when the program ends, as its last batch is; the last
-// losses of an evaluation are when it returns. What was made at the same place before tells which it
-// is.
+// losses of an evaluation are when it returns. What was made at the same place before tells which
+// it is.
 void keep_what_was_kept_before(const Trace& trace, std::vector<Lifetime>& lifetimes) {
   std::int32_t last_step = kNone;
   for (const auto& event : trace.events) last_step = std::max(last_step, event.step);
-  std::unordered_set<std::int32_t> keeping;                        // stacks
+  std::unordered_set<std::int32_t> keeping;                      // stacks
   std::unordered_map<std::int32_t, std::int32_t> left_by_calls;  // by stack: the step
   for (auto& lifetime : lifetimes) {
     const auto& event = trace.events[lifetime.first];

@@ -70,7 +70,8 @@ SourceLine line_of(const Trace& trace, std::int32_t frame) {
 
 bool is_library_file(const std::string& file) {
   return file.empty() || file.front() == '<' || has(file, "/site-packages/") ||
-         has(file, "/dist-packages/") || is_of_python(file) || has(file, "/lib/peakbench/");
+         has(file, "/dist-packages/") || is_of_python(file) || has(file, "/lib/peakbench/") ||
+         has(file, "/torchinductor_");  // what PyTorch's compiler wrote
 }
 
 bool is_pytorch_file(std::string_view file) {

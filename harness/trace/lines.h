@@ -53,8 +53,8 @@ class OwnLines {
 SourceLine own_line(const Trace& trace, std::int32_t stack);
 
 // Where the program called what own_line is in: the line of its own that called the outermost
-// module; where no module was called, the next frame outwards that is the program's own. Its file is
-// empty where there is none.
+// module; where no module was called, the next frame outwards that is the program's own. Its file
+// is empty where there is none.
 SourceLine calling_line(const Trace& trace, std::int32_t stack);
 
 // All that one line holds.

@@ -131,7 +131,7 @@ namespace {
 // saved.
 struct Times {
   std::set<std::int32_t> steps;
-  bool with_saves = true, is_a_store = false;  // of which some were let go before
+  bool with_saves = true, is_a_store = false;       // of which some were let go before
   bool grows() const { return steps.size() >= 3; }  // fewer are copies of the best and the last
 };
 

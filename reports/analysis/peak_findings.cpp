@@ -29,8 +29,8 @@ class Evaluations {
   }
   // Of the last one that began before this event.
   bool has_gradients(std::uint64_t event) const {
-    const auto after = std::ranges::upper_bound(begins_, event, {},
-                                                [](const auto& begin) { return begin.first; });
+    const auto after =
+        std::ranges::upper_bound(begins_, event, {}, [](const auto& begin) { return begin.first; });
     return after != begins_.begin() && std::prev(after)->second;
   }
 
@@ -109,11 +109,10 @@ std::vector<Finding> find_conversion(const Program& program) {
     const auto& lifetime = program.lifetimes[i];
     if (lifetime.first > program.peak.event) break;
     const auto& event = event_of(program, lifetime);
-    const bool counts = event.op == copies && event.phase == Phase::kForward &&
-                        is_own(program, lifetime) && is_at_peak(program, lifetime) &&
-                        lifetime.category != Category::kParameter &&
-                        lifetime.category != Category::kInput &&
-                        event.block_bytes >= least(program);
+    const bool counts =
+        event.op == copies && event.phase == Phase::kForward && is_own(program, lifetime) &&
+        is_at_peak(program, lifetime) && lifetime.category != Category::kParameter &&
+        lifetime.category != Category::kInput && event.block_bytes >= least(program);
     if (counts && is_larger_copy(program, i)) found.add(lifetime);
   }
   return of_all_lines(program, FindingKind::kConversion, found, kLeastShareOfCopies,
@@ -190,8 +189,8 @@ std::vector<Finding> find_inputs(const Program& program) {
     if (!is_own(program, lifetime) || !is_at_peak(program, lifetime)) continue;
     const auto& event = event_of(program, lifetime);
     if (lifetime.category == Category::kInput) found.add(lifetime);
-    if (event.step == program.peak.step && (lifetime.category == Category::kActivation ||
-                                            lifetime.category == Category::kTemporary))
+    if (event.step == program.peak.step &&
+        (lifetime.category == Category::kActivation || lifetime.category == Category::kTemporary))
       of_step += event.block_bytes;
   }
   const auto times = static_cast<double>(inputs[*at]) / static_cast<double>(before);

@@ -26,14 +26,14 @@ struct Finding {
   FindingKind kind = FindingKind::kKept;
   std::string sentence;    // plain text, with names from the trace as they are
   std::int64_t bytes = 0;  // asked for; a step; of the line; of the inputs
-  // Of the peak's bytes, those that it explains; of larger inputs about what they make more. 0 where
-  // it says nothing of the peak.
+  // Of the peak's bytes, those that it explains; of larger inputs about what they make more. 0
+  // where it says nothing of the peak.
   std::int64_t at_peak_bytes = 0;
   trace::SourceLine line = {};  // its file empty where no line is known
 };
 
 struct Why {
-  std::string peak;               // empty where no stacks were recorded: then there is no finding
+  std::string peak;  // empty where no stacks were recorded: then there is no finding
   std::int64_t peak_bytes = 0;
   std::vector<Finding> findings;  // in the order of FindingKind
 };

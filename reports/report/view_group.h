@@ -66,7 +66,8 @@ struct LegendView {
 
 struct GroupView {
   std::string index, anchor, model, device, dtype, batch_size, sequence_length, run_title;
-  std::string row_heading, reference, card, cards, row_count, outcome_columns, round_count, axis_gib;
+  std::string row_heading, reference, card, cards, row_count, outcome_columns, round_count,
+      axis_gib;
   std::string peak_picture, timeline_picture, flame_picture, pareto_picture;
   std::string flame_levels;
   bool has_reference = false, emulated = false, has_throughput = false, has_tokens = false;
@@ -103,7 +104,8 @@ struct GroupView {
         {"settings", settings,
          "What else the heading says: dtype, batch size, sequence length, in words"},
         {"run_title", run_title, "Its run, where the report has several"},
-        {"row_heading", row_heading, "What the rows are: Strategy, Program, Case where there are both"},
+        {"row_heading", row_heading,
+         "What the rows are: Strategy, Program, Case where there are both"},
         {"reference", reference, "The stack that differences are against"},
         {"has_reference", has_reference, "The reference ran to its end"},
         {"emulated", emulated, "Figures from an emulated card"},

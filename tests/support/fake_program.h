@@ -17,8 +17,8 @@ class FakeProgram {
   // What else happens, where it is given: after the update of each step, and before its forward.
   std::function<void(FakeProgram&, int step)> after, before;
   std::function<std::int64_t(int step)> input_bytes = [](int) { return 2 * kMiB; };
-  bool runs_out = false;      // in the last step's forward
-  bool keeps_inputs = false;  // of all steps, to the end
+  bool runs_out = false;                           // in the last step's forward
+  bool keeps_inputs = false;                       // of all steps, to the end
   std::vector<FakeTrace::Allocation> free_at_end;  // of the step
 
   FakeTrace fake{"cuda:0"};

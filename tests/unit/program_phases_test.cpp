@@ -166,6 +166,19 @@ TEST(ProgramPhases, ModulesCalledInBackwardAreNoForward) {
   EXPECT_EQ(program.phases(1), "build forward0 forward0 backward0 backward0 backward0");
 }
 
+TEST(ProgramPhases, BeforeAnUpdateThatCallsTheModelIsItsBatch) {
+  Script program;
+  program.event();
+  for (int step = 0; step < 2; ++step) {
+    program.forward().backward().event();  // of two micro-batches: the second one's batch
+    program.mark(Mark::kUpdateBegins).forward().backward().event().mark(Mark::kUpdateEnds).event();
+  }
+  EXPECT_EQ(program.phases(1),
+            "build forward0 forward0 backward0 data0 forward0 forward0 backward0 optimizer_step0 "
+            "data1 forward1 forward1 backward1 data1 forward1 forward1 backward1 optimizer_step1 "
+            "data1");
+}
+
 TEST(ProgramPhases, AnEvaluationThatRecordsGradientsIsAModulesScope) {
   Script program;
   program.event().forward().backward().update().untrained().evaluate();
@@ -174,8 +187,9 @@ TEST(ProgramPhases, AnEvaluationThatRecordsGradientsIsAModulesScope) {
   for (const auto& scope : scopes)
     if (scope.kind == trace::ScopeKind::kModule) modules.push_back(scope.event);
   EXPECT_EQ(modules, std::vector<std::uint64_t>{5});
-  EXPECT_EQ(program.phases(1),
-            "build forward0 forward0 backward0 optimizer_step0 evaluation0 data0 evaluation0 data0");
+  EXPECT_EQ(
+      program.phases(1),
+      "build forward0 forward0 backward0 optimizer_step0 evaluation0 data0 evaluation0 data0");
 }
 
 TEST(ProgramPhases, ProgramsWithoutAModelAreBuilding) {

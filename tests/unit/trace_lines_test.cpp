@@ -34,12 +34,17 @@ TEST(Lines, AreTheInnermostOfTheProgramsOwn) {
   EXPECT_EQ(stack(4), SourceLine{});
 }
 
+TEST(Lines, OfWhatACompilerWroteAreALibrarys) {
+  EXPECT_TRUE(is_library_file("/tmp/torchinductor_me/z4/cz4srkfu.py"));
+  EXPECT_FALSE(is_library_file("/home/me/train.py"));
+}
+
 TEST(CallingLine, IsWhereTheModelWasCalledOrTheNextOutwards) {
   FakeTrace fake("cuda:0");
   const auto main = fake.frame("/home/me/train.py", "main", 40);
   const auto call = fake.frame(kTorch, "forward", 134);
-  const auto module = fake.frame(
-      "/env/lib/python3.12/site-packages/torch/nn/modules/module.py", "_call_impl", 1790);
+  const auto module = fake.frame("/env/lib/python3.12/site-packages/torch/nn/modules/module.py",
+                                 "_call_impl", 1790);
   const auto model = fake.frame("/home/me/model.py", "forward", 12);
   const auto block = fake.frame("/home/me/model.py", "block", 30);
   const auto loss = fake.frame("/home/me/losses.py", "loss_of", 7);

@@ -87,9 +87,10 @@ TEST(Growth, OfWhatForwardsMadeIsAGraph) {
     for (int i = 0; i < 2; ++i)
       one.fake.forward(step).from({one.main(24), one.call(), one.model(12)}).alloc(6 * kMiB);
   };
-  EXPECT_THAT(sentences(why_of(program)),
-              ElementsAre(HasSubstr("made at lib/model.py:12 (forward), called at train.py:24 (main); "
-                                    "the graph of every step is kept")));
+  EXPECT_THAT(
+      sentences(why_of(program)),
+      ElementsAre(HasSubstr("made at lib/model.py:12 (forward), called at train.py:24 (main); "
+                            "the graph of every step is kept")));
 }
 
 TEST(Growth, OfAThousandthOfThePeakIsNotTold) {
@@ -123,8 +124,8 @@ FakeProgram evaluating(bool keeps) {
   FakeProgram program;
   program.after = [keeps](FakeProgram& one, int step) {
     if (step != 1) return;
-    one.evaluate(step, keeps).from(
-        {one.fake.frame("/home/me/vit/eval.py", "validate", 12), one.torch("linear")});
+    one.evaluate(step, keeps)
+        .from({one.fake.frame("/home/me/vit/eval.py", "validate", 12), one.torch("linear")});
     std::vector<trace::FakeTrace::Allocation> made;
     for (int i = 0; i < 4; ++i) {
       made.push_back(one.fake.alloc(30 * kMiB));
@@ -232,10 +233,11 @@ FakeProgram copying(bool saves) {
 }
 
 TEST(Kept, OftenIsToldAsGrowthAndByCheckpointsAsSuch) {
-  EXPECT_THAT(sentences(why_of(copying(true))),
-              ElementsAre("Memory grows by 20.0 MiB with each checkpoint, to 80.0 MiB of the peak's "
-                          "0.191 GiB, made at train.py:40 (main): is a copy of the state kept on "
-                          "the card?"));
+  EXPECT_THAT(
+      sentences(why_of(copying(true))),
+      ElementsAre("Memory grows by 20.0 MiB with each checkpoint, to 80.0 MiB of the peak's "
+                  "0.191 GiB, made at train.py:40 (main): is a copy of the state kept on "
+                  "the card?"));
   EXPECT_THAT(sentences(why_of(copying(false))),
               ElementsAre(HasSubstr("grows by 20.0 MiB now and then, to 80.0 MiB of the peak's")));
 }
