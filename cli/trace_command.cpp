@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -15,15 +14,7 @@
 #include "cli/screen.h"
 #include "errors/errors.h"
 #include "files/file.h"
-#include "host/card_use.h"
-#include "host/installation.h"
-#include "host/program_signals.h"
-#include "host/run_emulated.h"
-#include "host/run_program.h"
-#include "process/exit_code.h"
-#include "process/find_program.h"
-#include "program/traced.h"
-#include "pytorch/torch_in_use.h"
+#include "program/trace_program.h"
 #include "reports/report/report.h"
 
 namespace peakbench::cli {
@@ -81,91 +72,41 @@ std::string traced_folder(const TraceArguments& arguments) {
   return "results/" + name;
 }
 
-class Traced {
+class TraceCommand {
  public:
-  Traced(World& world, const TraceArguments& arguments)
+  TraceCommand(World& world, const TraceArguments& arguments)
       : world_(world), arguments_(arguments), folder_(traced_folder(arguments)) {
     const bool is_new = !files::is_there(folder_);
-    program::check_folder(
-        folder_, arguments.overwrite ? program::Folder::kOverwritten : program::Folder::kNew);
+    program::check_folder(folder_, there());
     journals_ = std::make_unique<JournalFolder>(folder_, is_new);
   }
 
-  int run() { return arguments_.card.empty() ? run_here() : run_on_emulated_card(); }
-
- private:
-  process::Environment environment(const std::optional<pytorch::TorchInUse>& torch, bool emulated) {
-    const auto found = emulator::find_installation();
-    const auto tracer =
-        program::tracer_for(torch, found.libtorch_version, found.folder.parent_path());
-    if (!tracer.problem.empty()) throw ConfigError(tracer.problem);
-    if (torch) torch_version_ = torch->version;
-    return program::tracing_environment(
-        tracer, {.journals = journals_->path(), .cpu = !emulated, .times = !emulated});
-  }
-
-  int run_on_emulated_card() {
-    emulator::EmulateRequest request;
+  int go() {
+    program::TraceRequest request;
     request.card = arguments_.card;
     request.command = arguments_.command;
+    request.journals = journals_->path();
     request.values = arguments_.values;
     request.look.colours = screen_of(STDERR_FILENO).live;
     request.look.width = [] { return table_width(STDERR_FILENO); };
-    request.more_environment = [this](const auto& torch) { return environment(torch, true); };
-    request.afterwards = [this](const emulator::EmulatedProgram& program) {
-      result::Emulation emulation;
-      emulation.card = program.card.spec;
-      emulation.verdict = program.verdict;
-      finish("emulated:" + program.card.spec, process::exit_code(program.wait_status), emulation,
-             uses_of(program));
-    };
-    return emulator::run_emulated(request);
+    const auto traced = program::trace_program(request);
+    if (traced.run) tell(*traced.run, traced.doubts);
+    return traced.exit_code;
   }
 
-  // By process: what the card gave it.
-  static std::vector<program::Untraced> uses_of(const emulator::EmulatedProgram& program) {
-    std::vector<program::Untraced> uses;
-    for (const auto& use : emulator::card_uses(program.ledgers))
-      uses.push_back({use.process->pid, static_cast<std::int64_t>(use.figures().peak_used_bytes)});
-    return uses;
+ private:
+  program::Folder there() const {
+    return arguments_.overwrite ? program::Folder::kOverwritten : program::Folder::kNew;
   }
 
-  int run_here() {
-    const auto& command = arguments_.command;
-    if (!process::find_program(command[0]))
-      throw ConfigError(fmt::format("{}: no such program", command[0]));
-    const emulator::ProgramSignals signals;
-    const auto torch = pytorch::torch_of_command(command, [&] { return signals.noted() != 0; });
-    const auto more = environment(torch, false);
-    const int code = process::exit_code(emulator::run_program(command, more, signals));
-    finish("", code, std::nullopt);
-    return code;
-  }
-
-  void finish(const std::string& device, int code,
-              const std::optional<result::Emulation>& emulation,
-              std::vector<program::Untraced> users = {}) {
-    auto journals = program::read_journals(journals_->path(), {.device = device,
-                                                               .emulated = emulation.has_value(),
-                                                               .has_times = !emulation,
-                                                               .failed = code != 0});
-    program::complain(journals);
-    std::erase_if(users, [&](const program::Untraced& user) {
-      return user.used_bytes == 0 ||
-             std::ranges::any_of(journals, [&](const program::Journal& journal) {
-               return journal.pid == user.pid;
-             });
-    });
-    auto run = program::run_of(std::move(journals), arguments_.command, device, code);
-    run.emulation = emulation;
-    if (!torch_version_.empty()) run.environment["libtorch"] = torch_version_;
-    const auto untraced = program::add_untraced(run, users);
+  void tell(const program::ProgramRun& run, const std::vector<program::Doubt>& doubts) {
     std::fprintf(stderr, "\n%s", program::summary_text(run).c_str());
-    for (const auto& sentence : untraced)
-      std::fprintf(stderr, "\nLower bound: %s.\n", sentence.c_str());
+    for (const auto& doubt : doubts)
+      std::fprintf(stderr, "\n%s: %s.\n",
+                   doubt.kind == result::VerdictKind::unreliable ? "Unreliable" : "Lower bound",
+                   doubt.sentence.c_str());
     if (run.processes.empty()) return;
-    program::write_program_run(
-        run, folder_, arguments_.overwrite ? program::Folder::kOverwritten : program::Folder::kNew);
+    program::write_program_run(run, folder_, there());
     auto options = own_report(world_, folder_);
     options.formats = {"html", "markdown"};
     reports::write_reports({folder_}, options);
@@ -176,7 +117,6 @@ class Traced {
   const TraceArguments& arguments_;
   const std::string folder_;
   std::unique_ptr<JournalFolder> journals_;
-  std::string torch_version_;  // empty: not known
 };
 
 }  // namespace
@@ -202,7 +142,7 @@ Command add_trace(CLI::App& app, World& world) {
     if (arguments->command.empty())
       throw ConfigError(
           "no program to run; expected: peakbench trace --card h100-80gb -- python3 train.py");
-    return Traced(world, *arguments).run();
+    return TraceCommand(world, *arguments).go();
   };
 }
 

@@ -84,7 +84,7 @@ bool is_running(std::int32_t pid) {
 }
 
 // The ranks that a program started may still be on their way out when it has ended itself.
-std::vector<std::unique_ptr<Ledger>> read_ledgers_at_end(const fs::path& folder) {
+std::vector<std::unique_ptr<Ledger>> read_ledgers_at_end(const fs::path& folder, bool quiet) {
   using namespace std::chrono_literals;
   const auto began = std::chrono::steady_clock::now();
   for (bool told = false;; std::this_thread::sleep_for(20ms)) {
@@ -93,7 +93,7 @@ std::vector<std::unique_ptr<Ledger>> read_ledgers_at_end(const fs::path& folder)
         ledgers, [](const auto& one) { return !one->finished && is_running(one->pid); });
     const auto waited = std::chrono::steady_clock::now() - began;
     if (left == ledgers.end() || waited > 5s) return ledgers;
-    if (!told && waited > 1s) {
+    if (!told && !quiet && waited > 1s) {
       told = true;
       std::fprintf(stderr, "peakbench: waiting for process %d, which the program left running\n",
                    (*left)->pid);
@@ -199,13 +199,13 @@ int run_emulated(const EmulateRequest& request) {
       environment.push_back(std::move(variable));
   if (cancelled()) return ended_before_the_program(signals.noted());
   const int status = run_program(request.command, environment, signals);
-  const auto owned = read_ledgers_at_end(folder.path());
+  const auto owned = read_ledgers_at_end(folder.path(), request.quiet);
   EmulatedProgram program{
       card, {}, read_card_peaks(folder.path()), installation.cuda_majors, torch, {}, status};
   for (const auto& ledger : owned) program.ledgers.push_back(ledger.get());
   program.verdict = judge(program.ledgers, verdict_request(program, request.values.assume));
   const Answer answer = answer_of(program);
-  std::fputs(emulation_text(program, answer, request.look).c_str(), stderr);
+  if (!request.quiet) std::fputs(emulation_text(program, answer, request.look).c_str(), stderr);
   if (request.afterwards) request.afterwards(program);
   // Said, and no reason to hide how the program ended; of one that ended well, it is the end.
   if (!request.json_path.empty()) try {

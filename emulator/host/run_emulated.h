@@ -17,7 +17,8 @@ struct EmulateRequest {
   std::vector<std::string> command;  // program and arguments
   std::string json_path;             // where the figures go besides; empty: nowhere
   ValuesRequest values;
-  Look look;  // of stderr
+  Look look;           // of stderr
+  bool quiet = false;  // nothing of ours on it: the program's own is all that is there
   // What the program is to have in its environment besides, for the PyTorch that it uses; asked
   // once, before it starts.
   std::function<process::Environment(const std::optional<pytorch::TorchInUse>&)> more_environment;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <numeric>
 #include <set>
@@ -157,20 +156,6 @@ Tracer tracer_for(const std::optional<pytorch::TorchInUse>& torch, const std::st
   return tracer;
 }
 
-void complain(const std::vector<Journal>& journals) {
-  for (const auto& journal : journals) {
-    if (journal.stopped != tracer::Stopped::kNot)
-      std::fprintf(stderr, "peakbench: process %d was traced only in part: %s\n", journal.pid,
-                   journal.stopped == tracer::Stopped::kNoSpace ? "the disk has no room for more"
-                                                                : "more than 16 GiB were recorded");
-    if (journal.disagreements > 0)
-      std::fprintf(stderr,
-                   "peakbench: process %d: at %llu events the allocator's own figure differs from "
-                   "the trace's\n",
-                   journal.pid, static_cast<unsigned long long>(journal.disagreements));
-  }
-}
-
 process::Environment tracing_environment(const Tracer& tracer, const TracingRequest& request) {
   const char* before = std::getenv("PYTHONPATH");
   return {{tracer::kFolderVariable, request.journals.string()},
@@ -204,25 +189,45 @@ ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>&
       if (run.status == result::Status::kCrashed) describe_failure(process.trace, run);
   }
   if (run.processes.empty()) {
-    run.status = result::Status::kUnsupported;
-    run.reason = why_nothing(journals);
+    if (exit_code == 0) run.status = result::Status::kUnsupported;
+    run.reason += (run.reason.empty() ? "" : "; ") + why_nothing(journals);
   }
   return run;
 }
 
-std::vector<std::string> add_untraced(ProgramRun& run, const std::vector<Untraced>& processes) {
-  std::vector<std::string> sentences;
+std::vector<Doubt> doubts_of(const std::vector<Journal>& journals,
+                             const std::vector<Untraced>& processes) {
+  std::vector<Doubt> doubts;
+  for (const auto& journal : journals) {
+    if (journal.stopped != tracer::Stopped::kNot)
+      doubts.push_back({fmt::format("process {} was traced only in part: {}", journal.pid,
+                                    journal.stopped == tracer::Stopped::kNoSpace
+                                        ? "the disk has no room for more"
+                                        : "more than 16 GiB were recorded")});
+    if (journal.disagreements > 0)
+      doubts.push_back({fmt::format("process {}: at {} events the allocator's own figure differs "
+                                    "from the trace's",
+                                    journal.pid, journal.disagreements),
+                        result::VerdictKind::unreliable});
+  }
   for (const auto& process : processes)
-    sentences.push_back(fmt::format(
+    doubts.push_back({fmt::format(
         "process {} took {} of the card and was not traced: it was forked, or ran Python "
         "without its environment",
-        process.pid, size_text(static_cast<std::uint64_t>(process.used_bytes))));
-  if (sentences.empty() || !run.emulation || !run.emulation->verdict) return sentences;
+        process.pid, size_text(static_cast<std::uint64_t>(process.used_bytes)))});
+  return doubts;
+}
+
+void add_doubts(ProgramRun& run, const std::vector<Doubt>& doubts) {
+  if (!run.emulation || !run.emulation->verdict) return;
   auto& verdict = *run.emulation->verdict;
-  if (doubt(verdict.kind) < doubt(result::VerdictKind::lower_bound))
-    verdict.kind = result::VerdictKind::lower_bound;
-  verdict.reasons.insert(verdict.reasons.end(), sentences.begin(), sentences.end());
-  return sentences;
+  for (const auto& one : doubts) {
+    if (result::doubt(verdict.kind) < result::doubt(one.kind))
+      verdict.kind = one.kind;
+    else if (verdict.kind == result::VerdictKind::upper_bound)  // and a lower one at once
+      verdict.kind = result::VerdictKind::unreliable;
+    verdict.reasons.push_back(one.sentence);
+  }
 }
 
 std::string summary_text(const ProgramRun& run) {

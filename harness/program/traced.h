@@ -34,9 +34,6 @@ process::Environment tracing_environment(const Tracer& tracer, const TracingRequ
 // The script, or what stands for it: `python3 -m train` is train.
 std::string name_of(const std::vector<std::string>& command);
 
-// Says on stderr what of the recordings is missing or does not add up.
-void complain(const std::vector<Journal>& journals);
-
 // The process with the highest peak in its own space, and what its case says: out of memory where
 // its trace ends so. Nothing recorded: no processes, and a reason.
 ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>& command,
@@ -48,8 +45,16 @@ struct Untraced {
   std::int64_t used_bytes = 0;  // at the most, of the card
 };
 
-// Says of the run what it lacks: its figures are a lower bound. Returns the sentences.
-std::vector<std::string> add_untraced(ProgramRun& run, const std::vector<Untraced>& processes);
+// Why the figures of a run are worth less than they seem.
+struct Doubt {
+  std::string sentence;
+  result::VerdictKind kind = result::VerdictKind::lower_bound;  // what they are at the best
+};
+// Recordings that are not whole or do not add up, and processes without any.
+std::vector<Doubt> doubts_of(const std::vector<Journal>& journals,
+                             const std::vector<Untraced>& processes);
+// The verdict, where the run has one, is no better than they are, and says why.
+void add_doubts(ProgramRun& run, const std::vector<Doubt>& doubts);
 
 // What people want to know first, for a terminal: the peak, its categories, and the lines of the
 // program that hold most of it.

@@ -9,6 +9,8 @@
 // and another exit: crashed. stdout and stderr of the worker go to cases/SLUG/worker.log.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,15 @@ struct PluginUse {
   std::string path;                                   // the shared library
 };
 
+// A program of a suite, its placeholders filled.
+struct ProgramCommand {
+  std::vector<std::string> arguments;  // [0]: the program; no shell reads them
+  std::map<std::string, std::string> environment;
+  std::string folder;          // absolute: where it is started
+  std::string typed_folder;    // as the suite has it; empty: the suite's own
+  std::int64_t timeout_s = 0;  // 0: the run's
+};
+
 struct Job : Setting {
   JobMode mode = JobMode::kMemory;
   std::string case_id;
@@ -50,6 +61,8 @@ struct Job : Setting {
   std::string write_parameters_path, read_parameters_path;
   Equivalence
       promise;  // promise, tolerance and reference_case of the stack; the worker adds the verdict
+  // Of a kind without plugins: the worker is `peakbench __program JOB.json`.
+  std::optional<ProgramCommand> program;
 };
 
 // The part of a CaseResult that one worker process knows.
@@ -62,6 +75,7 @@ struct WorkerResult {
   std::optional<OutOfMemory> out_of_memory;
   std::optional<Emulation> emulation;
   std::vector<double> losses;
+  std::vector<Rank> ranks;  // of a program, whose processes are its own
   nlohmann::json settings = nlohmann::json::object();
   nlohmann::json environment =
       nlohmann::json::object();  // libtorch version, card, driver, cpu capability

@@ -106,7 +106,8 @@ void add_flags(const Group& group, GroupView& view) {
 
 void add_heading(const Group& group, bool names_run, GroupView& view) {
   const result::CaseSpec& spec = group.cases.front()->spec;
-  view.model = printable(selection_text(spec.model));
+  const bool programs = group.cases.size() > 1 && !facts_of(spec.kind).has_stack;
+  view.model = programs ? "Programs" : printable(selection_text(spec.model));
   view.device = printable(spec.device);
   view.dtype = printable(spec.dtype);
   view.batch_size = grouped(spec.batch_size);
@@ -168,8 +169,8 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
   view.lowest = lowest_view(group);
   view.lowest_same = lowest_same_view(group);
   view.fastest = fastest_view(group);
-  // A program alone is no answer to which is smallest.
-  if (group.cases.size() == 1 && !result::facts_of(group.cases.front()->spec.kind).has_stack) {
+  // Which of several programs is the smallest is nobody's question.
+  if (!result::facts_of(group.cases.front()->spec.kind).has_stack) {
     view.lowest.reset();
     view.lowest_same.reset();
   }

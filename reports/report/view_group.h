@@ -95,7 +95,7 @@ struct GroupView {
     return {
         {"index", index, "0-based"},
         {"anchor", anchor, "An id for links and file names"},
-        {"model", model, "Model and options"},
+        {"model", model, "Model and options; Programs, of several"},
         {"device", device, "As in the case id"},
         {"dtype", dtype, "The weights' dtype"},
         {"batch_size", batch_size, "Samples a step"},
