@@ -60,7 +60,8 @@ class ProgramReader {
   void read_folder() {
     program_.typed_folder = table_.text("folder").value_or("");
     const auto beside = fs::absolute(suite_file_).parent_path();
-    program_.folder = (beside / program_.typed_folder).lexically_normal().string();
+    const auto folder = program_.typed_folder.empty() ? beside : beside / program_.typed_folder;
+    program_.folder = folder.lexically_normal().string();
     std::error_code ignored;
     if (!fs::is_directory(program_.folder, ignored))
       table_.fail("folder", fmt::format("there is no folder {}; it is found from the suite's file",
@@ -116,7 +117,7 @@ class ProgramReader {
       throw ConfigError(fmt::format(
           "{}: {}: no axis fills {{{}}} of \"{}\"{}; add {} = [...] below [programs.axes], or write "
           "{{{{{}}}}} for the braces themselves",
-          where, key, name, text, suggestion(name, known), name, name));
+          where, key, name, text, known.empty() ? "" : suggestion(name, known), name, name));
     }
   }
 

@@ -14,7 +14,6 @@
 #include "errors/errors.h"
 #include "errors/host_limits.h"
 #include "files/file.h"
-#include "json/parse_json.h"
 #include "launch/outcome.h"
 #include "process/process.h"
 #include "program/trace_program.h"

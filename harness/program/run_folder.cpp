@@ -27,17 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-result::CaseSpec spec_of(const ProgramRun& run) {
-  result::CaseSpec spec;
-  spec.kind = result::CaseKind::kProgram;
-  spec.model.id = safe_name(run.name);
-  spec.device = run.device;
-  spec.batch_size = result::kUnknownBatch;
-  spec.id = plan::case_id(spec);
-  spec.slug = plan::slug(spec.id);
-  return spec;
-}
-
 std::vector<const ProgramProcess*> by_rank(const ProgramRun& run) {
   std::vector<const ProgramProcess*> processes;
   std::set<std::int64_t> ranks;
@@ -108,6 +97,17 @@ std::string safe_name(const std::string& name) {
   return first == std::string::npos ? "program" : safe.substr(first);
 }
 
+result::CaseSpec spec_of_program(const std::string& name, const std::string& device) {
+  result::CaseSpec spec;
+  spec.kind = result::CaseKind::kProgram;
+  spec.model.id = safe_name(name);
+  spec.device = device;
+  spec.batch_size = result::kUnknownBatch;
+  spec.id = plan::case_id(spec);
+  spec.slug = plan::slug(spec.id);
+  return spec;
+}
+
 void check_folder(const fs::path& folder, Folder there) {
   check(launch::RunFolder(folder.string()), there);
 }
@@ -136,7 +136,7 @@ result::CaseResult write_program_run(const ProgramRun& run, const fs::path& fold
   const launch::RunFolder held(folder.string());
   check(held, there);
   if (held.holds_run()) held.clear();
-  const auto found = write_case(run, spec_of(run), folder);
+  const auto found = write_case(run, spec_of_program(run.name, run.device), folder);
   result::write_run(record_of(run, found), folder.string());
   return found;
 }

@@ -1,5 +1,6 @@
 // The main table for a terminal: the same view as the other reports, as many columns as fit.
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <utility>
 
@@ -171,9 +172,15 @@ std::string sentences(const GroupView& group, int width) {
   return out;
 }
 
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
 Table table_of(const GroupView& group, int width) {
   const std::vector<Column> columns = columns_of(group, width);
-  std::vector<TableColumn> headings{{"strategy"}};
+  std::vector<TableColumn> headings{{lower(group.row_heading)}};
   for (const Column& column : columns)
     headings.push_back({column.heading, column.importance, /*right=*/true});
   std::vector<TableRow> rows;

@@ -112,7 +112,12 @@ void add_heading(const Group& group, bool names_run, GroupView& view) {
   view.dtype = printable(spec.dtype);
   view.batch_size = grouped(spec.batch_size);
   if (spec.sequence_length) view.sequence_length = grouped(*spec.sequence_length);
+  view.row_heading = facts_of(spec.kind).has_stack ? "Strategy" : "Program";
   view.settings = settings_view(result::plain_values(spec));
+  if (programs)
+    std::erase_if(view.settings, [](const SettingView& setting) {
+      return setting.name == result::row_of(result::Axis::kKind).name;
+    });
   if (names_run) view.run_title = printable(group.run->title);
   view.reference = printable(group.run->reference);
   for (const CaseResult* result : group.cases)

@@ -66,7 +66,7 @@ struct LegendView {
 
 struct GroupView {
   std::string index, anchor, model, device, dtype, batch_size, sequence_length, run_title;
-  std::string reference, card, cards, row_count, outcome_columns, round_count, axis_gib;
+  std::string row_heading, reference, card, cards, row_count, outcome_columns, round_count, axis_gib;
   std::string peak_picture, timeline_picture, flame_picture, pareto_picture;
   std::string flame_levels;
   bool has_reference = false, emulated = false, has_throughput = false, has_tokens = false;
@@ -102,6 +102,7 @@ struct GroupView {
         {"sequence_length", sequence_length, "Tokens a sample; empty where there are none"},
         {"settings", settings,
          "What else the heading says: dtype, batch size, sequence length, in words"},
+        {"row_heading", row_heading, "What its rows are: Strategy, Program"},
         {"run_title", run_title, "Its run, where the report has several"},
         {"reference", reference, "The stack that differences are against"},
         {"has_reference", has_reference, "The reference ran to its end"},
