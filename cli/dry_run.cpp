@@ -54,8 +54,7 @@ std::string plan_as_text(const plan::Plan& plan, const std::vector<manifest::Fol
     text += fmt::format(
         "{} {}{}\n", counter(i, count), printable(planned.spec.id),
         planned.added_for.empty() ? "" : "  (added for the ablation; --no-ablation leaves it out)");
-    if (planned.program)
-      text += fmt::format("    {}\n", printable(command_text(*planned.program)));
+    if (planned.program) text += fmt::format("    {}\n", printable(command_text(*planned.program)));
     if (planned.decided)
       text += fmt::format("    {}: {}\n", to_string(*planned.decided), printable(planned.reason));
     if (!planned.warning.empty())
@@ -63,11 +62,11 @@ std::string plan_as_text(const plan::Plan& plan, const std::vector<manifest::Fol
   }
   const auto decided = std::count_if(plan.cases.begin(), plan.cases.end(),
                                      [](const auto& one) { return one.decided.has_value(); });
-  text += fmt::format("{} case{}, {} of them will not run.{}\n", count, count == 1 ? "" : "s",
-                      decided,
-                      plan.reference.empty() ? ""
-                                             : fmt::format(" Differences are shown against {}.",
-                                                           printable(plan.reference)));
+  text += fmt::format(
+      "{} case{}, {} of them will not run.{}\n", count, count == 1 ? "" : "s", decided,
+      plan.reference.empty()
+          ? ""
+          : fmt::format(" Differences are shown against {}.", printable(plan.reference)));
   if (!folders.empty()) text += fmt::format("Plugins also from {}.\n", in_words(folders));
   return text;
 }

@@ -101,8 +101,7 @@ Compared compare_runs(const ComparisonArguments& arguments) {
   if (!arguments.formats.empty() && !prints_csv(arguments) && arguments.out.empty())
     throw ConfigError("--format needs --out DIR: the folder that the pages are written to");
   const auto file = history::history_file(arguments.history);
-  Compared compared{
-read_side(arguments.base, file), read_side(arguments.now, file), {}};
+  Compared compared{read_side(arguments.base, file), read_side(arguments.now, file), {}};
   compared.comparison = compare::compare(compared.base, compared.now,
                                          policy_for(arguments, compared.base, compared.now));
   return compared;

@@ -85,10 +85,10 @@ class RunCommand {
       request.worker.stamp = {};  // of no LibTorch: each program says which it had
     }
     if (arguments_.slurm.is_asked() && !request.programs.empty())
-      throw ConfigError(
-          fmt::format("{}: programs of a suite run on this machine: run it without --executor slurm "
-                      "(in a job of yours, where a node is to do it), or take `programs` out",
-                      request.suite_file));
+      throw ConfigError(fmt::format(
+          "{}: programs of a suite run on this machine: run it without --executor slurm "
+          "(in a job of yours, where a node is to do it), or take `programs` out",
+          request.suite_file));
     const auto plan = plan::make_plan(
         request, plugins,
         arguments_.slurm.is_asked() ? inventory::device_hook_for_others(request.worker)

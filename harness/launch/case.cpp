@@ -231,8 +231,8 @@ GroupOrder make_order(const CaseOrder& order, JobMode mode, const Emulated& how)
   const auto& program = order.planned->program;
   group.forked = mode == JobMode::kMemory && !program &&
                  result::device_from(spec.device).kind == result::DeviceKind::kEmulated;
-  group.timeout = std::chrono::seconds(program && program->timeout_s > 0 ? program->timeout_s
-                                                                         : order.request->timeout_s);
+  group.timeout = std::chrono::seconds(
+      program && program->timeout_s > 0 ? program->timeout_s : order.request->timeout_s);
   group.rss_limit_bytes = resident_limit(budget, memory);
   return group;
 }

@@ -99,11 +99,11 @@ std::string machine_did(const Evidence& evidence) {
         "--memory-limit",
         limit_text(evidence), where(evidence));
   if (end.signal == SIGKILL && evidence.kernel_ran_out)
-    return "the kernel ended the worker because the machine's memory ran out" +
-           where(evidence) + "; free memory";
+    return "the kernel ended the worker because the machine's memory ran out" + where(evidence) +
+           "; free memory";
   if (const auto words = ended_by_machine(end.signal); !words.empty())
-    return fmt::format("the worker was killed by {}{}{}", signal_name(end.signal),
-                       where(evidence), words);
+    return fmt::format("the worker was killed by {}{}{}", signal_name(end.signal), where(evidence),
+                       words);
   if (!evidence.written && end.exit_code + end.signal != 0 && is_of_machine(evidence.log_tail))
     return fmt::format("the worker could not go on{}", where(evidence)) + tail_of(evidence);
   return "";
@@ -111,10 +111,10 @@ std::string machine_did(const Evidence& evidence) {
 
 WorkerResult timed_out(const Evidence& evidence) {
   if (evidence.is_program)
-    return failed(Status::kTimeout,
-                  printable(fmt::format("stopped after {} s (timeout_s, or --timeout)",
-                                        evidence.timeout_s) +
-                            tail_of(evidence)));
+    return failed(
+        Status::kTimeout,
+        printable(fmt::format("stopped after {} s (timeout_s, or --timeout)", evidence.timeout_s) +
+                  tail_of(evidence)));
   return failed(Status::kTimeout, fmt::format("stopped after {} s (--timeout){}",
                                               evidence.timeout_s, where(evidence)));
 }
@@ -148,8 +148,7 @@ std::string crash(const Evidence& evidence) {
 
 WorkerResult outcome(const Evidence& evidence) {
   const auto& end = evidence.end;
-  if (end.stopped == process::Stop::kTimeout)
-    return timed_out(evidence);
+  if (end.stopped == process::Stop::kTimeout) return timed_out(evidence);
   if (end.stopped == process::Stop::kMemory && evidence.memory_is_device)
     return over_memory(evidence);
   if (evidence.written && end.signal == 0 && end.exit_code == 0) return as_written(evidence);

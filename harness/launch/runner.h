@@ -85,8 +85,8 @@ inline constexpr const char* kForkServerVariable = "PEAKBENCH_FORK_SERVER";
 // Of `peakbench` itself: runs the program of the job that follows.
 inline constexpr const char* kProgramWorker = "__program";
 
-// Starts `peakbench-worker JOB.json` for each rank, or has `peakbench-worker --serve` fork it; for a
-// program `peakbench __program JOB.json`.
+// Starts `peakbench-worker JOB.json` for each rank, or has `peakbench-worker --serve` fork it; for
+// a program `peakbench __program JOB.json`.
 class ProcessRunner : public Runner {
  public:
   // Empty: there are no cases for it. Throws ConfigError where there is no such worker.

@@ -199,10 +199,12 @@ class Planner {
     for (const auto& value : values)
       if (result::device_from(value.device).is_card)
         at_place(request_.where, section + "/" + text, [&]() -> void {
-          throw ConfigError(fmt::format(
-              "program \"{0}\" on {1}: a suite runs programs on emulated cards and on the CPU; give "
-              "it devices = [\"emulated:h100-80gb\"], or run it on this card with `peakbench trace`",
-              program.name, value.device));
+          throw ConfigError(
+              fmt::format("program \"{0}\" on {1}: a suite runs programs on emulated cards and on "
+                          "the CPU; give "
+                          "it devices = [\"emulated:h100-80gb\"], or run it on this card with "
+                          "`peakbench trace`",
+                          program.name, value.device));
         });
     return values;
   }
@@ -305,8 +307,8 @@ class Planner {
 
 bool needs_worker(const Request& request) {
   const auto& lists = request.lists;
-  return request.programs.empty() || !request.includes.empty() ||
-         !lists.at(Axis::kModel).empty() || !lists.at(Axis::kStrategy).empty();
+  return request.programs.empty() || !request.includes.empty() || !lists.at(Axis::kModel).empty() ||
+         !lists.at(Axis::kStrategy).empty();
 }
 
 Lists default_lists() {

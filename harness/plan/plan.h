@@ -101,11 +101,11 @@ struct Plan {
 };
 
 // Cases in the order model, device, dtype, batch size, sequence length, allocator, stack; then the
-// suite's includes, then its programs; each once. On an emulated card, where a case takes a second, then those that
-// are missing to say what each part of a stack saves: no part, each part alone, all parts but one;
-// excluded ones stay excluded. Throws ConfigError for unknown names (nearest suggested), options
-// out of range, a strategy twice in a stack, no case at all. `devices` says what a device stands
-// for and refuses those that cannot be had (plan/device.h).
+// suite's includes, then its programs; each once. On an emulated card, where a case takes a second,
+// then those that are missing to say what each part of a stack saves: no part, each part alone, all
+// parts but one; excluded ones stay excluded. Throws ConfigError for unknown names (nearest
+// suggested), options out of range, a strategy twice in a stack, no case at all. `devices` says
+// what a device stands for and refuses those that cannot be had (plan/device.h).
 Plan make_plan(const Request& request, const manifest::Found& plugins,
                const DeviceHook& devices = {});
 

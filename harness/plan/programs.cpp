@@ -71,7 +71,8 @@ std::vector<std::vector<std::pair<std::string, const AxisValue*>>> combinations(
 
 std::vector<std::string> placeholders_in(const std::string& text) {
   std::vector<std::string> names;
-  parse(text, [](std::string_view) {}, [&](const std::string& name) { names.push_back(name); });
+  parse(
+      text, [](std::string_view) {}, [&](const std::string& name) { names.push_back(name); });
   return names;
 }
 
@@ -100,8 +101,7 @@ std::vector<ProgramCase> cases_of(const Program& program) {
       one.selection.options[axis] = value->value;
       values[axis] = value->text;
     }
-    for (const auto& word : program.command)
-      one.command.arguments.push_back(filled(word, values));
+    for (const auto& word : program.command) one.command.arguments.push_back(filled(word, values));
     for (const auto& [name, text] : program.environment)
       one.command.environment[name] = filled(text, values);
     one.command.folder = program.folder;
@@ -125,9 +125,10 @@ void check_is_there(const Program& program, const ProgramCase& one) {
   std::error_code ignored;
   const auto path = fs::path(program.folder) / word;
   if (!fs::is_regular_file(path, ignored))
-    fail(fmt::format("no program {}; a command is found from the program's folder, which is the "
-                     "suite's unless `folder` names another",
-                     path.lexically_normal().string()));
+    fail(
+        fmt::format("no program {}; a command is found from the program's folder, which is the "
+                    "suite's unless `folder` names another",
+                    path.lexically_normal().string()));
 }
 
 }  // namespace peakbench::plan

@@ -22,9 +22,9 @@ constexpr Range<std::int64_t> kSizes{1, result::kMostSamples};
 std::vector<std::string> make_keys() {
   std::vector<std::string> keys{"title", "plugins"};
   for (const auto* row : asked_axes()) keys.emplace_back(row->asked->list);
-  for (const char* key :
-       {"programs", "model_options", "strategy_options", "device_options", "exclude", "include", "published",
-        "steps", "warmup", "repetitions", "timeout_s", "memory_limit", "threads", "seed", "gate"})
+  for (const char* key : {"programs", "model_options", "strategy_options", "device_options",
+                          "exclude", "include", "published", "steps", "warmup", "repetitions",
+                          "timeout_s", "memory_limit", "threads", "seed", "gate"})
     keys.emplace_back(key);
   return keys;
 }

@@ -49,12 +49,14 @@ class ProgramReader {
   void read_name() {
     program_.name = table_.text("name").value_or("");
     if (!table_.has("name"))
-      table_.fail_here("this program has no name; a name is part of its cases' names: name = "
-                       "\"train\"");
+      table_.fail_here(
+          "this program has no name; a name is part of its cases' names: name = "
+          "\"train\"");
     if (!is_program_name(program_.name))
-      table_.fail("name", fmt::format("expected letters, digits and . _ -, a letter or digit first, "
-                                      "at most 60 characters; got \"{}\"",
-                                      program_.name));
+      table_.fail("name",
+                  fmt::format("expected letters, digits and . _ -, a letter or digit first, "
+                              "at most 60 characters; got \"{}\"",
+                              program_.name));
   }
 
   void read_folder() {
@@ -74,8 +76,7 @@ class ProgramReader {
     std::size_t count = 1;
     for (const auto& name : axes->keys()) {
       if (!is_axis_name(name))
-        axes->fail(name,
-                   "no name of an axis: expected letters, digits, _ and -, a letter first");
+        axes->fail(name, "no name of an axis: expected letters, digits, _ and -, a letter first");
       read_values(*axes, name);
       count *= program_.axes[name].size();
       if (count > kMostCases)
@@ -95,8 +96,7 @@ class ProgramReader {
                          placed.text.size(), kLongestValue));
       if (placed.text.find('\0') != std::string::npos)
         fail("a value with a zero byte, which no argument can hold");
-      if (!seen.insert(placed.text).second)
-        fail(fmt::format("\"{}\" is there twice", placed.text));
+      if (!seen.insert(placed.text).second) fail(fmt::format("\"{}\" is there twice", placed.text));
       program_.axes[name].push_back({value, placed.text});
     }
     if (seen.empty()) axes.fail(name, "the list is empty; expected values, like [1, 4, 16]");
@@ -115,7 +115,8 @@ class ProgramReader {
       std::vector<std::string> known;
       for (const auto& [axis, values] : program_.axes) known.push_back(axis);
       throw ConfigError(fmt::format(
-          "{}: {}: no axis fills {{{}}} of \"{}\"{}; add {} = [...] below [programs.axes], or write "
+          "{}: {}: no axis fills {{{}}} of \"{}\"{}; add {} = [...] below [programs.axes], or "
+          "write "
           "{{{{{}}}}} for the braces themselves",
           where, key, name, text, known.empty() ? "" : suggestion(name, known), name, name));
     }
@@ -123,7 +124,8 @@ class ProgramReader {
 
   void read_command() {
     if (!table_.has("command"))
-      table_.fail_here(fmt::format("program \"{}\" has no command; {}", program_.name, kListOfWords));
+      table_.fail_here(
+          fmt::format("program \"{}\" has no command; {}", program_.name, kListOfWords));
     if (table_.is_text("command")) table_.fail("command", kListOfWords);
     for (const auto& [text, where] : table_.texts("command")) {
       check_text(text, where, "command");

@@ -131,8 +131,9 @@ class CaseWorker {
       const int signal = traced.exit_code - kFirstSignal;
       run.reason = fmt::format("the program was killed by {}", launch::signal_name(signal));
       if (signal == SIGKILL && kernel_ran_out)
-        throw HostError("the kernel ended the program because the machine's memory ran out; free "
-                        "memory");
+        throw HostError(
+            "the kernel ended the program because the machine's memory ran out; free "
+            "memory");
     }
     if (run.emulation || traced.doubts.empty() || run.status != Status::kOk) return;
     // Without a verdict that says so, a figure would pass for a whole one.
@@ -167,8 +168,8 @@ int run_case_worker(const std::string& job_path) {
   } catch (const HostError& error) {
     return tell_host_failure(descriptor, error.what());
   } catch (const fs::filesystem_error& error) {
-    return tell_host_failure(
-        descriptor, fmt::format("{}{}", error.what(), host_advice(error.code().value())));
+    return tell_host_failure(descriptor,
+                             fmt::format("{}{}", error.what(), host_advice(error.code().value())));
   } catch (const std::bad_alloc&) {
     return tell_host_failure(descriptor, "the machine gave no memory; free some");
   }

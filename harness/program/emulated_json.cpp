@@ -52,7 +52,8 @@ CaseResult case_in(const Fields& fields) {
   const auto command = fields.get<std::vector<std::string>>("command");
   CaseResult found;
   found.spec = spec_of_program(
-      name_of(command), result::device_from(result::emulated_device(fields.get<std::string>("card"))).id);
+      name_of(command),
+      result::device_from(result::emulated_device(fields.get<std::string>("card"))).id);
   read_end(fields, found);
   found.memory = memory_in(fields);
   found.throughput_reason = facts_of(found.spec.kind).no_times;

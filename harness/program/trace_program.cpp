@@ -49,8 +49,8 @@ class Tracing {
       result::Emulation emulation;
       emulation.card = program.card.spec;
       emulation.verdict = program.verdict;
-      const auto device = request_.device.empty() ? result::emulated_device(program.card.spec)
-                                                  : request_.device;
+      const auto device =
+          request_.device.empty() ? result::emulated_device(program.card.spec) : request_.device;
       finish(device, process::exit_code(program.wait_status), emulation, uses_of(program));
     };
     return emulator::run_emulated(emulated);
@@ -83,9 +83,9 @@ class Tracing {
                                                       .has_times = !emulation,
                                                       .failed = code != 0});
     std::erase_if(users, [&](const Untraced& user) {
-      return user.used_bytes == 0 ||
-             std::ranges::any_of(
-                 journals, [&](const Journal& journal) { return journal.pid == user.pid; });
+      return user.used_bytes == 0 || std::ranges::any_of(journals, [&](const Journal& journal) {
+               return journal.pid == user.pid;
+             });
     });
     traced_.doubts = doubts_of(journals, users);
     auto& run = traced_.run.emplace(run_of(std::move(journals), request_.command, device, code));

@@ -209,9 +209,9 @@ void add_doubts(const Source& now, const std::vector<CaseComparison>& cases,
         result::doubt(verdict->kind) < result::doubt(result::VerdictKind::lower_bound))
       continue;
     const auto why = first_of(verdict->reasons);
-    notes.push_back(fmt::format("{}: NEW's figures are {}{}: what they do not show is not compared.",
-                                one.id, in_words(verdict->kind),
-                                why.empty() ? "" : fmt::format(" ({})", why)));
+    notes.push_back(
+        fmt::format("{}: NEW's figures are {}{}: what they do not show is not compared.", one.id,
+                    in_words(verdict->kind), why.empty() ? "" : fmt::format(" ({})", why)));
   }
 }
 
@@ -219,7 +219,8 @@ void add_peaks_only(const Source& base, const Source& now, std::vector<std::stri
   if (!base.peaks_only && !now.peaks_only) return;
   notes.push_back(fmt::format(
       "{} what `peakbench emulate --json` wrote: allocated and reserved memory at the peak are "
-      "compared, of the process that had the most allocated. Bytes asked for, phases, categories and "
+      "compared, of the process that had the most allocated. Bytes asked for, phases, categories "
+      "and "
       "lines are not in it.",
       base.peaks_only && now.peaks_only ? "Both are"
       : base.peaks_only                 ? "BASE is"

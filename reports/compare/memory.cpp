@@ -244,8 +244,9 @@ void compare_memory(const Source& base, const result::CaseResult& before, const 
   found.memory = worst(found.measures);
   if (peaks_only) {
     if (found.memory != Direction::kSame)
-      found.growth_note = "what `peakbench emulate --json` wrote has the peaks alone; `peakbench "
-                          "trace` tells what fills them";
+      found.growth_note =
+          "what `peakbench emulate --json` wrote has the peaks alone; `peakbench "
+          "trace` tells what fills them";
     return;
   }
   for (const auto& category :

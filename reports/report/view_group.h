@@ -66,7 +66,8 @@ struct LegendView {
 
 struct GroupView {
   std::string index, anchor, model, device, dtype, batch_size, sequence_length, run_title;
-  std::string row_heading, reference, card, cards, row_count, outcome_columns, round_count, axis_gib;
+  std::string row_heading, reference, card, cards, row_count, outcome_columns, round_count,
+      axis_gib;
   std::string peak_picture, timeline_picture, flame_picture, pareto_picture;
   std::string flame_levels;
   bool has_reference = false, emulated = false, has_throughput = false, has_tokens = false;

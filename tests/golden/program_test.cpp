@@ -59,7 +59,7 @@ TEST(Program, SeveralAreOneTable) {
     one.spec.id = one.spec.slug = fmt::format("{}-{}", name, device);
     one.memory.emplace().peak_allocated_bytes = 1 << 20;
   }
-  const auto view = reports::make_view({run}, {""}, plain_looks());
+  const auto view = reports::make_view({run});
   ASSERT_EQ(view.groups.size(), 2U);
   EXPECT_EQ(view.groups[0].model, "Programs");
   EXPECT_EQ(view.groups[0].row_heading, "Program");

@@ -74,7 +74,8 @@ plan::PlannedCase planned_program(const std::string& device, std::int64_t timeou
   return planned;
 }
 
-// It runs once: the emulated card computes its values from the first, and its own worker has no card.
+// It runs once: the emulated card computes its values from the first, and its own worker has no
+// card.
 TEST(Program, IsOneOrderForAWorkerOfItsOwn) {
   const ScratchFolder scratch;
   const auto planned = planned_program("emulated:h100-80gb", 7);

@@ -37,8 +37,8 @@ class SuitePrograms : public ::testing::Test {
   }
 
   // The least that works, with more keys.
-  static std::string program(const std::string& more, const std::string& command =
-                                                          "[\"sh\", \"train.sh\"]") {
+  static std::string program(const std::string& more,
+                             const std::string& command = "[\"sh\", \"train.sh\"]") {
     return "[[programs]]\nname = \"train\"\ncommand = " + command + "\n" + more;
   }
 
@@ -70,20 +70,20 @@ mode = ["plain", "two words; $(touch x)"]
 name = "other.py"
 command = ["sh"]
 )toml");
-  EXPECT_EQ(ids(plan), (Texts{
-                           "program/train,batch=1,mode=plain/emulated:h100-80gb,memory=20GiB",
-                           "program/train,batch=1,mode=\"two words; $(touch x)\"/emulated:h100-80gb,"
-                           "memory=20GiB",
-                           "program/train,batch=4,mode=plain/emulated:h100-80gb,memory=20GiB",
-                           "program/train,batch=4,mode=\"two words; $(touch x)\"/emulated:h100-80gb,"
-                           "memory=20GiB",
-                           "program/other.py/cpu",
-                           "program/other.py/emulated:h100-80gb",
-                       }));
+  EXPECT_EQ(ids(plan),
+            (Texts{
+                "program/train,batch=1,mode=plain/emulated:h100-80gb,memory=20GiB",
+                "program/train,batch=1,mode=\"two words; $(touch x)\"/emulated:h100-80gb,"
+                "memory=20GiB",
+                "program/train,batch=4,mode=plain/emulated:h100-80gb,memory=20GiB",
+                "program/train,batch=4,mode=\"two words; $(touch x)\"/emulated:h100-80gb,"
+                "memory=20GiB",
+                "program/other.py/cpu",
+                "program/other.py/emulated:h100-80gb",
+            }));
   const auto& program = *plan.cases[3].program;
   // One argument each, whatever they hold.
-  EXPECT_EQ(program.arguments,
-            (Texts{"sh", "-c", "echo {} 4-two words; $(touch x)", "4"}));
+  EXPECT_EQ(program.arguments, (Texts{"sh", "-c", "echo {} 4-two words; $(touch x)", "4"}));
   EXPECT_EQ(program.environment, (std::map<std::string, std::string>{
                                      {"ALLOC", "mode:two words; $(touch x)"},
                                      {"PLAIN", "x"},
@@ -99,8 +99,8 @@ command = ["sh"]
 }
 
 TEST_F(SuitePrograms, ValuesKeepTheirTypes) {
-  const auto plan = plan_of(program("[programs.axes]\na = [2, 0.5, true, \"x\"]\n",
-                                    "[\"sh\", \"--a={a}\"]"));
+  const auto plan =
+      plan_of(program("[programs.axes]\na = [2, 0.5, true, \"x\"]\n", "[\"sh\", \"--a={a}\"]"));
   std::vector<nlohmann::json> values;
   Texts words;
   for (const auto& one : plan.cases) {
@@ -113,8 +113,7 @@ TEST_F(SuitePrograms, ValuesKeepTheirTypes) {
 
 TEST_F(SuitePrograms, StandBesideStrategies) {
   const auto suite = "models = [\"vit-l-16\"]\nstrategies = [\"baseline\"]\n" + program("");
-  EXPECT_EQ(ids(plan_of(suite)),
-            (Texts{"vit-l-16/baseline/cpu/fp32/b1", "program/train/cpu"}));
+  EXPECT_EQ(ids(plan_of(suite)), (Texts{"vit-l-16/baseline/cpu/fp32/b1", "program/train/cpu"}));
   EXPECT_EQ(plan_of(suite).reference, "baseline");
   EXPECT_EQ(error_of("models = [\"vit-l-16\"]\n" + program("")),
             "FILE: strategies: missing; a suite names at least one, or has an include or programs");
@@ -129,52 +128,61 @@ TEST_F(SuitePrograms, NeedNoWorkerAlone) {
 }
 
 TEST_F(SuitePrograms, PlaceholdersAndAxesBelongTogether) {
-  EXPECT_EQ(error_of(program("[programs.axes]\nbatch = [1]\n", "[\"sh\", \"{bach}\", \"{batch}\"]")),
-            "FILE:3:18: command: no axis fills {bach} of \"{bach}\"; did you mean \"batch\"?; add bach "
-            "= [...] below [programs.axes], or write {{bach}} for the braces themselves");
+  EXPECT_EQ(
+      error_of(program("[programs.axes]\nbatch = [1]\n", "[\"sh\", \"{bach}\", \"{batch}\"]")),
+      "FILE:3:18: command: no axis fills {bach} of \"{bach}\"; did you mean \"batch\"?; add bach "
+      "= [...] below [programs.axes], or write {{bach}} for the braces themselves");
   EXPECT_EQ(error_of(program("environment = {A = \"{x}\"}\n")),
             "FILE:4:20: environment.A: no axis fills {x} of \"{x}\"; add x = [...] below "
             "[programs.axes], or write {{x}} for the braces themselves");
-  EXPECT_EQ(error_of(program("[programs.axes]\nbatch = [1]\n")),
-            "FILE:5:9: batch: no placeholder uses this axis, so its cases would be the same program; "
-            "put {batch} in the command or the environment of \"train\", or leave the axis out");
-  EXPECT_EQ(error_of(program("", "[\"sh\", \"{\\\"a\\\": 1}\"]")),
-            "FILE:3:18: command: \"{\"a\": 1}\": {\"a\": 1} is no axis's name; a brace that is meant is "
-            "written twice: {{ or }}");
-  EXPECT_EQ(error_of(program("", "[\"sh\", \"a}\"]")),
-            "FILE:3:18: command: \"a}\": a } without its {; a brace that is meant is written twice: {{ "
-            "or }}");
-  EXPECT_EQ(error_of(program("", "[\"sh\", \"{a\"]")),
-            "FILE:3:18: command: \"{a\": a { without its }; a brace that is meant is written twice: {{ "
-            "or }}");
+  EXPECT_EQ(
+      error_of(program("[programs.axes]\nbatch = [1]\n")),
+      "FILE:5:9: batch: no placeholder uses this axis, so its cases would be the same program; "
+      "put {batch} in the command or the environment of \"train\", or leave the axis out");
+  EXPECT_EQ(
+      error_of(program("", "[\"sh\", \"{\\\"a\\\": 1}\"]")),
+      "FILE:3:18: command: \"{\"a\": 1}\": {\"a\": 1} is no axis's name; a brace that is meant is "
+      "written twice: {{ or }}");
+  EXPECT_EQ(
+      error_of(program("", "[\"sh\", \"a}\"]")),
+      "FILE:3:18: command: \"a}\": a } without its {; a brace that is meant is written twice: {{ "
+      "or }}");
+  EXPECT_EQ(
+      error_of(program("", "[\"sh\", \"{a\"]")),
+      "FILE:3:18: command: \"{a\": a { without its }; a brace that is meant is written twice: {{ "
+      "or }}");
 }
 
 TEST_F(SuitePrograms, CommandsAreLists) {
-  EXPECT_EQ(error_of("[[programs]]\nname = \"x\"\ncommand = \"python3 train.py\"\n"),
-            "FILE:3:11: command: expected a list with a string for each argument, like [\"python3\", "
-            "\"train.py\"]; no shell reads it (a shell's line is [\"sh\", \"-c\", \"...\"])");
+  EXPECT_EQ(
+      error_of("[[programs]]\nname = \"x\"\ncommand = \"python3 train.py\"\n"),
+      "FILE:3:11: command: expected a list with a string for each argument, like [\"python3\", "
+      "\"train.py\"]; no shell reads it (a shell's line is [\"sh\", \"-c\", \"...\"])");
   EXPECT_TRUE(error_of(program("", "[]")).starts_with("FILE:3:11: command: the list is empty; "));
   EXPECT_TRUE(error_of("[[programs]]\nname = \"x\"\n")
                   .starts_with("FILE:1:1: program \"x\" has no command; expected a list"));
-  EXPECT_EQ(error_of(program("", "[\"\"]")),
-            "FILE:1:1: program \"train\": the command's first word is empty; it names the program to "
-            "start");
-  EXPECT_EQ(error_of(program("", "[\"sh\", 4]")),
-            "FILE:3:18: command: expected a string, got 4");
+  EXPECT_EQ(
+      error_of(program("", "[\"\"]")),
+      "FILE:1:1: program \"train\": the command's first word is empty; it names the program to "
+      "start");
+  EXPECT_EQ(error_of(program("", "[\"sh\", 4]")), "FILE:3:18: command: expected a string, got 4");
 }
 
 TEST_F(SuitePrograms, ProgramsAndFoldersAreThere) {
-  EXPECT_EQ(error_of(program("", "[\"no-such-program-here\"]")),
-            "FILE:1:1: program \"train\": no program \"no-such-program-here\" on PATH; install it, or "
-            "name its file with a /");
+  EXPECT_EQ(
+      error_of(program("", "[\"no-such-program-here\"]")),
+      "FILE:1:1: program \"train\": no program \"no-such-program-here\" on PATH; install it, or "
+      "name its file with a /");
   EXPECT_EQ(error_of(program("", "[\"./run.sh\"]")),
             "FILE:1:1: program \"train\": no program FOLDER/run.sh; a command is found from the "
             "program's folder, which is the suite's unless `folder` names another");
-  EXPECT_EQ(error_of(program("folder = \"scripts\"\n")),
-            "FILE:4:10: folder: there is no folder FOLDER/scripts; it is found from the suite's file");
+  EXPECT_EQ(
+      error_of(program("folder = \"scripts\"\n")),
+      "FILE:4:10: folder: there is no folder FOLDER/scripts; it is found from the suite's file");
   write_text(folder_ / "run.sh", "true\n");
   EXPECT_EQ(plan_of(program("", "[\"./run.sh\"]")).cases.size(), 1u);
-  EXPECT_EQ(plan_of(program("environment = {PATH = \"/elsewhere\"}\n", "[\"mine\"]")).cases.size(), 1u);
+  EXPECT_EQ(plan_of(program("environment = {PATH = \"/elsewhere\"}\n", "[\"mine\"]")).cases.size(),
+            1u);
 }
 
 TEST_F(SuitePrograms, NamesTellThemApart) {
@@ -219,10 +227,11 @@ TEST_F(SuitePrograms, UnknownKeysHaveTheNearest) {
 }
 
 TEST_F(SuitePrograms, RunOnEmulatedCardsAndTheCpu) {
-  EXPECT_EQ(error_of(program("devices = [\"cuda:0\"]\n")),
-            "FILE:4:12: program \"train\" on cuda:0: a suite runs programs on emulated cards and on the "
-            "CPU; give it devices = [\"emulated:h100-80gb\"], or run it on this card with `peakbench "
-            "trace`");
+  EXPECT_EQ(
+      error_of(program("devices = [\"cuda:0\"]\n")),
+      "FILE:4:12: program \"train\" on cuda:0: a suite runs programs on emulated cards and on the "
+      "CPU; give it devices = [\"emulated:h100-80gb\"], or run it on this card with `peakbench "
+      "trace`");
   EXPECT_EQ(error_of("devices = [\"cuda:1\"]\n" + program("")).substr(0, 9), "FILE:1:12");
   EXPECT_EQ(error_of(program("devices = [\"gpu\"]\n")).substr(0, 31),
             "FILE:4:12: unknown device \"gpu\"");
