@@ -30,12 +30,15 @@ using result::Status;
 
 constexpr int kFirstSignal = 128;  // beyond it: an exit code says which signal
 
-// As JSON in one line, on the descriptor that whoever started this process listens to.
-int tell_host_failure(int descriptor, const std::string& reason) {
-  const nlohmann::json line{{result::kHostFailureKey, reason}};
+// In one line, on the descriptor that whoever started this process listens to.
+void tell(int descriptor, const nlohmann::json& line) {
   const auto text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  if (descriptor >= 0) [[maybe_unused]]
-    const auto written = write(descriptor, text.data(), text.size());
+  if (descriptor < 0) return;
+  [[maybe_unused]] const auto written = write(descriptor, text.data(), text.size());
+}
+
+int tell_host_failure(int descriptor, const std::string& reason) {
+  tell(descriptor, {{result::kHostFailureKey, reason}});
   return result::kHostFailureExit;
 }
 
@@ -96,6 +99,7 @@ class CaseWorker {
     request.device = job_.device;
     request.command = program.arguments;
     request.journals = case_folder_ / result::kJournalsFolder;
+    request.values.assume = job_.assume;
     request.quiet = true;
     if (device.kind == result::DeviceKind::kEmulated) request.card = card_of(device);
     files::make_folder(request.journals.string());
@@ -163,6 +167,7 @@ class CaseWorker {
 
 int run_case_worker(const std::string& job_path) {
   const int descriptor = take_progress_descriptor();
+  tell(descriptor, result::to_json(result::Progress{.phase = "running"}));  // all that is known
   try {
     CaseWorker(job_path).run();
   } catch (const HostError& error) {

@@ -1,10 +1,10 @@
 // What `peakbench` hands to `peakbench-worker`, and what it gets back.
 //
-// The launcher writes a Job as JSON and starts `peakbench-worker JOB.json`. The worker reports
-// progress as one JSON object a line on the file descriptor named by PEAKBENCH_PROGRESS_FD (absent:
-// none), writes WorkerResult to `result_path` atomically, and exits 0 whenever it wrote one,
-// whatever the outcome. What the machine did to it, a full disk among them, needs no disk to be
-// told:
+// The launcher writes a Job as JSON and starts `peakbench-worker JOB.json`, or for a program
+// `peakbench __program JOB.json`. The worker reports progress as one JSON object a line on the file
+// descriptor named by PEAKBENCH_PROGRESS_FD (absent: none), writes WorkerResult to `result_path`
+// atomically, and exits 0 whenever it wrote one, whatever the outcome. What the machine did to it,
+// a full disk among them, needs no disk to be told:
 // {"host_failure": REASON} as a line of progress, and exit code kHostFailureExit. No result file
 // and another exit: crashed. stdout and stderr of the worker go to cases/SLUG/worker.log.
 #pragma once

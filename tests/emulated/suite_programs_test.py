@@ -82,8 +82,9 @@ class SuitePrograms(unittest.TestCase):
         cls.done = cls.peakbench("run", "mine.toml", "--out", "base")
 
     @classmethod
-    def peakbench(cls, *words, code=0):
-        done = subprocess.run([PEAKBENCH, *words], cwd=cls.folder, capture_output=True, text=True, timeout=300, check=False)
+    def peakbench(cls, *words, code=0, **environment):
+        done = subprocess.run([PEAKBENCH, *words], cwd=cls.folder, capture_output=True, text=True, timeout=300, check=False,
+                              env={**os.environ, **environment})  # fmt: skip
         if done.returncode != code:
             raise AssertionError(f"{words}: {done.returncode}\n{done.stdout}{done.stderr}")
         return done
@@ -177,10 +178,13 @@ class SuitePrograms(unittest.TestCase):
         self.wait_for(lambda: not pathlib.Path(f"/proc/{pid}").exists())
         self.assertEqual([case["status"] for case in self.run_of("killed/out")["cases"]], ["ok"])
         (folder / "go").touch()
-        done = self.peakbench("run", "killed/suite.toml", "--out", "killed/out", "--resume")
+        done = self.peakbench("run", "killed/suite.toml", "--out", "killed/out", "--resume", CUBLAS_WORKSPACE_CONFIG=":16:8")
         self.assertIn(" kept, 1 to run", done.stderr)
         peaks = [case["memory"]["peak_allocated_bytes"] for case in self.run_of("killed/out")["cases"]]
         self.assertEqual(peaks, [4096, 8192])
+        # What the shell set, and may change figures.
+        inherited = [case["settings"].get("inherited") for case in self.run_of("killed/out")["cases"]]
+        self.assertEqual(inherited, [None, {"CUBLAS_WORKSPACE_CONFIG": ":16:8"}])
         self.assertEqual(list(folder.glob("out/cases/*/journals.tmp")), [])
 
     def wait_for(self, what):
