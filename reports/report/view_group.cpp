@@ -178,6 +178,7 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
   if (!result::facts_of(group.cases.front()->spec.kind).has_stack) {
     view.lowest.reset();
     view.lowest_same.reset();
+    for (auto& row : view.rows) row.is_lowest = false;
   }
   view.left_out = left_out_view(group);
   view.not_finite = not_finite_view(group);
@@ -187,7 +188,7 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
   add_timing(group, view);
   add_charts(group, anatomies, view);
   place_flames(view);
-  name_pictures(number + "-" + file_stem(selection_text(group.cases.front()->spec.model)), view);
+  name_pictures(number + "-" + file_stem(view.model), view);
   return view;
 }
 

@@ -67,6 +67,7 @@ TEST(Program, SeveralAreOneTable) {
   ASSERT_EQ(view.groups[0].rows.size(), 2U);
   EXPECT_EQ(view.groups[0].rows[1].strategy, "b,batch=4");
   EXPECT_FALSE(view.groups[0].lowest);
+  EXPECT_FALSE(view.groups[0].rows[0].is_lowest);
   EXPECT_EQ(view.groups[1].model, "a,batch=4") << "alone it has its own name";
 }
 
