@@ -46,6 +46,8 @@ void take_typed(const TypedLists& typed, plan::Request& request) {
     if (found == typed.end() || found->second.empty()) continue;
     request.lists[row->axis] = split(*row, found->second);
     forget_places(request, row->asked->list);
+    if (row->axis == result::Axis::kDevice)
+      for (auto& program : request.programs) program.devices.clear();
   }
 }
 

@@ -80,6 +80,11 @@ class DebugCommand {
     need_programs();
     const auto& named = arguments_.run.suite;
     const auto order = files::is_folder(named) ? of_run(named) : of_plan();
+    if (order.job.program)
+      throw ConfigError(fmt::format(
+          "{} is a program, which has no worker to debug: put the debugger in front of its own "
+          "command, such as peakbench emulate --card CARD -- gdb --args python3 train.py",
+          order.job.case_id));
     const auto command =
         launch::debugger_command(arguments_.debugger, more_, worker_of(world_).program, order);
     world_.err << fmt::format("Case: {}\nJob:  {}\nRuns: {}\n", printable(order.job.case_id),

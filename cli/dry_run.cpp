@@ -8,6 +8,8 @@
 #include "cli/plugin_folders.h"
 #include "cli/rows.h"
 #include "json/json_text.h"
+#include "launch/run_folder.h"
+#include "reports/render/text.h"
 #include "result/axes.h"
 #include "text/printable.h"
 
@@ -26,7 +28,20 @@ Json case_as_json(const plan::PlannedCase& planned) {
   json["decided"] = planned.decided ? Json(to_string(*planned.decided)) : Json();
   json["reason"] = planned.reason;
   json["warning"] = planned.warning;
+  if (planned.program) json["program"] = Json(launch::settings_of(*planned.program));
   return json;
+}
+
+// As a shell would be told it, from the suite's folder.
+std::string command_text(const result::ProgramCommand& program) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : program.environment) words.push_back(name + "=" + value);
+  const auto command = reports::shell_quoted(program.arguments);
+  const auto variables = words.empty() ? "" : reports::shell_quoted(words) + " ";
+  const auto folder = program.typed_folder.empty()
+                          ? ""
+                          : "cd " + reports::shell_quoted({program.typed_folder}) + " && ";
+  return folder + variables + command;
 }
 
 }  // namespace
@@ -39,6 +54,7 @@ std::string plan_as_text(const plan::Plan& plan, const std::vector<manifest::Fol
     text += fmt::format(
         "{} {}{}\n", counter(i, count), printable(planned.spec.id),
         planned.added_for.empty() ? "" : "  (added for the ablation; --no-ablation leaves it out)");
+    if (planned.program) text += fmt::format("    {}\n", printable(command_text(*planned.program)));
     if (planned.decided)
       text += fmt::format("    {}: {}\n", to_string(*planned.decided), printable(planned.reason));
     if (!planned.warning.empty())
@@ -46,8 +62,11 @@ std::string plan_as_text(const plan::Plan& plan, const std::vector<manifest::Fol
   }
   const auto decided = std::count_if(plan.cases.begin(), plan.cases.end(),
                                      [](const auto& one) { return one.decided.has_value(); });
-  text += fmt::format("{} case{}, {} of them will not run. Differences are shown against {}.\n",
-                      count, count == 1 ? "" : "s", decided, printable(plan.reference));
+  text += fmt::format(
+      "{} case{}, {} of them will not run.{}\n", count, count == 1 ? "" : "s", decided,
+      plan.reference.empty()
+          ? ""
+          : fmt::format(" Differences are shown against {}.", printable(plan.reference)));
   if (!folders.empty()) text += fmt::format("Plugins also from {}.\n", in_words(folders));
   return text;
 }

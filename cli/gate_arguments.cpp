@@ -3,10 +3,13 @@
 #include "cli/axis_options.h"
 #include "cli/quantities.h"
 #include "errors/errors.h"
+#include "program/emulated_json.h"
 #include "reports/history/source.h"
 
 namespace peakbench::cli {
 namespace {
+
+using analysis::Source;
 
 void add_policy(CLI::App& command, ComparisonArguments& arguments) {
   const std::string group = "Policy (default: the suite's table `gate`, else as said)";
@@ -53,7 +56,8 @@ compare::Policy policy_for(const ComparisonArguments& arguments, const analysis:
 void add_comparison_options(CLI::App& command, ComparisonArguments& arguments) {
   command
       .add_option("base", arguments.base,
-                  "The run to compare with: its folder, its run.json, or history:main@latest")
+                  "The run to compare with: its folder, its run.json, history:main@latest, or what "
+                  "`peakbench emulate --json` wrote")
       ->required()
       ->type_name("BASE");
   command.add_option("new", arguments.now, "The new run")->required()->type_name("NEW");
@@ -79,12 +83,25 @@ bool prints_csv(const ComparisonArguments& arguments) {
   return arguments.formats == std::vector<std::string>{"csv"} && arguments.out.empty();
 }
 
+namespace {
+
+Source read_side(const std::string& named, const std::string& history) {
+  auto program = program::read_emulated_json(named);
+  if (!program) return history::read_source(named, history);
+  Source source;
+  source.run = std::move(*program);
+  source.label = named;
+  source.peaks_only = true;
+  return source;
+}
+
+}  // namespace
+
 Compared compare_runs(const ComparisonArguments& arguments) {
   if (!arguments.formats.empty() && !prints_csv(arguments) && arguments.out.empty())
     throw ConfigError("--format needs --out DIR: the folder that the pages are written to");
   const auto file = history::history_file(arguments.history);
-  Compared compared{
-      history::read_source(arguments.base, file), history::read_source(arguments.now, file), {}};
+  Compared compared{read_side(arguments.base, file), read_side(arguments.now, file), {}};
   compared.comparison = compare::compare(compared.base, compared.now,
                                          policy_for(arguments, compared.base, compared.now));
   return compared;

@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
                    cli::table_width(STDOUT_FILENO),
                    places,
                    [](const manifest::Worker& worker) {
-                     return std::make_unique<launch::ProcessRunner>(worker.program);
+                     return std::make_unique<launch::ProcessRunner>(worker.program,
+                                                                    cli::own_program());
                    }};
   const int code = cli::run_program(std::vector<std::string>(argv + 1, argv + argc), world);
   return output.finish(code, std::cerr);

@@ -17,6 +17,8 @@
 #include "errors/errors.h"
 #include "files/file.h"
 #include "launch/host.h"
+#include "launch/runner.h"
+#include "program/case_worker.h"
 #include "text/nearest.h"
 #include "text/utf8.h"
 
@@ -242,6 +244,8 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
       {"man", add_man(app, world)}};
   if (!arguments.empty() && arguments[0] == kComplete)
     return complete(app, world, words_to_complete(arguments));
+  if (arguments.size() == 2 && arguments[0] == launch::kProgramWorker)
+    return program::run_case_worker(arguments[1]);
   // `help COMMAND` as people type it.
   auto words = arguments;
   if (!words.empty() && words[0] == "help") {
@@ -298,6 +302,12 @@ Places own_places() {
         "workers have started; mount it (mount -t proc proc /proc), or start the container with it",
         error.message());
   return places;
+}
+
+std::string own_program() {
+  std::error_code error;
+  const auto path = fs::read_symlink("/proc/self/exe", error);
+  return error ? "" : path.string();
 }
 
 int run_program(const std::vector<std::string>& arguments, World& bare) {

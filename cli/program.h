@@ -38,6 +38,7 @@ struct Places {
 // Beside the running program, as /proc says where that is: ../lib/peakbench/plugins,
 // ../share/peakbench/templates, ../workers.
 Places own_places();
+std::string own_program();  // the running program's own file; empty without /proc
 
 struct World {
   std::ostream& out;

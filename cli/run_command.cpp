@@ -66,7 +66,7 @@ int exit_code(const result::Run& run) {
 
 bool has_card(const plan::Plan& plan) {
   return std::ranges::any_of(plan.cases, [](const plan::PlannedCase& one) {
-    return result::device_from(one.spec.device).caching_allocator;
+    return !one.program && result::device_from(one.spec.device).caching_allocator;
   });
 }
 
@@ -77,8 +77,18 @@ class RunCommand {
 
   int go() {
     auto request = make_request(arguments_);
-    const auto plugins = find_plugins(world_, arguments_.plugins, request.plugins);
-    request.worker = worker_of(world_);
+    manifest::Found plugins;
+    if (plan::needs_worker(request)) {
+      plugins = find_plugins(world_, arguments_.plugins, request.plugins);
+      request.worker = worker_of(world_);
+    } else {
+      request.worker.stamp = {};  // of no LibTorch: each program says which it had
+    }
+    if (arguments_.slurm.is_asked() && !request.programs.empty())
+      throw ConfigError(fmt::format(
+          "{}: programs of a suite run on this machine: run it without --executor slurm "
+          "(in a job of yours, where a node is to do it), or take `programs` out",
+          request.suite_file));
     const auto plan = plan::make_plan(
         request, plugins,
         arguments_.slurm.is_asked() ? inventory::device_hook_for_others(request.worker)

@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/commands.h"
@@ -20,17 +17,8 @@
 #include "cli/whole_number.h"
 #include "errors/errors.h"
 #include "files/file.h"
-#include "host/card_use.h"
-#include "host/installation.h"
-#include "host/program_signals.h"
-#include "host/run_emulated.h"
-#include "host/run_program.h"
-#include "process/exit_code.h"
-#include "process/find_program.h"
 #include "program/needed.h"
-#include "program/traced.h"
-#include "program/untraced.h"
-#include "pytorch/torch_in_use.h"
+#include "program/trace_program.h"
 #include "reports/analysis/peak_text.h"
 #include "reports/report/report.h"
 #include "text/printable.h"
@@ -60,14 +48,6 @@ struct TraceArguments {
   std::int64_t needed_timeout_s = 600;
   std::optional<program::StepRange> step_range;  // of `steps`
   emulator::ValuesRequest values;
-};
-
-// What is known of a program that has ended.
-struct Ended {
-  std::string device;
-  program::HowItEnded how;
-  std::optional<result::Emulation> emulation;
-  std::vector<program::Untraced> users;  // of the card
 };
 
 // A folder for what the processes record, in the run's own: it may be large.
@@ -102,117 +82,46 @@ std::string traced_folder(const TraceArguments& arguments) {
   return "results/" + name;
 }
 
-class Traced {
+class TraceCommand {
  public:
-  Traced(World& world, const TraceArguments& arguments)
+  TraceCommand(World& world, const TraceArguments& arguments)
       : world_(world), arguments_(arguments), folder_(traced_folder(arguments)) {
     const bool is_new = !files::is_there(folder_);
-    program::check_folder(
-        folder_, arguments.overwrite ? program::Folder::kOverwritten : program::Folder::kNew);
+    program::check_folder(folder_, there());
     journals_ = std::make_unique<JournalFolder>(folder_, is_new);
   }
 
-  int run() { return arguments_.card.empty() ? run_here() : run_on_emulated_card(); }
-
- private:
-  process::Environment environment(const std::optional<pytorch::TorchInUse>& torch, bool emulated,
-                                   const std::function<bool()>& cancelled) {
-    const auto tracer = program::tracer_for(
-        torch, program::tracer_places(emulator::find_installation()), cancelled);
-    if (torch) torch_version_ = torch->version;
-    tracer_ = tracer.library.path;
-    return program::tracing_environment(
-        tracer, {.journals = journals_->path(), .cpu = !emulated, .times = !emulated});
-  }
-
-  int run_on_emulated_card() {
-    emulator::EmulateRequest request;
+  int go() {
+    program::TraceRequest request;
     request.card = arguments_.card;
     request.command = arguments_.command;
+    request.journals = journals_->path();
     request.values = arguments_.values;
     request.look.colours = screen_of(STDERR_FILENO).live;
     request.look.width = [] { return table_width(STDERR_FILENO); };
-    request.more_environment = [this](const emulator::BeforeProgram& before) {
-      return environment(before.torch, true, before.cancelled);
-    };
-    std::optional<Ended> ended;
-    request.afterwards = [&ended](const emulator::EmulatedProgram& program, const fs::path&,
-                                  nlohmann::json&) {
-      ended = Ended{.device = "emulated:" + program.card.spec,
-                    .how = {process::exit_code(program.wait_status), program.interrupted},
-                    .emulation = result::Emulation{},
-                    .users = uses_of(program)};
-      ended->emulation->card = program.card.spec;
-      ended->emulation->verdict = program.verdict;
-    };
-    const int code = emulator::run_emulated(request);
-    if (ended) finish(*ended);
-    return code;
+    request.steps = arguments_.step_range;
+    auto traced = program::trace_program(request);
+    if (traced.run) tell(*traced.run, traced.doubts);
+    return traced.exit_code;
   }
 
-  // By process: what the card gave it.
-  static std::vector<program::Untraced> uses_of(const emulator::EmulatedProgram& program) {
-    std::vector<program::Untraced> uses;
-    for (const auto& use : emulator::card_uses(program.ledgers))
-      if (const auto most = use.figures().peak_used_bytes; most > 0)
-        uses.push_back({use.process->pid, static_cast<std::int64_t>(most)});
-    return uses;
+ private:
+  program::Folder there() const {
+    return arguments_.overwrite ? program::Folder::kOverwritten : program::Folder::kNew;
   }
 
-  int run_here() {
-    const auto& command = arguments_.command;
-    if (!process::find_program(command[0]))
-      throw ConfigError(fmt::format("{}: no such program", command[0]));
-    const emulator::ProgramSignals signals;
-    const auto cancelled = [&] { return signals.noted() != 0; };
-    const auto torch = pytorch::torch_of_command(command, cancelled);
-    process::Environment more;
-    try {
-      more = environment(torch, false, cancelled);
-    } catch (const ConfigError&) {
-      if (!cancelled()) throw;
-    }
-    if (cancelled()) return emulator::ended_before_the_program(signals.noted());
-    const program::UntracedWatch watch(tracer_);
-    const int code = process::exit_code(emulator::run_program(command, more, signals));
-    auto users = watch.found(journals_->path());
-    std::ranges::copy(program::forked_untraced(journals_->path()), std::back_inserter(users));
-    finish({.device = "",
-            .how = {code, signals.came_for_program()},
-            .emulation = std::nullopt,
-            .users = users});
-    return code;
-  }
-
-  void finish(const Ended& ended) {
-    auto journals =
-        program::read_journals(journals_->path(), {.device = ended.device,
-                                                   .emulated = ended.emulation.has_value(),
-                                                   .has_times = !ended.emulation,
-                                                   .failed = ended.how.exit_code != 0});
-    program::complain(journals);
-    const bool is_part =
-        arguments_.step_range && program::keep_steps_of(journals, *arguments_.step_range);
-    auto users = ended.users;
-    std::erase_if(users, [&](const program::Untraced& user) {
-      return std::ranges::any_of(
-          journals, [&](const program::Journal& journal) { return journal.pid == user.pid; });
-    });
-    auto run = program::run_of(std::move(journals), arguments_.command, ended.device, ended.how);
-    run.emulation = ended.emulation;
-    if (is_part) run.part = program::name_of(*arguments_.step_range);
-    if (!torch_version_.empty()) run.environment["libtorch"] = torch_version_;
-    const auto untraced = program::add_untraced(run, users);
+  void tell(program::ProgramRun& run, const std::vector<program::Doubt>& doubts) {
     const auto* const fullest = program::fullest(run);
     const auto told = fullest ? analysis::peak_text(fullest->trace, ended_of_it(run, *fullest))
                               : run.reason + "\n";
     std::fprintf(stderr, "\n%s", escaped_controls(told).c_str());
-    for (const auto& sentence : untraced)
-      std::fprintf(stderr, "\nLower bound: %s.\n", sentence.c_str());
+    for (const auto& doubt : doubts)
+      std::fprintf(stderr, "\n%s: %s.\n",
+                   doubt.kind == result::VerdictKind::unreliable ? "Unreliable" : "Lower bound",
+                   doubt.sentence.c_str());
     if (run.processes.empty()) return;
     if (arguments_.needed) find_needed(run);
-    program::write_program_run(
-        run, folder_, arguments_.overwrite ? program::Folder::kOverwritten : program::Folder::kNew);
+    program::write_program_run(run, folder_, there());
     auto options = own_report(world_, folder_);
     options.formats = {"html", "markdown"};
     reports::write_reports({folder_}, options);
@@ -234,8 +143,6 @@ class Traced {
   const TraceArguments& arguments_;
   const std::string folder_;
   std::unique_ptr<JournalFolder> journals_;
-  std::string torch_version_;  // empty: not known
-  fs::path tracer_;
 };
 
 }  // namespace
@@ -274,7 +181,7 @@ Command add_trace(CLI::App& app, World& world) {
       throw ConfigError(
           "no program to run; expected: peakbench trace --card h100-80gb -- python3 train.py");
     if (arguments->steps) arguments->step_range = program::step_range(*arguments->steps);
-    return Traced(world, *arguments).run();
+    return TraceCommand(world, *arguments).go();
   };
 }
 

@@ -46,7 +46,7 @@ bool is_running(std::int32_t pid) {
 }
 
 // The ranks that a program started may still be on their way out when it has ended itself.
-std::vector<std::unique_ptr<Ledger>> read_ledgers_at_end(const fs::path& folder) {
+std::vector<std::unique_ptr<Ledger>> read_ledgers_at_end(const fs::path& folder, bool quiet) {
   using namespace std::chrono_literals;
   const auto began = std::chrono::steady_clock::now();
   for (bool told = false;; std::this_thread::sleep_for(20ms)) {
@@ -55,7 +55,7 @@ std::vector<std::unique_ptr<Ledger>> read_ledgers_at_end(const fs::path& folder)
         ledgers, [](const auto& one) { return !one->finished && is_running(one->pid); });
     const auto waited = std::chrono::steady_clock::now() - began;
     if (left == ledgers.end() || waited > 5s) return ledgers;
-    if (!told && waited > 1s) {
+    if (!told && !quiet && waited > 1s) {
       told = true;
       std::fprintf(stderr, "peakbench: waiting for process %d, which the program left running\n",
                    (*left)->pid);
@@ -93,24 +93,24 @@ VerdictRequest verdict_request(const EmulatedProgram& program, const std::string
   return request;
 }
 
-void write_json(const EmulateRequest& request, const EmulatedProgram& program,
-                const Answer& answer, const nlohmann::json& more) {
+void write_json(const EmulateRequest& request, const EmulatedProgram& program, const Answer& answer,
+                const nlohmann::json& more) {
   const Card& card = program.card;
   nlohmann::json processes = nlohmann::json::array();
   for (const Ledger* ledger : program.ledgers) processes.push_back(to_json(*ledger));
   nlohmann::json document = {{"emulated", true},
-                                   {"answer", to_json(answer)},
-                                   {"card", card.spec},
-                                   {"card_name", card.facts.name},
-                                   {"card_memory_bytes", card.facts.total_memory_bytes},
-                                   {"context_set_aside_bytes", card.facts.context_bytes},
-                                   {"context_memory", to_json(card.context_memory)},
-                                   {"command", request.command},
-                                   {"torch", torch_json(program.torch)},
-                                   {"exit_code", process::exit_code(program.wait_status)},
-                                   {"processes", processes},
-                                   {"cards", cards_json(card, program.card_peaks)},
-                                   {"verdict", to_json(program.verdict)}};
+                             {"answer", to_json(answer)},
+                             {"card", card.spec},
+                             {"card_name", card.facts.name},
+                             {"card_memory_bytes", card.facts.total_memory_bytes},
+                             {"context_set_aside_bytes", card.facts.context_bytes},
+                             {"context_memory", to_json(card.context_memory)},
+                             {"command", request.command},
+                             {"torch", torch_json(program.torch)},
+                             {"exit_code", process::exit_code(program.wait_status)},
+                             {"processes", processes},
+                             {"cards", cards_json(card, program.card_peaks)},
+                             {"verdict", to_json(program.verdict)}};
   document.update(more);
   files::write_json_file(request.json_path, document);
 }
@@ -131,11 +131,10 @@ int run_emulated(const EmulateRequest& request) {
   check_writable(request.json_path);
   const ProgramSignals signals;
   const LedgerFolder folder;
-  const auto prepared =
-      prepare(request, folder.path(), true, [&] { return signals.noted() != 0; });
+  const auto prepared = prepare(request, folder.path(), true, [&] { return signals.noted() != 0; });
   if (!prepared) return ended_before_the_program(signals.noted());
   const int status = run_program(request.command, prepared->environment, signals);
-  const auto owned = read_ledgers_at_end(folder.path());
+  const auto owned = read_ledgers_at_end(folder.path(), request.quiet);
   EmulatedProgram program{prepared->card,
                           {},
                           read_card_peaks(folder.path()),
@@ -147,7 +146,7 @@ int run_emulated(const EmulateRequest& request) {
   for (const auto& ledger : owned) program.ledgers.push_back(ledger.get());
   program.verdict = judge(program.ledgers, verdict_request(program, request.values.assume));
   const Answer answer = answer_of(program);
-  std::fputs(emulation_text(program, answer, request.look).c_str(), stderr);
+  if (!request.quiet) std::fputs(emulation_text(program, answer, request.look).c_str(), stderr);
   nlohmann::json more = nlohmann::json::object();
   if (request.afterwards) request.afterwards(program, folder.path(), more);
   // Said, and no reason to hide how the program ended; of one that ended well, it is the end.
@@ -176,7 +175,8 @@ std::optional<process::ProcessEnd> run_without_limit(const AgainRequest& request
                   [](const auto& variable) { return variable.first == "CUDA_VISIBLE_DEVICES"; });
   spec.log_path = request.log.string();
   spec.timeout = request.limit;
-  return process::run_process(spec, [](const std::string&) {}, cancelled);
+  return process::run_process(
+      spec, [](const std::string&) {}, cancelled);
 }
 
 }  // namespace peakbench::emulator

@@ -18,6 +18,7 @@ namespace peakbench::emulator {
 struct EmulateRequest : EmulatedCommand {
   std::string json_path;  // where the figures go besides; empty: nowhere
   Look look;              // of stderr
+  bool quiet = false;     // nothing of ours on it: the program's own is all that is there
   // Called when it has ended, after all that is said of it; what it adds to the figures in JSON.
   // `folder` is the one of BeforeProgram.
   std::function<void(const EmulatedProgram&, const std::filesystem::path& folder,

@@ -11,7 +11,9 @@
 #include "files/folder.h"
 #include "launch/group_outcome.h"
 #include "launch/host.h"
+#include "launch/incoming.h"
 #include "launch/plugin_builds.h"
+#include "launch/run_folder.h"
 #include "launch/run_group.h"
 #include "launch/throughput.h"
 #include "result/case_files.h"
@@ -46,8 +48,10 @@ WorkerOrder make_worker(const CaseOrder& order, JobMode mode, const Emulated& ho
   WorkerOrder worker;
   worker.job_path = path(is_memory ? CaseFile::kMemoryJob : CaseFile::kThroughputJob);
   worker.log_path = path(CaseFile::kLog);
-  worker.environment =
-      environment_for(result::device_from(planned.spec.device), request.worker, how);
+  // What runs a program finds what that needs by itself, for the PyTorch that it imports.
+  if (!planned.program)
+    worker.environment =
+        environment_for(result::device_from(planned.spec.device), request.worker, how);
   auto& job = worker.job;
   static_cast<result::Setting&>(job) = planned.spec;
   job.mode = mode;
@@ -59,6 +63,7 @@ WorkerOrder make_worker(const CaseOrder& order, JobMode mode, const Emulated& ho
   job.assume = request.assume;
   job.memory_limit_bytes = budget_bytes;
   job.result_path = path(is_memory ? CaseFile::kMemoryResult : CaseFile::kThroughputResult);
+  job.program = planned.program;
   // The peak is over the first steps: what a step allocates for the first time belongs to it.
   job.warmup = is_memory ? 0 : request.warmup;
   if (!is_memory) return worker;
@@ -88,6 +93,18 @@ void remove_leftovers(const GroupOrder& order) {
     files::remove_file(worker.job.trace_path);
     files::remove_file(result::snapshot_beside(worker.job.trace_path));
   }
+}
+
+// Of a program: an earlier attempt may have had more processes. `traces`: these, too, beside what
+// was recorded and is in no trace.
+void tidy(const CaseOrder& order, bool traces) {
+  if (!order.planned->program) return;
+  const auto cases = files::Folder(order.run_directory).folder(result::kCasesFolder);
+  const auto folder = cases ? cases->folder(order.planned->spec.slug) : std::nullopt;
+  if (!folder) return;
+  remove_journals(*folder);
+  for (const auto& name : folder->names())
+    if (traces && result::rank_of(CaseFile::kTrace, name)) folder->remove_file(name);
 }
 
 // The worker knows what it compared; what was promised, and why there was nothing to compare with,
@@ -125,12 +142,13 @@ void take_memory(const CaseOrder& order, const GroupReport& report,
                  const result::WorkerResult& found, CaseResult& result) {
   result.status = found.status;
   result.reason = found.reason;
-  result.ranks = ranks_of(order, report);
+  result.ranks = order.planned->program ? found.ranks : ranks_of(order, report);
   result.memory = headline_rank(result).memory;
   result.out_of_memory = found.out_of_memory;
   result.emulation = found.emulation;
   result.losses = found.losses;
   result.settings = found.settings;
+  if (order.planned->program) result.settings.update(settings_of(*order.planned->program));
   result.environment = found.environment;
   if (!facts_of(result.spec.kind).has_promise) return;
   result.equivalence = equivalence(order, found.equivalence);
@@ -153,7 +171,8 @@ void take_host_failure(const std::string& reason, CaseResult& result) {
 // An emulated card can be as large as the case asks for: run it again and see. False: interrupted.
 bool find_needed_bytes(const CaseOrder& order, Runner& runner, const Listener& listener,
                        CaseResult& result) {
-  if (result.status != Status::kOutOfMemory || !result.out_of_memory) return true;
+  if (result.status != Status::kOutOfMemory || !result.out_of_memory || order.planned->program)
+    return true;
   const auto device = result::device_from(order.planned->spec.device);
   if (device.kind != result::DeviceKind::kEmulated) return true;
   const auto keep_trace_of_failure = [](GroupOrder& group) {
@@ -210,9 +229,11 @@ GroupOrder make_order(const CaseOrder& order, JobMode mode, const Emulated& how)
   const auto budget = memory_budget(order.request->memory_limit_bytes, memory);
   GroupOrder group;
   group.workers = {make_worker(order, mode, how, 0, budget)};
-  group.forked = mode == JobMode::kMemory &&
+  const auto& program = order.planned->program;
+  group.forked = mode == JobMode::kMemory && !program &&
                  result::device_from(spec.device).kind == result::DeviceKind::kEmulated;
-  group.timeout = std::chrono::seconds(order.request->timeout_s);
+  group.timeout = std::chrono::seconds(
+      program && program->timeout_s > 0 ? program->timeout_s : order.request->timeout_s);
   group.rss_limit_bytes = resident_limit(budget, memory);
   return group;
 }
@@ -223,7 +244,12 @@ std::optional<CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
   result.spec = order.planned->spec;
   result.added_for = order.planned->added_for;
   const auto plugins = plugin_builds(*order.planned);
-  const auto report = run_memory(order, runner, listener, remove_leftovers);
+  const auto remove_all_leftovers = [&](GroupOrder& group) {
+    remove_leftovers(group);
+    tidy(order, true);
+  };
+  const auto report = run_memory(order, runner, listener, remove_all_leftovers);
+  tidy(order, false);
   if (is_interrupted(report)) return std::nullopt;
   result.wall_ns = report.wall_ns;
   if (const auto found = group_outcome(report.ranks); found.status == Status::kHostFailure)

@@ -131,9 +131,12 @@ nlohmann::json host_environment(const manifest::Worker& worker) {
     if (file >> governor) environment["cpu_governor"] = governor;
   }
   environment["memory_bytes"] = host_memory().total_bytes;
-  environment["libtorch"] = manifest::libtorch_version(worker);
-  environment["libtorch_git_version"] = worker.stamp.libtorch_git_version;
-  environment["libtorch_cuda"] = manifest::libtorch_cuda(worker);
+  // Without a worker, programs say with which one they ran.
+  if (!manifest::libtorch_version(worker).empty()) {
+    environment["libtorch"] = manifest::libtorch_version(worker);
+    environment["libtorch_git_version"] = worker.stamp.libtorch_git_version;
+    environment["libtorch_cuda"] = manifest::libtorch_cuda(worker);
+  }
   environment["peakbench"] = peakbench_version();
   environment["commit"] = peakbench_commit();
   return environment;

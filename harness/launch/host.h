@@ -29,7 +29,8 @@ std::int64_t free_disk_bytes(const std::string& folder);
 
 // `environment` of run.json, as far as it is known without torch: os, kernel, cpu, logical_cores,
 // cpu_governor (where the system has one), memory_bytes, libtorch, libtorch_git_version,
-// libtorch_cuda, peakbench (version), commit. LibTorch's are those of the one that `worker` loads.
+// libtorch_cuda, peakbench (version), commit. LibTorch's are those of the one that `worker` loads,
+// and absent where its stamp names none.
 nlohmann::json host_environment(const manifest::Worker& worker);
 
 const char* peakbench_version();

@@ -81,11 +81,19 @@ void remove_unfinished_cases(const std::string& path) {
   folder.remove_file(kList);
 }
 
+void remove_journals(const files::Folder& case_folder) {
+  const auto journals = case_folder.folder(result::kJournalsFolder);
+  if (!journals) return;
+  for (const auto& name : journals->names()) journals->remove_file(name);
+  case_folder.remove_if_empty(result::kJournalsFolder);
+}
+
 void remove_case(const files::Folder& cases, const std::string& slug) {
   const auto folder = cases.folder(slug);
   if (!folder) return;
   for (const auto& name : folder->names())
     if (result::is_case_file(name)) folder->remove_file(name);
+  remove_journals(*folder);
   cases.remove_if_empty(slug);
 }
 

@@ -22,7 +22,9 @@ using result::WorkerResult;
 constexpr std::size_t kTailLines = 6;
 constexpr std::size_t kTailBytes = 800;
 
-std::string where(const std::optional<result::Progress>& last) {
+std::string where(const Evidence& evidence) {
+  const auto& last = evidence.last;
+  if (evidence.is_program) return "";  // its steps are its own
   if (!last) return "; it had not reported any progress";
   if (last->steps == 0) return fmt::format("; it was last seen in {}", last->phase);
   return fmt::format("; it was last seen in {} of step {} of {}", last->phase, last->step + 1,
@@ -46,7 +48,7 @@ std::string tail_of(const Evidence& evidence) {
 WorkerResult over_memory(const Evidence& evidence) {
   auto result = failed(Status::kOutOfMemory,
                        fmt::format("the worker was stopped when its resident memory passed {}{}",
-                                   limit_text(evidence), where(evidence.last)));
+                                   limit_text(evidence), where(evidence)));
   result::OutOfMemory facts;
   facts.limit_bytes = evidence.rss_limit_bytes;
   if (evidence.last) {
@@ -95,16 +97,35 @@ std::string machine_did(const Evidence& evidence) {
     return fmt::format(
         "the worker was stopped when it took {} of this machine's memory{}; free memory, or raise "
         "--memory-limit",
-        limit_text(evidence), where(evidence.last));
+        limit_text(evidence), where(evidence));
   if (end.signal == SIGKILL && evidence.kernel_ran_out)
-    return "the kernel ended the worker because the machine's memory ran out" +
-           where(evidence.last) + "; free memory";
+    return "the kernel ended the worker because the machine's memory ran out" + where(evidence) +
+           "; free memory";
   if (const auto words = ended_by_machine(end.signal); !words.empty())
-    return fmt::format("the worker was killed by {}{}{}", signal_name(end.signal),
-                       where(evidence.last), words);
+    return fmt::format("the worker was killed by {}{}{}", signal_name(end.signal), where(evidence),
+                       words);
   if (!evidence.written && end.exit_code + end.signal != 0 && is_of_machine(evidence.log_tail))
-    return fmt::format("the worker could not go on{}", where(evidence.last)) + tail_of(evidence);
+    return fmt::format("the worker could not go on{}", where(evidence)) + tail_of(evidence);
   return "";
+}
+
+WorkerResult timed_out(const Evidence& evidence) {
+  if (evidence.is_program)
+    return failed(
+        Status::kTimeout,
+        printable(fmt::format("stopped after {} s (timeout_s, or --timeout)", evidence.timeout_s) +
+                  tail_of(evidence)));
+  return failed(Status::kTimeout, fmt::format("stopped after {} s (--timeout){}",
+                                              evidence.timeout_s, where(evidence)));
+}
+
+// What a program printed last says more of its failure than its exit code.
+WorkerResult as_written(const Evidence& evidence) {
+  auto result = *evidence.written;
+  if (evidence.is_program &&
+      (result.status == Status::kCrashed || result.status == Status::kUnsupported))
+    result.reason = printable(result.reason + tail_of(evidence));
+  return result;
 }
 
 std::string crash(const Evidence& evidence) {
@@ -112,7 +133,7 @@ std::string crash(const Evidence& evidence) {
   if (end.signal != 0) {
     const auto site = evidence.crash ? in_words(*evidence.crash) : "";
     return fmt::format("the worker was killed by {}{}", signal_name(end.signal),
-                       site.empty() ? where(evidence.last) : site);
+                       site.empty() ? where(evidence) : site);
   }
   if (evidence.written)
     return fmt::format("the worker exited with code {} after it had written its result",
@@ -120,23 +141,21 @@ std::string crash(const Evidence& evidence) {
   if (!evidence.read_problem.empty())
     return fmt::format("the worker's result cannot be read: {}", evidence.read_problem);
   return fmt::format("the worker exited with code {} without a result{}", end.exit_code,
-                     where(evidence.last));
+                     where(evidence));
 }
 
 }  // namespace
 
 WorkerResult outcome(const Evidence& evidence) {
   const auto& end = evidence.end;
-  if (end.stopped == process::Stop::kTimeout)
-    return failed(Status::kTimeout, fmt::format("stopped after {} s (--timeout){}",
-                                                evidence.timeout_s, where(evidence.last)));
+  if (end.stopped == process::Stop::kTimeout) return timed_out(evidence);
   if (end.stopped == process::Stop::kMemory && evidence.memory_is_device)
     return over_memory(evidence);
-  if (evidence.written && end.signal == 0 && end.exit_code == 0) return *evidence.written;
+  if (evidence.written && end.signal == 0 && end.exit_code == 0) return as_written(evidence);
   if (end.signal == SIGKILL && evidence.kernel_ran_out && evidence.memory_is_device)
     return failed(Status::kOutOfMemory,
                   "the kernel ended the worker because the machine's memory ran out" +
-                      where(evidence.last) + "; lower --memory-limit or the batch size");
+                      where(evidence) + "; lower --memory-limit or the batch size");
   if (const auto what = machine_did(evidence); !what.empty())
     return failed(Status::kHostFailure, printable(what));
   auto result = evidence.written.value_or(WorkerResult{});

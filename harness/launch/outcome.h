@@ -25,10 +25,13 @@ struct Evidence {
   bool kernel_ran_out = false;  // the kernel ended some process for want of memory meanwhile
   std::int64_t timeout_s = 0;
   std::int64_t rss_limit_bytes = 0;
+  bool is_program = false;  // somebody's, that a worker of ours ran
   // The case's device is the CPU: where the machine's memory ran out, so did the device's.
   bool memory_is_device = true;
 };
 
+// A program's failure has the last lines that it printed.
+//
 // A crash keeps what was measured before it. What the machine did is host_failure: a worker that
 // could not be started or loaded, one that says so, one ended from outside or by a limit of the
 // system's, and a result that cannot be read.

@@ -9,7 +9,8 @@
 
 namespace peakbench::launch {
 
-// As they are now. One without a library, which only tests have, is left out.
+// As they are now: libraries, or the scripts that a program's command names. One without a library,
+// which only tests have, is left out.
 std::vector<result::PluginBuild> plugin_builds(const plan::PlannedCase& planned);
 
 // "lora.so is another build (sha256 0123456789ab then, ba9876543210 now)", with ", and 2 more

@@ -17,6 +17,7 @@
 #include "files/file.h"
 #include "files/folder.h"
 #include "files/own_file.h"
+#include "launch/case.h"
 #include "launch/host.h"
 #include "launch/incoming.h"
 #include "plan/case_id.h"
@@ -123,6 +124,23 @@ std::string other_device_options(const result::Run& run, const plan::Plan& plan)
   return "";
 }
 
+// What a program's case runs is no part of its id.
+std::string other_command(const result::Run& run, const plan::Plan& plan) {
+  std::map<std::string, const plan::PlannedCase*> planned;
+  for (const auto& one : plan.cases) planned[one.spec.id] = &one;
+  for (const auto& one : run.cases) {
+    const auto& program = planned.at(one.spec.id)->program;
+    if (!program || !is_measured(one)) continue;
+    const auto now = settings_of(*program);
+    for (const char* key : {"command", "folder", "environment"})
+      if (const auto a = one.settings.value(key, nlohmann::json()),
+          b = now.value(key, nlohmann::json());
+          a != b)
+        return fmt::format("{} has the {} {}, this one {}", one.spec.id, key, a.dump(), b.dump());
+  }
+  return "";
+}
+
 // Figures of two builds, or times of two processors, are no run. What a case says of itself stands
 // in the run's environment too, and is not the host's.
 std::string other_build(const result::Run& run, const manifest::Worker& worker) {
@@ -133,7 +151,8 @@ std::string other_build(const result::Run& run, const manifest::Worker& worker) 
         run.cases, [&](const result::CaseResult& one) { return one.environment.contains(name); });
   };
   for (const auto& name : names_where(FactOf::kEnvironment, &RunFact::is_resumed))
-    if (run.environment.contains(name) && run.environment[name] != host.at(name) && !of_case(name))
+    if (run.environment.contains(name) && host.contains(name) &&
+        run.environment[name] != host.at(name) && !of_case(name))
       return fmt::format("it was measured with {} = {}, here it is {}", name,
                          run.environment[name].dump(), host.at(name).dump());
   return "";
@@ -150,6 +169,7 @@ std::string difference(const result::Run& run, const plan::Plan& plan) {
       return fmt::format("it has {} = {}, this one {}", name, run.settings[name].dump(),
                          settings[name].dump());
   if (const auto other = other_device_options(run, plan); !other.empty()) return other;
+  if (const auto other = other_command(run, plan); !other.empty()) return other;
   if (const auto other = other_build(run, plan.request.worker); !other.empty()) return other;
   if (run.reference != plan.reference)
     return fmt::format("its reference is {}, this one's {}", run.reference, plan.reference);
@@ -209,6 +229,13 @@ void RunFolder::clear() const {
   folder.remove_if_empty(result::kCasesFolder);
   remove_pages(folder);
   folder.remove_file("run.json");  // last: what is left of a killed clear() is still a run's
+}
+
+nlohmann::json settings_of(const result::ProgramCommand& program) {
+  nlohmann::json settings{{"command", program.arguments}};
+  if (!program.typed_folder.empty()) settings["folder"] = program.typed_folder;
+  if (!program.environment.empty()) settings["environment"] = program.environment;
+  return settings;
 }
 
 nlohmann::json settings_of(const plan::Request& request) {

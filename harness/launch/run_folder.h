@@ -42,6 +42,10 @@ class RunFolder {
 // Settings that make two runs one: a resumed run must have the same.
 nlohmann::json settings_of(const plan::Request& request);
 
+// What is said of a program's case: its command, and its folder and environment where the suite has
+// them.
+nlohmann::json settings_of(const result::ProgramCommand& program);
+
 // The run in the folder, to be continued with this plan. Throws ConfigError that says what differs.
 result::Run read_matching_run(const std::string& path, const plan::Plan& plan);
 

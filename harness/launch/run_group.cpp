@@ -30,11 +30,12 @@ bool was_killed(const result::WorkerResult& found) {
   return !found.emulation && (found.status == Status::kCrashed || found.status == Status::kTimeout);
 }
 
-// An emulated card computes nothing. Where the host read what is not known, sizes may rest on it,
-// and so may a failure: a check that zeros do not pass, a loop that they do not end.
+// An emulated card computes nothing, but for programs, which have values from the first. Where the
+// host read what is not known, sizes may rest on it, and so may a failure: a check that zeros do
+// not pass, a loop that they do not end.
 bool needs_values(const CaseOrder& order, const GroupReport& report) {
   const auto device = result::device_from(order.planned->spec.device);
-  if (device.kind != result::DeviceKind::kEmulated) return false;
+  if (device.kind != result::DeviceKind::kEmulated || order.planned->program) return false;
   return std::ranges::any_of(report.ranks, [](const WorkerReport& rank) {
     const auto& emulation = rank.result.emulation;
     return was_killed(rank.result) || (emulation && !emulation->read_backs.empty());

@@ -82,17 +82,21 @@ class Runner {
 // Off: every worker is started afresh, for whoever looks for a fault there.
 inline constexpr const char* kForkServerVariable = "PEAKBENCH_FORK_SERVER";
 
-// Starts `peakbench-worker JOB.json` for each rank, or has `peakbench-worker --serve` fork it.
+// Of `peakbench` itself: runs the program of the job that follows.
+inline constexpr const char* kProgramWorker = "__program";
+
+// Starts `peakbench-worker JOB.json` for each rank, or has `peakbench-worker --serve` fork it; for
+// a program `peakbench __program JOB.json`.
 class ProcessRunner : public Runner {
  public:
-  // Throws ConfigError where there is no such program.
-  explicit ProcessRunner(std::string worker_path);
+  // Empty: there are no cases for it. Throws ConfigError where there is no such worker.
+  explicit ProcessRunner(std::string worker_path, std::string peakbench_path = "");
   GroupReport run(const GroupOrder& order, const Listener& listener) override;
 
  private:
   process::ForkServer* server_for(const process::Environment& environment);
 
-  std::string worker_path_;
+  std::string worker_path_, peakbench_path_;
   std::mutex mutex_;
   // By what must be in their environment before libraries are loaded.
   std::map<process::Environment, std::unique_ptr<process::ForkServer>> servers_;

@@ -68,6 +68,7 @@ Evidence run_worker_process(const WorkerOrder& order, const process::ProcessSpec
   Evidence evidence;
   evidence.timeout_s = std::chrono::duration_cast<std::chrono::seconds>(spec.timeout).count();
   evidence.rss_limit_bytes = spec.rss_limit_bytes;
+  evidence.is_program = order.job.program.has_value();
   evidence.memory_is_device = result::device_from(order.job.device).is_host_memory;
   evidence.log_name = fs::path(order.log_path).filename().string();
   const auto kills_before = kernel_memory_kills();

@@ -183,8 +183,9 @@ class RunningGroup {
 
 }  // namespace
 
-ProcessRunner::ProcessRunner(std::string worker_path) : worker_path_(std::move(worker_path)) {
-  if (access(worker_path_.c_str(), X_OK) != 0)
+ProcessRunner::ProcessRunner(std::string worker_path, std::string peakbench_path)
+    : worker_path_(std::move(worker_path)), peakbench_path_(std::move(peakbench_path)) {
+  if (!worker_path_.empty() && access(worker_path_.c_str(), X_OK) != 0)
     throw ConfigError(
         fmt::format("no worker program: {}: {}. It is built and installed beside peakbench; "
                     "`peakbench doctor` says more.",
@@ -199,6 +200,7 @@ GroupReport ProcessRunner::run(const GroupOrder& order, const Listener& listener
     write_job(worker);
     process::ProcessSpec spec;
     spec.arguments = {worker_path_, worker.job_path};
+    if (worker.job.program) spec.arguments = {peakbench_path_, kProgramWorker, worker.job_path};
     spec.environment = worker.environment;
     std::ranges::move(rank_environment(members.size(), ranks, port),
                       std::back_inserter(spec.environment));

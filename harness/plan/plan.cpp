@@ -9,6 +9,7 @@
 #include "plan/axes.h"
 #include "plan/case_id.h"
 #include "plan/rules.h"
+#include "plan/suite_programs.h"
 #include "result/device.h"
 
 namespace peakbench::plan {
@@ -116,9 +117,13 @@ class Planner {
     const auto excludes = read_excludes();
     add(axes, excludes);
     for (const auto& rule : request_.includes) add(include_axes(rule, resolver_, axes), {});
-    if (plan_.cases.empty()) throw ConfigError(why_empty());
-    check_allocator();
-    check_sequence_lengths();
+    const bool none = plan_.cases.empty();
+    for (const auto& program : request_.programs) add(program);
+    if (plan_.cases.empty() || (none && needs_worker(request_))) throw ConfigError(why_empty());
+    if (needs_worker(request_)) {
+      check_allocator();
+      check_sequence_lengths();
+    }
     add_ablation(excludes);
     plan_.reference = stack_text(axes.stacks.empty() ? plan_.cases.front().spec.strategies
                                                      : axes.stacks.front().selections);
@@ -163,6 +168,45 @@ class Planner {
         ablation_.push_back(std::move(subset));
       }
     });
+  }
+
+  void add(const Program& program) {
+    const bool own = !program.devices.empty();
+    const auto section = own ? devices_section(program) : row_of(Axis::kDevice).asked->list;
+    const auto& texts = own ? program.devices : request_.lists.at(Axis::kDevice);
+    for (const auto& text : texts)
+      for (const auto& value : devices_for(program, section, text))
+        for (const auto& one : cases_of(program)) {
+          PlannedCase planned;
+          planned.spec.kind = result::CaseKind::kProgram;
+          planned.spec.model = one.selection;
+          planned.spec.device = value.device;
+          planned.spec.batch_size = result::kUnknownBatch;
+          planned.spec.id = case_id(planned.spec);
+          planned.spec.slug = slug(planned.spec.id);
+          planned.program = one.command;
+          add(std::move(planned), {});
+        }
+  }
+
+  // `auto` adds the CPU to an emulated card for the times, which programs have none of.
+  Values devices_for(const Program& program, const std::string& section, const std::string& text) {
+    auto values = resolver_.values(row_of(Axis::kDevice), section, text);
+    if (values.size() > 1)
+      std::erase_if(values, [](const result::Setting& value) {
+        return result::device_from(value.device).is_host_memory;
+      });
+    for (const auto& value : values)
+      if (result::device_from(value.device).is_card)
+        at_place(request_.where, section + "/" + text, [&]() -> void {
+          throw ConfigError(
+              fmt::format("program \"{0}\" on {1}: a suite runs programs on emulated cards and on "
+                          "the CPU; give "
+                          "it devices = [\"emulated:h100-80gb\"], or run it on this card with "
+                          "`peakbench trace`",
+                          program.name, value.device));
+        });
+    return values;
   }
 
   // nullptr where it is excluded or there already.
@@ -259,6 +303,12 @@ class Planner {
 };
 
 }  // namespace
+
+bool needs_worker(const Request& request) {
+  const auto& lists = request.lists;
+  return request.programs.empty() || !request.includes.empty() || !lists.at(Axis::kModel).empty() ||
+         !lists.at(Axis::kStrategy).empty();
+}
 
 Lists default_lists() {
   Lists lists;

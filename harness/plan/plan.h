@@ -10,6 +10,7 @@
 #include "manifest/manifest.h"
 #include "manifest/worker.h"
 #include "plan/device.h"
+#include "plan/programs.h"
 #include "result/axes.h"
 #include "result/gate_policy.h"
 #include "result/job.h"
@@ -44,6 +45,7 @@ struct Request {
   std::map<std::string, std::map<std::string, std::string>> model_options,
       strategy_options;  // suite tables: by id
   std::vector<Rule> excludes, includes;
+  std::vector<Program> programs;  // beside the cases that the lists make
   std::vector<result::Published> published;
   std::map<std::string, std::string> device_options;
   // The suite's table `gate`, checked; nullopt where it has none.
@@ -72,6 +74,9 @@ Request read_suite(const std::string& path);
 Request suite_from_text(const std::string& text, const std::string& path);
 const std::vector<std::string>& suite_keys();
 
+// False: all that is asked for are programs, which need no worker of ours and no plugins.
+bool needs_worker(const Request& request);
+
 // One case, ready to be launched, or decided already (conflict, unsupported) from manifests alone.
 struct PlannedCase {
   result::CaseSpec spec;
@@ -86,6 +91,7 @@ struct PlannedCase {
   // where the case is a reference; the run may lack such a case.
   result::Equivalence promise;
   std::vector<result::Selection> reference;
+  std::optional<result::ProgramCommand> program;  // of a program's case, which has none of these
 };
 
 struct Plan {
@@ -95,11 +101,11 @@ struct Plan {
 };
 
 // Cases in the order model, device, dtype, batch size, sequence length, allocator, stack; then the
-// suite's includes; each once. On an emulated card, where a case takes a second, then those that
-// are missing to say what each part of a stack saves: no part, each part alone, all parts but one;
-// excluded ones stay excluded. Throws ConfigError for unknown names (nearest suggested), options
-// out of range, a strategy twice in a stack, no case at all. `devices` says what a device stands
-// for and refuses those that cannot be had (plan/device.h).
+// suite's includes, then its programs; each once. On an emulated card, where a case takes a second,
+// then those that are missing to say what each part of a stack saves: no part, each part alone, all
+// parts but one; excluded ones stay excluded. Throws ConfigError for unknown names (nearest
+// suggested), options out of range, a strategy twice in a stack, no case at all. `devices` says
+// what a device stands for and refuses those that cannot be had (plan/device.h).
 Plan make_plan(const Request& request, const manifest::Found& plugins,
                const DeviceHook& devices = {});
 

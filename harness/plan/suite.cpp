@@ -7,6 +7,7 @@
 #include "plan/allocator.h"
 #include "plan/axes.h"
 #include "plan/plan.h"
+#include "plan/suite_programs.h"
 #include "plan/suite_table.h"
 #include "plan/toml_keys.h"
 #include "units/bytes.h"
@@ -21,9 +22,9 @@ constexpr Range<std::int64_t> kSizes{1, result::kMostSamples};
 std::vector<std::string> make_keys() {
   std::vector<std::string> keys{"title", "plugins"};
   for (const auto* row : asked_axes()) keys.emplace_back(row->asked->list);
-  for (const char* key :
-       {"model_options", "strategy_options", "device_options", "exclude", "include", "published",
-        "steps", "warmup", "repetitions", "timeout_s", "memory_limit", "threads", "seed", "gate"})
+  for (const char* key : {"programs", "model_options", "strategy_options", "device_options",
+                          "exclude", "include", "published", "steps", "warmup", "repetitions",
+                          "timeout_s", "memory_limit", "threads", "seed", "gate"})
     keys.emplace_back(key);
   return keys;
 }
@@ -55,6 +56,7 @@ class SuiteReader {
     read_rules("exclude", request_.excludes);
     read_rules("include", request_.includes);
     suite_.each_in_list("published", [&](const SuiteTable& table) { read_published(table); });
+    request_.programs = read_programs(suite_, request_.suite_file, request_.where);
     need_cases();
     return std::move(request_);
   }
@@ -209,12 +211,12 @@ class SuiteReader {
   }
 
   void need_cases() const {
-    if (!request_.includes.empty()) return;
+    if (!request_.includes.empty() || !needs_worker(request_)) return;
     for (const auto* row : asked_axes()) {
       if (row->asked->required && !suite_.has(row->asked->list)) {
-        throw ConfigError(
-            fmt::format("{}: {}: missing; a suite names at least one, or has an include",
-                        request_.suite_file, row->asked->list));
+        throw ConfigError(fmt::format(
+            "{}: {}: missing; a suite names at least one, or has an include or programs",
+            request_.suite_file, row->asked->list));
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "errors/errors.h"
 #include "text/nearest.h"
@@ -125,6 +126,35 @@ std::vector<Placed> SuiteTable::integers(const std::string& key) const {
     integers.push_back({std::to_string(item.as_integer()->get()), place(item)});
   }
   return integers;
+}
+
+std::vector<PlacedValue> SuiteTable::values(const std::string& key) const {
+  std::vector<PlacedValue> values;
+  const auto* items = list(key, "a list of values");
+  if (!items) return values;
+  for (const auto& item : *items) {
+    const auto text = scalar_text(item);
+    const auto number = item.value<double>();
+    if (!text || (item.is_floating_point() && !std::isfinite(*number)))
+      wrong_type(item, key, "a string, a number, true or false");
+    nlohmann::json value = *text;
+    if (item.is_integer()) value = item.as_integer()->get();
+    if (item.is_floating_point()) value = *number;
+    if (item.is_boolean()) value = item.as_boolean()->get();
+    values.push_back({{*text, place(item)}, std::move(value)});
+  }
+  return values;
+}
+
+bool SuiteTable::is_text(const std::string& key) const {
+  const auto* node = table_.get(key);
+  return node != nullptr && node->is_string();
+}
+
+std::vector<std::string> SuiteTable::keys() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, node] : table_) keys.emplace_back(key.str());
+  return keys;
 }
 
 std::optional<SuiteTable> SuiteTable::table(const std::string& key) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,11 @@ struct Placed {
   std::string text, where;
 };
 
+struct PlacedValue {
+  Placed placed;
+  nlohmann::json value;
+};
+
 class SuiteTable {
  public:
   SuiteTable(const toml::table& table, const std::string& file) : table_(table), file_(file) {}
@@ -27,6 +33,8 @@ class SuiteTable {
   void only(const std::vector<std::string>& known) const;
 
   bool has(const std::string& key) const { return table_.contains(key); }
+  bool is_text(const std::string& key) const;
+  std::vector<std::string> keys() const;
   std::string where(
       const std::string& key) const;  // of the key's value; of the table where it has none
   std::string here() const { return place(table_); }
@@ -38,6 +46,8 @@ class SuiteTable {
   std::optional<double> number(const std::string& key, const Range<double>& range) const;
   std::vector<Placed> texts(const std::string& key) const;
   std::vector<Placed> integers(const std::string& key) const;
+  // Of a list, each a string, an integer, a number (no infinity), true or false.
+  std::vector<PlacedValue> values(const std::string& key) const;
 
   std::optional<SuiteTable> table(const std::string& key) const;
 

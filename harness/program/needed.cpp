@@ -24,9 +24,8 @@ struct Peaks {
 
 // Of the process with the highest peak.
 std::optional<Peaks> peaks_in(const NeededRequest& request, bool failed) {
-  auto journals = read_journals(request.folder, {.device = "emulated:" + request.card,
-                                                 .emulated = true,
-                                                 .failed = failed});
+  auto journals = read_journals(
+      request.folder, {.device = "emulated:" + request.card, .emulated = true, .failed = failed});
   const auto run = run_of(std::move(journals), request.command, request.card, {});
   const auto* const process = fullest(run);
   if (process == nullptr) return std::nullopt;
@@ -82,11 +81,11 @@ void take(ProgramRun& run, const std::string& why, const std::optional<Peaks>& p
     facts.needed_allocated_bytes = peaks->allocated_bytes;
     return;
   }
-  facts.needed_note = fmt::format(
-      "run again without a limit, {}{}", why.empty() ? "it recorded nothing" : why,
-      peaks ? fmt::format("; until then its peak was {} allocated, {} reserved",
-                          size(peaks->allocated_bytes), size(peaks->reserved_bytes))
-            : "");
+  facts.needed_note =
+      fmt::format("run again without a limit, {}{}", why.empty() ? "it recorded nothing" : why,
+                  peaks ? fmt::format("; until then its peak was {} allocated, {} reserved",
+                                      size(peaks->allocated_bytes), size(peaks->reserved_bytes))
+                        : "");
   run.reason += "; " + facts.needed_note;
 }
 
@@ -94,14 +93,15 @@ void take(ProgramRun& run, const std::string& why, const std::optional<Peaks>& p
 
 void find_needed(ProgramRun& run, const NeededRequest& request) {
   if (run.status != result::Status::kOutOfMemory || !run.out_of_memory || !run.emulation) return;
-  std::fprintf(stderr,
-               "\npeakbench: running it once more without a limit, to see what it would have needed "
-               "(at most %lld s; --no-needed leaves it out)\n",
-               static_cast<long long>(request.limit.count()));
+  std::fprintf(
+      stderr,
+      "\npeakbench: running it once more without a limit, to see what it would have needed "
+      "(at most %lld s; --no-needed leaves it out)\n",
+      static_cast<long long>(request.limit.count()));
   try {
     const auto end = run_again(request);
-    const auto why =
-        end ? why_not_whole(*end, request.limit) : std::string("it was interrupted before it began");
+    const auto why = end ? why_not_whole(*end, request.limit)
+                         : std::string("it was interrupted before it began");
     take(run, why, peaks_in(request, !why.empty()));
   } catch (const ConfigError& error) {
     take(run, error.what(), std::nullopt);
@@ -115,9 +115,9 @@ std::string needed_text(const ProgramRun& run) {
     return fmt::format("Without a limit it needs {} allocated, {} reserved{}.\n",
                        size(*facts.needed_allocated_bytes), size(*facts.needed_bytes),
                        run.processes.size() > 1 ? " (the largest process)" : "");
-  return facts.needed_note.empty() ? ""
-                                   : fmt::format("What it needs is not known: {}.\n",
-                                                 facts.needed_note);
+  return facts.needed_note.empty()
+             ? ""
+             : fmt::format("What it needs is not known: {}.\n", facts.needed_note);
 }
 
 }  // namespace peakbench::program

@@ -22,8 +22,8 @@ struct NeededRequest {
 // Only of a run that ended out of memory on an emulated card: of others nothing is done. Fills
 // `needed_bytes` and `needed_allocated_bytes` of the process with the highest peak where the second
 // run came to its end; else `needed_note`, which the run's reason ends with, says how far it came,
-// and what it had needed until then. SIGINT, SIGQUIT, SIGTERM and SIGHUP end it. Says on stderr what
-// it does.
+// and what it had needed until then. SIGINT, SIGQUIT, SIGTERM and SIGHUP end it. Says on stderr
+// what it does.
 void find_needed(ProgramRun& run, const NeededRequest& request);
 
 // For a terminal: what was found, in a sentence with its newline; empty where nothing was looked

@@ -27,17 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-result::CaseSpec spec_of(const ProgramRun& run) {
-  result::CaseSpec spec;
-  spec.kind = result::CaseKind::kProgram;
-  spec.model.id = safe_name(run.name) + (run.part.empty() ? "" : "-" + run.part);
-  spec.device = run.device;
-  spec.batch_size = result::kUnknownBatch;
-  spec.id = plan::case_id(spec);
-  spec.slug = plan::slug(spec.id);
-  return spec;
-}
-
 std::vector<const ProgramProcess*> by_rank(const ProgramRun& run) {
   std::vector<const ProgramProcess*> processes;
   std::set<std::int64_t> ranks;
@@ -70,25 +59,6 @@ result::Rank write_process(const ProgramProcess& process, const result::CaseSpec
     trace::write_trace(process.trace, path);
   }
   return rank;
-}
-
-result::CaseResult case_of(const ProgramRun& run, const fs::path& folder) {
-  result::CaseResult found;
-  found.spec = spec_of(run);
-  found.status = run.status;
-  found.reason = run.reason;
-  found.throughput_reason = facts_of(found.spec.kind).no_times;
-  found.out_of_memory = run.out_of_memory;
-  found.emulation = run.emulation;
-  found.environment = run.environment;
-  const auto processes = by_rank(run);
-  files::Folder(folder.string()).made(result::kCasesFolder).made(found.spec.slug);
-  std::string problem;
-  for (const auto* process : processes)
-    found.ranks.push_back(write_process(*process, found.spec, folder, problem));
-  found.memory = headline_rank(found).memory;
-  if (!problem.empty()) found.reason += (found.reason.empty() ? "" : "; ") + problem;
-  return found;
 }
 
 result::Run record_of(const ProgramRun& run, const result::CaseResult& found) {
@@ -128,15 +98,48 @@ std::string safe_name(const std::string& name) {
   return first == std::string::npos ? "program" : safe.substr(first);
 }
 
+result::CaseSpec spec_of_program(const std::string& name, const std::string& device) {
+  result::CaseSpec spec;
+  spec.kind = result::CaseKind::kProgram;
+  spec.model.id = safe_name(name);
+  spec.device = device;
+  spec.batch_size = result::kUnknownBatch;
+  spec.id = plan::case_id(spec);
+  spec.slug = plan::slug(spec.id);
+  return spec;
+}
+
 void check_folder(const fs::path& folder, Folder there) {
   check(launch::RunFolder(folder.string()), there);
+}
+
+result::CaseResult write_case(const ProgramRun& run, const result::CaseSpec& spec,
+                              const fs::path& folder) {
+  result::CaseResult found;
+  found.spec = spec;
+  found.status = run.status;
+  found.reason = run.reason;
+  found.throughput_reason = facts_of(found.spec.kind).no_times;
+  found.out_of_memory = run.out_of_memory;
+  found.emulation = run.emulation;
+  found.environment = run.environment;
+  const auto processes = by_rank(run);
+  files::Folder(folder.string()).made(result::kCasesFolder).made(found.spec.slug);
+  std::string problem;
+  for (const auto* process : processes)
+    found.ranks.push_back(write_process(*process, found.spec, folder, problem));
+  found.memory = headline_rank(found).memory;
+  if (!problem.empty()) found.reason += (found.reason.empty() ? "" : "; ") + problem;
+  return found;
 }
 
 result::CaseResult write_program_run(const ProgramRun& run, const fs::path& folder, Folder there) {
   const launch::RunFolder held(folder.string());
   check(held, there);
   if (held.holds_run()) held.clear();
-  const auto found = case_of(run, folder);
+  const auto found = write_case(
+      run, spec_of_program(run.name + (run.part.empty() ? "" : "-" + run.part), run.device),
+      folder);
   result::write_run(record_of(run, found), folder.string());
   return found;
 }

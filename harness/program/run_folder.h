@@ -45,9 +45,17 @@ enum class Folder {
 // Before the program runs: throws what write_program_run would of the folder.
 void check_folder(const std::filesystem::path& folder, Folder there);
 
-// The case as it stands in run.json: its memory is that of the process with the highest peak. A
-// trace that does not add up has no figures, and the case's reason says why. Two processes of one
-// rank are a std::invalid_argument.
+// The case of a program that was run by itself.
+result::CaseSpec spec_of_program(const std::string& name, const std::string& device);
+
+// A case of this program in a run's folder: writes its traces there and gives it as it stands in
+// run.json. Its memory is that of the process with the highest peak. A trace that does not add up
+// has no figures, and the case's reason says why. Two processes of one rank are a
+// std::invalid_argument. Throws as write_program_run() does.
+result::CaseResult write_case(const ProgramRun& run, const result::CaseSpec& spec,
+                              const std::filesystem::path& folder);
+
+// The folder of a run of this case alone.
 //
 // Throws ConfigError: the folder holds a run already, somebody else's `cases`, or cannot be
 // written; HostError: the disk refused.

@@ -187,20 +187,6 @@ std::optional<Tracer> tracer_at_hand(const std::optional<pytorch::TorchInUse>& t
   return Tracer{*library, places.folder / "tracer"};
 }
 
-void complain(const std::vector<Journal>& journals) {
-  for (const auto& journal : journals) {
-    if (journal.stopped != tracer::Stopped::kNot)
-      std::fprintf(stderr, "peakbench: process %d was traced only in part: %s\n", journal.pid,
-                   journal.stopped == tracer::Stopped::kNoSpace ? "the disk has no room for more"
-                                                                : "more than 16 GiB were recorded");
-    if (journal.disagreements > 0)
-      std::fprintf(stderr,
-                   "peakbench: process %d: at %llu events the allocator's own figure differs from "
-                   "the trace's\n",
-                   journal.pid, static_cast<unsigned long long>(journal.disagreements));
-  }
-}
-
 bool keep_steps_of(std::vector<Journal>& journals, const StepRange& range) {
   bool any = false;
   for (auto& journal : journals) {
@@ -270,10 +256,42 @@ ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>&
       if (run.status == result::Status::kCrashed) describe_failure(process.trace, run);
   }
   if (run.processes.empty()) {
-    run.status = result::Status::kUnsupported;
-    run.reason = why_nothing(journals);
+    if (exit_code == 0) run.status = result::Status::kUnsupported;
+    run.reason += (run.reason.empty() ? "" : "; ") + why_nothing(journals);
   }
   return run;
+}
+
+std::vector<Doubt> doubts_of(const std::vector<Journal>& journals,
+                             const std::vector<Untraced>& processes) {
+  std::vector<Doubt> doubts;
+  for (const auto& journal : journals) {
+    if (journal.stopped != tracer::Stopped::kNot)
+      doubts.push_back({fmt::format("process {} was traced only in part: {}", journal.pid,
+                                    journal.stopped == tracer::Stopped::kNoSpace
+                                        ? "the disk has no room for more"
+                                        : "more than 16 GiB were recorded")});
+    if (journal.disagreements > 0)
+      doubts.push_back({fmt::format("process {}: at {} events the allocator's own figure differs "
+                                    "from the trace's",
+                                    journal.pid, journal.disagreements),
+                        result::VerdictKind::unreliable});
+  }
+  for (const auto& process : processes) doubts.push_back({sentence_of(process)});
+  return doubts;
+}
+
+void add_doubts(ProgramRun& run, const std::vector<Doubt>& doubts) {
+  for (const auto& one : doubts) run.settings["untraced"].push_back(one.sentence);
+  if (!run.emulation || !run.emulation->verdict) return;
+  auto& verdict = *run.emulation->verdict;
+  for (const auto& one : doubts) {
+    if (result::doubt(verdict.kind) < result::doubt(one.kind))
+      verdict.kind = one.kind;
+    else if (verdict.kind == result::VerdictKind::upper_bound)  // and a lower one at once
+      verdict.kind = result::VerdictKind::unreliable;
+    verdict.reasons.push_back(one.sentence);
+  }
 }
 
 const ProgramProcess* fullest(const ProgramRun& run) {

@@ -13,6 +13,7 @@
 #include "program/journal.h"
 #include "program/kept_steps.h"
 #include "program/run_folder.h"
+#include "program/untraced.h"
 #include "pytorch/library_in_use.h"
 #include "pytorch/torch_in_use.h"
 
@@ -49,9 +50,6 @@ process::Environment tracing_environment(const Tracer& tracer, const TracingRequ
 // The script, or what stands for it: `python3 -m train` is train.
 std::string name_of(const std::vector<std::string>& command);
 
-// Says on stderr what of the recordings is missing or does not add up.
-void complain(const std::vector<Journal>& journals);
-
 // Leaves these steps in the traces (kept_steps.h), where there are any, and says on stderr what is
 // left and where the whole program's peak was: figures are of what stays. Whether any was cut.
 bool keep_steps_of(std::vector<Journal>& journals, const StepRange& range);
@@ -68,6 +66,18 @@ ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>&
 
 // The process with the highest peak in its own space; nullptr: there is none.
 const ProgramProcess* fullest(const ProgramRun& run);
+
+// Why the figures of a run are worth less than they seem.
+struct Doubt {
+  std::string sentence;
+  result::VerdictKind kind = result::VerdictKind::lower_bound;  // what they are at the best
+};
+// Recordings that are not whole or do not add up, and processes without any.
+std::vector<Doubt> doubts_of(const std::vector<Journal>& journals,
+                             const std::vector<Untraced>& processes);
+// They are in the run's settings ("untraced"); the verdict, where it has one, is no better than
+// they are, and says why.
+void add_doubts(ProgramRun& run, const std::vector<Doubt>& doubts);
 
 // Whether the program ended with the failure that this process's trace ends with.
 bool ended_of_it(const ProgramRun& run, const ProgramProcess& process);

@@ -40,17 +40,18 @@ std::int32_t process_of(const fs::path& file, const char* suffix) {
   return process;
 }
 
-std::string sentence_of(const Untraced& process) {
-  const auto what =
-      process.used_bytes > 0
-          ? fmt::format("took {} of the card", size_text(static_cast<std::uint64_t>(process.used_bytes)))
-          : std::string("used PyTorch");
-  return fmt::format("process {} {} and was not traced: it was forked, or ran Python without its "
-                     "environment",
-                     process.pid, what);
-}
-
 }  // namespace
+
+std::string sentence_of(const Untraced& process) {
+  const auto what = process.used_bytes > 0
+                        ? fmt::format("took {} of the card",
+                                      size_text(static_cast<std::uint64_t>(process.used_bytes)))
+                        : std::string("used PyTorch");
+  return fmt::format(
+      "process {} {} and was not traced: it was forked, or ran Python without its "
+      "environment",
+      process.pid, what);
+}
 
 UntracedWatch::UntracedWatch(fs::path tracer) : tracer_(std::move(tracer)) {
   // Signals are for the thread that waits for the program.
@@ -95,19 +96,6 @@ std::vector<Untraced> forked_untraced(const fs::path& journals) {
       processes.push_back({process});
   std::ranges::sort(processes, {}, &Untraced::pid);
   return processes;
-}
-
-std::vector<std::string> add_untraced(ProgramRun& run, const std::vector<Untraced>& processes) {
-  std::vector<std::string> sentences;
-  for (const auto& process : processes) sentences.push_back(sentence_of(process));
-  if (sentences.empty()) return sentences;
-  run.settings["untraced"] = sentences;
-  if (!run.emulation || !run.emulation->verdict) return sentences;
-  auto& verdict = *run.emulation->verdict;
-  if (doubt(verdict.kind) < doubt(result::VerdictKind::lower_bound))
-    verdict.kind = result::VerdictKind::lower_bound;
-  verdict.reasons.insert(verdict.reasons.end(), sentences.begin(), sentences.end());
-  return sentences;
 }
 
 }  // namespace peakbench::program

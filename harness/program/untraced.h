@@ -10,14 +10,15 @@
 #include <thread>
 #include <vector>
 
-#include "program/run_folder.h"
-
 namespace peakbench::program {
 
 struct Untraced {
   std::int32_t pid = 0;
   std::int64_t used_bytes = 0;  // at the most, of a card; 0: not known
 };
+
+// "process 4711 used PyTorch and was not traced: ..."
+std::string sentence_of(const Untraced& process);
 
 // Looks every 0.2 s which processes that this one has started have PyTorch loaded and not the
 // tracer: Python without its environment. For programs without an emulated card, which knows its
@@ -45,8 +46,5 @@ class UntracedWatch {
 // Forked processes that have allocated of the CPU after PyTorch was traced: the tracer leaves a
 // mark for each (tracer/journal_format.h) among the journals.
 std::vector<Untraced> forked_untraced(const std::filesystem::path& journals);
-
-// Says of the run what it lacks: its figures are a lower bound. Returns the sentences.
-std::vector<std::string> add_untraced(ProgramRun& run, const std::vector<Untraced>& processes);
 
 }  // namespace peakbench::program

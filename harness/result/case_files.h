@@ -24,6 +24,9 @@ enum class CaseFile {
 // Losses and parameters that other cases are held against; there while these are to run.
 inline constexpr const char* kParametersFile = "parameters.tmp";
 
+// Of a program at work: what its processes record until it is made a trace of.
+inline constexpr const char* kJournalsFolder = "journals.tmp";
+
 // "cases/SLUG", relative to the run's folder.
 std::string case_folder(const std::string& slug);
 

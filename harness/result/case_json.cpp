@@ -13,10 +13,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-ordered_json to_json(const Rank& rank) {
-  return {{"rank", rank.rank}, {"memory", optional_to_json(rank.memory)}, {"trace", rank.trace}};
-}
-
 std::string read_trace_path(const Fields& fields) {
   const auto path = fields.get_or<std::string>("trace", "");
   if (!path.empty() && !is_path_inside(path))
@@ -43,12 +39,6 @@ PluginBuild read_plugin_build(const Fields& fields) {
           .sha256 = fields.get_or<std::string>("sha256", "")};
 }
 
-Rank read_rank(const Fields& fields) {
-  return {.rank = fields.get_or<std::int64_t>("rank", 0, kMeasured),
-          .memory = read_optional(fields, "memory", read_memory),
-          .trace = read_trace_path(fields)};
-}
-
 CaseSpec read_spec(const Fields& fields) {
   CaseSpec spec;
   spec.id = fields.get<std::string>("id");
@@ -70,6 +60,16 @@ void append_spec(ordered_json& object, const CaseSpec& spec) {
 
 ordered_json to_json(const Selection& selection) {
   return {{"id", selection.id}, {"options", ordered_json(selection.options)}};
+}
+
+ordered_json to_json(const Rank& rank) {
+  return {{"rank", rank.rank}, {"memory", optional_to_json(rank.memory)}, {"trace", rank.trace}};
+}
+
+Rank read_rank(const Fields& fields) {
+  return {.rank = fields.get_or<std::int64_t>("rank", 0, kMeasured),
+          .memory = read_optional(fields, "memory", read_memory),
+          .trace = read_trace_path(fields)};
 }
 
 Selection read_selection(const Fields& fields) {

@@ -19,6 +19,7 @@ nlohmann::ordered_json to_json(const Throughput& throughput);
 nlohmann::ordered_json to_json(const Equivalence& equivalence);
 nlohmann::ordered_json to_json(const OutOfMemory& out_of_memory);
 nlohmann::ordered_json to_json(const Emulation& emulation);
+nlohmann::ordered_json to_json(const Rank& rank);
 nlohmann::ordered_json to_json(const CaseResult& result);
 nlohmann::json losses_to_json(const std::vector<double>& losses);
 
@@ -28,6 +29,7 @@ Throughput read_throughput(const Fields& fields);
 Equivalence read_equivalence(const Fields& fields);
 OutOfMemory read_out_of_memory(const Fields& fields);
 Emulation read_emulation(const Fields& fields);
+Rank read_rank(const Fields& fields);
 CaseResult read_case(const Fields& fields);
 // The list `losses`, any of which may be infinite or not a number; empty where it is missing.
 std::vector<double> read_losses(const Fields& fields);

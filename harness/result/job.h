@@ -1,14 +1,16 @@
 // What `peakbench` hands to `peakbench-worker`, and what it gets back.
 //
-// The launcher writes a Job as JSON and starts `peakbench-worker JOB.json`. The worker reports
-// progress as one JSON object a line on the file descriptor named by PEAKBENCH_PROGRESS_FD (absent:
-// none), writes WorkerResult to `result_path` atomically, and exits 0 whenever it wrote one,
-// whatever the outcome. What the machine did to it, a full disk among them, needs no disk to be
-// told:
+// The launcher writes a Job as JSON and starts `peakbench-worker JOB.json`, or for a program
+// `peakbench __program JOB.json`. The worker reports progress as one JSON object a line on the file
+// descriptor named by PEAKBENCH_PROGRESS_FD (absent: none), writes WorkerResult to `result_path`
+// atomically, and exits 0 whenever it wrote one, whatever the outcome. What the machine did to it,
+// a full disk among them, needs no disk to be told:
 // {"host_failure": REASON} as a line of progress, and exit code kHostFailureExit. No result file
 // and another exit: crashed. stdout and stderr of the worker go to cases/SLUG/worker.log.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,15 @@ struct PluginUse {
   std::string path;                                   // the shared library
 };
 
+// A program of a suite, its placeholders filled.
+struct ProgramCommand {
+  std::vector<std::string> arguments;  // [0]: the program; no shell reads them
+  std::map<std::string, std::string> environment;
+  std::string folder;          // absolute: where it is started
+  std::string typed_folder;    // as the suite has it; empty: the suite's own
+  std::int64_t timeout_s = 0;  // 0: the run's
+};
+
 struct Job : Setting {
   JobMode mode = JobMode::kMemory;
   std::string case_id;
@@ -50,6 +61,8 @@ struct Job : Setting {
   std::string write_parameters_path, read_parameters_path;
   Equivalence
       promise;  // promise, tolerance and reference_case of the stack; the worker adds the verdict
+  // Of a kind without plugins: the worker is `peakbench __program JOB.json`.
+  std::optional<ProgramCommand> program;
 };
 
 // The part of a CaseResult that one worker process knows.
@@ -62,6 +75,7 @@ struct WorkerResult {
   std::optional<OutOfMemory> out_of_memory;
   std::optional<Emulation> emulation;
   std::vector<double> losses;
+  std::vector<Rank> ranks;  // of a program, whose processes are its own
   nlohmann::json settings = nlohmann::json::object();
   nlohmann::json environment =
       nlohmann::json::object();  // libtorch version, card, driver, cpu capability

@@ -31,6 +31,22 @@ JobMode read_mode(const Fields& fields) {
   throw FieldError(fields.pointer("mode"), "expected memory or throughput, got \"" + mode + "\"");
 }
 
+ordered_json to_json(const ProgramCommand& program) {
+  return {{"arguments", program.arguments},
+          {"environment", program.environment},
+          {"folder", program.folder},
+          {"typed_folder", program.typed_folder},
+          {"timeout_s", program.timeout_s}};
+}
+
+ProgramCommand read_program(const Fields& fields) {
+  return {.arguments = fields.get<std::vector<std::string>>("arguments"),
+          .environment = fields.get<std::map<std::string, std::string>>("environment"),
+          .folder = fields.get<std::string>("folder"),
+          .typed_folder = fields.get<std::string>("typed_folder"),
+          .timeout_s = fields.get<std::int64_t>("timeout_s")};
+}
+
 // In the places of the setting's model and strategies, which are chosen with them.
 void read_plugins(const Fields& fields, Job& job) {
   job.model_plugin = read_plugin_use(fields.child("model"));
@@ -64,6 +80,7 @@ json to_json(const Job& job) {
   object["write_parameters_path"] = job.write_parameters_path;
   object["read_parameters_path"] = job.read_parameters_path;
   object["promise"] = to_json(job.promise);
+  if (job.program) object["program"] = to_json(*job.program);
   return object;
 }
 
@@ -85,10 +102,13 @@ Job job_from_json(const json& object) {
   job.write_parameters_path = fields.get_or<std::string>("write_parameters_path", "");
   job.read_parameters_path = fields.get_or<std::string>("read_parameters_path", "");
   job.promise = read_equivalence(fields.child("promise"));
+  job.program = read_optional(fields, "program", read_program);
   return job;
 }
 
 json to_json(const WorkerResult& result) {
+  auto ranks = json::array();
+  for (const auto& rank : result.ranks) ranks.push_back(json(to_json(rank)));
   return {{"status", to_string(result.status)},
           {"reason", result.reason},
           {"memory", json(optional_to_json(result.memory))},
@@ -97,6 +117,7 @@ json to_json(const WorkerResult& result) {
           {"out_of_memory", json(optional_to_json(result.out_of_memory))},
           {"emulation", json(optional_to_json(result.emulation))},
           {"losses", losses_to_json(result.losses)},
+          {"ranks", std::move(ranks)},
           {"settings", result.settings},
           {"environment", result.environment}};
 }
@@ -112,6 +133,7 @@ WorkerResult worker_result_from_json(const json& object) {
   result.out_of_memory = read_optional(fields, "out_of_memory", read_out_of_memory);
   result.emulation = read_optional(fields, "emulation", read_emulation);
   result.losses = read_losses(fields);
+  fields.each("ranks", [&](const Fields& item) { result.ranks.push_back(read_rank(item)); });
   result.settings = fields.get_or<json>("settings", json::object());
   result.environment = fields.get_or<json>("environment", json::object());
   return result;

@@ -24,10 +24,11 @@ std::vector<PluginChange> changed_plugins(const std::vector<PluginBuild>& before
   for (const auto& one : now) {
     const auto* was = find(before, one);
     if (was == nullptr || was->sha256 != one.sha256)
-      changes.push_back({one.id, one.file, was == nullptr ? "" : was->sha256, one.sha256});
+      changes.push_back(
+          {one.id, one.file, was == nullptr ? "" : was->sha256, one.sha256, one.kind});
   }
   for (const auto& one : before)
-    if (find(now, one) == nullptr) changes.push_back({one.id, one.file, one.sha256, ""});
+    if (find(now, one) == nullptr) changes.push_back({one.id, one.file, one.sha256, "", one.kind});
   return changes;
 }
 

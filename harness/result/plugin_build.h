@@ -9,12 +9,14 @@ namespace peakbench::result {
 
 // A plugin's library, as what the case has of it.
 struct PluginBuild {
-  std::string kind;    // model | strategy
+  std::string kind;    // model | strategy | script: of a program, which has no library
   std::string id;      // "vit-l-16", "lora"
   std::string file;    // its name, without the folder: "lora.so"
   std::string sha256;  // of its bytes, 64 hexadecimal digits; empty: it could not be read
   bool operator==(const PluginBuild&) const = default;
 };
+
+inline constexpr const char* kScript = "script";
 
 // Enough of a hash to tell two builds apart in a sentence.
 std::string short_hash(const std::string& sha256);
@@ -22,6 +24,7 @@ std::string short_hash(const std::string& sha256);
 struct PluginChange {
   std::string id, file;     // as they are now
   std::string before, now;  // SHA-256; empty: not known
+  std::string kind;
 };
 
 // What differs between two records of the same case: other content under the same id, however the

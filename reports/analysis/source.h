@@ -14,6 +14,9 @@ struct Source {
   std::vector<CaseParts> parts;  // of cases whose trace was at hand when they were filed
   std::string folder;            // where traces are, to be read where they are needed; "" = none
   std::string label;             // "results/new", "main@latest (run 12, 3f9c2d1)"
+  // What `peakbench emulate --json` wrote: of memory it has allocated and reserved at the peak, and
+  // what else a case would have is not known rather than none.
+  bool peaks_only = false;
 };
 
 }  // namespace peakbench::analysis

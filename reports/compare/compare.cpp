@@ -111,6 +111,12 @@ std::string first_of(const std::vector<std::string>& texts) {
   return texts.empty() ? "" : texts.front();
 }
 
+std::string in_words(result::VerdictKind kind) {
+  if (kind == result::VerdictKind::unreliable) return verdict_word(kind);
+  return fmt::format("{} {}", kind == result::VerdictKind::upper_bound ? "an" : "a",
+                     verdict_word(kind));
+}
+
 std::optional<VerdictChange> verdict_change(const CaseResult& before, const CaseResult& after) {
   const auto *base = result::verdict_of(before), *now = result::verdict_of(after);
   if (base == nullptr || now == nullptr) return std::nullopt;
@@ -193,11 +199,40 @@ Side side_of(const Source& source) {
           source.run.schema_version};
 }
 
+// A gate that passes would seem to say that nothing grew.
+void add_doubts(const Source& now, const std::vector<CaseComparison>& cases,
+                std::vector<std::string>& notes) {
+  for (const auto& one : cases) {
+    const auto* result = result::find_case(now.run, one.id);
+    const auto* verdict = result == nullptr ? nullptr : result::verdict_of(*result);
+    if (one.state != CaseState::kCompared || verdict == nullptr ||
+        result::doubt(verdict->kind) < result::doubt(result::VerdictKind::lower_bound))
+      continue;
+    const auto why = first_of(verdict->reasons);
+    notes.push_back(
+        fmt::format("{}: NEW's figures are {}{}: what they do not show is not compared.", one.id,
+                    in_words(verdict->kind), why.empty() ? "" : fmt::format(" ({})", why)));
+  }
+}
+
+void add_peaks_only(const Source& base, const Source& now, std::vector<std::string>& notes) {
+  if (!base.peaks_only && !now.peaks_only) return;
+  notes.push_back(fmt::format(
+      "{} what `peakbench emulate --json` wrote: allocated and reserved memory at the peak are "
+      "compared, of the process that had the most allocated. Bytes asked for, phases, categories "
+      "and "
+      "lines are not in it.",
+      base.peaks_only && now.peaks_only ? "Both are"
+      : base.peaks_only                 ? "BASE is"
+                                        : "NEW is"));
+}
+
 void add_notes(const Comparison& found, std::vector<std::string>& notes) {
   for (const auto& [name, side] : {std::pair{"BASE", &found.base}, {"NEW", &found.now}})
     if (side->status != "complete")
       notes.push_back(fmt::format("{} did not end: it is {}.", name, side->status));
-  if (!found.base.created.empty() && found.now.created < found.base.created)
+  if (!found.base.created.empty() && !found.now.created.empty() &&
+      found.now.created < found.base.created)
     notes.push_back(
         fmt::format("NEW is older than BASE by its date: {} and {}. Are they the right way round?",
                     found.now.created, found.base.created));
@@ -265,6 +300,8 @@ Comparison compare(const Source& base, const Source& now, const Policy& policy) 
     found.cases.push_back(std::move(missing));
   }
   add_notes(found, found.notes);
+  add_peaks_only(base, now, found.notes);
+  add_doubts(now, found.cases, found.notes);
   return found;
 }
 

@@ -59,7 +59,8 @@ void compare_plugins(const result::CaseResult& before, const result::CaseResult&
                      std::vector<Change>& changes) {
   if (before.plugins.empty() || after.plugins.empty()) return;
   for (const auto& change : changed_plugins(before.plugins, after.plugins))
-    changes.push_back({"plugin " + change.file, "sha256 " + result::short_hash(change.before),
+    changes.push_back({(change.kind == result::kScript ? "script " : "plugin ") + change.file,
+                       "sha256 " + result::short_hash(change.before),
                        "sha256 " + result::short_hash(change.now), 0});
 }
 

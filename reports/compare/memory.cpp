@@ -72,14 +72,17 @@ Value value_or_none(const std::map<std::string, Value>& values, const std::strin
   return found == values.end() ? Value{} : found->second;
 }
 
+// `peaks_only`: one side knows nothing else.
 std::vector<Measure> measures_of(const result::CaseResult& before, const result::CaseResult& after,
-                                 const Policy& policy) {
+                                 const Policy& policy, bool peaks_only) {
   const Memory &base = *before.memory, &now = *after.memory;
   std::vector<Measure> found;
   Measures measures(policy, found);
-  measures.add("peak", "", "requested", base.peak_requested_bytes, now.peak_requested_bytes);
+  if (!peaks_only)
+    measures.add("peak", "", "requested", base.peak_requested_bytes, now.peak_requested_bytes);
   measures.add("peak", "", "allocated", base.peak_allocated_bytes, now.peak_allocated_bytes);
   measures.add("peak", "", base.peak_reserved_bytes, now.peak_reserved_bytes);
+  if (peaks_only) return found;
   for (const auto& phase : reports::in_phase_order(keys_of_both(base.phases, now.phases))) {
     const auto from = value_or_none(base.phases, phase), to = value_or_none(now.phases, phase);
     measures.add(phase, "", "requested", from.peak_requested_bytes, to.peak_requested_bytes);
@@ -236,8 +239,16 @@ void add_growth(const Source& base, const result::CaseResult& before, const Sour
 
 void compare_memory(const Source& base, const result::CaseResult& before, const Source& now,
                     const result::CaseResult& after, const Policy& policy, CaseComparison& found) {
-  found.measures = measures_of(before, after, policy);
+  const bool peaks_only = base.peaks_only || now.peaks_only;
+  found.measures = measures_of(before, after, policy, peaks_only);
   found.memory = worst(found.measures);
+  if (peaks_only) {
+    if (found.memory != Direction::kSame)
+      found.growth_note =
+          "what `peakbench emulate --json` wrote has the peaks alone; `peakbench "
+          "trace` tells what fills them";
+    return;
+  }
   for (const auto& category :
        reports::in_stacking_order(keys_of_both(before.memory->at_peak, after.memory->at_peak)))
     found.categories.push_back({category, value_or_none(before.memory->at_peak, category),

@@ -13,8 +13,10 @@ namespace {
 using result::CaseResult;
 using result::Run;
 
+// A case without a stack is told from others by its name alone: all of a device are one table.
 nlohmann::json group_key(const CaseResult& result) {
-  return result::all_but(result.spec, result::Axis::kStrategy);
+  const bool stack = facts_of(result.spec.kind).has_stack;
+  return result::all_but(result.spec, stack ? result::Axis::kStrategy : result::Axis::kModel);
 }
 
 }  // namespace

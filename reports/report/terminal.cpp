@@ -172,11 +172,15 @@ std::string sentences(const GroupView& group, int width) {
   return out;
 }
 
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
 Table table_of(const GroupView& group, int width) {
   const std::vector<Column> columns = columns_of(group, width);
-  auto first = group.row_heading;
-  std::ranges::transform(first, first.begin(), [](unsigned char c) { return std::tolower(c); });
-  std::vector<TableColumn> headings{{first}};
+  std::vector<TableColumn> headings{{lower(group.row_heading)}};
   for (const Column& column : columns)
     headings.push_back({column.heading, column.importance, /*right=*/true});
   std::vector<TableRow> rows;

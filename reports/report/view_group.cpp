@@ -115,12 +115,18 @@ const char* row_heading(const Group& group) {
 
 void add_heading(const Group& group, bool names_run, GroupView& view) {
   const result::CaseSpec& spec = group.cases.front()->spec;
-  view.model = printable(selection_text(spec.model));
+  const bool programs = group.cases.size() > 1 && !facts_of(spec.kind).has_stack;
+  view.model = programs ? "Programs" : printable(selection_text(spec.model));
   view.device = printable(spec.device);
   view.dtype = printable(spec.dtype);
   view.batch_size = grouped(spec.batch_size);
   if (spec.sequence_length) view.sequence_length = grouped(*spec.sequence_length);
+  view.row_heading = facts_of(spec.kind).has_stack ? "Strategy" : "Program";
   view.settings = settings_view(result::plain_values(spec));
+  if (programs)
+    std::erase_if(view.settings, [](const SettingView& setting) {
+      return setting.name == result::row_of(result::Axis::kKind).name;
+    });
   if (names_run) view.run_title = printable(group.run->title);
   view.row_heading = row_heading(group);
   view.reference = printable(group.run->reference);
@@ -178,10 +184,11 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
   view.lowest = lowest_view(group);
   view.lowest_same = lowest_same_view(group);
   view.fastest = fastest_view(group);
-  // A program alone is no answer to which is smallest.
-  if (group.cases.size() == 1 && !result::facts_of(group.cases.front()->spec.kind).has_stack) {
+  // Which of several programs is the smallest is nobody's question.
+  if (!result::facts_of(group.cases.front()->spec.kind).has_stack) {
     view.lowest.reset();
     view.lowest_same.reset();
+    for (auto& row : view.rows) row.is_lowest = false;
   }
   view.left_out = left_out_view(group);
   view.not_finite = not_finite_view(group);
@@ -191,7 +198,7 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
   add_timing(group, view);
   add_charts(group, anatomies, view);
   place_flames(view);
-  name_pictures(number + "-" + file_stem(selection_text(group.cases.front()->spec.model)), view);
+  name_pictures(number + "-" + file_stem(view.model), view);
   return view;
 }
 

@@ -45,6 +45,32 @@ TEST(Program, ReportIsAsExpected) {
   expect_files(fs::path(PEAKBENCH_GOLDEN) / "expected/program", files);
 }
 
+// Of a suite: those on one device are one table, by their names, and none is the best of them.
+TEST(Program, SeveralAreOneTable) {
+  result::Run run;
+  for (const auto& [name, device] : {std::pair{"a", "emulated:h100-80gb"},
+                                     {"b", "emulated:h100-80gb"},
+                                     {"a", "emulated:t4-16gb"}}) {
+    auto& one = run.cases.emplace_back();
+    one.spec.kind = result::CaseKind::kProgram;
+    one.spec.model = {name, {{"batch", 4}}};
+    one.spec.device = device;
+    one.spec.batch_size = result::kUnknownBatch;
+    one.spec.id = one.spec.slug = fmt::format("{}-{}", name, device);
+    one.memory.emplace().peak_allocated_bytes = 1 << 20;
+  }
+  const auto view = reports::make_view({run});
+  ASSERT_EQ(view.groups.size(), 2U);
+  EXPECT_EQ(view.groups[0].model, "Programs");
+  EXPECT_EQ(view.groups[0].row_heading, "Program");
+  EXPECT_TRUE(view.groups[0].settings.empty());
+  ASSERT_EQ(view.groups[0].rows.size(), 2U);
+  EXPECT_EQ(view.groups[0].rows[1].strategy, "b,batch=4");
+  EXPECT_FALSE(view.groups[0].lowest);
+  EXPECT_FALSE(view.groups[0].rows[0].is_lowest);
+  EXPECT_EQ(view.groups[1].model, "a,batch=4") << "alone it has its own name";
+}
+
 TEST(Program, ComparisonIsAsExpected) {
   const TemporaryFolder before, after;
   analysis::Source base, now;

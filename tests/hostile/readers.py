@@ -194,7 +194,7 @@ def word_commands():
 
 def all_readers():
     return [
-        Reader("suite", seed_of("suite"), text, "suite.toml",
+        Reader("suite", seed_of("suite", "programs"), text, "suite.toml",
                [["run", "IN/suite.toml", "--dry-run"], ["run", "IN/suite.toml", "--dry-run", "--json"],
                 ["run", "IN/suite.toml", "--model", "tiny", "--out", "OUT/run", "--dry-run"]], in_bulk="suite"),
         Reader("run.json", run_seeds, text, "run/run.json", READING_A_RUN, surroundings=cases_of_run, in_bulk="run"),
@@ -224,6 +224,9 @@ def all_readers():
                [["fidelity", "table", "IN/record.json"], ["fidelity", "table", "IN/record.json", "--out", "OUT/page.md"],
                 ["fidelity", "table", "IN/record.json", "--json"], ["fidelity", "add", "IN/record.json", "--to", "OUT/all.json", "--out", "OUT/run"]],
                in_bulk="record"),
+        Reader("emulated program", seed_of("took"), text, "took.json",
+               [["gate", "IN/good.json", "IN/took.json"], ["compare", "IN/took.json", "IN/good.json", "--json"]],
+               surroundings=lambda workplace, folder: shutil.copy(workplace.took(), folder / "good.json")),
         Reader("gate policy", policy_seeds, text, "unused", policy_commands(), in_bulk="policy", quick=14),
         Reader("command line", word_seeds, text, "unused", word_commands(), quick=20),
         Reader("safetensors", weights, spoilt_weights, "w.safetensors",

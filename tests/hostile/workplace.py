@@ -165,6 +165,12 @@ class Workplace:
     def record(self):
         return self._made("record.json", lambda path: shutil.copy(SOURCE / "tests/hostile/fuzz/seeds/record/records.json", path))
 
+    def took(self):
+        return self._made("took.json", lambda path: shutil.copy(SOURCE / "tests/hostile/seeds/took.json", path))
+
+    def programs(self):
+        return self._made("programs.toml", lambda path: shutil.copy(SOURCE / "tests/hostile/fuzz/seeds/suite/programs.toml", path))
+
     def strategies(self):
         return self.plugins / "fake_strategies.so"
 

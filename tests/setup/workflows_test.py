@@ -10,6 +10,7 @@ import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((SOURCE / ".github/workflows").glob("*.yml"))
+EXAMPLE = SOURCE / "docs/gate_scripts/workflow.yml"  # for other people's repositories
 
 
 def find_linter():
@@ -32,7 +33,7 @@ class Workflows(unittest.TestCase):
         self.assertEqual([path.stem for path in WORKFLOWS], ["gpu", "nightly", "pull_request", "tests", "wheel"])
 
     def test_they_fit_the_schema(self):
-        done = self.lint(*WORKFLOWS)
+        done = self.lint(*WORKFLOWS, EXAMPLE)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_the_linter_finds_a_mistake(self):
@@ -42,7 +43,7 @@ class Workflows(unittest.TestCase):
             self.assertNotEqual(self.lint(path).returncode, 0)
 
     def test_their_scripts_are_shell_and_call_what_there_is(self):
-        for path in WORKFLOWS:
+        for path in [*WORKFLOWS, EXAMPLE]:
             scripts = list(shell_steps(path.read_text(encoding="utf-8")))
             self.assertTrue(scripts, path)
             for script in scripts:
@@ -54,7 +55,7 @@ class Workflows(unittest.TestCase):
     def test_pull_requests_of_strangers_reach_no_machine_of_ours(self):
         text = (SOURCE / ".github/workflows/gpu.yml").read_text(encoding="utf-8")
         self.assertNotIn("pull_request", re.sub("#.*", "", text))
-        for path in WORKFLOWS:
+        for path in [*WORKFLOWS, EXAMPLE]:
             self.assertNotIn("pull_request_target", path.read_text(encoding="utf-8"))
             self.assertIn("permissions:", path.read_text(encoding="utf-8"))
 

@@ -1,6 +1,8 @@
 // One case with a runner that starts nothing.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "launch/case.h"
 #include "support/fake_plan.h"
 #include "support/scratch.h"
@@ -59,6 +61,80 @@ TEST(Program, HasNoPromiseAndNoTimes) {
   EXPECT_FALSE(is_to_be_timed(*found, request));
   EXPECT_EQ(found->throughput_reason,
             "a program runs as it is: which of its steps to time is not known");
+}
+
+plan::PlannedCase planned_program(const std::string& device, std::int64_t timeout_s = 0) {
+  auto planned = planned_case("mine", "baseline", device);
+  planned.spec.kind = result::CaseKind::kProgram;
+  planned.spec.strategies.clear();
+  planned.strategies.clear();
+  planned.promise = {};
+  planned.reference.clear();
+  planned.program = result::ProgramCommand{{"sh", "mine.sh"}, {{"A", "1"}}, "/", "here", timeout_s};
+  return planned;
+}
+
+// It runs once: the emulated card computes its values from the first, and its own worker has no
+// card.
+TEST(Program, IsOneOrderForAWorkerOfItsOwn) {
+  const ScratchFolder scratch;
+  const auto planned = planned_program("emulated:h100-80gb", 7);
+  const auto request = plan_of({}).request;
+  FakeRunner runner;
+  runner.answer = [](const WorkerOrder& order) {
+    WorkerReport report;
+    auto& found = report.result;
+    found.status = Status::kOutOfMemory;
+    found.out_of_memory = result::OutOfMemory{};
+    found.emulation.emplace().read_backs.push_back({{"bytes", 4}});
+    found.ranks = {{0, memory_of(10), "cases/mine/trace.sqlite"},
+                   {1, memory_of(30), "cases/mine/trace.1.sqlite"}};
+    return report;
+  };
+  const auto found = measure_memory({&planned, &request, scratch / "run", {}}, runner, {});
+  ASSERT_EQ(runner.groups.size(), 1U);
+  EXPECT_EQ(runner.orders[0].job.program->arguments, planned.program->arguments);
+  EXPECT_TRUE(runner.orders[0].environment.empty());
+  EXPECT_FALSE(runner.groups[0].forked);
+  EXPECT_EQ(runner.groups[0].timeout, std::chrono::seconds(7));
+  EXPECT_EQ(found->memory->peak_allocated_bytes, 30) << "the largest process's";
+  EXPECT_EQ(found->ranks.size(), 2U);
+  EXPECT_FALSE(found->out_of_memory->needed_bytes);
+  EXPECT_EQ(found->settings, nlohmann::json({{"command", {"sh", "mine.sh"}},
+                                             {"folder", "here"},
+                                             {"environment", {{"A", "1"}}}}));
+}
+
+TEST(Program, HasTheRunsTimeLimitUnlessItHasOne) {
+  const ScratchFolder scratch;
+  const auto planned = planned_program("cpu");
+  const auto request = plan_of({}).request;
+  EXPECT_EQ(make_order({&planned, &request, scratch / "run", {}}, result::JobMode::kMemory).timeout,
+            std::chrono::seconds(60));
+}
+
+// What an earlier attempt recorded, and the traces of processes that this one does not have.
+TEST(Program, BeginsAndEndsInATidyFolder) {
+  const ScratchFolder scratch;
+  const auto planned = planned_program("cpu");
+  const auto request = plan_of({}).request;
+  const auto folder = scratch / "run/cases/" + planned.spec.slug;
+  const auto leave = [&] {
+    std::filesystem::create_directories(folder + "/journals.tmp");
+    for (const char* name : {"journals.tmp/1.journal", "trace.sqlite", "trace.1.sqlite"})
+      write_text(folder + "/" + name, "x");
+  };
+  leave();
+  FakeRunner runner;
+  runner.answer = [&](const WorkerOrder& order) {
+    EXPECT_FALSE(std::filesystem::exists(folder + "/journals.tmp"));
+    EXPECT_FALSE(std::filesystem::exists(folder + "/trace.1.sqlite"));
+    leave();
+    return FakeRunner::good(order);
+  };
+  measure_memory({&planned, &request, scratch / "run", {}}, runner, {});
+  EXPECT_FALSE(std::filesystem::exists(folder + "/journals.tmp"));
+  EXPECT_TRUE(std::filesystem::exists(folder + "/trace.1.sqlite"));
 }
 
 }  // namespace

@@ -41,6 +41,22 @@ TEST(Outcome, ATimeoutSaysWhereItWas) {
             "stopped after 60 s (--timeout); it had not reported any progress");
 }
 
+// Its steps are its own, and what it printed says more than how it ended.
+TEST(Outcome, AProgramsFailureHasItsLastLines) {
+  Evidence evidence = with_result();
+  evidence.is_program = true;
+  evidence.log_tail = "a | b";
+  evidence.written->reason = "the program ended with exit code 3";
+  EXPECT_EQ(outcome(evidence).reason, "the program ended with exit code 3 [worker.log: a | b]");
+  evidence.written->status = Status::kOutOfMemory;
+  EXPECT_EQ(outcome(evidence).reason, "the program ended with exit code 3") << "it says all";
+  evidence.end.stopped = process::Stop::kTimeout;
+  evidence.timeout_s = 60;
+  EXPECT_EQ(outcome(evidence).status, Status::kTimeout);
+  EXPECT_EQ(outcome(evidence).reason,
+            "stopped after 60 s (timeout_s, or --timeout) [worker.log: a | b]");
+}
+
 TEST(Outcome, TooMuchResidentMemoryKeepsWhatWasSeen) {
   auto evidence = seen_in("backward", 2, 3);
   evidence.end.stopped = process::Stop::kMemory;

@@ -5,6 +5,7 @@
 
 #include "errors/errors.h"
 #include "program/run_folder.h"
+#include "program/traced.h"
 #include "reports/compare/compare.h"
 #include "reports/gate/gate.h"
 #include "reports/report/report.h"
@@ -141,6 +142,41 @@ TEST(ProgramRun, IsComparedAndGated) {
   EXPECT_EQ(gate::decide(compared).exit_code(), 4);
   write_program_run(program(2048), folder / "same");
   EXPECT_EQ(gate::decide(compare::compare(base, source(folder / "same"), {})).exit_code(), 0);
+}
+
+// What a recording lacks or does not add up to is in the verdict, which a gate and a table show.
+TEST(ProgramRun, RecordingsThatAreNotWholeLowerTheVerdict) {
+  using result::VerdictKind;
+  const auto verdict_after = [](VerdictKind before, const std::vector<program::Doubt>& doubts) {
+    ProgramRun run;
+    run.emulation.emplace().verdict.emplace().kind = before;
+    add_doubts(run, doubts);
+    return *run.emulation->verdict;
+  };
+  std::vector<program::Journal> journals(3);
+  journals[1].pid = 7;
+  journals[1].stopped = tracer::Stopped::kNoSpace;
+  journals[2].pid = 8;
+  journals[2].disagreements = 2;
+  const auto doubts = program::doubts_of(journals, {{9, 1 << 20}});
+  ASSERT_EQ(doubts.size(), 3U);
+  EXPECT_EQ(doubts[0].sentence, "process 7 was traced only in part: the disk has no room for more");
+  EXPECT_EQ(doubts[1].sentence,
+            "process 8: at 2 events the allocator's own figure differs from the trace's");
+  EXPECT_THAT(doubts[2].sentence, HasSubstr("process 9 took 1.0 MiB of the card"));
+  EXPECT_EQ(verdict_after(VerdictKind::exact, doubts).kind, VerdictKind::unreliable);
+  EXPECT_EQ(verdict_after(VerdictKind::exact, doubts).reasons.size(), 3U);
+  EXPECT_EQ(verdict_after(VerdictKind::exact_if, {doubts[0]}).kind, VerdictKind::lower_bound);
+  EXPECT_EQ(verdict_after(VerdictKind::upper_bound, {doubts[0]}).kind, VerdictKind::unreliable);
+  EXPECT_EQ(verdict_after(VerdictKind::exact, {}).kind, VerdictKind::exact);
+}
+
+// One that failed before it used PyTorch failed; one that ended well has nothing to show.
+TEST(ProgramRun, WithoutARecordingHasItsExitCode) {
+  const auto failed = program::run_of({}, {"python3", "train.py"}, "cpu", 3);
+  EXPECT_EQ(failed.status, result::Status::kCrashed);
+  EXPECT_THAT(failed.reason, HasSubstr("the program ended with exit code 3; nothing was recorded"));
+  EXPECT_EQ(program::run_of({}, {"python3"}, "cpu", 0).status, result::Status::kUnsupported);
 }
 
 }  // namespace

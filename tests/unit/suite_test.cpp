@@ -176,7 +176,7 @@ TEST_F(Suite, AnIdWithADotStandsInQuotes) {
 
 TEST_F(Suite, WhatIsMissingIsNamed) {
   EXPECT_EQ(error_of("strategies = [\"baseline\"]\n"),
-            "FILE: models: missing; a suite names at least one, or has an include");
+            "FILE: models: missing; a suite names at least one, or has an include or programs");
   EXPECT_EQ(error_of(std::string(kLeast) + "[[exclude]]\n"),
             "FILE:3:1: this exclude says nothing; it needs one key at least");
   EXPECT_EQ(error_of(std::string(kLeast) +
@@ -363,7 +363,7 @@ TEST_F(OurSuites, ExamplesOfTheDocs) {
     expect_all_run(plan_of(path));
     ++examples;
   }
-  EXPECT_EQ(examples, 5u);
+  EXPECT_EQ(examples, 6u);
   for (const auto& key : suite_keys()) {
     EXPECT_NE(docs.find("| `" + key + "` |"), std::string::npos) << key;
   }

@@ -1,0 +1,134 @@
+#include "plan/programs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+#include "errors/errors.h"
+#include "process/find_program.h"
+
+namespace peakbench::plan {
+namespace {
+
+namespace fs = std::filesystem;
+using Filling = std::map<std::string, std::string>;
+
+bool is_word(std::string_view text, std::string_view more, bool digit_first) {
+  if (text.empty()) return false;
+  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (!is_letter(text[0]) && !(digit_first && is_digit(text[0]))) return false;
+  return std::ranges::all_of(text, [&](char c) {
+    return is_letter(c) || is_digit(c) || more.find(c) != std::string_view::npos;
+  });
+}
+
+[[noreturn]] void refuse(const std::string& text, const std::string& problem) {
+  throw ConfigError(fmt::format("\"{}\": {}; a brace that is meant is written twice: {{{{ or }}}}",
+                                text, problem));
+}
+
+// Calls `plain` with what stays as it is and `name` with what stands in braces.
+void parse(const std::string& text, const std::function<void(std::string_view)>& plain,
+           const std::function<void(const std::string&)>& name) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto brace = std::min(text.find_first_of("{}", at), text.size());
+    plain(std::string_view(text).substr(at, brace - at));
+    if (brace == text.size()) return;
+    if (text.compare(brace, 2, "{{") == 0 || text.compare(brace, 2, "}}") == 0) {
+      plain(std::string_view(text).substr(brace, 1));
+      at = brace + 2;
+      continue;
+    }
+    const auto end = text.find('}', brace);
+    if (text[brace] == '}') refuse(text, "a } without its {");
+    if (end == std::string::npos) refuse(text, "a { without its }");
+    const auto inside = text.substr(brace + 1, end - brace - 1);
+    if (!is_axis_name(inside)) refuse(text, fmt::format("{{{}}} is no axis's name", inside));
+    name(inside);
+    at = end + 1;
+  }
+}
+
+// Every combination, in the order of the map.
+std::vector<std::vector<std::pair<std::string, const AxisValue*>>> combinations(
+    const std::map<std::string, std::vector<AxisValue>>& axes) {
+  std::vector<std::vector<std::pair<std::string, const AxisValue*>>> all(1);
+  for (const auto& [axis, values] : axes) {
+    decltype(all) longer;
+    for (const auto& one : all)
+      for (const auto& value : values) longer.emplace_back(one).emplace_back(axis, &value);
+    all = std::move(longer);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> placeholders_in(const std::string& text) {
+  std::vector<std::string> names;
+  parse(
+      text, [](std::string_view) {}, [&](const std::string& name) { names.push_back(name); });
+  return names;
+}
+
+std::string filled(const std::string& text, const Filling& values) {
+  std::string result;
+  parse(
+      text, [&](std::string_view part) { result += part; },
+      [&](const std::string& name) { result += values.at(name); });
+  return result;
+}
+
+bool is_axis_name(const std::string& name) { return is_word(name, "_-", false); }
+
+bool is_program_name(const std::string& name) {
+  constexpr std::size_t kLongest = 60;
+  return name.size() <= kLongest && is_word(name, "._-", true);
+}
+
+std::vector<ProgramCase> cases_of(const Program& program) {
+  std::vector<ProgramCase> cases;
+  for (const auto& chosen : combinations(program.axes)) {
+    auto& one = cases.emplace_back();
+    one.selection.id = program.name;
+    Filling values;
+    for (const auto& [axis, value] : chosen) {
+      one.selection.options[axis] = value->value;
+      values[axis] = value->text;
+    }
+    for (const auto& word : program.command) one.command.arguments.push_back(filled(word, values));
+    for (const auto& [name, text] : program.environment)
+      one.command.environment[name] = filled(text, values);
+    one.command.folder = program.folder;
+    one.command.typed_folder = program.typed_folder;
+    one.command.timeout_s = program.timeout_s;
+  }
+  return cases;
+}
+
+void check_is_there(const Program& program, const ProgramCase& one) {
+  const auto& word = one.command.arguments.front();
+  const auto fail = [&](const std::string& problem) {
+    throw ConfigError(fmt::format("{}: program \"{}\": {}", program.where, program.name, problem));
+  };
+  if (word.empty()) fail("the command's first word is empty; it names the program to start");
+  if (word.find('/') == std::string::npos) {
+    if (!one.command.environment.contains("PATH") && !process::find_program(word))
+      fail(fmt::format("no program \"{}\" on PATH; install it, or name its file with a /", word));
+    return;
+  }
+  std::error_code ignored;
+  const auto path = fs::path(program.folder) / word;
+  if (!fs::is_regular_file(path, ignored))
+    fail(
+        fmt::format("no program {}; a command is found from the program's folder, which is the "
+                    "suite's unless `folder` names another",
+                    path.lexically_normal().string()));
+}
+
+}  // namespace peakbench::plan

@@ -1,0 +1,184 @@
+#include "program/case_worker.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "errors/errors.h"
+#include "errors/host_limits.h"
+#include "files/file.h"
+#include "launch/outcome.h"
+#include "process/process.h"
+#include "program/trace_program.h"
+#include "result/case_files.h"
+#include "result/device.h"
+#include "result/job.h"
+#include "result/torch_variables.h"
+
+namespace peakbench::program {
+namespace {
+
+namespace fs = std::filesystem;
+using result::Status;
+
+constexpr int kFirstSignal = 128;  // beyond it: an exit code says which signal
+
+// In one line, on the descriptor that whoever started this process listens to.
+void tell(int descriptor, const nlohmann::json& line) {
+  const auto text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  if (descriptor < 0) return;
+  [[maybe_unused]] const auto written = write(descriptor, text.data(), text.size());
+}
+
+int tell_host_failure(int descriptor, const std::string& reason) {
+  tell(descriptor, {{result::kHostFailureKey, reason}});
+  return result::kHostFailureExit;
+}
+
+// The program is not to write there, nor to know of it.
+int take_progress_descriptor() {
+  const char* text = std::getenv("PEAKBENCH_PROGRESS_FD");
+  if (text == nullptr) return -1;
+  const int descriptor = std::atoi(text);
+  fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  unsetenv("PEAKBENCH_PROGRESS_FD");
+  return descriptor;
+}
+
+result::CaseSpec spec_of_job(const result::Job& job) {
+  result::CaseSpec spec;
+  static_cast<result::Setting&>(spec) = job;
+  spec.id = job.case_id;
+  spec.slug = fs::path(job.trace_path).parent_path().filename().string();
+  return spec;
+}
+
+// Of the shell that the run was started from: they change figures, and the program gets them.
+nlohmann::json inherited(const result::ProgramCommand& program) {
+  auto found = nlohmann::json::object();
+  const auto look = [&](const char* name) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && !program.environment.contains(name)) found[name] = value;
+  };
+  for (const char* name : result::kAllocatorVariables) look(name);
+  for (const char* name : result::kLibraryVariables) look(name);
+  return found;
+}
+
+class CaseWorker {
+ public:
+  explicit CaseWorker(const std::string& job_path)
+      : job_(result::job_from_json(files::read_json_file(job_path))),
+        case_folder_(fs::path(job_.trace_path).parent_path()) {}
+
+  void run() {
+    result::WorkerResult found;
+    try {
+      found = measure();
+    } catch (const HostError&) {
+      throw;
+    } catch (const ConfigError& error) {  // no tracer for its PyTorch, no such program
+      found.status = Status::kUnsupported;
+      found.reason = error.what();
+    }
+    files::write_json_file(job_.result_path, result::to_json(found));
+  }
+
+ private:
+  result::WorkerResult measure() {
+    const auto& program = *job_.program;
+    const auto device = result::device_from(job_.device);
+    TraceRequest request;
+    request.device = job_.device;
+    request.command = program.arguments;
+    request.journals = case_folder_ / result::kJournalsFolder;
+    request.values.assume = job_.assume;
+    request.quiet = true;
+    if (device.kind == result::DeviceKind::kEmulated) request.card = card_of(device);
+    files::make_folder(request.journals.string());
+    const auto shell = inherited(program);
+    enter(program, device);
+    const auto kills_before = launch::kernel_memory_kills();
+    auto traced = trace_program(request);
+    if (!traced.run) throw HostError("the program was not started: a signal came first");
+    say_how_it_ended(traced, launch::kernel_memory_kills() > kills_before);
+    auto found = result_of(*traced.run);
+    if (!shell.empty()) found.settings["inherited"] = shell;
+    return found;
+  }
+
+  // A card's own file is found from where the run was started.
+  static std::string card_of(result::Device device) {
+    if (files::is_there(device.card)) device.card = fs::absolute(device.card).string();
+    return card_text(device);
+  }
+
+  static void enter(const result::ProgramCommand& program, const result::Device& device) {
+    if (chdir(program.folder.c_str()) != 0)
+      throw ConfigError(
+          fmt::format("{}: cannot be entered: {}", program.folder, std::strerror(errno)));
+    for (const auto& [name, value] : program.environment) setenv(name.c_str(), value.c_str(), 1);
+    if (device.is_host_memory) setenv("CUDA_VISIBLE_DEVICES", "", 1);  // there may be a card
+  }
+
+  // What the exit code alone does not say.
+  static void say_how_it_ended(TracedProgram& traced, bool kernel_ran_out) {
+    auto& run = *traced.run;
+    if (run.status == Status::kCrashed && traced.exit_code > kFirstSignal) {
+      const int signal = traced.exit_code - kFirstSignal;
+      run.reason = fmt::format("the program was killed by {}", launch::signal_name(signal));
+      if (signal == SIGKILL && kernel_ran_out)
+        throw HostError(
+            "the kernel ended the program because the machine's memory ran out; free "
+            "memory");
+    }
+    if (run.emulation || traced.doubts.empty() || run.status != Status::kOk) return;
+    // Without a verdict that says so, a figure would pass for a whole one.
+    run.status = Status::kCrashed;
+    run.reason = "its figures are not whole: " + traced.doubts.front().sentence;
+  }
+
+  result::WorkerResult result_of(const ProgramRun& run) const {
+    auto one = write_case(run, spec_of_job(job_), case_folder_.parent_path().parent_path());
+    result::WorkerResult found;
+    found.status = one.status;
+    found.reason = one.reason;
+    found.memory = one.memory;
+    found.out_of_memory = one.out_of_memory;
+    found.emulation = one.emulation;
+    found.ranks = std::move(one.ranks);
+    found.settings = run.settings;
+    found.environment = one.environment;
+    return found;
+  }
+
+  const result::Job job_;
+  const fs::path case_folder_;
+};
+
+}  // namespace
+
+int run_case_worker(const std::string& job_path) {
+  const int descriptor = take_progress_descriptor();
+  tell(descriptor, result::to_json(result::Progress{.phase = "running"}));  // all that is known
+  try {
+    CaseWorker(job_path).run();
+  } catch (const HostError& error) {
+    return tell_host_failure(descriptor, error.what());
+  } catch (const fs::filesystem_error& error) {
+    return tell_host_failure(descriptor,
+                             fmt::format("{}{}", error.what(), host_advice(error.code().value())));
+  } catch (const std::bad_alloc&) {
+    return tell_host_failure(descriptor, "the machine gave no memory; free some");
+  }
+  return 0;
+}
+
+}  // namespace peakbench::program
