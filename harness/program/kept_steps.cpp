@@ -146,7 +146,7 @@ StepRange step_range(const std::string& text) {
   return range;
 }
 
-std::string name_of(const StepRange& range) {
+std::string part_name(const StepRange& range) {
   if (range.first == range.last) return fmt::format("step-{}", range.first);
   if (range.last == StepRange{}.last) return fmt::format("steps-from-{}", range.first);
   return fmt::format("steps-{}-to-{}", range.first, range.last);

@@ -24,7 +24,7 @@ struct StepRange {
 StepRange step_range(const std::string& text);
 
 // "steps-2-to-4", as a part of a name.
-std::string name_of(const StepRange& range);
+std::string part_name(const StepRange& range);
 
 // Leaves out what neither was allocated in one of the steps nor was alive in one, with its end.
 // What stays has the category that it had, and at every event of the steps as much is alive as was;

@@ -126,7 +126,7 @@ class Tracing {
     auto& run =
         traced_.run.emplace(run_of(std::move(journals), request_.command, ended.device, ended.how));
     run.emulation = ended.emulation;
-    if (is_part) run.part = name_of(*request_.steps);
+    if (is_part) run.part = part_name(*request_.steps);
     if (torch_) add_torch(*torch_, run.environment);
     add_doubts(run, traced_.doubts);
   }

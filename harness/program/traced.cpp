@@ -187,6 +187,16 @@ std::optional<Tracer> tracer_at_hand(const std::optional<pytorch::TorchInUse>& t
   return Tracer{*library, places.folder / "tracer"};
 }
 
+namespace {
+
+std::string in_words(trace::Phase phase, std::int32_t step) {
+  std::string text = trace::to_string(phase);
+  std::ranges::replace(text, '_', ' ');
+  return step >= 0 ? fmt::format("{} of step {}", text, step + 1) : text;
+}
+
+}  // namespace
+
 bool keep_steps_of(std::vector<Journal>& journals, const StepRange& range) {
   bool any = false;
   for (auto& journal : journals) {
@@ -245,10 +255,8 @@ ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>&
       how.interrupted == 0 && how.exit_code == process::ended_by(SIGINT) ? SIGINT : how.interrupted;
   if (how.exit_code != 0 && signal != 0) {
     run.status = result::Status::kInterrupted;
-    run.reason = fmt::format(
-        "the program was interrupted (signal {}, {}): its figures are those "
-        "until then",
-        signal, strsignal(signal));
+    run.reason = fmt::format("the program was interrupted by {}: its figures are those until then",
+                             launch::signal_name(signal));
   } else if (how.exit_code != 0) {
     run.status = result::Status::kCrashed;
     run.reason = how_it_ended(how.exit_code);
@@ -256,7 +264,7 @@ ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>&
       if (run.status == result::Status::kCrashed) describe_failure(process.trace, run);
   }
   if (run.processes.empty()) {
-    if (exit_code == 0) run.status = result::Status::kUnsupported;
+    if (how.exit_code == 0) run.status = result::Status::kUnsupported;
     run.reason += (run.reason.empty() ? "" : "; ") + why_nothing(journals);
   }
   return run;

@@ -33,9 +33,9 @@ TEST(StepRanges, AsPeopleTypeThem) {
   EXPECT_EQ(step_range("2..4"), (StepRange{2, 4}));
   EXPECT_EQ(step_range("..4"), (StepRange{1, 4}));
   EXPECT_EQ(step_range("2.."), (StepRange{2, most}));
-  EXPECT_EQ(name_of(step_range("3")), "step-3");
-  EXPECT_EQ(name_of(step_range("..4")), "steps-1-to-4");
-  EXPECT_EQ(name_of(step_range("2..")), "steps-from-2");
+  EXPECT_EQ(part_name(step_range("3")), "step-3");
+  EXPECT_EQ(part_name(step_range("..4")), "steps-1-to-4");
+  EXPECT_EQ(part_name(step_range("2..")), "steps-from-2");
 }
 
 TEST(StepRanges, WhatIsNoneIsRefused) {

@@ -173,10 +173,10 @@ TEST(ProgramRun, RecordingsThatAreNotWholeLowerTheVerdict) {
 
 // One that failed before it used PyTorch failed; one that ended well has nothing to show.
 TEST(ProgramRun, WithoutARecordingHasItsExitCode) {
-  const auto failed = program::run_of({}, {"python3", "train.py"}, "cpu", 3);
+  const auto failed = program::run_of({}, {"python3", "train.py"}, "cpu", {3});
   EXPECT_EQ(failed.status, result::Status::kCrashed);
   EXPECT_THAT(failed.reason, HasSubstr("the program ended with exit code 3; nothing was recorded"));
-  EXPECT_EQ(program::run_of({}, {"python3"}, "cpu", 0).status, result::Status::kUnsupported);
+  EXPECT_EQ(program::run_of({}, {"python3"}, "cpu", {0}).status, result::Status::kUnsupported);
 }
 
 }  // namespace

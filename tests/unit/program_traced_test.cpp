@@ -45,13 +45,14 @@ TEST(ProgramName, OfOtherThingsIsWhatIsRun) {
 std::string reason(int exit_code) {
   Journal journal;
   journal.trace.spaces = {"cuda:0"};
-  return run_of({journal}, {"train.py"}, "emulated:h100-80gb", exit_code).reason;
+  return run_of({journal}, {"train.py"}, "emulated:h100-80gb", {exit_code}).reason;
 }
 
 TEST(ProgramEnd, IsSaidInTheWordsOfPrograms) {
   EXPECT_EQ(reason(0), "");
   EXPECT_EQ(reason(3), "the program ended with exit code 3");
-  EXPECT_EQ(reason(128 + SIGINT), "the program was interrupted by SIGINT (interrupt)");
+  EXPECT_EQ(reason(128 + SIGINT),
+            "the program was interrupted by SIGINT (interrupt): its figures are those until then");
   EXPECT_EQ(reason(128 + SIGKILL), "the program was ended by SIGKILL (killed)");
   EXPECT_EQ(reason(255), "the program ended with exit code 255");
 }

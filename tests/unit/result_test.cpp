@@ -413,6 +413,7 @@ TEST(WorkerResultJson, ComesBackAsItWent) {
                               item.out_of_memory,
                               item.emulation,
                               item.losses,
+                              item.ranks,
                               item.settings,
                               {{"libtorch", "2.11.0"}}};
   const json once = to_json(result);
