@@ -49,8 +49,14 @@ Command add_emulate(CLI::App& app) {
       ->type_name("PROGRAM ARG");
   request->look.colours = screen_of(STDERR_FILENO).live;
   request->look.width = [] { return table_width(STDERR_FILENO); };
-  tell_peak(*request);
-  return [request] { return emulator::run_emulated(*request); };
+  const auto lines = std::make_shared<bool>(true);
+  command->add_flag_callback(
+      "--no-lines", [lines] { *lines = false; },
+      "Do not tell what fills the peak: the program is not traced for it");
+  return [request, lines] {
+    if (*lines) tell_peak(*request);
+    return emulator::run_emulated(*request);
+  };
 }
 
 }  // namespace peakbench::cli

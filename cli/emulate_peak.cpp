@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kJournals = "journals";  // in the folder of the program's figures
-constexpr std::int64_t kMostBytes = 256 << 20;   // of a journal: TMPDIR may be memory
+constexpr const char* kJournals = "journals";   // in the folder of the program's figures
+constexpr std::int64_t kMostBytes = 256 << 20;  // of a journal: TMPDIR may be memory
 
 // What a process took at the most by PyTorch's own count; 0: nothing.
 std::uint64_t counted_by_pytorch(const emulator::EmulatedProgram& program, std::int32_t pid) {
@@ -79,10 +79,9 @@ void tell(const emulator::EmulatedProgram& program, const fs::path& folder,
   } else if (journal.stopped != tracer::Stopped::kNot) {
     text = not_told("it did too much to be recorded in passing");
   } else {
-    text = not_told(
-        fmt::format("the trace says {}, PyTorch {}",
-                    size_text(static_cast<std::uint64_t>(found->peak.allocated_bytes)),
-                    size_text(counted)));
+    text = not_told(fmt::format("the trace says {}, PyTorch {}",
+                                size_text(static_cast<std::uint64_t>(found->peak.allocated_bytes)),
+                                size_text(counted)));
   }
   std::fputs(escaped_controls(text).c_str(), stderr);
 }
@@ -100,7 +99,7 @@ void tell_peak(emulator::EmulateRequest& request) {
     const auto tracer = program::tracer_at_hand(
         before.torch, program::tracer_places(emulator::find_installation()));
     if (!tracer) {
-      state->compiled_for = before.torch->version;
+      state->compiled_for = before.torch ? before.torch->version : "";
       return process::Environment{};
     }
     state->traced = true;
@@ -117,12 +116,13 @@ void tell_peak(emulator::EmulateRequest& request) {
     } catch (const std::exception& error) {  // nothing of the figures rests on it
       std::fputs(escaped_controls(not_told(error.what())).c_str(), stderr);
     }
-    if (!state->compiled_for.empty())
-      std::fputs(fmt::format("\nWhat fills the peak: `peakbench trace` tells it, and `emulate` once "
-                             "a tracer is compiled for PyTorch {} (trace does that).\n",
-                             printable(state->compiled_for))
-                     .c_str(),
-                 stderr);
+    if (!state->compiled_for.empty() && !emulator::card_uses(program.ledgers).empty())
+      std::fputs(
+          fmt::format("\nWhat fills the peak: `peakbench trace` tells it, and `emulate` once "
+                      "a tracer is compiled for PyTorch {} (trace does that).\n",
+                      printable(state->compiled_for))
+              .c_str(),
+          stderr);
   };
 }
 

@@ -14,9 +14,9 @@
 #include "cli/commands.h"
 #include "cli/own_report.h"
 #include "cli/screen.h"
-#include "cli/whole_number.h"
 #include "errors/errors.h"
 #include "files/file.h"
+#include "plan/plan.h"
 #include "program/needed.h"
 #include "program/trace_program.h"
 #include "reports/analysis/peak_text.h"
@@ -173,7 +173,7 @@ Command add_trace(CLI::App& app, World& world) {
       ->add_option("--needed-timeout", arguments->needed_timeout_s,
                    "Seconds that this second run may take (default: 600)")
       ->type_name("SECONDS")
-      ->check(whole_number(1));
+      ->check(CLI::Range(std::int64_t{1}, plan::kMostSeconds));
   command->add_option("program", arguments->command, "The program and its arguments, after --")
       ->type_name("PROGRAM ARG");
   return [&world, arguments] {

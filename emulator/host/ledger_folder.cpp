@@ -25,8 +25,7 @@ LedgerFolder::LedgerFolder() {
     throw ConfigError(fmt::format(
         "cannot make a folder for the program's figures in {}: {}; set TMPDIR to a folder that "
         "you may write to",
-        given && *given ? given : folder.string(),
-        error ? error.message() : std::strerror(errno)));
+        given && *given ? given : folder.string(), error ? error.message() : std::strerror(errno)));
   }
   path_ = pattern;
   if (!make_shared_cards(path_ / kSharedCardsFile))

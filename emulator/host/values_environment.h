@@ -25,6 +25,7 @@ process::Environment values_environment(const ValuesRequest& request,
                                         const std::optional<pytorch::TorchInUse>& torch,
                                         const std::function<bool()>& cancelled);
 // The same with a library that there is.
-process::Environment values_environment(const ValuesRequest& request, const pytorch::LibraryInUse& library);
+process::Environment values_environment(const ValuesRequest& request,
+                                        const pytorch::LibraryInUse& library);
 
 }  // namespace peakbench::emulator

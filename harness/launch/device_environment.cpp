@@ -37,7 +37,7 @@ int cuda_major(const std::string& version) { return pytorch::cuda_number(version
 // The worker's own library does for every build of its release that has the same CUDA; for others
 // one is compiled.
 pytorch::LibraryInUse values_for(const manifest::Worker& worker,
-                                   const emulator::Installation& installation) {
+                                 const emulator::Installation& installation) {
   if (!worker.values.empty() &&
       cuda_major(worker.stamp.libtorch_cuda) == cuda_major(manifest::libtorch_cuda(worker)))
     return {worker.values, manifest::libtorch_version(worker), ""};

@@ -131,8 +131,8 @@ struct OutOfMemory {
   std::string phase, module, op;
   std::int64_t step = 0;
   // Emulated card: the peaks, reserved and allocated, when run again without a limit.
-  std::optional<std::int64_t> needed_bytes, needed_allocated_bytes;
-  std::string needed_note;  // of a program: why they are not known though it was run again
+  std::optional<std::int64_t> needed_bytes, needed_allocated_bytes = std::nullopt;
+  std::string needed_note = {};  // of a program: why they are not known though it was run again
 };
 
 // One process of the worker group that ran the case (launch/runner.h).

@@ -17,7 +17,8 @@ class Tracer final : public record::AllocationSink {
  public:
   static Tracer& one();
 
-  bool open(const std::string& folder, std::int32_t rank, bool with_times, std::uint64_t most_bytes);
+  bool open(const std::string& folder, std::int32_t rank, bool with_times,
+            std::uint64_t most_bytes);
   JournalWriter& journal() { return journal_; }
   bool is_recording() const { return journal_.is_open(); }
 

@@ -66,6 +66,21 @@ class Programs(TracedPrograms):
         self.assertTrue((self.folder / "out/report/index.html").is_file())
         self.assertIn("What fills it, by line of your code", done.stderr)
 
+        emulated = subprocess.run([PEAKBENCH, "emulate", "--card", "h100-80gb", "--json", "took.json", "--", PYTHON, script], cwd=self.folder,
+                                  capture_output=True, text=True, timeout=300, check=True)  # fmt: skip
+        self.assertEqual(emulated.stdout, done.stdout)
+        peak = json.loads((self.folder / "took.json").read_text(encoding="utf-8"))["peak"]
+        for name in ("peak_allocated_bytes", "peak_phase", "peak_step", "at_peak"):
+            self.assertEqual(peak[name], case["memory"][name])
+        of_lines = {(line["line"], category): size for line in peak["lines"] for category, size in line["by_category"].items() if line["file"] == str(script)}
+        self.assertGreater(len(of_lines), 3)
+        at_peak = self.lines_at_peak()  # blocks whole: their slack is in their category
+        for (line, category), size in of_lines.items():
+            if category != "allocator_slack":
+                self.assertLessEqual(size, at_peak[line, category])
+                self.assertGreater(size + 512 * 40, at_peak[line, category])
+        self.assertRegex(emulated.stderr, r"\nWhat fills the peak \(in .* of step \d\): .*parameter .*\n( +[0-9.]+ \wi?B +[0-9.]+%  train.py:\d+ .*\n){3}")
+
     def test_modules_are_named_as_the_model_names_them(self):
         self.trace(PYTHON, self.write(TRAINING))
         names = {name for (name,) in self.query("SELECT name FROM modules")}
@@ -84,8 +99,10 @@ kept = []
 for i in range(100):
     kept.append(torch.empty(64, 1 << 20, device="cuda"))
 """)
-        done = self.trace(PYTHON, script, options=("--card", "h100-80gb,memory=4GiB"), code=1)
+        done = self.trace(PYTHON, script, options=("--card", "h100-80gb,memory=4GiB", "--no-needed"), code=1)
         case = self.case()
+        self.assertNotIn("without a limit", done.stderr)
+        self.assertIsNone(case["out_of_memory"]["needed_bytes"])
         self.assertEqual(case["status"], "out_of_memory")
         self.assertIn("train.py:5", case["reason"])
         self.assertEqual(case["out_of_memory"]["requested_bytes"], 256 * MIB)
@@ -103,7 +120,8 @@ except torch.OutOfMemoryError:
 """)
         done = self.trace(PYTHON, script, options=("--card", "h100-80gb,memory=4GiB"))
         self.assertIn("Ran out of memory, and went on:\n  8.000 GiB asked for at", done.stderr)
-        self.assertIn("train.py:4 (work), in build", done.stderr)
+        self.assertIn("train.py:4 (work), before the first step", done.stderr)
+        self.assertNotIn("without a limit", done.stderr)
         self.assertEqual((self.case()["status"], self.case()["memory"]["peak_allocated_bytes"]), ("ok", 256 * MIB))
 
     def test_categories_are_those_of_our_own_plugin(self):
@@ -221,11 +239,106 @@ for step in range(9):
     model(torch.ones(8, 1024, device="cuda")).sum().backward()
     optimizer.step()
     kept.append(torch.empty(512 << 20, dtype=torch.uint8, device="cuda"))
+print(torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved(), file=open("peaks", "w"))
 """)
         done = self.trace(PYTHON, script, options=("--card", "h100-80gb,memory=2GiB"), code=1)
-        self.assertRegex(done.stderr, r"Out of memory: 0.500 GiB asked for at \S*train.py:12 \(<module>\), in data of step 4")
+        facts = self.case()["out_of_memory"]
+        self.assertEqual([facts["needed_allocated_bytes"], facts["needed_bytes"]], list(map(int, (self.folder / "peaks").read_text().split())))
+        self.assertIn("Without a limit it needs 4.571 GiB allocated, 4.857 GiB reserved.", done.stderr)
+        self.assertIn("4.857", (self.folder / "out/report/index.html").read_text(encoding="utf-8"))
+        self.assertRegex(done.stderr, r"Memory ran out between two steps \(step 4\): 0.500 GiB was asked for at train.py:12; 1.500 GiB of 1.571 GiB is memory kept")
         self.assertRegex(done.stderr.split("What filled the card then")[1], r"1.500 GiB +[0-9.]+%  \S*train.py:12")
         self.assertEqual(self.case()["out_of_memory"]["step"], 3)
+
+    def test_what_was_needed_is_not_known_where_the_second_run_fails(self):
+        script = self.write("""
+import sys, time, torch
+x = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
+y = torch.empty(4 << 30, dtype=torch.uint8, device="cuda")
+if sys.argv[1] == "sleeps":
+    time.sleep(600)
+raise ValueError("too large a card")
+""")
+        for what, options, note in (("raises", (), "it ended with exit code 1: ValueError: too large a card"),
+                                    ("sleeps", ("--needed-timeout", "20"), "it was ended after 20 s (--needed-timeout)")):  # fmt: skip
+            with self.subTest(what):
+                done = self.trace(PYTHON, script, what, options=("--card", "h100-80gb,memory=4GiB", *options), out=what, code=1)
+                facts = self.case(what)["out_of_memory"]
+                note = f"run again without a limit, {note}; until then its peak was 5.000 GiB allocated, 5.000 GiB reserved"
+                self.assertEqual((facts["needed_bytes"], facts["needed_allocated_bytes"], facts["needed_note"]), (None, None, note))
+                self.assertTrue(self.case(what)["reason"].endswith("; " + note))
+                self.assertIn(f"What it needs is not known: {note}.", done.stderr)
+
+    def test_an_interrupted_program(self):
+        """A signal to us alone reaches the program and what it started, as Ctrl-C does."""
+        script = self.write("""
+import subprocess, sys, time, torch
+x = torch.ones(1 << 20, device="cuda")
+child = subprocess.Popen([sys.executable, "-c", "import time; print('child', flush=True); time.sleep(600)"])
+time.sleep(1)
+print("ready", flush=True)
+try:
+    time.sleep(600)
+finally:
+    print("child ended:", child.wait(), flush=True)
+""")
+        with subprocess.Popen([PEAKBENCH, "trace", "--card", "h100-80gb", "--out", "out", "--", PYTHON, script], cwd=self.folder, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as trace:  # fmt: skip
+            said = [trace.stdout.readline(), trace.stdout.readline()]
+            self.assertEqual(sorted(said), ["child\n", "ready\n"])
+            trace.send_signal(signal.SIGINT)
+            out, err = trace.communicate(timeout=120)
+        self.assertEqual((trace.returncode, out), (128 + signal.SIGINT, f"child ended: {-signal.SIGINT}\n"), err)
+        run = json.loads((self.folder / "out/run.json").read_text(encoding="utf-8"))
+        self.assertEqual((run["status"], self.case()["status"]), ("interrupted", "interrupted"))
+        self.assertEqual(self.case()["reason"], "the program was interrupted (signal 2, Interrupt): its figures are those until then")
+        self.assertEqual(self.case()["memory"]["peak_allocated_bytes"], 4 * MIB)
+
+    def test_processes_of_the_cpu_that_are_not_traced(self):
+        script = self.write("""
+import os, subprocess, sys, torch
+torch.set_num_threads(1)  # OpenMP does not outlive a fork
+x = torch.ones(1 << 20)
+for allocates in (True, False):
+    child = os.fork()
+    if child == 0:
+        y = torch.ones(1 << 22) if allocates else None
+        os._exit(0)
+    os.waitpid(child, 0)
+    print(child)
+started = subprocess.Popen([sys.executable, "-I", "-c", "import time, torch; y = torch.ones(8); time.sleep(1)"])
+started.wait()
+print(started.pid)
+subprocess.run([sys.executable, "-c", "import torch"], check=True)
+""")
+        done = self.trace(PYTHON, script, options=(), environment={"CUDA_VISIBLE_DEVICES": ""})
+        forked, idle, started = done.stdout.split()
+        untraced = json.loads((self.folder / "out/run.json").read_text(encoding="utf-8"))["settings"]["untraced"]
+        because = "and was not traced: it was forked, or ran Python without its environment"
+        self.assertEqual(sorted(untraced), sorted(f"process {pid} used PyTorch {because}" for pid in (forked, started)))
+        for sentence in untraced:
+            self.assertIn(f"Lower bound: {sentence}.", done.stderr)
+
+    def test_a_pytorch_that_the_tracer_is_not_compiled_for(self):
+        """Behind a shell script it is only seen when it is there."""
+        self.write("__version__ = '2.99.0'\n", "torch.py")
+        script = self.write("import torch\nprint(torch.__version__)\n")
+        done = self.trace("sh", "-c", f"{sys.executable} {script}")
+        self.assertEqual(done.stdout, "2.99.0\n")
+        self.assertIn("this process is not traced: it uses PyTorch 2.99.0, and the tracer is compiled for ", done.stderr)
+
+    def test_emulate_compiles_no_tracer(self):
+        """Where none is at hand, it says how to get one; nothing else is different."""
+        emulator = self.folder / "prefix/lib/peakbench/emulator"
+        emulator.parent.mkdir(parents=True)
+        emulator.symlink_to(PEAKBENCH.parents[1] / "lib/peakbench/emulator")
+        python = subprocess.run([PYTHON, "-c", "import sys; print(sys.executable)"], capture_output=True, text=True, check=True).stdout.strip()
+        script = self.write("import torch\nx = torch.ones(1 << 20, device='cuda')\n")
+        done = subprocess.run([PEAKBENCH, "emulate", "--json", "took.json", "--", python, script], cwd=self.folder, capture_output=True, text=True, timeout=300,
+                              check=True, env={**os.environ, "PEAKBENCH_EMULATOR_DIR": str(emulator)})  # fmt: skip
+        self.assertRegex(done.stderr, r"\nWhat fills the peak: `peakbench trace` tells it, and `emulate` once a tracer is compiled for PyTorch \d\S* ")
+        self.assertNotIn("compiling", done.stderr)
+        self.assertIsNone(json.loads((self.folder / "took.json").read_text(encoding="utf-8"))["peak"])
 
     def test_a_sitecustomize_of_its_own_and_no_torch(self):
         (self.folder / "mine").mkdir()

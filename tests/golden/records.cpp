@@ -290,6 +290,7 @@ Run emulated_run() {
   full.ranks.clear();
   full.out_of_memory = result::OutOfMemory{1 << 30, 100, 200, {}, {}, {}, "forward", "", "", 0, {}};
   full.out_of_memory->needed_bytes = std::int64_t{96} << 30;
+  full.out_of_memory->needed_allocated_bytes = std::int64_t{90} << 30;
   run.cases.push_back(full);
   return run;
 }

@@ -41,7 +41,8 @@ TEST(Status, HasTheNamesOfTheContract) {
                                                           {Status::kUnsupported, "unsupported"},
                                                           {Status::kConflict, "conflict"},
                                                           {Status::kNoEffect, "no_effect"},
-                                                          {Status::kHostFailure, "host_failure"}};
+                                                          {Status::kHostFailure, "host_failure"},
+                                                          {Status::kInterrupted, "interrupted"}};
   for (const auto& [status, name] : names) {
     EXPECT_EQ(to_string(status), name);
     EXPECT_EQ(result::status_from_string(name), status);
@@ -217,7 +218,7 @@ TEST(RunJson, NamesTheFieldOfAWrongType) {
   run["cases"][0]["status"] = "fine";
   EXPECT_EQ(run_error(run),
             "/cases/0/status: expected ok, out_of_memory, timeout, crashed, unsupported, "
-            "conflict, no_effect or host_failure, got \"fine\"" +
+            "conflict, no_effect, host_failure or interrupted, got \"fine\"" +
                 of_case);
 }
 

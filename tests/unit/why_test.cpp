@@ -4,9 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "reports/analysis/line_names.h"
+#include "reports/analysis/peak_text.h"
+#include "reports/analysis/strategies_against.h"
 #include "support/fake_program.h"
 
 namespace peakbench::analysis {
@@ -374,9 +381,82 @@ TEST(OutOfMemory, SaysWhatWasAskedAndWhatFilledTheCard) {
               ElementsAre("Memory ran out in forward of step 5: 64.0 MiB was asked for at "
                           "lib/model.py:15 (forward), 10.0 MiB was free; 40.0 MiB of 100.0 MiB is "
                           "activations made at lib/model.py:12 (forward) and 32.0 MiB is optimizer "
-                          "state made at train.py:26 (main)."));
+                          "state made at train.py:26 (main). Most of it is activations; strategies "
+                          "against that: checkpointing, accumulation, autocast, attention, "
+                          "linear-cross-entropy, chunked-cross-entropy, activation-offload "
+                          "(`peakbench describe NAME`)."));
   EXPECT_EQ(found.findings[0].bytes, 64 * kMiB);
   EXPECT_EQ(found.findings[0].line.line, 15);
+}
+
+// The manifests say in words what each strategy makes of a part.
+TEST(StrategiesAgainst, AreThereAndMadeForThePart) {
+  std::map<std::string, nlohmann::json> costs;
+  for (const auto& plugin : std::filesystem::directory_iterator(PEAKBENCH_SOURCE_DIR "/plugins")) {
+    std::ifstream file(plugin.path() / "plugin.json");
+    if (!file) continue;
+    const auto manifest = nlohmann::json::parse(file);
+    for (const auto& entry : manifest.at("entries"))
+      costs[entry.at("id")] = entry.value("cost", nlohmann::json::object());
+  }
+  std::set<std::string> parts;
+  for (std::size_t i = 0; i < trace::kCategoryCount; ++i) {
+    const auto found =
+        strategies_against(static_cast<trace::Category>(i), trace::Phase::kOptimizerStep);
+    for (const auto& id : found.strategies) {
+      ASSERT_TRUE(costs.contains(id)) << id;
+      EXPECT_TRUE(costs[id].contains(found.cost)) << id << " does nothing to " << found.cost;
+    }
+    if (!found.strategies.empty()) parts.insert(found.cost);
+  }
+  EXPECT_THAT(parts, ElementsAre("activations", "gradients", "optimizer_state", "parameters"));
+  EXPECT_TRUE(
+      strategies_against(trace::Category::kTemporary, trace::Phase::kForward).strategies.empty());
+}
+
+TEST(PeakText, InShortIsTheCategoriesAndThreeLines) {
+  FakeProgram program;
+  const auto trace = program.run();
+  const auto text = peak_in_short(trace, trace::lifetimes(trace), {"rank 3", 4});
+  EXPECT_THAT(text, ::testing::StartsWith(
+                        "What fills the peak of rank 3, the largest of 4 (in backward of step 2): "
+                        "activation 50.0 MiB, optimizer state 32.0 MiB, "));
+  EXPECT_THAT(text, HasSubstr("\n    40.0 MiB   34.5%  lib/model.py:12 (forward)  activation 40.0 "
+                              "MiB\n    32.0 MiB   27.6%  train.py:26 (main)  optimizer state 32.0 "
+                              "MiB\n"));
+  EXPECT_THAT(text, ::testing::EndsWith("\n    28.0 MiB          3 more lines\n"));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5);
+  EXPECT_THAT(peak_in_short(trace, trace::lifetimes(trace), {}),
+              ::testing::StartsWith("What fills the peak (in backward of step 2): "));
+}
+
+TEST(PeakText, AsJsonHasTheNamesOfTheRunsMemory) {
+  FakeProgram program;
+  const auto trace = program.run();
+  const auto json = peak_json(trace, trace::lifetimes(trace));
+  EXPECT_EQ(json["peak_allocated_bytes"], 116 * kMiB);
+  EXPECT_EQ(json["peak_phase"], "backward");
+  EXPECT_EQ(json["peak_step"], 1);
+  EXPECT_EQ(json["at_peak"]["activation"], 50 * kMiB);
+  ASSERT_EQ(json["lines"].size(), 5u);
+  EXPECT_EQ(json["lines"][0].dump(),
+            R"({"file":"/home/me/vit/lib/model.py","line":12,"function":"forward",)"
+            R"("bytes":41943040,"by_category":{"activation":41943040}})");
+}
+
+TEST(PeakText, AtLengthTellsAFailureAndWhatWasCaught) {
+  FakeProgram program;
+  program.runs_out = true;
+  auto trace = program.run();
+  const auto ended = peak_text(trace, true);
+  EXPECT_THAT(ended, ::testing::StartsWith("The peak is 0.113 GiB, in backward of step 2: "));
+  EXPECT_THAT(ended, HasSubstr("\nMemory ran out in forward of step 5: "));
+  EXPECT_THAT(ended, HasSubstr("\nWhat filled the card then, by line of your code:\n"));
+  EXPECT_THAT(ended, ::testing::Not(HasSubstr("went on")));
+  const auto caught = peak_text(trace, false);
+  EXPECT_THAT(caught, ::testing::Not(HasSubstr("What filled the card then")));
+  EXPECT_THAT(caught, HasSubstr("\nRan out of memory, and went on:\n  64.0 MiB asked for at "
+                                "lib/model.py:15 (forward), in forward of step 5\n"));
 }
 
 TEST(OutOfMemory, ThatWasCaughtIsNoFinding) {

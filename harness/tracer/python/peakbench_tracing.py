@@ -40,7 +40,7 @@ def unfailing(hook):
         except Exception as error:
             if hook.__name__ not in _FAILED:
                 _FAILED.add(hook.__name__)
-                say(f"{hook.__name__}: {error!r}")
+                args[0].say(f"{hook.__name__}: {error!r}")
 
     return called
 
@@ -49,33 +49,21 @@ _FAILED = set()
 TELLING = None
 
 
-def say(sentence):
-    if os.environ.get("PEAKBENCH_TRACE_QUIET") != "1":
-        print("peakbench: " + sentence, file=sys.stderr)
-
-
-def start(torch):
-    wanted = os.environ.get("PEAKBENCH_TRACE_TORCH", "")
-    if str(torch.__version__) != wanted:  # its structures are another's
-        say(
-            f"this process is not traced: it uses PyTorch {torch.__version__}, and the tracer is compiled for {wanted}; "
-            "start its Python directly, without a shell script or a launcher, and it is compiled for that one"
-        )
-        return
+def start(torch, say):
     library = ctypes.PyDLL(os.environ["PEAKBENCH_TRACE_LIBRARY"])
     rank = os.environ.get("RANK", "0")
     if library.peakbench_tracer_start(int(rank) if rank.isdigit() else 0) != 1:
         say("this process is not traced: no journal can be written")
         return
-    telling = Telling(torch, library)
+    telling = Telling(torch, library, say)
     telling.begin()
     global TELLING  # peakbench.phase() looks for it
     TELLING = telling
 
 
 class Telling:
-    def __init__(self, torch, library):
-        self.torch = torch
+    def __init__(self, torch, library, say):
+        self.torch, self.say = torch, say
         library.peakbench_tracer_function.restype = ctypes.py_object
         self.enter = library.peakbench_tracer_function(b"enter")
         self.leave = library.peakbench_tracer_function(b"leave")
@@ -91,7 +79,8 @@ class Telling:
         self.attach = library.peakbench_tracer_attach_cuda
         self.attach.restype = ctypes.c_char_p
         by_identity = importlib.import_module("torch.utils.weak").WeakIdKeyDictionary
-        self.texts = {}
+        self.plain = {torch.Tensor, torch.nn.Parameter}  # no subclass: one storage
+        self.texts, self.kinds = {}, {}  # text -> its number; shape and dtype -> theirs
         self.modules = by_identity()  # module -> its number
         self.roots = by_identity()  # model -> prefix of its names
         self.parameters = by_identity()  # parameter -> its name
@@ -121,7 +110,7 @@ class Telling:
     def attach_cuda(self):
         problem = self.attach()
         if problem:
-            say("CUDA memory is not traced: " + problem.decode(errors="replace"))
+            self.say("CUDA memory is not traced: " + problem.decode(errors="replace"))
 
     def wrap(self, owner, name, begins, ends):
         function = getattr(owner, name)
@@ -271,14 +260,18 @@ class Telling:
         return number
 
     def name(self, tensor, role, name):
-        for part in storages_of(tensor):
+        for part in (tensor,) if type(tensor) in self.plain else storages_of(tensor):
             try:
                 address = part.untyped_storage().data_ptr()
-                shape, dtype = str(list(part.shape)), str(part.dtype).replace("torch.", "")
+                kind = (part.shape, part.dtype)
+                words = self.kinds.get(kind)
+                if words is None:
+                    dtype = str(part.dtype).replace("torch.", "")
+                    words = self.kinds[kind] = self.text(str(list(part.shape))), self.text(dtype)
             except Exception:  # a tensor without a storage of its own
                 continue
             if address:
-                self.name_of(address, role, self.text(name), self.text(shape), self.text(dtype))
+                self.name_of(address, role, self.text(name), *words)
 
     def name_model(self, module):
         prefix = self.roots.get(module, "")

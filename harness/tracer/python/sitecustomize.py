@@ -53,7 +53,19 @@ class _WhenImported:
         return spec
 
 
+def _say(sentence):
+    if os.environ.get("PEAKBENCH_TRACE_QUIET") != "1":
+        print("peakbench: " + sentence, file=sys.stderr)
+
+
 def _begin(torch):
+    version, wanted = str(torch.__version__), os.environ.get("PEAKBENCH_TRACE_TORCH")
+    if version != wanted:  # its structures are another's
+        _say(
+            f"this process is not traced: it uses PyTorch {version}, and the tracer is compiled for {wanted}; "
+            "start its Python directly, without a shell script or a launcher, and it is compiled for that one"
+        )
+        return
     import importlib.util
 
     spec = importlib.util.spec_from_file_location(
@@ -61,11 +73,11 @@ def _begin(torch):
     )
     tracing = importlib.util.module_from_spec(spec)
     sys.modules["_peakbench_tracing"] = tracing
-    spec.loader.exec_module(tracing)
     try:
-        tracing.start(torch)
+        spec.loader.exec_module(tracing)
+        tracing.start(torch, _say)
     except Exception as error:  # the program runs on, traced as far as it was begun
-        tracing.say(f"this process is not traced wholly: {error!r}")
+        _say(f"this process is not traced wholly: {error!r}")
 
 
 if os.environ.get("PEAKBENCH_TRACE_LIBRARY"):
