@@ -62,6 +62,7 @@ bool was_kept(const Program& program, const Lifetime& lifetime) {
 // Of what grew: what is there at the end and was not at the beginning.
 struct Growth {
   ByLine lines;
+  std::map<std::size_t, std::set<std::int32_t>> made_in = {};  // by line: the steps
   std::size_t count = 0, of_forward = 0;
 };
 
@@ -75,7 +76,9 @@ Growth growth_of(const Program& program) {
     if (after) growth.lines.add(lifetime);
     if (before || !after) continue;
     ++growth.count;
-    growth.of_forward += event_of(program, lifetime).phase == Phase::kForward ? 1 : 0;
+    const auto& event = event_of(program, lifetime);
+    growth.made_in[program.lines.of(event.stack)].insert(event.step);
+    growth.of_forward += event.phase == Phase::kForward ? 1 : 0;
   }
   return growth;
 }
@@ -93,6 +96,15 @@ ByLine kept_by_line(const Program& program) {
   return kept;
 }
 
+// Of the lines that add to it in every step: another may keep something once.
+std::int64_t at_peak_of(const Program& program, const Growth& growth, std::size_t increases) {
+  const auto kept = kept_by_line(program);
+  std::int64_t bytes = 0;
+  for (const auto& [line, steps] : growth.made_in)
+    if (steps.size() >= increases) bytes += kept.at_peak(line);
+  return bytes;
+}
+
 }  // namespace
 
 std::vector<Finding> find_growth(const Program& program) {
@@ -106,7 +118,8 @@ std::vector<Finding> find_growth(const Program& program) {
   const auto a_step = increases[increases.size() / 2];  // one step may keep much for itself
   if (increases.front() <= 0 || increases.front() * steps < least(program)) return {};
   const auto grown = growth_of(program);
-  Finding finding{FindingKind::kGrowth, "", a_step, kept_by_line(program).at_peak(), {}};
+  Finding finding{FindingKind::kGrowth, "", a_step, 0, {}};
+  finding.at_peak_bytes = at_peak_of(program, grown, increases.size());
   finding.sentence = fmt::format("Memory grows by {} a step", in_words(a_step));
   if (finding.at_peak_bytes > 0)
     finding.sentence += ", to " + in_words(finding.at_peak_bytes) + of_the_peak(program);

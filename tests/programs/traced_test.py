@@ -1,5 +1,5 @@
 """Short trainings with the libraries that people use (traced/*.py), each run once by `peakbench trace` on an emulated card: its peak is the one
-that the program itself prints at its end, the categories sum to it, and phases and shares are those that such a training has.
+that the program itself prints at its end, the categories sum to it, phases and shares are those that such a training has, and none is blamed for anything.
 
 usage: traced_test.py PEAKBENCH            all
        traced_test.py PEAKBENCH --table    writes the table in docs/programs.md, with today's date
@@ -111,6 +111,8 @@ class Traced(unittest.TestCase):
                 self.assertLessEqual(memory["at_peak"].get("kept", 0), program.kept * peak)
                 self.assertLessEqual(memory["at_peak"].get("temporary", 0), program.temporary * peak)
                 self.assertGreater(memory["at_peak"]["parameter"], 0)
+                report = (pathlib.Path(folder) / "run/report/report.md").read_text(encoding="utf-8")
+                self.assertRegex(report.split("**What holds the memory")[1], r"^[^\n]*\n\n- The peak is ")
 
 
 def write_table():

@@ -88,6 +88,15 @@ TEST(Growth, OfSeveralLinesNamesTheLargest) {
                     HasSubstr("12.0 MiB of it made at train.py:30 (main);")));
 }
 
+TEST(Growth, HoldsAtThePeakWhatItsOwnLinesKept) {
+  FakeProgram program;
+  program.after = [](FakeProgram& one, int step) {
+    one.fake.from({one.main(30)}).alloc(12 * kMiB);
+    if (step == 1) one.fake.from({one.main(40)}).alloc(5 * kMiB);
+  };
+  EXPECT_EQ(why_of(program).findings[0].at_peak_bytes, 48 * kMiB);
+}
+
 TEST(Growth, OfWhatForwardsMadeIsAGraph) {
   FakeProgram program;
   program.after = [](FakeProgram& one, int step) {
