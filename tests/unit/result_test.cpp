@@ -391,7 +391,9 @@ TEST(JobJson, ComesBackAsItWent) {
   job.promise.reference_case = "m/baseline/cpu/fp32/b2/s8";
   job.promise.tolerance = 1e-5;
   job.promise.relative_tolerance = 1e-3;
+  job.program = result::ProgramCommand{{"sh", "a b"}, {{"A", "1"}}, "/here", "here", 7};
   const json once = to_json(job);
+  EXPECT_EQ(once["program"]["arguments"][1], "a b");
   EXPECT_EQ(to_json(result::job_from_json(json::parse(once.dump()))), once);
   EXPECT_EQ(result::job_from_json(once).seed, job.seed);
   json wrong = once;
@@ -414,10 +416,11 @@ TEST(WorkerResultJson, ComesBackAsItWent) {
                               item.out_of_memory,
                               item.emulation,
                               item.losses,
-                              item.ranks,
+                              {{1, item.memory, "cases/mine/trace.1.sqlite"}},
                               item.settings,
                               {{"libtorch", "2.11.0"}}};
   const json once = to_json(result);
+  EXPECT_EQ(once["ranks"][0]["trace"], "cases/mine/trace.1.sqlite");
   EXPECT_EQ(once["status"], "out_of_memory");
   EXPECT_EQ(to_json(result::worker_result_from_json(once)), once);
   const json least = to_json(result::worker_result_from_json({{"status", "ok"}}));
