@@ -188,7 +188,7 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
   if (!result::facts_of(group.cases.front()->spec.kind).has_stack) {
     view.lowest.reset();
     view.lowest_same.reset();
-    for (auto& row : view.rows) row.is_lowest = false;
+    for (auto& row : view.rows) row.is_lowest = row.is_lowest && group.cases.size() == 1;
   }
   view.left_out = left_out_view(group);
   view.not_finite = not_finite_view(group);
