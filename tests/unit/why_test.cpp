@@ -458,8 +458,8 @@ TEST(PeakText, AtLengthTellsAFailureAndWhatWasCaught) {
   program.runs_out = true;
   auto trace = program.run();
   const auto ended = peak_text(trace, true);
-  EXPECT_THAT(ended, ::testing::StartsWith("The peak is 0.113 GiB, in backward of step 2: "));
-  EXPECT_THAT(ended, HasSubstr("\nMemory ran out in forward of step 5: "));
+  EXPECT_THAT(ended, ::testing::StartsWith("Memory ran out in forward of step 5: "));
+  EXPECT_THAT(ended, HasSubstr("\nThe peak is 0.113 GiB, in backward of step 2: "));
   EXPECT_THAT(ended, HasSubstr("\nWhat filled the card then, by line of your code:\n"));
   EXPECT_THAT(ended, ::testing::Not(HasSubstr("went on")));
   const auto caught = peak_text(trace, false);
