@@ -199,19 +199,24 @@ Side side_of(const Source& source) {
           source.run.schema_version};
 }
 
-// A gate that passes would seem to say that nothing grew.
+// A gate that passes would seem to say that nothing grew. One note a kind, however many cases.
 void add_doubts(const Source& now, const std::vector<CaseComparison>& cases,
                 std::vector<std::string>& notes) {
+  std::map<result::VerdictKind, std::vector<const CaseComparison*>> doubtful;
   for (const auto& one : cases) {
     const auto* result = result::find_case(now.run, one.id);
     const auto* verdict = result == nullptr ? nullptr : result::verdict_of(*result);
-    if (one.state != CaseState::kCompared || verdict == nullptr ||
-        result::doubt(verdict->kind) < result::doubt(result::VerdictKind::lower_bound))
-      continue;
-    const auto why = first_of(verdict->reasons);
+    if (one.state == CaseState::kCompared && verdict != nullptr &&
+        result::doubt(verdict->kind) >= result::doubt(result::VerdictKind::lower_bound))
+      doubtful[verdict->kind].push_back(&one);
+  }
+  for (const auto& [kind, some] : doubtful) {
+    const auto& first = some.front()->id;
+    const auto why = first_of(result::verdict_of(*result::find_case(now.run, first))->reasons);
+    const auto more = some.size() == 1 ? "" : fmt::format(" and {} more", some.size() - 1);
     notes.push_back(
-        fmt::format("{}: NEW's figures are {}{}: what they do not show is not compared.", one.id,
-                    in_words(verdict->kind), why.empty() ? "" : fmt::format(" ({})", why)));
+        fmt::format("{}{}: NEW's figures are {}{}: what they do not show is not compared.", first,
+                    more, in_words(kind), why.empty() ? "" : fmt::format(" ({})", why)));
   }
 }
 
