@@ -116,7 +116,7 @@ class Causes(TracedPrograms):
         done = self.trace(PYTHON, self.write(TRAINING), *[planted] * bool(planted), out=planted or "healthy", options=("--card", "a100-40gb"))
         peak = self.case(planted or "healthy")["memory"]["peak_allocated_bytes"]
         self.assertEqual(peak, int(done.stdout))
-        told = done.stderr.split("none run\n")[1].split("\nPeak allocated")[0].strip().splitlines()
+        told = done.stderr.split("none run\n")[1].split("\nBy category")[0].strip().splitlines()
         page = (self.folder / (planted or "healthy") / "report/index.html").read_text(encoding="utf-8")
         shown = [html.unescape(text) for text in re.findall(r"<li[^>]*>(.*?)</li>", page.split('<ul class="sentences">')[1].split("</ul>")[0])]
         self.assertEqual(told, shown)

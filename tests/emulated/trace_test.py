@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import unittest
 
 from traced_programs import MIB, PEAKBENCH, PYTHON, TracedPrograms
@@ -48,6 +49,21 @@ print(torch.cuda.max_memory_allocated())
 
 
 class Programs(TracedPrograms):
+
+    def lines_at_peak(self):
+        """Bytes at the peak by the innermost frame in the script."""
+        rows = self.query("""
+            WITH RECURSIVE up(event, block, category, frame) AS (
+              SELECT a.event, e.block_bytes, a.category, e.stack FROM allocations a JOIN events e ON e.id = a.event
+                JOIN peaks p ON p.space = e.space JOIN trace t ON t.own_space = p.space
+                WHERE a.event <= p.event AND a.last_event > p.event
+              UNION ALL
+              SELECT up.event, up.block, up.category, f.parent FROM up JOIN frames f ON f.id = up.frame
+                WHERE (SELECT name FROM files WHERE id = f.file) NOT LIKE '%train.py')
+            SELECT f.line, sum(up.block), c.name FROM up JOIN frames f ON f.id = up.frame
+              JOIN files s ON s.id = f.file JOIN categories c ON c.id = up.category
+              WHERE s.name LIKE '%train.py' GROUP BY 1, 3""")
+        return {(line, category): size for line, size, category in rows}
 
     def test_the_peak_is_pytorchs_own(self):
         script = self.write(TRAINING)
@@ -283,7 +299,8 @@ finally:
     print("child ended:", child.wait(), flush=True)
 """)
         with subprocess.Popen([PEAKBENCH, "trace", "--card", "h100-80gb", "--out", "out", "--", PYTHON, script], cwd=self.folder, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as trace:  # fmt: skip
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as trace:  # fmt: skip
             said = [trace.stdout.readline(), trace.stdout.readline()]
             self.assertEqual(sorted(said), ["child\n", "ready\n"])
             trace.send_signal(signal.SIGINT)
@@ -291,7 +308,7 @@ finally:
         self.assertEqual((trace.returncode, out), (128 + signal.SIGINT, f"child ended: {-signal.SIGINT}\n"), err)
         run = json.loads((self.folder / "out/run.json").read_text(encoding="utf-8"))
         self.assertEqual((run["status"], self.case()["status"]), ("interrupted", "interrupted"))
-        self.assertEqual(self.case()["reason"], "the program was interrupted (signal 2, Interrupt): its figures are those until then")
+        self.assertEqual(self.case()["reason"], "the program was interrupted by SIGINT (interrupt): its figures are those until then")
         self.assertEqual(self.case()["memory"]["peak_allocated_bytes"], 4 * MIB)
 
     def test_processes_of_the_cpu_that_are_not_traced(self):
