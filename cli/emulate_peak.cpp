@@ -35,6 +35,19 @@ std::uint64_t counted_by_pytorch(const emulator::EmulatedProgram& program, std::
   return most;
 }
 
+// Another process that took more of a card than that many bytes, by PyTorch's count or, where that
+// is not known, the card's own.
+std::optional<std::int32_t> larger_user(const emulator::EmulatedProgram& program, std::int32_t pid,
+                                        std::uint64_t bytes) {
+  for (const auto& use : emulator::card_uses(program.ledgers)) {
+    const auto figures = use.figures();
+    const auto most =
+        figures.peak_allocated_bytes > 0 ? figures.peak_allocated_bytes : figures.peak_used_bytes;
+    if (use.process->pid != pid && most > bytes) return use.process->pid;
+  }
+  return std::nullopt;
+}
+
 struct Found {
   program::Journal journal;
   std::vector<trace::Lifetime> lifetimes;
@@ -69,7 +82,9 @@ void tell(const emulator::EmulatedProgram& program, const fs::path& folder,
   const auto& journal = found->journal;
   const auto counted = counted_by_pytorch(program, journal.pid);
   std::string text;
-  if (static_cast<std::uint64_t>(found->peak.allocated_bytes) == counted) {
+  if (const auto other = larger_user(program, journal.pid, counted)) {
+    text = not_told(fmt::format("process {} took more of the card, and was not traced", *other));
+  } else if (static_cast<std::uint64_t>(found->peak.allocated_bytes) == counted) {
     const analysis::Teller teller{
         count > 1 ? fmt::format("rank {} (process {})", journal.rank, journal.pid) : "", count};
     text = "\n" + analysis::peak_in_short(journal.trace, found->lifetimes, teller);

@@ -74,8 +74,16 @@ std::optional<process::ProcessEnd> run_again(const NeededRequest& request) {
   return emulator::run_without_limit(again);
 }
 
-void take(ProgramRun& run, const std::string& why, const std::optional<Peaks>& peaks) {
+// What a program finds (a file that it wrote, memory that is free) may lead it another way.
+bool asked_for_more_before(const result::OutOfMemory& facts, const Peaks& peaks) {
+  return peaks.allocated_bytes < facts.allocated_bytes + facts.requested_bytes;
+}
+
+void take(ProgramRun& run, std::string why, const std::optional<Peaks>& peaks) {
   auto& facts = *run.out_of_memory;
+  if (why.empty() && peaks && asked_for_more_before(facts, *peaks))
+    why = fmt::format("it went another way and never had the {} that the first run asked for",
+                      size(facts.allocated_bytes + facts.requested_bytes));
   if (why.empty() && peaks) {
     facts.needed_bytes = peaks->reserved_bytes;
     facts.needed_allocated_bytes = peaks->allocated_bytes;

@@ -65,9 +65,11 @@ std::string how_it_ended(int exit_code) {
 }
 
 std::string why_nothing(const std::vector<Journal>& journals) {
-  return journals.empty() ? "nothing was recorded: the program did not import PyTorch, or ran "
-                            "Python without its environment (-I, -E, -S)"
-                          : "nothing was allocated through PyTorch";
+  return journals.empty()
+             ? "nothing was recorded: the program did not import PyTorch, or ended "
+               "before it was imported, or ran Python without its environment (-I, -E, "
+               "-S)"
+             : "nothing was allocated through PyTorch";
 }
 
 pytorch::LibraryBuilds tracer_builds(const TracerPlaces& places) {
@@ -253,7 +255,7 @@ ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>&
   // Ctrl-C may reach the program alone.
   const int signal =
       how.interrupted == 0 && how.exit_code == process::ended_by(SIGINT) ? SIGINT : how.interrupted;
-  if (how.exit_code != 0 && signal != 0) {
+  if (signal != 0) {  // however it ended then: a handler may have it end well
     run.status = result::Status::kInterrupted;
     run.reason = fmt::format("the program was interrupted by {}: its figures are those until then",
                              launch::signal_name(signal));

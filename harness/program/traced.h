@@ -59,8 +59,7 @@ struct HowItEnded {
   int interrupted = 0;  // the signal that came for it through us; 0: none
 };
 // All processes, and what the case says: out of memory where the trace of one ends so; interrupted
-// where the program did not end well after a signal came for it. Nothing recorded: no processes,
-// and a reason.
+// where a signal came for the program. Nothing recorded: no processes, and a reason.
 ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>& command,
                   const std::string& device, const HowItEnded& how);
 

@@ -25,6 +25,7 @@ LineNames::LineNames(const std::vector<std::string>& files) {
     folder_ = first ? folder_of(file) : common_folder(folder_, folder_of(file));
     first = false;
   }
+  if (folder_ == "/") folder_.clear();  // nothing in common: whole paths
 }
 
 std::string LineNames::file(const std::string& path) const {

@@ -72,6 +72,28 @@ Value value_or_none(const std::map<std::string, Value>& values, const std::strin
   return found == values.end() ? Value{} : found->second;
 }
 
+const Memory& memory_of(const result::CaseResult& result, std::int64_t number) {
+  static const Memory none;
+  const auto found = std::ranges::find(result.ranks, number, &result::Rank::rank);
+  return found != result.ranks.end() && found->memory ? *found->memory : none;
+}
+
+// The case's own figures are those of its largest rank, and say nothing of the others.
+void add_ranks(const result::CaseResult& before, const result::CaseResult& after,
+               Measures& measures) {
+  std::set<std::int64_t> numbers;
+  for (const auto* result : {&before, &after})
+    for (const auto& rank : result->ranks) numbers.insert(rank.rank);
+  if (numbers.size() < 2) return;
+  for (const auto number : numbers) {
+    const auto &base = memory_of(before, number), &now = memory_of(after, number);
+    const auto name = "rank " + std::to_string(number);
+    measures.add("peak", name, "requested", base.peak_requested_bytes, now.peak_requested_bytes);
+    measures.add("peak", name, "allocated", base.peak_allocated_bytes, now.peak_allocated_bytes);
+    measures.add("peak", name, base.peak_reserved_bytes, now.peak_reserved_bytes);
+  }
+}
+
 // `peaks_only`: one side knows nothing else.
 std::vector<Measure> measures_of(const result::CaseResult& before, const result::CaseResult& after,
                                  const Policy& policy, bool peaks_only) {
@@ -95,6 +117,7 @@ std::vector<Measure> measures_of(const result::CaseResult& before, const result:
     measures.add("peak", space, "allocated", from.peak_allocated_bytes, to.peak_allocated_bytes);
     measures.add("peak", space, from.peak_reserved_bytes, to.peak_reserved_bytes);
   }
+  add_ranks(before, after, measures);
   return found;
 }
 

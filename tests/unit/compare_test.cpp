@@ -163,6 +163,29 @@ TEST(Compare, OtherSpacesCountToo) {
   EXPECT_EQ(found.cases[0].measures.back().space, "pinned");
 }
 
+// The figures of a case are its largest rank's.
+TEST(Compare, EveryRankCounts) {
+  auto base = testing::plain_source("base", {fake_case(kId, 1000)});
+  auto& result = base.run.cases[0];
+  auto smaller = *result.memory;
+  smaller.peak_requested_bytes = smaller.peak_allocated_bytes = 100;
+  result.ranks = {{0, smaller, ""}, {1, result.memory, ""}};
+  auto now = base;
+  now.label = "new";
+  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Direction::kSame);
+  now.run.cases[0].ranks[0].memory->peak_allocated_bytes = 612;
+  const auto found = compare::compare(base, now, {});
+  EXPECT_EQ(found.cases.at(0).memory, Direction::kWorse);
+  const auto is_worse = [](const auto& one) { return one.direction == Direction::kWorse; };
+  const auto worse = std::ranges::find_if(found.cases[0].measures, is_worse);
+  ASSERT_NE(worse, found.cases[0].measures.end());
+  EXPECT_EQ(worse->space, "rank 0");
+  EXPECT_EQ(worse->now - worse->base, 512);
+  now.run.cases[0].ranks.push_back({2, smaller, ""});  // a process more
+  now.run.cases[0].ranks[0].memory = smaller;
+  EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Direction::kWorse);
+}
+
 // On the second of two cards as many bytes as on the first: which of them is the case's own is
 // told, not guessed.
 TEST(Compare, TheOwnSpaceIsNotComparedTwice) {

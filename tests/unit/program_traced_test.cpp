@@ -48,6 +48,16 @@ std::string reason(int exit_code) {
   return run_of({journal}, {"train.py"}, "emulated:h100-80gb", {exit_code}).reason;
 }
 
+TEST(ProgramEnd, OneThatEndsWellAfterASignalIsNotWhole) {
+  Journal journal;
+  journal.trace.spaces = {"cuda:0"};
+  const auto run = run_of({journal}, {"train.py"}, "emulated:h100-80gb", {0, SIGTERM});
+  EXPECT_EQ(run.status, result::Status::kInterrupted);
+  EXPECT_EQ(
+      run.reason,
+      "the program was interrupted by SIGTERM (terminated): its figures are those until then");
+}
+
 TEST(ProgramEnd, IsSaidInTheWordsOfPrograms) {
   EXPECT_EQ(reason(0), "");
   EXPECT_EQ(reason(3), "the program ended with exit code 3");

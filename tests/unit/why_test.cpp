@@ -489,6 +489,9 @@ TEST(LineNames, LeaveOutWhatAllFilesHaveInCommon) {
   EXPECT_EQ(names.file(trace.files[4]), "<string>");
   EXPECT_EQ(names.in_words({trace.files[0], "<module>", 4}), "train.py:4");
   EXPECT_EQ(names.in_words({}), "an unknown line");
+  trace.files.push_back("/srv/shared.py");
+  EXPECT_EQ(LineNames(trace).file(trace.files[0]), trace.files[0])
+      << "the root is nothing in common";
 }
 
 }  // namespace
