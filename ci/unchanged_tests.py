@@ -13,7 +13,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+from compile_checks import REPOSITORY, changed_since
+
 # What all tests need: how things are compiled, and which PyTorch and packages they run with.
 ALL_NEED = ("CMakeLists.txt", "cmake/", "ci/oracle", "ci/libtorch")  # how their paths begin
 
@@ -23,13 +24,6 @@ def output(*command):
     if ran.returncode:
         sys.exit(f"error: {' '.join(command)}: {ran.stderr.strip() or ran.stdout.strip()}")
     return ran.stdout
-
-
-def changed_since(commit):
-    """The files that differ from it, by their paths in the repository; those that are not committed yet among them."""
-    git = ("git", "-C", str(REPOSITORY), "-c", "core.quotePath=false")
-    listed = output(*git, "diff", "--name-only", commit, "--") + output(*git, "ls-files", "--others", "--exclude-standard")
-    return {REPOSITORY / path for path in listed.splitlines()}
 
 
 class Built:
@@ -73,14 +67,14 @@ def needed(path, built):
 
 
 def with_folders(paths):
-    return set(paths).union(*(path.parents for path in paths))
+    return {one for path in paths for one in (path, *path.parents)}
 
 
 def main(build, commit, tests_json):
     paths, built = changed_since(commit), Built(Path(build).resolve())
-    if any(str(path.relative_to(REPOSITORY)).startswith(ALL_NEED) for path in paths):
+    if any(path.startswith(ALL_NEED) for path in paths):
         return
-    changed = with_folders(paths)
+    changed = with_folders(REPOSITORY / path for path in paths)
     for test in json.loads(Path(tests_json).read_text())["tests"]:
         properties = {entry["name"]: entry["value"] for entry in test.get("properties", [])}
         if "REQUIRED_FILES" not in properties:

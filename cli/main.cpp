@@ -16,9 +16,8 @@ int main(int argc, char** argv) {
                    cli::screen_of(STDERR_FILENO),
                    cli::table_width(STDOUT_FILENO),
                    places,
-                   [](const manifest::Worker& worker) {
-                     return std::make_unique<launch::ProcessRunner>(worker.program,
-                                                                    cli::own_program());
+                   [&places](const manifest::Worker& worker) {
+                     return std::make_unique<launch::ProcessRunner>(worker.program, places.program);
                    }};
   const int code = cli::run_program(std::vector<std::string>(argv + 1, argv + argc), world);
   return output.finish(code, std::cerr);

@@ -143,13 +143,13 @@ const std::map<std::string, std::string>& other_names() {
 }
 
 [[noreturn]] void refuse_option(const CLI::App& at, const std::string& name) {
+  const auto names = option_names(at);
   const auto other = other_names().find(name);
-  if (const auto names = option_names(at);
-      other != other_names().end() && std::ranges::count(names, other->second) != 0)
-    throw ConfigError(fmt::format("no option {} of `peakbench {}`; did you mean \"{}\"?", name,
-                                  full_name(at), other->second));
+  const bool is_known =
+      other != other_names().end() && std::ranges::count(names, other->second) != 0;
+  // The name itself is the nearest of one that is there.
   throw ConfigError(fmt::format("no option {} of `peakbench {}`{}", name, full_name(at),
-                                suggestion(name, option_names(at))));
+                                suggestion(is_known ? other->second : name, names)));
 }
 
 [[noreturn]] void refuse_extra(const CLI::App& app) {
@@ -288,11 +288,13 @@ std::string message(const std::exception& error) {
 
 Places own_places() {
   std::error_code error;
-  const auto bin = fs::read_symlink("/proc/self/exe", error).parent_path();
+  const auto program = fs::read_symlink("/proc/self/exe", error);
+  const auto bin = program.parent_path();
   const auto prefix = bin.parent_path();
   Places places{bin / "peakbench-worker", prefix / "lib/peakbench/plugins",
                 prefix / "share/peakbench/templates", ""};
   places.workers = prefix / "workers";
+  places.program = program;
   // A build folder's sources are where it was configured; an installation may bring its own.
   places.source = prefix / "source";
   if (!files::is_there(places.source)) places.source = PEAKBENCH_SOURCES;
@@ -302,12 +304,6 @@ Places own_places() {
         "workers have started; mount it (mount -t proc proc /proc), or start the container with it",
         error.message());
   return places;
-}
-
-std::string own_program() {
-  std::error_code error;
-  const auto path = fs::read_symlink("/proc/self/exe", error);
-  return error ? "" : path.string();
 }
 
 int run_program(const std::vector<std::string>& arguments, World& bare) {

@@ -34,11 +34,11 @@ struct Places {
   std::string problem;       // why they are not known; every command says it
   std::string workers = {};  // folder of workers for other PyTorchs
   std::string source = {};   // folder of our sources, to build more of them from
+  std::string program = {};  // the running one's own file
 };
 // Beside the running program, as /proc says where that is: ../lib/peakbench/plugins,
 // ../share/peakbench/templates, ../workers.
 Places own_places();
-std::string own_program();  // the running program's own file; empty without /proc
 
 struct World {
   std::ostream& out;

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <vector>
 
+#include "text/nearest.h"
+
 namespace peakbench::emulator {
 namespace {
 
@@ -36,13 +38,6 @@ bool begins_as(std::string_view name, std::string_view pattern) {
 }
 
 }  // namespace
-
-std::string bare_name(std::string_view name) {
-  std::string bare;
-  for (const unsigned char c : name)
-    if (std::isalnum(c)) bare += static_cast<char>(std::tolower(c));
-  return bare;
-}
 
 std::string other_maker(std::string_view name) {
   const std::string bare = bare_name(name);

@@ -10,7 +10,4 @@ namespace peakbench::emulator {
 // is nobody's. Case, dashes and spaces do not matter.
 std::string other_maker(std::string_view name);
 
-// A card's name as people type it, down to its letters and digits: "RTX 4090" is rtx4090.
-std::string bare_name(std::string_view name);
-
 }  // namespace peakbench::emulator

@@ -28,9 +28,7 @@ Resolver::Resolver(const Request& request, const Catalogue& catalogue, const Dev
 
 Choice Resolver::model(const std::string& section, const std::string& text) const {
   return at_place(request_.where, section + "/" + text, [&] {
-    const auto typed = parse_selection(text);
-    const auto& id = catalogue_.find(Kind::kModel, typed.id).entry->id;
-    return catalogue_.choose(Kind::kModel, typed, table_of(request_.model_options, id));
+    return catalogue_.choose(Kind::kModel, parse_selection(text), request_.model_options);
   });
 }
 

@@ -85,7 +85,7 @@ nlohmann::json Catalogue::value(const Offer& offer, const std::string& name,
                                 manifest::expected(*option)));
 }
 
-Choice Catalogue::choose(Kind kind, const TypedSelection& typed, const OptionTexts& table) const {
+Choice Catalogue::choose(Kind kind, const TypedSelection& typed, const OptionTables& tables) const {
   Choice choice{.offer = find(kind, typed.id), .use = {}};
   auto& [selection, options, path] = choice.use;
   selection.id = choice.offer.entry->id;
@@ -93,20 +93,14 @@ Choice Catalogue::choose(Kind kind, const TypedSelection& typed, const OptionTex
   for (const auto& option : choice.offer.entry->options) {
     options[option.name] = option.default_value;
   }
-  for (const auto& [name, text] : table) options[name] = value(choice.offer, name, text);
+  if (const auto table = tables.find(selection.id); table != tables.end())
+    for (const auto& [name, text] : table->second) options[name] = value(choice.offer, name, text);
   for (const auto& [name, text] : typed.options) options[name] = value(choice.offer, name, text);
   for (const auto& option : choice.offer.entry->options) {
     if (options[option.name] == option.default_value) continue;
     selection.options[option.name] = options[option.name];
   }
   return choice;
-}
-
-const OptionTexts& table_of(const std::map<std::string, OptionTexts>& tables,
-                            const std::string& id) {
-  static const OptionTexts kNone;
-  const auto found = tables.find(id);
-  return found == tables.end() ? kNone : found->second;
 }
 
 }  // namespace peakbench::plan

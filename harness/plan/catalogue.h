@@ -26,9 +26,8 @@ struct Choice {
 
 using OptionTexts = std::map<std::string, std::string>;
 
-// The options that a suite's tables have for this id; none where they have none.
-const OptionTexts& table_of(const std::map<std::string, OptionTexts>& tables,
-                            const std::string& id);
+// Of a suite, by id.
+using OptionTables = std::map<std::string, OptionTexts>;
 
 class Catalogue {
  public:
@@ -39,10 +38,10 @@ class Catalogue {
   // that is one offer alone. Throws ConfigError with the nearest id.
   const Offer& find(manifest::Kind kind, const std::string& name) const;
 
-  // The options typed go before those of the suite's table for this id, these before the defaults.
+  // The options typed go before those of the suite's table for its id, these before the defaults.
   // Throws ConfigError: unknown id or option (nearest named), a value of another type or out of
   // range (what is expected).
-  Choice choose(manifest::Kind kind, const TypedSelection& typed, const OptionTexts& table) const;
+  Choice choose(manifest::Kind kind, const TypedSelection& typed, const OptionTables& tables) const;
 
   // One option's value, or ConfigError.
   nlohmann::json value(const Offer& offer, const std::string& name, const std::string& text) const;

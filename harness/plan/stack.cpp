@@ -196,7 +196,7 @@ std::string conflict_between(const manifest::Entry& a, const manifest::Entry& b)
 }
 
 Stack make_stack(const Catalogue& catalogue, const std::vector<TypedSelection>& typed,
-                 const std::map<std::string, OptionTexts>& tables) {
+                 const OptionTables& tables) {
   Stack stack;
   std::set<std::string> ids;
   for (const auto& one : typed) {
@@ -204,11 +204,10 @@ Stack make_stack(const Catalogue& catalogue, const std::vector<TypedSelection>& 
     if (!ids.insert(id).second) {
       throw ConfigError(fmt::format("strategy \"{}\" is in the stack twice; name it once", id));
     }
-    stack.choices.push_back(catalogue.choose(manifest::Kind::kStrategy, one, table_of(tables, id)));
+    stack.choices.push_back(catalogue.choose(manifest::Kind::kStrategy, one, tables));
   }
   if (!ids.contains(kBaseline)) {
-    stack.choices.push_back(
-        catalogue.choose(manifest::Kind::kStrategy, {kBaseline, {}}, table_of(tables, kBaseline)));
+    stack.choices.push_back(catalogue.choose(manifest::Kind::kStrategy, {kBaseline, {}}, tables));
   }
   sort_canonically(stack.choices);
   return with_selections(std::move(stack.choices));

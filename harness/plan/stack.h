@@ -19,7 +19,7 @@ struct Stack {
 // `tables`: the suite's options by id. Throws ConfigError: unknown names, a strategy twice, no
 // `baseline` plugin.
 Stack make_stack(const Catalogue& catalogue, const std::vector<TypedSelection>& typed,
-                 const std::map<std::string, OptionTexts>& tables);
+                 const OptionTables& tables);
 
 // What tells the parts of a stack apart: none of them, each alone, all but each. Nothing for a
 // stack of fewer than two parts.

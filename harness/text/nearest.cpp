@@ -81,12 +81,14 @@ std::optional<std::string> nearest(std::string_view name,
   return best ? best : longest_shared_start(wanted, candidates);
 }
 
-std::string spelling(std::string_view name) {
-  std::string left;
-  for (const unsigned char c : name.substr(name.rfind('/') + 1))
-    if (std::isalnum(c)) left += static_cast<char>(std::tolower(c));
-  return left;
+std::string bare_name(std::string_view name) {
+  std::string bare;
+  for (const unsigned char c : name)
+    if (std::isalnum(c)) bare += static_cast<char>(std::tolower(c));
+  return bare;
 }
+
+std::string spelling(std::string_view name) { return bare_name(name.substr(name.rfind('/') + 1)); }
 
 std::string suggestion(std::string_view name, const std::vector<std::string>& candidates) {
   if (candidates.empty()) return "; none is known";

@@ -82,6 +82,7 @@ build strange: phony
     def setUp(self):
         super().setUp()
         for name, text in {
+            "ci/compile_checks.py": (CI / "compile_checks.py").read_text(),
             "ci/unchanged_tests.py": (CI / "unchanged_tests.py").read_text(),
             "source/main.c": '#include "used.h"\nint main(void) { return USED; }\n',
             "source/used.h": "#define USED 0\n",
