@@ -131,7 +131,9 @@ task() {
 # What the log of the last task says of its failure: where the first error is, or its last lines; and the likely cause.
 explain_task() {
   local first
-  first=$(grep -nm1 -E '^FAILED: |CMake Error|(^|[: ])(fatal )?error: ' "$task_log" | cut -d: -f1 || true)
+  # pip says that something failed before it shows what.
+  first=$(grep -nE '(^|[[:space:]])FAILED: |CMake Error|(^|[: ])(fatal )?error: ' "$task_log" |
+    grep -v 'subprocess-exited-with-error' | head -n 1 | cut -d: -f1 || true)
   { if [[ -n $first ]]; then tail -n "+$first" "$task_log" | head -n 20; else tail -n 6 "$task_log"; fi; } |
     cut -c 1-240 | sed 's/^/  | /' >&2
   if grep -qiE 'no space left|disk quota' "$task_log"; then

@@ -1,10 +1,8 @@
 #include "cli/ab_arguments.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <ctime>
-
+#include "cli/measure.h"
 #include "cli/plugin_folders.h"
 #include "cli/quantities.h"
 #include "cli/whole_number.h"
@@ -92,10 +90,6 @@ ab::BuildOrder build_order(const AbArguments& arguments, bool is_base) {
           request_of(arguments, is_base)};
 }
 
-std::string folder_of_now() {
-  return fmt::format("results/ab-{:%Y%m%dT%H%M%SZ}", fmt::gmtime(std::time(nullptr)));
-}
-
 }  // namespace
 
 void add_ab_options(CLI::App& command, AbArguments& arguments) {
@@ -129,7 +123,7 @@ ab::Order ab_order(const AbArguments& arguments, const std::vector<std::string>&
   order.now = build_order(arguments, false);
   order.pairs = arguments.pairs;
   order.seed = arguments.seed;
-  order.folder = arguments.out.empty() ? folder_of_now() : arguments.out;
+  order.folder = arguments.out.empty() ? folder_for("ab") : arguments.out;
   order.command = command;
   return order;
 }

@@ -20,6 +20,8 @@ using Command = std::function<int()>;
 Command add_run(CLI::App& app, World& world, const std::vector<std::string>& typed);
 // What a scheduler's task runs: one task of a submission that `run --executor slurm` made.
 Command add_work(CLI::App& app, World& world);
+Command add_fit(CLI::App& app, World& world, const std::vector<std::string>& typed);
+Command add_advise(CLI::App& app, World& world);
 Command add_list(CLI::App& app, World& world);
 Command add_describe(CLI::App& app, World& world);
 Command add_merge(CLI::App& app, World& world, const std::vector<std::string>& typed);
@@ -27,15 +29,16 @@ Command add_merge(CLI::App& app, World& world, const std::vector<std::string>& t
 Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_report(CLI::App& app, World& world);
 Command add_quickstart(CLI::App& app, World& world);
+Command add_new(CLI::App& app, World& world);
 Command add_open(CLI::App& app, World& world);
 Command add_workers(CLI::App& app, World& world);
 Command add_doctor(CLI::App& app, World& world);
 Command add_completion(CLI::App& app, World& world);
 Command add_man(CLI::App& app, World& world);
 Command add_emulate(CLI::App& app);
-Command add_trace(CLI::App& app, World& world);
-Command add_export(CLI::App& app, World& world);
 // `typed`: the whole command line, for the record.
+Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& typed);
+Command add_export(CLI::App& app, World& world);
 Command add_import(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_fidelity(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_history(CLI::App& app, World& world);

@@ -1,17 +1,14 @@
 // `peakbench export`: the trace of a case for the tools that people have.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/named_case.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "result/run.h"
 #include "result/run_paths.h"
-#include "result/selection_text.h"
-#include "text/nearest.h"
 #include "trace/chrome_export.h"
 #include "trace/snapshot_export.h"
 #include "trace/trace_file.h"
@@ -36,42 +33,15 @@ struct ExportArguments {
   std::string run, wanted, format = "snapshot", out;
 };
 
-bool is_called(const CaseResult& result, const std::string& name) {
-  return result.spec.id == name || result.spec.slug == name ||
-         result::stack_text(result.spec.strategies) == name;
-}
-
-std::string list_of(const std::vector<const CaseResult*>& cases) {
-  constexpr std::size_t kMost = 20;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(cases.size(), kMost); ++i)
-    text += "\n  " + cases[i]->spec.id;
-  if (cases.size() > kMost) text += fmt::format("\n  and {} more", cases.size() - kMost);
-  return text;
-}
-
-const CaseResult& find_case(const result::Run& run, const ExportArguments& arguments) {
-  std::vector<const CaseResult*> traced, found;
-  std::vector<std::string> ids;
-  for (const CaseResult& result : run.cases) {
-    if (arguments.wanted.empty() || is_called(result, arguments.wanted)) found.push_back(&result);
-    if (has_trace(result)) traced.push_back(&result);
-    ids.push_back(result.spec.id);
-  }
-  if (arguments.wanted.empty()) found = traced;
-  if (found.empty() && arguments.wanted.empty())
-    throw ConfigError(fmt::format("{}: no case of this run has a trace", arguments.run));
-  if (found.empty())
-    throw ConfigError(fmt::format("{}: no case \"{}\"{}; there are{}", arguments.run,
-                                  arguments.wanted, suggestion(arguments.wanted, ids),
-                                  list_of(traced)));
-  if (found.size() > 1)
-    throw ConfigError(
-        fmt::format("{}: say which case, by its id:{}", arguments.run, list_of(found)));
-  if (!has_trace(*found.front()))
-    throw ConfigError(fmt::format("{}: {} has no trace: it ended {}", arguments.run,
-                                  found.front()->spec.id, to_string(found.front()->status)));
-  return *found.front();
+const CaseResult& case_of(const result::Run& run, const ExportArguments& arguments) {
+  const auto& result = named_case(run, {.run = arguments.run,
+                                        .name = arguments.wanted,
+                                        .serves = has_trace,
+                                        .no_case = "no case of this run has a trace"});
+  if (!has_trace(result))
+    throw ConfigError(fmt::format("{}: {} has no trace: it ended {}", arguments.run, result.spec.id,
+                                  to_string(result.status)));
+  return result;
 }
 
 // What nobody named replaces nothing.
@@ -87,7 +57,7 @@ std::string new_file(const CaseResult& result, const char* ending) {
 
 int write(World& world, const ExportArguments& arguments) {
   const auto run = result::read_run(arguments.run);
-  const auto& result = find_case(run, arguments);
+  const auto& result = case_of(run, arguments);
   const bool chrome = arguments.format == "chrome";
   const auto out =
       arguments.out.empty() ? new_file(result, chrome ? ".json" : ".pickle") : arguments.out;

@@ -185,7 +185,7 @@ class RecordCommand {
     asked.worker = worker_of(world_);
     const auto plan = plan::make_plan(asked, plugins, inventory::device_hook("", asked.worker));
     const auto runner = world_.make_runner(asked.worker);
-    const launch::RunFolder folder(arguments_.out.empty() ? folder_for("fidelity")
+    const launch::RunFolder folder(arguments_.out.empty() ? make_folder_for("fidelity")
                                                           : arguments_.out);
     const launch::InterruptScope interrupts;
     launch::SessionOptions options;

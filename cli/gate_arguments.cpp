@@ -38,6 +38,8 @@ void add_policy(CLI::App& command, ComparisonArguments& arguments) {
       "An emulated case whose figures could be relied on more in BASE (exact, exact if, a bound, "
       "unreliable): fail (default) or pass",
       "fail|pass");
+  add("--phases", "phases",
+      "A phase whose own maximum grew: fail (default); pass: the peak alone is held", "fail|pass");
 }
 
 compare::Policy policy_for(const ComparisonArguments& arguments, const analysis::Source& base,

@@ -26,9 +26,9 @@ constexpr const char* kGateFooter = R"(Examples:
   peakbench gate results/main results/change --allocated 1MiB --reserved 5% --throughput off
 The policy is the table `gate` of the suite that NEW was run with (docs/compare.md). By default one
 byte more asked for or allocated, at the peak or in any phase, is a regression.
-Exit codes: 0 passed; 2 unusable input, a case of another card, or no case that could be compared;
-4 regression: memory or step time is worse; 5 a case failed or is missing. Where several apply: 2,
-then 5, then 4.)";
+Exit codes: 0 passed; 2 unusable input, a case of another card, no case that could be compared, or a
+figure that differs under another PyTorch, driver or number of steps; 4 regression: memory or step
+time is worse; 5 a case failed or is missing. Where several apply: 2, then 5, then 4.)";
 
 struct GateArguments {
   ComparisonArguments comparison;

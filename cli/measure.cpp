@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cctype>
 #include <ctime>
+#include <filesystem>
+#include <functional>
+#include <system_error>
 #include <utility>
 
 #include "cli/progress.h"
@@ -13,6 +16,8 @@
 
 namespace peakbench::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 launch::ParameterCount parameter_count(const manifest::Found& plugins) {
   return [&plugins](const std::string& id) -> std::int64_t {
@@ -23,9 +28,7 @@ launch::ParameterCount parameter_count(const manifest::Found& plugins) {
   };
 }
 
-}  // namespace
-
-std::string folder_for(const std::string& title) {
+std::string dated_name(const std::string& title) {
   std::string name;
   for (const unsigned char c : title) {
     const bool safe = std::isalnum(c) || c == '.' || c == '-' || c == '_';
@@ -36,6 +39,32 @@ std::string folder_for(const std::string& title) {
   }
   name.resize(std::min<std::size_t>(name.size(), 60));
   return fmt::format("results/{}-{:%Y%m%dT%H%M%SZ}", name, fmt::gmtime(std::time(nullptr)));
+}
+
+// The first of NAME, NAME-2, NAME-3 ... that `take` takes.
+std::string first_free(const std::string& name,
+                       const std::function<bool(const std::string&)>& take) {
+  std::string free = name;
+  for (int number = 2; !take(free); ++number) free = fmt::format("{}-{}", name, number);
+  return free;
+}
+
+}  // namespace
+
+std::string folder_for(const std::string& title) {
+  return first_free(dated_name(title), [](const std::string& name) {
+    std::error_code ignored;
+    return !fs::exists(fs::symlink_status(name, ignored));
+  });
+}
+
+std::string make_folder_for(const std::string& title) {
+  return first_free(dated_name(title), [](const std::string& name) {
+    std::error_code error;
+    fs::create_directories(fs::path(name).parent_path(), error);
+    // Not made, and no error: it is there already.
+    return fs::create_directory(name, error) || error;
+  });
 }
 
 void complete(launch::SessionOptions& options, const manifest::Found& plugins,

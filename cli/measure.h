@@ -12,8 +12,12 @@
 
 namespace peakbench::cli {
 
-// "results/TITLE-20261103T140500Z", for a run that nobody gave a folder.
+// "results/TITLE-20261103T140500Z", for a run that nobody gave a folder; with "-2" after it where
+// something has that name.
 std::string folder_for(const std::string& title);
+// The same, made: of several programs that start within a second, each has a folder of its own.
+// Where none can be made, the name alone: RunFolder says why.
+std::string make_folder_for(const std::string& title);
 
 // Fills in `options.parameters` from the plugins, and `options.jobs` with the usable cores where
 // `jobs` is empty.

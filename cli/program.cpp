@@ -44,6 +44,8 @@ constexpr const char* kProgramFooter = R"(Examples:
   peakbench history add results/vit
   peakbench publish --out site
   peakbench fidelity add my-card.json
+  peakbench fit --model llama-3.1-8b --dtype bf16 --seq 4096 --card a100-40gb,rtx-4090-24gb
+  peakbench advise results/vit
   peakbench emulate --card h100-80gb -- python3 train.py
   peakbench import snapshot.pickle
 
@@ -131,14 +133,23 @@ std::string full_name(const CLI::App& app) {
 // What other tools call an option.
 const std::map<std::string, std::string>& other_names() {
   static const std::map<std::string, std::string> kNames{
-      {"--batch-size", "--batch"}, {"--batch_size", "--batch"},
-      {"--bs", "--batch"},         {"--seq-len", "--seq"},
-      {"--seq-length", "--seq"},   {"--sequence-length", "--seq"},
-      {"--max-length", "--seq"},   {"--precision", "--dtype"},
-      {"--gpu", "--device"},       {"--gpus", "--device"},
-      {"--cuda", "--device"},      {"--output", "--out"},
-      {"--output-dir", "--out"},   {"--optimizer", "--strategy"},
-      {"--optim", "--strategy"},   {"--gradient-checkpointing", "--strategy"}};
+      {"--batch-size", "--batch"},
+      {"--batch_size", "--batch"},
+      {"--bs", "--batch"},
+      {"--seq-len", "--seq"},
+      {"--seq-length", "--seq"},
+      {"--sequence-length", "--seq"},
+      {"--max-length", "--seq"},
+      {"--precision", "--dtype"},
+      {"--gpu", "--device"},
+      {"--gpus", "--device"},
+      {"--cuda", "--device"},
+      {"--output", "--out"},
+      {"--device", "--card"},
+      {"--output-dir", "--out"},
+      {"--optimizer", "--strategy"},
+      {"--optim", "--strategy"},
+      {"--gradient-checkpointing", "--strategy"}};
   return kNames;
 }
 
@@ -221,6 +232,8 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   const std::vector<std::pair<std::string, Command>> commands{
       {"quickstart", add_quickstart(app, world)},
       {"run", add_run(app, world, typed)},
+      {"fit", add_fit(app, world, typed)},
+      {"advise", add_advise(app, world)},
       {"list", add_list(app, world)},
       {"describe", add_describe(app, world)},
       {"report", add_report(app, world)},
@@ -228,7 +241,7 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
       {"doctor", add_doctor(app, world)},
       {"workers", add_workers(app, world)},
       {"emulate", add_emulate(app)},
-      {"trace", add_trace(app, world)},
+      {"trace", add_trace(app, world, typed)},
       {"export", add_export(app, world)},
       {"import", add_import(app, world, typed)},
       {"compare", add_compare(app, world)},
@@ -239,6 +252,7 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
       {"fidelity", add_fidelity(app, world, typed)},
       {"work", add_work(app, world)},
       {"merge", add_merge(app, world, typed)},
+      {"new", add_new(app, world)},
       {"open", add_open(app, world)},
       {"completion", add_completion(app, world)},
       {"man", add_man(app, world)}};

@@ -206,16 +206,17 @@ class RunCommand {
   }
 
   int run(const plan::Plan& plan, const manifest::Found& plugins) {
-    const auto place = place_of(plan);
     launch::SessionOptions options;
     options.resume = arguments_.resume;
     options.overwrite = arguments_.overwrite;
     options.command = without_environment(typed_);
 
     // Before the work, not after it.
-    if (!arguments_.no_report) reports::check_report(report_options(place));
+    if (!arguments_.no_report) reports::check_report(report_options(place_of(plan)));
     const auto runner =
         arguments_.slurm.is_asked() ? nullptr : world_.make_runner(plan.request.worker);
+    const auto place =
+        arguments_.out.empty() ? make_folder_for(plan.request.title) : arguments_.out;
     // Until the report is written: of a run that another overwrites there is none to be made.
     const launch::RunFolder folder(place);
     leave_to_jobs(folder);

@@ -84,8 +84,8 @@ std::string traced_folder(const TraceArguments& arguments) {
 
 class TraceCommand {
  public:
-  TraceCommand(World& world, const TraceArguments& arguments)
-      : world_(world), arguments_(arguments), folder_(traced_folder(arguments)) {
+  TraceCommand(World& world, const TraceArguments& arguments, const std::vector<std::string>& typed)
+      : world_(world), arguments_(arguments), typed_(typed), folder_(traced_folder(arguments)) {
     const bool is_new = !files::is_there(folder_);
     program::check_folder(folder_, there());
     journals_ = std::make_unique<JournalFolder>(folder_, is_new);
@@ -121,6 +121,7 @@ class TraceCommand {
                    doubt.sentence.c_str());
     if (run.processes.empty()) return;
     if (arguments_.needed) find_needed(run);
+    run.command = typed_;
     program::write_program_run(run, folder_, there());
     auto options = own_report(world_, folder_);
     options.formats = {"html", "markdown"};
@@ -141,13 +142,14 @@ class TraceCommand {
 
   World& world_;
   const TraceArguments& arguments_;
+  const std::vector<std::string>& typed_;
   const std::string folder_;
   std::unique_ptr<JournalFolder> journals_;
 };
 
 }  // namespace
 
-Command add_trace(CLI::App& app, World& world) {
+Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& typed) {
   auto* command = app.add_subcommand(
       "trace", "Run any PyTorch program and tell what fills its memory, by line and cause");
   command->footer(kTraceFooter);
@@ -176,12 +178,12 @@ Command add_trace(CLI::App& app, World& world) {
       ->check(CLI::Range(std::int64_t{1}, plan::kMostSeconds));
   command->add_option("program", arguments->command, "The program and its arguments, after --")
       ->type_name("PROGRAM ARG");
-  return [&world, arguments] {
+  return [&world, arguments, &typed] {
     if (arguments->command.empty())
       throw ConfigError(
           "no program to run; expected: peakbench trace --card h100-80gb -- python3 train.py");
     if (arguments->steps) arguments->step_range = program::step_range(*arguments->steps);
-    return TraceCommand(world, *arguments).go();
+    return TraceCommand(world, *arguments, typed).go();
   };
 }
 

@@ -30,6 +30,12 @@ void visit_fields(CardFacts& card, Visit&& visit) {
   visit("shared_memory_per_block_optin_bytes", card.shared_memory_per_block_optin_bytes);
   visit("shared_memory_per_multiprocessor_bytes", card.shared_memory_per_multiprocessor_bytes);
   visit("l2_cache_bytes", card.l2_cache_bytes);
+  visit("memory_bytes_per_second", card.memory_bytes_per_second);
+  visit("fp32_flops_per_second", card.fp32_flops_per_second);
+  visit("tf32_flops_per_second", card.tf32_flops_per_second);
+  visit("fp16_flops_per_second", card.fp16_flops_per_second);
+  visit("bf16_flops_per_second", card.bf16_flops_per_second);
+  visit("fp8_flops_per_second", card.fp8_flops_per_second);
   visit("count", card.count);
   visit("late_streams", card.late_streams);
   visit("driver_cuda_version", card.driver_cuda_version);

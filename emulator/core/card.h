@@ -31,6 +31,13 @@ struct CardFacts {
   std::uint64_t shared_memory_per_block_optin_bytes = 0;
   std::uint64_t shared_memory_per_multiprocessor_bytes = 0;
   std::uint64_t l2_cache_bytes = 0;
+  // What the vendor publishes, without sparsity; 0: nothing is known of it.
+  std::uint64_t memory_bytes_per_second = 0;
+  std::uint64_t fp32_flops_per_second = 0;
+  std::uint64_t tf32_flops_per_second = 0;
+  std::uint64_t fp16_flops_per_second = 0;  // products of it, as those of the next two
+  std::uint64_t bf16_flops_per_second = 0;
+  std::uint64_t fp8_flops_per_second = 0;
   int count = 1;  // devices of this kind in the machine
   // Streams lag behind the host (late_streams.h); otherwise everything is done at once.
   bool late_streams = false;

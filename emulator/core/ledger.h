@@ -35,7 +35,7 @@ struct LedgerDevice {
   // for all of the process: a peak that the program resets stays.
   std::uint64_t peak_allocated_bytes, peak_reserved_bytes;
   // What it had handed out when it ran out of memory, and what was asked of it then, together.
-  std::uint64_t largest_needed_bytes;
+  std::uint64_t last_needed_bytes, largest_needed_bytes;
 };
 
 // A place in the program that read device memory back.

@@ -33,6 +33,7 @@ json device_json(const Ledger& ledger, unsigned index) {
           {"largest_refused_bytes", device.largest_refused_bytes},
           {"used_at_refusal_bytes", device.used_at_refusal_bytes},
           {"out_of_memory_calls", known(counts, device.out_of_memory_calls)},
+          {"last_needed_bytes", known(counts, device.last_needed_bytes)},
           {"largest_needed_bytes", known(counts, device.largest_needed_bytes)}};
 }
 

@@ -14,4 +14,7 @@ LedgerPlace place_now(const char* function, PythonsLock lock);
 // The row of the same function and place counts another call; the largest bytes stay.
 void enter_place(LedgerPlaces& places, const LedgerPlace& place);
 
+// The entry made last has its line, if it has none: the calling thread's line now.
+void complete_last_place(LedgerPlaces& places);
+
 }  // namespace peakbench::emulator

@@ -79,7 +79,8 @@ void note_no_memory(State& s, const Pool& pool, std::uint64_t bytes) {
   if (!s.pytorch_uses_pools) return;
   LedgerDevice& row = s.ledger->devices[pool.device];
   ++row.out_of_memory_calls;
-  row.largest_needed_bytes = std::max(row.largest_needed_bytes, pool.figures.used + bytes);
+  row.last_needed_bytes = pool.figures.used + bytes;
+  row.largest_needed_bytes = std::max(row.largest_needed_bytes, row.last_needed_bytes);
 }
 
 // Small pieces keep bytes, as small allocations do.

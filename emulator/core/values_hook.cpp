@@ -12,6 +12,7 @@
 #include <string>
 
 #include "core/machine.h"
+#include "core/places.h"
 #include "core/python_place.h"
 #include "core/pytorch.h"
 #include "core/state.h"
@@ -174,8 +175,13 @@ extern "C" void peakbench_emulator_needed(int device, std::uint64_t bytes) {
   if (static_cast<std::uint32_t>(device) >= ledger.device_count) return;
   auto& row = ledger.devices[device];
   ++row.out_of_memory_calls;
+  row.last_needed_bytes = bytes;
   row.largest_needed_bytes = std::max(row.largest_needed_bytes, bytes);
   ledger.launches_at_refusal = launches_of(ledger);
+}
+
+extern "C" void peakbench_emulator_ran_out() {
+  peakbench::emulator::complete_last_place(peakbench::emulator::ledger().out_of_memory);
 }
 
 extern "C" void peakbench_emulator_watch_pools(PeakbenchPieceListener listener) {

@@ -60,6 +60,10 @@ using PeakbenchAllocated = std::uint64_t (*)(int device);
 PEAKBENCH_VALUES_API void peakbench_emulator_ask_allocated(PeakbenchAllocated ask);
 // PyTorch's allocator ran out of memory with so much handed out and so much asked for, together.
 PEAKBENCH_VALUES_API void peakbench_emulator_needed(int device, std::uint64_t bytes);
+// And gave up: for the refusal that was entered last, the line of the program that this thread is
+// at; the allocator's own lock did not allow to look for it before. Takes Python's lock: with no
+// lock held.
+PEAKBENCH_VALUES_API void peakbench_emulator_ran_out(void);
 
 // Is told which bytes are only plausible: from their first one on.
 struct PeakbenchUnsure {

@@ -180,7 +180,8 @@ class Sentence {
     const OutOfMemory& failure = *answer_.out_of_memory;
     const auto kind = program_.verdict.kind;
     const bool sure = kind != VerdictKind::unreliable && kind != VerdictKind::upper_bound;
-    const auto need = failure.asked_bytes && failure.needed_bytes
+    // Less than the card has: then it was for blocks that PyTorch could not use for it.
+    const auto need = failure.asked_bytes && failure.needed_bytes > answer_.total_bytes
                           ? fmt::format("; it needs {} at least", size_text(failure.needed_bytes))
                           : "";
     say(sure ? Tone::bad : Tone::doubtful, sure ? std::optional(false) : std::nullopt,

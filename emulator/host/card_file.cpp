@@ -39,6 +39,8 @@ constexpr Bounds kWarp{32, 32};
 constexpr Bounds kShared{48 * kKiB, INT_MAX};
 constexpr Bounds kMemory{1, std::uint64_t{1} << 44};
 constexpr Bounds kBusBits{8, INT_MAX};
+// A second of a card: from a gigabyte or a gigaflop to more than any has.
+constexpr Bounds kRate{1'000'000'000, 1'000'000'000'000'000'000};
 
 bool is_text(const json& value) {
   return value.is_string() && value.get_ref<const std::string&>().size() <= kMostText;
@@ -68,6 +70,13 @@ class CardReader {
       fail(key, fmt::format("expected a text of at most {} bytes", kMostText));
     }
     out = value.get<Value>();
+  }
+
+  // The same of what a card need not have.
+  template <typename Value>
+  void read_if_known(const char* key, Value& out, const Bounds& range) {
+    known_.insert(key);
+    if (values_.contains(key)) read(key, out, range);
   }
 
   void refuse_unknown() const {
@@ -132,6 +141,15 @@ void read_shared_memory(CardReader& reader, CardFacts& facts) {
                      facts.shared_memory_per_multiprocessor_bytes);
 }
 
+void read_rates(CardReader& reader, CardFacts& facts) {
+  reader.read_if_known("memory_bytes_per_second", facts.memory_bytes_per_second, kRate);
+  reader.read_if_known("fp32_flops_per_second", facts.fp32_flops_per_second, kRate);
+  reader.read_if_known("tf32_flops_per_second", facts.tf32_flops_per_second, kRate);
+  reader.read_if_known("fp16_flops_per_second", facts.fp16_flops_per_second, kRate);
+  reader.read_if_known("bf16_flops_per_second", facts.bf16_flops_per_second, kRate);
+  reader.read_if_known("fp8_flops_per_second", facts.fp8_flops_per_second, kRate);
+}
+
 void read_values(CardReader& reader, CardFacts& facts) {
   reader.read("name", facts.name);
   read_capability(reader, facts);
@@ -148,6 +166,7 @@ void read_values(CardReader& reader, CardFacts& facts) {
   reader.read("memory_bus_bits", facts.memory_bus_bits, kBusBits);
   reader.read("ecc", facts.ecc);
   reader.read("peer_access", facts.peer_access);
+  read_rates(reader, facts);
   reader.refuse_unknown();
 }
 

@@ -40,7 +40,7 @@ OutOfMemory failure_of(const CardUse& use, bool died) {
   failure.calls = calls_of(use, died);
   failure.asked_bytes = figures.last_refused_bytes;
   failure.in_use_bytes = figures.used_at_refusal_bytes;
-  failure.needed_bytes = figures.largest_needed_bytes;
+  failure.needed_bytes = figures.last_needed_bytes;
   const LedgerPlaces& places = use.process->out_of_memory;
   if (!failure.asked_bytes || places.last >= std::min<unsigned>(places.count, kLedgerPlaces))
     return failure;

@@ -132,8 +132,11 @@ class Details {
       const LedgerDevice& device = use.figures();
       if (!device.refused_allocations) continue;
       lines.push_back(fmt::format(
-          "  {}, cuda:{}: out of memory {} times; the largest that was refused: {}{}",
-          name(*use.process), use.device, device.refused_allocations,
+          "  {}, cuda:{}: out of memory: the card refused {}, PyTorch's second tries included; the "
+          "largest that was refused: {}{}",
+          name(*use.process), use.device,
+          device.refused_allocations == 1 ? "one request"
+                                          : fmt::format("{} requests", device.refused_allocations),
           size_text(device.largest_refused_bytes),
           device.largest_needed_bytes
               ? fmt::format("; PyTorch would have needed {} at least ({} bytes): what it had "

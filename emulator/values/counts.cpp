@@ -44,6 +44,11 @@ void count(const record::AllocatorEvent& event) {
 
 void start_counting() {
   peakbench_emulator_ask_allocated(record::allocated_bytes);
+  try {  // called with none of the allocator's locks
+    allocator::attachOutOfMemoryObserver(
+        [](std::int64_t, std::size_t, std::size_t, std::size_t) { peakbench_emulator_ran_out(); });
+  } catch (const c10::Error&) {  // backend:cudaMallocAsync has no such observers
+  }
   static const pid_t counted = getpid();
   // Before the allocator itself goes. A fork has no CUDA, and maybe a lock that nobody gives back.
   std::atexit([] {

@@ -144,6 +144,7 @@ void take_memory(const CaseOrder& order, const GroupReport& report,
   result.reason = found.reason;
   result.ranks = order.planned->program ? found.ranks : ranks_of(order, report);
   result.memory = headline_rank(result).memory;
+  result.work = found.work;
   result.out_of_memory = found.out_of_memory;
   result.emulation = found.emulation;
   result.losses = found.losses;
@@ -166,6 +167,31 @@ void take_host_failure(const std::string& reason, CaseResult& result) {
   result.wall_ns = wall_ns;
   result.status = Status::kHostFailure;
   result.reason = reason;
+}
+
+enum class Traces { kKept, kNone };
+
+// The memory workers. nullopt: interrupted.
+std::optional<CaseResult> run_once(const CaseOrder& order, Runner& runner, const Listener& listener,
+                                   Traces traces) {
+  CaseResult result;
+  result.spec = order.planned->spec;
+  result.added_for = order.planned->added_for;
+  const auto prepare = [&](GroupOrder& group) {
+    remove_leftovers(group);
+    tidy(order, true);
+    if (traces == Traces::kKept || order.planned->program) return;
+    for (auto& worker : group.workers) worker.job.trace_path.clear();
+  };
+  const auto report = run_memory(order, runner, listener, prepare);
+  tidy(order, false);
+  if (is_interrupted(report)) return std::nullopt;
+  result.wall_ns = report.wall_ns;
+  if (const auto found = group_outcome(report.ranks); found.status == Status::kHostFailure)
+    take_host_failure(found.reason, result);
+  else
+    take_memory(order, report, found, result);
+  return result;
 }
 
 // An emulated card can be as large as the case asks for: run it again and see. False: interrupted.
@@ -240,28 +266,19 @@ GroupOrder make_order(const CaseOrder& order, JobMode mode, const Emulated& how)
 
 std::optional<CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
                                          const Listener& listener) {
-  CaseResult result;
-  result.spec = order.planned->spec;
-  result.added_for = order.planned->added_for;
   const auto plugins = plugin_builds(*order.planned);
-  const auto remove_all_leftovers = [&](GroupOrder& group) {
-    remove_leftovers(group);
-    tidy(order, true);
-  };
-  const auto report = run_memory(order, runner, listener, remove_all_leftovers);
-  tidy(order, false);
-  if (is_interrupted(report)) return std::nullopt;
-  result.wall_ns = report.wall_ns;
-  if (const auto found = group_outcome(report.ranks); found.status == Status::kHostFailure)
-    take_host_failure(found.reason, result);
-  else
-    take_memory(order, report, found, result);
-  if (!find_needed_bytes(order, runner, listener, result)) return std::nullopt;
+  auto result = run_once(order, runner, listener, Traces::kKept);
+  if (!result || !find_needed_bytes(order, runner, listener, *result)) return std::nullopt;
   if (const auto why = replaced_since(plugins, *order.planned); !why.empty())
-    take_host_failure(why, result);
-  result.plugins = plugins;
-  result.throughput_reason = why_not_timed(result, *order.request);
+    take_host_failure(why, *result);
+  result->plugins = plugins;
+  result->throughput_reason = why_not_timed(*result, *order.request);
   return result;
+}
+
+std::optional<CaseResult> try_memory(const CaseOrder& order, Runner& runner,
+                                     const Listener& listener) {
+  return run_once(order, runner, listener, Traces::kNone);
 }
 
 bool has_times(const result::CaseSpec& spec) { return no_times(spec).empty(); }

@@ -36,6 +36,11 @@ GroupOrder make_order(const CaseOrder& order, result::JobMode mode, const Emulat
 std::optional<result::CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
                                                  const Listener& listener);
 
+// The memory workers once, and nothing after it: no trace is kept (a program's is), and what the
+// case would have needed is not looked for. nullopt: interrupted.
+std::optional<result::CaseResult> try_memory(const CaseOrder& order, Runner& runner,
+                                             const Listener& listener);
+
 // Both its kind and its device can be timed.
 bool has_times(const result::CaseSpec& spec);
 

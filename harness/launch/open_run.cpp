@@ -38,9 +38,8 @@ result::Run open_run(const plan::Plan& plan, const RunFolder& folder, const Open
   if (!folder.holds_run()) return new_run(plan, options);
   if (!options.resume)
     throw ConfigError(fmt::format(
-        "{} holds a run already. Continue it with --resume, choose another folder with --out, or "
-        "delete it with --overwrite.",
-        folder.path()));
+        "{} holds a run already. {} another folder with --out, or delete it with --overwrite.",
+        folder.path(), options.is_resumable ? "Continue it with --resume, choose" : "Choose"));
   auto run = read_matching_run(folder.path(), plan);
   run.settings = settings_of(plan.request);  // a longer timeout may be why it is resumed
   return run;

@@ -12,8 +12,9 @@ namespace peakbench::launch {
 class RunFolder;
 
 struct OpenOptions {
-  bool resume = false;     // keep the cases that the folder's run has ended
-  bool overwrite = false;  // delete the folder's run first
+  bool resume = false;       // keep the cases that the folder's run has ended
+  bool overwrite = false;    // delete the folder's run first
+  bool is_resumable = true;  // whoever asks has --resume
   std::vector<std::string> command;
 };
 

@@ -9,6 +9,7 @@
 #include <deque>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 #include "text/printable.h"
 #include "units/bytes.h"
@@ -174,7 +175,13 @@ std::string signal_name(int number) {
 }
 
 std::string log_tail(const std::string& printed) {
-  std::istringstream text(printed.substr(0, printed.rfind(result::kCrashMark)));
+  // torchrun reports of its processes, at length, after what they said themselves.
+  constexpr std::string_view kTorchrun = " torch/distributed/elastic/multiprocessing/api.py:";
+  const auto report = printed.find(kTorchrun);
+  const auto before_report =
+      report == std::string::npos ? report : printed.rfind('\n', report) + 1;  // 0: it is all
+  std::istringstream text(
+      printed.substr(0, std::min(printed.rfind(result::kCrashMark), before_report)));
   std::deque<std::string> lines;
   for (std::string line; std::getline(text, line);) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;

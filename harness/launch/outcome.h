@@ -41,7 +41,7 @@ result::WorkerResult outcome(const Evidence& evidence);
 std::string signal_name(int number);
 
 // The last lines of what was printed, on one line and short; without a backtrace that the worker
-// wrote at the end of it.
+// wrote at the end of it, and without torchrun's report of a process that failed.
 std::string log_tail(const std::string& printed);
 
 // How often the kernel has ended a process for want of memory since it started; 0 where it does not

@@ -22,6 +22,7 @@
 #include "launch/incoming.h"
 #include "plan/case_id.h"
 #include "result/case_files.h"
+#include "result/fit_grid.h"
 #include "result/run_facts.h"
 #include "text/utf8.h"
 
@@ -79,6 +80,15 @@ result::Run run_to_delete(const std::string& folder) {
         fmt::format("{}. --overwrite deletes nothing but a run that it can read. Move this one or "
                     "delete it yourself, or choose another folder with --out.",
                     error.what()));
+  }
+}
+
+// Not somebody's file of that name.
+bool is_of_fit(const std::string& folder) {
+  try {
+    return result::read_fit_grid(folder).has_value();
+  } catch (const RunFileError&) {
+    return false;
   }
 }
 
@@ -228,6 +238,7 @@ void RunFolder::clear() const {
   }
   folder.remove_if_empty(result::kCasesFolder);
   remove_pages(folder);
+  if (is_of_fit(path_)) folder.remove_file(result::kFitFile);
   folder.remove_file("run.json");  // last: what is left of a killed clear() is still a run's
 }
 

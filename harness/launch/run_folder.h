@@ -26,8 +26,8 @@ class RunFolder {
   // For a run that begins. Throws ConfigError: there is no run, but a folder `cases` with something
   // in it, which this run's files would come into; or it is a link.
   void refuse_strangers() const;
-  // Deletes what the run in the folder wrote: run.json, the files of its cases, the pages of its
-  // report as they were written (files/own_file.h). What lies beside them stays, and
+  // Deletes what the run in the folder wrote: run.json, fit.json, the files of its cases, the pages
+  // of its report as they were written (files/own_file.h). What lies beside them stays, and
   // no link is followed. Throws RunFileError where run.json is no run that can be read, ConfigError
   // where the folder of the cases, or of one, is a link: then nothing is deleted.
   void clear() const;

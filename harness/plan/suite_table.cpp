@@ -133,13 +133,16 @@ std::vector<PlacedValue> SuiteTable::values(const std::string& key) const {
   const auto* items = list(key, "a list of values");
   if (!items) return values;
   for (const auto& item : *items) {
-    const auto text = scalar_text(item);
+    auto text = scalar_text(item);
     const auto number = item.value<double>();
     if (!text || (item.is_floating_point() && !std::isfinite(*number)))
       wrong_type(item, key, "a string, a number, true or false");
     nlohmann::json value = *text;
     if (item.is_integer()) value = item.as_integer()->get();
-    if (item.is_floating_point()) value = *number;
+    if (item.is_floating_point()) {
+      value = *number;
+      text = value.dump();  // 1.0 stays 1.0: a script may tell it from an integer
+    }
     if (item.is_boolean()) value = item.as_boolean()->get();
     values.push_back({{*text, place(item)}, std::move(value)});
   }

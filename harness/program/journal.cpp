@@ -216,7 +216,6 @@ class Reader {
         break;
       case EventKind::kOutOfMemory:
         unplaced_[event.thread].push_back(number);
-        event.address = 0;
         break;
       default:
         event.block_bytes = event.requested_bytes;

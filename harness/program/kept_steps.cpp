@@ -45,6 +45,7 @@ class Cut {
     take_names();
     take_scopes();
     take_events();
+    count_steps();
     return true;
   }
 
@@ -120,6 +121,17 @@ class Cut {
     for (std::size_t i = 0; i < stays_.size(); ++i)
       if (stays_[i]) events.push_back(trace_.events[i]);
     trace_.events = std::move(events);
+  }
+
+  void count_steps() {
+    trace::StepSpan span{trace::kNone, trace::kNone};
+    for (const auto& event : trace_.events) {
+      if (!range_.holds(event.step)) continue;
+      if (span.first == trace::kNone) span.first = event.step;
+      span.last = event.step;
+    }
+    trace_.counted_steps = {span};
+    if (failed_ > span.last) trace_.counted_steps.push_back({failed_, failed_});
   }
 
   trace::Trace& trace_;

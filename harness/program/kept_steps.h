@@ -29,8 +29,8 @@ std::string part_name(const StepRange& range);
 // Leaves out what neither was allocated in one of the steps nor was alive in one, with its end.
 // What stays has the category that it had, and at every event of the steps as much is alive as was;
 // so it is at the failure where the trace ends out of memory, whose step stays as well. Segments
-// stay. False, and nothing is left out, where the program had no such step. Throws TraceError where
-// the trace does not add up.
+// stay. Figures are of these steps alone (Trace::counted_steps). False, and nothing is left out,
+// where the program had no such step. Throws TraceError where the trace does not add up.
 bool keep_steps(trace::Trace& trace, const StepRange& range);
 
 }  // namespace peakbench::program

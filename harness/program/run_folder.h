@@ -23,7 +23,7 @@ struct ProgramProcess {
 struct ProgramRun {
   std::string name;                  // the script's: "train.py"; made safe for the case's id
   std::string device;                // cuda:0, cpu, emulated:h100-80gb
-  std::vector<std::string> command;  // as typed
+  std::vector<std::string> command;  // for the record
   // What of it is there, where it is not all: "steps-2-to-4". Part of the case's id, so that it is
   // never compared with the whole.
   std::string part;

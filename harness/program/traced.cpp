@@ -19,6 +19,7 @@
 #include "trace/lifetimes.h"
 #include "trace/lines.h"
 #include "trace/maxima.h"
+#include "trace/timeline.h"
 #include "tracer/journal_format.h"
 #include "units/bytes.h"
 
@@ -41,10 +42,16 @@ void describe_failure(const trace::Trace& trace, ProgramRun& run) {
   if (failed.module != trace::kNone)
     facts.module = trace.modules[static_cast<std::size_t>(failed.module)];
   if (failed.op != trace::kNone) facts.op = trace.operators[static_cast<std::size_t>(failed.op)];
+  std::int64_t reserved = 0;
   for (const auto& event : trace.events) {
     if (event.space != failed.space) continue;
+    reserved += trace::reserved_change(event);
     if (event.kind == trace::EventKind::kAlloc) facts.allocated_bytes += event.block_bytes;
     if (event.kind == trace::EventKind::kFreeRequested) facts.allocated_bytes -= event.block_bytes;
+  }
+  if (trace.spaces[static_cast<std::size_t>(failed.space)].starts_with("cuda")) {
+    facts.reserved_bytes = reserved;
+    facts.limit_bytes = reserved + static_cast<std::int64_t>(failed.address);  // what was free
   }
   const auto line = trace::own_line(trace, failed.stack);
   run.status = result::Status::kOutOfMemory;
@@ -53,6 +60,14 @@ void describe_failure(const trace::Trace& trace, ProgramRun& run) {
                   line.file.empty() ? "" : fmt::format(" by {}:{}", line.file, line.line),
                   size_text(facts.allocated_bytes));
   run.out_of_memory = facts;
+}
+
+std::int64_t failures_in(const ProgramRun& run) {
+  std::int64_t count = 0;
+  for (const auto& process : run.processes)
+    count += std::ranges::count(process.trace.events, trace::EventKind::kOutOfMemory,
+                                &trace::Event::kind);
+  return count;
 }
 
 std::string how_it_ended(int exit_code) {
@@ -262,9 +277,15 @@ ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>&
   } else if (how.exit_code != 0) {
     run.status = result::Status::kCrashed;
     run.reason = how_it_ended(how.exit_code);
-    for (const auto& process : run.processes)
-      if (run.status == result::Status::kCrashed) describe_failure(process.trace, run);
+    for (const auto& process : run.processes) {
+      if (run.status != result::Status::kCrashed) break;
+      describe_failure(process.trace, run);
+      if (run.status == result::Status::kOutOfMemory && run.processes.size() > 1)
+        run.reason += fmt::format(" (rank {})", process.rank);
+    }
   }
+  if (const auto caught = failures_in(run); run.status == result::Status::kOk && caught > 0)
+    run.settings[result::kCaughtOutOfMemory] = caught;
   if (run.processes.empty()) {
     if (how.exit_code == 0) run.status = result::Status::kUnsupported;
     run.reason += (run.reason.empty() ? "" : "; ") + why_nothing(journals);

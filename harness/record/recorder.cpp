@@ -190,6 +190,11 @@ std::int32_t Recorder::current_module() const {
   return place.modules.empty() ? trace::kNone : place.modules.back();
 }
 
+trace::ScopePoint Recorder::scope_point() const {
+  const std::lock_guard lock(mutex_);
+  return {trace_.scopes.size(), place.thread};
+}
+
 bool Recorder::enter_backward_node(std::int32_t module) {
   const bool recorded = is_in_optimizer_step();
   if (recorded) begin(trace::ScopeKind::kBackwardNode);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "record/allocation_sink.h"
+#include "trace/phases.h"
 #include "trace/trace.h"
 
 namespace peakbench::record {
@@ -58,6 +59,7 @@ class Recorder final : public AllocationSink {
   void push_operator(std::int32_t op);
   void pop_operator();
   std::int32_t current_module() const;
+  trace::ScopePoint scope_point() const;
   // A node of backward, which belongs to the module of its forward operator. Returns what its end
   // is to be given: whether its scope is recorded.
   bool enter_backward_node(std::int32_t module);

@@ -16,6 +16,7 @@
 #include "result/plugin_build.h"
 #include "result/setting.h"
 #include "result/verdict.h"
+#include "result/work.h"
 
 namespace peakbench::result {
 
@@ -65,6 +66,8 @@ struct Memory {
   std::int64_t peak_allocated_bytes = 0;
   std::int64_t peak_requested_bytes = 0;
   std::optional<std::int64_t> peak_reserved_bytes;  // CUDA only
+  // It was seen to run in this much memory and in 2 MiB less not to; where that was looked for.
+  std::optional<std::int64_t> least_memory_bytes = std::nullopt;
   std::map<std::string, std::int64_t> at_peak;  // category -> bytes; sums to peak_allocated_bytes
   std::string peak_phase;                       // build | forward | backward | optimizer_step
   std::int64_t peak_step = 0;                   // 0-based
@@ -132,6 +135,8 @@ struct OutOfMemory {
   std::int64_t step = 0;
   // Emulated card: the peaks, reserved and allocated, when run again without a limit.
   std::optional<std::int64_t> needed_bytes, needed_allocated_bytes = std::nullopt;
+  // The least memory that it runs in, as in Memory; where that was looked for.
+  std::optional<std::int64_t> least_memory_bytes = std::nullopt;
   std::string needed_note = {};  // of a program: why they are not known though it was run again
 };
 
@@ -155,12 +160,16 @@ struct Emulation {
 // Why a run has a case that nobody asked for.
 inline constexpr const char* kAddedForAblation = "ablation";  // to tell the parts of a stack apart
 
+// In the settings of a program's case: how often it ran out of memory, caught that and went on.
+inline constexpr const char* kCaughtOutOfMemory = "caught_out_of_memory";
+
 struct CaseResult {
   CaseSpec spec;
   std::string added_for;  // empty: asked for; else why the plan added it, like kAddedForAblation
   Status status = Status::kOk;
   std::string reason;  // one sentence for people; empty when ok
   std::optional<Memory> memory;
+  std::optional<StepWork> work;  // of a case that ended ok, where its steps were counted
   std::optional<Throughput> throughput;
   std::string throughput_reason;  // why throughput is absent
   std::optional<Equivalence> equivalence;

@@ -98,6 +98,7 @@ ordered_json to_json(const CaseResult& result) {
   object["reason"] = result.reason;
   object["emulated"] = is_emulated(result);
   object["memory"] = optional_to_json(result.memory);
+  object["work"] = optional_to_json(result.work);
   object["throughput"] = optional_to_json(result.throughput);
   object["throughput_reason"] = result.throughput_reason;
   object["equivalence"] = optional_to_json(result.equivalence);
@@ -121,6 +122,7 @@ CaseResult read_case(const Fields& fields) {
   result.status = read_status(fields, "status");
   result.reason = fields.get_or<std::string>("reason", "");
   result.memory = read_optional(fields, "memory", read_memory);
+  result.work = read_optional(fields, "work", read_step_work);
   result.throughput = read_optional(fields, "throughput", read_throughput);
   result.throughput_reason = fields.get_or<std::string>("throughput_reason", "");
   result.equivalence = read_optional(fields, "equivalence", read_equivalence);

@@ -15,6 +15,7 @@ namespace peakbench::result {
 
 nlohmann::ordered_json to_json(const Selection& selection);
 nlohmann::ordered_json to_json(const Memory& memory);
+nlohmann::ordered_json to_json(const StepWork& work);
 nlohmann::ordered_json to_json(const Throughput& throughput);
 nlohmann::ordered_json to_json(const Equivalence& equivalence);
 nlohmann::ordered_json to_json(const OutOfMemory& out_of_memory);
@@ -25,6 +26,7 @@ nlohmann::json losses_to_json(const std::vector<double>& losses);
 
 Selection read_selection(const Fields& fields);
 Memory read_memory(const Fields& fields);
+StepWork read_step_work(const Fields& fields);
 Throughput read_throughput(const Fields& fields);
 Equivalence read_equivalence(const Fields& fields);
 OutOfMemory read_out_of_memory(const Fields& fields);

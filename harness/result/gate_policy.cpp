@@ -71,8 +71,9 @@ std::int64_t Tolerance::allowed(std::int64_t base) const {
 }
 
 const std::vector<std::string>& gate_keys() {
-  static const std::vector<std::string> keys{"requested",    "allocated", "reserved", "throughput",
-                                             "false_alarms", "failed",    "missing",  "verdict"};
+  static const std::vector<std::string> keys{"requested",  "allocated",    "reserved",
+                                             "throughput", "false_alarms", "failed",
+                                             "missing",    "verdict",      "phases"};
   return keys;
 }
 
@@ -94,6 +95,8 @@ void set_gate(GatePolicy& policy, const std::string& key, const std::string& tex
     policy.missing_fails = fails(text, where);
   } else if (key == "verdict") {
     policy.verdict_fails = fails(text, where);
+  } else if (key == "phases") {
+    policy.phases_fail = fails(text, where);
   } else {
     throw ConfigError(
         fmt::format("{}: no key \"{}\" of a gate{}", where, key, suggestion(key, gate_keys())));
@@ -108,7 +111,8 @@ nlohmann::json to_json(const GatePolicy& policy) {
           {"false_alarms", percent_text(policy.false_alarms)},
           {"failed", policy.failed_fails ? "fail" : "pass"},
           {"missing", policy.missing_fails ? "fail" : "pass"},
-          {"verdict", policy.verdict_fails ? "fail" : "pass"}};
+          {"verdict", policy.verdict_fails ? "fail" : "pass"},
+          {"phases", policy.phases_fail ? "fail" : "pass"}};
 }
 
 }  // namespace peakbench::result

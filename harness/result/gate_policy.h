@@ -31,9 +31,11 @@ struct GatePolicy {
   bool failed_fails = true;   // a case that ended ok, or is new, and now does not end ok
   bool missing_fails = true;  // a case of BASE that NEW lacks
   bool verdict_fails = true;  // an emulated case whose figures were relied on more in BASE
+  // A phase whose own maximum grew; not: the peak alone is held, of every space and rank.
+  bool phases_fail = true;
 };
 
-// requested, allocated, reserved, throughput, false_alarms, failed, missing, verdict.
+// requested, allocated, reserved, throughput, false_alarms, failed, missing, verdict, phases.
 const std::vector<std::string>& gate_keys();
 
 // `text` as typed: 0, 512, 1MiB, 0.5% for memory; 2%, off for throughput; 1% for false_alarms;

@@ -70,6 +70,7 @@ struct WorkerResult {
   Status status = Status::kOk;
   std::string reason;
   std::optional<Memory> memory;
+  std::optional<StepWork> work;
   std::optional<Throughput> throughput;
   std::optional<Equivalence> equivalence;
   std::optional<OutOfMemory> out_of_memory;

@@ -112,6 +112,7 @@ json to_json(const WorkerResult& result) {
   return {{"status", to_string(result.status)},
           {"reason", result.reason},
           {"memory", json(optional_to_json(result.memory))},
+          {"work", json(optional_to_json(result.work))},
           {"throughput", json(optional_to_json(result.throughput))},
           {"equivalence", json(optional_to_json(result.equivalence))},
           {"out_of_memory", json(optional_to_json(result.out_of_memory))},
@@ -128,6 +129,7 @@ WorkerResult worker_result_from_json(const json& object) {
   result.status = read_status(fields, "status");
   result.reason = fields.get_or<std::string>("reason", "");
   result.memory = read_optional(fields, "memory", read_memory);
+  result.work = read_optional(fields, "work", read_step_work);
   result.throughput = read_optional(fields, "throughput", read_throughput);
   result.equivalence = read_optional(fields, "equivalence", read_equivalence);
   result.out_of_memory = read_optional(fields, "out_of_memory", read_out_of_memory);

@@ -52,6 +52,7 @@ ordered_json to_json(const Memory& memory) {
                     {"spaces", std::move(spaces)},
                     {"context_bytes", optional_to_json(memory.context_bytes)},
                     {"worker_peak_rss_bytes", memory.worker_peak_rss_bytes}};
+  if (memory.least_memory_bytes) json["least_memory_bytes"] = *memory.least_memory_bytes;
   if (memory.replays_steps) json["replays_steps"] = true;
   if (memory.period)
     json["period"] = {{"strategy", memory.period->strategy}, {"steps", memory.period->steps}};
@@ -64,6 +65,7 @@ Memory read_memory(const Fields& fields) {
   memory.peak_allocated_bytes = fields.get("peak_allocated_bytes", kMeasured);
   memory.peak_requested_bytes = fields.get("peak_requested_bytes", kMeasured);
   memory.peak_reserved_bytes = fields.maybe("peak_reserved_bytes", kMeasured);
+  memory.least_memory_bytes = fields.maybe("least_memory_bytes", kMeasured);
   if (const auto parts = fields.maybe_child("at_peak")) {
     for (const auto& category : parts->keys())
       memory.at_peak[category] = parts->get(category, kMeasured);

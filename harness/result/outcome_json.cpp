@@ -107,19 +107,21 @@ Equivalence read_equivalence(const Fields& fields) {
 }
 
 ordered_json to_json(const OutOfMemory& facts) {
-  return {{"requested_bytes", facts.requested_bytes},
-          {"allocated_bytes", facts.allocated_bytes},
-          {"limit_bytes", facts.limit_bytes},
-          {"reserved_bytes", optional_to_json(facts.reserved_bytes)},
-          {"largest_free_block_bytes", optional_to_json(facts.largest_free_block_bytes)},
-          {"retries", optional_to_json(facts.retries)},
-          {"phase", facts.phase},
-          {"step", facts.step},
-          {"module", facts.module},
-          {"op", facts.op},
-          {"needed_bytes", optional_to_json(facts.needed_bytes)},
-          {"needed_allocated_bytes", optional_to_json(facts.needed_allocated_bytes)},
-          {"needed_note", facts.needed_note}};
+  ordered_json json{{"requested_bytes", facts.requested_bytes},
+                    {"allocated_bytes", facts.allocated_bytes},
+                    {"limit_bytes", facts.limit_bytes},
+                    {"reserved_bytes", optional_to_json(facts.reserved_bytes)},
+                    {"largest_free_block_bytes", optional_to_json(facts.largest_free_block_bytes)},
+                    {"retries", optional_to_json(facts.retries)},
+                    {"phase", facts.phase},
+                    {"step", facts.step},
+                    {"module", facts.module},
+                    {"op", facts.op},
+                    {"needed_bytes", optional_to_json(facts.needed_bytes)},
+                    {"needed_allocated_bytes", optional_to_json(facts.needed_allocated_bytes)},
+                    {"needed_note", facts.needed_note}};
+  if (facts.least_memory_bytes) json["least_memory_bytes"] = *facts.least_memory_bytes;
+  return json;
 }
 
 OutOfMemory read_out_of_memory(const Fields& fields) {
@@ -139,6 +141,7 @@ OutOfMemory read_out_of_memory(const Fields& fields) {
   facts.needed_bytes = fields.maybe("needed_bytes", kCount);
   facts.needed_allocated_bytes = fields.maybe("needed_allocated_bytes", kCount);
   facts.needed_note = fields.get_or<std::string>("needed_note", "");
+  facts.least_memory_bytes = fields.maybe("least_memory_bytes", kCount);
   return facts;
 }
 

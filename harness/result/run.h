@@ -10,7 +10,7 @@
 
 namespace peakbench::result {
 
-inline constexpr const char* kSchemaVersion = "1.4.0";  // semantic; readers accept the same major
+inline constexpr const char* kSchemaVersion = "1.5.0";  // semantic; readers accept the same major
 
 struct Run {
   std::string schema_version = kSchemaVersion;

@@ -1,6 +1,9 @@
 #include "text/columns.h"
 
+#include <algorithm>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "text/printable.h"
 
@@ -39,6 +42,28 @@ std::string fit(const std::string& text, int columns) {
     }
   });
   return columns > 0 ? result + "\u2026" : result;
+}
+
+std::string fit_middle(const std::string& text, int columns) {
+  if (display_width(text) <= columns) return text;
+  std::vector<std::pair<std::string, int>> characters;
+  for_each_shown(text, [&](std::string_view character) {
+    characters.emplace_back(character, columns_of(code_point(character)));
+  });
+  const int room = std::max(0, columns - 1);
+  std::string head, tail;
+  int of_tail = 0, of_head = 0;
+  for (auto at = characters.rbegin(); at != characters.rend(); ++at) {
+    if (of_tail + at->second > room / 2) break;
+    tail.insert(0, at->first);
+    of_tail += at->second;
+  }
+  for (const auto& [character, wide] : characters) {
+    if (of_head + wide > room - of_tail) break;
+    head += character;
+    of_head += wide;
+  }
+  return columns > 0 ? head + "\u2026" + tail : "";
 }
 
 }  // namespace peakbench

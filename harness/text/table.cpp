@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kLeastOfFirst = 18, kLeast = 8;
 
-std::string padded(const std::string& text, int width, bool right) {
-  const auto fitted = fit(text, width);
+std::string padded(const std::string& text, int width, bool right, bool is_name = false) {
+  const auto fitted = is_name ? fit_middle(text, width) : fit(text, width);
   const std::string space(static_cast<std::size_t>(std::max(0, width - display_width(fitted))),
                           ' ');
   return right ? space + fitted : fitted + space;
@@ -65,7 +65,7 @@ bool Table::shows(const std::string& heading) const {
 }
 
 std::string Table::line_of(const TableRow& row) const {
-  std::string line = padded(row.cells[0], widths_[0], columns_[0].right);
+  std::string line = padded(row.cells[0], widths_[0], columns_[0].right, true);
   if (!row.instead.empty()) {
     line = fit(line + "  " + row.instead, width_);
   } else {

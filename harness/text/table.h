@@ -8,7 +8,7 @@ namespace peakbench {
 
 struct TableColumn {
   std::string heading;
-  int importance = 0;  // the largest goes first; 0 and the first column, which is cut to fit, stay
+  int importance = 0;  // the largest goes first; 0 and the first column, a name cut to fit, stay
   bool right = false;  // figures
 };
 

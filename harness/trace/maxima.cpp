@@ -31,6 +31,7 @@ class Walk {
     const auto& event = trace_.events[number];
     building_ = building_ && event.step == kNone;
     if (!building_ && event.step == kNone) return;
+    if (!is_counted(trace_, event.step)) return;
     const Maximum here{level_of, building_ ? Phase::kBuild : event.phase, event.step,
                        totals_.allocated_bytes(), 0};
     phases_[static_cast<std::size_t>(here.phase)].look(totals_, here);

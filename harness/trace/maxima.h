@@ -1,7 +1,8 @@
 // The one walk over a trace that every figure of a peak comes from.
 //
 // What counts: the events before the first step, which are the build, and the events in steps. The
-// level that a phase begins with counts for it, as after a reset of the allocator's peak.
+// level that a phase begins with counts for it, as after a reset of the allocator's peak. Where a
+// trace counts some steps (Trace::counted_steps), these alone.
 #pragma once
 
 #include <array>

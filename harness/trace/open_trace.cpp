@@ -81,6 +81,7 @@ std::vector<Wanted> tables_of(std::int64_t version) {
     events.emplace_back("pool");
     tables.push_back({"ranges", {"id", "parent", "name"}});
   }
+  if (version > 6) tables.push_back({"counted_steps", {"id", "first", "last"}});
   tables.push_back({"events", std::move(events)});
   return tables;
 }

@@ -1,5 +1,7 @@
 #include "trace/phases.h"
 
+#include <algorithm>
+#include <numeric>
 #include <unordered_map>
 
 namespace peakbench::trace {
@@ -93,6 +95,24 @@ void decide_phases(Trace& trace) {
     for (; mark != trace.scopes.end() && mark->event <= number; ++mark) rules.take(*mark);
     rules.decide(trace.events[number]);
   }
+}
+
+std::vector<PhaseOfPoint> phases_at(const std::vector<ScopeMark>& scopes,
+                                    const std::vector<ScopePoint>& points) {
+  std::vector<std::size_t> order(points.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t at) { return points[at].marks; });
+  std::vector<PhaseOfPoint> found(points.size());
+  PhaseRules rules;
+  std::size_t marks = 0;
+  for (const std::size_t at : order) {
+    for (; marks < scopes.size() && marks < points[at].marks; ++marks) rules.take(scopes[marks]);
+    Event event;
+    event.thread = points[at].thread;
+    rules.decide(event);
+    found[at] = {event.phase, event.step, event.in_recompute};
+  }
+  return found;
 }
 
 PhaseOfStep phase_at(const std::vector<ScopeMark>& scopes, std::uint64_t event) {

@@ -33,4 +33,19 @@ struct PhaseOfStep {
 // What the event of this number has, or would have.
 PhaseOfStep phase_at(const std::vector<ScopeMark>& scopes, std::uint64_t event);
 
+// Where a thread was when so many scope marks had been made.
+struct ScopePoint {
+  std::uint64_t marks = 0;
+  std::int32_t thread = 0;
+};
+struct PhaseOfPoint {
+  Phase phase = Phase::kBuild;
+  std::int32_t step = kNone;
+  bool in_recompute = false;
+};
+
+// What an event there would have, point by point.
+std::vector<PhaseOfPoint> phases_at(const std::vector<ScopeMark>& scopes,
+                                    const std::vector<ScopePoint>& points);
+
 }  // namespace peakbench::trace

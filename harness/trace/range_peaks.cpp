@@ -35,7 +35,7 @@ std::vector<RangePeak> range_peaks(const Trace& trace, const std::vector<Lifetim
   for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
     const auto before = totals.allocated_bytes();
     totals.take(i);
-    if (trace.events[i].space != space) continue;
+    if (trace.events[i].space != space || !is_counted(trace, trace.events[i].step)) continue;
     for_each_around(trace, trace.events[i].range, [&](std::size_t at) {
       seen[at] = true;
       peaks[at].highest_bytes =

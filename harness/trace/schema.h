@@ -8,6 +8,7 @@ CREATE TABLE schema_version (version INTEGER NOT NULL);
 CREATE TABLE trace (device TEXT NOT NULL, emulated INTEGER NOT NULL, events INTEGER NOT NULL,
                     own_space INTEGER NOT NULL, problem TEXT,
                     counts_build INTEGER NOT NULL);
+CREATE TABLE counted_steps (id INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL);
 CREATE TABLE event_kinds (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE phases (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE categories (id INTEGER PRIMARY KEY, name TEXT NOT NULL);

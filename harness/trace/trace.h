@@ -6,6 +6,7 @@
 // `events`.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -130,12 +131,23 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
+// Both ends are in it.
+struct StepSpan {
+  std::int32_t first = 0;
+  std::int32_t last = 0;
+
+  bool operator==(const StepSpan&) const = default;
+};
+
 struct Trace {
   std::string device;     // as in the case id
   bool emulated = false;  // events are numbered, not clocked
   // Of a program, whose figures count from its beginning to its end: nothing was reset after a
   // build.
   bool counts_build = false;
+  // The steps that figures are of; empty: all. What lies outside of them is there for what is alive
+  // in them, and not all of it is.
+  std::vector<StepSpan> counted_steps;
   std::vector<std::string> spaces;
   int own_space = 0;  // index in spaces: the case's own, whose figures are the headline
   std::vector<std::string> modules, operators;
@@ -147,6 +159,14 @@ struct Trace {
   bool names_workspaces = true;   // of schema 1 and 2: no, they are guessed from their lifetimes
   std::vector<ScopeMark> scopes;  // in the order in which they happened; of schema 1 and 2: none
 };
+
+// Whether what is reached in this step (kNone: before the first) counts for a figure.
+inline bool is_counted(const Trace& trace, std::int32_t step) {
+  return trace.counted_steps.empty() ||
+         std::ranges::any_of(trace.counted_steps, [step](const StepSpan& span) {
+           return span.first <= step && step <= span.last;
+         });
+}
 
 inline int space_or_own(const Trace& trace, int space) {
   return space == kOwnSpace ? trace.own_space : space;

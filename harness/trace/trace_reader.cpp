@@ -257,6 +257,17 @@ bool read_counts_build(const Database& database) {
   return narrow<int>(head, 0, "counts_build", 0, 1) != 0;
 }
 
+void read_counted_steps(const Database& database, Trace& trace) {
+  constexpr std::int64_t kMostSteps = std::numeric_limits<std::int32_t>::max();
+  Statement rows(database, "SELECT id, first, last FROM counted_steps ORDER BY id");
+  while (rows.next()) {
+    const auto after = trace.counted_steps.empty() ? 0 : trace.counted_steps.back().last + 1LL;
+    const auto first = narrow<std::int32_t>(rows, 1, "counted step", after, kMostSteps);
+    const auto last = narrow<std::int32_t>(rows, 2, "counted step", first, kMostSteps);
+    trace.counted_steps.push_back({first, last});
+  }
+}
+
 Trace read(const Database& database, const std::string& path, std::int64_t version) {
   Trace trace;
   Statement head(database, "SELECT device, emulated, events FROM trace");
@@ -270,6 +281,7 @@ Trace read(const Database& database, const std::string& path, std::int64_t versi
   trace.operators = read_words(database, "operators", kMostWords);
   if (version > 4) read_frames(database, trace);
   if (version > 5) read_ranges(database, trace);
+  if (version > 6) read_counted_steps(database, trace);
   read_events(database, path, events_query(version), trace,
               narrow<std::size_t>(head, 2, "events", 0, kMostEvents));
   read_names(database, trace);

@@ -52,6 +52,17 @@ void bind_or_null(Statement& statement, int parameter, std::int64_t value) {
   value == kNone ? statement.bind_null(parameter) : statement.bind(parameter, value);
 }
 
+void insert_counted_steps(Database& database, const Trace& trace) {
+  Statement insert(database, "INSERT INTO counted_steps VALUES (?, ?, ?)");
+  std::int64_t id = 0;
+  for (const auto& span : trace.counted_steps) {
+    insert.bind(0, id++);
+    insert.bind(1, span.first);
+    insert.bind(2, span.last);
+    insert.run();
+  }
+}
+
 void insert_events(Database& database, const Trace& trace) {
   Statement insert(database,
                    "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
@@ -196,6 +207,7 @@ void fill(Database& database, const Trace& trace, const std::vector<Lifetime>& l
   insert_dictionaries(database, trace);
   insert_frames(database, trace);
   insert_ranges(database, trace);
+  insert_counted_steps(database, trace);
   insert_events(database, trace);
   insert_scopes(database, trace);
   insert_names(database, trace);

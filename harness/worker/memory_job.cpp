@@ -23,6 +23,7 @@
 #include "worker/promise.h"
 #include "worker/record_observer.h"
 #include "worker/setup.h"
+#include "worker/step_work.h"
 #include "worker/verdict.h"
 
 namespace peakbench::worker {
@@ -126,6 +127,9 @@ class TracedRun {
     enter(trace::Phase::kBuild, trace::kNone);
     make_setup(job_, *device_, &observer_, setup_);
     device_->reset_peaks();
+    // Replayed steps run none of the operators that were captured.
+    if (!setup_.contributions->has_capability("replays_steps"))
+      work_.emplace(recorder_, device_->torch_device(), job_.steps - 1);
     for (std::int64_t step = 0; step < job_.steps; ++step) one_step(step);
     need_effects(setup_, job_.steps);
     judge();
@@ -136,8 +140,13 @@ class TracedRun {
     if (step > 0 && setup_.batches->changes())
       enter(trace::Phase::kForward, static_cast<std::int32_t>(step));
     const Batch& batch = setup_.batches->of_step(step);
-    const at::Tensor loss = setup_.training->step(
-        batch, [&](trace::Phase phase) { enter(phase, static_cast<std::int32_t>(step)); });
+    const bool counted = work_ && work_->counts(step);
+    if (counted) work_->begin();
+    const at::Tensor loss = setup_.training->step(batch, [&](trace::Phase phase) {
+      if (counted) work_->end_part();
+      enter(phase, static_cast<std::int32_t>(step));
+    });
+    if (counted) work_->end();
     setup_.training->name_state();  // where the schedule left it
     setup_.training->check_frozen();
     device_->synchronise();
@@ -255,6 +264,7 @@ class TracedRun {
     if (result_.status != result::Status::kOk) return;
     result_.memory = trace::summarise(trace, lifetimes);
     device_->check_peaks(*result_.memory);
+    if (work_) result_.work = work_->work(trace);
     result_.memory->steps = job_.steps;
     result_.memory->context_bytes = device_->context_bytes();
     result_.memory->worker_peak_rss_bytes = peak_rss_bytes();
@@ -286,6 +296,7 @@ class TracedRun {
   record::Recorder recorder_;
   RecordObserver observer_{recorder_};
   Setup setup_;
+  std::optional<StepWorkCounter> work_;
 };
 
 }  // namespace

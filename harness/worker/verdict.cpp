@@ -8,6 +8,7 @@
 #include "core/card.h"
 #include "record/cpu_allocator.h"
 #include "verdict/judge.h"
+#include "worker/own_ledger.h"
 
 namespace peakbench::worker {
 namespace {
@@ -18,6 +19,8 @@ Function of_stand_ins(const char* name) {
   return reinterpret_cast<Function>(::dlsym(RTLD_DEFAULT, name));
 }
 
+}  // namespace
+
 const emulator::Ledger* own_ledger() {
   const auto ask = of_stand_ins<const void* (*)()>("peakbench_emulator_ledger");
   const auto* ledger = ask ? static_cast<const emulator::Ledger*>(ask()) : nullptr;
@@ -25,8 +28,6 @@ const emulator::Ledger* own_ledger() {
                        ledger->bytes == sizeof(emulator::Ledger);
   return is_ours ? ledger : nullptr;
 }
-
-}  // namespace
 
 std::optional<result::Verdict> verdict(const result::Job& job, std::int64_t peak_allocated_bytes,
                                        Ended ended) {

@@ -1,16 +1,30 @@
 """What a training strategy costs in peak memory and throughput.
 
 The program ``peakbench`` and all that it needs lie in this package; ``peakbench --help`` says what it does.
-``peakbench.phase("rollout")`` names a part of a program for ``peakbench trace``.
+``peakbench.phase("rollout")`` names a part of a program for ``peakbench trace``. ``peak()``, ``step()`` and ``fits(card)`` say what this program
+takes of its device, ``trace(out)`` records a part of it, and ``load(folder)`` reads a run (docs/python.md). Tests: docs/pytest.md.
 """
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
 
 from peakbench._phase import phase
 
-__all__ = ["phase"]
+if TYPE_CHECKING:
+    from peakbench._memory import Fit, MemoryUnavailable, Part, Peak, fits, peak, step, trace
+    from peakbench._results import Alive, Case, Run, load
+
+__all__ = ["Alive", "Case", "Fit", "MemoryUnavailable", "Part", "Peak", "Run", "fits", "load", "peak", "phase", "step", "trace"]
 
 try:
     __version__ = version("peakbench")
 except PackageNotFoundError:  # this folder alone, on PYTHONPATH
     __version__ = "unknown"
+
+
+def __getattr__(name: str) -> Any:
+    """The rest is imported when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module 'peakbench' has no attribute {name!r}")
+    return getattr(import_module("peakbench._results" if name in ("Alive", "Case", "Run", "load") else "peakbench._memory"), name)

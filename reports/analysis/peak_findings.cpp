@@ -185,14 +185,19 @@ std::vector<Finding> find_inputs(const Program& program) {
     return {};
   ByLine found(program);
   std::int64_t of_step = 0;  // what follows the batch's size
+  std::int64_t alive = 0;
   for (const auto& lifetime : program.lifetimes) {
     if (!is_own(program, lifetime) || !is_at_peak(program, lifetime)) continue;
     const auto& event = event_of(program, lifetime);
-    if (lifetime.category == Category::kInput) found.add(lifetime);
+    if (lifetime.category == Category::kInput) {
+      found.add(lifetime);
+      alive += event.block_bytes;
+    }
     if (event.step == program.peak.step &&
         (lifetime.category == Category::kActivation || lifetime.category == Category::kTemporary))
       of_step += event.block_bytes;
   }
+  if (alive == 0) return {};  // the peak was before them, or after
   const auto times = static_cast<double>(inputs[*at]) / static_cast<double>(before);
   // At the size of the step before there would be that much less, about.
   const auto more = static_cast<std::int64_t>(static_cast<double>(of_step) * (1 - 1 / times));

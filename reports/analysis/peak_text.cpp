@@ -10,6 +10,7 @@
 #include "reports/analysis/findings.h"
 #include "reports/analysis/line_names.h"
 #include "reports/analysis/why.h"
+#include "trace/breakdown.h"
 #include "trace/lines.h"
 #include "trace/maxima.h"
 #include "trace/range_peaks.h"
@@ -146,13 +147,23 @@ std::string peak_text(const trace::Trace& trace, bool ended_of_it) {
 
 std::string peak_in_short(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
                           const Teller& teller) {
-  const auto peak = trace::find_peak(trace, lifetimes);
   const auto of = teller.name.empty()
                       ? ""
                       : fmt::format(" of {}, the largest of {}", teller.name, teller.processes);
-  return fmt::format("What fills the peak{} ({}): {}.\n", of, when(peak.phase, peak.step),
-                     categories_text(peak.by_category)) +
-         lines_text(trace::lines_at(trace, lifetimes, peak.event), LineNames(trace), kLinesInShort);
+  const auto told = [&](const char* what, const std::string& when, std::uint64_t event) {
+    const auto categories = trace::by_category(trace::breakdown_at(trace, lifetimes, event));
+    return fmt::format("{}{} ({}): {}.\n", what, of, when, categories_text(categories)) +
+           lines_text(trace::lines_at(trace, lifetimes, event), LineNames(trace), kLinesInShort);
+  };
+  // A program that ended of it asks what was there then, which may be less than its peak, or as
+  // much of something else.
+  if (!trace.events.empty() && trace.events.back().kind == trace::EventKind::kOutOfMemory) {
+    const auto& last = trace.events.back();
+    return told("What filled the card when memory ran out", when(last.phase, last.step),
+                trace.events.size() - 1);
+  }
+  const auto peak = trace::find_peak(trace, lifetimes);
+  return told("What fills the peak", when(peak.phase, peak.step), peak.event);
 }
 
 nlohmann::ordered_json peak_json(const trace::Trace& trace,

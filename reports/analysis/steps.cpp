@@ -7,7 +7,8 @@ namespace peakbench::analysis {
 Steps::Steps(const trace::Trace& trace) {
   for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
     const auto step = trace.events[i].step;
-    if (step == trace::kNone || (!numbers_.empty() && step <= numbers_.back())) continue;
+    if (step == trace::kNone || !trace::is_counted(trace, step)) continue;
+    if (!numbers_.empty() && step <= numbers_.back()) continue;
     begins_.push_back(i);
     numbers_.push_back(step);
   }

@@ -1,4 +1,4 @@
-// Where the steps of a trace begin, in order. For the room's own use.
+// Where the steps of a trace that count begin, in order. For the room's own use.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ const char* what(Category category) {
       "library workspaces",
       "buffers of communication",
       "memory of CUDA graphs",
-      "memory kept from step to step",
+      "kept memory",
       "allocator slack"};
   return kWords.at(static_cast<std::size_t>(category));
 }
@@ -149,8 +149,14 @@ void append(std::vector<Finding>& all, std::vector<Finding> more) {
 
 std::string when(Phase phase, std::int32_t step) {
   static constexpr std::array<const char*, trace::kPhaseCount> kWords = {
-      "before the first step", "in forward",    "in backward",   "in the optimizer step",
-      "between two steps",     "in evaluation", "in generation", "while a checkpoint is saved"};
+      "before the first step",
+      "in forward",
+      "in backward",
+      "in the optimizer step",
+      "outside of forward, backward and optimizer step",
+      "in evaluation",
+      "in generation",
+      "while a checkpoint is saved"};
   const std::string words = kWords.at(static_cast<std::size_t>(phase));
   if (step == trace::kNone) return words;
   const auto number = std::to_string(step + 1);
@@ -158,7 +164,7 @@ std::string when(Phase phase, std::int32_t step) {
 }
 
 std::string level_text(const trace::Peak& peak) {
-  return fmt::format("The peak is {}, {}", in_words(peak.allocated_bytes),
+  return fmt::format("The peak is {} allocated, {}", in_words(peak.allocated_bytes),
                      when(peak.phase, peak.step));
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "errors/errors.h"
+#include "reports/analysis/conditions.h"
 #include "reports/compare/environment.h"
 #include "reports/compare/memory.h"
 #include "result/device.h"
@@ -233,6 +234,11 @@ void add_peaks_only(const Source& base, const Source& now, std::vector<std::stri
 }
 
 void add_notes(const Comparison& found, std::vector<std::string>& notes) {
+  if (!found.incomparable.empty())
+    notes.push_back(fmt::format(
+        "The runs are not comparable ({}): what differs may come of that and not of the "
+        "code. Measure BASE again as NEW was measured.",
+        found.incomparable));
   for (const auto& [name, side] : {std::pair{"BASE", &found.base}, {"NEW", &found.now}})
     if (side->status != "complete")
       notes.push_back(fmt::format("{} did not end: it is {}.", name, side->status));
@@ -289,7 +295,13 @@ Policy policy_of(const Source& base, const Source& now) {
 Comparison compare(const Source& base, const Source& now, const Policy& policy) {
   const auto before = by_id(base.run), after = by_id(now.run);
   check(base, now, before);
-  Comparison found{side_of(base), side_of(now), policy, changes_between(base.run, now.run), {}, {}};
+  Comparison found;
+  found.base = side_of(base);
+  found.now = side_of(now);
+  found.policy = policy;
+  found.changes = changes_between(base.run, now.run);
+  found.incomparable = analysis::known_difference(analysis::conditions_of(base.run),
+                                                  analysis::conditions_of(now.run));
   for (const auto& result : now.run.cases) {
     if (!is_asked_for(result)) continue;
     const auto at = before.find(result.spec.id);
@@ -308,6 +320,39 @@ Comparison compare(const Source& base, const Source& now, const Policy& policy) 
   add_peaks_only(base, now, found.notes);
   add_doubts(now, found.cases, found.notes);
   return found;
+}
+
+const Measure* telling_figure(const CaseComparison& one) {
+  if (one.state != CaseState::kCompared || one.memory == Direction::kSame) return nullptr;
+  const auto rank = [](const Measure& measure) {
+    const bool own = measure.space.empty(), peak = measure.where == "peak";
+    if (own && peak)
+      return measure.figure == "allocated" ? 0 : measure.figure == "requested" ? 1 : 2;
+    if (peak) return 3;
+    return measure.figure == "allocated" ? 4 : 5;
+  };
+  const Measure* telling = nullptr;
+  for (const auto& measure : one.measures) {
+    if (!measure.is_held || measure.direction != one.memory) continue;
+    const auto precedes = [&](const Measure& other) {
+      if (rank(measure) != rank(other)) return rank(measure) < rank(other);
+      return std::abs(measure.now - measure.base) > std::abs(other.now - other.base);
+    };
+    if (telling == nullptr || precedes(*telling)) telling = &measure;
+  }
+  return telling;
+}
+
+const PhaseGrowth* explanation_of(const CaseComparison& one, const Measure& measure) {
+  if (!measure.space.empty()) return nullptr;
+  if (measure.where == "peak") return one.at_peak ? &*one.at_peak : nullptr;
+  const auto found = std::ranges::find(one.growth, measure.where, &PhaseGrowth::phase);
+  return found == one.growth.end() ? nullptr : &*found;
+}
+
+bool is_told_at_peak(const CaseComparison& one, const PhaseGrowth& growth) {
+  return one.at_peak && one.at_peak->phase == growth.phase &&
+         one.at_peak->base_phase == growth.phase;
 }
 
 std::size_t count(const Comparison& comparison, CaseState state) {

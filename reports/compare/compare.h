@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/analysis/causes.h"
 #include "reports/analysis/source.h"
 #include "reports/analysis/statistics.h"
 #include "result/gate_policy.h"
@@ -28,6 +29,7 @@ using Policy = result::GatePolicy;
 struct Change {
   std::string name, base, now;  // empty: not there
   std::size_t cases = 0;        // settings of cases: how many changed so; else 0
+  bool is_setting = false;      // of the run or its cases, or which PyTorch or driver: told first
 };
 
 // One peak of memory, of the whole step or of a phase.
@@ -38,6 +40,7 @@ struct Measure {
   std::int64_t base = 0, now = 0;
   std::int64_t allowed = 0;  // how much more the policy lets pass
   Direction direction = Direction::kSame;
+  bool is_held = true;  // the policy judges it: not a phase where it holds the peak alone
 };
 
 struct CategoryChange {  // at the peak; all categories of either, in the order of the bars
@@ -51,19 +54,18 @@ struct Growth {
   std::int64_t requested_bytes = 0, block_bytes = 0;  // differences
 };
 
-// Allocations at a phase's maximum that have no like one in the other run.
-struct Appeared {
-  std::string allocated_in, category, module, op, name, shape, dtype;
-  std::int64_t requested_bytes = 0, block_bytes = 0;  // of one
-  std::int64_t count = 0;                             // below 0: so many disappeared
-};
+// Allocations at a maximum that have no like one in the other run.
+using Appeared = analysis::Alike;
 
-// Why a phase's maximum is another: parts whose differences sum to block_bytes exactly, what grew
-// most first, what shrank at the end. The bytes asked for are those at the maximum of allocated.
+// Why a maximum is another: parts whose differences sum to block_bytes exactly, what grew most
+// first, what shrank at the end; and the same folded to causes. The bytes asked for are those at
+// the maximum of allocated.
 struct PhaseGrowth {
   std::string phase;
-  Direction direction = Direction::kSame;             // the worst of the phase's figures
+  std::string base_phase;  // BASE's; another one only of the peak, where that has moved
+  Direction direction = Direction::kSame;             // the worst of the figures there
   std::int64_t requested_bytes = 0, block_bytes = 0;  // sums of the differences
+  std::vector<analysis::CategoryCauses> causes;       // sum to the same
   std::vector<Growth> parts;
   std::vector<Appeared> appeared;  // the largest first; empty without both traces
 };
@@ -109,6 +111,7 @@ struct CaseComparison {
   Direction memory = Direction::kSame;  // worse where any figure is, else better where any is
   std::vector<Measure> measures;
   std::vector<CategoryChange> categories;
+  std::optional<PhaseGrowth> at_peak;    // where a figure of the peak is not the same
   std::vector<PhaseGrowth> growth;       // of phases with a figure that is not the same
   std::string growth_note;               // why it is not known what grew; empty where it is
   std::vector<LineChange> lines;         // of programs whose traces have call stacks
@@ -123,7 +126,9 @@ struct Side {
 struct Comparison {
   Side base, now;
   Policy policy;
-  std::vector<Change> changes;
+  std::vector<Change> changes;  // settings first
+  // Why a figure that differs says nothing of the code: "steps 1 → 3". Empty: it does.
+  std::string incomparable;
   std::vector<std::string> notes;     // what a reader must know
   std::vector<CaseComparison> cases;  // NEW's order, then what is missing
 };
@@ -136,13 +141,21 @@ Comparison compare(const Source& base, const Source& now, const Policy& policy);
 Policy policy_of(const Source& base, const Source& now);
 
 // For each reader. `schema_version` is kComparisonSchemaVersion; docs/compare.md has the fields.
-inline constexpr const char* kComparisonSchemaVersion = "1.1.0";
+inline constexpr const char* kComparisonSchemaVersion = "1.2.0";
 nlohmann::ordered_json to_json(const Comparison& comparison);
 
 // For a terminal of `width` columns. Ends with a newline.
 std::string to_text(const Comparison& comparison, int width);
 // A row a figure of a case, as `memory.figures` of the JSON; one of a case that has none.
 std::string to_csv(const Comparison& comparison);
+
+// The figure that a case is called worse or better for: of the case's own peak where that is, else
+// of another space or rank, else of the phase that moved most. nullptr where it is neither.
+const Measure* telling_figure(const CaseComparison& one);
+// Why that figure moved; nullptr where it is not known.
+const PhaseGrowth* explanation_of(const CaseComparison& one, const Measure& measure);
+// The peak is this phase's maximum on both sides, and its growth the same.
+bool is_told_at_peak(const CaseComparison& one, const PhaseGrowth& growth);
 
 // What gates and summaries count.
 std::size_t count(const Comparison& comparison, CaseState state);

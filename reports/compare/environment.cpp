@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
@@ -29,15 +30,20 @@ void add_keys(const json& object, Keys& keys) {
   for (const auto& [key, value] : object.items()) keys.insert(key);
 }
 
+// Which PyTorch and which driver decide as much as a setting does.
+bool is_setting_of_environment(const std::string& key) {
+  return key.starts_with("libtorch") || key.starts_with("driver");
+}
+
 void compare_objects(const json& base, const json& now, std::vector<Change>& changes,
-                     const Keys& left_out) {
+                     const Keys& left_out, bool are_settings) {
   Keys keys;
   add_keys(base, keys);
   add_keys(now, keys);
   for (const auto& key : keys) {
     const auto before = fact_text(base, key), after = fact_text(now, key);
     if (left_out.count(key) != 0 || before == after) continue;
-    changes.push_back({key, before, after, 0});
+    changes.push_back({key, before, after, 0, are_settings || is_setting_of_environment(key)});
   }
 }
 
@@ -61,7 +67,7 @@ void compare_plugins(const result::CaseResult& before, const result::CaseResult&
   for (const auto& change : changed_plugins(before.plugins, after.plugins))
     changes.push_back({(change.kind == result::kScript ? "script " : "plugin ") + change.file,
                        "sha256 " + result::short_hash(change.before),
-                       "sha256 " + result::short_hash(change.now), 0});
+                       "sha256 " + result::short_hash(change.now), 0, false});
 }
 
 }  // namespace
@@ -69,31 +75,35 @@ void compare_plugins(const result::CaseResult& before, const result::CaseResult&
 std::vector<Change> changes_between(const result::Run& base, const result::Run& now) {
   std::vector<Change> changes;
   if (base.schema_version != now.schema_version)
-    changes.push_back({"schema_version", base.schema_version, now.schema_version, 0});
+    changes.push_back({"schema_version", base.schema_version, now.schema_version, 0, false});
   auto left_out = keys_of_devices(base, now);
   left_out.merge(incidental(result::FactOf::kEnvironment));
-  compare_objects(base.environment, now.environment, changes, left_out);
+  compare_objects(base.environment, now.environment, changes, left_out, false);
   const auto of_settings = incidental(result::FactOf::kSettings);
-  compare_objects(base.settings, now.settings, changes, of_settings);
-  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> of_cases;
+  compare_objects(base.settings, now.settings, changes, of_settings, true);
+  std::map<std::tuple<std::string, std::string, std::string, bool>, std::size_t> of_cases;
   for (const auto& after : now.cases) {
     const auto* before = result::find_case(base, after.spec.id);
     if (!before) continue;
     std::vector<Change> own;
-    compare_objects(before->settings, after.settings, own, of_settings);
+    compare_objects(before->settings, after.settings, own, of_settings, true);
     Keys said;
     for (const auto* result : {before, &after}) add_keys(reports::device_facts(*result), said);
     for (const auto& key : said)
       if (const auto was = fact_of(*before, base, key), is = fact_of(after, now, key); was != is)
-        own.push_back({key, was, is, 0});
+        own.push_back({key, was, is, 0, is_setting_of_environment(key)});
     if (before->spec.seed != after.spec.seed)
       own.push_back(
-          {"seed", std::to_string(before->spec.seed), std::to_string(after.spec.seed), 0});
+          {"seed", std::to_string(before->spec.seed), std::to_string(after.spec.seed), 0, true});
     compare_plugins(*before, after, own);
-    for (const auto& change : own) ++of_cases[{change.name, change.base, change.now}];
+    for (const auto& change : own)
+      ++of_cases[{change.name, change.base, change.now, change.is_setting}];
   }
   for (const auto& [key, count] : of_cases)
-    changes.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), count});
+    changes.push_back(
+        {std::get<0>(key), std::get<1>(key), std::get<2>(key), count, std::get<3>(key)});
+  std::stable_partition(changes.begin(), changes.end(),
+                        [](const Change& change) { return change.is_setting; });
   return changes;
 }
 

@@ -26,15 +26,19 @@ Json side_json(const Side& side) {
 }
 
 Json change_json(const Change& change) {
-  return {
-      {"name", change.name}, {"base", change.base}, {"new", change.now}, {"cases", change.cases}};
+  return {{"name", change.name},
+          {"base", change.base},
+          {"new", change.now},
+          {"cases", change.cases},
+          {"setting", change.is_setting}};
 }
 
 Json measure_json(const Measure& measure) {
   return {{"where", measure.where},           {"space", measure.space},
           {"figure", measure.figure},         {"base_bytes", measure.base},
           {"new_bytes", measure.now},         {"difference_bytes", measure.now - measure.base},
-          {"allowed_bytes", measure.allowed}, {"verdict", to_string(measure.direction)}};
+          {"allowed_bytes", measure.allowed}, {"verdict", to_string(measure.direction)},
+          {"held", measure.is_held}};
 }
 
 Json category_json(const CategoryChange& change) {
@@ -66,11 +70,36 @@ Json appeared_json(const Appeared& one) {
           {"dtype", one.dtype}};
 }
 
+Json held_json(const analysis::Held& held) {
+  return {{"tensors", held.tensors},
+          {"requested_bytes", held.requested_bytes},
+          {"allocated_bytes", held.block_bytes},
+          {"dtypes", held.dtypes}};
+}
+
+Json cause_json(const analysis::Cause& cause) {
+  return {{"where", cause.where},
+          {"operator", cause.op},
+          {"requested_difference_bytes", cause.requested_difference()},
+          {"allocated_difference_bytes", cause.block_difference()},
+          {"base", held_json(cause.base)},
+          {"new", held_json(cause.now)}};
+}
+
+Json category_causes_json(const analysis::CategoryCauses& category) {
+  return {{"category", category.category},
+          {"requested_difference_bytes", category.requested_difference},
+          {"allocated_difference_bytes", category.block_difference},
+          {"causes", list(category.causes, cause_json)}};
+}
+
 Json growth_json(const PhaseGrowth& growth) {
   return {{"phase", growth.phase},
+          {"base_phase", growth.base_phase},
           {"verdict", to_string(growth.direction)},
           {"requested_difference_bytes", growth.requested_bytes},
           {"allocated_difference_bytes", growth.block_bytes},
+          {"causes", list(growth.causes, category_causes_json)},
           {"parts", list(growth.parts, part_json)},
           {"appeared", list(growth.appeared, appeared_json)}};
 }
@@ -96,6 +125,7 @@ Json case_json(const CaseComparison& one) {
     json["memory"] = {{"verdict", to_string(one.memory)},
                       {"figures", list(one.measures, measure_json)},
                       {"categories", list(one.categories, category_json)},
+                      {"at_peak", one.at_peak ? growth_json(*one.at_peak) : Json(nullptr)},
                       {"growth", list(one.growth, growth_json)},
                       {"growth_note", one.growth_note}};
   json["figures"] = one.verdict ? figures_json(*one.verdict) : Json(nullptr);
@@ -161,6 +191,7 @@ nlohmann::ordered_json to_json(const Comparison& comparison) {
           {"policy", result::to_json(comparison.policy)},
           {"counts", counts_json(comparison)},
           {"changes", list(comparison.changes, change_json)},
+          {"incomparable", comparison.incomparable},
           {"notes", comparison.notes},
           {"cases", list(comparison.cases, case_json)}};
 }

@@ -17,6 +17,8 @@ namespace {
 
 using analysis::alive_at_maxima;
 using analysis::CaseParts;
+using analysis::causes_of;
+using analysis::differences_of;
 using analysis::Part;
 using analysis::parts_of;
 using analysis::Source;
@@ -36,7 +38,8 @@ class Measures {
 
   void add(const std::string& where, const std::string& space, const char* figure,
            std::int64_t base, std::int64_t now) {
-    Measure measure{where, space, figure, base, now, tolerance(figure).allowed(base), {}};
+    Measure measure{where, space, figure, base, now, tolerance(figure).allowed(base), {}, true};
+    measure.is_held = where == "peak" || policy_.phases_fail;
     measure.direction = direction_of(measure);
     measures_.push_back(std::move(measure));
   }
@@ -121,10 +124,12 @@ std::vector<Measure> measures_of(const result::CaseResult& before, const result:
   return found;
 }
 
+// Of one place; without it of all that the policy holds.
 Direction worst(const std::vector<Measure>& measures, const std::string& where = "") {
   bool better = false;
   for (const auto& measure : measures) {
-    if (!where.empty() && (measure.where != where || !measure.space.empty())) continue;
+    if (where.empty() ? !measure.is_held : measure.where != where || !measure.space.empty())
+      continue;
     if (measure.direction == Direction::kWorse) return Direction::kWorse;
     better = better || measure.direction == Direction::kBetter;
   }
@@ -179,12 +184,12 @@ bool grew_more(const Growth& a, const Growth& b) {
   return std::tie(a.block_bytes, a.requested_bytes) > std::tie(b.block_bytes, b.requested_bytes);
 }
 
-std::vector<Growth> growth_of(const std::vector<Part>& base, const std::vector<Part>& now,
-                              const std::string& phase) {
+std::vector<Growth> growth_of(const std::vector<Part>& base, const std::string& base_phase,
+                              const std::vector<Part>& now, const std::string& phase) {
   std::map<Key, Growth> differences;
-  const auto count = [&](const std::vector<Part>& parts, std::int64_t sign) {
+  const auto count = [&](const std::vector<Part>& parts, const std::string& of, std::int64_t sign) {
     for (const auto& part : parts) {
-      if (part.phase != phase) continue;
+      if (part.phase != of) continue;
       auto& growth = differences[{part.allocated_in, part.category, part.module, part.op}];
       growth.allocated_in = part.allocated_in;
       growth.category = part.category;
@@ -194,8 +199,8 @@ std::vector<Growth> growth_of(const std::vector<Part>& base, const std::vector<P
       growth.block_bytes += sign * part.block_bytes;
     }
   };
-  count(base, -1);
-  count(now, +1);
+  count(base, base_phase, -1);
+  count(now, phase, +1);
   std::vector<Growth> found;
   for (auto& [key, growth] : differences)
     if (growth.requested_bytes != 0 || growth.block_bytes != 0) found.push_back(std::move(growth));
@@ -203,59 +208,62 @@ std::vector<Growth> growth_of(const std::vector<Part>& base, const std::vector<P
   return found;
 }
 
-std::vector<Appeared> appeared(const Evidence& base, const Evidence& now,
-                               const std::string& phase) {
-  using Like = std::tuple<std::string, std::string, std::string, std::string, std::string,
-                          std::int64_t, std::int64_t>;
-  std::map<Like, Appeared> likes;
-  const auto count = [&](const Evidence& evidence, std::int64_t sign) {
-    const auto at = evidence.alive.find(phase);
-    if (at == evidence.alive.end()) return;
-    for (const auto& one : at->second.allocations) {
-      const std::string in = trace::to_string(one.phase), category = trace::to_string(one.category);
-      auto& like =
-          likes[{in, category, one.module, one.op, one.name, one.requested_bytes, one.block_bytes}];
-      const auto total = like.count + sign;
-      like = {in,        category,  one.module,          one.op,          one.name,
-              one.shape, one.dtype, one.requested_bytes, one.block_bytes, total};
-    }
-  };
-  count(base, -1);
-  count(now, +1);
-  std::vector<Appeared> found;
-  for (auto& [like, one] : likes)
-    if (one.count != 0) found.push_back(std::move(one));
-  std::stable_sort(found.begin(), found.end(), [](const Appeared& a, const Appeared& b) {
-    return a.count * a.block_bytes > b.count * b.block_bytes;
-  });
-  return found;
+const trace::Alive& alive_in(const Evidence& evidence, const std::string& phase) {
+  static const trace::Alive nothing;
+  const auto at = evidence.alive.find(phase);
+  return at == evidence.alive.end() ? nothing : at->second;
+}
+
+PhaseGrowth explain(const Evidence& base, const std::string& base_phase, const Evidence& now,
+                    const std::string& phase, Direction direction) {
+  PhaseGrowth growth;
+  growth.phase = phase;
+  growth.base_phase = base_phase;
+  growth.direction = direction;
+  growth.parts = growth_of(base.parts, base_phase, now.parts, phase);
+  for (const auto& part : growth.parts) {
+    growth.requested_bytes += part.requested_bytes;
+    growth.block_bytes += part.block_bytes;
+  }
+  const bool traced = !base.alive.empty() && !now.alive.empty();
+  if (traced) growth.appeared = differences_of(alive_in(base, base_phase), alive_in(now, phase));
+  growth.causes =
+      traced ? causes_of(growth.appeared) : causes_of(base.parts, now.parts, base_phase, phase);
+  return growth;
+}
+
+bool is_own_peak(const Measure& measure) {
+  return measure.where == "peak" && measure.space.empty();
+}
+
+// The peak is the maximum of its phase, whose parts are known: where a record says so.
+bool is_maximum_of_its_phase(const Memory& memory) {
+  return value_or_none(memory.phases, memory.peak_phase).peak_allocated_bytes ==
+         memory.peak_allocated_bytes;
 }
 
 void add_growth(const Source& base, const result::CaseResult& before, const Source& now,
                 const result::CaseResult& after, CaseComparison& found) {
   std::vector<std::string> changed;
-  for (const auto& measure : found.measures)
-    if (measure.where != "peak" && measure.direction != Direction::kSame &&
-        std::find(changed.begin(), changed.end(), measure.where) == changed.end())
+  bool peak_changed = false;
+  for (const auto& measure : found.measures) {
+    if (measure.direction == Direction::kSame) continue;
+    peak_changed = peak_changed || is_own_peak(measure);
+    if (measure.where != "peak" && std::ranges::find(changed, measure.where) == changed.end())
       changed.push_back(measure.where);
-  if (changed.empty()) return;
+  }
+  if (changed.empty() && !peak_changed) return;
   const auto of_base = evidence_of(base, before), of_now = evidence_of(now, after);
   for (const auto* evidence : {&of_base, &of_now})
     if (!evidence->problem.empty())
       found.growth_note += (found.growth_note.empty() ? "" : "; ") + evidence->problem;
   if (!found.growth_note.empty()) return;
-  const bool traced = !of_base.alive.empty() && !of_now.alive.empty();
-  for (const auto& phase : changed) {
-    PhaseGrowth growth{
-        phase, worst(found.measures, phase), 0, 0, growth_of(of_base.parts, of_now.parts, phase),
-        {}};
-    for (const auto& part : growth.parts) {
-      growth.requested_bytes += part.requested_bytes;
-      growth.block_bytes += part.block_bytes;
-    }
-    if (traced) growth.appeared = appeared(of_base, of_now, phase);
-    found.growth.push_back(std::move(growth));
-  }
+  if (peak_changed && is_maximum_of_its_phase(*before.memory) &&
+      is_maximum_of_its_phase(*after.memory))
+    found.at_peak = explain(of_base, before.memory->peak_phase, of_now, after.memory->peak_phase,
+                            worst(found.measures, "peak"));
+  for (const auto& phase : changed)
+    found.growth.push_back(explain(of_base, phase, of_now, phase, worst(found.measures, phase)));
 }
 
 }  // namespace

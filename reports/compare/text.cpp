@@ -8,6 +8,7 @@
 #include "reports/compare/compare.h"
 #include "reports/compare/page.h"
 #include "reports/compare/words.h"
+#include "reports/render/cause_text.h"
 #include "reports/render/format.h"
 #include "reports/render/words.h"
 
@@ -17,23 +18,13 @@ namespace {
 using reports::printable;
 
 namespace in_text {
-constexpr std::size_t kPartsShown = 8, kAppearedShown = 5, kLinesShown = 8;
+constexpr std::size_t kCausesShown = 6, kLinesShown = 8;
 }
 
 std::string side_line(const char* name, const Side& side) {
   std::string text = fmt::format("{} {}", name, printable(side.label));
   if (!side.commit.empty()) text += ", commit " + printable(side.commit);
   if (!side.created.empty()) text += ", " + printable(reports::date_for_people(side.created));
-  return text;
-}
-
-std::string change_line(const Change& change) {
-  const auto shown = [](const std::string& value) {
-    return value.empty() ? std::string("(none)") : printable(value);
-  };
-  auto text = fmt::format("{}: {} -> {}", printable(reports::spaced(change.name)),
-                          shown(change.base), shown(change.now));
-  if (change.cases > 0) text += fmt::format(" ({} cases)", change.cases);
   return text;
 }
 
@@ -54,6 +45,11 @@ Row row_of(const CaseComparison& one) {
     row.allocated = allocated->now == allocated->base
                         ? reports::gib(allocated->now) + " GiB"
                         : short_difference(allocated->now - allocated->base);
+  const auto* telling = telling_figure(one);
+  if (telling != nullptr &&
+      (telling->where != "peak" || !telling->space.empty() || telling->figure != "allocated"))
+    row.allocated += fmt::format(", {} {}", figure_name(*telling),
+                                 short_difference(telling->now - telling->base));
   if (one.speed) {
     const auto& difference = one.speed->difference;
     row.speed = difference.ratio > 0 ? fmt::format("{} {}", ratio_text(difference.ratio),
@@ -84,7 +80,7 @@ void add_table(Page& page, const std::vector<CaseComparison>& cases) {
     if (timed) line += "  " + right(row.speed, speed);
     if (wide) {
       const int room = page.width() - reports::display_width(line) - 2;
-      page.line(0, line + "  " + reports::fit(row.id, room));
+      page.line(0, line + "  " + reports::fit_middle(row.id, room));
     } else {
       page.line(0, line);
       if (&row != &rows.front()) page.line(2, row.id);
@@ -95,46 +91,63 @@ void add_table(Page& page, const std::vector<CaseComparison>& cases) {
 void add_measures(Page& page, const CaseComparison& one) {
   for (const auto& measure : one.measures) {
     if (measure.direction == Direction::kSame) continue;
-    const auto where = measure.space.empty() ? reports::phase_label(measure.where)
-                                             : measure.where + " of " + measure.space;
-    auto text = fmt::format("{} {} {}: {}, from {}", to_string(measure.direction), printable(where),
-                            measure.figure, difference_text(measure.now - measure.base),
-                            bytes_text(measure.base));
+    auto text = fmt::format("{} {}", to_string(measure.direction), figure_text(measure));
     if (measure.allowed > 0) text += fmt::format("; {} allowed", difference_text(measure.allowed));
+    if (!measure.is_held) text += "; the policy holds the peak alone";
     page.line(2, text);
   }
 }
 
-void add_appeared(Page& page, const PhaseGrowth& growth) {
-  std::size_t shown = 0;
-  for (const auto& one : growth.appeared) {
-    if (one.count < 0 || shown == in_text::kAppearedShown) break;
-    if (shown++ == 0) page.line(4, "appeared:");
-    auto text = fmt::format("{} x {}", one.count, short_difference(one.requested_bytes).substr(1));
-    text += fmt::format(" asked for ({} allocated): ", reports::grouped(one.block_bytes));
-    if (!one.name.empty()) text += printable(one.name) + ", ";
-    if (!one.shape.empty()) text += printable(one.shape) + " " + printable(one.dtype) + ", ";
-    page.line(6, text + part_text(one.category, one.allocated_in, one.module, one.op));
+void add_category(Page& page, const analysis::CategoryCauses& category) {
+  const auto label = printable(reports::category_label(category.category));
+  const auto change = [](std::int64_t blocks, std::int64_t requested) {
+    const auto of_blocks = short_difference(blocks), asked_for = short_difference(requested);
+    return of_blocks + (asked_for == of_blocks ? "" : " (" + asked_for + " asked for)");
+  };
+  const auto sum = change(category.block_difference, category.requested_difference);
+  if (category.causes.size() == 1)
+    return page.line(
+        4, fmt::format("{} {}: {}", sum, label, reports::cause_text(category.causes.front())));
+  page.line(4, fmt::format("{} {}", sum, label));
+  std::int64_t blocks = category.block_difference, requested = category.requested_difference;
+  const auto shown = std::min(in_text::kCausesShown, category.causes.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& cause = category.causes[i];
+    blocks -= cause.block_difference();
+    requested -= cause.requested_difference();
+    page.line(6,
+              fmt::format("{}: {}", change(cause.block_difference(), cause.requested_difference()),
+                          reports::cause_text(cause)));
   }
+  if (category.causes.size() > shown)
+    page.line(6, fmt::format("{}: {} places more (--json has all)", change(blocks, requested),
+                             category.causes.size() - shown));
 }
 
-void add_growth(Page& page, const PhaseGrowth& growth) {
-  page.line(
-      2, fmt::format("at the maximum of {}: {} allocated, {} asked for",
-                     printable(reports::phase_label(growth.phase)),
-                     difference_text(growth.block_bytes), difference_text(growth.requested_bytes)));
-  std::size_t shown = 0;
-  for (const auto& part : largest_first(growth.parts)) {
-    if (shown++ == in_text::kPartsShown) {
-      page.line(4, fmt::format("and {} parts more (--json has all)",
-                               growth.parts.size() - in_text::kPartsShown));
-      break;
-    }
-    page.line(4, fmt::format("{} allocated, {} asked for: {}", short_difference(part.block_bytes),
-                             short_difference(part.requested_bytes),
-                             part_text(part.category, part.allocated_in, part.module, part.op)));
+void add_growth(Page& page, const PhaseGrowth& growth, const std::string& where) {
+  auto text = fmt::format("{}: {} allocated", where, difference_text(growth.block_bytes));
+  if (growth.requested_bytes != growth.block_bytes)
+    text += fmt::format(", {} asked for", difference_text(growth.requested_bytes));
+  page.line(2, text);
+  for (const auto& category : growth.causes) add_category(page, category);
+}
+
+// The peak first; the phase that it is in is not told twice, and phases with the same causes are
+// told together.
+void add_growths(Page& page, const CaseComparison& one) {
+  std::vector<const PhaseGrowth*> left;
+  if (one.at_peak) add_growth(page, *one.at_peak, where_text(*one.at_peak, true));
+  for (const auto& growth : one.growth)
+    if (!is_told_at_peak(one, growth)) left.push_back(&growth);
+  while (!left.empty()) {
+    const auto* first = left.front();
+    auto where = where_text(*first, false);
+    for (std::size_t i = 1; i < left.size(); ++i)
+      if (left[i]->causes == first->causes)
+        where += ", of " + printable(reports::phase_label(left[i]->phase));
+    std::erase_if(left, [&](const auto* other) { return other->causes == first->causes; });
+    add_growth(page, *first, where);
   }
-  add_appeared(page, growth);
 }
 
 void add_lines(Page& page, const std::vector<LineChange>& lines) {
@@ -151,7 +164,10 @@ bool has_details(const CaseComparison& one) {
   const bool speed = one.speed && one.speed->difference.direction != Direction::kSame;
   const bool verdict = one.verdict && one.verdict->direction != Direction::kSame;
   return verdict || !one.reason.empty() || one.memory != Direction::kSame ||
-         !one.growth_note.empty() || !one.lines.empty() || speed;
+         !one.growth_note.empty() || !one.lines.empty() || speed ||
+         std::ranges::any_of(one.measures, [](const Measure& measure) {
+           return measure.direction != Direction::kSame;
+         });
 }
 
 void add_details(Page& page, const CaseComparison& one) {
@@ -162,7 +178,7 @@ void add_details(Page& page, const CaseComparison& one) {
     page.line(2, printable(verdict_text(*one.verdict)));
   add_measures(page, one);
   add_lines(page, one.lines);
-  for (const auto& growth : one.growth) add_growth(page, growth);
+  add_growths(page, one);
   if (!one.growth_note.empty())
     page.line(2, "what grew is not known: " + printable(one.growth_note));
   if (one.speed)
@@ -179,7 +195,7 @@ std::string to_text(const Comparison& comparison, int width) {
   Page page(width);
   page.line(0, side_line("BASE", comparison.base));
   page.line(0, side_line("NEW ", comparison.now));
-  for (const auto& change : comparison.changes) page.line(2, "changed " + change_line(change));
+  for (const auto& change : comparison.changes) page.line(2, "changed " + change_text(change));
   for (const auto& note : comparison.notes) page.line(2, printable(note));
   page.blank();
   add_table(page, comparison.cases);

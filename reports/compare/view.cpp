@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "reports/compare/words.h"
+#include "reports/render/cause_text.h"
 #include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/render/words.h"
@@ -31,13 +32,15 @@ ChangeView change_view(const Change& change) {
   return {.name = printable(reports::spaced(change.name)),
           .base = printable(change.base),
           .now = printable(change.now),
-          .cases = unless_zero(change.cases)};
+          .cases = change.cases == 0 ? "" : cases_text(change.cases),
+          .is_setting = change.is_setting};
 }
 
 FigureView figure_view(const Measure& measure) {
   const auto where = measure.where == "peak" ? "peak" : reports::phase_label(measure.where);
   return {.where = printable(measure.space.empty() ? where : where + " of " + measure.space),
           .figure = measure.figure,
+          .name = figure_name(measure),
           .base_gib = reports::gib(measure.base),
           .base_bytes = reports::grouped(measure.base),
           .now_gib = reports::gib(measure.now),
@@ -48,7 +51,8 @@ FigureView figure_view(const Measure& measure) {
           .verdict = to_string(measure.direction),
           .worse = measure.direction == Direction::kWorse,
           .better = measure.direction == Direction::kBetter,
-          .changed = measure.now != measure.base};
+          .changed = measure.now != measure.base,
+          .not_held = !measure.is_held};
 }
 
 PartView part_view(const Growth& part) {
@@ -103,16 +107,64 @@ std::vector<AppearedView> appeared_list(const std::vector<Appeared>& all) {
   return list;
 }
 
-GrowthView growth_view(const PhaseGrowth& growth) {
+CauseView cause_view(const analysis::CategoryCauses& category, std::int64_t blocks,
+                     std::int64_t requested, std::string text) {
+  return {.allocated = short_difference(blocks),
+          .requested = short_difference(requested),
+          .text = std::move(text),
+          .category = printable(reports::category_label(category.category)),
+          .colour = reports::category_colour(category.category),
+          .is_category = false,
+          .is_part = category.causes.size() > 1,
+          .more = blocks > 0 || (blocks == 0 && requested > 0)};
+}
+
+// A category of one cause is one row; of several its sum and their rows.
+void add_causes(const analysis::CategoryCauses& category, std::vector<CauseView>& list) {
+  if (category.causes.size() > 1) {
+    list.push_back(
+        cause_view(category, category.block_difference, category.requested_difference, ""));
+    list.back().is_category = true;
+    list.back().is_part = false;
+  }
+  std::int64_t blocks = category.block_difference, requested = category.requested_difference;
+  const auto shown = std::min(on_page::kPartsShown, category.causes.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& cause = category.causes[i];
+    blocks -= cause.block_difference();
+    requested -= cause.requested_difference();
+    list.push_back(cause_view(category, cause.block_difference(), cause.requested_difference(),
+                              reports::cause_text(cause)));
+  }
+  if (category.causes.size() > shown)
+    list.push_back(cause_view(category, blocks, requested,
+                              std::to_string(category.causes.size() - shown) + " places more"));
+}
+
+GrowthView growth_view(const PhaseGrowth& growth, bool at_peak) {
   const auto appeared = appeared_list(growth.appeared);
-  return {.phase = printable(reports::phase_label(growth.phase)),
-          .worse = growth.direction == Direction::kWorse,
-          .allocated = difference_text(growth.block_bytes),
-          .requested = difference_text(growth.requested_bytes),
-          .parts = first_of(largest_first(growth.parts), on_page::kPartsShown, part_view),
-          .more_parts = beyond(growth.parts.size(), on_page::kPartsShown),
-          .appeared = appeared,
-          .more_appeared = beyond(growth.appeared.size(), appeared.size())};
+  GrowthView view;
+  view.where = where_text(growth, at_peak);
+  view.phase = printable(reports::phase_label(growth.phase));
+  view.at_peak = at_peak;
+  view.worse = growth.direction == Direction::kWorse;
+  view.allocated = difference_text(growth.block_bytes);
+  view.requested = difference_text(growth.requested_bytes);
+  for (const auto& category : growth.causes) add_causes(category, view.causes);
+  view.parts = first_of(largest_first(growth.parts), on_page::kPartsShown, part_view);
+  view.more_parts = beyond(growth.parts.size(), on_page::kPartsShown);
+  view.appeared = appeared;
+  view.more_appeared = beyond(growth.appeared.size(), appeared.size());
+  return view;
+}
+
+// The peak first, and its phase not once more.
+std::vector<GrowthView> growth_views(const CaseComparison& one) {
+  std::vector<GrowthView> views;
+  if (one.at_peak) views.push_back(growth_view(*one.at_peak, true));
+  for (const auto& growth : one.growth)
+    if (!is_told_at_peak(one, growth)) views.push_back(growth_view(growth, false));
+  return views;
 }
 
 CategoryView category_view(const CategoryChange& change) {
@@ -205,11 +257,13 @@ CaseView case_view(const CaseComparison& one, std::size_t index) {
   for (const FigureView& figure : view.figures)
     view.has_changed_figures = view.has_changed_figures || figure.changed;
   view.categories = list_of(one.categories, category_view);
-  view.growth = list_of(one.growth, growth_view);
+  view.growth = growth_views(one);
   view.lines = first_of(one.lines, on_page::kLinesShown, line_view);
   view.more_lines = beyond(one.lines.size(), on_page::kLinesShown);
   view.growth_note = printable(one.growth_note);
-  if (const auto* peak = peak_of(one)) view.peak = figure_view(*peak);
+  const auto *peak = peak_of(one), *telling = telling_figure(one);
+  if (peak != nullptr) view.peak = figure_view(*peak);
+  if (telling != nullptr && telling != peak) view.telling = figure_view(*telling);
   if (one.speed) view.speed = speed_view(*one.speed);
   return view;
 }
@@ -246,6 +300,8 @@ ComparisonView make_view(const Comparison& comparison, const PageOptions& option
   if (options.gate) view.gate = gate_view(*options.gate);
   view.changes = list_of(comparison.changes, change_view);
   view.notes = list_of(comparison.notes, printable);
+  for (const auto& change : comparison.changes)
+    if (change.is_setting) view.settings.push_back(change_text(change));
   view.case_count = std::to_string(comparison.cases.size());
   view.changed_count = unless_zero(changed);
   view.more_changed = beyond(changed, options.most_cases);

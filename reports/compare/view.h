@@ -38,23 +38,26 @@ struct GateView {
 
 struct ChangeView {
   std::string name, base, now, cases;
+  bool is_setting = false;
 
   FieldValues fields() const {
     return {{"name", name, "What"},
             {"base", base, "In BASE"},
             {"now", now, "In NEW"},
-            {"cases", cases, "Settings of cases: how many; else empty"}};
+            {"cases", cases, "Settings of cases: `2 cases`; else empty"},
+            {"is_setting", is_setting, "A setting, PyTorch or the driver: it decides figures"}};
   }
 };
 
 struct FigureView {
-  std::string where, figure, base_gib, base_bytes, now_gib, now_bytes;
+  std::string where, figure, name, base_gib, base_bytes, now_gib, now_bytes;
   std::string difference, difference_bytes, allowed, verdict;
-  bool worse = false, better = false, changed = false;
+  bool worse = false, better = false, changed = false, not_held = false;
 
   FieldValues fields() const {
     return {{"where", where, "peak or the phase; `peak of SPACE` for another space"},
             {"figure", figure, "requested, allocated or reserved"},
+            {"name", name, "Both: `forward requested`"},
             {"base_gib", base_gib, "BASE in GiB"},
             {"base_bytes", base_bytes, "The exact count"},
             {"now_gib", now_gib, "NEW in GiB"},
@@ -65,7 +68,8 @@ struct FigureView {
             {"verdict", verdict, "worse, better, same"},
             {"worse", worse, "More than allowed"},
             {"better", better, "Less, by more than the tolerance"},
-            {"changed", changed, "Not the same number"}};
+            {"changed", changed, "Not the same number"},
+            {"not_held", not_held, "A phase's, where the policy holds the peak alone"}};
   }
 };
 
@@ -123,21 +127,42 @@ struct AppearedView {
   }
 };
 
+struct CauseView {
+  std::string allocated, requested, text, category, colour;
+  bool is_category = false, is_part = false, more = false;
+
+  FieldValues fields() const {
+    return {{"allocated", allocated, "Signed difference of blocks, with its unit"},
+            {"requested", requested, "Signed difference of bytes asked for, with its unit"},
+            {"text", text, "`*.exp_avg, bf16 -> fp32, 250 tensors`; how many more are not shown"},
+            {"category", category, "In words"},
+            {"colour", colour, "A class for the palette"},
+            {"is_category", is_category, "The sum of a category, whose causes follow"},
+            {"is_part", is_part, "One of the causes that such a sum is of"},
+            {"more", more, "It grew"}};
+  }
+};
+
 struct GrowthView {
-  std::string phase;
-  bool worse = false;
+  std::string where, phase;
+  bool at_peak = false, worse = false;
   std::string allocated, requested;
+  std::vector<CauseView> causes;
   std::vector<PartView> parts;
   std::string more_parts;
   std::vector<AppearedView> appeared;
   std::string more_appeared;
 
   FieldValues fields() const {
-    return {{"phase", phase, "The phase, in words"},
+    return {{"where", where, "`at the peak, in optimizer step`, `at the maximum of forward`"},
+            {"phase", phase, "The phase, in words"},
+            {"at_peak", at_peak, "It is the peak, and no phase's own maximum"},
             {"worse", worse, "One of its figures is worse"},
             {"allocated", allocated, "Sum of the differences of blocks"},
             {"requested", requested, "Sum of the differences of bytes asked for"},
-            {"parts", parts, "The largest difference first, grown or shrunk"},
+            {"causes", causes, "Parts folded, by category: they sum to the difference"},
+            {"parts", parts, "Single parts, the largest difference first, grown or shrunk"},
+            {"has_parts", !parts.empty(), "`parts` is not empty"},
             {"more_parts", more_parts, "How many are not shown; empty for none"},
             {"appeared", appeared, "Allocations alive at the maximum of one run only"},
             {"has_appeared", !appeared.empty(), "`appeared` is not empty"},
@@ -188,7 +213,7 @@ struct TraceRowView {
 struct CaseView {
   std::string index, anchor, id, state, reason, growth_note, reliance;
   bool emulated = false, bad = false, good = false, has_changed_figures = false;
-  std::optional<FigureView> peak;
+  std::optional<FigureView> peak, telling;
   std::vector<FigureView> figures;
   std::vector<CategoryView> categories;
   std::vector<GrowthView> growth;
@@ -210,6 +235,8 @@ struct CaseView {
             {"reliance", reliance,
              "That the figures can be relied on less, or more, than before; else empty"},
             {"peak", peak, "Peak allocated"},
+            {"telling", telling,
+             "The figure that it is worse or better for; absent where that is `peak`"},
             {"figures", figures, "Every peak of memory"},
             {"has_changed_figures", has_changed_figures, "Some of `figures` changed"},
             {"categories", categories, "The peak by category, both runs"},
@@ -232,6 +259,7 @@ struct ComparisonView {
   SideView base, now;
   std::optional<GateView> gate;
   std::vector<ChangeView> changes;
+  std::vector<std::string> settings;
   std::vector<std::string> notes;
   bool has_emulated = false, has_times = false;
   std::string case_count, changed_count, more_changed, same_count, more_same;
@@ -246,6 +274,8 @@ struct ComparisonView {
             {"gate", gate, "What `peakbench gate` says; absent otherwise"},
             {"changes", changes, "What else differs: versions, machine, settings"},
             {"has_changes", !changes.empty(), "`changes` is not empty"},
+            {"settings", settings, "Of `changes` the settings, a text each: `steps: 1 -> 3`"},
+            {"has_settings", !settings.empty(), "`settings` is not empty"},
             {"notes", notes, "What a reader must know"},
             {"has_emulated", has_emulated, "Some figures come from an emulated card"},
             {"has_times", has_times, "Some case was timed in both"},

@@ -8,6 +8,7 @@
 #include <functional>
 #include <utility>
 
+#include "reports/render/cause_text.h"
 #include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/render/words.h"
@@ -33,6 +34,59 @@ void add(std::string& list, const std::string& item) {
   if (!item.empty()) list += (list.empty() ? "" : ", ") + item;
 }
 
+// Bytes of blocks, or for a figure of what was asked for those.
+struct Counted {
+  bool is_requested;
+  std::int64_t of(const analysis::Cause& cause) const {
+    return is_requested ? cause.requested_difference() : cause.block_difference();
+  }
+  std::int64_t of(const analysis::CategoryCauses& category) const {
+    return is_requested ? category.requested_difference : category.block_difference;
+  }
+};
+
+std::string more_text(std::size_t count, std::int64_t bytes, const char* one, const char* several) {
+  return fmt::format("{} in {} more {}", short_difference(bytes), count,
+                     count == 1 ? one : several);
+}
+
+// What went the way of the change, the largest first, then what went the other way.
+template <typename Item>
+std::vector<const Item*> in_direction(const std::vector<Item>& items, Counted counted,
+                                      std::int64_t change) {
+  std::vector<const Item*> order;
+  for (const auto& item : items)
+    if (counted.of(item) != 0) order.push_back(&item);
+  std::stable_partition(order.begin(), order.end(),
+                        [&](const Item* item) { return (counted.of(*item) > 0) == (change > 0); });
+  return order;
+}
+
+std::string category_text(const analysis::CategoryCauses& category, Counted counted) {
+  constexpr std::size_t kCausesNamed = 2;
+  auto text = fmt::format("{} {}: ", reports::printable(reports::category_label(category.category)),
+                          short_difference(counted.of(category)));
+  const auto causes = in_direction(category.causes, counted, counted.of(category));
+  if (causes.size() == 1) return text + reports::cause_text(*causes.front());
+  std::int64_t rest = counted.of(category);
+  const auto named = std::min(kCausesNamed, causes.size());
+  for (std::size_t i = 0; i < named; ++i) {
+    const auto& cause = *causes[i];
+    rest -= counted.of(cause);
+    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", reports::cause_text(cause),
+                        short_difference(counted.of(cause)));
+  }
+  const auto others = causes.size() - named;
+  return others == 0 ? text : text + ", " + more_text(others, rest, "place", "places");
+}
+
+// What a figure's change has beyond the parts, which are those at the maximum of allocated bytes.
+std::string beyond_parts(std::int64_t bytes, const Measure& measure) {
+  if (bytes == 0) return "";
+  if (measure.figure == "reserved") return short_difference(bytes) + " reserved and not allocated";
+  return short_difference(bytes) + " asked for at another moment than the most allocated";
+}
+
 }  // namespace
 
 std::string short_difference(std::int64_t bytes) {
@@ -54,6 +108,74 @@ std::string bytes_text(std::int64_t bytes) {
 
 std::string named(const std::string& text, const char* otherwise) {
   return text.empty() ? otherwise : reports::printable(text);
+}
+
+std::string cases_text(std::size_t count) {
+  return fmt::format("{} {}", count, count == 1 ? "case" : "cases");
+}
+
+std::string change_text(const Change& change) {
+  // A revision in full says no more than its beginning.
+  const auto shown = [](const std::string& value) {
+    constexpr std::size_t kRevision = 40, kShown = 12;
+    const bool is_revision = value.size() == kRevision &&
+                             value.find_first_not_of("0123456789abcdef") == std::string::npos;
+    return value.empty() ? std::string("(none)")
+                         : reports::printable(is_revision ? value.substr(0, kShown) : value);
+  };
+  auto text = fmt::format("{}: {} -> {}", reports::printable(reports::spaced(change.name)),
+                          shown(change.base), shown(change.now));
+  if (change.cases > 0) text += " (" + cases_text(change.cases) + ")";
+  return text;
+}
+
+std::string figure_name(const Measure& measure) {
+  const auto where = measure.where == "peak" ? measure.where : reports::phase_label(measure.where);
+  return reports::printable(measure.space.empty() ? where : where + " of " + measure.space) + " " +
+         measure.figure;
+}
+
+std::string figure_text(const Measure& measure) {
+  return fmt::format("{} {} ({} -> {} bytes)", figure_name(measure),
+                     short_difference(measure.now - measure.base), reports::grouped(measure.base),
+                     reports::grouped(measure.now));
+}
+
+std::string where_text(const PhaseGrowth& growth, bool at_peak) {
+  const auto phase = reports::printable(reports::phase_label(growth.phase));
+  if (!at_peak) return "at the maximum of " + phase;
+  auto text = "at the peak, in " + phase;
+  if (growth.base_phase != growth.phase)
+    text += fmt::format(" (in BASE in {})",
+                        reports::printable(reports::phase_label(growth.base_phase)));
+  return text;
+}
+
+std::string explanation_text(const PhaseGrowth& growth, const Measure& measure) {
+  constexpr std::size_t kCategoriesNamed = 3;
+  const Counted counted{measure.figure == "requested"};
+  const auto told = in_direction(growth.causes, counted, measure.now - measure.base);
+  std::string text;
+  const auto say = [&](const std::string& part) {
+    if (!part.empty()) text += (text.empty() ? "" : "; ") + part;
+  };
+  std::int64_t rest = measure.now - measure.base, hidden = 0;
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    rest -= counted.of(*told[i]);
+    if (i < kCategoriesNamed)
+      say(category_text(*told[i], counted));
+    else
+      hidden += counted.of(*told[i]);
+  }
+  if (told.size() > kCategoriesNamed)
+    say(more_text(told.size() - kCategoriesNamed, hidden, "category", "categories"));
+  say(beyond_parts(rest, measure));
+  const auto phase = reports::printable(reports::phase_label(growth.phase));
+  const auto moved = growth.base_phase == growth.phase
+                         ? ""
+                         : fmt::format(" (in BASE in {})",
+                                       reports::printable(reports::phase_label(growth.base_phase)));
+  return measure.where == "peak" ? fmt::format("in {}{}: {}", phase, moved, text) : text;
 }
 
 std::string line_text(const LineChange& change) {
@@ -151,8 +273,13 @@ std::string summary_text(const Comparison& comparison) {
     add(speed, some(count_speed(comparison, direction),
                     direction == Direction::kSame ? "the same" : to_string(direction)));
   const auto others = states_text(comparison);
+  const auto doubted = static_cast<std::size_t>(
+      std::ranges::count_if(comparison.cases, [](const CaseComparison& one) {
+        return one.verdict && one.verdict->direction == Direction::kWorse;
+      }));
   std::string text = "memory: " + (memory.empty() ? "nothing compared" : memory);
   if (!speed.empty()) text += "; step time: " + speed;
+  if (doubted > 0) text += fmt::format("; figures: {} can be relied on less", doubted);
   if (!others.empty()) text += "; cases: " + others;
   return text;
 }

@@ -32,6 +32,22 @@ std::string verdict_text(const VerdictChange& change);
 // What became of a case, in a word or two: "worse", "failed: out of memory", "new".
 std::string state_text(const CaseComparison& one);
 
+std::string cases_text(std::size_t count);  // "1 case", "2 cases"
+// "steps: 1 -> 3", "cudnn: on -> off (2 cases)".
+std::string change_text(const Change& change);
+
+// "peak allocated", "optimizer step requested", "peak of cpu allocated".
+std::string figure_name(const Measure& measure);
+// Its change and the exact bytes: "peak allocated +512 bytes (4,000 -> 4,512 bytes)".
+std::string figure_text(const Measure& measure);
+
+// Why a figure moved, parts that sum to its change: "in optimizer step: gradient +954,368 bytes:
+// encoder.layers.*, 5 tensors more; temporary +245,760 bytes: aten::sqrt, 2 tensors more". What is
+// not named is counted at the end.
+std::string explanation_text(const PhaseGrowth& growth, const Measure& measure);
+// "at the maximum of forward", "at the peak, in optimizer step (in forward in BASE)".
+std::string where_text(const PhaseGrowth& growth, bool at_peak);
+
 // "+1.200 GiB now at train.py:42 (forward)".
 std::string line_text(const LineChange& change);
 

@@ -1,6 +1,7 @@
 #include "reports/gate/gate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -19,16 +20,7 @@ using reports::printable;
 
 constexpr std::size_t kPartsNamed = 5;
 
-std::string figure_text(const compare::Measure& measure) {
-  const auto where = measure.space.empty() ? reports::phase_label(measure.where)
-                                           : measure.where + " of " + measure.space;
-  return fmt::format("{} {} {}, from {}", measure.figure,
-                     compare::difference_text(measure.now - measure.base),
-                     measure.where == "peak" ? "at the " + where : "in " + where,
-                     compare::bytes_text(measure.base));
-}
-
-// The parts that grew in a phase that is worse, the one that grew most first.
+// The parts that grew where a figure is worse, the one that grew most first.
 void add_parts(const compare::PhaseGrowth& growth, std::vector<std::string>& details) {
   if (growth.direction != Direction::kWorse) return;
   std::size_t named = 0;
@@ -43,33 +35,85 @@ void add_parts(const compare::PhaseGrowth& growth, std::vector<std::string>& det
   }
 }
 
-// The part that grew most, in the phase that grew most.
-std::string most_grown(const CaseComparison& one) {
-  const compare::PhaseGrowth* most = nullptr;
-  for (const auto& growth : one.growth)
-    if (growth.direction == Direction::kWorse && !growth.parts.empty() &&
-        (!most || growth.parts.front().block_bytes > most->parts.front().block_bytes))
-      most = &growth;
-  if (!most) return "";
-  const auto& part = most->parts.front();
-  return fmt::format("; what grew most, in {}: {}, {}", reports::phase_label(most->phase),
-                     compare::short_difference(part.block_bytes),
-                     compare::part_text(part.category, part.allocated_in, part.module, part.op));
+bool is_worse(const compare::Measure& measure) {
+  return measure.is_held && measure.direction == Direction::kWorse;
+}
+
+// The other places where a figure is worse, in short: the one that grew most there.
+std::string also_worse(const CaseComparison& one, const compare::Measure& told) {
+  constexpr std::size_t kPlacesNamed = 4;
+  std::vector<const compare::Measure*> places;
+  const auto same_place = [](const compare::Measure& a, const compare::Measure& b) {
+    return a.where == b.where && a.space == b.space;
+  };
+  for (const auto& measure : one.measures) {
+    const bool is_the_peaks = told.where == "peak" && told.space.empty() && one.at_peak &&
+                              measure.where == one.at_peak->phase;
+    if (!is_worse(measure) || same_place(measure, told) || is_the_peaks) continue;
+    const auto known = std::ranges::find_if(
+        places, [&](const auto* place) { return same_place(*place, measure); });
+    if (known == places.end())
+      places.push_back(&measure);
+    else if (measure.now - measure.base >= (*known)->now - (*known)->base)
+      *known = &measure;
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kPlacesNamed, places.size()); ++i)
+    text += (i == 0 ? "" : ", ") +
+            fmt::format("{} {}", compare::figure_name(*places[i]),
+                        compare::short_difference(places[i]->now - places[i]->base));
+  if (places.size() > kPlacesNamed)
+    text += fmt::format(" and {} more", places.size() - kPlacesNamed);
+  return text.empty() ? "" : ". Also worse: " + text;
 }
 
 Finding memory_finding(const CaseComparison& one) {
   Finding finding{one.id, Outcome::kRegression, "", {}};
-  std::string first;
-  for (const auto& measure : one.measures) {
-    if (measure.direction != Direction::kWorse) continue;
-    if (first.empty()) first = figure_text(measure);
-    finding.details.push_back(figure_text(measure));
-  }
-  finding.sentence = "memory is worse: " + first + most_grown(one);
+  const auto* told = compare::telling_figure(one);
+  finding.sentence = "memory is worse: " + compare::figure_text(*told);
+  if (const auto* why = compare::explanation_of(one, *told))
+    finding.sentence +=
+        (told->where == "peak" ? ", " : ": ") + compare::explanation_text(*why, *told);
+  if (told->where == "peak" && told->space.empty() && !one.lines.empty() &&
+      one.lines.front().now > one.lines.front().base)
+    finding.sentence +=
+        "; the line of code that grew most: " + compare::line_text(one.lines.front());
+  finding.sentence += also_worse(one, *told);
+  for (const auto& measure : one.measures)
+    if (is_worse(measure)) finding.details.push_back(compare::figure_text(measure));
+  for (const auto& measure : one.measures)
+    if (is_worse(measure) && &measure != told)
+      if (const auto* why = compare::explanation_of(one, measure);
+          why != nullptr && measure.figure == "allocated")
+        finding.details.push_back(fmt::format("{}: {}", compare::figure_name(measure),
+                                              compare::explanation_text(*why, measure)));
   for (const auto& growth : one.growth) add_parts(growth, finding.details);
   if (!one.growth_note.empty())
     finding.details.push_back("what grew is not known: " + one.growth_note);
   return finding;
+}
+
+// Under other conditions a figure that moved, whichever way, may be theirs: it is no regression,
+// and does not pass.
+Finding incomparable_finding(const CaseComparison& one, const std::string& conditions,
+                             const std::string& what) {
+  return {one.id, Outcome::kUnusable, fmt::format("not comparable ({}): {}", conditions, what), {}};
+}
+
+void judge_under_other_conditions(const CaseComparison& one, const std::string& conditions,
+                                  std::vector<Finding>& findings) {
+  bool is_said = false;
+  for (auto& finding : findings) {
+    if (finding.outcome != Outcome::kRegression) continue;
+    auto said = incomparable_finding(one, conditions, finding.sentence);
+    said.details = std::move(finding.details);
+    finding = std::move(said);
+    is_said = true;
+  }
+  if (is_said || one.memory != Direction::kBetter) return;
+  const auto* told = compare::telling_figure(one);
+  findings.push_back(
+      incomparable_finding(one, conditions, "memory is better: " + compare::figure_text(*told)));
 }
 
 Finding speed_finding(const CaseComparison& one) {
@@ -79,7 +123,8 @@ Finding speed_finding(const CaseComparison& one) {
           {}};
 }
 
-std::vector<Finding> findings_of(const CaseComparison& one, const compare::Policy& policy) {
+std::vector<Finding> findings_of(const CaseComparison& one, const compare::Comparison& comparison) {
+  const auto& policy = comparison.policy;
   std::vector<Finding> found;
   switch (one.state) {
     case CaseState::kRefused:
@@ -107,6 +152,8 @@ std::vector<Finding> findings_of(const CaseComparison& one, const compare::Polic
     found.push_back({one.id, Outcome::kRegression, compare::verdict_text(*one.verdict), {}});
   if (policy.throughput && one.speed && one.speed->difference.direction == Direction::kWorse)
     found.push_back(speed_finding(one));
+  if (!comparison.incomparable.empty())
+    judge_under_other_conditions(one, comparison.incomparable, found);
   return found;
 }
 
@@ -167,7 +214,7 @@ Decision decide(const compare::Comparison& comparison, bool allow_nothing) {
   Decision decision;
   for (const auto& one : comparison.cases) {
     Checked checked{one.id, one.now_seconds, {}, why_skipped(one)};
-    for (auto& finding : findings_of(one, comparison.policy)) {
+    for (auto& finding : findings_of(one, comparison)) {
       checked.findings.push_back(decision.findings.size());
       decision.findings.push_back(std::move(finding));
     }
@@ -177,6 +224,8 @@ Decision decide(const compare::Comparison& comparison, bool allow_nothing) {
     decision.findings.push_back(nothing_finding(comparison));
   decision.outcome = first_that_applies(decision.findings);
   decision.summary = compare::summary_text(comparison);
+  for (const auto& change : comparison.changes)
+    if (change.is_setting) decision.settings.push_back(compare::change_text(change));
   return decision;
 }
 
@@ -191,6 +240,7 @@ nlohmann::ordered_json to_json(const compare::Comparison& comparison, const Deci
                                {{"outcome", to_string(decision.outcome)},
                                 {"exit_code", decision.exit_code()},
                                 {"summary", decision.summary},
+                                {"settings", decision.settings},
                                 {"findings", std::move(findings)}}}};
   json.update(compare::to_json(comparison));
   return json;
@@ -203,6 +253,8 @@ std::string to_text(const Decision& decision, int width) {
     page.line(finding.case_id.empty() ? 0 : 2, printable(finding.sentence));
   }
   if (!decision.findings.empty()) page.blank();
+  if (!decision.settings.empty())
+    page.line(0, fmt::format("Changed settings: {}", fmt::join(decision.settings, "; ")));
   page.line(0, fmt::format("Gate: {} ({})", reports::spaced(to_string(decision.outcome)),
                            decision.summary));
   return page.take();

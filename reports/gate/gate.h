@@ -12,7 +12,7 @@ namespace peakbench::gate {
 // Also the program's exit codes (docs/cli.md).
 enum class Outcome {
   kPassed = 0,
-  kUnusable = 2,    // a case, or every case, could not be compared: nothing was checked
+  kUnusable = 2,    // a case, or every case, could not be compared: nothing was told of the code
   kRegression = 4,  // memory, step time or a verdict is worse than the policy lets pass
   kFailedCase = 5,  // a case that ended ok does not any more, or is missing
 };
@@ -37,13 +37,17 @@ struct Checked {
 
 struct Decision {
   Outcome outcome = Outcome::kPassed;
-  std::string summary;  // one line
+  std::string summary;                // one line
+  std::vector<std::string> settings;  // that are not the same in both: "steps: 1 -> 3"
   std::vector<Finding> findings;
   std::vector<Checked> cases;  // every case of the comparison, in its order
 
   int exit_code() const { return static_cast<int>(outcome); }
 };
 
+// Where the runs are not comparable (Comparison::incomparable), what would be a regression is
+// kUnusable, and so is a case whose memory is better: neither is known to be the code's.
+//
 // Where several reasons are found, the outcome is the first that applies of kUnusable,
 // kFailedCase, kRegression. Without any, a comparison in which no case's memory was compared is
 // kUnusable, unless `allow_nothing`: a gate that checked nothing must not look like one that

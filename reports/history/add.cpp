@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
 #include <filesystem>
 #include <set>
 
 #include "errors/errors.h"
+#include "reports/analysis/conditions.h"
 #include "reports/analysis/environment.h"
 #include "reports/history/guard.h"
 #include "reports/history/packed.h"
@@ -27,43 +27,9 @@ using result::Run;
 using sqlite::Database;
 using sqlite::Statement;
 
-std::string fact(const Run& run, const char* name) {
-  return reports::fact_text(run.environment, name);
-}
-
-// Of the cases, those on real cards first: an emulated card's driver is made up.
-std::string fact_of_cases(const Run& run, const char* name) {
-  for (const bool emulated : {false, true})
-    for (const auto& result : run.cases)
-      if (is_emulated(result) == emulated)
-        if (const auto text = reports::fact_text(result.environment, name); !text.empty())
-          return text;
-  return fact(run, name);
-}
-
-// A real card's own driver, recorded with its times; else the CUDA that the driver is for (13000 ->
-// "CUDA 13.0", as cudaDriverGetVersion counts).
-std::string driver_of(const Run& run) {
-  for (const auto& result : run.cases) {
-    const auto found = result.settings.find("driver_version");
-    if (found != result.settings.end() && found->is_string()) return found->get<std::string>();
-  }
-  const auto text = fact_of_cases(run, "driver_cuda_version");
-  std::int64_t version = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size())
-    return fact_of_cases(run, "driver");
-  return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
-}
-
 // Its file's name: folders differ from machine to machine.
 std::string suite_of(const Run& run) {
   return std::filesystem::path(run.suite).filename().string();
-}
-
-std::int64_t steps_of(const Run& run) {
-  const auto found = run.settings.find("steps");
-  return found != run.settings.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
 // What the machine did to a case is no point of its trend, nor is what was interrupted: it was not
@@ -87,8 +53,9 @@ void check(const Run& run, const Labels& labels) {
     throw ConfigError("the run has no case that ended: there is nothing to add");
   if (std::none_of(run.cases.begin(), run.cases.end(), is_point))
     throw ConfigError(
-        "the machine failed every case of the run: there is nothing to add. The same `peakbench "
-        "run` with --resume runs them again.");
+        "the machine failed every case of the run, or it was interrupted: there is nothing to add. "
+        "The same `peakbench run` with --resume runs them again; a traced program is traced "
+        "again.");
   std::set<std::string> ids;
   for (const auto& result : run.cases)
     if (!ids.insert(result.spec.id).second)
@@ -130,6 +97,7 @@ std::int64_t insert_run(Database& database, const Run& run, const Labels& labels
       "libtorch_git_version, libtorch_cuda, driver, peakbench, schema_version, verdict, note, "
       "steps, cases, ok_cases, checksum) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   const auto added = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  const auto conditions = analysis::conditions_of(run);
   const std::vector<std::string> texts{added,
                                        run.created,
                                        run.title,
@@ -137,11 +105,11 @@ std::int64_t insert_run(Database& database, const Run& run, const Labels& labels
                                        run.status,
                                        labels.branch,
                                        labels.commit,
-                                       fact(run, "libtorch"),
-                                       fact(run, "libtorch_git_version"),
-                                       fact(run, "libtorch_cuda"),
-                                       driver_of(run),
-                                       fact(run, "peakbench"),
+                                       conditions.libtorch,
+                                       conditions.libtorch_git_version,
+                                       conditions.libtorch_cuda,
+                                       conditions.driver,
+                                       reports::fact_text(run.environment, "peakbench"),
                                        run.schema_version,
                                        labels.verdict,
                                        labels.note};
@@ -150,7 +118,7 @@ std::int64_t insert_run(Database& database, const Run& run, const Labels& labels
   const auto ok = std::count_if(run.cases.begin(), run.cases.end(), [](const CaseResult& result) {
     return result.status == result::Status::kOk;
   });
-  insert.bind(place++, steps_of(run));
+  insert.bind(place++, conditions.steps);
   insert.bind(place++, static_cast<std::int64_t>(
                            std::count_if(run.cases.begin(), run.cases.end(), is_point)));
   insert.bind(place++, static_cast<std::int64_t>(ok));

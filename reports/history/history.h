@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/analysis/conditions.h"
 #include "reports/analysis/parts.h"
 #include "reports/history/seal.h"
 #include "result/run.h"
@@ -29,14 +30,7 @@ struct Labels {
 const std::vector<std::string>& known_verdicts();
 
 // What must be equal for two points of a series to be comparable.
-struct Conditions {
-  std::string libtorch, libtorch_git_version, libtorch_cuda, driver;
-  std::int64_t steps = 0;
-
-  bool operator==(const Conditions&) const = default;
-};
-// "LibTorch 2.11.0 → 2.12.0; driver 550 → 560"; empty where they are equal.
-std::string difference(const Conditions& before, const Conditions& now);
+using analysis::Conditions;
 
 struct RunRow {
   std::int64_t number = 0;

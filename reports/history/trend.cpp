@@ -15,12 +15,6 @@ namespace {
 
 using sqlite::Statement;
 
-void note(std::string& text, const char* what, const std::string& before, const std::string& now) {
-  if (before == now) return;
-  const auto named = [](const std::string& value) { return value.empty() ? "unknown" : value; };
-  text += fmt::format("{}{} {} → {}", text.empty() ? "" : "; ", what, named(before), named(now));
-}
-
 // A part of an id, or the whole as a pattern where it has * or ?.
 std::string pattern_of(const std::string& text) {
   const bool pattern = text.find_first_of("*?") != std::string::npos;
@@ -47,18 +41,6 @@ Point point_of(const Statement& row) {
 }
 
 }  // namespace
-
-std::string difference(const Conditions& before, const Conditions& now) {
-  std::string text;
-  note(text, "LibTorch", before.libtorch, now.libtorch);
-  if (before.libtorch == now.libtorch)
-    note(text, "LibTorch's revision", before.libtorch_git_version.substr(0, 12),
-         now.libtorch_git_version.substr(0, 12));
-  note(text, "LibTorch's CUDA", before.libtorch_cuda, now.libtorch_cuda);
-  note(text, "driver", before.driver, now.driver);
-  note(text, "steps", std::to_string(before.steps), std::to_string(now.steps));
-  return text;
-}
 
 std::string Series::text(const std::string& axis) const {
   const auto value = axes.find(axis);
@@ -166,7 +148,7 @@ std::vector<TrendPoint> trend_of(const History& history, Runs& runs, const Serie
     }
     if (!trend.empty()) {
       const auto& before = *trend.back().run;
-      next.break_reason = difference(before.conditions, next.run->conditions);
+      next.break_reason = analysis::difference(before.conditions, next.run->conditions);
       next.clock_back = next.run->created < before.created;
     }
     trend.push_back(std::move(next));

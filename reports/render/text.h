@@ -12,6 +12,7 @@ namespace peakbench::reports {
 
 using peakbench::display_width;
 using peakbench::fit;
+using peakbench::fit_middle;
 using peakbench::printable;
 
 std::string escape_html(const std::string& text);      // text and quoted attributes, XML's too

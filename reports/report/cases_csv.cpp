@@ -20,6 +20,10 @@ Json row_of(const result::Run& run, const result::CaseResult& result) {
     for (const auto* name : {"phases", "spaces"}) memory.erase(name);
   if (auto& throughput = row["throughput"]; throughput.is_object())
     for (const auto* name : {"step_times_ns", "rounds"}) throughput.erase(name);
+  if (auto& work = row["work"]; work.is_object()) {
+    for (const auto* name : {"phases", "flops_by_precision", "without_formula"}) work.erase(name);
+    if (auto& bound = work["bound"]; bound.is_object()) bound.erase("flops_per_second");
+  }
   const auto* verdict = result::verdict_of(result);
   row["figures"] = verdict == nullptr ? Json() : Json(verdict_word(verdict->kind));
   return row;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "reports/render/cause_text.h"
 #include "units/bytes.h"
 
 namespace peakbench::reports {
@@ -115,12 +116,25 @@ std::vector<Change> changes(const Moment& from, const Moment& to) {
 }
 
 // "1.103 GiB less gradient memory and 0.272 GiB more activation memory".
-std::string list(const std::vector<Change>& changes) {
+// What most of a category's change is: one cause of at least two thirds of it. Otherwise the
+// category says as much.
+std::string mostly(const Change& change, const Causes& causes) {
+  const auto category = std::ranges::find(causes, std::string(to_string(change.category)),
+                                          &analysis::CategoryCauses::category);
+  if (category == causes.end() || category->causes.empty()) return "";
+  const auto& first = category->causes.front();
+  const bool is_most = (first.block_difference() > 0) == (change.bytes > 0) &&
+                       std::llabs(first.block_difference()) * 3 >= std::llabs(change.bytes) * 2;
+  return is_most ? " (" + cause_text(first) + ")" : "";
+}
+
+std::string list(const std::vector<Change>& changes, const Causes& causes = {}) {
   std::string text;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     if (i > 0) text += i + 1 == changes.size() ? " and " : ", ";
-    text += fmt::format("{} {} {}", size(changes[i].bytes), changes[i].bytes < 0 ? "less" : "more",
-                        spoken(changes[i].category));
+    text +=
+        fmt::format("{} {} {}{}", size(changes[i].bytes), changes[i].bytes < 0 ? "less" : "more",
+                    spoken(changes[i].category), mostly(changes[i], causes));
   }
   return text;
 }
@@ -136,12 +150,13 @@ bool same(std::int64_t from, std::int64_t to) { return std::fabs(percent_change(
 
 // The strategy in the phase of the reference's peak, without a full stop.
 std::string change_there(const Anatomy& reference, const Anatomy& strategy,
-                         const std::string& reference_name, const std::string& name) {
+                         const std::string& reference_name, const std::string& name,
+                         const Causes& causes) {
   const auto* there = in_phase(strategy, reference.peak.phase);
   const auto found = there ? changes(reference.peak, *there) : std::vector<Change>{};
   const auto what = !there          ? "allocates nothing"
                     : found.empty() ? "uses about the same memory"
-                                    : "uses " + list(found);
+                                    : "uses " + list(found, causes);
   return fmt::format("In {}, where {} peaks, {} {}", spoken(reference.peak.phase), reference_name,
                      name, what);
 }
@@ -199,13 +214,14 @@ std::string outcome(const Anatomy& reference, const Anatomy& strategy,
 }  // namespace
 
 std::string tell_peak(const Anatomy& anatomy) {
-  return fmt::format("The peak is {}, in {}.", size(anatomy.peak.allocated_bytes),
+  return fmt::format("The peak is {} allocated, in {}.", size(anatomy.peak.allocated_bytes),
                      where(anatomy.peak));
 }
 
 std::string explain(const Anatomy& reference, const Anatomy& strategy,
-                    const std::string& reference_name, const std::string& strategy_name) {
-  return change_there(reference, strategy, reference_name, strategy_name) +
+                    const std::string& reference_name, const std::string& strategy_name,
+                    const Causes& causes) {
+  return change_there(reference, strategy, reference_name, strategy_name, causes) +
          outcome(reference, strategy, reference_name);
 }
 

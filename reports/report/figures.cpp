@@ -69,12 +69,23 @@ std::optional<BytesView> bytes_view(const std::optional<std::int64_t>& bytes) {
   return bytes ? std::optional(bytes_view(*bytes)) : std::nullopt;
 }
 
+namespace {
+
+// With as many digits as tell a change from none: "+0.0" with a colour says two things at once.
+std::string telling_percent(double fraction) {
+  constexpr double kRoundsToNothing = 0.0005;
+  if (fraction == 0 || std::abs(fraction) >= kRoundsToNothing) return signed_percent(fraction);
+  return (fraction > 0 ? "+" : "") + decimal(fraction * 100, 1);
+}
+
+}  // namespace
+
 DeltaView delta_view(std::int64_t ours, std::int64_t reference) {
   const std::int64_t bytes = ours - reference;
   return {.gib = signed_gib(bytes),
           .bytes = (bytes > 0 ? "+" : "") + grouped(bytes),
-          .percent = reference ? signed_percent(static_cast<double>(bytes) /
-                                                static_cast<double>(reference))
+          .percent = reference ? telling_percent(static_cast<double>(bytes) /
+                                                 static_cast<double>(reference))
                                : "",
           .less = bytes<0, .more = bytes> 0};
 }

@@ -28,12 +28,14 @@ std::vector<Group> group_cases(const std::vector<Run>& runs) {
     for (const CaseResult& result : run.cases) {
       if (!result.added_for.empty()) continue;
       const auto [found, is_new] = places.try_emplace(group_key(result), groups.size());
-      if (is_new) groups.push_back({&run, {}, {}, nullptr});
+      if (is_new) groups.push_back({.run = &run});
       Group& group = groups[found->second];
       group.cases.push_back(&result);
-      if (ran(result) && facts_of(result.spec.kind).has_stack &&
-          stack_text(result.spec) == run.reference)
-        group.reference = &result;
+      if (!facts_of(result.spec.kind).has_stack || stack_text(result.spec) != run.reference)
+        continue;
+      if (ran(result)) group.reference = &result;
+      if (result.out_of_memory && result.out_of_memory->needed_allocated_bytes)
+        group.reference_out = &result;
     }
     for (const CaseResult& result : run.cases) {
       const auto found = places.find(group_key(result));
@@ -42,6 +44,12 @@ std::vector<Group> group_cases(const std::vector<Run>& runs) {
     }
   }
   return groups;
+}
+
+std::optional<std::int64_t> reference_peak(const Group& group) {
+  if (group.reference) return peak_of(*group.reference);
+  if (group.reference_out) return group.reference_out->out_of_memory->needed_allocated_bytes;
+  return std::nullopt;
 }
 
 bool ran(const CaseResult& result) { return result.status == result::Status::kOk; }

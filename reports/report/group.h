@@ -17,10 +17,16 @@ namespace peakbench::reports {
 
 struct Group {
   const result::Run* run = nullptr;
-  std::vector<const result::CaseResult*> cases;   // plan order, at least one
-  std::vector<const result::CaseResult*> added;   // for `ablation` alone: no rows of the table
-  const result::CaseResult* reference = nullptr;  // ran to its end, or nullptr
+  std::vector<const result::CaseResult*> cases = {};  // plan order, at least one
+  std::vector<const result::CaseResult*> added = {};  // for `ablation` alone: no rows of the table
+  const result::CaseResult* reference = nullptr;      // ran to its end, or nullptr
+  // The reference where it ran out of memory, and what it needs is known; else nullptr.
+  const result::CaseResult* reference_out = nullptr;
 };
+
+// What peaks are compared with: the reference's peak allocated, or what it would have been without
+// a limit.
+std::optional<std::int64_t> reference_peak(const Group& group);
 
 std::vector<Group> group_cases(const std::vector<result::Run>& runs);
 

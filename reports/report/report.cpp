@@ -12,7 +12,9 @@
 #include "files/folder.h"
 #include "files/own_file.h"
 #include "reports/render/template.h"
+#include "reports/render/text.h"
 #include "reports/report/view.h"
+#include "result/fit_grid.h"
 #include "result/run_paths.h"
 
 namespace peakbench::reports {
@@ -76,6 +78,10 @@ std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
   const Anatomies anatomies = read_anatomies(runs, folders, charts.has_value());
   ReportView view = make_view(runs, anatomies);
   view.charts = std::move(charts);
+  for (std::size_t i = 0; i < folders.size(); ++i)
+    if (const auto grid = result::read_fit_grid(folders[i]); grid && result::is_of(*grid, runs[i]))
+      view.fits.push_back(
+          fit_view(*grid, view.fits.size(), view.several_runs ? printable(runs[i].title) : ""));
   const Shown shown(view);
   Files files;
   for (const std::string& format : options.formats) {

@@ -82,7 +82,10 @@ std::vector<Column> columns_of(const GroupView& group, int width) {
 // Failed: its outcome in place of figures.
 std::string outcome(const RowView& row) {
   std::string line = row.status_label;
-  if (row.needed) line += ", needs " + row.needed->gib + " GiB (reserved)";
+  if (row.least)
+    line += ", runs in " + row.least->gib + " GiB and no less";
+  else if (row.needed)
+    line += ", needs " + row.needed->gib + " GiB (reserved)";
   return line + (row.reason.empty() ? "" : ": " + row.reason);
 }
 

@@ -7,6 +7,8 @@
 
 #include "errors/errors.h"
 #include "files/file.h"
+#include "reports/analysis/causes.h"
+#include "reports/render/cause_text.h"
 #include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/render/words.h"
@@ -147,6 +149,44 @@ void flatten(const trace::AliveNode& node, const trace::Alive& alive, int depth,
   }
 }
 
+AliveCauseView alive_cause_view(const std::string& category, std::int64_t bytes, std::string text,
+                                std::int64_t all) {
+  const auto whole = static_cast<double>(std::max<std::int64_t>(all, 1));
+  return {.text = std::move(text),
+          .category = printable(category_label(category)),
+          .colour = category_colour(category),
+          .gib = gib(bytes),
+          .bytes = grouped(bytes),
+          .percent = percent(static_cast<double>(bytes) / whole)};
+}
+
+// A category's sum, then what it is made of; the small of it as one row. The rows without sums add
+// up to the peak.
+std::vector<AliveCauseView> folded_view(const trace::Alive& alive) {
+  const auto least = static_cast<double>(alive.allocated_bytes) * kLeastShare;
+  std::vector<AliveCauseView> rows;
+  for (const auto& category : analysis::causes_of(alive)) {
+    rows.push_back(
+        alive_cause_view(category.category, category.block_difference, "", alive.allocated_bytes));
+    rows.back().is_category = true;
+    std::int64_t rest = category.block_difference;
+    std::size_t shown = 0;
+    for (const auto& cause : category.causes) {
+      if (static_cast<double>(cause.block_difference()) < least) break;
+      rest -= cause.block_difference();
+      ++shown;
+      rows.push_back(alive_cause_view(category.category, cause.block_difference(), held_text(cause),
+                                      alive.allocated_bytes));
+    }
+    if (const auto others = category.causes.size() - shown; others > 0)
+      rows.push_back(alive_cause_view(
+          category.category, rest,
+          others == 1 ? held_text(category.causes.back()) : std::to_string(others) + " smaller",
+          alive.allocated_bytes));
+  }
+  return rows;
+}
+
 std::vector<AllocationView> largest_view(const trace::Alive& alive) {
   std::vector<AllocationView> list;
   for (const trace::AliveAllocation& allocation : alive.allocations) {
@@ -208,6 +248,10 @@ CaseAnatomy analyse(const trace::Trace& trace, bool with_data, bool whole) {
   anatomy.events = trace.events.size();
   if (!trace.events.empty())
     anatomy.alive = alive_view(trace, lifetimes, anatomy.anatomy.peak.event);
+  for (const auto& moment : anatomy.anatomy.phases)
+    if (moment)
+      anatomy.folds.emplace(moment->phase,
+                            analysis::Fold(trace::alive_at(trace, lifetimes, moment->event)));
   anatomy.lines = lines_view(trace, lifetimes, anatomy.anatomy.peak.event);
   if (with_data) anatomy.data = data.get();
   return anatomy;
@@ -295,6 +339,7 @@ AliveView alive_view(const trace::Trace& trace, const std::vector<trace::Lifetim
   flatten(alive.root, alive, 0, rows);
   return {.event = grouped(static_cast<std::int64_t>(event)),
           .count = grouped(static_cast<std::int64_t>(alive.allocations.size())),
+          .folded = folded_view(alive),
           .tree = std::move(rows),
           .largest = largest_view(alive)};
 }

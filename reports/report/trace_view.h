@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/analysis/causes.h"
 #include "reports/render/record.h"
 #include "reports/report/view_lines.h"
 #include "result/run.h"
@@ -92,8 +93,24 @@ struct AllocationView {
   }
 };
 
+struct AliveCauseView {
+  std::string text, category, colour, gib, bytes, percent;
+  bool is_category = false;
+
+  FieldValues fields() const {
+    return {{"text", text, "What alike allocations have in common: `encoder.layers.*, 24 tensors`"},
+            {"category", category, "In words"},
+            {"colour", colour, "A class for the palette"},
+            {"gib", gib, "GiB"},
+            {"bytes", bytes, "The exact count"},
+            {"percent", percent, "Of the peak"},
+            {"is_category", is_category, "A category's sum, what it is made of follows"}};
+  }
+};
+
 struct AliveView {
   std::string event, count;
+  std::vector<AliveCauseView> folded;
   std::vector<AliveRowView> tree;
   std::vector<AllocationView> largest;
 
@@ -101,6 +118,8 @@ struct AliveView {
     return {
         {"event", event, "The event"},
         {"count", count, "How many allocations"},
+        {"folded", folded,
+         "By category, layers folded, the largest first; what is below one per cent as one row"},
         {"tree", tree, "Modules, operators, allocations, flattened: from one per cent of the peak"},
         {"largest", largest, "The largest single allocations"}};
   }
@@ -140,6 +159,7 @@ struct CaseAnatomy {
   trace::Timeline timeline;  // a few hundred samples, for pictures
   std::vector<trace::PhaseSpan> spans;
   std::uint64_t events = 0;
+  std::map<trace::Phase, analysis::Fold> folds;  // what each phase's highest moment is made of
   std::optional<AliveView> alive;
   std::optional<LinesView> lines;  // where call stacks were recorded
   std::string data;   // for the interactive chart (reports/report/trace_data.h), may be empty

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "reports/report/charts.h"
+#include "reports/report/view_fit.h"
 #include "reports/report/view_group.h"
 #include "reports/report/view_run.h"
 #include "reports/report/view_scaling.h"
@@ -19,6 +20,7 @@ struct ReportView {
   bool has_emulated = false, has_measured = false;
   bool has_programs = false, has_strategies = false;
   std::vector<std::string> pending;
+  std::vector<FitView> fits;
   std::vector<GroupView> groups;
   std::vector<ScalingView> scaling;
   std::vector<SourceView> sources;
@@ -46,7 +48,9 @@ struct ReportView {
         {"has_programs", has_programs, "Some case is a program of anybody's"},
         {"has_strategies", has_strategies, "Some case is a model under strategies"},
         {"mixed", has_emulated && has_measured, "Both: they are never compared with each other"},
+        {"fits", fits, "What fits, as `peakbench fit` found it: one a run that it made"},
         {"groups", groups, "One table each: cases that differ by strategy only"},
+        {"several_groups", groups.size() > 1, "There is more than one"},
         {"scaling", scaling,
          "How the peak grows, one table each: cases that differ by stack, and by batch size or "
          "sequence length"},

@@ -24,6 +24,14 @@ std::int64_t highest_of(const Group& group, const Anatomies& anatomies) {
   return highest;
 }
 
+// In the phase of the reference's peak.
+Causes causes_in_its_phase(const CaseAnatomy& reference, const CaseAnatomy& own) {
+  const auto before = reference.folds.find(reference.anatomy.peak.phase),
+             after = own.folds.find(reference.anatomy.peak.phase);
+  if (before == reference.folds.end() || after == own.folds.end()) return {};
+  return after->second.against(before->second);
+}
+
 }  // namespace
 
 void add_anatomy(const result::CaseResult& result, const Group& group, const Anatomies& anatomies,
@@ -47,7 +55,7 @@ void add_anatomy(const result::CaseResult& result, const Group& group, const Ana
   }
   row.waterfall = waterfall_view(*reference, *own);
   row.why = printable(explain(reference->anatomy, own->anatomy, stack_text(group.reference->spec),
-                              stack_text(result.spec)));
+                              stack_text(result.spec), causes_in_its_phase(*reference, *own)));
 }
 
 }  // namespace peakbench::reports

@@ -57,9 +57,10 @@ BestView best_view(const CaseResult& lowest, const Group& group) {
     if (const auto verdict = verdict_view(*lowest.emulation->verdict); verdict.doubtful)
       view.doubt = verdict.word;
   if (const auto reserved = lowest.memory->peak_reserved_bytes) view.reserved = gib(*reserved);
-  if (&lowest != group.reference && group.reference && group.reference->memory) {
-    view.percent =
-        against(static_cast<double>(bytes), static_cast<double>(*peak_of(*group.reference)));
+  const auto reference = reference_peak(group);
+  if (reference && &lowest != group.reference)
+    view.percent = against(static_cast<double>(bytes), static_cast<double>(*reference));
+  if (&lowest != group.reference && group.reference) {
     view.time = time_view(lowest, group);
     if (view.time) view.step_percent = view.time->percent;
   }

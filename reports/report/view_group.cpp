@@ -76,6 +76,7 @@ void add_flags(const Group& group, GroupView& view) {
     return std::ranges::any_of(group.cases, [&](const CaseResult* result) { return is(*result); });
   };
   view.has_reference = group.reference != nullptr;
+  view.reference_out = group.reference_out != nullptr;
   view.emulated = some_case(result::is_emulated);
   view.has_throughput = some_case([](auto& result) { return result.throughput.has_value(); });
   view.has_tokens = some_case(
@@ -141,6 +142,7 @@ void add_charts(const Group& group, const Anatomies& anatomies, GroupView& view)
   view.bar_ticks = ticks_view(0, static_cast<double>(widest_bar(group)) / kGiB, 5);
   view.categories = legend(group, anatomies);
   view.pareto = pareto_view(group);
+  view.work = work_view(group);
   view.ablation = ablation_view(group);
 }
 

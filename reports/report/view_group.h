@@ -10,6 +10,7 @@
 #include "reports/report/view_best.h"
 #include "reports/report/view_pareto.h"
 #include "reports/report/view_row.h"
+#include "reports/report/view_work.h"
 
 namespace peakbench::reports {
 
@@ -70,7 +71,8 @@ struct GroupView {
       axis_gib;
   std::string peak_picture, timeline_picture, flame_picture, pareto_picture;
   std::string flame_levels;
-  bool has_reference = false, emulated = false, has_throughput = false, has_tokens = false;
+  bool has_reference = false, reference_out = false, emulated = false, has_throughput = false,
+       has_tokens = false;
   bool has_published = false, has_published_throughput = false, has_reserved = false;
   bool has_verdicts = false, all_exact = false;
   bool has_equivalence = false, has_bars = false, has_timelines = false, has_whys = false;
@@ -91,6 +93,7 @@ struct GroupView {
   std::vector<AblationView> ablation;
   std::vector<LegendView> categories;
   std::optional<ParetoView> pareto;
+  std::optional<WorkView> work;
 
   FieldValues fields() const {
     return {
@@ -109,6 +112,8 @@ struct GroupView {
          "What the rows are: Strategy, Program, Case where there are both"},
         {"reference", reference, "The stack that differences are against"},
         {"has_reference", has_reference, "The reference ran to its end"},
+        {"reference_out", reference_out,
+         "It ran out of memory, and peaks are compared with what it would have allocated"},
         {"emulated", emulated, "Figures from an emulated card"},
         {"card", card, "The emulated card"},
         {"cards", cards, "The real card and its memory; empty for other devices"},
@@ -174,7 +179,9 @@ struct GroupView {
          "Markdown: file name of the bars; empty where there are none"},
         {"pareto_picture", pareto_picture,
          "Markdown: file name of memory against throughput; empty where there is none"},
-        {"pareto", pareto, "Memory against throughput; absent with fewer than two timed cases"}};
+        {"pareto", pareto, "Memory against throughput; absent with fewer than two timed cases"},
+        {"work", work, "What a step makes the device do; absent where none was counted"},
+        {"has_work", work.has_value(), "There is `work`"}};
   }
 };
 

@@ -67,8 +67,8 @@ bool on_front(const Point& point, const std::vector<Point>& points) {
 // A drawing's key has room for some 36 columns.
 std::string short_name(const result::CaseResult& result, const std::string& mark) {
   const std::string name = printable(row_name(result.spec));
-  if (mark.empty()) return fit(name, 30);
-  return fit(name, 33 - display_width(mark)) + " (" + mark + ")";
+  if (mark.empty()) return fit_middle(name, 30);
+  return fit_middle(name, 33 - display_width(mark)) + " (" + mark + ")";
 }
 
 // For each throughput, the least memory that reaches it: a staircase through the points that none

@@ -80,6 +80,7 @@ void add_memory(const CaseResult& result, const Group& group, RowView& row) {
   row.peak = bytes_view(memory.peak_allocated_bytes);
   row.requested = bytes_view(memory.peak_requested_bytes);
   row.reserved = bytes_view(memory.peak_reserved_bytes);
+  row.least = bytes_view(memory.least_memory_bytes);
   if (memory.worker_peak_rss_bytes > 0) row.rss = bytes_view(memory.worker_peak_rss_bytes);
   const std::int64_t widest = widest_bar(group);
   row.bar =
@@ -90,11 +91,9 @@ void add_memory(const CaseResult& result, const Group& group, RowView& row) {
   row.segments = segments_view(memory, widest);
   row.phases = phases_view(memory);
   row.spaces = spaces_view(memory);
-  if (group.reference && group.reference != &result && group.reference->memory &&
-      !replays_steps(result)) {
-    row.delta =
-        delta_view(memory.peak_allocated_bytes, group.reference->memory->peak_allocated_bytes);
-  }
+  const auto reference = reference_peak(group);
+  if (reference && group.reference != &result && !replays_steps(result))
+    row.delta = delta_view(memory.peak_allocated_bytes, *reference);
 }
 
 std::string difference_text(const result::Equivalence& equivalence) {
@@ -224,11 +223,11 @@ RowView row_view(const CaseResult& result, const Group& group, Sources& sources)
   RowView row;
   row.id = printable(result.spec.id);
   row.strategy = printable(row_name(result.spec));
-  row.short_name = fit(row.strategy, 30);
+  row.short_name = fit_middle(row.strategy, 30);
   row.parts = parts_view(result.spec);
   if (row.parts.empty())
     row.parts = {{.name = row.strategy, .base = row.strategy, .options = "", .first = true}};
-  row.is_reference = &result == group.reference;
+  row.is_reference = &result == group.reference || &result == group.reference_out;
   row.ok = ran(result);
   row.status = result::to_string(result.status);
   row.status_label = status_label(result.status, result.spec.kind);
@@ -242,6 +241,8 @@ RowView row_view(const CaseResult& result, const Group& group, Sources& sources)
   if (result.out_of_memory) {
     row.oom_facts = out_of_memory_view(*result.out_of_memory);
     row.needed = bytes_view(result.out_of_memory->needed_bytes);
+    row.needed_allocated = bytes_view(result.out_of_memory->needed_allocated_bytes);
+    row.least = bytes_view(result.out_of_memory->least_memory_bytes);
   }
   if (result.emulation) {
     row.emulation = emulation_view(*result.emulation);

@@ -127,7 +127,7 @@ struct RowView {
   std::string samples_per_second, tokens_per_second, clock, threads, throughput_reason;
   std::string wall, trace, trace_note, why, data;
   bool is_reference = false, ok = false, is_lowest = false, is_fastest = false, has_facts = false;
-  std::optional<BytesView> needed, peak, requested, reserved, rss;
+  std::optional<BytesView> needed, needed_allocated, least, peak, requested, reserved, rss;
   std::optional<DeltaView> delta;
   std::optional<TimeView> time;
   std::optional<EquivalenceView> equivalence;
@@ -166,6 +166,10 @@ struct RowView {
         {"oom_facts", oom_facts, "Out of memory: what was asked, what was there"},
         {"needed", needed,
          "Out of memory on an emulated card: the peak reserved when run without a limit"},
+        {"needed_allocated", needed_allocated, "The same, allocated"},
+        {"least", least,
+         "The least memory of a card that it was seen to run in, to 2 MiB; where that was looked "
+         "for"},
         {"peak", peak, "Peak allocated"},
         {"requested", requested, "Peak asked for"},
         {"reserved", reserved, "Peak reserved (CUDA)"},

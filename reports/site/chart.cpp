@@ -201,6 +201,7 @@ std::optional<ChartView> chart_view(const Trend& trend, Metric metric, const Lin
   view.unit = axis.name;
   view.from = axis.from;
   view.count = reports::grouped(static_cast<std::int64_t>(trend.size()));
+  view.runs = view.count + (trend.size() == 1 ? " run" : " runs");
   if (drawn.size() < trend.size())
     view.drawn = reports::grouped(static_cast<std::int64_t>(drawn.size()));
   view.many = drawn.size() > 60;

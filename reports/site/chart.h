@@ -57,7 +57,7 @@ struct DateView {
 };
 
 struct ChartView {
-  std::string unit, from, count, drawn;
+  std::string unit, from, count, runs, drawn;
   bool many = false;
   std::vector<LineView> lines;
   std::vector<PointView> points;
@@ -69,6 +69,7 @@ struct ChartView {
     return {{"unit", unit, "GiB, MiB, KiB, bytes or ms"},
             {"from", from, "Where the axis begins to count, when not at 0"},
             {"count", count, "How many points there are"},
+            {"runs", runs, "The same with its word: `1 run`"},
             {"drawn", drawn, "How many are drawn, where not all"},
             {"many", many, "More than sixty are drawn"},
             {"lines", lines, "One a stretch of comparable points"},

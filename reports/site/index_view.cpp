@@ -43,6 +43,8 @@ void add_change(const Trend& trend, TrendRowView& row) {
     row.less = !row.more;
   }
   row.incomparable = !last.break_reason.empty();
+  row.compared = before != nullptr && !row.incomparable && before->point.allocated_bytes &&
+                 last.point.allocated_bytes;
   row.break_reason = printable(last.break_reason);
 }
 
@@ -55,7 +57,7 @@ TrendRowView row_view(const Series& series, const Trend& trend,
   row.model = printable(series.text("model"));
   row.strategy = printable(series.text("strategy"));
   row.setting = setting_text(series);
-  row.options = printable(series.device_options);
+  row.options = options_text(series);
   row.ok = point.status == "ok";
   row.spark = spark_path(trend, Metric::kAllocated);
   row.spark_y = spark_end(trend);
@@ -82,6 +84,16 @@ void add_row(TrendRowView row, const Series& series, CardView& card) {
 
 }  // namespace
 
+std::string options_text(const Series& series) {
+  const auto options = nlohmann::json::parse(series.device_options, nullptr, false);
+  if (!options.is_object()) return printable(series.device_options);
+  std::string text;
+  for (const auto& [name, value] : options.items())
+    text += (text.empty() ? "" : ", ") + name + "=" +
+            (value.is_string() ? value.get<std::string>() : value.dump());
+  return printable(text);
+}
+
 std::string setting_text(const Series& series) {
   std::string text;
   for (const auto& setting : reports::settings_view(series.axes))
@@ -98,12 +110,15 @@ IndexView index_view(const Contents& contents, const std::vector<Trend>& recent)
     view.latest.push_back(run_view(contents, *run, ""));
   }
   std::map<std::string, CardView> cards;
+  std::size_t compared = 0;
   for (std::size_t i = 0; i < contents.series.size(); ++i) {
     const auto& series = contents.series[i];
     auto row = row_view(series, recent[i], newest);
     if (!row.change.empty() && !row.old) view.changes.push_back(row);
+    if (row.compared && !row.old) ++compared;
     add_row(std::move(row), series, cards[series.card]);
   }
+  if (compared > 0) view.compared_count = reports::grouped(static_cast<std::int64_t>(compared));
   for (auto& [name, card] : cards) view.cards.push_back(std::move(card));
   for (std::size_t i = 0; i < std::min(kRecentRuns, contents.runs.size()); ++i)
     view.recent.push_back(run_view(contents, contents.runs[i], ""));

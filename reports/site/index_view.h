@@ -14,6 +14,7 @@ struct TrendRowView {
   std::string case_id, href, model, strategy, setting, options, status, gib, bytes, change;
   std::string break_reason, step_ms, spark, spark_y, run;
   bool ok = false, more = false, less = false, incomparable = false, old = false;
+  bool compared = false;
 
   FieldValues fields() const {
     return {{"case", case_id, "The case id"},
@@ -21,7 +22,7 @@ struct TrendRowView {
             {"model", model, "Model and options"},
             {"strategy", strategy, "The stack"},
             {"setting", setting, "dtype, batch, sequence length"},
-            {"options", options, "Device options, as JSON"},
+            {"options", options, "Device options, as they are typed"},
             {"ok", ok, "It ended ok in the last run that had it"},
             {"status", status, "How it ended, in words, where not ok"},
             {"gib", gib, "Peak allocated"},
@@ -30,6 +31,7 @@ struct TrendRowView {
             {"more", more, "More than the point before"},
             {"less", less, "Less than the point before"},
             {"incomparable", incomparable, "The point before cannot be compared"},
+            {"compared", compared, "Its memory was compared with the point before"},
             {"break_reason", break_reason, "Why"},
             {"step_ms", step_ms, "Median step time"},
             {"spark", spark, "An SVG path of its last points, in a box 1000 wide and high"},
@@ -58,6 +60,7 @@ struct IndexView {
   std::vector<RunView> latest;
   std::vector<CardView> cards;
   std::vector<TrendRowView> changes;
+  std::string compared_count;
   std::vector<RunView> recent;
 
   FieldValues fields() const {
@@ -65,6 +68,9 @@ struct IndexView {
             {"latest", latest, "The newest run of each suite of the branch"},
             {"cards", cards, "Trends, by card"},
             {"changes", changes, "Cases whose memory changed in the newest run"},
+            {"compared_count", compared_count,
+             "Cases of the newest run whose memory was compared with the point before; empty for "
+             "none"},
             {"recent", recent, "The newest runs, of all branches"}};
   }
 };

@@ -17,6 +17,10 @@ constexpr std::size_t kCommitShown = 12, kRunsPerPage = 500;
 
 std::string count_text(std::size_t count) { return grouped(static_cast<std::int64_t>(count)); }
 
+std::string counted(std::size_t count, const std::string& what) {
+  return count_text(count) + " " + what + (count == 1 ? "" : "s");
+}
+
 std::string verdict_label(const std::string& verdict) {
   if (verdict == "passed") return "passed";
   if (verdict == "regressed") return "worse";
@@ -42,6 +46,9 @@ SiteView site_view(const Contents& contents, const std::string& root) {
           .branch_run_count = grouped(on_branch),
           .trend_count = count_text(contents.series.size()),
           .report_count = count_text(contents.reports.size()),
+          .runs = counted(contents.runs.size(), "run"),
+          .branch_runs = counted(static_cast<std::size_t>(on_branch), "run"),
+          .trends = counted(contents.series.size(), "case"),
           .newest = printable(reports::date_for_people(newest->created)),
           .newest_iso = printable(newest->created),
           .comparison = contents.comparison};

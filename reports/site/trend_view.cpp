@@ -79,7 +79,7 @@ TrendView trend_view(const Contents& contents, const history::Series& series, co
   view.strategy = printable(series.text("strategy"));
   view.card = printable(series.card);
   view.setting = setting_text(series);
-  view.options = printable(series.device_options);
+  view.options = options_text(series);
   view.emulated = series.emulated;
   view.memory = chart_view(trend, Metric::kAllocated, link);
   view.step = chart_view(trend, Metric::kStep, link);

@@ -48,7 +48,7 @@ struct TrendView {
         {"strategy", strategy, "The stack"},
         {"card", card, "The card"},
         {"setting", setting, "dtype, batch, ..."},
-        {"options", options, "Device options, as JSON"},
+        {"options", options, "Device options, as they are typed"},
         {"emulated", emulated, "An emulated card"},
         {"memory", memory, "Peak allocated; absent where there is none"},
         {"step", step, "Median step time; absent where there is none"},

@@ -25,6 +25,7 @@ struct Contents {
 
 struct SiteView {
   std::string title, branch, root, run_count, branch_run_count, trend_count, report_count;
+  std::string runs, branch_runs, trends;
   std::string newest, newest_iso;
   bool comparison = false;
 
@@ -34,8 +35,12 @@ struct SiteView {
             {"root", root, "From this page to the index: empty, `../` or `../../`"},
             {"run_count", run_count, "Runs in the history, of all branches"},
             {"branch_run_count", branch_run_count, "Runs on the branch"},
+            {"runs", runs, "The same with its word: `1 run`, `2 runs`"},
+            {"branch_runs", branch_runs, "So of the branch"},
+            {"trends", trends, "So of cases"},
             {"trend_count", trend_count, "Cases, on each card by itself"},
             {"report_count", report_count, "Runs that have a report here"},
+            {"several_reports", report_count != "1", "`report_count` is not one"},
             {"newest", newest, "When the newest run began, for people"},
             {"newest_iso", newest_iso, "The same, RFC 3339"},
             {"comparison", comparison, "There is a comparison"}};
@@ -80,6 +85,7 @@ RunView run_view(const Contents& contents, const history::RunRow& run, const std
 // From a page at `root` to a run's report, or its line in the list of runs.
 LinkTo run_link(const Contents& contents, const std::string& root);
 
+std::string options_text(const history::Series& series);  // "memory=60GiB, count=2"; "" for none
 std::string setting_text(const history::Series& series);  // "fp32, batch 1"
 
 }  // namespace peakbench::site

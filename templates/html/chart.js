@@ -5,6 +5,14 @@ const kStacking = ['parameter', 'buffer', 'kept', 'optimizer_state', 'gradient',
   'temporary', 'workspace', 'communication', 'graph_pool', 'allocator_slack'];
 const kMostShapes = 1500;
 
+// What a band may say, the longest first: a narrow one says less, and few say nothing.
+function bandLabels(phase, step) {
+  if (step < 0) return ['build'];
+  const short = { forward: 'fwd', backward: 'bwd', optimizer_step: 'optim' }[phase];
+  const labels = [phaseLabel(phase)].concat(short ?? []);
+  return phase === 'forward' ? [`step ${step + 1}: forward`].concat(labels) : labels;
+}
+
 class Chart {
   // `over`: another case's trace, whose total is drawn as a line on the same axes; or null.
   constructor(parent, name, trace, over = null) {
@@ -81,8 +89,8 @@ class Chart {
       if (right <= left) continue;
       context.fillStyle = this.colour(`band-${phase}`);
       context.fillRect(left, 0, right - left, this.height - kMargin.bottom);
-      const label = step < 0 ? 'build' : phase === 'forward' ? `step ${step + 1}: forward` : phaseLabel(phase);
-      if (right - left > context.measureText(label).width + 12) {
+      const label = bandLabels(phase, step).find((text) => right - left > context.measureText(text).width + 10);
+      if (label) {
         context.fillStyle = this.colour('quiet');
         context.fillText(label, left + 6, 6);
       }

@@ -44,6 +44,29 @@ for (const table of document.querySelectorAll('table.main')) {
   });
 }
 
+// Filtering, where a table is long: rows stay that have every word, and what it is compared with stays, too.
+for (const table of document.querySelectorAll('table.main')) {
+  const rows = [...table.tBodies[0].rows];
+  if (rows.length < 6) continue;
+  const label = document.createElement('label'), field = document.createElement('input'), count = document.createElement('span');
+  label.className = 'filter';
+  field.type = 'search';
+  field.placeholder = 'lora checkpointing -offload';
+  count.setAttribute('role', 'status');
+  label.append('Rows with ', field, count);
+  table.before(label);
+  field.addEventListener('input', () => {
+    const words = field.value.toLowerCase().split(/\s+/).filter((word) => word.replace('-', ''));
+    const has = (text, word) => (word.startsWith('-') ? !text.includes(word.slice(1)) : text.includes(word));
+    for (const row of rows) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !row.classList.contains('reference') && !words.every((word) => has(text, word));
+    }
+    const shown = rows.filter((row) => !row.hidden).length;
+    count.textContent = shown < rows.length ? ` ${shown} of ${rows.length}` : '';
+  });
+}
+
 // A category in the legend lights up its part of every bar of the table.
 for (const group of document.querySelectorAll('.group')) {
   const light = (category) => {

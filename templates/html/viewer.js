@@ -1,8 +1,10 @@
 
 // The interactive chart of a table: which case, which one beside it, zoom and pan for both, what is alive at a moment.
 class Viewer {
-  constructor(root) {
+  // `number`: of the page's charts, from 1 on.
+  constructor(root, number) {
     this.root = d3.select(root);
+    this.number = number;
     this.group = root.closest('.group');
     this.sources = [...this.group.querySelectorAll('.trace-data')];
     this.overlay = 'overlay' in this.group.dataset;  // a comparison: the second case is a line over the first
@@ -18,6 +20,7 @@ class Viewer {
     this.zoom = d3.zoom().filter(() => !d3.event.button && (d3.event.type !== 'wheel' || wheelIsOurs())).on('zoom', () => {
       this.transform = d3.event.transform;
       this.scheduleDraw();
+      if (this.root.attr('data-ready')) this.keepInAddress();
     });
     this.area.call(this.zoom).on('dblclick.zoom', null);
     this.listen();
@@ -45,6 +48,7 @@ class Viewer {
     this.select('zoom-all').on('click', () => this.reset());
     this.select('zoom-step').on('click', () => this.showStep());
     this.select('zoom-peak').on('click', () => this.showPeak());
+    this.select('save').on('click', () => this.save());
     this.area.on('keydown', () => {
       const arrow = (side) => (d3.event.shiftKey ? this.chooseBeside(side) : pan(-0.2 * side));
       const keys = { ArrowLeft: () => arrow(-1), ArrowRight: () => arrow(1), '+': () => scale(1.5), '=': () => scale(1.5),
@@ -76,6 +80,7 @@ class Viewer {
 
   // Loads the cases chosen and draws them anew.
   async load() {
+    this.started = true;
     const rows = [this.select('pick').property('value'), this.select('beside').property('value')].filter(Boolean);
     const loaded = await Promise.all(rows.map((row) => this.trace(row)));
     this.charts.forEach((chart) => chart.remove());
@@ -91,6 +96,103 @@ class Viewer {
     this.root.attr('data-ready', rows.join(' '));
   }
 
+  // What is shown is kept in the page's address, so that a link or a reload shows it again:
+  // #chart=1&case=...&beside=...&along=events&as=categories&from=0&to=100&event=42
+  keepInAddress() {
+    clearTimeout(this.later);
+    this.later = setTimeout(() => {
+      const value = (name) => this.select(name).property('value'), state = new URLSearchParams({ chart: this.number, case: value('pick') });
+      if (value('beside')) state.set('beside', value('beside'));
+      state.set('along', value('along'));
+      state.set('as', value('as'));
+      if (this.transform.k > 1) this.shown().forEach((place, i) => state.set(i ? 'to' : 'from', place.toFixed(2)));
+      const chart = this.charts.find((candidate) => candidate.moment !== null);
+      if (chart) state.set('event', `${this.charts.indexOf(chart)}.${chart.moment}`);
+      history.replaceState(null, '', `#${state}`);
+    }, 200);
+  }
+
+  // The state of an address; what is not in the page is left as it is.
+  async restore(state) {
+    const pick = (name, value) => {
+      const options = [...this.select(name).node().options];
+      if (options.some((option) => option.value === value && !option.disabled)) this.select(name).property('value', value);
+    };
+    pick('pick', state.get('case'));
+    pick('beside', state.get('beside') ?? '');
+    pick('along', state.get('along'));
+    pick('as', state.get('as'));
+    await this.load();
+    const [from, to] = ['from', 'to'].map((name) => parseFloat(state.get(name)));
+    if (from < to) this.showPlaces(from, to);
+    const [chart, event] = (state.get('event') ?? '').split('.').map(Number);
+    if (event >= 0 && event < this.charts[chart]?.trace.events) this.choose(this.charts[chart], event);
+    this.root.node().scrollIntoView({ block: 'nearest' });
+  }
+
+  // The places at the chart's two ends.
+  shown() { return this.transform.rescaleX(this.baseScale(this.select('along').property('value'))).domain(); }
+
+  // "ViT-L/16, emulated:h100-80gb, fp32, ..., emulated card: bytes only, no times": what the table is of.
+  heading() {
+    const texts = [this.group.querySelector('h2'), ...this.group.querySelectorAll('.setting > *')].map((element) => element?.textContent.trim());
+    return texts.filter(Boolean).join(', ');
+  }
+
+  // The charts with their axes, and what the colours are, twice as fine as the screen's.
+  picture() {
+    const kLine = 20, page = getComputedStyle(document.body), charts = this.charts, width = charts[0].width;
+    const used = new Map(charts.flatMap(({ trace, order }) => {
+      const { bytes } = trace.window(0, trace.events, width), several = trace.categories.length;
+      return order.filter((i) => bytes.some((amount, at) => at % several === i && amount > 0)).map((i) => trace.categories[i]);
+    }));
+    const items = [...used].map(([name, label]) => ({ name, label }));
+    const canvas = document.createElement('canvas'), context = canvas.getContext('2d');
+    context.font = `12px ${page.fontFamily}`;
+    let x = 0, row = 0;
+    for (const item of items) {
+      const needed = context.measureText(item.label).width + 34;
+      if (x + needed > width - kMargin.left) [x, row] = [0, row + 1];
+      [item.x, item.row] = [kMargin.left + x, row];
+      x += needed;
+    }
+    const height = d3.sum(charts, (chart) => chart.height + kLine) + (row + 2) * kLine + 8;
+    [canvas.width, canvas.height] = [2 * width, 2 * height];
+    context.scale(2, 2);
+    context.fillStyle = page.backgroundColor;
+    context.fillRect(0, 0, width, height);
+    const say = (text, left, top, font, colour) => {
+      [context.font, context.fillStyle, context.textBaseline] = [font, colour, 'top'];
+      context.fillText(text, left, top);
+    };
+    say(this.heading(), kMargin.left, 4, `12px ${page.fontFamily}`, page.color);
+    let top = kLine;
+    for (const chart of charts) {
+      say(chart.name, kMargin.left, top + 4, `600 13px ${page.fontFamily}`, page.color);
+      top += kLine;
+      context.drawImage(chart.canvas.node(), 0, top, width, chart.height);
+      const box = chart.svg.node().getBoundingClientRect();
+      chart.svg.selectAll('text').each(function draw() {
+        const place = this.getBoundingClientRect(), looks = getComputedStyle(this);
+        say(this.textContent, place.left - box.left, top + place.top - box.top, `${looks.fontSize} ${page.fontFamily}`, looks.fill);
+      });
+      top += chart.height;
+    }
+    for (const item of items) {
+      context.fillStyle = charts[0].colour(item.name);
+      context.fillRect(item.x, top + item.row * kLine + 6, 11, 11);
+      say(item.label, item.x + 16, top + item.row * kLine + 4, `12px ${page.fontFamily}`, page.color);
+    }
+    return canvas;
+  }
+
+  save() {
+    const link = document.createElement('a');
+    link.download = `${this.charts.map((chart) => chart.name.replace(/[^\w.+-]+/g, '-')).join('-beside-')}.png`;
+    link.href = this.picture().toDataURL('image/png');
+    link.click();
+  }
+
   resize() {
     const changed = this.charts.map((chart) => chart.resize());
     if (changed.includes(true)) this.draw();  // at once: an emptied canvas would flash
@@ -101,8 +203,12 @@ class Viewer {
   // Shows the events [from, to] of the first case.
   show(from, to) {
     const trace = this.charts[0].trace, along = this.select('along').property('value');
-    const base = this.baseScale(along);
-    const left = base(trace.place(from, along)), right = base(trace.place(to, along));
+    this.showPlaces(trace.place(from, along), trace.place(to, along));
+  }
+
+  showPlaces(from, to) {
+    const base = this.baseScale(this.select('along').property('value'));
+    const left = base(from), right = base(to);
     const k = this.innerWidth() / Math.max(right - left, 1e-6);
     this.area.call(this.zoom.transform, d3.zoomIdentity.translate(kMargin.left - k * left, 0).scale(k));
   }
@@ -172,6 +278,7 @@ class Viewer {
 
   choose(chart, event) {
     this.charts.forEach((other) => other.choose(other === chart ? event : null));
+    this.keepInAddress();
     this.select('spoken').text(spokenMoment(chart, event));
     showMoment(this.select('moment'), chart, event);
   }
@@ -219,19 +326,41 @@ function showMoment(panel, chart, event) {
   appendChildren(tree.append('ul').attr('class', 'alive-tree'), moduleTree(trace, alive), total);
 }
 
-function appendLargest(parent, trace, alive, total) {
-  parent.append('h5').text('Largest allocations');
-  const body = parent.append('table').attr('class', 'largest').append('tbody');
-  for (const i of alive.slice(0, 25)) {
-    const row = body.append('tr').attr('title', describe(trace, i));
+// Allocations that are alike but for the number of their layer are one row, as in the tables of the page; single ones
+// are under their modules.
+function foldAlike(trace, alive) {
+  const rows = new Map();
+  for (const i of alive) {
     const name = trace.names[trace.name[i]];
-    const head = row.append('th').attr('scope', 'row');
-    head.append('span').attr('class', `swatch c-${trace.categories[trace.category[i]][0]}`);
-    head.append('span').text(name ? name[0] : trace.operators[trace.operator[i]] ?? trace.categories[trace.category[i]][1]);
-    if (!name && trace.modules[trace.module[i]]) head.append('small').text(` ${trace.modules[trace.module[i]]}`);
-    row.append('td').text(name ? `${name[1]} ${name[2]}` : '');
-    row.append('td').attr('class', 'n').text(formatGiB(trace.bytesOf(i)));
-    row.append('td').attr('class', 'n quiet').text(`${(trace.bytesOf(i) / total * 100).toFixed(1)} %`);
+    const label = name ? name[0] : trace.operators[trace.operator[i]] ?? trace.categories[trace.category[i]][1];
+    const isState = name && trace.categories[trace.category[i]][0] === 'optimizer_state' && label.includes('.');
+    const module = name ? '' : trace.modules[trace.module[i]] ?? '';
+    const shape = !name ? '' : isState ? name[2] : `${name[1]} ${name[2]}`;
+    const fold = (path) => path.replace(/\d+(?=\.|$)/, '*');  // the first part that is counted, as in causes.cpp
+    const folded = [isState ? `*${label.slice(label.lastIndexOf('.'))}` : name ? fold(label) : label, fold(module)];
+    const key = [trace.category[i], shape, ...folded].join('\n');
+    const row = rows.get(key) ?? { first: i, label, module, folded, shape, bytes: 0, count: 0 };
+    row.bytes += trace.bytesOf(i);
+    row.count += 1;
+    rows.set(key, row);
+  }
+  return [...rows.values()].sort((a, b) => b.bytes - a.bytes);
+}
+
+function appendLargest(parent, trace, alive, total) {
+  parent.append('h5').text('Largest, layers folded');
+  const body = parent.append('table').attr('class', 'largest').append('tbody');
+  for (const row of foldAlike(trace, alive).slice(0, 25)) {
+    const several = row.count > 1, [label, module] = several ? row.folded : [row.label, row.module];
+    const line = body.append('tr').attr('title', several ? `${row.count} allocations, such as ${describe(trace, row.first)}` : describe(trace, row.first));
+    const head = line.append('th').attr('scope', 'row');
+    head.append('span').attr('class', `swatch c-${trace.categories[trace.category[row.first]][0]}`);
+    head.append('span').text(label);
+    if (several) head.append('small').text(` ×${row.count}`);
+    if (module) head.append('small').text(` ${module}`);
+    line.append('td').text(row.shape);
+    line.append('td').attr('class', 'n').text(formatGiB(row.bytes));
+    line.append('td').attr('class', 'n quiet').text(`${(row.bytes / total * 100).toFixed(1)} %`);
   }
 }
 
@@ -276,13 +405,15 @@ function appendChildren(list, node, total) {
 
 // Charts unpack their traces when they come into view, or when a small picture is chosen.
 document.documentElement.classList.add('js');
-for (const element of document.querySelectorAll('.viewer')) {
+const kept = new URLSearchParams(location.hash.slice(1));
+for (const [index, element] of [...document.querySelectorAll('.viewer')].entries()) {
   element.hidden = false;
-  const viewer = new Viewer(element);
+  const viewer = new Viewer(element, index + 1);
+  if (Number(kept.get('chart')) === index + 1) viewer.restore(kept);
   new IntersectionObserver((entries, observer) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;
     observer.disconnect();
-    if (!element.dataset.ready) viewer.load();
+    if (!viewer.started) viewer.load();
   }, { rootMargin: '200px' }).observe(element);
   for (const picture of viewer.group.querySelectorAll('.multiple')) {
     const choose = () => {

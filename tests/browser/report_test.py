@@ -2,7 +2,9 @@
 
 PEAKBENCH_SCREENSHOTS=DIR keeps pictures of them, to be looked at.
 """
+import base64
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -90,6 +92,27 @@ class Reports(unittest.TestCase):
         self.page.run(press)
         self.assertEqual(self.page.run(names), before)
 
+    def test_rows_are_filtered_by_words(self):
+        self.open()
+        names = "[...document.querySelector('table.main').tBodies[0].rows].filter(r => r.checkVisibility()).map(r => r.querySelector('.stack').textContent.replace(/\\s+/g, ''))"
+        everything = self.page.run(names)
+        field = "document.querySelector('.filter input')"
+        if len(everything) < 6:
+            self.assertIsNone(self.page.run(field))
+            self.skipTest("no long table")
+
+        def typed(words):
+            self.page.run(f"(() => {{ const f = {field}; f.value = {words!r}; f.dispatchEvent(new Event('input')); }})()")
+            return self.page.run(names)
+
+        reference = everything[0]
+        word = everything[1].split("+")[0].split(",")[0]
+        self.assertEqual(typed(word.upper()), [name for name in everything if name == reference or word in name])
+        self.assertEqual(typed(f"-{word}"), [name for name in everything if name == reference or word not in name])
+        self.assertEqual(typed("there is no such row"), [reference])
+        self.assertEqual(self.page.run("document.querySelector('.filter [role=status]').textContent.trim()"), f"1 of {len(everything)}")
+        self.assertEqual(typed("  "), everything)
+
     def test_a_frame_of_a_flame_graph_says_its_bytes_to_pointer_and_keyboard(self):
         self.open("program")
         frames = "document.querySelectorAll('.flame .frame')"
@@ -133,13 +156,61 @@ class Reports(unittest.TestCase):
         self.assertAlmostEqual((step[1] - step[0]) / (whole[1] - whole[0]), 1 / 3, delta=0.1)
         self.assertEqual(self.page.complaints(), [])
 
+    def test_the_address_shows_the_same_again(self):
+        self.open_chart()
+        rows = self.page.run("[...document.querySelector('.viewer .pick').options].map(option => option.value)")
+        self.choose("pick", rows[1])
+        self.choose("beside", rows[0])
+        self.page.wait(f"document.querySelector('.viewer').dataset.ready === '{rows[1]} {rows[0]}'")
+        self.choose("as", "allocations")
+        self.press("zoom-in")
+        self.page.click(*self.chart_point(0.4))
+        self.page.wait("location.hash.includes('event=')")
+        address, domain = self.page.run("location.hash"), self.domain()
+        event = self.page.run("document.querySelector('.viewer .moment').dataset.event")
+        self.page.open(f"{self.folder.name}/emulated/report/index.html")  # so that it is no jump within the page
+        self.page.open(f"{self.folder.name}/tutorial/report/index.html{address}")
+        self.page.wait("document.querySelector('.viewer .moment').dataset.event")
+        self.assertEqual(self.page.run("document.querySelector('.viewer').dataset.ready"), f"{rows[1]} {rows[0]}")
+        self.assertEqual(self.page.run("document.querySelector('.viewer .as').value"), "allocations")
+        self.assertEqual(self.page.run("document.querySelector('.viewer .moment').dataset.event"), event)
+        for now, then in zip(self.domain(), domain):
+            self.assertAlmostEqual(now, then, delta=0.1)
+        # What somebody typed is not in the page: the chart is as it is without it.
+        self.page.open(f"{self.folder.name}/emulated/report/index.html")
+        self.page.open(f"{self.folder.name}/tutorial/report/index.html#chart=1&case=<b>&along=nothing&from=9&to=-3&event=7.99999999")
+        self.page.run("document.querySelector('.viewer').scrollIntoView({behavior: 'instant'})")
+        self.page.wait("document.querySelector('.viewer').dataset.drawMs")
+        self.assertEqual(self.page.run("document.querySelector('.viewer').dataset.ready"), rows[0])
+        self.assertEqual(self.page.complaints(), [])
+
+    def test_a_chart_is_saved_as_a_picture(self):
+        self.open_chart()
+        self.page.run("HTMLAnchorElement.prototype.click = function () { window.saved = [this.download, this.href]; }")
+        self.press("save")
+        name, address = self.page.run("window.saved")
+        self.assertRegex(name, r"^[\w.+-]+\.png$")
+        self.assertTrue(address.startswith("data:image/png;base64,"))
+        picture = base64.b64decode(address.split(",")[1])
+        width, height = struct.unpack(">II", picture[16:24])
+        chart = self.page.run("(() => { const b = document.querySelector('.viewer .chart canvas').getBoundingClientRect(); return [b.width, b.height]; })()")
+        self.assertAlmostEqual(width, 2 * chart[0], delta=2)
+        self.assertGreater(height, 2 * chart[1])
+        # What an emulated card made is called so in the picture, too.
+        self.page.open(f"{self.folder.name}/emulated/report/index.html")
+        self.page.run("document.querySelector('.group').querySelector('.setting').scrollIntoView()")
+        headings = self.page.run("[...document.querySelectorAll('.group')].map(group => Viewer.prototype.heading.call({group}))")
+        self.assertTrue(any("emulated card: bytes only, no times" in heading for heading in headings), headings)
+        if folder := os.environ.get("PEAKBENCH_SCREENSHOTS"):
+            Path(folder, "saved.png").write_bytes(picture)
+
     def test_a_click_lists_what_is_alive(self):
         self.open_chart()
         self.page.click(*self.chart_point(0.4))
         self.page.wait("document.querySelector('.moment table.largest tr')")
         text = self.page.run("document.querySelector('.moment').textContent")
         self.assertIn("alive in", text)
-        self.assertIn("encoder.layers.", text)
+        self.assertRegex(text, r"encoder\.layers\.\*[a-z0-9_.*]* ×\d+", "layers are one row")
         # The categories sum to the total.
         total = self.page.run("parseFloat(document.querySelector('.moment h4 strong').textContent)")
         parts = self.page.run("[...document.querySelectorAll('.moment .chips b')].map(b => parseFloat(b.textContent) || 0)")

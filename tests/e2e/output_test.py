@@ -14,6 +14,9 @@ PRINTS = {
     "run": [*ONE, "--out", "new", "--overwrite"],
     "list": ["list", "models", "--json"],
     "describe": ["describe", "baseline", "--json"],
+    "fit": ["fit", "--model", "tiny", "--strategy", "baseline", "--batch", "1", "--no-least", "--budget", "1GiB", "--out", "fit",
+            "--overwrite", "--no-report"],
+    "advise": ["advise", "out", "--card", "h100-80gb", "--json"],
     "report": ["report", "out"],
     "doctor": ["doctor", "--json"],
     "debug": None,  # becomes the debugger
@@ -40,6 +43,7 @@ PRINTS = {
     "merge": None,  # its folder must be new each time
     "work": None,  # its output is a job's log: it needs a queue, and what it found stands in files
     "publish": ["publish", "--out", "site"],
+    "new": None,  # its folder must be new each time
     "open": ["open", "out", "--print"],
     "quickstart": None,  # prints what `run` does
     "completion": ["completion", "bash"],

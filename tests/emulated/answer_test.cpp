@@ -134,11 +134,12 @@ TEST_F(AnswerTest, WhatDiedOfAnOutOfMemoryDoesNotFit) {
   Ledger& ledger = add_process(60 * kGiB);
   ledger.kernel_launches = 100;
   run_out(ledger, 30 * kGiB, 60 * kGiB);
+  ledger.devices[0].last_needed_bytes = 90 * kGiB;
   program_.wait_status = kExitCode1;
   const Answer said = answer();
   EXPECT_EQ(said.sentence,
             "Does not fit h100-80gb: asked for 30.000 GiB (aten::empty at train.py:12) with 60.000 "
-            "GiB in use of 80.000 GiB, context (0.5 GiB) not included; it needs 60.000 GiB at "
+            "GiB in use of 80.000 GiB, context (0.5 GiB) not included; it needs 90.000 GiB at "
             "least.");
   EXPECT_EQ(said.fits, false);
   EXPECT_EQ(said.tone, Tone::bad);
@@ -146,11 +147,22 @@ TEST_F(AnswerTest, WhatDiedOfAnOutOfMemoryDoesNotFit) {
                                                                {"calls", 1},
                                                                {"asked_bytes", 30 * kGiB},
                                                                {"in_use_bytes", 60 * kGiB},
-                                                               {"needed_bytes", 60 * kGiB},
+                                                               {"needed_bytes", 90 * kGiB},
                                                                {"function", "aten::empty"},
                                                                {"place", "train.py:12"},
                                                                {"pid", 4711},
                                                                {"device", 0}}));
+}
+
+// What was free was of no use for the request: "needs" less than the card has would be a riddle.
+TEST_F(AnswerTest, WhatNeedsLessThanTheCardHasIsNotSaidToNeedIt) {
+  Ledger& ledger = add_process(79 * kGiB);
+  ledger.kernel_launches = 100;
+  run_out(ledger, 2 * kGiB, 79 * kGiB);
+  ledger.devices[0].last_needed_bytes = 70 * kGiB;
+  program_.wait_status = kExitCode1;
+  EXPECT_EQ(sentence().find("needs"), std::string::npos) << sentence();
+  EXPECT_EQ(to_json(answer()).at("out_of_memory").at("needed_bytes"), 70 * kGiB);
 }
 
 TEST_F(AnswerTest, ARankThatDiedOfIt) {
@@ -212,7 +224,7 @@ TEST_F(AnswerTest, WhatPyTorchGaveBackInTimeIsNoOutOfMemory) {
 TEST_F(AnswerTest, TheLimitThatAProgramSetsItself) {
   Ledger& ledger = add_process(6 * kGiB);
   ledger.devices[0].out_of_memory_calls = 1;
-  ledger.devices[0].largest_needed_bytes = 12 * kGiB;
+  ledger.devices[0].last_needed_bytes = 12 * kGiB;
   EXPECT_TRUE(
       sentence().starts_with("Ran out of memory of h100-80gb once and went on: needed "
                              "12.000 GiB at least, more than it allows itself; peak 6.000"))

@@ -88,6 +88,34 @@ TEST(Card, EveryValueHasASource) {
   }
 }
 
+// A rate is the vendor's, without sparsity: tensor cores are no slower than the others, and the
+// memory's is what clock and width make of it, but for how the vendor rounds.
+TEST(Card, RatesAreInOrder) {
+  std::size_t known = 0;
+  for (const CardListing& card : list_cards(installation())) {
+    if (!card.served) continue;
+    const CardFacts facts = parse(card.id).facts;
+    if (facts.memory_bytes_per_second == 0) {
+      EXPECT_EQ(facts.fp32_flops_per_second, 0u) << card.id << ": no bound without both";
+      continue;
+    }
+    ++known;
+    const double made = 2e3 * facts.memory_clock_khz * facts.memory_bus_bits / 8;
+    EXPECT_NEAR(static_cast<double>(facts.memory_bytes_per_second) / made, 1, 0.05) << card.id;
+    const auto known_or = [](std::uint64_t rate, std::uint64_t otherwise) {
+      return rate > 0 ? rate : otherwise;
+    };
+    const auto fp16 = facts.fp16_flops_per_second;
+    EXPECT_GE(known_or(facts.tf32_flops_per_second, facts.fp32_flops_per_second),
+              facts.fp32_flops_per_second)
+        << card.id;
+    EXPECT_EQ(known_or(facts.bf16_flops_per_second, fp16), fp16) << card.id;
+    EXPECT_GE(known_or(facts.fp8_flops_per_second, 2 * fp16), 2 * fp16 * 999 / 1000) << card.id;
+    EXPECT_GT(facts.fp16_flops_per_second, facts.fp32_flops_per_second) << card.id;
+  }
+  EXPECT_GE(known, 15u);
+}
+
 // SIZE gigabytes of either kind, less what the driver keeps.
 TEST(Card, EveryNameSaysItsMemory) {
   for (const CardListing& card : list_cards(installation())) {
@@ -224,6 +252,8 @@ TEST_F(CardFile, SaysWhatIsWrongAndWhere) {
   expect_error(path_, "warp_size: missing");
   write("{\"value\": 132,", "{\"value\": -1,");
   expect_error(path_, "multiprocessor_count: expected a whole number");
+  write("\"fp32_flops_per_second\": {\"value\": 66", "\"fp32_flops_per_second\": {\"value\": -66");
+  expect_error(path_, "fp32_flops_per_second: expected a whole number from 1000000000 to");
   write("\"ecc\": {\"value\": true,", "\"extra\": {}, \"ecc\": {\"value\": true,");
   expect_error(path_, "unknown value \"extra\"");
   expect_error("/nowhere/card.json", "cannot be read");

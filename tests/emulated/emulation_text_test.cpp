@@ -194,7 +194,8 @@ TEST_F(EmulationTextTest, OutOfMemoryHasItsFigures) {
   run_out(add_process(60 * kGiB), 30 * kGiB, 60 * kGiB);
   program_.wait_status = kExitCode1;
   EXPECT_THAT(text(),
-              HasSubstr("process 4711, cuda:0: out of memory 2 times; the largest that was "
+              HasSubstr("process 4711, cuda:0: out of memory: the card refused 2 requests, "
+                        "PyTorch's second tries included; the largest that was "
                         "refused: 30.000 GiB; PyTorch would have needed 60.000 GiB at least "
                         "(64424509440 bytes)"));
   EXPECT_THAT(text(), HasSubstr("The program ended with exit code 1.\n"));

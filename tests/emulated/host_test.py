@@ -113,7 +113,7 @@ class HostTest(unittest.TestCase):
     def test_a_full_disk(self):
         """The snapshot does not fit beside the trace; run.json does. Then there is room, and the run goes on."""
         (self.folder / "out").mkdir()
-        script = 'mount -t tmpfs -o size=160k none out; "$@"; code=$?; cp -a out after; exit $code'
+        script = 'mount -t tmpfs -o size=164k none out; "$@"; code=$?; cp -a out after; exit $code'
         self.run_case(*CARD, before=["unshare", "-m", "bash", "-c", script, "bash"])
         case = json.loads((self.folder / "after/run.json").read_text(encoding="utf-8"))["cases"][0]
         self.failed_by_host(case, "No space left on device; free some space")

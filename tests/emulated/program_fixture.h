@@ -60,7 +60,7 @@ class ProgramFixture : public testing::Test {
     ++device.out_of_memory_calls;
     device.last_refused_bytes = device.largest_refused_bytes = asked;
     device.used_at_refusal_bytes = in_use;
-    device.largest_needed_bytes = in_use / 2 + asked;
+    device.last_needed_bytes = device.largest_needed_bytes = in_use / 2 + asked;
     ledger.launches_at_refusal = ledger.kernel_launches;
     ledger.out_of_memory.last = ledger.out_of_memory.count;
     LedgerPlace& place = ledger.out_of_memory.rows[ledger.out_of_memory.count++];

@@ -226,7 +226,7 @@ class SuitePrograms(unittest.TestCase):
             return lambda new: new["processes"][0]["devices"][0].update({key: value})
 
         worse = json.loads(gate(set_device("peak_allocated_bytes", int(done.stdout) + 512), 4))
-        self.assertIn("allocated +512 bytes at the peak", worse["gate"]["findings"][0]["sentence"])
+        self.assertIn("peak allocated +512 bytes (4,194,304 -> 4,194,816 bytes)", worse["gate"]["findings"][0]["sentence"])
         self.assertIn("has the peaks alone", worse["gate"]["findings"][0]["details"][-1])
         self.assertIn("NEW has no memory figures of it", gate(set_device("peak_allocated_bytes", None), 2))
         bound = gate(lambda new: new["verdict"].update(kind="lower bound", reasons=["something"]), 4)

@@ -164,7 +164,7 @@ class Ranges(OneProgram):
     PROGRAM = RANGES
 
     def test_the_peak_lies_in_a_range(self):
-        self.assertRegex(self.done.stderr, r"The peak is [0-9.]+ (G|M)iB, between two steps \(step \d\), in your range \"rollout > score\": ")
+        self.assertRegex(self.done.stderr, r"The peak is [0-9.]+ (G|M)iB allocated, outside of forward, backward and optimizer step \(step \d\), in your range \"rollout > score\": ")
         self.assertIn("\nBy your range (its own peak;", self.done.stderr)
         self.assertEqual(self.case()["memory"]["peak_allocated_bytes"], int(self.done.stdout.split()[0]))
         page = (self.folder / "out/report/index.html").read_text(encoding="utf-8")

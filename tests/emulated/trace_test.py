@@ -124,6 +124,29 @@ for i in range(100):
         self.assertEqual(case["out_of_memory"]["requested_bytes"], 256 * MIB)
         self.assertIn("train.py:5", done.stderr)
 
+    def test_state_of_an_update_that_ran_out_of_memory_is_optimizer_state(self):
+        script = self.write("""
+import torch
+from torch import nn
+
+def train():
+    model = nn.Sequential(*(nn.Linear(1024, 1024, bias=False) for _ in range(16))).cuda()
+    optimizer = torch.optim.Adam(model.parameters(), foreach=False)
+    model(torch.ones(8, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+
+if __name__ == "__main__":
+    train()
+""")
+        # Parameters and gradients, and what cuBLAS keeps, leave room for a part of the state.
+        done = self.trace(PYTHON, script, options=("--card", "h100-80gb,memory=240MiB", "--no-needed"), code=1)
+        case = self.case()
+        self.assertEqual((case["status"], case["out_of_memory"]["phase"]), ("out_of_memory", "optimizer_step"))
+        layer = 4 * MIB
+        # Segments of 20 MiB hold five each; beside 64 MiB of cuBLAS there are eight in 240 MiB: 40 layers, 32 of them parameters and gradients.
+        parts = {name: size for name, size in case["memory"]["at_peak"].items() if size >= MIB}
+        self.assertEqual(parts, {"parameter": 16 * layer, "gradient": 16 * layer, "workspace": 64 * MIB, "optimizer_state": 8 * layer})
+
     def test_running_out_of_memory_that_was_caught_is_listed(self):
         script = self.write("""
 import torch
@@ -259,10 +282,14 @@ print(torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved(), file=
 """)
         done = self.trace(PYTHON, script, options=("--card", "h100-80gb,memory=2GiB"), code=1)
         facts = self.case()["out_of_memory"]
+        self.assertEqual(facts["limit_bytes"], 2 << 30)
+        self.assertEqual(facts["reserved_bytes"], self.case()["memory"]["peak_reserved_bytes"])
+        record = json.loads((self.folder / "out/run.json").read_text(encoding="utf-8"))
+        self.assertEqual(record["command"][1:4], ["trace", "--card", "h100-80gb,memory=2GiB"])
         self.assertEqual([facts["needed_allocated_bytes"], facts["needed_bytes"]], list(map(int, (self.folder / "peaks").read_text().split())))
         self.assertIn("Without a limit it needs 4.571 GiB allocated, 4.857 GiB reserved.", done.stderr)
         self.assertIn("4.857", (self.folder / "out/report/index.html").read_text(encoding="utf-8"))
-        self.assertRegex(done.stderr, r"Memory ran out between two steps \(step 4\): 0.500 GiB was asked for at train.py:12; 1.500 GiB of 1.571 GiB is memory kept")
+        self.assertRegex(done.stderr, r"Memory ran out outside of forward, backward and optimizer step \(step 4\): 0.500 GiB was asked for at train.py:12, 0.143 GiB was free; 1.500 GiB of 1.571 GiB is kept memory")
         self.assertRegex(done.stderr.split("What filled the card then")[1], r"1.500 GiB +[0-9.]+%  \S*train.py:12")
         self.assertEqual(self.case()["out_of_memory"]["step"], 3)
 
@@ -291,9 +318,8 @@ raise ValueError("too large a card")
 import subprocess, sys, time, torch
 x = torch.ones(1 << 20, device="cuda")
 child = subprocess.Popen([sys.executable, "-c", "import time; print('child', flush=True); time.sleep(600)"])
-time.sleep(1)
-print("ready", flush=True)
-try:
+try:  # the signal can come as soon as the last byte is read, inside of print
+    print("ready", flush=True)
     time.sleep(600)
 finally:
     print("child ended:", child.wait(), flush=True)

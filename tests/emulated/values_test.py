@@ -288,9 +288,16 @@ class ValuesTest(unittest.TestCase):
         device = self.processes[0]["devices"][0]
         self.assertEqual(device["largest_needed_bytes"], 90 << 30)
         self.assertIn("PyTorch would have needed 90.000 GiB at least", self.said)
+        # Of the last one, which asked for less.
+        self.assertEqual(device["last_needed_bytes"], 85 << 30)
+        source = CASES.read_text(encoding="utf-8").splitlines()
+        first, last = (next(number for number, line in enumerate(source, 1) if f"torch.empty({size} << 30" in line) for size in (60, 55))
+        places = self.processes[0]["out_of_memory"]
+        self.assertEqual([(row["place"], row["calls"]) for row in places], [(f"values_cases.py:{first}", 2), (f"values_cases.py:{last}", 4)])
         line = self.said.splitlines()[1]
-        self.assertRegex(line, r"^Ran out of memory of h100-80gb once and went on: asked for 60\.000 GiB \(aten::empty\S*\) "
-                               r"with 30\.\d+ GiB in use; peak 30\.")
+        self.assertRegex(line, r"^Ran out of memory of h100-80gb 3 times and went on: asked for 55\.000 GiB \(aten::empty\S* "
+                               rf"at values_cases\.py:{last}\) with 30\.\d+ GiB in use; peak 30\.")
+
     def other_torch(self):
         """The oracle's PyTorch as if it were another version: its files, but for version.py."""
         folder = pathlib.Path(tempfile.mkdtemp(prefix="peakbench-values-"))

@@ -21,8 +21,8 @@ class GateTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="peakbench-gate-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        for name, plugins in (("base", BEFORE), ("again", BEFORE), ("new", AFTER)):
-            done = cls.peakbench("run", *CASES, "--plugins", plugins, "--out", cls.folder / name, "--no-report")
+        for name, plugins, *options in (("base", BEFORE), ("again", BEFORE), ("new", AFTER), ("short", BEFORE, "--steps", "1")):
+            done = cls.peakbench("run", *CASES, *options, "--plugins", plugins, "--out", cls.folder / name, "--no-report")
             if done.returncode != 0:
                 raise AssertionError(done.stdout + done.stderr)
 
@@ -79,6 +79,32 @@ class GateTest(unittest.TestCase):
             self.assertEqual(part["category"], "kept")
             self.assertEqual(part["module"], "encoder.layers.encoder_layer_0")
             self.assertEqual(part["operator"], "aten::empty")
+
+    def test_another_number_of_steps_is_no_regression_and_is_explained_where_it_is(self):
+        """One step begins without optimizer state, which is there in forward from the second on."""
+        done = self.gate("short", "base", exit_code=2)
+        self.assertIn("Changed settings: steps: 1 -> 3", done.stdout)
+        self.assertIn("not comparable (steps 1 → 3)", done.stdout)
+        found = json.loads(self.gate("short", "base", "--json", exit_code=2).stdout)
+        self.assertEqual(found["incomparable"], "steps 1 → 3")
+        runs = [json.loads((self.folder / name / "run.json").read_text(encoding="utf-8"))["cases"] for name in ("short", "base")]
+        for one in found["cases"]:
+            before, after = ({case["id"]: case["memory"] for case in cases}[one["id"]] for cases in runs)
+            for growth in one["memory"]["growth"]:
+                self.assertEqual(growth["allocated_difference_bytes"],
+                                 after["phases"][growth["phase"]]["peak_allocated_bytes"] -
+                                 before["phases"][growth["phase"]]["peak_allocated_bytes"], growth["phase"])
+                self.assertEqual(sum(cause["allocated_difference_bytes"] for category in growth["causes"]
+                                     for cause in category["causes"]), growth["allocated_difference_bytes"])
+            forward, = (growth for growth in one["memory"]["growth"] if growth["phase"] == "forward")
+            state = forward["causes"][0]
+            self.assertEqual(state["category"], "optimizer_state")
+            self.assertEqual({cause["where"] for cause in state["causes"]}, {"*.exp_avg", "*.exp_avg_sq"})
+            self.assertEqual(len({cause["new"]["tensors"] for cause in state["causes"]}), 1, "a moment a parameter, twice")
+            at_peak = one["memory"]["at_peak"]
+            if at_peak:
+                self.assertEqual(at_peak["allocated_difference_bytes"],
+                                 after["peak_allocated_bytes"] - before["peak_allocated_bytes"])
 
     def test_a_byte_that_is_allowed_passes(self):
         self.gate("base", "new", "--requested", "1", "--allocated", "512", exit_code=0)

@@ -26,7 +26,8 @@ struct Pair {
     now.label = "results/change";
     now.run.created = "2026-01-03T03:04:05Z";
     now.run.environment["commit"] = "4d5e6f7";
-    now.run.settings["steps"] = 4;
+    base.run.cases[0].settings = {{"cudnn", true}};
+    now.run.cases[0].settings = {{"cudnn", false}};
     now.run.cases[0].wall_ns = 1'500'000'000;
     add_states();
   }

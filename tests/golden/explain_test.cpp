@@ -17,7 +17,7 @@ using trace::Role;
 
 TEST(Explanation, ThePeakOfTheReference) {
   EXPECT_EQ(tell_peak(anatomy_of({.temporary = 2})),
-            "The peak is 6.000 GiB, in the optimizer step (aten::_foreach_sqrt).");
+            "The peak is 6.000 GiB allocated, in the optimizer step (aten::_foreach_sqrt).");
 }
 
 TEST(Explanation, WhatWasRemovedAtThePeakLowersIt) {
@@ -28,6 +28,24 @@ TEST(Explanation, WhatWasRemovedAtThePeakLowersIt) {
       "In the optimizer step, where baseline peaks, foreach-off uses 1.000 GiB less temporary "
       "memory. The peak is now 5.000 GiB (\u221216.7 %), in backward (AddmmBackward0), where "
       "baseline uses as much.");
+}
+
+// What most of a change is stands with it; what is less than two thirds of it does not.
+TEST(Explanation, ACauseThatIsMostOfAChangeIsNamed) {
+  const analysis::Cause most{"temporary", "", "aten::_foreach_sqrt", {4, 0, kGib, {}, {}}, {}};
+  const auto told = [&](std::int64_t bytes) {
+    auto cause = most;
+    cause.base.block_bytes = bytes;
+    return explain(anatomy_of({.activation = 1, .gradient = 1, .temporary = 2}),
+                   anatomy_of({.activation = 1, .gradient = 1, .temporary = 1}), "baseline",
+                   "foreach-off", {{"temporary", 0, -bytes, {cause}}});
+  };
+  EXPECT_NE(told(kGib).find("uses 1.000 GiB less temporary memory (by aten::_foreach_sqrt, 4 "
+                            "tensors fewer). The peak"),
+            std::string::npos)
+      << told(kGib);
+  EXPECT_NE(told(kGib / 2).find("less temporary memory. The peak"), std::string::npos);
+  EXPECT_NE(told(-kGib).find("less temporary memory. The peak"), std::string::npos);
 }
 
 TEST(Explanation, WhatIsRemovedElsewhereDoesNot) {

@@ -64,6 +64,14 @@ TEST(Text, FitsATerminal) {
   EXPECT_EQ(fit("fused-in-backward", 8), "fused-i…");
   EXPECT_EQ(fit("日本日本", 6), "日本…");
   EXPECT_EQ(fit("short", 8), "short");
+  EXPECT_EQ(fit_middle("short", 8), "short");
+  EXPECT_EQ(fit_middle("checkpointing+fused-in-backward", 15), "checkpo…ackward");
+  EXPECT_NE(fit_middle("checkpointing+fused-in-backward+lora", 20),
+            fit_middle("checkpointing+fused-in-backward+adam8bit", 20))
+      << "what differs stays";
+  EXPECT_EQ(fit_middle("日本日本", 6), "日…本");
+  EXPECT_EQ(fit_middle("abc", 1), "…");
+  EXPECT_EQ(fit_middle("abc", 0), "");
 }
 
 TEST(Text, StacksAreAsInACaseId) {

@@ -8,6 +8,7 @@
 #include "reports/report/trace_data.h"
 #include "reports/report/trace_view.h"
 #include "reports/report/view.h"
+#include "trace/maxima.h"
 #include "trace/summary.h"
 #include "trace/trace_file.h"
 
@@ -106,6 +107,24 @@ TEST(TraceView, AliveSharesAreOfThePeak) {
   EXPECT_EQ(alive["largest"].size(), 12U);
   EXPECT_NE(alive["largest"][0]["name"].get<std::string>().find("encoder.layers."),
             std::string::npos);
+}
+
+// Rows folded by category and layer add up to the peak, and so do the sums of categories.
+TEST(TraceView, WhatIsFoldedSumsToThePeak) {
+  const trace::Trace trace = fake_trace({});
+  const auto lifetimes = trace::lifetimes(trace);
+  const auto peak = trace::find_peak(trace, lifetimes);
+  std::int64_t rows = 0, categories = 0;
+  bool has_a_pattern = false;
+  for (const auto& row : alive_view(trace, lifetimes, peak.event).folded) {
+    std::string digits = row.bytes;
+    std::erase(digits, ',');
+    (row.is_category ? categories : rows) += std::stoll(digits);
+    has_a_pattern = has_a_pattern || row.text.find('*') != std::string::npos;
+  }
+  EXPECT_EQ(rows, peak.allocated_bytes);
+  EXPECT_EQ(categories, peak.allocated_bytes);
+  EXPECT_TRUE(has_a_pattern);
 }
 
 TEST(TraceView, AMissingTraceLeavesANote) {

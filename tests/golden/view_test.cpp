@@ -8,6 +8,7 @@
 #include "records.h"
 #include "reports/analysis/environment.h"
 #include "reports/render/words.h"
+#include "reports/report/figures.h"
 #include "result/selection_text.h"
 
 namespace peakbench::reports {
@@ -16,6 +17,18 @@ namespace {
 using nlohmann::json;
 
 json view_of(const result::Run& run) { return data_of(make_view({run})); }
+
+// A change that would round to nothing has the digits that tell it from none.
+TEST(View, ASmallChangeIsNoZeroWithAColour) {
+  const auto percent = [](std::int64_t ours, std::int64_t reference) {
+    return delta_view(ours, reference).percent;
+  };
+  EXPECT_EQ(percent(1'000'010, 1'000'000), "+0.001");
+  EXPECT_EQ(percent(999'990, 1'000'000), "\u22120.001");
+  EXPECT_EQ(percent(1'000'500, 1'000'000), "+0.1");
+  EXPECT_EQ(percent(1'000'000, 1'000'000), "0.0");
+  EXPECT_FALSE(delta_view(5, 5).more || delta_view(5, 5).less);
+}
 
 TEST(View, OneTableForCasesThatDifferByStrategyOnly) {
   const json view = view_of(golden::emulated_run());
@@ -42,6 +55,21 @@ TEST(View, WithoutAReferenceThereAreNoDifferences) {
   EXPECT_FALSE(group["has_reference"]);
   EXPECT_EQ(group["rows"][1]["delta"], false);
   EXPECT_EQ(group["rows"][1]["step_percent"], "");
+}
+
+TEST(View, AReferenceThatRanOutOfMemoryIsComparedByWhatItNeeds) {
+  result::Run run = golden::tutorial_run();
+  const auto peak = run.cases[0].memory->peak_allocated_bytes;
+  run.cases[0].status = result::Status::kOutOfMemory;
+  run.cases[0].memory.reset();
+  run.cases[0].out_of_memory.emplace().needed_allocated_bytes = peak;
+  const json before = view_of(golden::tutorial_run())["groups"][0], now = view_of(run)["groups"][0];
+  EXPECT_FALSE(now["has_reference"]);
+  EXPECT_TRUE(now["reference_out"]);
+  EXPECT_EQ(now["rows"][1]["delta"], before["rows"][1]["delta"]);
+  EXPECT_EQ(now["lowest"]["percent"], before["lowest"]["percent"]);
+  EXPECT_TRUE(now["rows"][0]["is_reference"]);
+  EXPECT_EQ(now["rows"][1]["step_percent"], "") << "no time is known of it";
 }
 
 TEST(View, SegmentsAreTheWholeBar) {
@@ -164,6 +192,65 @@ TEST(Ablation, OfEachPartAloneAndOfTheStackWithoutIt) {
   EXPECT_EQ(stack["parts"][0]["without"]["bytes"], "+690") << "checkpointing alone against both";
   EXPECT_EQ(stack["parts"][1]["alone"]["percent"], "−1.0");
   EXPECT_EQ(stack["parts"][1]["without"]["bytes"], "+100");
+}
+
+// A baseline, and one that does a fifth more, most of it again.
+result::Run run_with_work() {
+  result::Run run = golden::tutorial_run();
+  run.cases.resize(2, run.cases[0]);
+  for (std::size_t i = 0; i < 2; ++i) {
+    result::CaseResult& item = run.cases[i];
+    item.spec.strategies = {{i == 0 ? "baseline" : "checkpointing"}};
+    item.status = result::Status::kOk;
+    item.memory = run.cases[0].memory;
+    result::StepWork work;
+    work.step = 2;
+    work.total.flops = i == 0 ? 10'000'000'000 : 12'000'000'000;
+    work.total.recomputed_flops = i == 0 ? 0 : 2'000'000'000;
+    work.total.flops_by_precision = {{"fp32", work.total.flops}};
+    work.total.read_bytes = work.total.written_bytes = 1 << 30;
+    work.phases["forward"].flops = 4'000'000'000;
+    work.total.device = result::DeviceWork{.kernel_launches = i == 0 ? 100 : 125};
+    if (i == 1) work.total.device->copies_to_host_bytes = 1 << 29;
+    work.bound = result::StepBound{.least_step_ns = 1'500'000,
+                                   .memory_bytes_per_second = 3'352'000'000'000,
+                                   .flops_per_second = {{"fp32", 66'900'000'000'000}}};
+    item.work = work;
+  }
+  return run;
+}
+
+TEST(Work, StandsBesideTheReferences) {
+  const json work = view_of(run_with_work())["groups"][0]["work"];
+  EXPECT_EQ(work["step"], "3");
+  EXPECT_EQ(work["rates"], "3,352 GB/s, fp32 66.90 TFLOP/s");
+  const json& row = work["rows"][1];
+  EXPECT_EQ(work["rows"][0]["costs"], "");
+  EXPECT_EQ(work["rows"][0]["is_reference"], true);
+  EXPECT_EQ(row["flops"], "12.00 GFLOP");
+  EXPECT_EQ(row["flops_percent"], "+20.0");
+  EXPECT_EQ(row["recomputed"], "2.000 GFLOP");
+  EXPECT_EQ(row["moved_gib"], "2.000");
+  EXPECT_EQ(row["launches"], "125");
+  EXPECT_EQ(row["least_ms"], "1.50");
+  EXPECT_EQ(row["costs"],
+            "recomputes 50.0% of the forward's FLOPs; FLOPs +20.0%; kernel launches +25.0%; "
+            "copies 0.500 GiB to the host");
+}
+
+TEST(Work, WhatIsNotKnownIsEmptyAndNoZero) {
+  result::Run run = run_with_work();
+  for (auto& item : run.cases) {
+    item.work->total.device.reset();
+    item.work->bound.reset();
+  }
+  json work = view_of(run)["groups"][0]["work"];
+  EXPECT_EQ(work["has_device"], false);
+  EXPECT_EQ(work["has_bound"], false);
+  EXPECT_EQ(work["rows"][1]["launches"], "");
+  EXPECT_EQ(work["rows"][1]["least_ms"], "");
+  for (auto& item : run.cases) item.work.reset();
+  EXPECT_EQ(view_of(run)["groups"][0]["has_work"], false);
 }
 
 TEST(Ablation, AddedCasesAreNoRows) {

@@ -21,6 +21,7 @@ class CpuMemory:
         )
 
     def __enter__(self):
+        gc.collect()  # what was there before is freed before, and not meanwhile
         self._profile.__enter__()
         return self
 

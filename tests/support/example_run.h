@@ -24,6 +24,37 @@ inline result::Memory example_memory() {
   return memory;
 }
 
+inline result::StepWork example_work() {
+  result::WorkCounts forward{.operators = 20,
+                             .flops = 1'000'000'000'000,
+                             .recomputed_flops = 0,
+                             .flops_by_precision = {{"fp32", 1'000'000'000'000}},
+                             .read_bytes = 3 << 20,
+                             .written_bytes = 2 << 20,
+                             .device = result::DeviceWork{.kernel_launches = 25}};
+  result::WorkCounts backward{.operators = 50,
+                              .flops = 3'000'000'000'000,
+                              .recomputed_flops = 900'000'000'000,
+                              .flops_by_precision = {{"fp32", 3'000'000'000'000}},
+                              .read_bytes = 6 << 20,
+                              .written_bytes = 4 << 20,
+                              .device = result::DeviceWork{.kernel_launches = 55}};
+  result::WorkCounts total{.operators = 70,
+                           .flops = 4'000'000'000'000,
+                           .recomputed_flops = 900'000'000'000,
+                           .flops_by_precision = {{"fp32", 4'000'000'000'000}},
+                           .read_bytes = 9 << 20,
+                           .written_bytes = 6 << 20,
+                           .device = result::DeviceWork{.kernel_launches = 80}};
+  return {.step = 2,
+          .total = total,
+          .phases = {{"forward", forward}, {"backward", backward}},
+          .without_formula = {{"aten::_grouped_mm", 3}},
+          .bound = result::StepBound{.least_step_ns = 60'000'000,
+                                     .memory_bytes_per_second = 3'352'000'000'000,
+                                     .flops_per_second = {{"fp32", 66'900'000'000'000}}}};
+}
+
 inline result::CaseResult example_case() {
   result::CaseResult result;
   result.spec.id = "qwen2.5-0.5b,layers=4/lora,rank=16/emulated:h100-80gb/fp32/b2/s256";
@@ -38,6 +69,7 @@ inline result::CaseResult example_case() {
   result.spec.seed = 7;
   result.added_for = result::kAddedForAblation;
   result.memory = example_memory();
+  result.work = example_work();
   result.throughput = result::Throughput{.step_ns = {10, 20, 30, 3},
                                          .step_times_ns = {10, 20, 30},
                                          .rounds = {{0, 1, {10, 20}, 0.5}, {1, 0, {30}, {}}},

@@ -93,7 +93,7 @@ TEST(Tables, NarrowWindowsGetFewerColumns) {
             "b\uFFFD[31m                          3\n");
   EXPECT_EQ(table_text(columns, rows, 30),
             "name                    figure\n"
-            "a-rather-long-name-in…      12\n"
+            "a-rather-lo…ame-indeed      12\n"
             "b\uFFFD[31m                       3\n");
   for (const int width : {10, 20, 40}) {
     std::istringstream lines(table_text(columns, rows, width));

@@ -45,8 +45,11 @@ TEST(Policy, SaysWhatItExpects) {
 
 TEST(Policy, ComesBackFromJson) {
   result::GatePolicy policy, read;
-  for (const auto& [key, text] : std::map<std::string, std::string>{
-           {"requested", "512"}, {"allocated", "0.5%"}, {"throughput", "off"}, {"missing", "pass"}})
+  for (const auto& [key, text] : std::map<std::string, std::string>{{"requested", "512"},
+                                                                    {"allocated", "0.5%"},
+                                                                    {"throughput", "off"},
+                                                                    {"missing", "pass"},
+                                                                    {"phases", "pass"}})
     result::set_gate(policy, key, text, "");
   const auto json = result::to_json(policy);
   for (const auto& [key, value] : json.items())
@@ -54,6 +57,7 @@ TEST(Policy, ComesBackFromJson) {
   EXPECT_EQ(result::to_json(read), result::to_json(policy));
   EXPECT_EQ(read.requested.bytes, 512);
   EXPECT_DOUBLE_EQ(read.allocated.fraction, 0.005);
+  EXPECT_FALSE(read.phases_fail);
 }
 
 }  // namespace

@@ -215,6 +215,16 @@ TEST(LogTail, IsTheLastLinesWithWords) {
   EXPECT_EQ(log_tail(""), "");
 }
 
+TEST(LogTail, IsTheProcessesOwnWordsUnderTorchrun) {
+  EXPECT_EQ(log_tail("Traceback (most recent call last):\nValueError: no such batch\n"
+                     "W1126 01:59:31.512000 26248 torch/distributed/elastic/multiprocessing/"
+                     "api.py:1012] Sending process 26253 closing signal SIGTERM\n"
+                     "E1126 01:59:31.546000 26248 torch/distributed/elastic/multiprocessing/"
+                     "api.py:986] failed (exitcode: 1)\nTraceback (most recent call last):\n"
+                     "ChildFailedError:\n====\n"),
+            "Traceback (most recent call last): | ValueError: no such batch");
+}
+
 TEST(LogTail, IsShort) {
   EXPECT_EQ(log_tail(std::string(800, 'a')), std::string(800, 'a'));
   EXPECT_EQ(log_tail("b" + std::string(800, 'a')), "..." + std::string(800, 'a'));

@@ -129,6 +129,31 @@ TEST(KeptSteps, HaveTheBytesAndCategoriesThatTheyHad) {
   }
 }
 
+// The figures of some steps are those that the whole trace has there.
+TEST(KeptSteps, PeaksOfPhasesAndReservedMemoryAreOfTheSteps) {
+  const auto whole = training(9);
+  for (const auto& range : {StepRange{4, 6}, StepRange{1, 2}, StepRange{9, 20}}) {
+    auto counted = whole;  // nothing is left out, some of it is not counted
+    const auto last = static_cast<std::int32_t>(std::min<std::int64_t>(range.last, 9));
+    counted.counted_steps = {{static_cast<std::int32_t>(range.first - 1), last - 1}};
+    auto kept = whole;
+    ASSERT_TRUE(keep_steps(kept, range));
+    EXPECT_EQ(kept.counted_steps, counted.counted_steps);
+    const auto expected = trace::maxima(counted, trace::lifetimes(counted));
+    const auto found = trace::maxima(kept, trace::lifetimes(kept));
+    EXPECT_EQ(found.peak.allocated_bytes, expected.peak.allocated_bytes);
+    EXPECT_EQ(found.reserved_bytes, expected.reserved_bytes);
+    EXPECT_EQ(found.reserved_bytes, (last + 1) << 20);
+    for (std::size_t i = 0; i < trace::kPhaseCount; ++i) {
+      ASSERT_EQ(found.phases[i].has_value(), expected.phases[i].has_value()) << i;
+      if (!found.phases[i]) continue;
+      EXPECT_EQ(found.phases[i]->allocated_bytes, expected.phases[i]->allocated_bytes) << i;
+      EXPECT_EQ(found.phases[i]->step, expected.phases[i]->step) << i;
+    }
+    EXPECT_FALSE(found.phases[static_cast<std::size_t>(trace::Phase::kBuild)]);
+  }
+}
+
 TEST(KeptSteps, AllStepsAreAllButWhatTheBuildLetGo) {
   const auto whole = training(3);
   auto kept = whole;
@@ -169,6 +194,7 @@ TEST(KeptSteps, TheStepThatMemoryRanOutInStays) {
   auto kept = whole;
   ASSERT_TRUE(keep_steps(kept, {2, 2}));
   EXPECT_EQ(kept.events.back().kind, EventKind::kOutOfMemory);
+  EXPECT_EQ(kept.counted_steps, (std::vector<trace::StepSpan>{{1, 1}, {3, 3}}));
   EXPECT_EQ(alive_in(kept, {4, 4}), alive_in(whole, {4, 4}));
 }
 

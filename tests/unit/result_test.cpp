@@ -55,10 +55,27 @@ TEST(RunJson, ComesBackAsItWent) {
   EXPECT_EQ(json(to_json(run_from_json(once))), once);
 }
 
+TEST(RunJson, WhatADeviceDoesNotTellIsAbsentAndNoZero) {
+  result::Run run = result::run_from_json(example_json());
+  run.cases[0].work->total.device.reset();
+  const json once = to_json(run);
+  EXPECT_FALSE(once["cases"][0]["work"].contains("kernel_launches"));
+  EXPECT_FALSE(result::run_from_json(once).cases[0].work->total.device);
+}
+
+TEST(RunJson, WorkOfAStepIsChecked) {
+  json wrong = example_json();
+  wrong["cases"][0]["work"]["flops"] = -1;
+  EXPECT_NE(run_error(wrong).find("/cases/0/work/flops: expected"), std::string::npos);
+  json older = example_json();
+  older["cases"][0].erase("work");
+  EXPECT_FALSE(result::run_from_json(older).cases[0].work);
+}
+
 TEST(RunJson, HasTheFieldsThatReadersAreToldOf) {
   const json whole = example_json();
   const json& item = whole["cases"][0];
-  EXPECT_EQ(whole["schema_version"], "1.4.0");
+  EXPECT_EQ(whole["schema_version"], "1.5.0");
   EXPECT_EQ(item["model"], json({{"id", "qwen2.5-0.5b"}, {"options", {{"layers", 4}}}}));
   EXPECT_EQ(item["strategies"][0]["options"]["rank"], 16);
   EXPECT_EQ(item["memory"]["peak_allocated_bytes"], 6'087'938'768);
@@ -69,6 +86,9 @@ TEST(RunJson, HasTheFieldsThatReadersAreToldOf) {
             json({{"min", 10}, {"median", 20}, {"p90", 30}, {"count", 3}}));
   EXPECT_EQ(item["equivalence"]["verdict"], "held");
   EXPECT_EQ(item["ranks"][0]["trace"], "cases/x/trace.sqlite");
+  EXPECT_EQ(item["work"]["recomputed_flops"], 900'000'000'000);
+  EXPECT_EQ(item["work"]["phases"]["forward"]["kernel_launches"], 25);
+  EXPECT_EQ(item["work"]["bound"]["least_step_ns"], 60'000'000);
   EXPECT_EQ(item["plugins"][1], json({{"kind", "strategy"},
                                       {"id", "baseline"},
                                       {"file", "baseline.so"},
@@ -269,7 +289,7 @@ TEST(RunJson, RefusesANewerMajorVersion) {
       run_error(run),
       "/schema_version: 2.0.0 is newer than this Peakbench reads (1.x); use a newer Peakbench");
   run["schema_version"] = "one";
-  EXPECT_EQ(run_error(run), "/schema_version: expected a version such as 1.4.0, got \"one\"");
+  EXPECT_EQ(run_error(run), "/schema_version: expected a version such as 1.5.0, got \"one\"");
 }
 
 TEST(RunFile, IsReadFromItsFolderOrItself) {
@@ -411,6 +431,7 @@ TEST(WorkerResultJson, ComesBackAsItWent) {
   result::WorkerResult result{result::Status::kOutOfMemory,
                               "too large",
                               item.memory,
+                              item.work,
                               item.throughput,
                               item.equivalence,
                               item.out_of_memory,

@@ -236,6 +236,39 @@ TEST_F(Publishing, TheSameHistoryGivesTheSameBytes) {
   EXPECT_EQ(first.count("runs/3/index.html"), 0U) << "only the newest two have reports";
 }
 
+// That nothing changed is said where something was compared, and of one run in the singular.
+TEST_F(Publishing, ASingleRunIsComparedWithNothing) {
+  path_ = folder_ / "single.sqlite";
+  auto run = example_run();
+  run.status = "complete";
+  run.cases[0].spec.device_options = {{"memory", "60GiB"}};
+  run.cases[0].added_for = "";
+  history::History::open_to_write(path_).add(run, {}, {"main", "c0ffee", "passed", ""});
+  publish();
+  const auto index = files().at("index.html");
+  EXPECT_THAT(index, HasSubstr("Nothing to compare with yet"));
+  EXPECT_THAT(index, Not(HasSubstr("memory changed")));
+  EXPECT_THAT(index, HasSubstr("<span>1 run</span>"));
+  EXPECT_THAT(index,
+              HasSubstr("All of 1 run</a>; the newest of branch main has a report of its own"));
+  EXPECT_THAT(index, HasSubstr("memory=60GiB"));
+  for (const auto& [name, bytes] : files()) {
+    if (!name.ends_with(".html") || name.rfind("runs/1/", 0) == 0) continue;
+    EXPECT_THAT(bytes, Not(HasSubstr("1 runs"))) << name;
+    EXPECT_THAT(bytes, Not(HasSubstr("{&quot;memory"))) << name;
+  }
+  run.created = "2030-01-01T00:00:00Z";
+  history::History::open_to_write(path_).add(run, {}, {"main", "c0ffee", "passed", ""});
+  publish();
+  EXPECT_THAT(files().at("index.html"), HasSubstr("No case's memory changed in the newest run ("));
+  run.created = "2030-01-02T00:00:00Z";
+  run.cases[0].memory->peak_allocated_bytes += 512;
+  history::History::open_to_write(path_).add(run, {}, {"main", "c0ffee", "passed", ""});
+  publish();
+  EXPECT_THAT(files().at("index.html"),
+              HasSubstr("+512 bytes</strong>. <a href=\"compare/index.html\">What it is made of"));
+}
+
 TEST_F(Publishing, NamesStayText) {
   publish();
   for (const auto& [name, bytes] : files()) EXPECT_THAT(bytes, Not(HasSubstr("<b>Title"))) << name;

@@ -99,16 +99,16 @@ command = ["sh"]
 }
 
 TEST_F(SuitePrograms, ValuesKeepTheirTypes) {
-  const auto plan =
-      plan_of(program("[programs.axes]\na = [2, 0.5, true, \"x\"]\n", "[\"sh\", \"--a={a}\"]"));
+  const auto plan = plan_of(
+      program("[programs.axes]\na = [2, 0.5, 1.0, true, \"x\"]\n", "[\"sh\", \"--a={a}\"]"));
   std::vector<nlohmann::json> values;
   Texts words;
   for (const auto& one : plan.cases) {
     values.push_back(one.spec.model.options.at("a"));
     words.push_back(one.program->arguments[1]);
   }
-  EXPECT_EQ(values, (std::vector<nlohmann::json>{2, 0.5, true, "x"}));
-  EXPECT_EQ(words, (Texts{"--a=2", "--a=0.5", "--a=true", "--a=x"}));
+  EXPECT_EQ(values, (std::vector<nlohmann::json>{2, 0.5, 1.0, true, "x"}));
+  EXPECT_EQ(words, (Texts{"--a=2", "--a=0.5", "--a=1.0", "--a=true", "--a=x"}));
 }
 
 TEST_F(SuitePrograms, StandBesideStrategies) {

@@ -25,7 +25,9 @@ using sqlite::Statement;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// What schema 6 brought.
+// What schema 7 brought.
+constexpr const char* kDropCountedSteps = "DROP TABLE counted_steps; ";
+// And 6.
 constexpr const char* kDropRanges =
     "DROP VIEW events_in_words; DROP VIEW alive_at_peak; DROP TABLE ranges; ALTER TABLE events "
     "DROP "
@@ -62,7 +64,7 @@ class TraceFile : public testing::Test {
 
   // Takes away what schema 3 brought.
   void make_it_of_schema(int version) const {
-    execute(std::string(kDropRanges) + kDropStacks +
+    execute(std::string(kDropCountedSteps) + kDropRanges + kDropStacks +
             "DROP TABLE scopes; DROP TABLE scope_kinds; ALTER TABLE events DROP COLUMN thread; "
             "UPDATE schema_version SET version = " +
             std::to_string(version));
@@ -73,6 +75,7 @@ class TraceFile : public testing::Test {
 };
 
 void forget_ranges(Trace& trace) {
+  trace.counted_steps.clear();
   for (auto& event : trace.events) event.range = event.pool = kNone;
   trace.ranges.clear();
 }
@@ -92,6 +95,7 @@ FakeTrace rich() {
   fake.segment(EventKind::kSegmentAlloc, 4096);
   fake.from({fake.frame("train.py", "<module>", 3), fake.frame("mödel.py", "forward", 7)});
   fake.trace().counts_build = true;
+  fake.trace().counted_steps = {{0, 3}, {5, 5}};
   fake.named(Role::kParameter, "liné\"ar.weight", "[10, 25]", "fp32").alloc(1000, 1024);
   fake.forward(0).at("encoder.linear", "aten::mm").recompute(3);
   const auto hidden = fake.within({"epoch", "rollout"}).alloc(100, 512);
@@ -131,6 +135,7 @@ void expect_equal(const Trace& read, const Trace& written) {
   EXPECT_EQ(read.frames, written.frames);
   EXPECT_EQ(read.ranges, written.ranges);
   EXPECT_EQ(read.counts_build, written.counts_build);
+  EXPECT_EQ(read.counted_steps, written.counted_steps);
   ASSERT_EQ(read.events.size(), written.events.size());
   for (std::size_t i = 0; i < read.events.size(); ++i) {
     const auto fields = [](const Event& e) {
@@ -260,7 +265,8 @@ TEST_F(TraceFile, OfSchema2HasPhasesAndNoScopes) {
 TEST_F(TraceFile, OfSchema4HasNoStacks) {
   auto fake = rich();
   write_trace(fake.trace(), path_);
-  execute(std::string(kDropRanges) + kDropStacks + "UPDATE schema_version SET version = 4");
+  execute(std::string(kDropCountedSteps) + kDropRanges + kDropStacks +
+          "UPDATE schema_version SET version = 4");
   forget_stacks(fake.trace());
   expect_equal(read_trace(path_), fake.trace());
 }
@@ -268,8 +274,16 @@ TEST_F(TraceFile, OfSchema4HasNoStacks) {
 TEST_F(TraceFile, OfSchema5HasNoRanges) {
   auto fake = rich();
   write_trace(fake.trace(), path_);
-  execute(std::string(kDropRanges) + "UPDATE schema_version SET version = 5");
+  execute(std::string(kDropCountedSteps) + kDropRanges + "UPDATE schema_version SET version = 5");
   forget_ranges(fake.trace());
+  expect_equal(read_trace(path_), fake.trace());
+}
+
+TEST_F(TraceFile, OfSchema6CountsAllSteps) {
+  auto fake = rich();
+  write_trace(fake.trace(), path_);
+  execute(std::string(kDropCountedSteps) + "UPDATE schema_version SET version = 6");
+  fake.trace().counted_steps.clear();
   expect_equal(read_trace(path_), fake.trace());
 }
 
@@ -328,9 +342,9 @@ TEST_F(TraceFile, CutShortAtAnyLength) {
 
 TEST_F(TraceFile, Newer) {
   write_trace(rich().trace(), path_);
-  execute("UPDATE schema_version SET version = 7");
-  EXPECT_THAT(error_of_reading(), AllOf(HasSubstr("newer Peakbench"), HasSubstr("schema 7"),
-                                        HasSubstr("up to 6"), HasSubstr("update Peakbench")));
+  execute("UPDATE schema_version SET version = 8");
+  EXPECT_THAT(error_of_reading(), AllOf(HasSubstr("newer Peakbench"), HasSubstr("schema 8"),
+                                        HasSubstr("up to 7"), HasSubstr("update Peakbench")));
 }
 
 TEST_F(TraceFile, Damaged) {
@@ -348,6 +362,9 @@ TEST_F(TraceFile, Damaged) {
   EXPECT_THAT(damaged("UPDATE frames SET parent = 1 WHERE id = 1"), HasSubstr("calling frame 1"));
   EXPECT_THAT(damaged("UPDATE frames SET file = 9"), HasSubstr("file 9"));
   EXPECT_THAT(damaged("UPDATE trace SET counts_build = 2"), HasSubstr("counts_build 2"));
+  EXPECT_THAT(damaged("UPDATE counted_steps SET first = 3 WHERE id = 1"),
+              HasSubstr("counted step 3"));
+  EXPECT_THAT(damaged("UPDATE counted_steps SET last = -1"), HasSubstr("counted step -1"));
   EXPECT_THAT(damaged("DROP TABLE frames"), HasSubstr("frames"));
   EXPECT_THAT(damaged("UPDATE trace SET own_space = 9"), HasSubstr("own space 9"));
   EXPECT_THAT(damaged("UPDATE names SET event = 99"), HasSubstr("named event 99"));

@@ -40,7 +40,8 @@ std::vector<std::string> sentences(const Why& why) {
 TEST(Why, SaysWhereThePeakIsAndWhichLinesHoldIt) {
   const auto found = why_of({});
   EXPECT_EQ(found.peak,
-            "The peak is 0.113 GiB, in backward of step 2: 40.0 MiB of 0.113 GiB is activations "
+            "The peak is 0.113 GiB allocated, in backward of step 2: 40.0 MiB of 0.113 GiB is "
+            "activations "
             "made at lib/model.py:12 (forward) and 32.0 MiB is optimizer state made at train.py:26 "
             "(main).");
 }
@@ -59,7 +60,7 @@ TEST(Why, OfStacksWithoutStepsIsThePeak) {
   trace::FakeTrace fake("cuda:0");
   fake.from({fake.frame("a.py", "<module>", 3)}).alloc(3 * kMiB);
   const auto found = why(fake.trace(), trace::lifetimes(fake.trace()));
-  EXPECT_THAT(found.peak, HasSubstr("is memory kept from step to step made at a.py:3."));
+  EXPECT_THAT(found.peak, HasSubstr("is kept memory made at a.py:3."));
   EXPECT_THAT(sentences(found), ElementsAre());
 }
 
@@ -316,6 +317,18 @@ TEST(Inputs, LargerInTheStepOfThePeakAreTold) {
               "times those of step 3 (4.0 MiB, made at train.py:22 (main)).");
 }
 
+// The step's larger batch comes after the peak of what was made before it.
+TEST(Inputs, ThatAreNotThereAtThePeakExplainNothing) {
+  FakeProgram program;
+  program.input_bytes = [](int step) { return (step == 3 ? 4 : 2) * kMiB; };
+  program.after = [](FakeProgram& one, int step) {
+    if (step == 2) one.fake.free(one.fake.data(3).from({one.main(20)}).alloc(900 * kMiB));
+  };
+  EXPECT_THAT(why_of(program).peak, HasSubstr("step 4"));
+  for (const auto& finding : why_of(program).findings)
+    EXPECT_NE(finding.kind, FindingKind::kInputs) << finding.sentence;
+}
+
 TEST(Inputs, ThatSomethingKeepsAreNotThoseOfLaterSteps) {
   FakeProgram program;
   program.keeps_inputs = true;
@@ -439,6 +452,15 @@ TEST(PeakText, InShortIsTheCategoriesAndThreeLines) {
               ::testing::StartsWith("What fills the peak (in backward of step 2): "));
 }
 
+// What was there at the peak may be gone by then.
+TEST(PeakText, InShortOfAFailureIsWhatFilledTheCardThen) {
+  FakeProgram program;
+  program.runs_out = true;
+  const auto trace = program.run();
+  EXPECT_THAT(peak_in_short(trace, trace::lifetimes(trace), {}),
+              ::testing::StartsWith("What filled the card when memory ran out ("));
+}
+
 TEST(PeakText, AsJsonHasTheNamesOfTheRunsMemory) {
   FakeProgram program;
   const auto trace = program.run();
@@ -459,7 +481,7 @@ TEST(PeakText, AtLengthTellsAFailureAndWhatWasCaught) {
   auto trace = program.run();
   const auto ended = peak_text(trace, true);
   EXPECT_THAT(ended, ::testing::StartsWith("Memory ran out in forward of step 5: "));
-  EXPECT_THAT(ended, HasSubstr("\nThe peak is 0.113 GiB, in backward of step 2: "));
+  EXPECT_THAT(ended, HasSubstr("\nThe peak is 0.113 GiB allocated, in backward of step 2: "));
   EXPECT_THAT(ended, HasSubstr("\nWhat filled the card then, by line of your code:\n"));
   EXPECT_THAT(ended, ::testing::Not(HasSubstr("went on")));
   const auto caught = peak_text(trace, false);

@@ -3,6 +3,7 @@
 Nothing here keeps a tensor alive, and nothing raises into the program: what cannot be told is left
 unsaid.
 """
+import atexit
 import ctypes
 import functools
 import importlib
@@ -10,6 +11,7 @@ import os
 import sys
 import threading
 import warnings
+import weakref
 
 # The numbers of journal_format.h (Mark) and trace.h (Role).
 FORWARD_BEGINS, EVALUATION_BEGINS, GENERATION_BEGINS, CALL_ENDS = 0, 1, 2, 3
@@ -85,6 +87,7 @@ class Telling:
         self.roots = by_identity()  # model -> prefix of its names
         self.parameters = by_identity()  # parameter -> its name
         self.optimizers = by_identity()  # optimizer -> its number
+        self.updating = None  # the optimizer whose step goes on, weakly
         self.calls = threading.local()
 
     def begin(self):
@@ -104,6 +107,7 @@ class Telling:
         self.watch_captures()
         self.watch_nvtx()
         self.begin_open_phases()
+        atexit.register(self.name_unfinished)
         if torch.backends.cuda.is_built():
             torch.cuda._lazy_call(self.attach_cuda)
 
@@ -294,6 +298,8 @@ class Telling:
 
     @unfailing
     def before_update(self, optimizer, args, kwargs):
+        self.name_unfinished()
+        self.updating = weakref.ref(optimizer)
         number = self.optimizers.setdefault(optimizer, len(self.optimizers))
         for parameter in self.parameters_of(optimizer):
             name = self.parameters.get(parameter, "")
@@ -304,7 +310,19 @@ class Telling:
 
     @unfailing
     def after_update(self, optimizer, args, kwargs):
+        self.updating = None
         self.mark(UPDATE_ENDS)
+        self.name_state(optimizer)
+
+    @unfailing
+    def name_unfinished(self):
+        """Of an update that raised, as when memory ran out in it: what it has made until then."""
+        optimizer = self.updating and self.updating()
+        self.updating = None
+        if optimizer is not None:
+            self.name_state(optimizer)
+
+    def name_state(self, optimizer):
         for parameter, state in list(optimizer.state.items()):
             name = self.parameters.get(parameter, "") if self.is_tensor(parameter) else ""
             for key, tensor in tensors_by_key(state, self.torch.Tensor):

@@ -1,0 +1,181 @@
+// `peakbench advise`: what to try next against a case's peak, each measured on the spot.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "cli/advise_text.h"
+#include "cli/commands.h"
+#include "cli/fit_progress.h"
+#include "cli/named_case.h"
+#include "cli/output_format.h"
+#include "cli/plugin_folders.h"
+#include "cli/scratch_folder.h"
+#include "cli/worker.h"
+#include "errors/errors.h"
+#include "inventory/hook.h"
+#include "launch/interrupt.h"
+#include "launch/together.h"
+#include "result/device.h"
+#include "result/run.h"
+#include "search/advise.h"
+#include "text/printable.h"
+
+namespace peakbench::cli {
+namespace {
+
+using result::CaseResult;
+
+constexpr const char* kAdviseFooter = R"(Examples:
+  peakbench advise results/vit
+  peakbench advise results/llama llama-3.2-1b/baseline/emulated:h100-80gb/fp32/b8/s1024
+  peakbench advise results/cpu-run foreach-off --card rtx-4090-24gb
+
+The case is run again on its emulated card with room for all of it, and then once with each strategy
+that is meant for the parts of its peak, added to its stack. A CASE is an id, a slug or, where that
+says which, a stack of strategies.
+Exit codes: 0; 2 no such case, or one that cannot be run like this; 3 it does not run; 130
+interrupted.)";
+
+struct AdviseArguments {
+  std::string run, wanted, card;
+  std::vector<std::string> plugins;
+  std::optional<std::int64_t> jobs;
+  bool quiet = false;
+  OutputFormat format;
+};
+
+bool can_be_advised(const CaseResult& result) {
+  return result.spec.kind == result::CaseKind::kStrategy &&
+         (result.status == result::Status::kOk || result.status == result::Status::kOutOfMemory);
+}
+
+const CaseResult& case_of(const result::Run& run, const AdviseArguments& arguments) {
+  const auto& result = named_case(
+      run, {.run = arguments.run,
+            .name = arguments.wanted,
+            .serves = can_be_advised,
+            .no_case = "no case of this run was measured with a stack of strategies; the report "
+                       "of a traced program names those that are meant for its peak"});
+  if (result.spec.kind == result::CaseKind::kProgram)
+    throw ConfigError(fmt::format(
+        "{} is a program: strategies are added to Peakbench's own models. The report of a traced "
+        "program names those that are meant for the largest part of its peak",
+        result.spec.id));
+  if (!can_be_advised(result))
+    throw ConfigError(
+        fmt::format("{} ended {}: {}", result.spec.id, to_string(result.status), result.reason));
+  return result;
+}
+
+std::string device_of(const CaseResult& result, const AdviseArguments& arguments) {
+  if (!arguments.card.empty()) return result::emulated_device(arguments.card);
+  if (result::device_from(result.spec.device).kind != result::DeviceKind::kEmulated)
+    throw ConfigError(fmt::format(
+        "{} was measured on {}: strategies are tried on an emulated card; say which, like --card "
+        "h100-80gb",
+        result.spec.id, result.spec.device));
+  return "";
+}
+
+// Some compute on the host what a card computes, for minutes.
+std::int64_t longest_s(const CaseResult& now) {
+  constexpr std::int64_t kLeast = 60, kTimes = 5, kNsPerSecond = 1'000'000'000;
+  return std::max(kLeast, kTimes * now.wall_ns / kNsPerSecond);
+}
+
+class AdviseCommand {
+ public:
+  AdviseCommand(World& world, const AdviseArguments& arguments)
+      : world_(world), arguments_(arguments) {}
+
+  int go() {
+    const auto run = result::read_run(arguments_.run);
+    const auto& measured = case_of(run, arguments_);
+    auto request = search::request_of(measured, run, device_of(measured, arguments_));
+    request.worker = worker_of(world_);
+    const auto plugins = find_plugins(world_, arguments_.plugins);
+    const auto devices = inventory::device_hook("", request.worker);
+    plan::make_plan(request, plugins, devices);  // what is wrong is said before anything runs
+    const auto runner = world_.make_runner(request.worker);
+    const ScratchFolder scratch(std::filesystem::temp_directory_path());
+    const launch::InterruptScope interrupts;
+    ProposalProgress progress(world_.err, world_.screen, arguments_.quiet,
+                              "trying the strategies that are meant for its peak");
+    const auto attempt = [&](const std::vector<std::string>& strategies) {
+      const search::TrialRunner trials(request, *runner, scratch.path());
+      return search::try_each(request, strategies, plugins, devices, trials, jobs(),
+                              [&](const std::string& text) { progress.say(text); });
+    };
+    Advice advice;
+    advice.id = measured.spec.id;
+    advice.ran_out = measured.status == result::Status::kOutOfMemory && arguments_.card.empty();
+    advice.card =
+        result::card_text(result::device_from(request.lists.at(result::Axis::kDevice).front()));
+    advice.now = attempt({""}).front();
+    if (!advice.now.found) return tell_why_not(measured, advice.now);
+    request.timeout_s = longest_s(*advice.now.found);
+    advice.tried = attempt(strategies_to_try(*advice.now.found));
+    tell(advice);
+    return launch::interrupted() ? kInterrupted : kDone;
+  }
+
+ private:
+  std::size_t jobs() const {
+    return arguments_.jobs ? static_cast<std::size_t>(*arguments_.jobs) : launch::usable_cores();
+  }
+
+  int tell_why_not(const CaseResult& measured, const search::WithStrategy& now) {
+    if (launch::interrupted()) return kInterrupted;
+    world_.err << fmt::format("peakbench: {} does not run with room for all of it: {}\n",
+                              printable(measured.spec.id), printable(now.why_not));
+    return kEveryCaseFailed;
+  }
+
+  void tell(const Advice& advice) {
+    if (arguments_.format.is_text()) {
+      world_.out << advice_text(advice, world_.out_width) << std::flush;
+      return;
+    }
+    auto json = to_json(advice);
+    if (arguments_.format.name == "csv") json = json["tried"];
+    world_.out << arguments_.format.of(json) << std::flush;
+  }
+
+  World& world_;
+  const AdviseArguments& arguments_;
+};
+
+}  // namespace
+
+Command add_advise(CLI::App& app, World& world) {
+  auto* command = app.add_subcommand(
+      "advise", "Try the strategies that are meant for a case's peak, and say what each saves");
+  command->footer(kAdviseFooter);
+  const auto arguments = std::make_shared<AdviseArguments>();
+  command->add_option("run", arguments->run, "Run folder, or its run.json")
+      ->required()
+      ->type_name("RUN");
+  command->add_option("case", arguments->wanted, "Which case (may be left out where there is one)")
+      ->type_name("CASE");
+  command
+      ->add_option("--card", arguments->card,
+                   "Emulated card to try them on (default: the case's own)")
+      ->type_name("CARD");
+  command
+      ->add_option("--plugins", arguments->plugins,
+                   "Folder with more plugins (may be given several times)")
+      ->type_name("DIR");
+  command->add_option("--jobs", arguments->jobs, "Strategies at a time (default: the processors)")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1024}));
+  command->add_flag("-q,--quiet", arguments->quiet, "Print the advice alone, and errors");
+  add_output_format(*command, arguments->format);
+  add_torch(*command, world);
+  return [&world, arguments] { return AdviseCommand(world, *arguments).go(); };
+}
+
+}  // namespace peakbench::cli

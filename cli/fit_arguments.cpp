@@ -1,0 +1,254 @@
+#include "cli/fit_arguments.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/quantities.h"
+#include "errors/errors.h"
+#include "host/card.h"
+#include "plan/programs.h"
+#include "program/traced.h"
+#include "result/device.h"
+
+namespace peakbench::cli {
+namespace {
+
+using result::Axis;
+using search::Along;
+
+constexpr const char* kAllCards = "all";
+// Whose kernels a budget without a card means.
+constexpr const char* kCardOfBudgets = "h100-80gb";
+
+std::vector<std::string> all_cards() {
+  std::vector<std::string> ids;
+  for (const auto& card : emulator::list_cards(emulator::find_installation()))
+    if (card.served) ids.push_back(card.id);
+  return ids;
+}
+
+std::vector<std::string> cards_of(const FitArguments& arguments) {
+  if (asks_for_smallest_card(arguments)) return all_cards();
+  auto cards = split_values(arguments.cards, true, "--card");
+  for (const auto& budget : split_values(arguments.budgets, false, "--budget")) {
+    const auto bytes = bytes_from(budget, "--budget");
+    // As typed where that is one word.
+    cards.push_back(
+        fmt::format("{},memory={}", kCardOfBudgets,
+                    budget.find(' ') == std::string::npos ? budget : fmt::format("{}B", bytes)));
+  }
+  return cards;
+}
+
+std::vector<std::string> devices_of(const FitArguments& arguments) {
+  std::vector<std::string> devices;
+  for (const auto& card : cards_of(arguments)) devices.push_back(result::emulated_device(card));
+  return devices;
+}
+
+bool typed(const FitArguments& arguments, Axis axis) {
+  const auto found = arguments.cases.find(axis);
+  return found != arguments.cases.end() && !found->second.empty();
+}
+
+void check_where(const FitArguments& arguments) {
+  if (!arguments.cards.empty() && !arguments.budgets.empty())
+    throw ConfigError(
+        "--card and --budget both say how much memory there is; give one of them (a card with "
+        "another memory is --card h100-80gb,memory=20GiB)");
+  if (arguments.cards.empty() && arguments.budgets.empty())
+    throw ConfigError(
+        "no card is named: give --card NAME (`peakbench list devices` shows them), --card all for "
+        "the smallest, or --budget SIZE");
+}
+
+// Options that say what a case of ours is mean nothing to somebody's program.
+void check_for_program(const FitArguments& arguments) {
+  for (const auto* row : result::asked_axes())
+    if (typed(arguments, row->axis)) {
+      const std::string option = row->asked->option;
+      throw ConfigError(
+          fmt::format("{} is for models of Peakbench; a program behind -- has options of its own",
+                      option.substr(option.find("--"))));
+    }
+  if (!arguments.largest.empty())
+    throw ConfigError("--largest is for models of Peakbench; for a program: --vary NAME=1..64");
+}
+
+void check_lists(const FitArguments& arguments, Along along) {
+  const auto refuse = [](const char* option, const char* word) {
+    throw ConfigError(
+        fmt::format("{0} gives the {1}, and --largest {1} looks for it; leave one of "
+                    "them out",
+                    option, word));
+  };
+  if (!arguments.vary.empty())
+    throw ConfigError("--vary is for a program, which stands behind --; for a model: --largest");
+  if (along == Along::kBatch && typed(arguments, Axis::kBatchSize)) refuse("--batch", "batch");
+  if (along == Along::kSequence && typed(arguments, Axis::kSequenceLength)) refuse("--seq", "seq");
+}
+
+}  // namespace
+
+void add_fit_options(CLI::App& command, FitArguments& arguments) {
+  for (const auto* row : result::asked_axes())
+    if (row->axis != Axis::kDevice) {
+      auto* option = add_axis_option(command, *row, arguments.cases)
+                         ->group("Cases (each may be given several times; they multiply)");
+      if (row->axis == Axis::kBatchSize)
+        option->description("Samples in a batch: does that fit? (default: find the largest)");
+    }
+  add_repeated(command, "--card", arguments.cards,
+               "Emulated cards: a100-40gb,rtx-4090-24gb; all: the smallest that will do", "CARD");
+  add_repeated(command, "--budget", arguments.budgets,
+               "In place of a card: so much memory, like 20GiB, on an h100-80gb", "SIZE");
+  command
+      .add_option("--largest", arguments.largest,
+                  "What to find the largest value of: batch (default; with --batch nothing), seq, "
+                  "layers, rank")
+      ->type_name("batch|seq|layers|rank");
+  command
+      .add_option("--vary", arguments.vary,
+                  "Of a program: the values that {NAME} in its command takes, NAME=1..64")
+      ->type_name("NAME=A..B");
+  command.add_option("--steps", arguments.steps, "Steps of each run (default 3)")
+      ->check(CLI::Range(std::int64_t{1}, plan::kMostSteps))
+      ->type_name("N");
+  command
+      .add_option("--check", arguments.check,
+                  "Values on either side of a boundary that are run (default 3; 1: those next to "
+                  "it alone)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100}))
+      ->type_name("N");
+  command.add_flag("--no-least", arguments.no_least,
+                   "Do not look for the least memory: quicker, and what is left is beside what was "
+                   "reserved");
+  command
+      .add_option("--timeout", arguments.timeout_s, "Seconds that one run may take (default 3600)")
+      ->check(CLI::Range(std::int64_t{1}, plan::kMostSeconds))
+      ->type_name("N");
+  command.add_option("--jobs", arguments.jobs, "Cells at a time (default: the processors)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1024}))
+      ->type_name("N");
+  command
+      .add_option("--assume", arguments.assume,
+                  "Of sizes that rest on values which no emulated card knows: no rows or all")
+      ->check(CLI::IsMember({"nonzero=none", "nonzero=all"}))
+      ->type_name("nonzero=none|all");
+  command.add_option("--cudnn", arguments.cudnn, "cuDNN: on (PyTorch's default) or off")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->type_name("on|off");
+  add_repeated(command, "--plugins", arguments.plugins,
+               "Folder with more plugins (may be given several times)", "DIR");
+  command
+      .add_option("-o,--out", arguments.out,
+                  "Folder of the results (default results/fit-NAME-TIME)")
+      ->type_name("DIR");
+  command.add_flag("--overwrite", arguments.overwrite, "Delete the run in --out first");
+  command.add_flag("--no-report", arguments.no_report, "Write run.json and fit.json only");
+  command.add_flag("-q,--quiet", arguments.quiet, "Print the answer alone, and errors");
+  add_output_format(command, arguments.format);
+  command.add_option("program", arguments.command, "A program and its arguments, after --")
+      ->type_name("PROGRAM ARG");
+}
+
+bool asks_for_smallest_card(const FitArguments& arguments) {
+  const auto cards = split_values(arguments.cards, true, "--card");
+  const bool all = std::ranges::count(cards, kAllCards) != 0;
+  if (all && cards.size() > 1) throw ConfigError("--card all is every card; leave the others out");
+  return all;
+}
+
+Along along_of(const FitArguments& arguments) {
+  if (!arguments.largest.empty()) return search::along_from(arguments.largest);
+  const bool is_sized = typed(arguments, Axis::kBatchSize) || asks_for_smallest_card(arguments);
+  return is_sized ? Along::kNothing : Along::kBatch;
+}
+
+std::optional<Vary> vary_of(const FitArguments& arguments) {
+  if (arguments.vary.empty()) return std::nullopt;
+  const auto equals = arguments.vary.find('=');
+  const auto name = arguments.vary.substr(0, equals);
+  const auto range = equals == std::string::npos ? "" : arguments.vary.substr(equals + 1);
+  const auto dots = range.find("..");
+  if (!plan::is_axis_name(name) || dots == std::string::npos)
+    throw ConfigError(
+        fmt::format("--vary \"{}\": expected NAME=FIRST..LAST, like batch=1..64", arguments.vary));
+  const auto number = [&](const std::string& text) {
+    return positive_numbers({text}, "--vary", result::kMostSamples).front();
+  };
+  Vary vary{
+      .axis = name,
+      .limits = {.first = number(range.substr(0, dots)), .last = number(range.substr(dots + 2))}};
+  if (vary.limits.first > vary.limits.last)
+    throw ConfigError(
+        fmt::format("--vary \"{}\": the last value is smaller than the first", arguments.vary));
+  return vary;
+}
+
+plan::Request fit_request(const FitArguments& arguments, Along along) {
+  check_where(arguments);
+  check_lists(arguments, along);
+  plan::Request request;
+  take_typed(arguments.cases, request);
+  request.lists[Axis::kDevice] = devices_of(arguments);
+  if (request.lists[Axis::kModel].empty())
+    throw ConfigError(
+        "no model was named: give --model NAME (`peakbench list models` shows them), or a program "
+        "behind --");
+  if (arguments.steps) request.steps = *arguments.steps;
+  if (arguments.timeout_s) request.timeout_s = *arguments.timeout_s;
+  request.assume = arguments.assume;
+  if (!arguments.cudnn.empty()) request.device_options["cudnn"] = arguments.cudnn;
+  request.repetitions = 0;
+  request.ablation = false;
+  request.title = fmt::format("{}", fmt::join(request.lists[Axis::kModel], " and "));
+  return request;
+}
+
+plan::Program fit_program(const FitArguments& arguments, const std::optional<Vary>& vary) {
+  check_where(arguments);
+  check_for_program(arguments);
+  plan::Program program;
+  program.name = program::safe_name(program::name_of(arguments.command));
+  program.folder = std::filesystem::current_path().string();
+  program.command = arguments.command;
+  program.devices = devices_of(arguments);
+  program.where = "behind --";
+  if (!vary) {  // braces are the program's own
+    for (const auto& word : program.command)
+      if (word.size() > 2 && word.front() == '{' && word.back() == '}' &&
+          plan::is_axis_name(word.substr(1, word.size() - 2)))
+        throw ConfigError(fmt::format("{}: nothing gives it values: add --vary {}=1..64", word,
+                                      word.substr(1, word.size() - 2)));
+    for (auto& word : program.command) {
+      std::string text;
+      for (const char c : word)
+        text += c == '{' || c == '}' ? std::string(2, c) : std::string(1, c);
+      word = text;
+    }
+    return program;
+  }
+  bool is_there = false;
+  for (const auto& word : program.command)
+    for (const auto& name : plan::placeholders_in(word)) {
+      if (name != vary->axis)
+        throw ConfigError(
+            fmt::format("\"{}\": --vary gives {{{}}} values, and nothing gives {{{}}} "
+                        "any; a brace that is meant is written twice: {{{{ or }}}}",
+                        word, vary->axis, name));
+      is_there = true;
+    }
+  if (!is_there)
+    throw ConfigError(
+        fmt::format("--vary {0}: there is no {{{0}}} in the command; write it where "
+                    "the value goes, as in: -- python3 train.py --{0} {{{0}}}",
+                    vary->axis));
+  program.axes[vary->axis] = {{vary->limits.first, std::to_string(vary->limits.first)}};
+  return program;
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,22 @@
+// The case of a run that a person named.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "result/run.h"
+
+namespace peakbench::cli {
+
+struct NamedCase {
+  std::string run;   // the folder or file as typed, for messages
+  std::string name;  // an id, a slug or a stack of strategies; empty: the only one that serves
+  std::function<bool(const result::CaseResult&)> serves;
+  std::string no_case;  // what is said where none serves: "no case of this run has a trace"
+};
+
+// Whether it serves is not looked at where it was named. Throws ConfigError where it is none, or
+// one of several.
+const result::CaseResult& named_case(const result::Run& run, const NamedCase& named);
+
+}  // namespace peakbench::cli

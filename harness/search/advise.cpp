@@ -1,0 +1,127 @@
+#include "search/advise.h"
+
+#include <fmt/format.h>
+
+#include "errors/errors.h"
+#include "launch/together.h"
+#include "plan/case_id.h"
+#include "result/axes.h"
+#include "search/sized_case.h"
+#include "units/bytes.h"
+
+namespace peakbench::search {
+namespace {
+
+using result::Axis;
+
+constexpr const char* kPlain = "baseline";
+
+std::string with(const std::string& stack, const std::string& id) {
+  if (id.empty()) return stack;
+  return stack == kPlain ? id : stack + "+" + id;
+}
+
+class OneMore {
+ public:
+  OneMore(const plan::Request& request, const manifest::Found& plugins,
+          const plan::DeviceHook& devices, const TrialRunner& trials)
+      : request_(request), plugins_(plugins), devices_(devices), trials_(trials) {}
+
+  WithStrategy measured(const std::string& id) const {
+    WithStrategy one{.id = id, .stack = with(request_.lists.at(Axis::kStrategy).front(), id)};
+    try {
+      measure(one);
+    } catch (const ConfigError& error) {  // an option without which it is nothing
+      one.why_not = error.what();
+    }
+    return one;
+  }
+
+ private:
+  void measure(WithStrategy& one) const {
+    auto request = request_;
+    request.lists[Axis::kStrategy] = {one.stack};
+    const auto plan = plan::make_plan(request, plugins_, devices_);
+    const auto& planned = plan.cases.front();
+    one.stack = plan::stack_text(planned.spec.strategies);
+    one.promise = planned.promise;
+    if (planned.decided) {
+      one.why_not = planned.reason;
+      return;
+    }
+    auto found = trials_.run(with_memory(planned, kNoLimitBytes), {});
+    if (!found)
+      one.why_not = "interrupted";
+    else if (found->status != result::Status::kOk)
+      one.why_not = fmt::format("{}: {}", to_string(found->status), found->reason);
+    else
+      one.found = std::move(found);
+  }
+
+  const plan::Request& request_;
+  const manifest::Found& plugins_;
+  const plan::DeviceHook& devices_;
+  const TrialRunner& trials_;
+};
+
+std::map<std::string, std::string> texts_of(const nlohmann::json& object) {
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, value] : object.items())
+    texts[name] = value.is_string() ? value.get<std::string>() : value.dump();
+  return texts;
+}
+
+}  // namespace
+
+plan::Request request_of(const result::CaseResult& measured, const result::Run& run,
+                         const std::string& device) {
+  const auto& spec = measured.spec;
+  plan::Request request;
+  request.title = run.title;
+  request.lists[Axis::kModel] = {plan::selection_text(spec.model)};
+  request.lists[Axis::kStrategy] = {plan::stack_text(spec.strategies)};
+  request.lists[Axis::kDevice] = {device.empty() ? spec.device : device};
+  request.lists[Axis::kDtype] = {spec.dtype};
+  request.lists[Axis::kBatchSize] = {std::to_string(spec.batch_size)};
+  if (spec.sequence_length)
+    request.lists[Axis::kSequenceLength] = {std::to_string(*spec.sequence_length)};
+  if (!spec.allocator.empty()) request.lists[Axis::kAllocator] = {spec.allocator};
+  if (device.empty()) request.device_options = texts_of(spec.device_options);
+  if (const auto steps = run.settings.find("steps");
+      steps != run.settings.end() && steps->is_number_integer())
+    request.steps = steps->get<std::int64_t>();
+  if (const auto assume = run.settings.find("assume");
+      assume != run.settings.end() && assume->is_string())
+    request.assume = assume->get<std::string>();
+  request.seed = spec.seed;
+  request.repetitions = 0;
+  request.ablation = false;
+  return request;
+}
+
+std::vector<WithStrategy> try_each(const plan::Request& request,
+                                   const std::vector<std::string>& strategies,
+                                   const manifest::Found& plugins, const plan::DeviceHook& devices,
+                                   const TrialRunner& trials, std::size_t jobs,
+                                   const std::function<void(const std::string&)>& said) {
+  const OneMore one_more(request, plugins, devices, trials);
+  std::vector<WithStrategy> tried(strategies.size());
+  for (std::size_t i = 0; i < strategies.size(); ++i)
+    tried[i] = {.id = strategies[i], .why_not = "interrupted"};
+  launch::Hearing hearing;
+  hearing.ended = [&](std::size_t i, const std::optional<result::CaseResult>&) {
+    const auto& one = tried[i];
+    said(fmt::format("{}: {}", one.stack,
+                     one.found ? gib_text(one.found->memory->peak_allocated_bytes) : one.why_not));
+  };
+  launch::measure_together(
+      strategies.size(), jobs,
+      [&](std::size_t i, const launch::Listener&) -> std::optional<result::CaseResult> {
+        tried[i] = one_more.measured(strategies[i]);
+        return result::CaseResult{};
+      },
+      hearing);
+  return tried;
+}
+
+}  // namespace peakbench::search

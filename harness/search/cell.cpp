@@ -1,0 +1,187 @@
+#include "search/cell.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "search/boundary.h"
+
+namespace peakbench::search {
+namespace {
+
+using result::CaseResult;
+using result::Status;
+
+// From few values a line is no guide to far ones.
+constexpr std::int64_t kMostGrowth = 4;
+
+class CellSearch {
+ public:
+  CellSearch(const Cell& cell, const CellOptions& options, const RunCase& run,
+             const HearTrial& heard)
+      : cell_(cell), options_(options), run_(run), heard_(heard) {}
+
+  CellAnswer go() {
+    if (!cell_.not_run.empty()) {
+      answer_.reason = cell_.not_run;
+      return std::move(answer_);
+    }
+    take(largest_that_runs(
+        {.first = cell_.limits.first, .last = cell_.limits.last},
+        [this](std::int64_t value) { return try_value(value); }, options_.beside));
+    if (answer_.state == State::kDoesNotFit && !options_.only_what_fits) run_without_limit();
+    if (options_.least_memory && answer_.found) find_least();
+    return std::move(answer_);
+  }
+
+ private:
+  std::optional<CaseResult> run(std::int64_t value, std::optional<std::int64_t> memory_bytes) {
+    auto planned = cell_.with_value(value);
+    if (memory_bytes) planned = with_memory(std::move(planned), *memory_bytes);
+    auto result = run_(planned);
+    if (!result) {
+      interrupted_ = true;
+      return result;
+    }
+    Trial trial;
+    trial.value = value;
+    trial.memory_bytes = memory_bytes;
+    trial.status = result->status;
+    trial.wall_ns = result->wall_ns;
+    if (result->memory && result->status == Status::kOk) {
+      trial.allocated_bytes = result->memory->peak_allocated_bytes;
+      trial.reserved_bytes = result->memory->peak_reserved_bytes;
+    }
+    heard_(trial);
+    answer_.trials.push_back(trial);
+    return result;
+  }
+
+  Tried try_value(std::int64_t value) {
+    auto result = run(value, std::nullopt);
+    if (!result) return {};
+    auto answer = answer_of(*result);
+    // What a plugin refuses, above a value that it takes, is an end of the values as a range is.
+    if (result->status == Status::kUnsupported && !allocated_.empty() &&
+        allocated_.begin()->first < value)
+      answer = Answer::kDoesNot;
+    if (answer == Answer::kDoesNot && result->status == Status::kOk)
+      result->reason = "the program ran out of memory, caught that and went on";
+    if (answer == Answer::kRuns) allocated_[value] = result->memory->peak_allocated_bytes;
+    results_[value] = std::move(*result);
+    return {.answer = answer, .hint = answer == Answer::kRuns ? hint_from(value) : std::nullopt};
+  }
+
+  // Along the line through the two largest values that ran.
+  std::optional<std::int64_t> hint_from(std::int64_t value) const {
+    if (allocated_.size() < 2 || allocated_.rbegin()->first != value) return std::nullopt;
+    const auto [last, last_bytes] = *allocated_.rbegin();
+    const auto [before, before_bytes] = *std::next(allocated_.rbegin());
+    if (last_bytes <= before_bytes) return last * kMostGrowth;
+    const double each =
+        static_cast<double>(last_bytes - before_bytes) / static_cast<double>(last - before);
+    const double more =
+        static_cast<double>(cell_.card_bytes - cell_.aside_bytes - last_bytes) / each;
+    if (more >= static_cast<double>(last * (kMostGrowth - 1))) return last * kMostGrowth;
+    return last + static_cast<std::int64_t>(more);
+  }
+
+  std::string named(std::int64_t value) const {
+    return cell_.along == Along::kNothing ? "it" : fmt::format("{} {}", cell_.label, value);
+  }
+
+  void take(const Boundary& found) {
+    answer_.value = found.runs;
+    if (found.runs) answer_.found = results_.at(*found.runs);
+    if (found.does_not) {
+      answer_.failed = results_.at(*found.does_not);
+      answer_.failed_value = found.does_not;
+    }
+    answer_.at_limit = found.runs == cell_.limits.last && cell_.along != Along::kNothing;
+    if (answer_.failed && answer_.failed->status == Status::kUnsupported) {
+      answer_.at_limit = true;
+      answer_.limit_reason = answer_.failed->reason;
+      answer_.failed.reset();
+    }
+    for (const auto value : found.against)
+      answer_.against.push_back(
+          found.tried.at(value) == Answer::kRuns
+              ? fmt::format("{} runs, too, though {} does not", value, *found.does_not)
+              : fmt::format("{} does not run, though {} does", value, *found.runs));
+    answer_.state = found.runs ? State::kFits : State::kDoesNotFit;
+    if (found.stopped_at) stop(*found.stopped_at);
+  }
+
+  void stop(std::int64_t value) {
+    answer_.state = State::kUnknown;
+    if (interrupted_) {
+      answer_.reason = "interrupted";
+      return;
+    }
+    const auto& result = results_.at(value);
+    answer_.reason =
+        fmt::format("{} ended {}: {}", named(value), to_string(result.status), result.reason);
+  }
+
+  // What the smallest would need, were the card larger.
+  void run_without_limit() {
+    auto result = run(cell_.limits.first, kNoLimitBytes);
+    if (result && result->status == Status::kOk)
+      answer_.found = std::move(result);
+    else
+      answer_.least.note = result ? fmt::format("without a limit it ended {}: {}",
+                                                to_string(result->status), result->reason)
+                                  : "interrupted";
+  }
+
+  void find_least() {
+    const auto value = answer_.value.value_or(cell_.limits.first);
+    const auto& memory = *answer_.found->memory;
+    const auto reserved = memory.peak_reserved_bytes.value_or(memory.peak_allocated_bytes);
+    const KnownPeaks known{
+        // Of a graph that is replayed, what is allocated says little.
+        .allocated_bytes = memory.replays_steps ? reserved : memory.peak_allocated_bytes,
+        .reserved_bytes = reserved,
+        .card_bytes =
+            answer_.state == State::kDoesNotFit ? std::nullopt : std::optional(cell_.card_bytes),
+        .aside_bytes = cell_.aside_bytes};
+    answer_.least = find_least_memory(
+        known, [&](std::int64_t bytes) { return run(value, bytes); }, options_.beside);
+    // Beside it, as beside what is allocated and reserved.
+    if (answer_.least.bytes) *answer_.least.bytes -= cell_.aside_bytes;
+  }
+
+  const Cell& cell_;
+  const CellOptions& options_;
+  const RunCase& run_;
+  const HearTrial& heard_;
+  std::map<std::int64_t, CaseResult> results_;      // under the card's own limit
+  std::map<std::int64_t, std::int64_t> allocated_;  // peaks of those that ran
+  bool interrupted_ = false;
+  CellAnswer answer_;
+};
+
+}  // namespace
+
+std::string to_string(State state) {
+  switch (state) {
+    case State::kNotRun:
+      return "not_run";
+    case State::kFits:
+      return "fits";
+    case State::kDoesNotFit:
+      return "does_not_fit";
+    case State::kUnknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+CellAnswer search_cell(const Cell& cell, const CellOptions& options, const RunCase& run,
+                       const HearTrial& heard) {
+  return CellSearch(cell, options, run, heard).go();
+}
+
+}  // namespace peakbench::search

@@ -1,0 +1,83 @@
+// One cell of the answer: a stack on a card, searched along one axis by running it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "result/case.h"
+#include "search/least_memory.h"
+#include "search/sized_case.h"
+
+namespace peakbench::search {
+
+struct Cell {
+  plan::PlannedCase planned;  // with any value; decided: it is not run
+  Along along = Along::kNothing;
+  std::string label;    // of a value, for people: "batch size", a placeholder's name
+  Limits limits;        // of the values
+  std::string not_run;  // why it is not; empty: it is
+  // The case with another value.
+  std::function<plan::PlannedCase(std::int64_t)> with_value;
+  std::int64_t card_bytes = 0;
+  std::int64_t aside_bytes = 0;  // of that, for the CUDA context, where somebody asked for it
+  // What a CUDA context took on such a card, the most that was measured; nullopt: not known.
+  std::optional<std::int64_t> context_bytes;
+};
+
+enum class State {
+  kNotRun,
+  kFits,        // `value` runs
+  kDoesNotFit,  // not even the smallest value does
+  kUnknown,     // something else than memory ended it, or somebody did
+};
+
+std::string to_string(State state);  // "fits", "does_not_fit", "not_run", "unknown"
+
+// One run of the search.
+struct Trial {
+  std::int64_t value = 0;
+  std::optional<std::int64_t> memory_bytes;  // of the card instead of its own
+  result::Status status = result::Status::kOk;
+  std::optional<std::int64_t> allocated_bytes, reserved_bytes;  // peaks
+  std::int64_t wall_ns = 0;
+};
+
+struct CellAnswer {
+  State state = State::kNotRun;
+  std::string reason;                 // of kNotRun and kUnknown, a sentence
+  std::optional<std::int64_t> value;  // the largest that runs
+  // There is no larger value, or none that the case can be given; why, where somebody said it.
+  bool at_limit = false;
+  std::string limit_reason;
+  std::vector<std::string> against;  // what speaks against the boundary, sentences
+  // The run of `value` under the card's own limit; of a cell that does not fit, of the smallest
+  // value without a limit, where that ran.
+  std::optional<result::CaseResult> found;
+  // The run that did not fit, of the next value or of the smallest.
+  std::optional<result::CaseResult> failed;
+  std::optional<std::int64_t> failed_value;
+  LeastMemory least;  // of `found`
+  std::vector<Trial> trials;
+};
+
+// Runs one planned case, keeping nothing; nullopt: interrupted.
+using RunCase = std::function<std::optional<result::CaseResult>(const plan::PlannedCase&)>;
+
+struct CellOptions {
+  int beside = 3;            // as of largest_that_runs()
+  bool least_memory = true;  // look for it
+  // Of what does not fit it is not asked what it would need.
+  bool only_what_fits = false;
+};
+
+// Called by the thread that searches, after each run.
+using HearTrial = std::function<void(const Trial&)>;
+
+CellAnswer search_cell(const Cell& cell, const CellOptions& options, const RunCase& run,
+                       const HearTrial& heard);
+
+}  // namespace peakbench::search

@@ -1,0 +1,247 @@
+#include "search/fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+#include "errors/errors.h"
+#include "host/card.h"
+#include "launch/case.h"
+#include "launch/together.h"
+#include "launch/worker_torch.h"
+#include "plan/case_id.h"
+#include "result/case_files.h"
+#include "result/device.h"
+#include "units/bytes.h"
+
+namespace peakbench::search {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A card this much smaller than what was allocated elsewhere is not tried: workspaces differ
+// between cards, and nothing else does.
+constexpr double kSurelyTooSmall = 0.9;
+
+void take_card(const plan::PlannedCase& planned, const manifest::Worker& worker, Cell& cell) {
+  const auto card =
+      emulator::parse_card(result::card_text(result::device_from(planned.spec.device)),
+                           launch::installation_for(worker));
+  cell.card_bytes = static_cast<std::int64_t>(card.facts.total_memory_bytes);
+  cell.aside_bytes = static_cast<std::int64_t>(card.facts.context_bytes);
+  if (cell.aside_bytes > 0) return;  // the context is in every figure already
+  for (const auto& measured : card.context_memory)
+    cell.context_bytes =
+        std::max(cell.context_bytes.value_or(0), static_cast<std::int64_t>(measured.bytes));
+}
+
+void check_emulated(const std::string& device) {
+  if (result::device_from(device).kind != result::DeviceKind::kEmulated)
+    throw ConfigError(fmt::format(
+        "{}: `fit` searches on emulated cards, whose memory can be set: give --card, like "
+        "a100-40gb, or --budget",
+        device));
+}
+
+class CellsAtWork {
+ public:
+  CellsAtWork(const std::vector<Cell>& cells, const Lanes& lanes, const FitOptions& options,
+              const TrialRunner& trials, FitListener& listener)
+      : cells_(cells),
+        lanes_(lanes),
+        options_(options),
+        trials_(trials),
+        listener_(listener),
+        answers_(cells.size()) {
+    for (auto& answer : answers_) answer.reason = "interrupted";
+  }
+
+  std::vector<CellAnswer> go() {
+    launch::Hearing hearing;
+    hearing.started = [this](std::size_t i) { listener_.cell_started(i); };
+    hearing.warning = [this](const std::string& text) { listener_.warning(text); };
+    hearing.ended = [this](std::size_t i, const std::optional<result::CaseResult>&) {
+      tell_trials();
+      listener_.cell_ended(i, answers_[i]);
+    };
+    hearing.tick = [this] {
+      tell_trials();
+      listener_.tick();
+    };
+    launch::measure_together(
+        lanes_, options_.jobs,
+        [this](std::size_t i, const launch::Listener& listener) { return search(i, listener); },
+        hearing);
+    return std::move(answers_);
+  }
+
+ private:
+  std::optional<result::CaseResult> search(std::size_t i, const launch::Listener& listener) {
+    // Of what only says how one run goes nothing is shown.
+    const launch::Listener quiet{[](const result::Progress&) {}, listener.tick, listener.warn};
+    if (const auto why = why_not_run(i); !why.empty()) {
+      answers_[i].reason = why;
+    } else {
+      answers_[i] = search_cell(
+          cells_[i], options_for(i),
+          [&](const plan::PlannedCase& planned) { return trials_.run(planned, quiet); },
+          [this, i](const Trial& trial) { put(i, trial); });
+    }
+    return result::CaseResult{};
+  }
+
+  const std::vector<std::size_t>& lane_with(std::size_t i) const {
+    return *std::ranges::find_if(
+        lanes_, [i](const auto& lane) { return std::ranges::find(lane, i) != lane.end(); });
+  }
+
+  // Cells of a lane are searched one after another, so that those before are known.
+  std::string why_not_run(std::size_t i) const {
+    if (!options_.until_one_fits) return "";
+    for (const auto before : lane_with(i)) {
+      if (before == i) break;
+      const auto& answer = answers_[before];
+      if (answer.state == State::kFits)
+        return fmt::format("a smaller card does: {}", cells_[before].planned.spec.device);
+      if (answer.state != State::kDoesNotFit || !answer.found) continue;
+      const auto allocated = answer.found->memory->peak_allocated_bytes;
+      if (static_cast<double>(cells_[i].card_bytes) <
+          kSurelyTooSmall * static_cast<double>(allocated))
+        return fmt::format("it is smaller than the {} allocated on {} without a limit",
+                           gib_text(allocated), cells_[before].planned.spec.device);
+    }
+    return "";
+  }
+
+  CellOptions options_for(std::size_t i) const {
+    auto options = options_.cell;
+    // What the first of many cards would need, it would on the others, too.
+    options.only_what_fits = options_.until_one_fits && lane_with(i).front() != i;
+    return options;
+  }
+
+  void put(std::size_t i, const Trial& trial) {
+    const std::lock_guard lock(mutex_);
+    heard_.emplace_back(i, trial);
+  }
+  void tell_trials() {
+    std::vector<std::pair<std::size_t, Trial>> heard;
+    {
+      const std::lock_guard lock(mutex_);
+      heard.swap(heard_);
+    }
+    for (const auto& [i, trial] : heard) listener_.trial_ended(i, trial);
+  }
+
+  const std::vector<Cell>& cells_;
+  const Lanes& lanes_;
+  const FitOptions& options_;
+  const TrialRunner& trials_;
+  FitListener& listener_;
+  std::vector<CellAnswer> answers_;  // each written by the thread of its lane
+  std::mutex mutex_;
+  std::vector<std::pair<std::size_t, Trial>> heard_;
+};
+
+}  // namespace
+
+TrialRunner::TrialRunner(const plan::Request& request, launch::Runner& runner, fs::path scratch)
+    : request_(request), runner_(runner), scratch_(std::move(scratch)) {}
+
+std::optional<result::CaseResult> TrialRunner::run(const plan::PlannedCase& planned,
+                                                   const launch::Listener& listener,
+                                                   std::optional<std::int64_t> timeout_s) const {
+  auto request = request_;
+  request.timeout_s = timeout_s.value_or(request_.timeout_s);
+  launch::CaseOrder order;
+  order.planned = &planned;
+  order.request = &request;
+  order.run_directory = scratch_.string();
+  auto result = launch::try_memory(order, runner_, listener);
+  std::error_code ignored;
+  fs::remove_all(scratch_ / result::case_folder(planned.spec.slug), ignored);
+  return result;
+}
+
+std::vector<Cell> cells_of(const plan::Plan& plan, Along along, const manifest::Found& plugins) {
+  std::vector<Cell> cells;
+  std::string why;
+  for (const auto& planned : plan.cases) {
+    check_emulated(planned.spec.device);
+    auto& cell = cells.emplace_back();
+    cell.planned = planned;
+    cell.along = along;
+    cell.label = label_of(along);
+    take_card(planned, plan.request.worker, cell);
+    if (planned.decided)
+      cell.not_run = planned.reason;
+    else if (const auto limits = limits_of(planned, along, plugins, cell.not_run))
+      cell.limits = *limits;
+    if (!planned.decided && !cell.not_run.empty()) why = cell.not_run;
+    cell.with_value = [planned, along, &plugins](std::int64_t value) {
+      return with_value(planned, along, value, plugins);
+    };
+  }
+  const bool none =
+      std::ranges::none_of(cells, [](const Cell& one) { return one.not_run.empty(); });
+  if (none && !why.empty()) throw ConfigError(fmt::format("--largest {}: {}", word_of(along), why));
+  return cells;
+}
+
+std::vector<Cell> cells_of(const plan::Program& program, const std::string& axis, Limits limits,
+                           const plan::Plan& plan) {
+  std::vector<Cell> cells;
+  for (const auto& planned : plan.cases) {
+    check_emulated(planned.spec.device);
+    auto& cell = cells.emplace_back();
+    cell.planned = planned;
+    cell.along = axis.empty() ? Along::kNothing : Along::kProgram;
+    cell.label = axis;
+    cell.limits = limits;
+    take_card(planned, plan.request.worker, cell);
+    cell.with_value = [planned, program, axis](std::int64_t value) {
+      auto sized = planned;
+      auto filled = program;
+      if (!axis.empty()) filled.axes = {{axis, {{value, std::to_string(value)}}}};
+      const auto one = plan::cases_of(filled).front();
+      sized.spec.model = one.selection;
+      sized.program = one.command;
+      sized.spec.id = plan::case_id(sized.spec);
+      sized.spec.slug = plan::slug(sized.spec.id);
+      return sized;
+    };
+  }
+  return cells;
+}
+
+Lanes lane_each(std::size_t cells) {
+  Lanes lanes;
+  for (std::size_t i = 0; i < cells; ++i) lanes.push_back({i});
+  return lanes;
+}
+
+Lanes lanes_by_card(const std::vector<Cell>& cells) {
+  std::map<std::string, std::size_t> lane_of;
+  Lanes lanes;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const auto others = result::all_but(cells[i].planned.spec, result::Axis::kDevice).dump();
+    const auto [found, is_new] = lane_of.try_emplace(others, lanes.size());
+    if (is_new) lanes.emplace_back();
+    lanes[found->second].push_back(i);
+  }
+  for (auto& lane : lanes)
+    std::ranges::stable_sort(lane, {}, [&](std::size_t i) { return cells[i].card_bytes; });
+  return lanes;
+}
+
+std::vector<CellAnswer> search_cells(const std::vector<Cell>& cells, const Lanes& lanes,
+                                     const FitOptions& options, const TrialRunner& trials,
+                                     FitListener& listener) {
+  return CellsAtWork(cells, lanes, options, trials, listener).go();
+}
+
+}  // namespace peakbench::search

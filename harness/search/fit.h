@@ -1,0 +1,74 @@
+// What fits: cells of a plan, each searched by running it, several at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/runner.h"
+#include "manifest/manifest.h"
+#include "plan/plan.h"
+#include "search/cell.h"
+
+namespace peakbench::search {
+
+// Called on the thread that called, one after another.
+class FitListener {
+ public:
+  virtual ~FitListener() = default;
+  virtual void cell_started(std::size_t /*cell*/) {}
+  virtual void trial_ended(std::size_t /*cell*/, const Trial&) {}
+  virtual void cell_ended(std::size_t /*cell*/, const CellAnswer&) {}
+  virtual void warning(const std::string&) {}
+  virtual void tick() {}
+};
+
+struct FitOptions {
+  CellOptions cell;
+  std::size_t jobs = 1;
+  // Of each lane, the cells after one that fits are not run: a smaller card does.
+  bool until_one_fits = false;
+};
+
+// Runs trials in a folder of its own, and leaves nothing there.
+class TrialRunner {
+ public:
+  // All must outlive this. `scratch` is there.
+  TrialRunner(const plan::Request& request, launch::Runner& runner, std::filesystem::path scratch);
+  // From any thread. nullopt: interrupted. `timeout_s`: in place of the request's.
+  std::optional<result::CaseResult> run(const plan::PlannedCase& planned,
+                                        const launch::Listener& listener,
+                                        std::optional<std::int64_t> timeout_s = std::nullopt) const;
+
+ private:
+  const plan::Request& request_;
+  launch::Runner& runner_;
+  std::filesystem::path scratch_;
+};
+
+// A cell a case of the plan that is of no program. Throws ConfigError where no cell can be searched
+// along that axis, or a case is on no emulated card.
+std::vector<Cell> cells_of(const plan::Plan& plan, Along along, const manifest::Found& plugins);
+
+// A cell a device of the program, whose command has `axis` for a placeholder. Empty `axis`: as it
+// is.
+std::vector<Cell> cells_of(const plan::Program& program, const std::string& axis, Limits limits,
+                           const plan::Plan& plan);
+
+// Cells of a lane one after another, in this order. An answer a cell; after a Ctrl-C the rest say
+// so.
+using Lanes = std::vector<std::vector<std::size_t>>;
+std::vector<CellAnswer> search_cells(const std::vector<Cell>& cells, const Lanes& lanes,
+                                     const FitOptions& options, const TrialRunner& trials,
+                                     FitListener& listener);
+
+// Each cell by itself.
+Lanes lane_each(std::size_t cells);
+// A lane a stack and length, its cards from the smallest on.
+Lanes lanes_by_card(const std::vector<Cell>& cells);
+
+}  // namespace peakbench::search

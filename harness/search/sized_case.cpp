@@ -1,0 +1,174 @@
+#include "search/sized_case.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "errors/errors.h"
+#include "plan/case_id.h"
+#include "result/device.h"
+#include "text/nearest.h"
+
+namespace peakbench::search {
+namespace {
+
+using manifest::Kind;
+
+struct AlongRow {
+  Along along;
+  const char *word, *label, *option;  // option: of a plugin
+};
+
+constexpr std::array<AlongRow, 4> kRows{{{Along::kBatch, "batch", "batch size", ""},
+                                         {Along::kSequence, "seq", "sequence length", ""},
+                                         {Along::kLayers, "layers", "layers", "layers"},
+                                         {Along::kRank, "rank", "rank", "rank"}}};
+
+const AlongRow* row_for(Along along) {
+  const auto* row = std::ranges::find(kRows, along, &AlongRow::along);
+  return row == kRows.end() ? nullptr : row;
+}
+
+const manifest::Entry* entry_of(const manifest::Found& plugins, Kind kind, const std::string& id) {
+  for (const auto& plugin : plugins.plugins)
+    for (const auto& entry : plugin.entries)
+      if (plugin.kind == kind && entry.id == id) return &entry;
+  return nullptr;
+}
+
+const manifest::Option* integer_option(const manifest::Entry* entry, const std::string& name) {
+  if (entry == nullptr) return nullptr;
+  const auto found = std::ranges::find(entry->options, name, &manifest::Option::name);
+  const bool is_integer =
+      found != entry->options.end() && found->type == manifest::OptionType::kInteger;
+  return is_integer ? &*found : nullptr;
+}
+
+std::int64_t whole(std::optional<double> number, std::int64_t otherwise) {
+  return number ? static_cast<std::int64_t>(std::llround(*number)) : otherwise;
+}
+
+// The first of the stack that has the option; in both of its forms.
+struct PartWithOption {
+  const manifest::Option* option = nullptr;
+  std::size_t use = 0;
+};
+
+PartWithOption part_with_rank(const plan::PlannedCase& planned, const manifest::Found& plugins) {
+  for (std::size_t i = 0; i < planned.strategies.size(); ++i) {
+    const auto* entry = entry_of(plugins, Kind::kStrategy, planned.strategies[i].selection.id);
+    if (const auto* option = integer_option(entry, "rank")) return {option, i};
+  }
+  return {};
+}
+
+void set_option(result::Selection& selection, const manifest::Option& option, std::int64_t value) {
+  if (option.default_value == value)
+    selection.options.erase(option.name);
+  else
+    selection.options[option.name] = value;
+}
+
+void set_rank(plan::PlannedCase& planned, const manifest::Found& plugins, std::int64_t value) {
+  const auto part = part_with_rank(planned, plugins);
+  auto& use = planned.strategies.at(part.use);
+  use.options[part.option->name] = value;
+  set_option(use.selection, *part.option, value);
+  for (auto& selection : planned.spec.strategies)
+    if (selection.id == use.selection.id) set_option(selection, *part.option, value);
+}
+
+// Who splits a batch into micro-batches needs a sample for each.
+std::int64_t smallest_batch(const plan::PlannedCase& planned, const manifest::Found& plugins) {
+  std::int64_t least = 1;
+  for (const auto& use : planned.strategies) {
+    const auto* entry = entry_of(plugins, Kind::kStrategy, use.selection.id);
+    const bool splits = entry != nullptr && std::ranges::count(entry->slots, "micro_batches") != 0;
+    if (splits && integer_option(entry, "steps") != nullptr && use.options.contains("steps"))
+      least = std::max(least, use.options.at("steps").get<std::int64_t>());
+  }
+  return least;
+}
+
+void name_anew(plan::PlannedCase& planned) {
+  planned.spec.id = plan::case_id(planned.spec);
+  planned.spec.slug = plan::slug(planned.spec.id);
+}
+
+Limits limits_of_option(const manifest::Option& option) {
+  return {.first = std::max<std::int64_t>(1, whole(option.minimum, 1)),
+          .last = whole(option.maximum, result::kMostSamples)};
+}
+
+}  // namespace
+
+std::string word_of(Along along) {
+  const auto* row = row_for(along);
+  return row == nullptr ? "" : row->word;
+}
+
+std::string label_of(Along along) {
+  const auto* row = row_for(along);
+  return row == nullptr ? "" : row->label;
+}
+
+Along along_from(const std::string& word) {
+  std::vector<std::string> words;
+  for (const auto& row : kRows) {
+    if (word == row.word) return row.along;
+    words.emplace_back(row.word);
+  }
+  throw ConfigError(fmt::format("--largest \"{}\": expected batch, seq, layers or rank{}", word,
+                                nearest(word, words) ? suggestion(word, words) : ""));
+}
+
+std::optional<Limits> limits_of(const plan::PlannedCase& planned, Along along,
+                                const manifest::Found& plugins, std::string& why) {
+  const auto* model = entry_of(plugins, Kind::kModel, planned.spec.model.id);
+  if (along == Along::kNothing) return Limits{};
+  if (along == Along::kBatch)
+    return Limits{.first = smallest_batch(planned, plugins), .last = result::kMostSamples};
+  if (along == Along::kSequence) {
+    if (planned.spec.sequence_length) return Limits{.first = 1, .last = result::kMostSamples};
+    why = fmt::format("{} has no sequence", planned.spec.model.id);
+    return std::nullopt;
+  }
+  if (along == Along::kLayers) {
+    if (const auto* option = integer_option(model, "layers")) return limits_of_option(*option);
+    why = fmt::format("{} has no option layers", planned.spec.model.id);
+    return std::nullopt;
+  }
+  if (const auto* option = part_with_rank(planned, plugins).option)
+    return limits_of_option(*option);
+  why = "no part of the stack has a rank";
+  return std::nullopt;
+}
+
+plan::PlannedCase with_value(plan::PlannedCase planned, Along along, std::int64_t value,
+                             const manifest::Found& plugins) {
+  if (along == Along::kBatch) planned.spec.batch_size = value;
+  if (along == Along::kSequence) planned.spec.sequence_length = value;
+  if (along == Along::kLayers) {
+    const auto* entry = entry_of(plugins, Kind::kModel, planned.spec.model.id);
+    const auto* option = integer_option(entry, "layers");
+    planned.model.options[option->name] = value;
+    set_option(planned.model.selection, *option, value);
+    set_option(planned.spec.model, *option, value);
+  }
+  if (along == Along::kRank) set_rank(planned, plugins, value);
+  name_anew(planned);
+  return planned;
+}
+
+plan::PlannedCase with_memory(plan::PlannedCase planned, std::int64_t bytes) {
+  auto device = result::device_from(planned.spec.device);
+  device.options["memory"] = fmt::format("{}B", bytes);
+  planned.spec.device = result::device_from(result::emulated_device(card_text(device))).id;
+  name_anew(planned);
+  return planned;
+}
+
+}  // namespace peakbench::search

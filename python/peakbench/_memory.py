@@ -1,0 +1,193 @@
+"""Device memory of this program, as PyTorch counts it: a step's peak, what fills it, which card it fits, and a recording of a part of it.
+
+PyTorch is imported when something is asked for, and not before.
+"""
+
+import contextlib
+import functools
+import gc
+import importlib
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Iterator, Tuple, Union
+
+from peakbench import _cards, _journal
+from peakbench._journal import Part
+
+NO_PARTS = "start the program with `peakbench emulate -- python3 ...` or `peakbench trace -- python3 ...`: then the lines that fill the peak are told"
+
+
+class MemoryUnavailable(RuntimeError):
+    """Device memory cannot be counted here; the message is one sentence that says what to do."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The most that PyTorch had of the current device at once, in bytes. ``parts`` sum to ``allocated_bytes``; without them ``note`` says why."""
+
+    allocated_bytes: int
+    reserved_bytes: int
+    requested_bytes: int
+    parts: Tuple[Part, ...] = ()
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{in_words(self.allocated_bytes)} allocated, {in_words(self.reserved_bytes)} reserved"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Whether what is reserved at the peak is within a card; true where it is. The CUDA context (about 0.5 GiB) is not included."""
+
+    card: str
+    needed_bytes: int
+    total_bytes: int
+    sentence: str
+
+    def __bool__(self) -> bool:
+        return self.needed_bytes <= self.total_bytes
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def in_words(size: int) -> str:
+    """A size as reports write it."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if abs(size) >= unit:
+            return f"{size / unit:.3f} {name}"
+    return f"{size} B"
+
+
+def cuda() -> Any:
+    """The module torch, with a CUDA card. MemoryUnavailable where there is none."""
+    try:
+        torch = importlib.import_module("torch")
+    except ImportError as error:
+        if error.name != "torch":
+            raise MemoryUnavailable(f"PyTorch cannot be imported ({error}); `peakbench emulate -- python3 ...` brings CUDA's libraries that are missing") from None
+        raise MemoryUnavailable("this Python has no PyTorch: install one that is built for CUDA (pip install torch), which needs no GPU") from None
+    if getattr(torch.version, "cuda", None) is None:
+        raise MemoryUnavailable(f"PyTorch {torch.__version__} is built without CUDA: install one that is built for it (pip install torch), which needs no GPU")
+    if not torch.cuda.is_available():
+        raise MemoryUnavailable("there is no CUDA card: start it with `peakbench emulate -- python3 ...`, which needs no GPU")
+    return torch
+
+
+class Stretch:
+    """A part of the program whose own memory is measured: peaks less what was allocated at its beginning, caches and cycles freed before.
+
+    Reserved memory is what lies beyond that, too: segments have room beside what was allocated in them before, and the part may use it.
+    """
+
+    def __init__(self, torch: Any, workspaces: str = "exclude") -> None:
+        self._torch = torch
+        if workspaces == "exclude":
+            make_workspaces(torch)
+        else:
+            torch._C._cuda_clearCublasWorkspaces()
+        gc.collect()
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        self._device = torch.cuda.current_device()
+        self._before = _counts(torch, "current", self._device)
+        self._journal = _journal.path()
+        self._since = _journal.position(self._journal)
+
+    def peak(self) -> Peak:
+        """So far. Parts are read apart from it: they take a while."""
+        peak = _counts(self._torch, "peak", self._device)
+        before = self._before
+        return Peak(peak["allocated"] - before["allocated"], peak["reserved"] - before["allocated"], peak["requested"] - before["requested"])
+
+    def parts(self) -> Tuple[Part, ...]:
+        """What was made in it and is alive at the peak; nothing where the process is not traced."""
+        return _journal.parts(self._journal, self._device, self._since, False) if self._journal else ()
+
+
+def make_workspaces(torch: Any) -> None:
+    """What cuBLAS and cuBLASLt keep from first use: of this thread and of backward's, on the current stream."""
+    with torch.enable_grad(), torch.autocast("cuda", enabled=False):
+        weight = torch.zeros(8, 8, device="cuda", requires_grad=True)
+        torch.nn.functional.linear(weight @ weight, weight, torch.zeros(8, device="cuda")).sum().backward()
+
+
+def _counts(torch: Any, which: str, device: int) -> Dict[str, int]:
+    stats = torch.cuda.memory_stats(device)
+    return {what: int(stats.get(f"{what}_bytes.all.{which}", 0)) for what in ("allocated", "reserved", "requested")}
+
+
+_step_began = 0  # in the journal: peak() is of what follows, as PyTorch's own peaks are
+
+
+def peak() -> Peak:
+    """The highest so far of this step, or of the program where no step() was called: ``torch.cuda.max_memory_allocated()`` and its like."""
+    torch = cuda()
+    device = torch.cuda.current_device()
+    counts = _counts(torch, "peak", device)
+    journal = _journal.path()
+    if journal is None:
+        return Peak(*counts.values(), note=NO_PARTS)
+    if _journal.is_full(journal):
+        return Peak(*counts.values(), note=_journal.FULL)
+    return Peak(*counts.values(), parts=_journal.parts(journal, device, _step_began, True))
+
+
+def step() -> None:
+    """Begins a step: peak() is of it alone from here on. It resets PyTorch's own peaks (``torch.cuda.reset_peak_memory_stats()``)."""
+    global _step_began
+    cuda().cuda.reset_peak_memory_stats()
+    _step_began = _journal.position(_journal.path())
+
+
+def fits(card: str) -> Fit:
+    """Whether the peak so far is within that card (``peakbench list devices``). ValueError where there is no such card."""
+    wanted, so_far = _cards.find(card), peak()
+    needed, total = so_far.reserved_bytes, wanted.total_bytes
+    if needed <= total:
+        said = "it fits"
+    elif so_far.allocated_bytes <= total:
+        said = f"it may fit, as {in_words(so_far.allocated_bytes)} are allocated and the rest is cache: run it on that card (peakbench emulate --card {card})"
+    else:
+        said = "it does not fit"
+    return Fit(card, needed, total, f"{in_words(needed)} reserved at the peak, {card} has {in_words(total)}: {said}")
+
+
+@contextlib.contextmanager
+def trace(out: Union[str, "os.PathLike[str]"]) -> Iterator[None]:
+    """Records what is allocated within it, by PyTorch's own history, and leaves a run folder with a report, as `peakbench import` does.
+
+    In any process that has a card, real or emulated. Categories are inferred from lifetimes; `peakbench trace` of the whole program knows more.
+    FileExistsError where ``out`` is there already. What the program raises goes on, and what was recorded until then is kept.
+    """
+    folder = Path(out)
+    if folder.exists():
+        raise FileExistsError(f"{folder} is there already: name another folder, or delete it")
+    program = _program()
+    memory = cuda().cuda.memory
+    memory._record_memory_history(stacks="python", max_entries=10_000_000)
+    try:
+        yield
+    finally:
+        with tempfile.TemporaryDirectory(prefix="peakbench-") as scratch:
+            snapshot = os.path.join(scratch, "snapshot.pickle")
+            memory._dump_snapshot(snapshot)
+            memory._record_memory_history(enabled=None)
+            # On an emulated card the program would otherwise be given one, too.
+            plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD" and not name.startswith(("PEAKBENCH_EMULA", "PEAKBENCH_TRACE_"))}
+            done = subprocess.run([program, "import", snapshot, "--out", str(folder)], env=plain, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"{folder} could not be written: {(done.stderr or done.stdout).strip()}")
+
+
+@functools.lru_cache(maxsize=None)
+def _program() -> str:
+    for root in _cards.roots():
+        program = root / "bin/peakbench"
+        if os.access(program, os.X_OK):
+            return str(program)
+    raise FileNotFoundError("the program `peakbench` is not found: install the wheel, or put it on PATH")

@@ -1,0 +1,330 @@
+"""A plugin of pytest: a test's device memory against a limit, and to the byte against accepted figures (docs/pytest.md).
+
+All that is known of a test travels in its user properties: into JUnit's XML, and under xdist from the workers to the one process that sums up.
+"""
+
+import contextlib
+import difflib
+import json
+import os
+import re
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Tuple
+
+import pytest
+
+from peakbench import _cards, _journal, _memory
+from peakbench._journal import Part
+from peakbench._memory import Peak, in_words
+
+_SCHEMA = 1
+_PROPERTY = "device_memory_"  # ..allocated_bytes, ..reserved_bytes, ..requested_bytes, ..key, ..note
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
+_MOST_LINES = 8
+
+
+class _Wrong(Exception):
+    """What a user wrote and is to mend: one sentence."""
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """What one mark asks for. ``limit_bytes``: None where only the accepted figure counts."""
+
+    limit_bytes: Optional[int] = None
+    at: str = "allocated"
+    card: Optional[str] = None
+    warmup: int = 0
+    workspaces: str = "exclude"
+    only_warns: bool = False
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("peakbench", "device memory (peakbench)")
+    group.addoption("--peakbench-base", metavar="FILE", help="hold each test marked device_memory to the byte against the accepted figures in FILE")
+    group.addoption("--peakbench-accept", action="store_true", help="renew the figures of the tests that ran, and passed, in FILE of --peakbench-base")
+    parser.addini("device_memory_default", 'limit of tests without a mark: "2 GiB", or "warn 2 GiB" for a warning', default="")
+    parser.addini("device_memory_missing", "what becomes of a marked test where device memory cannot be measured: fail (default) or skip", default="fail")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        'device_memory(limit=None, at="allocated", card=None, warmup=0, workspaces="exclude"): the most device memory that the test may take, as "2 GiB"; '
+        "needs no GPU under `peakbench emulate -- python -m pytest`",
+    )
+    if config.getoption("peakbench_accept") and not config.getoption("peakbench_base"):
+        raise pytest.UsageError("--peakbench-accept needs --peakbench-base FILE: the file that it renews")
+    if not hasattr(config, "workerinput"):  # xdist's workers measure, this process sums up
+        config.pluginmanager.register(_Summary(config), "peakbench-summary")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    try:
+        limit = _limit_of(item)
+        if limit is None:
+            return (yield)
+        torch = _torch(item, limit)
+        if torch is None:
+            return (yield)
+        card = _cards.here(torch).id
+        if limit.card not in (None, card):
+            _cards.find(str(limit.card))
+            pytest.skip(f"its limit is for {limit.card}, and this is {card}: peakbench emulate --card {limit.card} -- python -m pytest")
+        accepted = _accepted(item.config)
+    except (_Wrong, ValueError) as wrong:
+        pytest.fail(f"device_memory: {wrong}", pytrace=False)
+    for _ in range(limit.warmup):
+        item.ihook.pytest_pyfunc_call(pyfuncitem=item)
+    stretch = _memory.Stretch(torch, limit.workspaces)
+    with _children_apart() as started:
+        try:
+            returned = yield
+        except torch.OutOfMemoryError:
+            item.add_report_section("call", "device memory", _told(stretch.parts(), limit))
+            raise
+        finally:
+            peak = stretch.peak()
+            key = f"{card}, torch {torch.__version__}"
+            _leave(item, peak, key)
+    if started():
+        pytest.fail("device_memory: the test started a process that uses the card, and only the test's own process is measured: "
+                    "run what it starts in the test itself, or under `peakbench trace`", pytrace=False)  # fmt: skip
+    _hold(item, limit, peak, accepted, key, stretch.parts)
+    return returned
+
+
+def _limit_of(item: pytest.Item) -> Optional[_Limit]:
+    """Of the test's mark, or of the default in the ini file."""
+    mark = item.get_closest_marker("device_memory")
+    if mark is not None:
+        return _of_mark(mark)
+    default = str(item.config.getini("device_memory_default")).strip()
+    if not default:
+        return None
+    warns, _, rest = default.partition(" ")
+    only_warns = warns == "warn"
+    return _Limit(_bytes(rest if only_warns else default, "device_memory_default"), only_warns=only_warns)
+
+
+def _of_mark(mark: pytest.Mark) -> _Limit:
+    known = ("limit", "at", "card", "warmup", "workspaces")
+    said = dict(zip(known, mark.args[:1]), **mark.kwargs)
+    for name in said:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise _Wrong(f'the mark has no "{name}"' + (f'; did you mean "{near[0]}"?' if near else f": it knows {', '.join(known)}"))
+    if len(mark.args) > 1 or (mark.args and "limit" in mark.kwargs):
+        raise _Wrong('the mark takes one limit; what else it takes has a name, as in device_memory("2 GiB", at="reserved")')
+    limit = said.pop("limit", None)
+    wanted = _Limit(None if limit is None else _bytes(limit, "the mark"), **said)
+    if wanted.at not in ("allocated", "reserved"):
+        raise _Wrong(f'at={wanted.at!r} is neither "allocated" nor "reserved"')
+    if wanted.workspaces not in ("exclude", "include"):
+        raise _Wrong(f'workspaces={wanted.workspaces!r} is neither "exclude" nor "include"')
+    if type(wanted.warmup) is not int or wanted.warmup < 0:
+        raise _Wrong(f"warmup={wanted.warmup!r} is no number of runs before the measured one, such as 1")
+    if wanted.card is not None:
+        if not isinstance(wanted.card, str):
+            raise _Wrong(f'card={wanted.card!r} is no name of a card, such as "h100-80gb"')
+        _cards.find(wanted.card)
+    return wanted
+
+
+def _bytes(size: Any, where: str) -> int:
+    if type(size) is int and size >= 0:
+        return size
+    read = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B|B)\s*", size) if isinstance(size, str) else None
+    if read is None:
+        raise _Wrong(f'{where} has the limit {size!r}, which is no size: write it as "2 GiB", "512 MiB" or a number of bytes')
+    return int(float(read[1]) * _UNITS[read[2].upper()])
+
+
+def _torch(item: pytest.Item, limit: _Limit) -> Any:
+    """None where a test without a mark cannot take device memory anyway."""
+    try:
+        return _memory.cuda()
+    except _memory.MemoryUnavailable as missing:
+        if item.get_closest_marker("device_memory") is None:
+            return None
+        sentence = str(missing).replace("python3 ...", "python -m pytest")
+        if item.config.getini("device_memory_missing") == "skip":
+            pytest.skip(f"device_memory: {sentence}")
+        raise _Wrong(f"{sentence} (the ini option device_memory_missing = skip leaves such tests out)") from None
+
+
+@contextlib.contextmanager
+def _children_apart() -> Iterator[Callable[[], List[Path]]]:
+    """Traced processes that begin within it leave their journals in a folder of their own first, so that they are known."""
+    folder = os.environ.get("PEAKBENCH_TRACE_FOLDER")
+    if not folder or not os.path.isdir(folder):
+        yield lambda: []
+        return
+    apart = Path(tempfile.mkdtemp(prefix="test-", dir=folder))
+    started: List[Path] = []
+    os.environ["PEAKBENCH_TRACE_FOLDER"] = str(apart)
+    try:
+        yield lambda: started
+    finally:
+        os.environ["PEAKBENCH_TRACE_FOLDER"] = folder
+        for file in apart.iterdir():
+            # The tracer writes of a card when CUDA begins: a data loader's worker, which has none, is not meant.
+            if file.suffix == ".journal" and b"cuda:0" in file.read_bytes():
+                started.append(file)
+            file.rename(Path(folder, file.name))
+        apart.rmdir()
+
+
+def _leave(item: pytest.Item, peak: Peak, key: str) -> None:
+    """The figures, for JUnit's XML, the summary, and pytest-benchmark's JSON where the test uses it."""
+    figures = _figures(peak)
+    item.user_properties += [(_PROPERTY + name, value) for name, value in {**figures, "key": key}.items()]
+    benchmark = getattr(item, "funcargs", {}).get("benchmark")
+    if hasattr(benchmark, "extra_info"):
+        benchmark.extra_info["peakbench"] = {**figures, "key": key}
+
+
+def _figures(peak: Peak) -> Dict[str, int]:
+    return {"allocated_bytes": peak.allocated_bytes, "reserved_bytes": peak.reserved_bytes, "requested_bytes": peak.requested_bytes}
+
+
+def _hold(item: pytest.Item, limit: _Limit, peak: Peak, accepted: Optional[Dict[str, Any]], key: str, parts: Callable[[], Tuple[Part, ...]]) -> None:
+    took = _figures(peak)[f"{limit.at}_bytes"]
+    what = f"{in_words(took)} ({took} bytes) {limit.at} at the peak, on {key}"
+    if limit.limit_bytes is not None and took > limit.limit_bytes:
+        more = f"{what}: {took - limit.limit_bytes} bytes above the limit of {in_words(limit.limit_bytes)}"
+        if not limit.only_warns:
+            pytest.fail(f"device_memory: {more}.\n{_told(parts(), limit)}", pytrace=False)
+        item.warn(pytest.PytestWarning(f"device_memory: {more}"))
+    if accepted is None or item.config.getoption("peakbench_accept") or item.get_closest_marker("device_memory") is None:
+        return
+    of_test = accepted.get(item.nodeid, {})
+    if key not in of_test:
+        there = f"it has figures for {', '.join(sorted(of_test))}" if of_test else "it has none of this test"
+        return item.user_properties.append((_PROPERTY + "note", f"not held against the base: {there}, and this is {key}; --peakbench-accept adds it"))
+    before = of_test[key][f"{limit.at}_bytes"]
+    if took > before:
+        pytest.fail(f"device_memory: {what}: {took - before} bytes more than the {before} accepted.\n{_told(parts(), limit)}", pytrace=False)
+    if took < before:
+        item.user_properties.append((_PROPERTY + "note", f"{before - took} bytes less than accepted; --peakbench-accept keeps it so"))
+
+
+def _told(parts: Tuple[Part, ...], limit: _Limit) -> str:
+    """What filled the memory: lines first."""
+    if limit.workspaces == "exclude":
+        workspaces = "Workspaces that cuBLAS keeps from first use were made before the test, and are not its own (workspaces=\"exclude\")."
+    else:
+        workspaces = "Workspaces that cuBLAS keeps from first use were freed before the test: those that it makes are its own (workspaces=\"include\")."
+    if not parts and _journal.is_full(_journal.path()):
+        return f"{workspaces}\n{_journal.FULL[0].upper()}{_journal.FULL[1:]}."
+    if not parts:
+        return f"{workspaces}\nWhich lines it was is told under `peakbench emulate -- python -m pytest`, with a PyTorch that a tracer is there for."
+    return "\n".join([
+        _table("By line", parts, _where),
+        _table("By module", parts, lambda part: part.module or "(outside of modules)"),
+        _table("By category", parts, lambda part: part.category),
+        workspaces,
+    ])  # fmt: skip
+
+
+def _where(part: Part) -> str:
+    if not part.line:
+        return "(not Python)"
+    return part.line if part.caller in ("", part.line) else f"{part.line}, called at {part.caller}"
+
+
+def _table(title: str, parts: Tuple[Part, ...], of: Callable[[Part], str]) -> str:
+    sums: "Counter[str]" = Counter()
+    for part in parts:
+        sums[of(part)] += part.bytes
+    rows = sums.most_common()
+    lines = [f"  {in_words(size):>12}  {name}" for name, size in rows[:_MOST_LINES]]
+    if len(rows) > _MOST_LINES:
+        lines.append(f"  {in_words(sum(size for _, size in rows[_MOST_LINES:])):>12}  {len(rows) - _MOST_LINES} others")
+    return "\n".join([f"{title}, at the peak of allocated memory:", *lines])
+
+
+def _accepted(config: pytest.Config) -> Optional[Dict[str, Any]]:
+    """By test and key. Read once a session: tests that run are held against one state."""
+    base = config.getoption("peakbench_base")
+    if not base:
+        return None
+    if _BASE not in config.stash:
+        config.stash[_BASE] = _read_base(config.invocation_params.dir / base, must_exist=not config.getoption("peakbench_accept"))
+    return config.stash[_BASE]
+
+
+_BASE: "pytest.StashKey[Dict[str, Any]]" = pytest.StashKey()
+
+
+def _read_base(file: Path, must_exist: bool) -> Dict[str, Any]:
+    try:
+        read = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if must_exist:
+            raise _Wrong(f"--peakbench-base {file} is not there: --peakbench-accept makes it") from None
+        return {}
+    except (OSError, ValueError) as error:
+        raise _Wrong(f"--peakbench-base {file} cannot be read ({error}): restore it, or delete it and run with --peakbench-accept") from None
+    tests = read.get("tests") if isinstance(read, dict) and read.get("device_memory_schema") == _SCHEMA else None
+    by_test = list(tests.values()) if isinstance(tests, dict) else [None]
+    figures = [figure for of_test in by_test for figure in (of_test.values() if isinstance(of_test, dict) else [None])]
+    if not all(isinstance(figure, dict) and type(figure.get("allocated_bytes")) is type(figure.get("reserved_bytes")) is int for figure in figures):
+        raise _Wrong(f"--peakbench-base {file} is no file of accepted figures (device_memory_schema {_SCHEMA}): name another, or make one with --peakbench-accept")
+    return tests  # type: ignore[no-any-return]
+
+
+class _Summary:
+    """What the session says and writes at its end; in one process, also under xdist."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.accepted: Dict[str, Dict[str, Any]] = {}
+        self.lines: List[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        said = {name[len(_PROPERTY) :]: value for name, value in report.user_properties if name.startswith(_PROPERTY)}
+        if report.when != "call" or "key" not in said:
+            return
+        if "note" in said:
+            self.lines.append(f"{report.nodeid}: {said['note']}")
+        if report.passed:
+            self.accepted[report.nodeid] = {str(said.pop("key")): {name: said[name] for name in said if name.endswith("_bytes")}}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if not self.config.getoption("peakbench_accept") or not self.accepted:
+            return
+        file = self.config.invocation_params.dir / self.config.getoption("peakbench_base")
+        try:
+            tests = _read_base(file, must_exist=False)
+            for name, figures in self.accepted.items():
+                tests.setdefault(name, {}).update(figures)
+            _write(file, json.dumps({"device_memory_schema": _SCHEMA, "tests": tests}, indent=2, sort_keys=True) + "\n")
+            self.lines.append(f"accepted figures of {len(self.accepted)} tests are in {file}")
+        except (_Wrong, OSError) as error:
+            self.lines.append(f"the accepted figures could not be written: {error}")
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.lines:
+            terminalreporter.section("device memory")
+            for line in self.lines:
+                terminalreporter.line(line)
+
+
+def _write(file: Path, text: str) -> None:
+    """Whole, or not at all."""
+    handle, scratch = tempfile.mkstemp(prefix=file.name, dir=file.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as to:
+            to.write(text)
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, file)
+    except BaseException:
+        os.unlink(scratch)
+        raise

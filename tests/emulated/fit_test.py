@@ -1,0 +1,297 @@
+"""`peakbench fit` against `peakbench run`: what it names runs, the next does not, and neither does 2 MiB less.
+
+usage: fit_test.py PEAKBENCH [--brute-force] [-v]
+--brute-force: 60 random cells, each beside a run of every batch size, and the least memory of 20, beside every limit below it.
+Programs need the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
+"""
+
+import csv
+import io
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+BRUTE_FORCE = "--brute-force" in sys.argv
+if BRUTE_FORCE:
+    sys.argv.remove("--brute-force")
+ORACLE = os.environ.get("PEAKBENCH_ORACLE")
+PATIENCE_S = 600
+MIB = 1 << 20
+STEP = 2 * MIB  # the allocator's granularity
+MODEL = "vit-b-16,layers=2"
+
+# Memory grows with the batch; from 6 on the script fails of its own accord, and with "kill" it is killed.
+TRAIN = """
+import os, signal, sys, torch
+batch, how = int(sys.argv[1]), sys.argv[2]
+if how != "well" and batch >= 6:
+    if how == "kill":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    raise ValueError("the script's own mistake")
+x = [torch.empty(20 << 20, dtype=torch.uint8, device="cuda") for _ in range(batch)]
+"""
+
+
+class Fit(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def peakbench(self, *arguments, exit_code=0):
+        done = subprocess.run([PEAKBENCH, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, check=False,
+                              timeout=PATIENCE_S)
+        self.assertIn(done.returncode, exit_code if isinstance(exit_code, tuple) else (exit_code,), done.stderr + done.stdout)
+        return done
+
+    def fit(self, *arguments, exit_code=0):
+        """What --json prints."""
+        done = self.peakbench("fit", "--out", "fit", "--overwrite", "--no-report", "--quiet", "--json", *arguments, exit_code=exit_code)
+        return json.loads(done.stdout)
+
+    def statuses(self, model, stack, devices, batches=(1,), *more):
+        """Of runs, in the order of the devices and batch sizes."""
+        options = [word for device in devices for word in ("--device", device)]
+        batches = [str(batch) for batch in batches]
+        done = subprocess.run(
+            [PEAKBENCH, "run", "--model", model, "--strategy", stack, *options, "--batch", ",".join(batches), "--no-ablation",
+             "--repetitions", "0", "--no-report", "--json", "--quiet", "--out", "run", "--overwrite", *more], cwd=self.folder,
+            capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        return [case["status"] for case in json.loads(done.stdout)["cases"]]
+
+    def check_boundary(self, cell, model, stack):
+        n = cell["largest"]
+        self.assertEqual(self.statuses(model, stack, [cell["device"]], (n, n + 1)), ["ok", "out_of_memory"], cell["id"])
+
+    def check_least(self, cell, model, stack, batch):
+        least = cell["memory"]["least_memory_bytes"]
+        card = cell["device"].split(",")[0]
+        self.assertEqual(self.statuses(model, stack, [f"{card},memory={bytes}B" for bytes in (least, least - STEP)], (batch,)),
+                         ["ok", "out_of_memory"], cell["id"])
+        self.assertGreaterEqual(least + STEP, cell["memory"]["peak_allocated_bytes"])
+
+
+@unittest.skipIf(BRUTE_FORCE, "brute force alone")
+class Models(Fit):
+    def test_the_largest_runs_and_the_next_does_not(self):
+        stacks = ("baseline", "lora+checkpointing")
+        found = self.fit("--model", MODEL, "--strategy", stacks[0], "--strategy", stacks[1], "--card",
+                         "a100-40gb,memory=800MiB", "--card", "t4-16gb,memory=700MiB")
+        self.assertEqual(len(found["cells"]), 4)
+        for cell in found["cells"]:
+            stack = "+".join(part["id"] for part in cell["strategies"])
+            self.assertEqual(cell["state"], "fits")
+            self.assertEqual(cell["against"], [])
+            self.check_boundary(cell, MODEL, stack)
+            self.check_least(cell, MODEL, stack, cell["largest"])
+            self.assertEqual(cell["memory"]["left_bytes"],
+                             cell["card_memory_bytes"] - cell["memory"]["least_memory_bytes"])
+            self.assertGreater(cell["fails"]["out_of_memory"]["requested_bytes"], 0)
+            self.assertIn(cell["fails"]["out_of_memory"]["phase"], ("build", "forward", "backward", "optimizer_step"))
+        self.assertLess(found["cells"][0]["largest"], found["cells"][1]["largest"])
+        # A run like any other, and the answer beside it.
+        run = json.loads((self.folder / "fit/run.json").read_text(encoding="utf-8"))
+        self.assertEqual([case["id"] for case in run["cases"]], [cell["id"] for cell in found["cells"]])
+        self.assertEqual([case["memory"]["least_memory_bytes"] for case in run["cases"]],
+                         [cell["memory"]["least_memory_bytes"] for cell in found["cells"]])
+        self.assertEqual(json.loads((self.folder / "fit/fit.json").read_text(encoding="utf-8")), found)
+        self.assertEqual(sorted(path.name for path in (self.folder / "fit").iterdir()), ["cases", "fit.json", "run.json"])
+        self.peakbench("report", "fit")
+
+    def test_what_does_not_fit_says_what_it_needs(self):
+        done = self.peakbench("fit", "--model", MODEL, "--strategy", "baseline", "--budget", "128MiB", "--out", "none", exit_code=3)
+        first = done.stdout.splitlines()[0]
+        self.assertRegex(first, r"^vit-b-16,layers=2 on h100-80gb,memory=128MiB: not even batch size 1; baseline needs at least 0\.\d+ GiB of 0\.125 GiB\.$")
+        self.assertIn("Which allocation fails\n", done.stdout)
+        cell = json.loads((self.folder / "none/fit.json").read_text(encoding="utf-8"))["cells"][0]
+        self.assertEqual((cell["state"], cell["largest"]), ("does_not_fit", None))
+        self.assertLess(cell["memory"]["left_bytes"], 0)
+        self.check_least(cell, MODEL, "baseline", 1)
+        run = json.loads((self.folder / "none/run.json").read_text(encoding="utf-8"))
+        self.assertEqual(run["cases"][0]["out_of_memory"]["least_memory_bytes"], cell["memory"]["least_memory_bytes"])
+
+    def test_one_size_and_the_allocators_settings(self):
+        found = self.fit("--model", MODEL, "--strategy", "baseline", "--batch", "2", "--budget", "2GiB", "--allocator", "default",
+                         "--allocator", "expandable_segments:True")
+        self.assertEqual([cell["state"] for cell in found["cells"]], ["fits", "fits"])
+        self.assertEqual(found["largest"], "")
+        for cell, more in zip(found["cells"], ((), ("--allocator", "expandable_segments:True"))):
+            least = cell["memory"]["least_memory_bytes"]
+            self.assertEqual(self.statuses(MODEL, "baseline", [f"emulated:h100-80gb,memory={size}B" for size in (least, least - STEP)],
+                                           (2,), *more), ["ok", "out_of_memory"])
+
+    def test_layers_rank_and_length(self):
+        layers = self.fit("--model", "vit-b-16", "--strategy", "baseline", "--budget", "700MiB", "--largest", "layers", "--no-least")["cells"][0]
+        n = layers["largest"]
+        for count, status in ((n, "ok"), (n + 1, "out_of_memory")):
+            self.assertEqual(self.statuses(f"vit-b-16,layers={count}", "baseline", [layers["device"]]), [status])
+        model = "gpt2,layers=1,vocabulary=1000"
+        found = self.fit("--model", model, "--strategy", "baseline", "--strategy", "lora", "--budget", "200MiB", "--largest", "rank",
+                         "--no-least")["cells"]
+        self.assertEqual((found[0]["state"], found[0]["reason"]), ("not_run", "no part of the stack has a rank"))
+        n = found[1]["largest"]
+        for rank, status in ((n, "ok"), (n + 1, "out_of_memory")):
+            self.assertEqual(self.statuses(model, f"lora,rank={rank}", [found[1]["device"]]), [status])
+
+    def test_the_report_begins_with_the_grid(self):
+        self.peakbench("fit", "--out", "fit", "--model", MODEL, "--strategy", "baseline", "--batch", "2", "--card", "a100-40gb", "--budget", "5",
+                       exit_code=2)
+        self.assertFalse((self.folder / "fit").exists())
+        self.peakbench("fit", "--out", "fit", "--model", MODEL, "--strategy", "baseline", "--card", "a100-40gb,memory=800MiB")
+        page = (self.folder / "fit/report/index.html").read_text(encoding="utf-8")
+        largest = json.loads((self.folder / "fit/fit.json").read_text(encoding="utf-8"))["cells"][0]["largest"]
+        self.assertLess(page.index("Largest batch size that fits"), page.index('class="group'))
+        self.assertIn(f"<strong>{largest}</strong>", page)
+        self.assertIn("least that it ran in", page)
+        refused = self.peakbench("fit", "--out", "fit", "--model", MODEL, "--strategy", "baseline", "--card", "a100-40gb", exit_code=2)
+        self.assertIn("holds a run already. Choose another folder with --out, or delete it with --overwrite.", refused.stderr)
+        # A run that takes its folder has nothing of it.
+        self.statuses(MODEL, "baseline", ["emulated:a100-40gb"])
+        (self.folder / "run/fit.json").write_text((self.folder / "fit/fit.json").read_text(encoding="utf-8"), encoding="utf-8")
+        self.peakbench("report", "run")
+        self.assertNotIn("Largest batch size", (self.folder / "run/report/index.html").read_text(encoding="utf-8"))
+        self.statuses(MODEL, "baseline", ["emulated:a100-40gb"])
+        self.assertFalse((self.folder / "run/fit.json").exists())
+
+    def test_the_smallest_card(self):
+        done = self.peakbench("fit", "--model", MODEL, "--strategy", "baseline", "--card", "all", "--no-least", "--format", "csv",
+                              "--out", "fit", "--no-report")
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        states = [row["state"] for row in sorted(rows, key=lambda row: int(row["card_memory_bytes"]))]
+        self.assertEqual(states.count("fits"), 1)
+        self.assertEqual(states[0], "fits")
+        self.assertTrue(all("a smaller card does" in row["reason"] for row in rows if row["state"] == "not_run"))
+        self.assertIn("the smallest card", json.loads((self.folder / "fit/fit.json").read_text(encoding="utf-8"))["answer"])
+
+    def test_stacks_are_proposed(self):
+        found = self.fit("--model", "gpt2,layers=2,vocabulary=2000", "--seq", "128", "--budget", "300MiB", "--no-least")
+        stacks = ["+".join(part["id"] for part in cell["strategies"]) for cell in found["cells"]]
+        self.assertEqual(stacks[0], "baseline")
+        self.assertGreater(len(stacks), 1)
+        self.assertTrue(all(one["reason"] for one in found["left_out"]))
+        named = {part.split(",")[0] for stack in stacks for part in stack.split("+")}
+        listed = {one["id"] for one in json.loads(self.peakbench("list", "strategies", "--json").stdout)}
+        self.assertEqual(named | {one["stack"] for one in found["left_out"]}, listed)
+
+    def test_unusable_input(self):
+        for arguments, said in (
+                (["--model", MODEL, "--card", "rtx4090"], 'unknown card "rtx4090"'),
+                (["--model", MODEL, "--card", "rtx4090"], 'did you mean "rtx-4090-24gb"?'),
+                (["--model", MODEL, "--card", "t4-16gb", "--budget", "2GiB"], "--card and --budget both say"),
+                (["--model", MODEL, "--budget", "2"], "the unit is missing"),
+                (["--model", MODEL], "no card is named"),
+                (["--card", "t4-16gb"], "no model was named"),
+                (["--model", MODEL, "--card", "all,t4-16gb"], "--card all is every card"),
+                (["--model", MODEL, "--card", "t4-16gb", "--largest", "bacth"], 'did you mean "batch"?'),
+                (["--model", MODEL, "--card", "t4-16gb", "--largest", "seq"], "vit-b-16 has no sequence"),
+                (["--model", MODEL, "--card", "t4-16gb", "--batch", "2", "--largest", "batch"], "leave one of them out"),
+                (["--model", MODEL, "--card", "t4-16gb", "--device", "cpu"], 'did you mean "--card"?'),
+                (["--model", MODEL, "--card", "t4-16gb", "--vary", "batch=1..3"], "--vary is for a program"),
+                (["--model", MODEL, "--card", "t4-16gb", "--strategy", "lora+dora"], "both take the slot adapters"),
+                (["--card", "t4-16gb", "--vary", "batch=1..64", "--", "sh", "-c", "true"], "there is no {batch} in the command"),
+                (["--card", "t4-16gb", "--vary", "batch=9..2", "--", "sh", "{batch}"], "the last value is smaller than the first"),
+                (["--card", "t4-16gb", "--vary", "batch", "--", "sh", "{batch}"], "expected NAME=FIRST..LAST"),
+                (["--card", "t4-16gb", "--vary", "a=1..2", "--", "sh", "{a}", "{b}"], "nothing gives {b} any"),
+                (["--card", "t4-16gb", "--model", MODEL, "--", "sh"], "--model is for models of Peakbench"),
+                (["--card", "t4-16gb", "--", "no-such-program"], 'no program "no-such-program" on PATH')):
+            done = self.peakbench("fit", "--out", "bad", "--overwrite", *arguments, exit_code=2)
+            self.assertIn(said, done.stderr + done.stdout, arguments)
+        self.peakbench("fit", "--model", MODEL, "--strategy", "baseline", "--batch", "1", "--budget", "2GiB", "--out", "kept", "--no-least",
+                       "--no-report")
+        done = self.peakbench("fit", "--model", MODEL, "--budget", "2GiB", "--out", "kept", exit_code=2)
+        self.assertIn("holds a run already", done.stderr)
+
+
+@unittest.skipIf(BRUTE_FORCE, "brute force alone")
+@unittest.skipUnless(ORACLE, "no oracle")
+class Programs(Fit):
+    def test_a_placeholder_without_values(self):
+        done = self.peakbench("fit", "--card", "t4-16gb", "--", "python3", "train.py", "{batch}", exit_code=2)
+        self.assertIn("{batch}: nothing gives it values: add --vary batch=1..64", done.stderr)
+
+    def program(self, how, values, *more, exit_code=0):
+        (self.folder / "train.py").write_text(TRAIN, encoding="utf-8")
+        return self.fit("--card", "t4-16gb,memory=170MiB", "--vary", f"batch={values}", "--check", "1", *more, "--", ORACLE, "train.py",
+                        "{batch}", how, exit_code=exit_code)["cells"][0]
+
+    def test_the_largest(self):
+        cell = self.program("well", "1..64")
+        # 8 times 20 MiB are 160; 9 do not fit.
+        self.assertEqual((cell["state"], cell["largest"]), ("fits", 8))
+        self.assertEqual(cell["memory"]["least_memory_bytes"], 160 * MIB)
+        self.assertEqual(cell["fails"]["value"], 9)
+        self.assertEqual(cell["fails"]["out_of_memory"]["requested_bytes"], 20 * MIB)
+        run = json.loads((self.folder / "fit/run.json").read_text(encoding="utf-8"))
+        self.assertEqual([case["model"] for case in run["cases"]], [{"id": "train.py", "options": {"batch": 8}}])
+
+    def test_its_own_failures_are_no_want_of_memory(self):
+        cell = self.program("well", "1..4", "--no-least")
+        self.assertEqual((cell["largest"], cell["at_limit"]), (4, True))
+        cell = self.program("raise", "1..64", "--no-least")
+        self.assertEqual(cell["state"], "unknown")
+        self.assertIn("the script's own mistake", cell["reason"])
+        self.assertLess(cell["largest"], 6)
+        cell = self.program("kill", "6..64", "--no-least", exit_code=3)
+        self.assertEqual((cell["state"], cell["largest"]), ("unknown", None))
+        self.assertIn("SIGSEGV", cell["reason"])
+
+
+@unittest.skipUnless(BRUTE_FORCE, "--brute-force")
+class AgainstBruteForce(Fit):
+    MODELS = ("vit-b-16,layers=2", "gpt2,layers=2,vocabulary=5000", "qwen2.5-0.5b,layers=1,vocabulary=8000", "resnet-50")
+    STACKS = ("baseline", "checkpointing", "fused-in-backward", "lora", "foreach-off", "lora+checkpointing")
+    CARDS = ("a100-40gb", "rtx-4090-24gb", "t4-16gb", "h100-80gb")
+
+    def cells(self, count, seed):
+        """Models, stacks and cards whose largest batch is small enough to try all."""
+        chosen = random.Random(seed)
+        while count > 0:
+            model, stack, card = (chosen.choice(one) for one in (self.MODELS, self.STACKS, self.CARDS))
+            if model == "resnet-50" and ("lora" in stack or "checkpointing" in stack):
+                continue
+            device = f"{card},memory={chosen.randrange(300, 1600)}MiB"
+            cell = self.fit("--model", model, "--strategy", stack, "--card", device, exit_code=(0, 3))["cells"][0]
+            if cell["state"] != "fits" or cell["largest"] > 60:
+                continue
+            count -= 1
+            yield model, stack, cell
+
+    def test_boundaries(self):
+        for model, stack, cell in self.cells(60, 20261125):
+            n = cell["largest"]
+            statuses = self.statuses(model, stack, [cell["device"]], range(1, n + 4))
+            runs = [batch for batch, status in enumerate(statuses, 1) if status == "ok"]
+            self.assertEqual(statuses[n - 1:n + 1], ["ok", "out_of_memory"], cell["id"])
+            # What is within reach of the check has to be said, and nothing else.
+            near = [batch for batch in range(max(1, n - 2), n + 4) if (batch in runs) != (batch <= n)]
+            told = [int(one.split()[0]) for one in cell["against"]]
+            self.assertEqual([batch for batch in told if abs(batch - n) <= 3], near, cell["id"])
+            self.assertTrue(all((batch in runs) != (batch <= n) for batch in told if batch <= n + 3), cell["id"])
+            far = [batch for batch in range(1, max(1, n - 2)) if batch not in runs]
+            print(f"{cell['id']}: {n} {cell['against'] or ''}{f', and these do not run: {far}' if far else ''}", flush=True)
+
+    def test_least_memory(self):
+        for model, stack, cell in self.cells(20, 7):
+            least, card = cell["memory"]["least_memory_bytes"], cell["device"].split(",")[0]
+            lowest = max(STEP, cell["memory"]["peak_allocated_bytes"] // STEP * STEP - 4 * STEP, least - 100 * STEP)
+            limits = list(range(lowest + least % STEP - lowest % STEP, least + 3 * STEP, STEP))
+            statuses = self.statuses(model, stack, [f"{card},memory={limit}B" for limit in limits], (cell["largest"],))
+            by_limit = dict(zip(limits, statuses))
+            self.assertEqual((by_limit[least], by_limit[least - STEP]), ("ok", "out_of_memory"), cell["id"])
+            first = min(limit for limit, status in by_limit.items() if status == "ok")
+            near = by_limit[least - 2 * STEP] == "ok" or by_limit[least + STEP] != "ok" or by_limit[least + 2 * STEP] != "ok"
+            if near:
+                self.assertTrue(cell["memory"]["least_memory_note"], f"{cell['id']}: {first} runs, {least} was said")
+            print(f"{cell['id']}: {least / MIB:.0f} MiB, {len(limits)} limits {cell['memory']['least_memory_note']}"
+                  f"{f', {first / MIB:.0f} MiB run' if first != least else ''}", flush=True)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,56 @@
+"""docs/questions.md: every command in it, typed as it stands there, answers with the line that is shown below it.
+
+usage: questions_test.py PEAKBENCH           those that take seconds
+       questions_test.py PEAKBENCH --all     those marked `slow` too
+
+Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+ALL = "--all" in sys.argv and not sys.argv.remove("--all")
+PYTHON = os.environ.get("PEAKBENCH_ORACLE")
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/questions.md"
+FAILS = {"gate": 4, "does not fit": 3}  # by a word of the command or of its answer
+
+
+class Questions(unittest.TestCase):
+    def test_each_is_answered(self):
+        page = PAGE.read_text(encoding="utf-8")
+        script = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
+        asked = re.findall(r"```sh( slow)?\n([^`]*)```\n```text\n([^`]*)```", page)
+        self.assertEqual(len(asked) + 1, page.count("```sh"), "a command without an answer, besides the page's first")
+        with tempfile.TemporaryDirectory(prefix="peakbench-questions-") as folder:
+            pathlib.Path(folder, "train.py").write_text(script, encoding="utf-8")
+            programs = pathlib.Path(folder, "bin")
+            programs.mkdir()
+            (programs / "peakbench").symlink_to(PEAKBENCH)
+            (programs / "python3").write_text(f'#!/bin/sh\nexec "{PYTHON}" "$@"\n')
+            (programs / "torchrun").write_text(f'#!/bin/sh\nexec "{PYTHON}" -m torch.distributed.run "$@"\n')
+            for program in programs.glob("[pt]*[3n]"):
+                program.chmod(0o755)
+            environment = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1", "COLUMNS": "140"}
+            for slow, commands, answer in asked:
+                if slow and not ALL:
+                    continue
+                with self.subTest(commands.strip()):
+                    done = subprocess.run(["bash", "-e", "-c", commands], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+                    said = done.stdout + done.stderr
+                    expected = next((code for word, code in FAILS.items() if word in commands + answer), 0)
+                    self.assertEqual(done.returncode, expected, said)
+                    self.assertIn(" ".join(answer.split()), " ".join(said.split()))
+
+
+if __name__ == "__main__":
+    if not PYTHON or not shutil.which(PYTHON):
+        print("SKIP: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python")
+        sys.exit(77)
+    unittest.main()

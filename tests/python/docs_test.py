@@ -1,0 +1,87 @@
+"""Each command of docs/pytest.md and docs/python.md runs, in examples/pytest and beside the scripts of the page.
+
+usage: docs_test.py PEAKBENCH
+Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch with pytest, PEAKBENCH_ORACLE names its Python.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+PEAKBENCH = Path(sys.argv.pop(1)).resolve()
+PYTHON = os.environ.get("PEAKBENCH_ORACLE", "")
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+class Pages(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="peakbench-pages-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name, "example")
+        shutil.copytree(REPOSITORY / "examples/pytest", self.folder)
+        programs = Path(scratch.name, "bin")
+        programs.mkdir()
+        (programs / "peakbench").symlink_to(PEAKBENCH)
+        for name in ("python", "python3"):
+            (programs / name).write_text(f'#!/bin/sh\nexec "{PYTHON}" "$@"\n')
+            (programs / name).chmod(0o755)
+        paths = ":".join(filter(None, [str(REPOSITORY / "python"), os.environ.get("PYTHONPATH")]))
+        self.environment = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": paths, "PYTEST_PLUGINS": "peakbench.pytest_plugin",
+                                         "OMP_NUM_THREADS": "1"}  # fmt: skip
+
+    def run_page(self, name):
+        """What its commands said, in order."""
+        page = (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
+        said = []
+        for commands in re.findall(r"```sh\n(.*?)```", page, re.DOTALL):
+            with self.subTest(commands):
+                done = subprocess.run(["bash", "-e", "-c", commands], cwd=self.folder, env=self.environment, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                said.append(done.stdout)
+        return page, said
+
+    def test_pytest(self):
+        page, said = self.run_page("pytest.md")
+        self.assertEqual(len(said), page.count("```sh"))
+        self.assertTrue(all("3 passed" in one for one in said))
+        self.assertIn("accepted figures of 3 tests are in ", said[1])
+        # The failure that the page shows, of the example with one change.
+        file = self.folder / "test_memory.py"
+        file.write_text(file.read_text().replace('device="cuda")).sum())', 'device="cuda")))'))
+        done = subprocess.run([PEAKBENCH, "emulate", "--card", "h100-80gb", "--", PYTHON, "-m", "pytest"], cwd=self.folder, env=self.environment,
+                              capture_output=True, text=True)  # fmt: skip
+        shown = re.search(r"```text\n(.*?)```", page, re.DOTALL)[1]
+        self.assertIn(re.sub(r"torch \S+", "torch", shown), re.sub(r"torch \S+", "torch", done.stdout))
+
+    def test_python(self):
+        page = (REPOSITORY / "docs/python.md").read_text(encoding="utf-8")
+        for name, text in zip(("train.py", "read.py"), re.findall(r"```python\n(.*?)```", page, re.DOTALL)):
+            (self.folder / name).write_text(text)
+        _, said = self.run_page("python.md")
+        self.assertEqual(len(said), 2)
+        self.assertRegex(said[0], r"(?m)^0\.\d+ GiB allocated, 0\.\d+ GiB reserved$|^\d+\.\d+ MiB allocated")
+        self.assertRegex(said[0], r"(?m)^\d+ train\.py:\d+ [a-z ]+$")
+        self.assertIn("rtx-4090-24gb has 23.", said[0])
+        self.assertTrue((self.folder / "results/evaluation/report/index.html").is_file())
+        self.assertIn("vit-b-16", said[1])
+
+    def test_the_workflow_runs_the_pages_command(self):
+        workflow = (self.folder / ".github/workflows/memory.yml").read_text()
+        self.assertIn("run: peakbench emulate --card h100-80gb -- python -m pytest -n 2", workflow)
+        linters = os.environ.get("PEAKBENCH_LINTERS") or os.path.join(os.environ.get("PEAKBENCH_CACHE", REPOSITORY / ".cache"), "linters-venv/bin")
+        checker = Path(linters, "check-jsonschema")
+        if not checker.exists():
+            self.skipTest("ci/linters makes check-jsonschema")
+        subprocess.run([checker, "--builtin-schema", "vendor.github-workflows", self.folder / ".github/workflows/memory.yml"], check=True)
+
+
+if __name__ == "__main__":
+    if not PYTHON or subprocess.run([PYTHON, "-c", "import pytest, xdist"], capture_output=True).returncode != 0:
+        print("SKIP: ci/oracle makes stock Python PyTorch with pytest, PEAKBENCH_ORACLE names its Python")
+        sys.exit(77)
+    unittest.main()

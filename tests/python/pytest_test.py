@@ -1,0 +1,314 @@
+"""The plugin of pytest (python/peakbench/pytest_plugin.py) and examples/pytest, without a GPU. Figures are held against what the tests read of
+PyTorch themselves, and against closed forms.
+
+usage: pytest_test.py PEAKBENCH
+Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch with pytest, PEAKBENCH_ORACLE names its Python.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import unittest
+import xml.etree.ElementTree
+from pathlib import Path
+
+PEAKBENCH = Path(sys.argv.pop(1)).resolve()
+PYTHON = os.environ.get("PEAKBENCH_ORACLE", "")
+REPOSITORY = Path(__file__).resolve().parents[2]
+EXAMPLE = REPOSITORY / "examples/pytest"
+NAMES = ("building_takes_the_parameters_and_nothing_more", "training_with_sgd", "inference_keeps_no_activations")
+
+
+def install(site):
+    """The package as the wheel installs it: with the entry points of pyproject.toml."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    (site / "peakbench").symlink_to(REPOSITORY / "python/peakbench")
+    information = site / "peakbench-0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: peakbench\nVersion: 0\n")
+    lines = [f"{name} = {what}" for name, what in project["entry-points"]["pytest11"].items()]
+    (information / "entry_points.txt").write_text("\n".join(["[pytest11]", *lines]) + "\n")
+
+
+class Repository(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="peakbench-pytest-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name, "repository")
+        self.folder.mkdir()
+        self.site = Path(scratch.name, "site-packages")
+        self.site.mkdir()
+        install(self.site)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+    def example(self):
+        shutil.copytree(EXAMPLE, self.folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def pytest(self, *arguments, code=0, card="h100-80gb", environment=None):
+        """What pytest said. ``card`` None: without an emulated card."""
+        before = [PEAKBENCH, "emulate", "--no-compute", "--card", card, "--"] if card else []
+        paths = [str(self.site), os.environ.get("PYTHONPATH", "")]
+        with_it = os.environ | {"PYTHONPATH": ":".join(filter(None, paths)), "PATH": f"{PEAKBENCH.parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+        done = subprocess.run([*before, PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", "junit.xml", *arguments], cwd=self.folder,
+                              env=with_it | (environment or {}), capture_output=True, text=True)  # fmt: skip
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout.split("\nFits ")[0].split("\nFailed on ")[0]
+
+    def properties(self):
+        """Of each test: what JUnit's XML has of it."""
+        cases = xml.etree.ElementTree.parse(self.folder / "junit.xml").iter("testcase")
+        return {case.get("name").removeprefix("test_"): {one.get("name"): one.get("value") for one in case.iter("property")} for case in cases}
+
+    def figures(self, what="allocated"):
+        return {name: int(said[f"device_memory_{what}_bytes"]) for name, said in self.properties().items()}
+
+
+class Example(Repository):
+    def test_it_passes_in_any_order_and_beside_others_with_the_bytes_of_closed_forms(self):
+        self.example()
+        width, batch, parameter = 256, 64, 4 * 256 * 256 * 4
+        state = 2 * parameter
+        hidden = 4 * width * batch
+        # Behind relu: the input, both activations, and three results that were kept (512 bytes are the smallest block).
+        inference = state // 2 + 2 * (width * batch + 2 * hidden) + 3 * 512
+        self.pytest()
+        allocated, reserved = self.figures(), self.figures("reserved")
+        self.assertEqual((allocated[NAMES[0]], allocated[NAMES[2]]), (state, inference))
+        self.assertGreaterEqual(allocated[NAMES[1]], 2 * state)  # parameters and their gradients
+        tests = [f"test_memory.py::test_{name}" for name in NAMES]
+        for arguments in (tests[::-1], [tests[1]], ["-n", "2"]):
+            with self.subTest(arguments):
+                self.pytest(*arguments)
+                ran = self.figures()
+                self.assertEqual(ran, {name: allocated[name] for name in ran})
+                self.assertEqual(self.figures("reserved"), {name: reserved[name] for name in ran})
+
+    def test_one_tensor_more_that_is_kept_fails_at_its_line(self):
+        self.example()
+        file = self.folder / "test_memory.py"
+        kept = file.read_text().replace('device="cuda")).sum())', 'device="cuda")))')
+        file.write_text(kept)
+        line = 1 + next(number for number, text in enumerate(kept.splitlines()) if "kept.append" in text)
+        forward = 1 + next(number for number, text in enumerate((self.folder / "model.py").read_text().splitlines()) if "self.down(" in text)
+        more = 3 * (2 * 256 * 64 - 512)
+        bytes_of = set()
+        for arguments in ([], ["-k", "inference"], ["-n", "2"]):
+            with self.subTest(arguments):
+                said = self.pytest(*arguments, code=1)
+                self.assertIn(f"model.py:{forward}, called at test_memory.py:{line}\n", said)
+                bytes_of.add(self.figures()[NAMES[2]])
+        self.assertEqual(bytes_of, {1345024 + more})
+
+
+MEASURED = '''
+import pytest, torch
+
+def own(record, work):
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    work()
+    record("own_allocated", torch.cuda.max_memory_allocated() - before)
+    record("own_reserved", torch.cuda.max_memory_reserved() - before)
+
+def training():
+    model = torch.nn.Linear(300, 500, device="cuda")
+    model(torch.zeros(10, 300, device="cuda")).sum().backward()
+
+@pytest.fixture(scope="module")
+def kept():
+    return torch.zeros(3_000_001, device="cuda")
+
+@pytest.mark.device_memory("1 GiB")
+def test_own(record_property, kept):
+    own(record_property, training)
+
+@pytest.mark.device_memory("1 GiB", workspaces="include")
+def test_include(record_property, kept):
+    own(record_property, training)
+
+@pytest.mark.device_memory("1 GiB")
+def test_closed(kept):
+    a = torch.zeros(1000, device="cuda"); b = torch.zeros(3_000_000, device="cuda"); del a; c = torch.zeros(1, device="cuda")
+
+lazy = []
+@pytest.mark.device_memory(512, warmup=1)
+def test_warm():
+    if not lazy: lazy.append(torch.zeros(1000, device="cuda"))
+    torch.zeros(1, device="cuda")
+
+@pytest.mark.device_memory("1 KiB")
+def test_parts():
+    x = torch.zeros(1000, device="cuda")
+    y = [torch.zeros(2000, device="cuda") for _ in range(3)]
+
+@pytest.mark.device_memory("1 KiB")
+def test_backward():
+    model = torch.nn.Linear(300, 500, device="cuda")
+    loss = model(torch.zeros(10, 300, device="cuda")).sum()
+    loss.backward()
+
+@pytest.mark.device_memory
+def test_benchmark(benchmark):
+    benchmark(lambda: torch.zeros(1000, device="cuda"))
+'''  # fmt: skip
+
+
+class Figures(Repository):
+    def test_they_are_pytorchs_own(self):
+        self.write("test_it.py", MEASURED)
+        self.write("pytest.ini", "[pytest]\naddopts = --strict-markers\n")
+        said = self.pytest("--benchmark-json", "benchmark.json", "--benchmark-max-time=0.01", "--benchmark-min-rounds=1", code=1)
+        properties = self.properties()
+        for name in ("own", "include"):
+            for what in ("allocated", "reserved"):
+                self.assertEqual(properties[name][f"device_memory_{what}_bytes"], properties[name][f"own_{what}"], name)
+        allocated = self.figures()
+        self.assertGreater(allocated["include"], allocated["own"] + (32 << 20))  # the workspaces of an H100
+        # 4,000 bytes rounded to 512; 12,000,000 have a segment of whole 2 MiB, whose rest is too small to be split off.
+        self.assertEqual(allocated["closed"], 4096 + (12 << 20))
+        self.assertEqual(allocated["warm"], 512)
+        # Lines, at the peak, to the byte: 4,096 and 3 x 8,192.
+        text = MEASURED.splitlines()
+        x, y = (1 + next(number for number, line in enumerate(text) if line.startswith(f"    {name} = ")) for name in "xy")
+        self.assertEqual(allocated["parts"], 4096 + 3 * 8192)
+        self.assertRegex(said, rf"24\.000 KiB  test_it\.py:{y}\n +4\.000 KiB  test_it\.py:{x}\n")
+        # What autograd's own thread allocates belongs to the line of the forward.
+        self.assertRegex(said, r"By line, at the peak of allocated memory:\n +\S+ KiB  test_it.py:\d+\n")
+        self.assertIn("parameter", said)
+        self.assertIn("gradient", said)
+        with open(self.folder / "benchmark.json", encoding="utf-8") as file:
+            extra = json.load(file)["benchmarks"][0]["extra_info"]["peakbench"]
+        self.assertEqual(extra["allocated_bytes"], allocated["benchmark"])
+        self.assertEqual(re.findall(r"FAILED (\S+)", said), ["test_it.py::test_parts", "test_it.py::test_backward"])
+
+    def test_a_default_for_tests_without_a_mark(self):
+        self.write("test_it.py", "import torch\n\ndef test_much():\n    torch.zeros(1000, device='cuda')\n")
+        self.write("pytest.ini", "[pytest]\ndevice_memory_default = warn 1 KiB\n")
+        self.assertIn("PytestWarning: device_memory: 4.000 KiB (4096 bytes) allocated at the peak", self.pytest())
+        self.write("pytest.ini", "[pytest]\ndevice_memory_default = 1 KiB\n")
+        self.assertIn("3072 bytes above the limit of 1.000 KiB", self.pytest(code=1))
+        self.write("pytest.ini", "[pytest]\ndevice_memory_default = a lot\n")
+        self.assertIn("device_memory_default has the limit 'a lot', which is no size", self.pytest(code=1))
+
+
+GATED = """
+import pytest, torch
+
+@pytest.mark.device_memory
+@pytest.mark.parametrize("size", [1000, 2000])
+def test_it(size):
+    torch.zeros(size + {more}, device="cuda")
+
+def test_unmarked():
+    pass
+"""
+
+
+class Base(Repository):
+    def test_accepted_and_held_to_the_byte(self):
+        self.write("test_it.py", GATED.format(more=0))
+        gate, accept = ("--peakbench-base", "base.json"), ("--peakbench-base", "base.json", "--peakbench-accept")
+        self.assertEqual(self.pytest(*gate, code=1).count("base.json is not there: --peakbench-accept makes it"), 2 * 2)
+        self.pytest(*accept, "-k", "1000 or unmarked")
+        said = self.pytest(*gate)
+        self.assertIn("test_it[2000]: not held against the base: it has none of this test, and this is h100-80gb, torch ", said)
+        self.pytest(*accept, "-k", "2000", "-n", "2")  # the other entry stays
+        self.assertNotIn("not held", self.pytest(*gate, "-n", "2"))
+        self.assertIn("it has figures for h100-80gb, torch ", self.pytest(*gate, card="a100-40gb"))
+        self.write("test_it.py", GATED.format(more=100))
+        said = self.pytest(*gate, "-n", "2", code=1)
+        self.assertIn("(4608 bytes) allocated at the peak", said)
+        self.assertIn(": 512 bytes more than the 4096 accepted.\nBy line", said)
+        self.write("test_it.py", GATED.format(more=-500))
+        self.assertIn("2048 bytes less than accepted", self.pytest(*gate))
+        self.pytest(*accept)
+        self.assertNotIn("less than accepted", self.pytest(*gate))
+        self.assertEqual([file.name for file in self.folder.glob("base*")], ["base.json"])
+
+    def test_a_base_that_cannot_be_used(self):
+        self.write("test_it.py", GATED.format(more=0))
+        for text, sentence in (("{", "cannot be read"), ('{"tests": {}}', "is no file of accepted figures"),
+                               ('{"device_memory_schema": 1, "tests": {"a": {"b": 3}}}', "is no file of accepted figures")):  # fmt: skip
+            with self.subTest(text):
+                self.write("base.json", text)
+                said = self.pytest("--peakbench-base", "base.json", "--peakbench-accept", code=1)
+                self.assertIn(sentence, said)
+                self.assertIn("2 failed, 1 passed", said)
+                self.assertEqual((self.folder / "base.json").read_text(), text)
+        said = self.pytest("--peakbench-base", "/proc/base.json", "--peakbench-accept", code=1)
+        self.assertIn("the accepted figures could not be written: [Errno", said)
+        self.assertIn("3 passed", said)
+        self.pytest("--peakbench-accept", code=4)
+
+
+WRONG = {
+    '"2 GB!"': "the mark has the limit '2 GB!', which is no size: write it as \"2 GiB\"",
+    "-1": "the mark has the limit -1, which is no size",
+    '"1 GiB", card="h100"': 'unknown card "h100"; did you mean "h100-80gb"?',
+    '"1 GiB", card="a100-40gb"': None,
+    '"1 GiB", wramup=1': 'the mark has no "wramup"; did you mean "warmup"?',
+    '"1 GiB", ranks=2': 'the mark has no "ranks"',
+    '"1 GiB", at="peak"': "at='peak' is neither \"allocated\" nor \"reserved\"",
+    '"1 GiB", workspaces="none"': "workspaces='none' is neither",
+    '"1 GiB", warmup="1"': "warmup='1' is no number of runs",
+    '"1 GiB", "2 GiB"': "the mark takes one limit",
+}  # fmt: skip
+STARTS = """
+import pytest, subprocess, sys
+
+@pytest.mark.device_memory("1 GiB")
+def test_starts():
+    subprocess.run([sys.executable, "-c", "import torch; torch.zeros(1000, device='cuda')"], check=True)
+
+@pytest.mark.device_memory("100 GiB")
+def test_out_of_memory():
+    import torch
+    kept = [torch.zeros(30 << 28, device="cuda") for _ in range(4)]
+
+@pytest.mark.device_memory("1 GiB")
+def test_starts_one_without_a_card():
+    subprocess.run([sys.executable, "-c", "import torch; torch.zeros(1000)"], check=True)
+"""
+
+
+class BadInput(Repository):
+    def test_one_sentence_each_and_others_go_on(self):
+        marks = "".join(f"@pytest.mark.device_memory({mark})\ndef test_{number}():\n    pass\n" for number, mark in enumerate(WRONG))
+        self.write("test_it.py", f"import pytest\n{marks}\ndef test_unmarked():\n    pass\n")
+        said = self.pytest("-rs", code=1)
+        for mark, sentence in WRONG.items():
+            self.assertIn(f"device_memory: {sentence}" if sentence else "its limit is for a100-40gb, and this is h100-80gb", said, mark)
+        self.assertIn(f"{len(WRONG) - 1} failed, 1 passed, 1 skipped", said)
+
+    def test_processes_and_out_of_memory(self):
+        self.write("test_it.py", STARTS)
+        said = self.pytest(code=1)
+        self.assertIn("device_memory: the test started a process that uses the card, and only the test's own process is measured", said)
+        self.assertIn("60.000 GiB  test_it.py:11", said)
+        self.assertIn("2 failed, 1 passed", said)
+
+    def test_no_card_no_torch(self):
+        self.write("test_it.py", 'import pytest\n\n@pytest.mark.device_memory("1 GiB")\ndef test_it():\n    pass\n\ndef test_unmarked():\n    pass\n')
+        said = self.pytest(code=1, card=None, environment={"CUDA_VISIBLE_DEVICES": ""})
+        self.assertIn("device_memory: there is no CUDA card: start it with `peakbench emulate -- python -m pytest`", said)
+        self.assertIn("1 failed, 1 passed", said)
+        skips = self.pytest("-rs", "-o", "device_memory_missing=skip", card=None, environment={"CUDA_VISIBLE_DEVICES": ""})
+        self.assertIn("there is no CUDA card", skips)
+        self.write("conftest.py", 'import sys\nsys.modules["torch"] = None\n')
+        self.assertIn("this Python has no PyTorch: install one that is built for CUDA", self.pytest(code=1, card=None))
+        self.write("conftest.py", 'import sys, types\nsys.modules["torch"] = types.SimpleNamespace(__version__="2.11.0+cpu", version=types.SimpleNamespace(cuda=None))\n')
+        self.assertIn("PyTorch 2.11.0+cpu is built without CUDA: install one", self.pytest(code=1, card=None))
+
+
+if __name__ == "__main__":
+    if not PYTHON or subprocess.run([PYTHON, "-c", "import pytest, xdist, pytest_benchmark"], capture_output=True).returncode != 0:
+        print("SKIP: ci/oracle makes stock Python PyTorch with pytest, PEAKBENCH_ORACLE names its Python")
+        sys.exit(77)
+    unittest.main()
