@@ -6,7 +6,8 @@
 Needs build/checks/compile_commands.json (ci/checks makes it). Prints what was found; the exit status is 1 if anything was.
 
 With --changed they do what can have become wrong since that commit. clang-tidy looks at the sources that changed, and at the sources of
-the headers that did. All headers are compiled, but of those that use LibTorch only the SDK's and those that changed, themselves or in
+the headers that did: at those of a target together, as it compiles them, since most of its time goes into headers. (A source that needs an
+include of the one before it is only found without --changed.) All headers are compiled, but of those that use LibTorch only the SDK's and those that changed, themselves or in
 what they include, with nothing before them; the others behind LibTorch's own headers, precompiled, as in their targets.
 """
 
@@ -48,15 +49,22 @@ def changed_since(commit):
 
 
 def commands():
-    """{path relative to the repository: its arguments}"""
+    """({path relative to the repository: its arguments}, {path: the file that is compiled with it and others of its target})"""
     if not DATABASE.exists():
         sys.exit(f"error: no {DATABASE.relative_to(REPOSITORY)}; run ci/checks, or cmake --preset checks")
-    found = {}
+    found, together = {}, {}
     for entry in json.loads(DATABASE.read_text()):
         path = Path(entry["file"])
-        if path.is_relative_to(REPOSITORY) and path.exists():  # generated sources are not built for this
-            found.setdefault(str(path.relative_to(REPOSITORY)), shlex.split(entry["command"]))
-    return found
+        if not path.is_relative_to(REPOSITORY) or not path.exists():  # generated sources are not built for this
+            continue
+        members = [path]
+        if path.parent.name == "Unity":
+            members = [Path(name) for name in INCLUDE.findall(path.read_text()) if Path(name).is_relative_to(REPOSITORY)]
+        for member in members:
+            name = str(member.relative_to(REPOSITORY))
+            found.setdefault(name, shlex.split(entry["command"]))
+            together.setdefault(name, path)
+    return found, together
 
 
 def flags(arguments):
@@ -175,14 +183,14 @@ def headers_to_check(headers, changed, known):
 
 
 def check_tidy(source, arguments):
-    # Clang cannot read GCC's precompiled headers, nor all of its warnings' names.
-    ran = subprocess.run(["clang-tidy", "--quiet", str(REPOSITORY / source), "--", *flags(arguments), "-Wno-unknown-warning-option"],
-                         cwd=DATABASE.parent, capture_output=True, text=True, check=False)
+    # Clang cannot read GCC's precompiled headers, nor all of its warnings' names; including sources is what a unity file is for.
+    ran = subprocess.run(["clang-tidy", "--quiet", "--checks=-bugprone-suspicious-include", str(REPOSITORY / source), "--", *flags(arguments),
+                          "-Wno-unknown-warning-option"], cwd=DATABASE.parent, capture_output=True, text=True, check=False)
     return ran.stdout if ran.returncode or ran.stdout.strip() else ""
 
 
 def sources_to_tidy(sources, changed, known, torch):
-    """{source: arguments}"""
+    """The sources to look at, by their names."""
     if changed is not None:
         included_by = {}
         for source in sources:
@@ -192,7 +200,7 @@ def sources_to_tidy(sources, changed, known, torch):
         wanted = changed | {source for path in changed if path.endswith(".h") for name, own in included_by.items()
                             if path.endswith("/" + name) for source in own}
         sources = [source for source in sources if source in wanted]
-    return {source: known[source] for source in sources if torch or not with_torch(known[source])}
+    return [source for source in sources if torch or not with_torch(known[source])]
 
 
 def run(check, items, jobs):
@@ -221,7 +229,7 @@ def main():
     parser.add_argument("--changed", metavar="COMMIT", help="what can have become wrong since then")
     parser.add_argument("--torch", action="store_true", help="tidy: the files with LibTorch's headers too")
     arguments = parser.parse_intermixed_args()
-    known = commands()
+    known, together = commands()
     changed = None if arguments.changed is None else changed_since(arguments.changed)
     if arguments.what == "headers":
         items, behind = headers_to_check(arguments.files or tracked("*.h"), changed, known)
@@ -231,7 +239,13 @@ def main():
     sources = arguments.files or [path for path in tracked("*.cpp") if path in known and not path.startswith(("tests/", "benchmarks/"))]
     if unknown := [path for path in sources if path not in known]:
         sys.exit(f"error: {unknown[0]} is compiled by no target of {DATABASE.relative_to(REPOSITORY)}")
-    items = sources_to_tidy(sources, changed, known, arguments.torch or bool(arguments.files))
+    if not arguments.files:
+        sources = sources_to_tidy(sources, changed, known, arguments.torch)
+    if changed is None:
+        items = {source: known[source] for source in sources}
+    else:
+        items = {str(together[source].relative_to(REPOSITORY)): known[source] for source in sources}
+        print(f"{len(sources)} sources, in {len(items)} files with what is compiled with them", file=sys.stderr)
     return run(check_tidy, items, arguments.jobs)
 
 
