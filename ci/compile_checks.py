@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -57,10 +58,7 @@ def commands():
         path = Path(entry["file"])
         if not path.is_relative_to(REPOSITORY) or not path.exists():  # generated sources are not built for this
             continue
-        members = [path]
-        if path.parent.name == "Unity":
-            members = [Path(name) for name in INCLUDE.findall(path.read_text()) if Path(name).is_relative_to(REPOSITORY)]
-        for member in members:
+        for member in members_of(path) if path.parent.name == "Unity" else [path]:
             name = str(member.relative_to(REPOSITORY))
             found.setdefault(name, shlex.split(entry["command"]))
             together.setdefault(name, path)
@@ -182,10 +180,25 @@ def headers_to_check(headers, changed, known):
     return {header: known[neighbour(header, known, included_by)] for header in headers}, behind
 
 
+def members_of(path):
+    """The sources of this repository that a file of CMake's unity builds includes."""
+    return [Path(name) for name in INCLUDE.findall(path.read_text()) if Path(name).is_relative_to(REPOSITORY)]
+
+
+@cache
+def settings_of(path):
+    """What the .clang-tidy of its folder, and of those above, say."""
+    ran = subprocess.run(["clang-tidy", "--dump-config", str(path)], cwd=DATABASE.parent, capture_output=True, text=True, check=True)
+    return ran.stdout
+
+
 def check_tidy(source, arguments):
-    # Clang cannot read GCC's precompiled headers, nor all of its warnings' names; including sources is what a unity file is for.
-    ran = subprocess.run(["clang-tidy", "--quiet", "--checks=-bugprone-suspicious-include", str(REPOSITORY / source), "--", *flags(arguments),
-                          "-Wno-unknown-warning-option"], cwd=DATABASE.parent, capture_output=True, text=True, check=False)
+    path, how = REPOSITORY / source, []
+    if path.parent.name == "Unity":  # in the build folder; to include sources is what it is for
+        how = [f"--config={settings_of(members_of(path)[0])}", "--checks=-bugprone-suspicious-include"]
+    # Clang cannot read GCC's precompiled headers, nor all of its warnings' names.
+    ran = subprocess.run(["clang-tidy", "--quiet", *how, str(path), "--", *flags(arguments), "-Wno-unknown-warning-option"],
+                         cwd=DATABASE.parent, capture_output=True, text=True, check=False)
     return ran.stdout if ran.returncode or ran.stdout.strip() else ""
 
 

@@ -30,6 +30,7 @@ Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& t
 Command add_report(CLI::App& app, World& world);
 Command add_quickstart(CLI::App& app, World& world);
 Command add_new(CLI::App& app, World& world);
+Command add_check(CLI::App& app, World& world);
 Command add_open(CLI::App& app, World& world);
 Command add_workers(CLI::App& app, World& world);
 Command add_doctor(CLI::App& app, World& world);

@@ -253,6 +253,7 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
       {"work", add_work(app, world)},
       {"merge", add_merge(app, world, typed)},
       {"new", add_new(app, world)},
+      {"check", add_check(app, world)},
       {"open", add_open(app, world)},
       {"completion", add_completion(app, world)},
       {"man", add_man(app, world)}};

@@ -78,6 +78,16 @@ class Consumer(unittest.TestCase):
     def peakbench(self, *arguments):
         return run(self.prefix / "bin/peakbench", *arguments, cwd=self.folder)
 
+    def check(self, built, *arguments, code=0):
+        """{question: what `peakbench check` found of the only entry}"""
+        done = attempt(self.prefix / "bin/peakbench", "check", built, *arguments, "--quiet", "--json", "--out", f"check-{built}",
+                       cwd=self.folder)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        said = json.loads(done.stdout)
+        self.assertEqual(json.loads((self.folder / f"check-{built}/check.json").read_text()), said)
+        self.assertEqual(said["passed"], code == 0)
+        return {finding["question"]: finding for finding in said["findings"]}
+
     def test_a_new_plugin_builds_runs_and_passes_its_tests(self):
         for kind, name, run_with in (("strategy", "sign-sgd", ("--model", MODEL, "--strategy", "baseline", "--strategy", "sign-sgd")),
                                      ("model", "residual.mlp", ("--model", "residual.mlp,layers=2", "--strategy", "baseline", "--strategy",
@@ -97,6 +107,8 @@ class Consumer(unittest.TestCase):
                 ctest = ["ctest", "--test-dir", f"built-{name}", "--output-on-failure"]
                 run("env", "PEAKBENCH_ACCEPT=1", *ctest, cwd=self.folder)
                 self.assertIn("100% tests passed", run(*ctest, cwd=self.folder))
+                with_small = ("--model", "residual.mlp,layers=2") if kind == "model" else ()
+                self.check(f"built-{name}", *with_small)
                 again = attempt(self.prefix / "bin/peakbench", "new", kind, name, cwd=self.folder)
                 self.assertEqual((again.returncode, again.stderr), (
                     2, f"peakbench: {name} is there, and not empty: nothing was written. Choose another folder with --out\n"))
@@ -252,6 +264,9 @@ class Consumer(unittest.TestCase):
         run(CMAKE, "--build", "built-liar", cwd=self.folder)
         said = self.ctest("built-liar", "-R", "promise", code=8)
         self.assertRegex(said, r"/my-sgd/cpu/fp32/b2\n    promises bit_identical: ")
+        found = self.check("built-liar", code=5)
+        self.assertEqual({question for question, one in found.items() if one["answer"] == "failed"}, {"options", "promise", "stacks"})
+        self.assertIn(f"vit-b-16,image=32,layers=2,mlp=64,width=48/my-sgd/cpu/fp32/b2: promises bit_identical: ", found["promise"]["failures"][0])
 
     def test_precompiled_headers(self):
         """Two plugins share one, and are what they are without."""

@@ -44,6 +44,7 @@ PRINTS = {
     "work": None,  # its output is a job's log: it needs a queue, and what it found stands in files
     "publish": ["publish", "--out", "site"],
     "new": None,  # its folder must be new each time
+    "check": None,  # of a plugin that is not installed: tests/consumer
     "open": ["open", "out", "--print"],
     "quickstart": None,  # prints what `run` does
     "completion": ["completion", "bash"],

@@ -54,6 +54,25 @@ class PluginFolders(ProgramTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("Plugins also from ../mine (../suites/one.toml:1:12: plugins).", done.stdout)
 
+    def test_a_check_says_what_is_not_kept(self):
+        """Five strategies that keep all, and a library that is none."""
+        (self.folder / "mine/broken.so").write_text("no library")
+        arguments = ("check", "mine", "--model", "tiny", "--out", "checked", "--quiet")
+        done = self.peakbench(*arguments, exit_code=5)
+        self.assertIn("  failed      build       mine/broken.so: not a shared library (no ELF header)\n", done.stdout)
+        self.assertIn("  passed      promise     1 case on the CPU: losses and parameters are the baseline's, bit for bit\n", done.stdout)
+        self.assertIn("\n27 passed, 1 failed, 6 not tested\n", done.stdout)
+        self.assertIn("| mine | build | failed | mine/broken.so: not a shared library", (self.folder / "checked/check.md").read_text())
+        self.assertTrue((self.folder / "checked/cpu/report/index.html").is_file())
+        self.assertIn("--overwrite", self.peakbench(*arguments, exit_code=2).stderr)
+        (self.folder / "mine/broken.so").unlink()
+        said = json.loads(self.peakbench(*arguments, "--overwrite", "--json").stdout)
+        self.assertEqual({one["answer"] for one in said["findings"] if one["id"] == "slim"}, {"passed", "not tested"})
+        self.assertRegex(said["plugins"]["slim"]["sha256"], "^[0-9a-f]{64}$")
+        for wrong, sentence in ((("nowhere",), "nowhere: no such plugin folder"), (("mine", "--model", "tny"), 'did you mean "tiny"'),
+                                (("mine", "--card", "h1000"), "h1000")):  # fmt: skip
+            self.assertIn(sentence, self.peakbench("check", *wrong, "--out", "wrong", exit_code=2).stderr)
+
     def test_a_dry_run_says_who_named_them(self):
         self.variables = {"PEAKBENCH_PLUGINS": "mine"}
         for name in ("second", "third"):
