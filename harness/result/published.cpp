@@ -48,6 +48,42 @@ std::optional<WrongField> wrong_device(const Published& figure) {
                                           emulated_device("a100-80gb"), figure.device)};
 }
 
+// One in the last digit that is printed, in the figure's unit.
+double last_digit(const std::string& digits) {
+  const auto point = digits.find('.');
+  const auto decimals = point == std::string::npos ? 0 : digits.size() - point - 1;
+  return std::pow(10.0, -static_cast<double>(decimals));
+}
+std::string digits_of(const Published& figure) {
+  return fmt::format("{}", figure.value);  // the shortest that reads back as the same
+}
+
+// Nobody but the source rounds: a figure is not called coarser than it is printed.
+std::optional<WrongField> wrong_rounding(const Published& figure) {
+  if (!figure.rounded_to) return std::nullopt;
+  if (!(*figure.rounded_to > 0))
+    return WrongField{"rounded_to", "expected a figure above 0, in the figure's unit"};
+  auto shown = fmt::format("{} {}", digits_of(figure), figure.unit);
+  double coarsest = last_digit(digits_of(figure));
+  if (!figure.printed.empty()) {
+    shown = figure.printed;
+    const auto space = shown.find(' ');
+    const auto unit =
+        space == std::string::npos ? std::nullopt : bytes_of(1, shown.substr(space + 1));
+    if (!unit)
+      return WrongField{"printed",
+                        fmt::format("expected digits and a unit, like 24 GB, got \"{}\"", shown)};
+    constexpr double kBinaryForDecimal = 1.0996;  // 2^40 to 10^12: GB is said of 2^30 bytes, too
+    coarsest = kBinaryForDecimal * last_digit(shown.substr(0, space)) * *unit /
+               bytes_of(1, figure.unit).value_or(1);
+  }
+  if (*figure.rounded_to <= coarsest * (1 + 1e-9)) return std::nullopt;
+  return WrongField{"rounded_to",
+                    fmt::format("{} is coarser than the last digit of \"{}\", which the "
+                                "source prints",
+                                *figure.rounded_to, shown)};
+}
+
 std::optional<WrongField> wrong_value(const Published& figure) {
   if (!(figure.value > 0))
     return WrongField{"value", "missing, or 0; a published figure is above 0"};
@@ -58,9 +94,7 @@ std::optional<WrongField> wrong_value(const Published& figure) {
   }
   if (!bytes_of(1, figure.unit))
     return WrongField{"unit", fmt::format("expected {}, got \"{}\"", kMemoryUnits, figure.unit)};
-  if (figure.rounded_to && !(*figure.rounded_to > 0))
-    return WrongField{"rounded_to", "expected a figure above 0, in the figure's unit"};
-  return std::nullopt;
+  return wrong_rounding(figure);
 }
 
 std::optional<WrongField> wrong_cause(const Published& figure) {
@@ -102,10 +136,7 @@ double published_bytes(const Published& figure) {
 double rounding_bytes(const Published& figure) {
   const double unit = bytes_of(1, figure.unit).value_or(0);
   if (figure.rounded_to) return *figure.rounded_to * unit / 2;
-  const auto digits = fmt::format("{}", figure.value);  // the shortest that reads back as the same
-  const auto point = digits.find('.');
-  const auto decimals = point == std::string::npos ? 0 : digits.size() - point - 1;
-  return std::pow(10.0, -static_cast<double>(decimals)) * unit / 2;
+  return last_digit(digits_of(figure)) * unit / 2;
 }
 
 bool is_about(const Published& figure, const CaseSpec& spec) {

@@ -26,6 +26,7 @@ struct Published {
   std::optional<std::int64_t> batch_size = {}, sequence_length = {};
   std::string device = {};  // the emulated card that stands for the publisher's: emulated:a100-80gb
   std::optional<double> rounded_to = {};  // in `unit`; absent: to the last digit of `value`
+  std::string printed = {};  // as the source prints it, "24 GB", where not as value and unit
   std::map<std::string, std::string> versions = {};  // the publisher's: {"torch", "2.4.0"}
   // How much of the configuration is the same (kGrades). Only graded figures are held against ours.
   std::string grade = {};
@@ -39,7 +40,9 @@ inline constexpr const char* kGrades[] = {
     "same_configuration",  // all that moves memory is known and the same
     "same_law",            // something is not known, or not the same; how memory grows is
     "other_versions",      // other kernels or libraries than the publisher's
+    "computed",            // the publisher computed it, and measured nothing: never counted
 };
+inline constexpr const char* kComputed = "computed";
 inline constexpr const char* kCauses[] = {"versions", "kernels", "workspaces",
                                           "data",     "timing",  "unknown"};
 

@@ -35,11 +35,12 @@ std::string optional_text(const Fields& fields, const std::string& key) {
 }
 
 void read_figure(const Fields& fields, result::Published& figure) {
-  fields.only({"metric", "value", "unit", "rounded_to"});
+  fields.only({"metric", "value", "unit", "rounded_to", "printed"});
   figure.metric = required(fields, "metric");
   figure.value = fields.get("value", kMeasuredRate);
   figure.unit = required(fields, "unit");
   figure.rounded_to = fields.maybe("rounded_to", kMeasuredRate);
+  figure.printed = optional_text(fields, "printed");
 }
 
 void read_source(const Fields& fields, result::Published& figure) {
@@ -109,7 +110,7 @@ struct FieldLocator {
 
 Record read_record(const Fields& fields, const FieldLocator& locator) {
   fields.only({"schema", "figure", "source", "card", "configuration", "versions", "grade", "cause",
-               "explanation", "emulated"});
+               "explanation", "emulated", "measures"});
   Record record;
   record.where = locator.of(fields.pointer("configuration"));
   read_figure(fields.child("figure"), record.figure);
@@ -118,6 +119,11 @@ Record read_record(const Fields& fields, const FieldLocator& locator) {
   read_configuration(fields.child("configuration"), record);
   record.figure.versions = fields.get_or<Texts>("versions", {});
   record.figure.grade = required(fields, "grade");
+  record.measures = fields.get_or<std::string>("measures", kTrainingStep);
+  if (std::ranges::find(kMeasures, record.measures) == std::end(kMeasures))
+    throw FieldError(
+        fields.pointer("measures"),
+        fmt::format("expected {}, got \"{}\"", fmt::join(kMeasures, " or "), record.measures));
   record.figure.cause = optional_text(fields, "cause");
   record.figure.explanation = optional_text(fields, "explanation");
   if (const auto emulated = fields.maybe_child("emulated"))
@@ -166,6 +172,8 @@ ordered_json to_json(const Record& record) {
       {"source", {{"name", figure.source}}},
       {"card", result::recorded_device(figure.device).card}};
   if (figure.rounded_to) json["figure"]["rounded_to"] = *figure.rounded_to;
+  if (!figure.printed.empty()) json["figure"]["printed"] = figure.printed;
+  if (record.measures != kTrainingStep) json["measures"] = record.measures;
   if (!figure.url.empty()) json["source"]["url"] = figure.url;
   if (!figure.note.empty()) json["source"]["note"] = figure.note;
   if (record.program.empty()) {

@@ -27,9 +27,15 @@ struct Emulated {
   std::string date = {};                             // YYYY-MM-DD
 };
 
+// What a figure is the peak of.
+inline constexpr const char* kTrainingStep = "training_step";  // whole ones
+inline constexpr const char* kOperator = "operator";           // a single one, forward and backward
+inline constexpr const char* kMeasures[] = {kTrainingStep, kOperator};
+
 struct Record {
   // Of a case, or, where `program` is not empty, of what it does: its model and strategy are words.
   result::Published figure;
+  std::string measures = kTrainingStep;              // one of kMeasures
   std::vector<std::string> program = {};             // run by `peakbench emulate`
   std::map<std::string, std::string> packages = {};  // that it is run with
   std::optional<Emulated> emulated = {};

@@ -21,6 +21,7 @@ bool is_within_rounding(const Record& record) {
 }
 
 std::string cause_of(const Record& record) {
+  if (record.figure.grade == result::kComputed) return "";
   if (std::abs(difference(record)) <= kAgreement || is_within_rounding(record)) return "";
   return record.figure.cause.empty() ? "unknown" : record.figure.cause;
 }

@@ -18,7 +18,7 @@ namespace {
 
 using reports::printable;
 
-constexpr double kClose = 0.0001;
+constexpr double kClose = 0.0001, kNear = 0.0005;
 
 std::string count(std::size_t number) {
   return reports::grouped(static_cast<std::int64_t>(number));
@@ -55,6 +55,10 @@ FigureView figure_view(const Record& record) {
                        ? reports::grouped(static_cast<std::int64_t>(figure.value))
                        : reports::plain_number(figure.value);
   view.unit = printable(figure.unit);
+  if (!figure.printed.empty()) {
+    view.published = printable(figure.printed);
+    view.unit.clear();
+  }
   view.grade = reports::spaced(figure.grade);
   view.note = printable(figure.note);
   view.versions = printable(versions_text(figure.versions));
@@ -77,70 +81,152 @@ FigureView figure_view(const Record& record) {
 
 using Chosen = std::vector<const Record*>;
 
-std::string largest_of(const Chosen& records) {
-  const auto size = [](const Record* record) { return std::abs(difference(*record)); };
-  const auto largest = std::ranges::max_element(records, {}, size);
-  return largest == records.end() ? "" : signed_percent(difference(**largest));
+double size_of(const Record* record) { return std::abs(difference(*record)); }
+
+const Record* furthest(const Chosen& records) {
+  const auto largest = std::ranges::max_element(records, {}, size_of);
+  return largest == records.end() ? nullptr : *largest;
 }
 
-GradeView grade_view(const std::string& grade, const Chosen& records) {
-  std::size_t close = 0, agree = 0, rounded = 0;
-  for (const Record* record : records) {
-    const double size = std::abs(difference(*record));
-    close += size <= kClose;
-    agree += size <= kAgreement;
-    rounded += size > kAgreement && is_within_rounding(*record);
-  }
+std::size_t within(const Chosen& records, double fraction) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      records, [&](const Record* record) { return size_of(record) <= fraction; }));
+}
+
+GradeView grade_view(const std::string& grade, const std::string& measures, const Chosen& records) {
+  const auto agree = within(records, kAgreement);
+  const auto rounded = static_cast<std::size_t>(std::ranges::count_if(records, [](const auto* one) {
+    return size_of(one) > kAgreement && is_within_rounding(*one);
+  }));
+  const auto* largest = furthest(records);
   return {.grade = grade,
+          .measures = measures,
           .figures = count(records.size()),
-          .close = count(close),
+          .close = count(within(records, kClose)),
+          .near = count(within(records, kNear)),
           .agree = count(agree),
           .rounded = count(rounded),
           .differ = count(records.size() - agree - rounded),
-          .largest = largest_of(records)};
+          .largest = largest == nullptr ? "" : signed_percent(difference(*largest))};
+}
+
+bool is_same_figure(const Record& a, const Record& b) {
+  return a.figure.source == b.figure.source && a.figure.device == b.figure.device &&
+         a.figure.metric == b.figure.metric && a.measures == b.measures &&
+         published_bytes(a.figure) == published_bytes(b.figure);
+}
+
+// One published figure, and the ways in which it was rebuilt: its publisher's own program before a
+// case of ours. Figures of one source, card and kind with one value count once.
+using Distinct = std::vector<Chosen>;
+
+Distinct distinct_figures(const Records& records) {
+  Distinct figures;
+  for (const auto& record : records.records) {
+    if (!record.emulated || record.figure.grade == result::kComputed) continue;
+    const auto same = std::ranges::find_if(
+        figures, [&](const Chosen& one) { return is_same_figure(*one.front(), record); });
+    if (same == figures.end())
+      figures.push_back({&record});
+    else
+      same->push_back(&record);
+  }
+  for (auto& one : figures)
+    std::ranges::stable_partition(one,
+                                  [](const Record* record) { return !record->program.empty(); });
+  return figures;
 }
 
 template <typename Test>
-Chosen measured(const Records& records, Test test) {
-  Chosen chosen;
-  for (const auto& record : records.records)
-    if (record.emulated && test(record)) chosen.push_back(&record);
-  return chosen;
+Chosen chosen(const Distinct& figures, Test test) {
+  Chosen found;
+  for (const auto& one : figures)
+    if (test(*one.front())) found.push_back(one.front());
+  return found;
 }
 
-std::vector<GradeView> grade_views(const Records& records) {
+std::vector<GradeView> grade_views(const Distinct& figures) {
   std::vector<GradeView> views;
-  for (const char* grade : result::kGrades) {
-    const auto of_grade =
-        measured(records, [&](const Record& record) { return record.figure.grade == grade; });
-    if (!of_grade.empty()) views.push_back(grade_view(reports::spaced(grade), of_grade));
-  }
-  views.push_back(grade_view("all", measured(records, [](const Record&) { return true; })));
+  for (const char* measures : kMeasures)
+    for (const char* grade : result::kGrades) {
+      const auto of_grade = chosen(figures, [&](const Record& record) {
+        return record.measures == measures && record.figure.grade == grade;
+      });
+      if (!of_grade.empty())
+        views.push_back(
+            grade_view(reports::spaced(grade), reports::spaced(measures) + "s", of_grade));
+    }
+  views.push_back(grade_view("all", "", chosen(figures, [](const Record&) { return true; })));
   return views;
 }
 
-std::vector<CauseView> cause_views(const Records& records) {
+std::vector<SummaryView> summary_of(const Distinct& figures) {
+  const auto steps = chosen(figures, [](const Record& record) {
+    return record.measures == kTrainingStep && record.figure.grade == result::kGrades[0];
+  });
+  if (steps.empty()) return {};
+  std::set<std::string> sources, cards;
+  for (const Record* record : steps) {
+    sources.insert(record->figure.source);
+    const auto card = result::recorded_device(record->figure.device).card;
+    cards.insert(card.substr(0, card.find(',')));
+  }
+  const auto* largest = furthest(steps);
+  SummaryView view;
+  view.figures = count(steps.size());
+  view.sources = count(sources.size());
+  view.cards = count(cards.size());
+  view.close = count(within(steps, kClose));
+  view.near = count(within(steps, kNear));
+  view.agree = count(within(steps, kAgreement));
+  view.largest = signed_percent(difference(*largest));
+  view.largest_of = printable(name_of(*largest));
+  view.largest_cause = size_of(largest) > kAgreement && is_within_rounding(*largest)
+                           ? "within its last digit"
+                           : cause_of(*largest);
+  return {view};
+}
+
+std::vector<CauseView> cause_views(const Distinct& figures) {
   std::vector<CauseView> views;
   for (const char* cause : result::kCauses) {
     const auto of_cause =
-        measured(records, [&](const Record& record) { return cause_of(record) == cause; });
+        chosen(figures, [&](const Record& record) { return cause_of(record) == cause; });
     if (!of_cause.empty())
-      views.push_back(
-          {.cause = cause, .figures = count(of_cause.size()), .largest = largest_of(of_cause)});
+      views.push_back({.cause = cause,
+                       .figures = count(of_cause.size()),
+                       .largest = signed_percent(difference(*furthest(of_cause)))});
   }
   return views;
 }
 
-std::vector<SourceView> source_views(const Records& records) {
+SourceView& view_of(std::vector<SourceView>& views, const Record& record) {
+  const auto name = printable(record.figure.source);
+  auto at = std::ranges::find(views, name, &SourceView::name);
+  if (at == views.end())
+    at = views.insert(at, {.name = name, .url = reports::web_address(record.figure.url)});
+  return *at;
+}
+
+std::vector<SourceView> source_views(const Records& records, const Distinct& figures) {
   std::vector<SourceView> views;
   for (const auto& record : records.records) {
-    const auto name = printable(record.figure.source);
-    auto at = std::ranges::find(views, name, &SourceView::name);
-    if (at == views.end())
-      at = views.insert(at, {.name = name, .url = reports::web_address(record.figure.url)});
+    auto& of_source = view_of(views, record);
     const auto view = figure_view(record);
-    (view.measured ? at->figures : at->not_measured).push_back(view);
-    if (view.differs) at->differing.push_back(view);
+    if (!view.measured)
+      of_source.not_measured.push_back(view);
+    else if (record.figure.grade == result::kComputed)
+      of_source.computed.push_back(view);
+    else if (view.differs)
+      of_source.differing.push_back(view);
+  }
+  for (const auto& one : figures) {
+    auto view = figure_view(*one.front());
+    for (auto other = one.begin() + 1; other != one.end(); ++other) {
+      const auto more = figure_view(**other);
+      view.others.push_back({more.configuration, more.bytes, more.difference, more.phase});
+    }
+    view_of(views, *one.front()).figures.push_back(view);
   }
   return views;
 }
@@ -151,7 +237,8 @@ PageView page_view(const Records& records) {
   PageView view;
   std::set<std::string> names, dates;
   std::size_t outside_step = 0;
-  const auto all = measured(records, [](const Record&) { return true; });
+  const auto figures = distinct_figures(records);
+  const auto all = chosen(figures, [](const Record&) { return true; });
   for (const Record* record : all) {
     names.insert(record->figure.source);
     dates.insert(printable(record->emulated->date));
@@ -163,9 +250,10 @@ PageView page_view(const Records& records) {
   if (!dates.empty())
     view.dates = *dates.begin() + (dates.size() > 1 ? " to " + *dates.rbegin() : "");
   view.outside_step = count(outside_step);
-  view.grades = grade_views(records);
-  view.causes = cause_views(records);
-  view.sources = source_views(records);
+  view.summary = summary_of(figures);
+  view.grades = grade_views(figures);
+  view.causes = cause_views(figures);
+  view.sources = source_views(records, figures);
   for (const auto& left : records.not_rebuilt)
     view.not_rebuilt.push_back({.source = printable(left.source),
                                 .url = reports::web_address(left.url),

@@ -11,17 +11,31 @@ namespace peakbench::fidelity {
 
 using reports::FieldValues;
 
+// The same figure, rebuilt in another way.
+struct OtherView {
+  std::string configuration, bytes, difference, phase;
+
+  FieldValues fields() const {
+    return {{"configuration", configuration, "The case, or the program and its arguments"},
+            {"bytes", bytes, "Ours, in bytes"},
+            {"difference", difference, "Ours against the published figure, signed per cent"},
+            {"phase", phase, "Where our peak lies"}};
+  }
+};
+
 struct FigureView {
   std::string card, configuration, metric, published, unit, bytes, difference, grade, phase, note,
       cause, explanation, at_peak, verdict, versions, our_versions, date, reason;
   bool measured = false, differs = false, within_rounding = false;
+  std::vector<OtherView> others = {};
 
   FieldValues fields() const {
     return {{"card", card, "The emulated card that stands for the publisher's"},
             {"configuration", configuration, "The case, or the program and its arguments"},
             {"metric", metric, "The kind of figure: allocated, active, reserved, memory"},
             {"published", published, "As published"},
-            {"unit", unit, "Its unit"},
+            {"unit", unit, "Its unit; empty where `published` has it"},
+            {"others", others, "The same figure rebuilt in other ways: as a case of ours"},
             {"bytes", bytes, "Ours, in bytes"},
             {"difference", difference, "Ours against the published figure, signed per cent"},
             {"within_rounding", within_rounding,
@@ -44,7 +58,7 @@ struct FigureView {
 
 struct SourceView {
   std::string name, url;
-  std::vector<FigureView> figures = {}, differing = {}, not_measured = {};
+  std::vector<FigureView> figures = {}, differing = {}, not_measured = {}, computed = {};
 
   FieldValues fields() const {
     return {{"name", name, "Who published the figures"},
@@ -54,17 +68,21 @@ struct SourceView {
             {"differing", differing, "Those of them that differ"},
             {"has_differing", !differing.empty(), "`differing` is not empty"},
             {"not_measured", not_measured, "Those whose case did not end ok"},
-            {"has_not_measured", !not_measured.empty(), "`not_measured` is not empty"}};
+            {"has_not_measured", !not_measured.empty(), "`not_measured` is not empty"},
+            {"computed", computed, "Those that the publisher computed and did not measure"},
+            {"has_computed", !computed.empty(), "`computed` is not empty"}};
   }
 };
 
 struct GradeView {
-  std::string grade, figures, close, agree, rounded, differ, largest;
+  std::string grade, measures, figures, close, near, agree, rounded, differ, largest;
 
   FieldValues fields() const {
     return {{"grade", grade, "The grade; `all` in the last row"},
-            {"figures", figures, "How many"},
+            {"measures", measures, "training steps, or operators"},
+            {"figures", figures, "How many, each counted once"},
             {"close", close, "Within 0.01%"},
+            {"near", near, "Within 0.05%, those included"},
             {"agree", agree, "Within 0.5%, those included"},
             {"rounded", rounded, "Further apart, and within the published last digit"},
             {"differ", differ, "The rest"},
@@ -93,24 +111,45 @@ struct NotRebuiltView {
   }
 };
 
+// What can be quoted: whole training steps of the same configuration.
+struct SummaryView {
+  std::string figures, sources, cards, close, near, agree, largest, largest_of, largest_cause;
+
+  FieldValues fields() const {
+    return {{"figures", figures, "How many, each counted once"},
+            {"sources", sources, "From how many sources"},
+            {"cards", cards, "On how many cards"},
+            {"close", close, "Within 0.01%"},
+            {"near", near, "Within 0.05%, those included"},
+            {"agree", agree, "Within 0.5%, those included"},
+            {"largest", largest, "The largest difference, signed per cent"},
+            {"largest_of", largest_of, "Of which configuration and source"},
+            {"largest_cause", largest_cause,
+             "Why, in a word; the last digit, where that is all; empty within 0.5%"}};
+  }
+};
+
 struct PageView {
   std::string figures, source_count, outside_step, dates;
+  std::vector<SummaryView> summary;  // one, where there are such figures
   std::vector<GradeView> grades;
   std::vector<CauseView> causes;
   std::vector<SourceView> sources;
   std::vector<NotRebuiltView> not_rebuilt;
 
   FieldValues fields() const {
-    return {{"figures", figures, "How many were measured again"},
-            {"source_count", source_count, "From how many sources"},
-            {"outside_step", outside_step, "How many of the peaks lie outside the optimizer step"},
-            {"dates", dates, "When ours were measured: a day, or the first and the last"},
-            {"grades", grades, "Counted by grade"},
-            {"causes", causes, "Those that differ, counted by cause"},
-            {"has_causes", !causes.empty(), "`causes` is not empty"},
-            {"sources", sources, "Row by row, a table a publisher"},
-            {"not_rebuilt", not_rebuilt, "Figures that are left out"},
-            {"has_not_rebuilt", !not_rebuilt.empty(), "`not_rebuilt` is not empty"}};
+    return {
+        {"figures", figures, "How many were measured again, each counted once"},
+        {"summary", summary, "Whole training steps of the same configuration"},
+        {"source_count", source_count, "From how many sources"},
+        {"outside_step", outside_step, "How many of these peaks lie outside the optimizer step"},
+        {"dates", dates, "When ours were measured: a day, or the first and the last"},
+        {"grades", grades, "Counted by grade"},
+        {"causes", causes, "Those that differ, counted by cause"},
+        {"has_causes", !causes.empty(), "`causes` is not empty"},
+        {"sources", sources, "Row by row, a table a publisher"},
+        {"not_rebuilt", not_rebuilt, "Figures that are left out"},
+        {"has_not_rebuilt", !not_rebuilt.empty(), "`not_rebuilt` is not empty"}};
   }
 };
 

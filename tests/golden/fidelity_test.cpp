@@ -26,7 +26,21 @@ constexpr const char* kRecords = R"json({"schema": "peakbench.fidelity/1", "reco
   {"figure": {"metric": "peak_memory", "value": 12, "unit": "GB"},
    "source": {"name": "Another", "url": "javascript:alert(1)"}, "card": "t4-16gb",
    "configuration": {"model": "gpt2", "strategy": "lora", "dtype": "fp32", "batch_size": 1, "sequence_length": 64},
-   "grade": "other_versions"}],
+   "grade": "other_versions"},
+  {"figure": {"metric": "peak_allocated", "value": 11267745280, "unit": "bytes"},
+   "source": {"name": "A | publisher"}, "card": "a100-80gb",
+   "configuration": {"program": ["tests/train.py", "--batch", "8"]},
+   "grade": "same_configuration",
+   "emulated": {"bytes": 11267741184, "phase": "backward", "date": "2026-11-24"}},
+  {"figure": {"metric": "peak_allocated", "value": 24000, "unit": "MiB", "rounded_to": 1000, "printed": "24 GB"},
+   "source": {"name": "Another"}, "card": "a100-80gb",
+   "configuration": {"program": ["tests/loss.py"]}, "measures": "operator", "grade": "same_configuration",
+   "emulated": {"bytes": 25165825024, "phase": "forward", "date": "2026-11-24"}},
+  {"figure": {"metric": "peak_memory", "value": 4.8, "unit": "GB"},
+   "source": {"name": "Another", "note": "6 GB less 1.2"}, "card": "a100-80gb",
+   "configuration": {"model": "vit-l-16", "strategy": "foreach-off", "dtype": "fp32", "batch_size": 1},
+   "grade": "computed",
+   "emulated": {"bytes": 4927816192, "phase": "optimizer_step", "date": "2026-11-24"}}],
  "not_rebuilt": [{"source": "Third", "url": "https://example.org/c", "figures": 1200, "reason": "needs 512 cards"}]})json";
 
 TEST(FidelityPage, IsAsExpected) {

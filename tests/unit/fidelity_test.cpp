@@ -5,6 +5,7 @@
 #include "reports/fidelity/program_result.h"
 #include "reports/fidelity/record.h"
 #include "reports/fidelity/table.h"
+#include "reports/fidelity/view.h"
 #include "support/example_run.h"
 #include "support/scratch.h"
 
@@ -92,7 +93,20 @@ TEST(FidelityRecord, WrongFieldsHaveFileAndLine) {
   EXPECT_EQ(error_of(with(kRecord, "\"batch_size\": 8", "\"batch\": 8")),
             "FILE:8: /configuration/batch: unknown key; did you mean \"batch_size\"?");
   EXPECT_EQ(error_of(with(kRecord, "same_configuration", "good")),
-            "FILE:10: /grade: expected same_configuration, same_law, other_versions, got \"good\"");
+            "FILE:10: /grade: expected same_configuration, same_law, other_versions, computed, got "
+            "\"good\"");
+  EXPECT_EQ(error_of(with(kRecord, "\"unit\": \"GiB\"", "\"unit\": \"GiB\", \"rounded_to\": 0.4")),
+            "FILE:3: /figure/rounded_to: 0.4 is coarser than the last digit of \"10.5 GiB\", which "
+            "the source prints");
+  EXPECT_EQ(error_of(with(kRecord, "\"unit\": \"GiB\"",
+                          "\"unit\": \"GiB\", \"rounded_to\": 2, \"printed\": \"11 GB\"")),
+            "FILE:3: /figure/rounded_to: 2 is coarser than the last digit of \"11 GB\", which the "
+            "source prints");
+  EXPECT_EQ(error_of(with(kRecord, "\"unit\": \"GiB\"",
+                          "\"unit\": \"GiB\", \"rounded_to\": 1, \"printed\": \"eleven\"")),
+            "FILE:3: /figure/printed: expected digits and a unit, like 24 GB, got \"eleven\"");
+  EXPECT_EQ(error_of(with(kRecord, "\"grade\"", "\"measures\": \"kernel\", \"grade\"")),
+            "FILE:10: /measures: expected training_step or operator, got \"kernel\"");
   EXPECT_EQ(error_of(with(kRecord, "fidelity/1", "fidelity/2")),
             "FILE:2: /schema: expected peakbench.fidelity/1, got \"peakbench.fidelity/2\"");
 }
@@ -140,6 +154,32 @@ TEST(Fidelity, ADifferenceHasACauseBeyondHalfAPercentAndTheLastDigit) {
   auto explained = measured(10, 0.001, gib(11));
   explained.figure.cause = "versions";
   EXPECT_EQ(cause_of(explained), "versions");
+}
+
+TEST(Fidelity, AFigureCountsOnceAndOneThatNobodyMeasuredNever) {
+  const auto gib = [](double value) { return static_cast<std::int64_t>(value * kGiB); };
+  auto as_case = measured(10, 0, gib(10.02)), as_program = measured(10, 0, gib(10.004));
+  as_program.program = {"train.py"};
+  auto computed = measured(10, 0, gib(15)), kernel = measured(10, 0, gib(10));
+  computed.figure.grade = result::kComputed;
+  kernel.measures = kOperator;
+  const auto view =
+      page_view({.records = {as_case, as_program, computed, kernel}, .not_rebuilt = {}});
+  ASSERT_EQ(view.grades.size(), 3u);
+  EXPECT_EQ(view.grades[0].measures, "training steps");
+  EXPECT_EQ(view.grades[1].measures, "operators");
+  EXPECT_EQ(view.grades[2].figures, "2");
+  ASSERT_EQ(view.summary.size(), 1u);
+  EXPECT_EQ(view.summary[0].figures, "1");
+  EXPECT_EQ(view.summary[0].largest, "+0.0400") << "the program's, not the case's";
+  EXPECT_EQ(view.summary[0].near, "1");
+  EXPECT_EQ(view.summary[0].close, "0");
+  ASSERT_EQ(view.sources.size(), 1u);
+  EXPECT_EQ(view.sources[0].figures.size(), 2u);
+  EXPECT_EQ(view.sources[0].figures[0].others.size(), 1u);
+  EXPECT_EQ(view.sources[0].computed.size(), 1u);
+  EXPECT_EQ(cause_of(computed), "");
+  EXPECT_TRUE(view.causes.empty());
 }
 
 class ProgramResult : public ::testing::Test {
