@@ -77,6 +77,8 @@ std::optional<WrongField> wrong_rounding(const Published& figure) {
     coarsest = kBinaryForDecimal * last_digit(shown.substr(0, space)) * *unit /
                bytes_of(1, figure.unit).value_or(1);
   }
+  // Or what single precision keeps of it.
+  coarsest = std::max(coarsest, std::ldexp(figure.value, -22));
   if (*figure.rounded_to <= coarsest * (1 + 1e-9)) return std::nullopt;
   return WrongField{"rounded_to",
                     fmt::format("{} is coarser than the last digit of \"{}\", which the "
