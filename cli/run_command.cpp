@@ -30,10 +30,12 @@
 #include "launch/interrupt.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
+#include "program/python_functions.h"
 #include "reports/report/report.h"
 #include "result/device.h"
 #include "result/torch_variables.h"
 #include "text/printable.h"
+#include "workers/torch_found.h"
 
 namespace peakbench::cli {
 namespace {
@@ -47,6 +49,7 @@ constexpr const char* kRunFooter = R"(Examples:
   peakbench run suites/tutorial.toml --out results/tutorial
   peakbench run suites/tutorial.toml --out results/tutorial --resume
   peakbench run suites/tutorial.toml --dry-run
+  peakbench run --program bench.py:tiny --batch 8,64 --card h100-80gb
 
 Options given beside a suite replace the suite's own. A comma separates values, unless a value has
 options of its own (NAME,key=value): repeat the option then.
@@ -77,6 +80,7 @@ class RunCommand {
 
   int go() {
     auto request = make_request(arguments_);
+    ask_python(request);
     manifest::Found plugins;
     if (plan::needs_worker(request)) {
       plugins = find_plugins(world_, arguments_.plugins, request.plugins);
@@ -104,6 +108,15 @@ class RunCommand {
   }
 
  private:
+  void ask_python(plan::Request& request) {
+    std::optional<std::string> interpreter;  // looked for where it is needed
+    for (auto& program : request.programs)
+      if (program.python) {
+        if (!interpreter) interpreter = workers::torch_of_environment().python;
+        program::ask_python(program, {*interpreter, world_.places.program});
+      }
+  }
+
   std::string planned_text(const plan::Plan& plan) {
     if (!arguments_.json && arguments_.slurm.is_asked()) return script_of(plan);
     return cases_text(plan);
