@@ -80,7 +80,6 @@ class RunCommand {
 
   int go() {
     auto request = make_request(arguments_);
-    ask_python(request);
     manifest::Found plugins;
     if (plan::needs_worker(request)) {
       plugins = find_plugins(world_, arguments_.plugins, request.plugins);
@@ -92,7 +91,8 @@ class RunCommand {
       throw ConfigError(fmt::format(
           "{}: programs of a suite run on this machine: run it without --executor slurm "
           "(in a job of yours, where a node is to do it), or take `programs` out",
-          request.suite_file));
+          request.suite_file.empty() ? request.programs.front().where : request.suite_file));
+    ask_python(request);
     const auto plan = plan::make_plan(
         request, plugins,
         arguments_.slurm.is_asked() ? inventory::device_hook_for_others(request.worker)

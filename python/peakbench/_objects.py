@@ -49,9 +49,9 @@ def model(function: Function) -> Function:
             inputs = torch.randn(batch, width)
             return net, lambda: net(inputs).square().mean()
 
-    It is called in ``with torch.device(...)``: what it makes is on the card, or on the CPU. ``batch`` is what ``--batch`` gives (1 where the function
-    has no default); other parameters are options (``FILE.py:tiny,width=512``). The function itself is returned as it is. TypeError where that is no
-    function.
+    It is called in ``with torch.device(...)``: what it makes is on the card, or on the CPU. ``batch`` is what ``--batch`` gives (1 where
+    the function has no default); other parameters are options (``FILE.py:tiny,width=512``). The function itself is returned as it is.
+    TypeError where that is no function.
     """
     return _marked(function, "model", Promise("different_problem"))
 
@@ -59,7 +59,9 @@ def model(function: Function) -> Function:
 @overload
 def strategy(function: Function) -> Function: ...
 @overload
-def strategy(*, promise: str = ..., tolerance: Optional[float] = ..., relative_tolerance: Optional[float] = ..., reference: str = ...) -> Callable[[Function], Function]: ...  # fmt: skip
+def strategy(
+    *, promise: str = ..., tolerance: Optional[float] = ..., relative_tolerance: Optional[float] = ..., reference: str = ...
+) -> Callable[[Function], Function]: ...
 def strategy(
     function: Optional[Function] = None,
     *,
@@ -70,9 +72,9 @@ def strategy(
 ) -> Any:
     """Marks a function that says how a model is trained, for ``peakbench run --program``.
 
-    It is given the model, may change it, and returns one of three: an optimizer (anything with ``step()`` and ``zero_grad()``); a function of a step,
-    which is given the function that makes the loss, does all that a step is and returns the loss; or None, where backward itself updates. Its other
-    parameters are options (``--strategy sgd,lr=0.1``)::
+    It is given the model, may change it, and returns one of three: an optimizer (anything with ``step()`` and ``zero_grad()``); a function
+    of a step, which is given the function that makes the loss, does all that a step is and returns the loss; or None, where backward
+    itself updates. Its other parameters are options (``--strategy sgd,lr=0.1``)::
 
         @peakbench.strategy
         def sgd(model, lr=0.01):
@@ -82,9 +84,10 @@ def strategy(
         def one_by_one(model, lr=0.01):
             return torch.optim.SGD(model.parameters(), lr=lr, foreach=False)
 
-    ``promise``: losses and parameters are ``bit_identical`` to those of the strategy ``reference`` (the first of the file), or ``within_tolerance`` of
-    them (``tolerance``, and ``relative_tolerance`` times the reference's value), or it trains a ``different_problem``. It is checked on the CPU.
-    ValueError for another word, or tolerances that are missing, negative or of another promise.
+    ``promise``: losses and parameters are ``bit_identical`` to those of the strategy ``reference`` (the first of the file), or
+    ``within_tolerance`` of them (``tolerance``, and ``relative_tolerance`` times the reference's value), or it trains a
+    ``different_problem``. It is checked on the CPU. ValueError for another word, or tolerances that are missing, negative or of another
+    promise.
     """
     told = _promise(promise, tolerance, relative_tolerance, reference)
     if function is not None:
@@ -159,7 +162,9 @@ def find(module: ModuleType, place: str, kind: str, typed: str) -> Found:
     if name not in known:
         if hasattr(module, name):
             raise Refused(f"{place}: {name} is no {kind}: put @peakbench.{kind} above it")
-        raise Refused(f'{place} has no {kind} "{name}"' + (nearest(name, list(known)) or f": put @peakbench.{kind} above the function that makes one"))
+        raise Refused(
+            f'{place} has no {kind} "{name}"' + (nearest(name, list(known)) or f": put @peakbench.{kind} above the function that makes one")
+        )
     function = known[name]
     taken = _options_of(function, kind)
     values: Dict[str, Value] = {}

@@ -4,8 +4,8 @@ It is a program like any other, so that it can be run by hand, too::
 
     peakbench emulate --card h100-80gb -- python3 -m peakbench.bench bench.py --model tiny --strategy sgd --batch 8
 
-A step is zero_grad(), the loss, backward() and step(), in PyTorch's usual order, unless the strategy does the step itself. Random numbers start anew
-from the seed with each step, so that every strategy is trained on the same batches.
+A step is zero_grad(), the loss, backward() and step(), in PyTorch's usual order, unless the strategy does the step itself. Random
+numbers start anew from the seed with each step, so that every strategy is trained on the same batches.
 """
 
 import argparse
@@ -107,8 +107,9 @@ def _in_words(error: BaseException, place: str) -> str:
 def _model(module: ModuleType, place: str, typed: str) -> Found:
     known = _objects.marked_in(module, "model")
     if not typed and len(known) != 1:
-        some = f"has the models {', '.join(known)}: say which, {place}:{next(iter(known))}" if known else "has no model: put @peakbench.model above the function that makes one"
-        raise Refused(f"{place} {some}")
+        if known:
+            raise Refused(f"{place} has the models {', '.join(known)}: say which, {place}:{next(iter(known))}")
+        raise Refused(f"{place} has no model: put @peakbench.model above the function that makes one")
     return _objects.find(module, place, "model", typed or next(iter(known)))
 
 
@@ -120,7 +121,7 @@ def _strategies(module: ModuleType, place: str, typed: Sequence[str]) -> List[Fo
 
 
 def _describe(asked: Mapping[str, Any]) -> int:
-    """For `peakbench run`, before anything is run: the model, the strategies and the batch sizes that are meant, as JSON on standard output."""
+    """For `peakbench run`, before anything is run: which model, strategies and batch sizes are meant, as JSON on standard output."""
     os.chdir(asked["folder"])
     sys.path[0] = asked["folder"]
     with _output_of_others():
@@ -155,7 +156,9 @@ def _described(module: ModuleType, place: str, one: Found) -> Dict[str, Any]:
     first, promise = next(iter(known)), one.promise
     reference = promise.reference or first
     if reference not in known:
-        raise Refused(f'{place}: {one.name} is held against "{reference}", and there is no such strategy{_objects.nearest(reference, list(known))}')
+        raise Refused(
+            f'{place}: {one.name} is held against "{reference}", and there is no such strategy{_objects.nearest(reference, list(known))}'
+        )
     trains_differently = promise.promise == "different_problem" and one.name != first
     if trains_differently or one.name == first:
         reference = one.name
@@ -189,7 +192,10 @@ def _output_of_others() -> Iterator[None]:
 
 def _train(asked: argparse.Namespace) -> int:
     module = _load(asked.place)
-    model, strategy = _model(module, asked.place, asked.model), _strategies(module, asked.place, [asked.strategy] if asked.strategy else [])[0]
+    model, strategy = (
+        _model(module, asked.place, asked.model),
+        _strategies(module, asked.place, [asked.strategy] if asked.strategy else [])[0],
+    )
     torch = importlib.import_module("torch")
     device = asked.device or ("cuda" if torch.cuda.is_available() else "cpu")
     torch.manual_seed(asked.seed)
@@ -218,7 +224,9 @@ def _made(torch: Any, asked: argparse.Namespace, model: Found, device: str) -> T
     with torch.device(device):
         made = _called(torch, asked.place, model, **more)
     if not (isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], torch.nn.Module) and callable(made[1])):
-        raise Refused(f"{asked.place}: {model.name} returned {_kind(made)}; expected a torch.nn.Module and a function that makes the loss of a step")
+        raise Refused(
+            f"{asked.place}: {model.name} returned {_kind(made)}; expected a torch.nn.Module and a function that makes the loss of a step"
+        )
     net = _as_if_there(model, "return net.to(device)", net=made[0], device=device)()
     return net, _checked(torch, f"{asked.place}: the loss of {model.name}", made[1])
 
@@ -233,11 +241,16 @@ def _step_of(torch: Any, place: str, strategy: Found, net: Any, loss: Callable[[
         return _as_if_there(strategy, whole, loss=loss, optimizer=returned)
     if callable(returned) and not isinstance(returned, type):
         return _checked(torch, f"{place}: a step of {strategy.name}", lambda: returned(loss))
-    raise Refused(f"{place}: {strategy.name} returned {_kind(returned)}; expected an optimizer, a function of a step, or None where backward updates")
+    raise Refused(
+        f"{place}: {strategy.name} returned {_kind(returned)}; expected an optimizer, a function of a step, or None where backward updates"
+    )
 
 
 def _as_if_there(of: Found, statements: str, **names: Any) -> Callable[[], Any]:
-    """A function of these statements that stands, for whoever looks at the call stack, in the line of that function: what an update allocates is its."""
+    """A function of these statements that stands in the line of that function, for whoever looks at the call stack.
+
+    What an update allocates is of the strategy's line then, and not of ours.
+    """
     code = of.function.__code__
     scope = dict(names)
     exec(compile("\n" * (code.co_firstlineno - 1) + f"def {of.name}(): {statements}", code.co_filename, "exec"), scope)
@@ -280,7 +293,9 @@ def _kind(value: Any) -> str:
 
 def _keep(torch: Any, net: Any, losses: List[float], where: Mapping[str, str]) -> None:
     """Leaves the losses, and losses and parameters where they are a reference or held against one."""
-    Path(where["losses"]).write_text(json.dumps({"losses": [value if math.isfinite(value) else str(value) for value in losses]}), encoding="utf-8")
+    Path(where["losses"]).write_text(
+        json.dumps({"losses": [value if math.isfinite(value) else str(value) for value in losses]}), encoding="utf-8"
+    )
     if where["parameters"]:
         torch.save({"losses": losses, "parameters": {name: one.detach() for name, one in net.named_parameters()}}, where["parameters"])
 

@@ -116,6 +116,17 @@ class Bench(unittest.TestCase):
         self.assertRegex(report, rf"(?m)^\| bench\.py:{update} \| adam \| .*optimizer state")
         self.assertIn("**adam**: In backward, where sgd peaks, adam uses", report)
 
+    def test_a_module_of_a_package_and_a_python_without_cudas_libraries(self):
+        (self.folder / "mine").mkdir()
+        shutil.move(self.folder / "bench.py", self.folder / "mine/bench.py")
+        # The oracle's own interpreter, where its starter adds libraries that PyTorch needs to be imported.
+        plain = Path(PYTHON).with_name("python")
+        more = {"PEAKBENCH_PYTHON": str(plain)} if plain.exists() else {}
+        self.run_it("--program", "mine.bench:tiny", "--strategy", "sgd", "--steps", "1", "--card", CARD, **more)
+        (case,) = self.cases().values()
+        self.assertEqual((case["status"], case["memory"]["steps"]), ("ok", 1))
+        self.assertEqual(case["settings"]["command"][3:6], ["mine.bench", "--model", "tiny"])
+
     def test_options_are_part_of_the_name_and_of_the_sizes(self):
         self.run_it("--program", "bench.py:tiny,width=512", "--strategy", "sgd", "--strategy", "one_by_one,lr=0.1", "--card", CARD)
         cases = self.cases()
@@ -251,6 +262,9 @@ def more_parameters(model):
         self.refused("--program", "bench.py:tiny", "--dtype", "bf16",
                      says="--dtype is for models of Peakbench; what --program names is Python's own: give its function an option, and write it behind a comma "
                           "(bench.py:tiny,key=value)")  # fmt: skip
+        self.refused("--program", "bench.py:tiny", "--executor", "slurm",
+                     says="--program: programs of a suite run on this machine: run it without --executor slurm (in a job of yours, where a node is to do it), "
+                          "or take `programs` out")  # fmt: skip
         self.refused("--program", "bench.py:tiny", "--model", "vit-b-16", says="--model and --program both name a model; leave one of them out")
 
     def test_what_is_written_wrong_is_one_sentence(self):
