@@ -60,11 +60,12 @@ const CaseResult& case_of(const result::Run& run, const AdviseArguments& argumen
             .serves = can_be_advised,
             .no_case = "no case of this run was measured with a stack of strategies; the report "
                        "of a traced program names those that are meant for its peak"});
-  if (result.spec.kind == result::CaseKind::kProgram)
-    throw ConfigError(fmt::format(
-        "{} is a program: strategies are added to Peakbench's own models. The report of a traced "
-        "program names those that are meant for the largest part of its peak",
-        result.spec.id));
+  if (result.spec.kind != result::CaseKind::kStrategy)
+    throw ConfigError(
+        fmt::format("{} is a program of yours: strategies are added to Peakbench's own models. The "
+                    "report of a traced "
+                    "program names those that are meant for the largest part of its peak",
+                    result.spec.id));
   if (!can_be_advised(result))
     throw ConfigError(
         fmt::format("{} ended {}: {}", result.spec.id, to_string(result.status), result.reason));

@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "cli/quantities.h"
 #include "cli/whole_number.h"
@@ -28,6 +31,16 @@ void add_suite(CLI::App& command, RunArguments& arguments) {
           "suite", arguments.suite,
           "A suite: what to run, as a TOML file (docs/suites.md) or the name of a bundled one")
       ->type_name("SUITE");
+}
+
+void add_program(CLI::App& command, RunArguments& arguments) {
+  command
+      .add_option(
+          "--program", arguments.program,
+          "A model in Python, marked with @peakbench.model; --strategy then names functions "
+          "marked with @peakbench.strategy (default: all of the file; docs/python.md)")
+      ->type_name("FILE.py:MODEL[,key=value]")
+      ->excludes("suite");
 }
 
 void add_case_options(CLI::App& command, RunArguments& arguments) {
@@ -148,6 +161,54 @@ void complete_typed(plan::Request& request) {
     strategies = {"baseline"};
 }
 
+// What says how a plugin's case is made or timed is nothing that a function in Python would notice.
+void check_for_python(const RunArguments& arguments) {
+  const auto typed = [&](Axis axis) {
+    const auto found = arguments.cases.find(axis);
+    return found != arguments.cases.end() && !found->second.empty();
+  };
+  if (typed(Axis::kModel))
+    throw ConfigError("--model and --program both name a model; leave one of them out");
+  const std::vector<std::pair<const char*, bool>> others{
+      {"--dtype", typed(Axis::kDtype)},
+      {"--seq", typed(Axis::kSequenceLength)},
+      {"--allocator", typed(Axis::kAllocator)},
+      {"--warmup", arguments.warmup.has_value()},
+      {"--repetitions", arguments.repetitions.has_value()},
+      {"--threads", arguments.threads.has_value()},
+      {"--cudnn", !arguments.cudnn.empty()},
+      {"--tf32", !arguments.tf32.empty()},
+      {"--deterministic", !arguments.deterministic.empty()},
+      {"--plugins", !arguments.plugins.empty()}};
+  for (const auto& [option, is_typed] : others)
+    if (is_typed)
+      throw ConfigError(
+          fmt::format("{} is for models of Peakbench; what --program names is Python's own: give "
+                      "its function an option, and write it behind a comma ({},key=value)",
+                      option, arguments.program));
+}
+
+// The strategies and batch sizes are Python's; without a card, on the CPU.
+void take_program(const RunArguments& arguments, plan::Request& request) {
+  check_for_python(arguments);
+  auto& program = request.programs.emplace_back();
+  program.name = arguments.program;
+  program.folder = std::filesystem::current_path().string();
+  program.where = "--program";
+  auto& python = program.python.emplace();
+  python.text = arguments.program;
+  std::swap(python.strategies, request.lists[Axis::kStrategy]);
+  if (const auto found = arguments.cases.find(Axis::kBatchSize);
+      found != arguments.cases.end() && !found->second.empty())
+    for (const auto& text : request.lists[Axis::kBatchSize])
+      python.batch_sizes.push_back(std::stoll(text));
+  const auto& devices = arguments.cases.at(Axis::kDevice);
+  if (!arguments.card.empty() && devices.empty())
+    request.lists[Axis::kDevice] = {result::emulated_device(arguments.card)};
+  const auto model = arguments.program.substr(arguments.program.find_last_of("/:") + 1);
+  request.title = model.substr(0, model.find(','));
+}
+
 void check_card(const std::string& card, const std::vector<std::string>& devices) {
   if (card.empty() || std::ranges::count(devices, "auto") != 0) return;
   throw ConfigError(fmt::format(
@@ -160,6 +221,7 @@ void check_card(const std::string& card, const std::vector<std::string>& devices
 
 void add_run_options(CLI::App& command, RunArguments& arguments) {
   add_suite(command, arguments);
+  add_program(command, arguments);
   add_case_options(command, arguments);
   add_measuring_options(command, arguments);
   add_cuda_options(command, arguments);
@@ -201,8 +263,12 @@ plan::Request make_request(const RunArguments& arguments) {
   request.assume = arguments.assume;
   if (arguments.no_ablation) request.ablation = false;
   take_cuda_options(arguments, request);
-  if (arguments.suite.empty()) complete_typed(request);
-  check_card(arguments.card, request.lists.at(Axis::kDevice));
+  if (!arguments.program.empty())
+    take_program(arguments, request);
+  else if (arguments.suite.empty())
+    complete_typed(request);
+  if (arguments.program.empty() || !arguments.cases.at(Axis::kDevice).empty())
+    check_card(arguments.card, request.lists.at(Axis::kDevice));
   const auto& models = request.lists.at(Axis::kModel);
   if (request.title.empty())
     request.title = models.empty() ? "run" : fmt::format("{}", fmt::join(models, " and "));

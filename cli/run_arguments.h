@@ -15,6 +15,7 @@ namespace peakbench::cli {
 
 struct RunArguments {
   std::string suite;
+  std::string program;  // FILE.py:MODEL
   TypedLists cases;
   std::optional<std::int64_t> steps, warmup, repetitions, timeout_s, threads;
   std::optional<std::uint64_t> seed;

@@ -30,10 +30,12 @@
 #include "launch/interrupt.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
+#include "program/python_functions.h"
 #include "reports/report/report.h"
 #include "result/device.h"
 #include "result/torch_variables.h"
 #include "text/printable.h"
+#include "workers/torch_found.h"
 
 namespace peakbench::cli {
 namespace {
@@ -47,6 +49,7 @@ constexpr const char* kRunFooter = R"(Examples:
   peakbench run suites/tutorial.toml --out results/tutorial
   peakbench run suites/tutorial.toml --out results/tutorial --resume
   peakbench run suites/tutorial.toml --dry-run
+  peakbench run --program bench.py:tiny --batch 8,64 --card h100-80gb
 
 Options given beside a suite replace the suite's own. A comma separates values, unless a value has
 options of its own (NAME,key=value): repeat the option then.
@@ -88,7 +91,8 @@ class RunCommand {
       throw ConfigError(fmt::format(
           "{}: programs of a suite run on this machine: run it without --executor slurm "
           "(in a job of yours, where a node is to do it), or take `programs` out",
-          request.suite_file));
+          request.suite_file.empty() ? request.programs.front().where : request.suite_file));
+    ask_python(request);
     const auto plan = plan::make_plan(
         request, plugins,
         arguments_.slurm.is_asked() ? inventory::device_hook_for_others(request.worker)
@@ -104,6 +108,15 @@ class RunCommand {
   }
 
  private:
+  void ask_python(plan::Request& request) {
+    std::optional<std::string> interpreter;  // looked for where it is needed
+    for (auto& program : request.programs)
+      if (program.python) {
+        if (!interpreter) interpreter = workers::torch_of_environment().python;
+        program::ask_python(program, {*interpreter, world_.places.program});
+      }
+  }
+
   std::string planned_text(const plan::Plan& plan) {
     if (!arguments_.json && arguments_.slurm.is_asked()) return script_of(plan);
     return cases_text(plan);

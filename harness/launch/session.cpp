@@ -36,14 +36,24 @@ class Session {
     bool whole = run_cards(groups);
     for (auto at = groups.begin(); whole && at != groups.end();) {
       // Emulated cards have no times, and their workers nothing to do with each other.
-      const auto untimed = [this](const Cases& group) { return !has_times(states_, group); };
-      const auto end = jobs_ > 1 ? std::find_if_not(at, groups.end(), untimed) : at;
+      const auto apart = [this](const Cases& group) {
+        return !has_times(states_, group) && !is_checked(group);
+      };
+      const auto end = jobs_ > 1 ? std::find_if_not(at, groups.end(), apart) : at;
       whole = at == end ? run_group(*at) : run_together(joined({at, end}));
       at = std::max(at + 1, end);
     }
   }
 
  private:
+  // A reference is run before those that are held against what it trained.
+  bool is_checked(const Cases& group) const {
+    return std::ranges::any_of(group, [this](std::size_t index) {
+      const auto& spec = plan_.cases[index].spec;
+      return facts_of(spec.kind).has_promise && result::device_from(spec.device).results_repeat;
+    });
+  }
+
   bool run_group(const Cases& group) {
     bool whole = true;
     for (const auto index : group)

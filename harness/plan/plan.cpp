@@ -175,7 +175,11 @@ class Planner {
     const auto section = own ? devices_section(program) : row_of(Axis::kDevice).asked->list;
     const auto& texts = own ? program.devices : request_.lists.at(Axis::kDevice);
     for (const auto& text : texts)
-      for (const auto& value : devices_for(program, section, text))
+      for (const auto& value : devices_for(program, section, text)) {
+        if (program.python) {
+          for (const auto& one : program.python->cases) add(program, one, value.device);
+          continue;
+        }
         for (const auto& one : cases_of(program)) {
           PlannedCase planned;
           planned.spec.kind = result::CaseKind::kProgram;
@@ -187,6 +191,27 @@ class Planner {
           planned.program = one.command;
           add(std::move(planned), {});
         }
+      }
+  }
+
+  void add(const Program& program, const PythonCase& one, const std::string& device) {
+    PlannedCase planned;
+    auto& spec = planned.spec;
+    spec.kind = result::CaseKind::kPython;
+    spec.model = one.model;
+    spec.strategies = {one.strategy};
+    spec.device = device;
+    spec.batch_size = one.batch_size;
+    spec.seed = request_.seed;
+    spec.id = case_id(spec);
+    spec.slug = slug(spec.id);
+    planned.model.selection = one.model;
+    planned.strategies.emplace_back().selection = one.strategy;
+    planned.promise = one.promise;
+    planned.reference = {one.reference};
+    planned.program = command_of(program, one, !result::device_from(device).is_host_memory,
+                                 request_.steps, request_.seed);
+    add(std::move(planned), {});
   }
 
   // `auto` adds the CPU to an emulated card for the times, which programs have none of.

@@ -10,6 +10,7 @@
 
 #include "errors/errors.h"
 #include "process/find_program.h"
+#include "result/selection_text.h"
 
 namespace peakbench::plan {
 namespace {
@@ -109,6 +110,28 @@ std::vector<ProgramCase> cases_of(const Program& program) {
     one.command.timeout_s = program.timeout_s;
   }
   return cases;
+}
+
+result::ProgramCommand command_of(const Program& program, const PythonCase& one, bool on_card,
+                                  std::int64_t steps, std::uint64_t seed) {
+  const auto& python = *program.python;
+  result::ProgramCommand command;
+  command.arguments = {python.interpreter, "-m",
+                       "peakbench.bench",  python.place,
+                       "--model",          result::selection_text(one.model),
+                       "--strategy",       result::selection_text(one.strategy)};
+  const auto add = [&](const char* option, const std::string& value) {
+    command.arguments.insert(command.arguments.end(), {option, value});
+  };
+  if (one.batch_size != result::kUnknownBatch) add("--batch", std::to_string(one.batch_size));
+  add("--device", on_card ? "cuda" : "cpu");
+  add("--steps", std::to_string(steps));
+  add("--seed", std::to_string(seed));
+  for (const auto& [name, text] : program.environment) command.environment[name] = filled(text, {});
+  command.folder = program.folder;
+  command.typed_folder = program.typed_folder;
+  command.timeout_s = program.timeout_s;
+  return command;
 }
 
 void check_is_there(const Program& program, const ProgramCase& one) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,24 @@ struct AxisValue {
   std::string text;
 };
 
+// A model under a strategy, both functions in Python, as Python says of them.
+struct PythonCase {
+  result::Selection model, strategy;
+  std::int64_t batch_size = result::kUnknownBatch;  // that: the model takes none
+  result::Equivalence promise;
+  result::Selection reference;  // the strategy that it is held against
+};
+
+// What is run by `python3 -m peakbench.bench` (python/peakbench/bench.py).
+struct PythonFunctions {
+  std::string text;                       // FILE.py:MODEL,key=value, or MODULE:MODEL
+  std::vector<std::string> strategies;    // as typed; empty: all that there are
+  std::vector<std::int64_t> batch_sizes;  // empty: the model's own
+  // Filled by who asks Python (program/python_functions.h).
+  std::string interpreter, place;  // the place: FILE.py or MODULE
+  std::vector<PythonCase> cases;
+};
+
 struct Program {
   std::string name;                                // safe for ids; of one program of a suite
   std::vector<std::string> command;                // one word at least
@@ -29,6 +48,7 @@ struct Program {
   std::vector<std::string> devices;                    // empty: the suite's
   std::int64_t timeout_s = 0;                          // 0: the suite's
   std::string where;                                   // FILE:LINE:COLUMN of its table
+  std::optional<PythonFunctions> python;               // then it has no command and no axes
 };
 
 // `{batch}` in a text; `{{` and `}}` are braces. Throws ConfigError that shows the text: a brace
@@ -47,6 +67,10 @@ struct ProgramCase {
   result::Selection selection;
   result::ProgramCommand command;
 };
+
+// What runs one of its cases; `seed` and `steps` are the run's.
+result::ProgramCommand command_of(const Program& program, const PythonCase& one, bool on_card,
+                                  std::int64_t steps, std::uint64_t seed);
 
 // Every combination of the axes' values, the last axis's changing quickest.
 std::vector<ProgramCase> cases_of(const Program& program);

@@ -30,7 +30,9 @@ class ProgramReader {
       : table_(table), suite_file_(suite_file) {}
 
   Program read(std::map<std::string, std::string>& places) {
-    table_.only({"name", "command", "environment", "folder", "axes", "devices", "timeout_s"});
+    if (table_.has("python")) return read_python(places);
+    table_.only(
+        {"name", "command", "python", "environment", "folder", "axes", "devices", "timeout_s"});
     program_.where = table_.here();
     read_name();
     read_folder();
@@ -39,13 +41,43 @@ class ProgramReader {
     read_environment();
     check_axes_are_used();
     read_devices(places);
-    program_.timeout_s =
-        table_.integer("timeout_s", {.least = 1, .most = kMostSeconds}).value_or(0);
+    read_timeout();
     for (const auto& one : cases_of(program_)) check_is_there(program_, one);
     return std::move(program_);
   }
 
  private:
+  // Its cases are made when Python has been asked.
+  Program read_python(std::map<std::string, std::string>& places) {
+    table_.only(
+        {"python", "strategies", "batch_sizes", "environment", "folder", "devices", "timeout_s"});
+    program_.where = table_.here();
+    auto& python = program_.python.emplace();
+    python.text = table_.text("python").value_or("");
+    program_.name = python.text;
+    for (const auto& [text, where] : table_.texts("strategies")) python.strategies.push_back(text);
+    for (const auto& [text, where] : table_.integers("batch_sizes")) {
+      python.batch_sizes.push_back(std::stoll(text));
+      if (python.batch_sizes.back() < 1 || python.batch_sizes.back() > result::kMostSamples)
+        throw ConfigError(fmt::format("{}: batch_sizes: expected an integer from 1 to {}, got {}",
+                                      where, result::kMostSamples, text));
+    }
+    if (table_.has("strategies") && python.strategies.empty())
+      table_.fail("strategies", "the list is empty; leave it out for all that there are");
+    if (table_.has("batch_sizes") && python.batch_sizes.empty())
+      table_.fail("batch_sizes", "the list is empty; leave it out for the model's own");
+    read_folder();
+    read_environment();
+    read_devices(places);
+    read_timeout();
+    return std::move(program_);
+  }
+
+  void read_timeout() {
+    program_.timeout_s =
+        table_.integer("timeout_s", {.least = 1, .most = kMostSeconds}).value_or(0);
+  }
+
   void read_name() {
     program_.name = table_.text("name").value_or("");
     if (!table_.has("name"))

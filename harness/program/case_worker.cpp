@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -14,10 +15,13 @@
 #include "errors/errors.h"
 #include "errors/host_limits.h"
 #include "files/file.h"
+#include "json/fields.h"
 #include "launch/outcome.h"
+#include "process/command.h"
 #include "process/process.h"
 #include "program/trace_program.h"
 #include "result/case_files.h"
+#include "result/case_json.h"
 #include "result/device.h"
 #include "result/job.h"
 #include "result/torch_variables.h"
@@ -28,7 +32,12 @@ namespace {
 namespace fs = std::filesystem;
 using result::Status;
 
-constexpr int kFirstSignal = 128;  // beyond it: an exit code says which signal
+// python/peakbench/bench.py reads it, and leaves what it trained in the files that it names.
+constexpr const char* kTrainedVariable = "PEAKBENCH_TRAINED";
+constexpr const char* kTrainedFile = "trained.json";
+constexpr const char* kOwnParametersFile = "trained.parameters";
+constexpr std::chrono::minutes kComparePatience{20};  // some read gigabytes
+constexpr int kFirstSignal = 128;                     // beyond it: an exit code says which signal
 
 // In one line, on the descriptor that whoever started this process listens to.
 void tell(int descriptor, const nlohmann::json& line) {
@@ -105,13 +114,60 @@ class CaseWorker {
     files::make_folder(request.journals.string());
     const auto shell = inherited(program);
     enter(program, device);
+    ask_for_promise(device);
     const auto kills_before = launch::kernel_memory_kills();
     auto traced = trace_program(request);
     if (!traced.run) throw HostError("the program was not started: a signal came first");
     say_how_it_ended(traced, launch::kernel_memory_kills() > kills_before);
     auto found = result_of(*traced.run);
     if (!shell.empty()) found.settings["inherited"] = shell;
+    take_promise(found);
     return found;
+  }
+
+  std::string beside(const char* name) const { return (case_folder_ / name).string(); }
+
+  // Only where results repeat: elsewhere a promise is claimed.
+  void ask_for_promise(const result::Device& device) const {
+    if (!facts_of(job_.kind).has_promise || !device.results_repeat) return;
+    for (const char* name : {kTrainedFile, kOwnParametersFile}) files::remove_file(beside(name));
+    const bool is_held = job_.write_parameters_path.empty() && !job_.read_parameters_path.empty();
+    const nlohmann::json asked{
+        {"losses", beside(kTrainedFile)},
+        {"parameters", is_held ? beside(kOwnParametersFile) : job_.write_parameters_path}};
+    setenv(kTrainedVariable, asked.dump().c_str(), 1);
+  }
+
+  void take_promise(result::WorkerResult& found) const {
+    if (found.status == Status::kOk && files::is_there(beside(kTrainedFile))) {
+      const auto told = files::read_json_file(beside(kTrainedFile));
+      found.losses = result::read_losses(Fields(told));
+      if (files::is_there(beside(kOwnParametersFile))) found.equivalence = held_against_reference();
+    }
+    for (const char* name : {kTrainedFile, kOwnParametersFile}) files::remove_file(beside(name));
+  }
+
+  // In a process of its own, once the program has ended: the reference's parameters are none of
+  // its memory.
+  result::Equivalence held_against_reference() const {
+    auto promise = job_.promise;
+    promise.verdict = "not_checked";
+    const nlohmann::json asked{{"ours", beside(kOwnParametersFile)},
+                               {"theirs", job_.read_parameters_path},
+                               {"promise", nlohmann::json(result::to_json(promise))}};
+    const auto said = process::ask_command(
+        {.arguments = {job_.program->arguments.front(), "-m", "peakbench.bench", "--compare",
+                       asked.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)},
+         .patience = kComparePatience});
+    const auto answer = nlohmann::json::parse(said.out, nullptr, false);
+    if (!said.ok() || !answer.is_object()) {
+      promise.reason = "the parameters could not be compared: " +
+                       (said.start_error.empty() ? launch::log_tail(said.err) : said.start_error);
+      return promise;
+    }
+    nlohmann::json whole{{"equivalence", nlohmann::json(result::to_json(promise))}};
+    whole["equivalence"].update(answer);
+    return result::read_equivalence(Fields(whole).child("equivalence"));
   }
 
   // A card's own file is found from where the run was started.

@@ -71,6 +71,7 @@ SourceLine line_of(const Trace& trace, std::int32_t frame) {
 bool is_library_file(const std::string& file) {
   return file.empty() || file.front() == '<' || has(file, "/site-packages/") ||
          has(file, "/dist-packages/") || is_of_python(file) || has(file, "/lib/peakbench/") ||
+         has(file, "/python/peakbench/") ||
          has(file, "/torchinductor_");  // what PyTorch's compiler wrote
 }
 

@@ -2,20 +2,22 @@
 
 The program ``peakbench`` and all that it needs lie in this package; ``peakbench --help`` says what it does.
 ``peakbench.phase("rollout")`` names a part of a program for ``peakbench trace``. ``peak()``, ``step()`` and ``fits(card)`` say what this program
-takes of its device, ``trace(out)`` records a part of it, and ``load(folder)`` reads a run (docs/python.md). Tests: docs/pytest.md.
+takes of its device, ``trace(out)`` records a part of it, and ``load(folder)`` reads a run (docs/python.md). ``@peakbench.model`` and
+``@peakbench.strategy`` mark functions for ``peakbench run --program``. Tests: docs/pytest.md.
 """
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from peakbench._objects import model, strategy
 from peakbench._phase import phase
 
 if TYPE_CHECKING:
     from peakbench._memory import Fit, MemoryUnavailable, Part, Peak, fits, peak, step, trace
     from peakbench._results import Alive, Case, Run, load
 
-__all__ = ["Alive", "Case", "Fit", "MemoryUnavailable", "Part", "Peak", "Run", "fits", "load", "peak", "phase", "step", "trace"]
+__all__ = ["Alive", "Case", "Fit", "MemoryUnavailable", "Part", "Peak", "Run", "fits", "load", "model", "peak", "phase", "step", "strategy", "trace"]
 
 try:
     __version__ = version("peakbench")

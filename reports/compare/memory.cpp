@@ -285,7 +285,7 @@ void compare_memory(const Source& base, const result::CaseResult& before, const 
     found.categories.push_back({category, value_or_none(before.memory->at_peak, category),
                                 value_or_none(after.memory->at_peak, category)});
   add_growth(base, before, now, after, found);
-  if (!result::facts_of(after.spec.kind).has_stack)
+  if (result::facts_of(after.spec.kind).has_lines)
     found.lines = line_changes(base, before, now, after);
 }
 

@@ -279,7 +279,7 @@ Anatomies read_anatomies_of_programs(const std::vector<result::Run>& runs,
   Anatomies anatomies;
   for (std::size_t i = 0; i < runs.size(); ++i)
     for (const result::CaseResult& result : runs[i].cases)
-      if (!folders[i].empty() && !result::facts_of(result.spec.kind).has_stack &&
+      if (!folders[i].empty() && result::facts_of(result.spec.kind).has_lines &&
           result::has_trace(result))
         anatomies.emplace(&result, read_case(result, folders[i], false, false));
   return anatomies;

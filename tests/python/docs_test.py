@@ -60,15 +60,18 @@ class Pages(unittest.TestCase):
 
     def test_python(self):
         page = (REPOSITORY / "docs/python.md").read_text(encoding="utf-8")
-        for name, text in zip(("train.py", "read.py"), re.findall(r"```python\n(.*?)```", page, re.DOTALL)):
+        for name, text in zip(("train.py", "read.py", "bench.py"), re.findall(r"```python\n(.*?)```", page, re.DOTALL)):
             (self.folder / name).write_text(text)
         _, said = self.run_page("python.md")
-        self.assertEqual(len(said), 2)
+        self.assertEqual(len(said), page.count("```sh"))
         self.assertRegex(said[0], r"(?m)^0\.\d+ GiB allocated, 0\.\d+ GiB reserved$|^\d+\.\d+ MiB allocated")
         self.assertRegex(said[0], r"(?m)^\d+ train\.py:\d+ [a-z ]+$")
         self.assertIn("rtx-4090-24gb has 23.", said[0])
         self.assertTrue((self.folder / "results/evaluation/report/index.html").is_file())
         self.assertIn("vit-b-16", said[1])
+        self.assertRegex(said[2], r"(?m)^in_backward +0\.564 GiB +−18\.1% +.*bit-identical \(claimed\)$")
+        self.assertIn(re.search(r"```text\n(strategy .*?)```", page, re.DOTALL)[1], said[2])
+        self.assertIn("peakbench.bench", said[3])
 
     def test_the_workflow_runs_the_pages_command(self):
         workflow = (self.folder / ".github/workflows/memory.yml").read_text()

@@ -135,13 +135,14 @@ TEST(CaseKind, ReadersRefuseWhatTheyDoNotKnow) {
   EXPECT_EQ(run_from_json(run).cases[0].spec.kind, result::CaseKind::kStrategy);
   run["cases"][0]["kind"] = "notebook";
   EXPECT_EQ(run_error(run),
-            "/cases/0/kind: expected strategy or program, got \"notebook\"" + of_case);
+            "/cases/0/kind: expected strategy, program or python, got \"notebook\"" + of_case);
   run["cases"][0]["kind"] = "program";
   EXPECT_EQ(run_error(run), "/cases/0/strategies: expected none: a program has no stack" + of_case);
 }
 
 TEST(CaseKind, FactsHaveWords) {
-  for (const auto kind : {result::CaseKind::kStrategy, result::CaseKind::kProgram}) {
+  for (const auto kind :
+       {result::CaseKind::kStrategy, result::CaseKind::kProgram, result::CaseKind::kPython}) {
     const auto& facts = result::facts_of(kind);
     EXPECT_EQ(result::case_kind_from(facts.word), kind);
     EXPECT_EQ(facts.has_times, std::string(facts.no_times).empty());

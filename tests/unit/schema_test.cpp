@@ -62,6 +62,11 @@ TEST(Schema, DescribesWhatIsWritten) {
   program.spec.kind = result::CaseKind::kProgram;
   program.spec.strategies.clear();
   run.cases.push_back(program);
+  auto python = bare;
+  python.spec.kind = result::CaseKind::kPython;
+  python.spec.dtype.clear();
+  python.spec.batch_size = result::kUnknownBatch;
+  run.cases.push_back(python);
   write_run(run, folder.path());
   const int valid = validate(path);
   if (valid == 77) GTEST_SKIP() << "the Python package jsonschema is not installed";

@@ -242,5 +242,63 @@ TEST_F(SuitePrograms, RunOnEmulatedCardsAndTheCpu) {
             Texts{"program/train/emulated:h100-80gb"});
 }
 
+// Its cases are those that Python says there are (program/python_functions.h).
+TEST_F(SuitePrograms, OfPythonHaveAStackAndAPromise) {
+  write_text(path_, R"toml(
+seed = 3
+steps = 2
+devices = ["cpu", "emulated:h100-80gb"]
+[[programs]]
+python = "bench.py:tiny,width=4"
+strategies = ["sgd", "adam,lr=0.1"]
+batch_sizes = [8]
+timeout_s = 9
+environment = {A = "{{}}"}
+)toml");
+  auto request = read_suite(path_);
+  ASSERT_EQ(request.programs.size(), 1U);
+  auto& python = *request.programs[0].python;
+  EXPECT_EQ(python.text, "bench.py:tiny,width=4");
+  EXPECT_EQ(python.strategies, (Texts{"sgd", "adam,lr=0.1"}));
+  EXPECT_EQ(python.batch_sizes, std::vector<std::int64_t>{8});
+  EXPECT_FALSE(needs_worker(request));
+  python.interpreter = "/usr/bin/python3";
+  python.place = "bench.py";
+  for (const char* strategy : {"sgd", "adam"}) {
+    auto& one = python.cases.emplace_back();
+    one.model = {"tiny", {{"width", 4}}};
+    one.strategy = {strategy, nlohmann::json::object()};
+    one.reference = {"sgd", nlohmann::json::object()};
+    one.batch_size = 8;
+    one.promise.promise = "bit_identical";
+  }
+  const auto plan = make_plan(request, fake_plugins());
+  EXPECT_EQ(ids(plan), (Texts{"python/tiny,width=4/sgd/cpu/b8", "python/tiny,width=4/adam/cpu/b8",
+                              "python/tiny,width=4/sgd/emulated:h100-80gb/b8",
+                              "python/tiny,width=4/adam/emulated:h100-80gb/b8"}));
+  EXPECT_EQ(plan.reference, "sgd");
+  EXPECT_EQ(plan.cases[1].promise.promise, "bit_identical");
+  EXPECT_EQ(plan.cases[1].reference.at(0).id, "sgd");
+  EXPECT_EQ(plan.cases[3].spec.seed, 3U);
+  const auto& program = *plan.cases[3].program;
+  EXPECT_EQ(program.arguments, (Texts{"/usr/bin/python3", "-m", "peakbench.bench", "bench.py",
+                                      "--model", "tiny,width=4", "--strategy", "adam", "--batch",
+                                      "8", "--device", "cuda", "--steps", "2", "--seed", "3"}));
+  EXPECT_EQ(program.environment.at("A"), "{}");
+  EXPECT_EQ(program.timeout_s, 9);
+  EXPECT_EQ(plan.cases[0].program->arguments.at(11), "cpu");
+}
+
+TEST_F(SuitePrograms, OfPythonHaveKeysOfTheirOwn) {
+  const std::string python = "[[programs]]\npython = \"bench.py:tiny\"\n";
+  EXPECT_EQ(error_of(python + "command = [\"x\"]\n").substr(0, 31),
+            "FILE:3:1: unknown key \"command\"");
+  EXPECT_EQ(error_of(python + "strategies = []\n"),
+            "FILE:3:14: strategies: the list is empty; leave it out for all that there are");
+  EXPECT_EQ(error_of(python + "batch_sizes = [0]\n"),
+            "FILE:3:16: batch_sizes: expected an integer from 1 to 1000000000, got 0");
+  EXPECT_EQ(error_of("[[programs]]\npython = 3\n"), "FILE:2:10: python: expected a string, got 3");
+}
+
 }  // namespace
 }  // namespace peakbench::plan

@@ -110,6 +110,7 @@ TEST(Lines, FilesOfLibrariesAreThoseThatAreInstalled) {
   EXPECT_TRUE(is_library_file("/usr/lib/python3/dist-packages/six.py"));
   EXPECT_TRUE(is_library_file("/usr/lib/python3.11/contextlib.py"));
   EXPECT_TRUE(is_library_file("<frozen importlib._bootstrap>"));
+  EXPECT_TRUE(is_library_file("/home/me/peakbench/python/peakbench/bench.py"));
   EXPECT_FALSE(is_library_file("/home/me/train.py"));
   EXPECT_FALSE(is_library_file("train.py"));
 }

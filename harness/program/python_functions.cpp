@@ -1,0 +1,110 @@
+#include "program/python_functions.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "errors/errors.h"
+#include "json/fields.h"
+#include "process/command.h"
+#include "result/case_json.h"
+#include "text/printable.h"
+
+namespace peakbench::program {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::chrono::minutes kPatience{5};  // it imports PyTorch, and what the file imports
+
+class Asking {
+ public:
+  Asking(plan::Program& program, const PythonToAsk& whom) : program_(program), whom_(whom) {}
+
+  void ask() {
+    if (whom_.interpreter.empty())
+      fail(
+          "there is no python3 or python on PATH to run it; install Python, or name yours in "
+          "PEAKBENCH_PYTHON");
+    auto answer = answer_of({});
+    // On a machine without CUDA's libraries, which the emulated card brings.
+    if (answer.value("is_of_import", false)) {
+      const auto emulated = answer_of({whom_.peakbench, "emulate", "--no-lines", "--"});
+      if (!emulated.value("is_of_import", false)) answer = emulated;
+    }
+    if (answer.contains("error")) fail(answer["error"].get<std::string>());
+    take(Fields(answer));
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& problem) const {
+    throw ConfigError(fmt::format("{}: {}", program_.where, printable(problem)));
+  }
+
+  json answer_of(std::vector<std::string> words) const {
+    const auto& python = *program_.python;
+    const json asked{{"program", python.text},
+                     {"strategies", python.strategies},
+                     {"batch_sizes", python.batch_sizes},
+                     {"folder", program_.folder}};
+    for (const auto& word :
+         {whom_.interpreter, std::string("-m"), std::string("peakbench.bench"),
+          std::string("--describe"), asked.dump(-1, ' ', false, json::error_handler_t::replace)})
+      words.push_back(word);
+    const auto said = process::ask_command({.arguments = words, .patience = kPatience});
+    const auto last = said.out.find_last_of('\n', said.out.size() < 2 ? 0 : said.out.size() - 2);
+    auto answer =
+        json::parse(said.out.substr(last == std::string::npos ? 0 : last), nullptr, false);
+    if (said.ok() && answer.is_object()) return answer;
+    fail(why_no_answer(said));
+  }
+
+  std::string why_no_answer(const process::CommandSaid& said) const {
+    if (!said.start_error.empty()) return said.start_error;
+    if (said.stopped == process::Stop::kTimeout)
+      return fmt::format("{} was not imported within {} s", program_.python->text,
+                         std::chrono::seconds(kPatience).count());
+    if (said.err.find("No module named peakbench") != std::string::npos ||
+        said.err.find("No module named 'peakbench") != std::string::npos)
+      return fmt::format(
+          "{} has no package peakbench: install the wheel there, or name another Python in "
+          "PEAKBENCH_PYTHON",
+          whom_.interpreter);
+    auto text = said.err;
+    while (text.ends_with('\n')) text.pop_back();
+    return fmt::format("{} ended with exit code {} before it had imported {}: {}",
+                       whom_.interpreter, said.exit_code, program_.python->text,
+                       text.substr(text.find_last_of('\n') + 1));
+  }
+
+  void take(const Fields& answer) {
+    auto& python = *program_.python;
+    python.interpreter = whom_.interpreter;
+    python.place = answer.get<std::string>("place");
+    const auto model = result::read_selection(answer.child("model"));
+    for (const auto batch : answer.get<std::vector<std::int64_t>>("batch_sizes"))
+      answer.each("strategies", [&](const Fields& strategy) {
+        auto& one = python.cases.emplace_back();
+        one.model = model;
+        one.batch_size = batch;
+        one.strategy = result::read_selection(strategy);
+        one.reference = result::read_selection(strategy.child("reference"));
+        one.promise.promise = strategy.get<std::string>("promise");
+        one.promise.different_problem = strategy.get<bool>("different_problem");
+        one.promise.verdict = "not_checked";
+        one.promise.tolerance = strategy.maybe<double>("tolerance");
+        one.promise.relative_tolerance = strategy.maybe<double>("relative_tolerance");
+      });
+  }
+
+  plan::Program& program_;
+  const PythonToAsk& whom_;
+};
+
+}  // namespace
+
+void ask_python(plan::Program& program, const PythonToAsk& whom) { Asking(program, whom).ask(); }
+
+}  // namespace peakbench::program
