@@ -82,8 +82,13 @@ Emulated read_emulated(const Fields& fields) {
 // Where a record has what the figure calls otherwise.
 std::string pointer_of(const Fields& record, const std::string& field) {
   static const Texts kPlaces = {
-      {"metric", "/figure/metric"},         {"value", "/figure/value"}, {"unit", "/figure/unit"},
-      {"rounded_to", "/figure/rounded_to"}, {"url", "/source/url"},     {"device", "/card"},
+      {"metric", "/figure/metric"},
+      {"value", "/figure/value"},
+      {"unit", "/figure/unit"},
+      {"rounded_to", "/figure/rounded_to"},
+      {"printed", "/figure/printed"},
+      {"url", "/source/url"},
+      {"device", "/card"},
   };
   const auto locator = kPlaces.find(field);
   return record.pointer() + (locator == kPlaces.end() ? "/" + field : locator->second);

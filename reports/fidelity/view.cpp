@@ -203,8 +203,10 @@ std::vector<CauseView> cause_views(const Distinct& figures) {
 SourceView& view_of(std::vector<SourceView>& views, const Record& record) {
   const auto name = printable(record.figure.source);
   auto at = std::ranges::find(views, name, &SourceView::name);
-  if (at == views.end())
-    at = views.insert(at, {.name = name, .url = reports::web_address(record.figure.url)});
+  if (at == views.end()) at = views.insert(at, {.name = name, .urls = {}});
+  const auto url = reports::web_address(record.figure.url);
+  if (!url.empty() && std::ranges::count(at->urls, url, &UrlView::url) == 0)
+    at->urls.push_back({url});
   return *at;
 }
 
@@ -224,7 +226,8 @@ std::vector<SourceView> source_views(const Records& records, const Distinct& fig
     auto view = figure_view(*one.front());
     for (auto other = one.begin() + 1; other != one.end(); ++other) {
       const auto more = figure_view(**other);
-      view.others.push_back({more.configuration, more.bytes, more.difference, more.phase});
+      view.others.push_back(
+          {more.configuration, more.bytes, more.difference, more.grade, more.phase});
     }
     view_of(views, *one.front()).figures.push_back(view);
   }

@@ -13,12 +13,13 @@ using reports::FieldValues;
 
 // The same figure, rebuilt in another way.
 struct OtherView {
-  std::string configuration, bytes, difference, phase;
+  std::string configuration, bytes, difference, grade, phase;
 
   FieldValues fields() const {
     return {{"configuration", configuration, "The case, or the program and its arguments"},
             {"bytes", bytes, "Ours, in bytes"},
             {"difference", difference, "Ours against the published figure, signed per cent"},
+            {"grade", grade, "How much of the configuration is the same"},
             {"phase", phase, "Where our peak lies"}};
   }
 };
@@ -56,13 +57,21 @@ struct FigureView {
   }
 };
 
+struct UrlView {
+  std::string url;
+
+  FieldValues fields() const { return {{"url", url, "Where (http or https only)"}}; }
+};
+
 struct SourceView {
-  std::string name, url;
+  std::string name;
+  std::vector<UrlView> urls;
   std::vector<FigureView> figures = {}, differing = {}, not_measured = {}, computed = {};
 
   FieldValues fields() const {
     return {{"name", name, "Who published the figures"},
-            {"url", url, "Where (http or https only)"},
+            {"urls", urls, "Where: each page that has some of them"},
+            {"has_urls", !urls.empty(), "`urls` is not empty"},
             {"figures", figures, "Those that were measured again"},
             {"has_figures", !figures.empty(), "`figures` is not empty"},
             {"differing", differing, "Those of them that differ"},

@@ -66,8 +66,8 @@ class Fidelity(ProgramTest):
         done = self.peakbench("fidelity", "table", "fidelity.json", self.write("left.json", left), "--out", PAGE)
         self.assertEqual(done.stdout, PAGE + "\n")
         page = self.read(PAGE)
-        for line in ("**4 rows from 1 sources**; 1 of the peaks lie outside the optimizer step",
-                     "| all | 4 | 1 | 1 | 1 | 2 | +20.0 |",
+        for line in ("All in all there are 4 figures from 1 sources; 1 of the peaks lie outside the optimizer step", "**Of 3 distinct figures of whole training steps",
+                     "|  | all | 4 | 1 | 1 | 1 | 1 | 2 | +20.0 |",
                      "| data | 1 | +11.1 |", "| unknown | 1 | +20.0 |",
                      "(+11.1%, data): the samples are shorter. Alive at our peak: ",
                      "| h100-80gb | tiny / baseline / fp32 b2 | memory | 0.1 GiB | 104,857,600 | −2.34 (last digit) |",

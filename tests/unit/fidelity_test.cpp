@@ -177,6 +177,7 @@ TEST(Fidelity, AFigureCountsOnceAndOneThatNobodyMeasuredNever) {
   ASSERT_EQ(view.sources.size(), 1u);
   EXPECT_EQ(view.sources[0].figures.size(), 2u);
   EXPECT_EQ(view.sources[0].figures[0].others.size(), 1u);
+  EXPECT_EQ(view.sources[0].urls.size(), 1u);
   EXPECT_EQ(view.sources[0].computed.size(), 1u);
   EXPECT_EQ(cause_of(computed), "");
   EXPECT_TRUE(view.causes.empty());

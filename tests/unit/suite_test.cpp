@@ -210,7 +210,8 @@ TEST_F(Suite, PublishedFiguresAreGradedWithWhatThatNeeds) {
   EXPECT_EQ(read_back.explanation, "shorter samples");
 
   EXPECT_EQ(error_of(figure + "grade = \"good\"\n"),
-            "FILE:9:9: grade: expected same_configuration, same_law, other_versions, computed, got \"good\"");
+            "FILE:9:9: grade: expected same_configuration, same_law, other_versions, computed, got "
+            "\"good\"");
   EXPECT_EQ(error_of(figure + "grade = \"same_law\"\n"),
             "FILE:3:1: device: missing; a graded figure names the card it was measured on");
   EXPECT_EQ(
