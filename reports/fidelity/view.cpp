@@ -132,8 +132,8 @@ Distinct distinct_figures(const Records& records) {
       same->push_back(&record);
   }
   for (auto& one : figures)
-    std::ranges::stable_partition(one,
-                                  [](const Record* record) { return !record->program.empty(); });
+    std::stable_partition(one.begin(), one.end(),
+                          [](const Record* record) { return !record->program.empty(); });
   return figures;
 }
 
