@@ -5,10 +5,11 @@
 
 Needs build/checks/compile_commands.json (ci/checks makes it). Prints what was found; the exit status is 1 if anything was.
 
-With --changed they do what can have become wrong since that commit. clang-tidy looks at the sources that changed, and at the sources of
-the headers that did: at those of a target together, as it compiles them, since most of its time goes into headers. (A source that needs an
-include of the one before it is only found without --changed.) All headers are compiled, but of those that use LibTorch only the SDK's and those that changed, themselves or in
-what they include, with nothing before them; the others behind LibTorch's own headers, precompiled, as in their targets.
+With --changed they do what can have become wrong since that commit. clang-tidy looks at the sources that changed, and at the sources of the
+headers that did: at those of a target together, as it compiles them, since most of its time goes into headers. (A source that needs an
+include of the one before it is only found without --changed.) All headers are compiled, but of those that use LibTorch only the SDK's and
+those that changed, themselves or in what they include, with nothing before them; the others behind LibTorch's own headers, precompiled, as
+in their targets.
 """
 
 import argparse

@@ -16,9 +16,9 @@
 #include "cli/worker.h"
 #include "errors/errors.h"
 #include "files/file.h"
-#include "json/json_text.h"
 #include "launch/host.h"
 #include "manifest/manifest.h"
+#include "plan/catalogue.h"
 #include "reports/render/text.h"
 #include "result/device.h"
 #include "result/run.h"
@@ -192,11 +192,9 @@ class CheckCommand {
   std::int64_t steps() const {
     std::int64_t steps = 3;
     for (const auto& one : checked_)
-      if (one.kind == Kind::kStrategy && one.entry->period) {
-        auto defaults = nlohmann::json::object();
-        for (const auto& option : one.entry->options) defaults[option.name] = option.default_value;
-        steps = std::max(steps, manifest::period_of(*one.entry, defaults) + 1);
-      }
+      if (one.entry->period)  // only of strategies
+        steps =
+            std::max(steps, manifest::period_of(*one.entry, plan::default_options(*one.entry)) + 1);
     return steps;
   }
 
@@ -294,9 +292,7 @@ class CheckCommand {
     finding.id = one.entry->id;
     finding.question = "build";
     finding.text = fmt::format("manifest valid; built for LibTorch {} and SDK revision {}",
-                               world_.chosen ? world_.chosen->stamp.libtorch_version
-                                             : manifest::own_stamp().libtorch_version,
-                               manifest::kSdkRevision);
+                               worker_of(world_).stamp.libtorch_version, manifest::kSdkRevision);
     return finding;
   }
 
@@ -327,7 +323,7 @@ class CheckCommand {
     const auto json = as_json(runs);
     const auto page = (fs::path(out_) / "check.md").string();
     files::make_folder(out_);
-    files::write_file_atomically((fs::path(out_) / "check.json").string(), json_text(json) + "\n");
+    files::write_json_file((fs::path(out_) / "check.json").string(), json);
     files::write_file_atomically(page, as_markdown());
     if (arguments_.format.is_text())
       world_.out << findings_text(findings_, world_.out_width)

@@ -82,10 +82,8 @@ class FitCommand {
     if (!has_run_) write_answer(folder);
     tell(folder, interrupted);
     if (!no_report_.empty())
-      throw ConfigError(
-          fmt::format("the report could not be written: {}\nWhat was found is in {}; "
-                      "`peakbench report {}` makes the report.",
-                      no_report_, folder.path(), folder.path()));
+      throw report_not_written(no_report_, fmt::format("What was found is in {}", folder.path()),
+                               folder.path());
     return exit_code(interrupted);
   }
 

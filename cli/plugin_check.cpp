@@ -40,6 +40,13 @@ std::string in_words(const CaseResult& result) {
                      result.reason);
 }
 
+using Cases = std::vector<const CaseResult*>;
+
+Cases joined(Cases first, const Cases& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
 std::string cases(std::size_t count) {
   return count == 1 ? "1 case" : fmt::format("{} cases", count);
 }
@@ -76,18 +83,18 @@ class Checker {
   }
   // Nothing but the entry, as its manifest has it; of a model, with the baseline.
   bool is_plain(const CaseResult& result) const {
-    const auto& selection = is_strategy() ? result.spec.strategies.front() : result.spec.model;
-    return is_ours(result) && is_alone(result) && (is_strategy() || is_baseline(result)) &&
-           (!is_strategy() || selection.options.empty());
+    if (!is_ours(result)) return false;
+    return is_strategy() ? is_alone(result) && result.spec.strategies.front().options.empty()
+                         : is_baseline(result);
   }
 
-  std::vector<const CaseResult*> ours(const Run& run, const Test& test) const {
-    std::vector<const CaseResult*> found;
+  Cases ours(const Run& run, const Test& test) const {
+    Cases found;
     for (const auto& result : run.cases)
       if (is_ours(result) && test(result)) found.push_back(&result);
     return found;
   }
-  std::vector<const CaseResult*> plain(const Run& run) const {
+  Cases plain(const Run& run) const {
     return ours(run, [&](const CaseResult& result) { return is_plain(result); });
   }
 
@@ -134,12 +141,11 @@ class Checker {
   Finding options() const {
     auto made = finding("options");
     std::size_t ok = 0, refused = 0;
-    auto all = ours(runs_.options, [](const auto&) { return true; });
-    const auto on_cpu = ours(runs_.cpu, [&](const CaseResult& result) {
+    const auto of_options = [](const CaseResult&) { return true; };
+    const auto of_cpu = [&](const CaseResult& result) {
       return is_strategy() && is_alone(result) && !is_plain(result);
-    });
-    all.insert(all.end(), on_cpu.begin(), on_cpu.end());
-    for (const auto* result : all) {
+    };
+    for (const auto* result : joined(ours(runs_.options, of_options), ours(runs_.cpu, of_cpu))) {
       if (result->status == Status::kOk && !breaks_promise(*result))
         ++ok;
       else if (is_refused(*result) || result->status == Status::kNoEffect)
@@ -237,18 +243,13 @@ class Checker {
 
   Finding stacks() const {
     auto made = finding("stacks");
-    std::size_t ok = 0;
     std::vector<std::string> refused, works;
     const auto with_others = [&](const CaseResult& result) {
       return is_strategy() ? !is_alone(result) : !is_baseline(result);
     };
-    std::vector<const CaseResult*> all = ours(runs_.card, with_others);
-    const auto on_cpu = ours(runs_.cpu, with_others);
-    all.insert(all.end(), on_cpu.begin(), on_cpu.end());
-    for (const auto* result : all) {
+    for (const auto* result : joined(ours(runs_.card, with_others), ours(runs_.cpu, with_others))) {
       const auto name = result::stack_text(result->spec.strategies);
       if (result->status == Status::kOk && !breaks_promise(*result)) {
-        ++ok;
         works.push_back(name);
       } else if (is_refused(*result) || others_have_no_effect(*result)) {
         refused.push_back(name);
@@ -268,7 +269,7 @@ class Checker {
                               works.size() + refused.size());
     if (!refused.empty())
       passed += fmt::format("; refused, with a reason: {}", fmt::join(refused, ", "));
-    return closed(std::move(made), ok, passed,
+    return closed(std::move(made), works.size(), passed,
                   refused.empty() ? "there is no other strategy" : "every stack is refused");
   }
 

@@ -290,10 +290,8 @@ class RunCommand {
     try {
       written = reports::write_reports({folder}, report_options(folder));
     } catch (const ConfigError& error) {
-      throw ConfigError(
-          fmt::format("the report could not be written: {}\nEverything measured is in {}/run.json; "
-                      "`peakbench report {}` makes the report.",
-                      error.what(), folder, folder));
+      throw report_not_written(
+          error.what(), fmt::format("Everything measured is in {}/run.json", folder), folder);
     }
     if (arguments_.quiet) return;
     said() << fmt::format("\nResults: {}/run.json\n", folder);

@@ -90,9 +90,7 @@ Choice Catalogue::choose(Kind kind, const TypedSelection& typed, const OptionTab
   auto& [selection, options, path] = choice.use;
   selection.id = choice.offer.entry->id;
   path = choice.offer.path;
-  for (const auto& option : choice.offer.entry->options) {
-    options[option.name] = option.default_value;
-  }
+  options = default_options(*choice.offer.entry);
   if (const auto table = tables.find(selection.id); table != tables.end())
     for (const auto& [name, text] : table->second) options[name] = value(choice.offer, name, text);
   for (const auto& [name, text] : typed.options) options[name] = value(choice.offer, name, text);
@@ -101,6 +99,12 @@ Choice Catalogue::choose(Kind kind, const TypedSelection& typed, const OptionTab
     selection.options[option.name] = options[option.name];
   }
   return choice;
+}
+
+nlohmann::json default_options(const manifest::Entry& entry) {
+  auto options = nlohmann::json::object();
+  for (const auto& option : entry.options) options[option.name] = option.default_value;
+  return options;
 }
 
 }  // namespace peakbench::plan

@@ -53,4 +53,7 @@ class Catalogue {
 
 const char* to_string(manifest::Kind kind);  // model, strategy
 
+// All of its options, each as its manifest has it where nobody chose.
+nlohmann::json default_options(const manifest::Entry& entry);
+
 }  // namespace peakbench::plan

@@ -68,6 +68,17 @@ std::vector<std::vector<std::pair<std::string, const AxisValue*>>> combinations(
   return all;
 }
 
+// Where and how long it runs; its arguments are yet to come.
+result::ProgramCommand place_of(const Program& program, const Filling& values) {
+  result::ProgramCommand command;
+  for (const auto& [name, text] : program.environment)
+    command.environment[name] = filled(text, values);
+  command.folder = program.folder;
+  command.typed_folder = program.typed_folder;
+  command.timeout_s = program.timeout_s;
+  return command;
+}
+
 }  // namespace
 
 std::vector<std::string> placeholders_in(const std::string& text) {
@@ -102,12 +113,8 @@ std::vector<ProgramCase> cases_of(const Program& program) {
       one.selection.options[axis] = value->value;
       values[axis] = value->text;
     }
+    one.command = place_of(program, values);
     for (const auto& word : program.command) one.command.arguments.push_back(filled(word, values));
-    for (const auto& [name, text] : program.environment)
-      one.command.environment[name] = filled(text, values);
-    one.command.folder = program.folder;
-    one.command.typed_folder = program.typed_folder;
-    one.command.timeout_s = program.timeout_s;
   }
   return cases;
 }
@@ -115,7 +122,7 @@ std::vector<ProgramCase> cases_of(const Program& program) {
 result::ProgramCommand command_of(const Program& program, const PythonCase& one, bool on_card,
                                   std::int64_t steps, std::uint64_t seed) {
   const auto& python = *program.python;
-  result::ProgramCommand command;
+  auto command = place_of(program, {});
   command.arguments = {python.interpreter, "-m",
                        "peakbench.bench",  python.place,
                        "--model",          result::selection_text(one.model),
@@ -127,10 +134,6 @@ result::ProgramCommand command_of(const Program& program, const PythonCase& one,
   add("--device", on_card ? "cuda" : "cpu");
   add("--steps", std::to_string(steps));
   add("--seed", std::to_string(seed));
-  for (const auto& [name, text] : program.environment) command.environment[name] = filled(text, {});
-  command.folder = program.folder;
-  command.typed_folder = program.typed_folder;
-  command.timeout_s = program.timeout_s;
   return command;
 }
 
