@@ -7,9 +7,7 @@ Needs build/checks/compile_commands.json (ci/checks makes it). Prints what was f
 
 With --changed they do what can have become wrong since that commit. clang-tidy looks at the sources that changed, and at the sources of the
 headers that did: at those of a target together, as it compiles them, since most of its time goes into headers. (A source that needs an
-include of the one before it is only found without --changed.) All headers are compiled, but of those that use LibTorch only the SDK's and
-those that changed, themselves or in what they include, with nothing before them; the others behind LibTorch's own headers, precompiled, as
-in their targets.
+include of the one before it is only found without --changed.) Headers are compiled that changed, themselves or in what they include.
 """
 
 import argparse
@@ -26,11 +24,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DATABASE = REPOSITORY / "build/checks/compile_commands.json"
-SDK = "harness/sdk/"  # its headers are a stranger's to include, in any order
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
-LIBTORCH_INCLUDE = re.compile(r"^#include <(ATen|c10|torch)/", re.MULTILINE)
-SLOPPINESS = "pch_defines,time_macros,include_file_mtime,include_file_ctime"  # as in cmake/PeakbenchBuild.cmake
-LIBTORCH_HEADERS = "#include <ATen/ATen.h>\n#include <torch/nn/module.h>\n"
 
 
 def git(*arguments):
@@ -95,16 +89,12 @@ class Includes:
         self.found = {}
 
     def of(self, path):
-        """(the files that it includes, itself among them; whether LibTorch's are)"""
+        """The files that it includes, itself among them."""
         if path not in self.found:
-            self.found[path] = ({path}, False)  # where a ring ends
-            text = (REPOSITORY / path).read_text(errors="replace")
-            files, torch = {path}, bool(LIBTORCH_INCLUDE.search(text))
-            for name in INCLUDE.findall(text):
+            self.found[path] = files = {path}  # where a ring ends
+            for name in INCLUDE.findall((REPOSITORY / path).read_text(errors="replace")):
                 for header in self.by_name.get(name, []):
-                    more, also = self.of(header)
-                    files, torch = files | more, torch or also
-            self.found[path] = (files, torch)
+                    files |= self.of(header)
         return self.found[path]
 
 
@@ -136,49 +126,27 @@ def neighbour(header, known, included_by):
 
 
 class HeaderCheck:
-    """check(header, arguments): what the compiler says of it; of one of `behind`, with LibTorch's headers before it. Through ccache where
-    that is: the sources have the same names each time."""
+    """check(header, arguments): what the compiler says of it alone. Through ccache where that is: the sources have the same names each time."""
 
-    def __init__(self, behind, known):
-        self.behind = behind
+    def __init__(self):
         self.folder = DATABASE.parent / "alone"
         self.folder.mkdir(exist_ok=True)
         cached = shutil.which("ccache")
         self.compiler = [cached, "c++"] if cached else ["c++"]
-        self.environment = os.environ | {"CCACHE_BASEDIR": str(REPOSITORY), "CCACHE_NOHASHDIR": "1", "CCACHE_SLOPPINESS": SLOPPINESS}
-        self.precompiled = self.folder / "libtorch.h"
-        if behind:
-            self.precompiled.write_text(LIBTORCH_HEADERS)
-            self.base = flags(known[min(path for path in known if path.startswith(SDK))])
-            found = self.compile(["-x", "c++-header"], self.base, self.precompiled, f"{self.precompiled}.gch")
-            if found:
-                sys.exit(f"error: LibTorch's headers could not be compiled:\n{found}")
-
-    def compile(self, how, used, source, result):
-        ran = subprocess.run([*self.compiler, *used, *how, "-c", str(source), "-o", str(result)], cwd=DATABASE.parent,
-                             env=self.environment, capture_output=True, text=True, check=False)
-        return ran.stderr if ran.returncode else ""
+        self.environment = os.environ | {"CCACHE_BASEDIR": str(REPOSITORY), "CCACHE_NOHASHDIR": "1"}
 
     def __call__(self, header, arguments):
         source = self.folder / (header.replace("/", "_") + ".cpp")
         source.write_text(f'#include "{os.path.relpath(REPOSITORY / header, self.folder)}"\n')
-        used, how = flags(arguments), []
-        if header in self.behind:
-            used = [*self.base, *(argument for argument in used if argument.startswith(("-I", "-D")) and argument not in self.base)]
-            how = ["-include", str(self.precompiled)]
-        return self.compile(how, used, source, source.with_suffix(".o"))
+        ran = subprocess.run([*self.compiler, *flags(arguments), "-c", str(source), "-o", str(source.with_suffix(".o"))], cwd=DATABASE.parent,
+                             env=self.environment, capture_output=True, text=True, check=False)
+        return ran.stderr if ran.returncode else ""
 
 
 def headers_to_check(headers, changed, known):
-    """({header: arguments}, those behind LibTorch's headers)"""
+    """{header: the arguments that it is compiled with}"""
     includes, included_by = Includes(tracked("*.h")), includers(known)
-    behind = set()
-    if changed is not None:
-        for header in headers:
-            files, torch = includes.of(header)
-            if torch and not header.startswith(SDK) and not files & changed:
-                behind.add(header)
-    return {header: known[neighbour(header, known, included_by)] for header in headers}, behind
+    return {header: known[neighbour(header, known, included_by)] for header in headers if changed is None or not changed.isdisjoint(includes.of(header))}
 
 
 def members_of(path):
@@ -246,10 +214,8 @@ def main():
     known, together = commands()
     changed = None if arguments.changed is None else changed_since(arguments.changed)
     if arguments.what == "headers":
-        items, behind = headers_to_check(arguments.files or tracked("*.h"), changed, known)
-        if behind:
-            print(f"{len(behind)} of {len(items)} headers behind LibTorch's, as nothing changed that they include", file=sys.stderr)
-        return run(HeaderCheck(behind, known), items, arguments.jobs)
+        items = headers_to_check(arguments.files or tracked("*.h"), None if arguments.files else changed, known)
+        return run(HeaderCheck(), items, arguments.jobs)
     sources = arguments.files or [path for path in tracked("*.cpp") if path in known and not path.startswith(("tests/", "benchmarks/"))]
     if unknown := [path for path in sources if path not in known]:
         sys.exit(f"error: {unknown[0]} is compiled by no target of {DATABASE.relative_to(REPOSITORY)}")

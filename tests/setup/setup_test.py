@@ -64,7 +64,54 @@ class Checks(Folder):
         self.assertEqual((status, error), (1, "error: ci/checks: --changed: nowhere is no commit.\n"))
 
 
-class Unchanged(Folder):
+class Repository(Folder):
+    """A repository of its own, with scripts of ci/ that look at theirs."""
+
+    def git(self, *arguments):
+        subprocess.run(["git", "-C", self.folder, *arguments], check=True, capture_output=True)
+
+    def commit(self, files):
+        for name, text in files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (self.folder / ".gitignore").write_text("build\n__pycache__\ntests.json\n")
+        self.git("init", "--quiet")
+        self.git("add", "--all")
+        self.git("-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "--quiet", "--message=all")
+
+
+class Headers(Repository):
+    """ci/compile_checks.py headers"""
+
+    def test_those_that_can_have_become_wrong(self):
+        self.commit({
+            "ci/compile_checks.py": (CI / "compile_checks.py").read_text(),
+            "source/main.cpp": '#include "source/used.h"\n#include "source/own.h"\n',
+            "source/used.h": '#pragma once\n#include "source/lowest.h"\n',
+            "source/lowest.h": "#pragma once\n#include <string>\n",
+            "source/own.h": "#pragma once\nstd::string alone();\n",  # wrong, as it was
+        })  # fmt: skip
+        command = {"directory": str(self.folder), "file": str(self.folder / "source/main.cpp"),
+                   "command": f"c++ -I{self.folder} -include {self.folder}/source/lowest.h -o main.o -c {self.folder}/source/main.cpp"}  # fmt: skip
+        (self.folder / "build/checks").mkdir(parents=True)
+        (self.folder / "build/checks/compile_commands.json").write_text(json.dumps([command]))
+
+        def checked(*arguments, status=0):
+            done = subprocess.run([sys.executable, self.folder / "ci/compile_checks.py", "headers", *arguments], capture_output=True, text=True)
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+            return done.stderr.splitlines()[-1]
+
+        self.assertEqual(checked(status=1), "3 files, 1 with findings")
+        self.assertEqual(checked("--changed", "HEAD"), "0 files, 0 with findings")
+        (self.folder / "source/lowest.h").write_text("#pragma once\n")
+        self.assertEqual(checked("--changed", "HEAD"), "2 files, 0 with findings")
+        (self.folder / "source/lowest.h").write_text("#pragma once\nstd::string broken();\n")
+        self.assertEqual(checked("--changed", "HEAD", status=1), "2 files, 2 with findings")
+        self.assertEqual(checked("--changed", "HEAD", "source/own.h", status=1), "1 files, 1 with findings")
+
+
+class Unchanged(Repository):
     """ci/unchanged_tests.py in a repository of its own: a program of two sources and a header, a library that nothing names."""
 
     NINJA = """rule compile
@@ -81,7 +128,7 @@ build strange: phony
 
     def setUp(self):
         super().setUp()
-        for name, text in {
+        self.commit({
             "ci/compile_checks.py": (CI / "compile_checks.py").read_text(),
             "ci/unchanged_tests.py": (CI / "unchanged_tests.py").read_text(),
             "source/main.c": '#include "used.h"\nint main(void) { return USED; }\n',
@@ -90,18 +137,8 @@ build strange: phony
             "data/of a test/one.txt": "",
             "cmake/how.cmake": "",
             "build/build.ninja": self.NINJA,
-        }.items():
-            path = self.folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        (self.folder / ".gitignore").write_text("build\n__pycache__\ntests.json\n")
-        self.git("init", "--quiet")
-        self.git("add", "--all")
-        self.git("-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "--quiet", "--message=all")
+        })  # fmt: skip
         subprocess.run(["ninja", "-C", self.folder / "build"], check=True, capture_output=True)
-
-    def git(self, *arguments):
-        subprocess.run(["git", "-C", self.folder, *arguments], check=True, capture_output=True)
 
     def left_out(self, *needs, status=0):
         """Of a test that needs these, one that needs another source, and one that does not say."""
