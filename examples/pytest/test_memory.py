@@ -1,4 +1,4 @@
-"""Three tests that hold a model's device memory. Without a GPU: peakbench emulate -- python -m pytest"""
+"""Three tests that hold a model's device memory. Without a GPU: peakbench emulate -- python3 -m pytest"""
 
 import pytest
 import torch

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, Tuple, Union
 
 from peakbench import _cards, _journal
 from peakbench._journal import Part
@@ -77,10 +77,15 @@ def cuda() -> Any:
     return torch
 
 
+# Of torch._C: what torch.cuda.reset_peak_memory_stats() and torch.accelerator's call.
+_RESETS = ("_cuda_resetPeakMemoryStats", "_accelerator_resetPeakStats")
+
+
 class Stretch:
     """A part of the program whose own memory is measured: peaks less what was allocated at its beginning, caches and cycles freed before.
 
     Reserved memory is what lies beyond that, too: segments have room beside what was allocated in them before, and the part may use it.
+    What the program resets of PyTorch's peaks until close() is kept.
     """
 
     def __init__(self, torch: Any, workspaces: str = "exclude") -> None:
@@ -95,13 +100,33 @@ class Stretch:
         torch.cuda.reset_peak_memory_stats()
         self._device = torch.cuda.current_device()
         self._before = _counts(torch, "current", self._device)
+        self._highest = self._before
+        self._resets = self._keep_what_is_reset()
         self._journal = _journal.path()
         self._since = _journal.position(self._journal)
 
+    def close(self) -> None:
+        """Resets are PyTorch's own again."""
+        for name, reset in self._resets.items():
+            setattr(self._torch._C, name, reset)
+
+    def _keep_what_is_reset(self) -> Dict[str, Callable[..., Any]]:
+        resets = {name: getattr(self._torch._C, name) for name in _RESETS if hasattr(self._torch._C, name)}
+        for name, reset in resets.items():
+            setattr(self._torch._C, name, functools.partial(self._reset, reset))
+        return resets
+
+    def _reset(self, reset: Callable[..., Any], *given: Any) -> Any:
+        self._highest = self._peaks()
+        return reset(*given)
+
+    def _peaks(self) -> Dict[str, int]:
+        now = _counts(self._torch, "peak", self._device)
+        return {what: max(size, self._highest[what]) for what, size in now.items()}
+
     def peak(self) -> Peak:
         """So far. Parts are read apart from it: they take a while."""
-        peak = _counts(self._torch, "peak", self._device)
-        before = self._before
+        peak, before = self._peaks(), self._before
         return Peak(peak["allocated"] - before["allocated"], peak["reserved"] - before["allocated"], peak["requested"] - before["requested"])
 
     def parts(self) -> Tuple[Part, ...]:

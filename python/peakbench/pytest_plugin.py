@@ -16,12 +16,12 @@ from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Tup
 
 import pytest
 
-from peakbench import _cards, _journal, _memory
+from peakbench import _cards, _journal, _memory, _reads
 from peakbench._journal import Part
 from peakbench._memory import Peak, in_words
 
 _SCHEMA = 1
-_PROPERTY = "device_memory_"  # ..allocated_bytes, ..reserved_bytes, ..requested_bytes, ..key, ..note
+_PROPERTY = "device_memory_"  # ..allocated_bytes, ..reserved_bytes, ..requested_bytes, ..key, ..note, ..condition, ..doubt
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
 _MOST_LINES = 8
 
@@ -47,6 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--peakbench-base", metavar="FILE", help="hold each test marked device_memory to the byte against the accepted figures in FILE")
     group.addoption("--peakbench-accept", action="store_true", help="renew the figures of the tests that ran, and passed, in FILE of --peakbench-base")
     parser.addini("device_memory_default", 'limit of tests without a mark: "2 GiB", or "warn 2 GiB" for a warning', default="")
+    parser.addini("device_memory_unknown", "what becomes of a test whose path rests on values that an emulated card does not know: fail (default) or warn", default="fail")
     parser.addini("device_memory_missing", "what becomes of a marked test where device memory cannot be measured: fail (default) or skip", default="fail")
 
 
@@ -54,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         'device_memory(limit=None, at="allocated", card=None, warmup=0, workspaces="exclude"): the most device memory that the test may take, as "2 GiB"; '
-        "needs no GPU under `peakbench emulate -- python -m pytest`",
+        "needs no GPU under `peakbench emulate -- python3 -m pytest`",
     )
     if config.getoption("peakbench_accept") and not config.getoption("peakbench_base"):
         raise pytest.UsageError("--peakbench-accept needs --peakbench-base FILE: the file that it renews")
@@ -74,13 +75,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         card = _cards.here(torch).id
         if limit.card not in (None, card):
             _cards.find(str(limit.card))
-            pytest.skip(f"its limit is for {limit.card}, and this is {card}: peakbench emulate --card {limit.card} -- python -m pytest")
+            pytest.skip(f"its limit is for {limit.card}, and this is {card}: peakbench emulate --card {limit.card} -- python3 -m pytest")
         accepted = _accepted(item.config)
     except (_Wrong, ValueError) as wrong:
         pytest.fail(f"device_memory: {wrong}", pytrace=False)
     for _ in range(limit.warmup):
         item.ihook.pytest_pyfunc_call(pyfuncitem=item)
-    stretch = _memory.Stretch(torch, limit.workspaces)
+    stretch, known = _memory.Stretch(torch, limit.workspaces), _reads.unknown()
     with _children_apart() as started:
         try:
             returned = yield
@@ -89,13 +90,30 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
             raise
         finally:
             peak = stretch.peak()
+            stretch.close()
             key = f"{card}, torch {torch.__version__}"
             _leave(item, peak, key)
     if started():
         pytest.fail("device_memory: the test started a process that uses the card, and only the test's own process is measured: "
                     "run what it starts in the test itself, or under `peakbench trace`", pytrace=False)  # fmt: skip
+    _doubt(item, _reads.unknown() - known)
     _hold(item, limit, peak, accepted, key, stretch.parts)
     return returned
+
+
+def _doubt(item: pytest.Item, reads: _reads.Reads) -> None:
+    """Of a figure that rests on values which an emulated card does not know. It is accepted by nobody."""
+    conditions = Counter({read: calls for read, calls in reads.items() if _reads.is_condition(read[0])})
+    if conditions:
+        item.user_properties.append((_PROPERTY + "condition", f"exact if nothing that it allocates rests on this: {_reads.in_words(conditions)}"))
+    branches = reads - conditions
+    if not branches:
+        return
+    said = f"{_reads.in_words(branches)}, which an emulated card does not know: what it takes may be another on a real card"
+    if item.config.getini("device_memory_unknown") != "warn":
+        pytest.fail(f"device_memory: {said} (the ini option device_memory_unknown = warn lets such tests pass)", pytrace=False)
+    item.user_properties.append((_PROPERTY + "doubt", said))
+    item.warn(pytest.PytestWarning(f"device_memory: {said}"))
 
 
 def _limit_of(item: pytest.Item) -> Optional[_Limit]:
@@ -151,7 +169,7 @@ def _torch(item: pytest.Item, limit: _Limit) -> Any:
     except _memory.MemoryUnavailable as missing:
         if item.get_closest_marker("device_memory") is None:
             return None
-        sentence = str(missing).replace("python3 ...", "python -m pytest")
+        sentence = str(missing).replace("python3 ...", "python3 -m pytest")
         if item.config.getini("device_memory_missing") == "skip":
             pytest.skip(f"device_memory: {sentence}")
         raise _Wrong(f"{sentence} (the ini option device_memory_missing = skip leaves such tests out)") from None
@@ -222,7 +240,7 @@ def _told(parts: Tuple[Part, ...], limit: _Limit) -> str:
     if not parts and _journal.is_full(_journal.path()):
         return f"{workspaces}\n{_journal.FULL[0].upper()}{_journal.FULL[1:]}."
     if not parts:
-        return f"{workspaces}\nWhich lines it was is told under `peakbench emulate -- python -m pytest`, with a PyTorch that a tracer is there for."
+        return f"{workspaces}\nWhich lines it was is told under `peakbench emulate -- python3 -m pytest`, with a PyTorch that a tracer is there for."
     return "\n".join([
         _table("By line", parts, _where),
         _table("By module", parts, lambda part: part.module or "(outside of modules)"),
@@ -290,9 +308,10 @@ class _Summary:
         said = {name[len(_PROPERTY) :]: value for name, value in report.user_properties if name.startswith(_PROPERTY)}
         if report.when != "call" or "key" not in said:
             return
-        if "note" in said:
-            self.lines.append(f"{report.nodeid}: {said['note']}")
-        if report.passed:
+        self.lines += [f"{report.nodeid}: {said[what]}" for what in ("condition", "note") if what in said]
+        if report.passed and "doubt" in said and self.config.getoption("peakbench_accept"):
+            self.lines.append(f"{report.nodeid}: not accepted: {said['doubt']}")
+        elif report.passed:
             self.accepted[report.nodeid] = {str(said.pop("key")): {name: said[name] for name in said if name.endswith("_bytes")}}
 
     @pytest.hookimpl(trylast=True)

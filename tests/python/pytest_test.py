@@ -52,9 +52,9 @@ class Repository(unittest.TestCase):
     def example(self):
         shutil.copytree(EXAMPLE, self.folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
 
-    def pytest(self, *arguments, code=0, card="h100-80gb", environment=None):
-        """What pytest said. ``card`` None: without an emulated card."""
-        before = [PEAKBENCH, "emulate", "--no-compute", "--card", card, "--"] if card else []
+    def pytest(self, *arguments, code=0, card="h100-80gb", environment=None, values=False):
+        """What pytest said. ``card`` None: without an emulated card. ``values``: of small tensors, as by default, which takes longer."""
+        before = [PEAKBENCH, "emulate", *([] if values else ["--no-compute"]), "--card", card, "--"] if card else []
         paths = [str(self.site), os.environ.get("PYTHONPATH", "")]
         environment = {name: value for name, value in os.environ.items() if name not in CI} | (environment or {})
         environment["PYTHONPATH"] = ":".join(filter(None, [str(self.site), os.environ.get("PYTHONPATH", "")]))
@@ -201,6 +201,62 @@ class Figures(Repository):
         self.assertIn("device_memory_default has the limit 'a lot', which is no size", self.pytest(code=1))
 
 
+RESET = """
+import peakbench, pytest, torch
+
+@pytest.mark.device_memory("1 MiB")
+@pytest.mark.parametrize("reset", [peakbench.step, torch.cuda.reset_peak_memory_stats, torch.accelerator.reset_peak_memory_stats])
+def test_it(reset):
+    torch.zeros(1 << 20, device="cuda")
+    reset()
+    torch.zeros(1000, device="cuda")
+
+def test_resets_are_pytorchs_again():
+    torch.cuda.reset_peak_memory_stats()
+    assert torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated()
+"""
+
+UNKNOWN = """
+import pytest, torch
+
+@pytest.mark.device_memory("60 MiB")
+def test_rows():
+    kept = int((torch.randn(2048, 2048, device="cuda") > -9).sum())
+    torch.zeros(kept * 4, device="cuda")
+
+@pytest.mark.device_memory("60 MiB")
+def test_loss():
+    assert isinstance(torch.randn(2048, 2048, device="cuda").square().mean().item(), float)
+
+@pytest.mark.device_memory("60 MiB")
+def test_known():
+    torch.zeros(int(torch.ones(8, device="cuda").sum()), device="cuda")
+"""
+
+
+class Told(Repository):
+    """What would make a figure wrong, or hide it."""
+
+    def test_a_reset_of_the_peaks_hides_nothing(self):
+        self.write("test_it.py", RESET)
+        said = self.pytest(code=1)
+        self.assertEqual(said.count("(4194304 bytes) allocated at the peak"), 3)
+        self.assertIn("3 failed, 1 passed", said)
+
+    def test_values_that_are_not_known(self):
+        self.write("test_it.py", UNKNOWN)
+        said = self.pytest("--peakbench-base", "base.json", "--peakbench-accept", code=1, values=True)
+        self.assertIn("device_memory: test_it.py:6 read integer values (1 time), which an emulated card does not know", said)
+        self.assertIn("test_it.py::test_loss: exact if nothing that it allocates rests on this: test_it.py:11 read floating values (1 time)", said)
+        self.assertEqual(re.findall(r"FAILED (\S+)", said), ["test_it.py::test_rows"])
+        self.write("pytest.ini", "[pytest]\ndevice_memory_unknown = warn\n")
+        said = self.pytest("--peakbench-base", "base.json", "--peakbench-accept", values=True)
+        self.assertIn("PytestWarning: device_memory: test_it.py:6 read integer values", said)
+        self.assertIn("test_it.py::test_rows: not accepted: test_it.py:6 read integer values", said)
+        accepted = json.loads((self.folder / "base.json").read_text())["tests"]
+        self.assertEqual(sorted(accepted), ["test_it.py::test_known", "test_it.py::test_loss"])
+
+
 GATED = """
 import pytest, torch
 
@@ -300,7 +356,7 @@ class BadInput(Repository):
     def test_no_card_no_torch(self):
         self.write("test_it.py", 'import pytest\n\n@pytest.mark.device_memory("1 GiB")\ndef test_it():\n    pass\n\ndef test_unmarked():\n    pass\n')
         said = self.pytest(code=1, card=None, environment={"CUDA_VISIBLE_DEVICES": ""})
-        self.assertIn("device_memory: there is no CUDA card: start it with `peakbench emulate -- python -m pytest`", said)
+        self.assertIn("device_memory: there is no CUDA card: start it with `peakbench emulate -- python3 -m pytest`", said)
         self.assertIn("1 failed, 1 passed", said)
         skips = self.pytest("-rs", "-o", "device_memory_missing=skip", card=None, environment={"CUDA_VISIBLE_DEVICES": ""})
         self.assertIn("there is no CUDA card", skips)
