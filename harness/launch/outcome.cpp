@@ -22,6 +22,7 @@ using result::WorkerResult;
 
 constexpr std::size_t kTailLines = 6;
 constexpr std::size_t kTailBytes = 800;
+constexpr std::string_view kBetweenLines = " | ";
 
 std::string where(const Evidence& evidence) {
   const auto& last = evidence.last;
@@ -120,12 +121,23 @@ WorkerResult timed_out(const Evidence& evidence) {
                                               evidence.timeout_s, where(evidence)));
 }
 
+// What python/peakbench/bench.py said last of what it cannot go on with, in one sentence.
+std::string_view said_by_bench(const std::string& log_tail) {
+  constexpr std::string_view kSays = "peakbench: ";
+  if (log_tail.starts_with(kSays)) return std::string_view(log_tail).substr(kSays.size());
+  const auto line = fmt::format("{}{}", kBetweenLines, kSays);
+  const auto at = log_tail.rfind(line);
+  return at == std::string::npos ? "" : std::string_view(log_tail).substr(at + line.size());
+}
+
 // What a program printed last says more of its failure than its exit code.
 WorkerResult as_written(const Evidence& evidence) {
   auto result = *evidence.written;
-  if (evidence.is_program &&
-      (result.status == Status::kCrashed || result.status == Status::kUnsupported))
-    result.reason = printable(result.reason + tail_of(evidence));
+  if (!evidence.is_program ||
+      (result.status != Status::kCrashed && result.status != Status::kUnsupported))
+    return result;
+  const auto said = said_by_bench(evidence.log_tail);
+  result.reason = printable(said.empty() ? result.reason + tail_of(evidence) : std::string(said));
   return result;
 }
 
@@ -189,7 +201,10 @@ std::string log_tail(const std::string& printed) {
     if (lines.size() > kTailLines) lines.pop_front();
   }
   std::string joined;
-  for (const auto& line : lines) joined += (joined.empty() ? "" : " | ") + line;
+  for (const auto& line : lines) {
+    if (!joined.empty()) joined += kBetweenLines;
+    joined += line;
+  }
   if (joined.size() > kTailBytes) joined = "..." + joined.substr(joined.size() - kTailBytes);
   return joined;
 }

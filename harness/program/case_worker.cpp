@@ -139,7 +139,11 @@ class CaseWorker {
   }
 
   void take_promise(result::WorkerResult& found) const {
-    if (found.status == Status::kOk && files::is_there(beside(kTrainedFile))) {
+    const bool was_asked = std::getenv(kTrainedVariable) != nullptr;
+    if (found.status == Status::kOk && was_asked && !files::is_there(beside(kTrainedFile))) {
+      found.status = Status::kCrashed;
+      found.reason = "the program ended with exit code 0 before its last step was done";
+    } else if (found.status == Status::kOk && was_asked) {
       const auto told = files::read_json_file(beside(kTrainedFile));
       found.losses = result::read_losses(Fields(told));
       if (files::is_there(beside(kOwnParametersFile))) found.equivalence = held_against_reference();

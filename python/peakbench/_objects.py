@@ -16,6 +16,10 @@ PROMISES = ("bit_identical", "within_tolerance", "different_problem")  # a plugi
 _MARK = "__peakbench__"
 
 
+# All, in order: of two functions of one name, a module keeps the second alone.
+marked_so_far: List[Callable[..., Any]] = []
+
+
 class Refused(Exception):
     """What somebody wrote or typed cannot be used; the message is one sentence that says why."""
 
@@ -114,6 +118,7 @@ def _marked(function: Function, kind: str, promise: Promise) -> Function:
     if not inspect.isfunction(function):
         raise TypeError(f"@peakbench.{kind} marks a function; it was given {function!r}")
     setattr(function, _MARK, Mark(kind, promise))
+    marked_so_far.append(function)
     return function
 
 
@@ -150,6 +155,15 @@ def marked_in(module: ModuleType, kind: str) -> Dict[str, Callable[..., Any]]:
     return {name: value for name, value in vars(module).items() if inspect.isfunction(value) and _mark_of(value, kind)}
 
 
+def twice_in(module: ModuleType) -> Optional[Tuple[str, List[int]]]:
+    """A name that two of its marked functions have, and their lines."""
+    lines: Dict[str, List[int]] = {}
+    for function in marked_so_far:
+        if function.__module__ == module.__name__ and function.__qualname__ == function.__name__:
+            lines.setdefault(function.__name__, []).append(function.__code__.co_firstlineno)
+    return next(((name, where) for name, where in lines.items() if len(where) > 1), None)
+
+
 def _mark_of(function: Callable[..., Any], kind: str) -> bool:
     mark = getattr(function, _MARK, None)
     return isinstance(mark, Mark) and mark.kind == kind
@@ -160,6 +174,9 @@ def find(module: ModuleType, place: str, kind: str, typed: str) -> Found:
     name, options = split(typed)
     known = marked_in(module, kind)
     if name not in known:
+        marked = getattr(getattr(module, name, None), _MARK, None)
+        if isinstance(marked, Mark):
+            raise Refused(f"{place}: {name} is a {marked.kind}, and no {kind}")
         if hasattr(module, name):
             raise Refused(f"{place}: {name} is no {kind}: put @peakbench.{kind} above it")
         raise Refused(

@@ -65,11 +65,15 @@ def _load(place: str) -> ModuleType:
     if is_file and not Path(place).is_file():
         raise Refused(f"there is no file {place}; --program takes FILE.py:FUNCTION or MODULE:FUNCTION")
     try:
-        return _load_file(Path(place)) if is_file else _load_module(place)
+        module = _load_file(Path(place)) if is_file else _load_module(place)
     except Refused:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Refused(f"{place} cannot be imported: {_in_words(error, place)}") from error
+    twice = _objects.twice_in(module)
+    if twice:
+        raise Refused(f"{place} has two marked functions called {twice[0]} (lines {' and '.join(map(str, twice[1]))}): give each a name of its own")
+    return module
 
 
 def _load_file(file: Path) -> ModuleType:
@@ -205,13 +209,26 @@ def _train(asked: argparse.Namespace) -> int:
     losses = []
     for step in range(asked.steps):
         torch.manual_seed(asked.seed + step)
-        value = train_step()
+        value = _in_step(torch, asked.place, f"step {step + 1} of {strategy.name}", train_step)
         if where:  # else nobody reads it, so that an emulated card need not know it
             losses.append(float(value.detach()))
         del value  # the last step's loss is no part of this one's memory
     if where:
         _keep(torch, net, losses, where)
     return 0
+
+
+def _in_step(torch: Any, place: str, which: str, train_step: Callable[[], Any]) -> Any:
+    """The loss. Out of memory is raised as it is; a step that leaves the program would pass for a training that ended."""
+    try:
+        return train_step()
+    except (torch.OutOfMemoryError, Refused):
+        raise
+    except SystemExit as left:
+        raise Refused(f"{place}: {which} ended the program ({_in_words(left, place)})") from None
+    except Exception as error:
+        traceback.print_exc()
+        raise Refused(f"{place}: {which} raised {_in_words(error, place)}") from None
 
 
 def _made(torch: Any, asked: argparse.Namespace, model: Found, device: str) -> Tuple[Any, Callable[[], Any]]:
@@ -236,10 +253,11 @@ def _step_of(torch: Any, place: str, strategy: Found, net: Any, loss: Callable[[
     returned = _called(torch, place, strategy, net, **strategy.options)
     if returned is None:
         return _as_if_there(strategy, "value = loss(); value.backward(); return value", loss=loss)
-    if callable(getattr(returned, "step", None)) and callable(getattr(returned, "zero_grad", None)):
+    is_instance = not isinstance(returned, type)
+    if is_instance and callable(getattr(returned, "step", None)) and callable(getattr(returned, "zero_grad", None)):
         whole = "optimizer.zero_grad(); value = loss(); value.backward(); optimizer.step(); return value"
         return _as_if_there(strategy, whole, loss=loss, optimizer=returned)
-    if callable(returned) and not isinstance(returned, type):
+    if callable(returned) and is_instance:
         return _checked(torch, f"{place}: a step of {strategy.name}", lambda: returned(loss))
     raise Refused(
         f"{place}: {strategy.name} returned {_kind(returned)}; expected an optimizer, a function of a step, or None where backward updates"
@@ -264,7 +282,7 @@ def _called(torch: Any, place: str, what: Found, *given: Any, **more: Any) -> An
         return what.function(*given, **more)
     except torch.OutOfMemoryError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         traceback.print_exc()
         raise Refused(f"{place}: {what.name} raised {_in_words(error, place)}") from None
 
@@ -282,10 +300,13 @@ def _checked(torch: Any, where: str, function: Callable[[], Any]) -> Callable[[]
 def _kind(value: Any) -> str:
     if value is None:
         return "nothing"
+    if isinstance(value, type):
+        return f"the class {value.__name__} itself"
     if isinstance(value, tuple):
         return f"({', '.join(_kind(one) for one in value)})"
     shape = getattr(value, "shape", None)
-    return f"a {type(value).__name__}" + (f" of shape {tuple(shape)}" if shape is not None else "")
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}" + (f" of shape {tuple(shape)}" if shape is not None else "")
 
 
 # ---- the promise, on the CPU ----
@@ -332,7 +353,7 @@ def _equivalence(torch: Any, ours: Mapping[str, Any], theirs: Mapping[str, Any],
         return {"verdict": "held", "max_abs_difference": largest, "reason": ""}
     if worst[1] == math.inf:
         return {**_broken(f"values that are infinite or not a number in {worst[0]}"), "max_abs_difference": "nan"}
-    return {**_broken(f"differs most in {worst[0]}"), "max_abs_difference": largest}
+    return {**_broken(f"differs most in {worst[0]}, by {worst[1]:.3g}"), "max_abs_difference": largest}
 
 
 def _difference(torch: Any, ours: Any, theirs: Any, promise: Mapping[str, Any]) -> Tuple[float, bool]:

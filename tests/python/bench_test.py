@@ -253,6 +253,7 @@ def more_parameters(model):
         self.refused("--program", "nowhere.at_all:tiny", says="--program: there is no module nowhere.at_all here; for a file: FILE.py:FUNCTION")
         self.refused("--program", "bench.py:tinny", says='--program: bench.py has no model "tinny"; did you mean "tiny"?')
         self.refused("--program", "bench.py:torch", says="--program: bench.py: torch is no model: put @peakbench.model above it")
+        self.refused("--program", "bench.py:sgd", says="--program: bench.py: sgd is a strategy, and no model")
         self.refused("--program", "bench.py:tiny,widht=4", says='--program: bench.py: tiny takes no option "widht"; did you mean "width"?')
         self.refused("--program", "bench.py:tiny,width=wide", says='--program: bench.py: tiny: width: expected an integer, got "wide"')
         self.refused("--program", "bench.py:tiny", "--strategy", "sdg", says='--program: bench.py has no strategy "sdg"; did you mean "sgd"?')
@@ -272,6 +273,8 @@ def more_parameters(model):
         for text, says in {
             "import nothing_like_it": "--program: bench.py cannot be imported: ModuleNotFoundError: No module named 'nothing_like_it' (line 1)",
             "\ndef (": "--program: bench.py cannot be imported: SyntaxError: invalid syntax (line 2)",
+            "import sys\nsys.exit(0)": "--program: bench.py cannot be imported: SystemExit: 0 (line 2)",
+            BENCH.replace("def adam(", "def sgd("): "--program: bench.py has two marked functions called sgd (lines 11 and 19): give each a name of its own",
             "x = 1": "--program: bench.py has no model \"tiny\": put @peakbench.model above the function that makes one",
             BENCH.replace("@peakbench.strategy", "#").replace("(promise", "#"): "--program: bench.py has no strategy: put @peakbench.strategy above a function "
                                                                                "that returns an optimizer",
@@ -299,12 +302,15 @@ def more_parameters(model):
     def test_a_function_that_fails_is_a_case_that_failed(self):
         file = self.folder / "bench.py"
         for change, status, says in (
-            (("net = torch", "raise ValueError('no width')\n    net = torch"), "crashed", "peakbench: bench.py: tiny raised ValueError: no width (line 7)"),
-            (("return net, lambda", "return lambda"), "crashed", "peakbench: bench.py: tiny returned a function; expected a torch.nn.Module and a function that makes "
+            (("net = torch", "raise ValueError('no width')\n    net = torch"), "crashed", "bench.py: tiny raised ValueError: no width (line 7)"),
+            (("return net, lambda", "return lambda"), "crashed", "bench.py: tiny returned a function; expected a torch.nn.Module and a function that makes "
              "the loss of a step"),
-            ((".mean()", ""), "crashed", "peakbench: bench.py: the loss of tiny is a Tensor of shape (8, 256); expected a tensor of one value"),
-            (("return torch.optim.SGD(model.parameters(), lr=lr)", "return 3"), "crashed", "peakbench: bench.py: sgd returned a int; expected an optimizer, a function of "
+            ((".mean()", ""), "crashed", "bench.py: the loss of tiny is a Tensor of shape (8, 256); expected a tensor of one value"),
+            (("return torch.optim.SGD(model.parameters(), lr=lr)", "return 3"), "crashed", "bench.py: sgd returned an int; expected an optimizer, a function of "
              "a step, or None where backward updates"),
+            (("return torch.optim.SGD(model.parameters(), lr=lr)", "return torch.optim.SGD"), "crashed", "bench.py: sgd returned the class SGD itself; expected an optimizer"),
+            (("return torch.optim.SGD(model.parameters(), lr=lr)", "return lambda loss: loss(1)"), "crashed", "bench.py: step 1 of sgd raised TypeError: "),
+            (("return torch.optim.SGD(model.parameters(), lr=lr)", "return lambda loss: exit(0)"), "crashed", "bench.py: step 1 of sgd ended the program (SystemExit: 0 (line 13))"),
             (("inputs = torch.randn(batch, width)", "inputs = torch.randn(batch << 30, width)"), "out_of_memory", "asked for"),
         ):  # fmt: skip
             with self.subTest(change):
@@ -314,6 +320,13 @@ def more_parameters(model):
                 (case,) = self.cases().values()
                 self.assertEqual(case["status"], status, case["reason"])
                 self.assertIn(says, case["reason"])
+
+    def test_a_training_that_ends_before_its_last_step_is_none(self):
+        change = "return torch.optim.SGD(model.parameters(), lr=lr)", "return lambda loss: __import__('os')._exit(0)"
+        (self.folder / "bench.py").write_text(BENCH.replace(*change, 1))
+        self.run_it("--program", "bench.py:tiny", "--strategy", "sgd", "--device", "cpu", code=3)
+        (case,) = self.cases().values()
+        self.assertEqual((case["status"], case["reason"]), ("crashed", "the program ended with exit code 0 before its last step was done"))
 
     def test_a_broken_decorator_says_so(self):
         said, _ = self.call(PYTHON, "-c", """

@@ -48,6 +48,12 @@ TEST(Outcome, AProgramsFailureHasItsLastLines) {
   evidence.log_tail = "a | b";
   evidence.written->reason = "the program ended with exit code 3";
   EXPECT_EQ(outcome(evidence).reason, "the program ended with exit code 3 [worker.log: a | b]");
+  evidence.log_tail =
+      "Traceback | peakbench: bench.py: step 2 of sgd raised ValueError: a | b (line 7)";
+  EXPECT_EQ(outcome(evidence).reason, "bench.py: step 2 of sgd raised ValueError: a | b (line 7)");
+  evidence.log_tail = "peakbench: bench.py: no model";
+  EXPECT_EQ(outcome(evidence).reason, "bench.py: no model");
+  evidence.log_tail = "a | b";
   evidence.written->status = Status::kOutOfMemory;
   EXPECT_EQ(outcome(evidence).reason, "the program ended with exit code 3") << "it says all";
   evidence.end.stopped = process::Stop::kTimeout;
