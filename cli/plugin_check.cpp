@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "reports/render/text.h"
@@ -243,7 +244,8 @@ class Checker {
 
   Finding stacks() const {
     auto made = finding("stacks");
-    std::vector<std::string> refused, works;
+    std::vector<std::string> works;
+    std::map<std::string, std::string> refused;  // by stack, and why
     const auto with_others = [&](const CaseResult& result) {
       return is_strategy() ? !is_alone(result) : !is_baseline(result);
     };
@@ -252,25 +254,29 @@ class Checker {
       if (result->status == Status::kOk && !breaks_promise(*result)) {
         works.push_back(name);
       } else if (is_refused(*result) || others_have_no_effect(*result)) {
-        refused.push_back(name);
+        refused.emplace(name, result->reason);
       } else {
         made.failures.push_back(in_words(*result));
       }
     }
-    const auto distinct = [](std::vector<std::string>& names) {
-      std::ranges::sort(names);
-      names.erase(std::unique(names.begin(), names.end()), names.end());
-    };
-    distinct(works);
-    distinct(refused);
-    std::erase_if(refused,
-                  [&](const std::string& name) { return std::ranges::count(works, name); });
+    std::ranges::sort(works);
+    works.erase(std::unique(works.begin(), works.end()), works.end());
+    std::erase_if(refused, [&](const auto& one) { return std::ranges::count(works, one.first); });
     auto passed = fmt::format("{} of {} stacks run, on the card and on the CPU", works.size(),
                               works.size() + refused.size());
-    if (!refused.empty())
-      passed += fmt::format("; refused, with a reason: {}", fmt::join(refused, ", "));
+    if (!refused.empty()) passed += "; refused on these models: " + with_reasons(refused);
     return closed(std::move(made), works.size(), passed,
                   refused.empty() ? "there is no other strategy" : "every stack is refused");
+  }
+
+  // Stacks that are refused for the same reason together.
+  static std::string with_reasons(const std::map<std::string, std::string>& refused) {
+    std::map<std::string, std::vector<std::string>> by_reason;
+    for (const auto& [name, reason] : refused) by_reason[reason].push_back(name);
+    std::vector<std::string> texts;
+    for (const auto& [reason, names] : by_reason)
+      texts.push_back(fmt::format("{} ({})", fmt::join(names, ", "), reason));
+    return fmt::format("{}", fmt::join(texts, "; "));
   }
 
   const Checked& checked_;
