@@ -45,6 +45,9 @@ std::string without_full_stop(std::string text) {
   return text;
 }
 
+// A link with a fragment (#L12) names the row of a page.
+bool names_a_row(const std::string& url) { return url.find('#') != std::string::npos; }
+
 FigureView figure_view(const Record& record) {
   const auto& figure = record.figure;
   FigureView view;
@@ -60,6 +63,7 @@ FigureView figure_view(const Record& record) {
     view.unit.clear();
   }
   view.grade = reports::spaced(figure.grade);
+  if (names_a_row(figure.url)) view.row_url = reports::web_address(figure.url);
   view.note = printable(figure.note);
   view.versions = printable(versions_text(figure.versions));
   view.reason = printable(record.reason);
@@ -111,13 +115,16 @@ GradeView grade_view(const std::string& grade, const std::string& measures, cons
 }
 
 bool is_same_figure(const Record& a, const Record& b) {
+  if (names_a_row(a.figure.url) && names_a_row(b.figure.url) && a.figure.url != b.figure.url)
+    return false;
   return a.figure.source == b.figure.source && a.figure.device == b.figure.device &&
          a.figure.metric == b.figure.metric && a.measures == b.measures &&
          published_bytes(a.figure) == published_bytes(b.figure);
 }
 
 // One published figure, and the ways in which it was rebuilt: its publisher's own program before a
-// case of ours. Figures of one source, card and kind with one value count once.
+// case of ours. Figures of one source, card and kind with one value count once where no rows of
+// their source tell them apart.
 using Distinct = std::vector<Chosen>;
 
 Distinct distinct_figures(const Records& records) {
@@ -204,7 +211,7 @@ SourceView& view_of(std::vector<SourceView>& views, const Record& record) {
   const auto name = printable(record.figure.source);
   auto at = std::ranges::find(views, name, &SourceView::name);
   if (at == views.end()) at = views.insert(at, {.name = name, .urls = {}});
-  const auto url = reports::web_address(record.figure.url);
+  const auto url = reports::web_address(record.figure.url.substr(0, record.figure.url.find('#')));
   if (!url.empty() && std::ranges::count(at->urls, url, &UrlView::url) == 0)
     at->urls.push_back({url});
   return *at;

@@ -26,7 +26,7 @@ struct OtherView {
 
 struct FigureView {
   std::string card, configuration, metric, published, unit, bytes, difference, grade, phase, note,
-      cause, explanation, at_peak, verdict, versions, our_versions, date, reason;
+      row_url, cause, explanation, at_peak, verdict, versions, our_versions, date, reason;
   bool measured = false, differs = false, within_rounding = false;
   std::vector<OtherView> others = {};
 
@@ -43,6 +43,7 @@ struct FigureView {
              "Further apart than 0.5%, but not than the published last digit"},
             {"grade", grade, "How much of the configuration is the same"},
             {"phase", phase, "Where our peak lies"},
+            {"row_url", row_url, "The row that prints it, where the record links to one"},
             {"note", note, "What to know about the published figure"},
             {"differs", differs, "Further apart than 0.5% and the published last digit"},
             {"cause", cause, "Why, in a word"},

@@ -183,6 +183,29 @@ TEST(Fidelity, AFigureCountsOnceAndOneThatNobodyMeasuredNever) {
   EXPECT_TRUE(view.causes.empty());
 }
 
+TEST(Fidelity, RowsOfATableAreFiguresOfTheirOwn) {
+  const auto linked = [](const std::string& url) {
+    auto record = measured(10, 0, static_cast<std::int64_t>(10 * kGiB));
+    record.figure.url = url;
+    return record;
+  };
+  const auto figures = [&](const std::vector<std::string>& urls) {
+    Records records;
+    for (const auto& url : urls) records.records.push_back(linked(url));
+    return page_view(records);
+  };
+  const std::string page = "https://example.org/table.csv";
+  const auto rows = figures({page + "#L2", page + "#L3"});
+  EXPECT_EQ(rows.figures, "2");
+  ASSERT_EQ(rows.sources[0].figures.size(), 2u);
+  EXPECT_EQ(rows.sources[0].figures[1].row_url, page + "#L3");
+  ASSERT_EQ(rows.sources[0].urls.size(), 1u);
+  EXPECT_EQ(rows.sources[0].urls[0].url, page);
+  EXPECT_EQ(figures({page + "#L2", page + "#L2"}).figures, "1");
+  EXPECT_EQ(figures({page + "#L2", page}).figures, "1") << "the second may be the first's row";
+  EXPECT_EQ(figures({page, page}).sources[0].figures[0].row_url, "");
+}
+
 class ProgramResult : public ::testing::Test {
  protected:
   std::string write(const std::string& text) {

@@ -65,11 +65,13 @@ def arguments():
 # sample-configurations/*.yaml, without their comments. JSON is YAML.
 KERNELS = {"fast_loss": True, "fast_rms_layernorm": True, "fast_rope_embeddings": True}
 LIGER = KERNELS | {"fast_loss": "fused_ce_liger"}
+MISSPELT = {"fast_loss": "fused_ce_liger", "fast_rsm_layernorm": True, "fast_rope_embeddings": True}  # so there: without the norm's kernel
 FUSED_LORA = {"base_layer": "bitsandbytes", "fused_lora": True}
 FRAMEWORKS = {
     "foak-fast-kernels": {"training": {"fused_ops_and_kernels": KERNELS}},
     "foak-fast-kernels-liger": {"training": {"fused_ops_and_kernels": LIGER}},
     "accelerated-peft-bnb-foak": {"peft": {"quantization": {"fused_ops_and_kernels": FUSED_LORA | KERNELS}}},
+    "accelerated-peft-bnb-foak-liger": {"peft": {"quantization": {"fused_ops_and_kernels": FUSED_LORA | MISSPELT}}},
 }
 
 # What `accelerate launch --config_file scripts/benchmarks/accelerate.yaml` sets.
