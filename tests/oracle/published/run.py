@@ -166,11 +166,18 @@ def said_by(stdout):
     return said
 
 
+def cards_of(record):
+    """One for each rank that the program starts."""
+    program = record["configuration"]["program"]
+    ranks = program[program.index("--ranks") + 1] if "--ranks" in program else "1"
+    return record["card"] if ranks == "1" else f"{record['card']},count={ranks}"
+
+
 def measure(peakbench, record):
     python, folders = python_and_path(packages_of(record))
     with tempfile.TemporaryDirectory(prefix="peakbench-published-") as scratch:
         took = pathlib.Path(scratch, "took.json")
-        command = [peakbench, "emulate", "--card", record["card"], "--json", took, "--", python, *record["configuration"]["program"]]
+        command = [peakbench, "emulate", "--card", cards_of(record), "--json", took, "--", python, *record["configuration"]["program"]]
         try:
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=ROOT, timeout=SECONDS, env=environment(folders))
         except subprocess.TimeoutExpired as error:
