@@ -31,6 +31,9 @@ bool contains(const std::string& text, const std::string& part) {
 
 class ForkServerTest : public ::testing::Test {
  protected:
+  // As in peakbench: what is told to a process that has just ended is lost.
+  ForkServerTest() { signal(SIGPIPE, SIG_IGN); }
+
   std::unique_ptr<ForkServer> server_of(const std::string& program, Environment environment = {}) {
     return std::make_unique<ForkServer>(std::vector<std::string>{program, "--serve"},
                                         std::move(environment));
