@@ -146,7 +146,8 @@ class HeaderCheck:
 def headers_to_check(headers, changed, known):
     """{header: the arguments that it is compiled with}"""
     includes, included_by = Includes(tracked("*.h")), includers(known)
-    return {header: known[neighbour(header, known, included_by)] for header in headers if changed is None or not changed.isdisjoint(includes.of(header))}
+    wanted = headers if changed is None else [header for header in headers if not changed.isdisjoint(includes.of(header))]
+    return {header: known[neighbour(header, known, included_by)] for header in wanted}
 
 
 def members_of(path):

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "reports/render/text.h"
 #include "reports/render/words.h"
@@ -244,7 +245,7 @@ class Checker {
 
   Finding stacks() const {
     auto made = finding("stacks");
-    std::vector<std::string> works;
+    std::set<std::string> works;
     std::map<std::string, std::string> refused;  // by stack, and why
     const auto with_others = [&](const CaseResult& result) {
       return is_strategy() ? !is_alone(result) : !is_baseline(result);
@@ -252,16 +253,14 @@ class Checker {
     for (const auto* result : joined(ours(runs_.card, with_others), ours(runs_.cpu, with_others))) {
       const auto name = result::stack_text(result->spec.strategies);
       if (result->status == Status::kOk && !breaks_promise(*result)) {
-        works.push_back(name);
+        works.insert(name);
       } else if (is_refused(*result) || others_have_no_effect(*result)) {
         refused.emplace(name, result->reason);
       } else {
         made.failures.push_back(in_words(*result));
       }
     }
-    std::ranges::sort(works);
-    works.erase(std::unique(works.begin(), works.end()), works.end());
-    std::erase_if(refused, [&](const auto& one) { return std::ranges::count(works, one.first); });
+    std::erase_if(refused, [&](const auto& one) { return works.contains(one.first); });
     auto passed = fmt::format("{} of {} stacks run, on the card and on the CPU", works.size(),
                               works.size() + refused.size());
     if (!refused.empty()) passed += "; refused on these models: " + with_reasons(refused);

@@ -114,36 +114,36 @@ class CaseWorker {
     files::make_folder(request.journals.string());
     const auto shell = inherited(program);
     enter(program, device);
-    ask_for_promise(device);
+    const bool is_asked = ask_for_promise(device);
     const auto kills_before = launch::kernel_memory_kills();
     auto traced = trace_program(request);
     if (!traced.run) throw HostError("the program was not started: a signal came first");
     say_how_it_ended(traced, launch::kernel_memory_kills() > kills_before);
     auto found = result_of(*traced.run);
     if (!shell.empty()) found.settings["inherited"] = shell;
-    take_promise(found);
+    if (is_asked) take_promise(found);
     return found;
   }
 
   std::string beside(const char* name) const { return (case_folder_ / name).string(); }
 
-  // Only where results repeat: elsewhere a promise is claimed.
-  void ask_for_promise(const result::Device& device) const {
-    if (!facts_of(job_.kind).has_promise || !device.results_repeat) return;
+  // Only where results repeat: elsewhere a promise is claimed, and the answer is false.
+  bool ask_for_promise(const result::Device& device) const {
+    if (!facts_of(job_.kind).has_promise || !device.results_repeat) return false;
     for (const char* name : {kTrainedFile, kOwnParametersFile}) files::remove_file(beside(name));
     const bool is_held = job_.write_parameters_path.empty() && !job_.read_parameters_path.empty();
     const nlohmann::json asked{
         {"losses", beside(kTrainedFile)},
         {"parameters", is_held ? beside(kOwnParametersFile) : job_.write_parameters_path}};
     setenv(kTrainedVariable, asked.dump().c_str(), 1);
+    return true;
   }
 
   void take_promise(result::WorkerResult& found) const {
-    const bool was_asked = std::getenv(kTrainedVariable) != nullptr;
-    if (found.status == Status::kOk && was_asked && !files::is_there(beside(kTrainedFile))) {
+    if (found.status == Status::kOk && !files::is_there(beside(kTrainedFile))) {
       found.status = Status::kCrashed;
       found.reason = "the program ended with exit code 0 before its last step was done";
-    } else if (found.status == Status::kOk && was_asked) {
+    } else if (found.status == Status::kOk) {
       const auto told = files::read_json_file(beside(kTrainedFile));
       found.losses = result::read_losses(Fields(told));
       if (files::is_there(beside(kOwnParametersFile))) found.equivalence = held_against_reference();

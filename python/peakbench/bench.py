@@ -209,26 +209,13 @@ def _train(asked: argparse.Namespace) -> int:
     losses = []
     for step in range(asked.steps):
         torch.manual_seed(asked.seed + step)
-        value = _in_step(torch, asked.place, f"step {step + 1} of {strategy.name}", train_step)
+        value = _called(torch, asked.place, f"step {step + 1} of {strategy.name}", train_step)
         if where:  # else nobody reads it, so that an emulated card need not know it
             losses.append(float(value.detach()))
         del value  # the last step's loss is no part of this one's memory
     if where:
         _keep(torch, net, losses, where)
     return 0
-
-
-def _in_step(torch: Any, place: str, which: str, train_step: Callable[[], Any]) -> Any:
-    """The loss. Out of memory is raised as it is; a step that leaves the program would pass for a training that ended."""
-    try:
-        return train_step()
-    except (torch.OutOfMemoryError, Refused):
-        raise
-    except SystemExit as left:
-        raise Refused(f"{place}: {which} ended the program ({_in_words(left, place)})") from None
-    except Exception as error:
-        traceback.print_exc()
-        raise Refused(f"{place}: {which} raised {_in_words(error, place)}") from None
 
 
 def _made(torch: Any, asked: argparse.Namespace, model: Found, device: str) -> Tuple[Any, Callable[[], Any]]:
@@ -239,7 +226,7 @@ def _made(torch: Any, asked: argparse.Namespace, model: Found, device: str) -> T
     elif asked.batch is not None:
         raise Refused(f"{asked.place}: {model.name} takes no batch: give the function a parameter `batch`, or leave --batch out")
     with torch.device(device):
-        made = _called(torch, asked.place, model, **more)
+        made = _called(torch, asked.place, model.name, model.function, **more)
     if not (isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], torch.nn.Module) and callable(made[1])):
         raise Refused(
             f"{asked.place}: {model.name} returned {_kind(made)}; expected a torch.nn.Module and a function that makes the loss of a step"
@@ -250,7 +237,7 @@ def _made(torch: Any, asked: argparse.Namespace, model: Found, device: str) -> T
 
 def _step_of(torch: Any, place: str, strategy: Found, net: Any, loss: Callable[[], Any]) -> Callable[[], Any]:
     """What is done in a step, and returns its loss."""
-    returned = _called(torch, place, strategy, net, **strategy.options)
+    returned = _called(torch, place, strategy.name, strategy.function, net, **strategy.options)
     if returned is None:
         return _as_if_there(strategy, "value = loss(); value.backward(); return value", loss=loss)
     is_instance = not isinstance(returned, type)
@@ -276,15 +263,20 @@ def _as_if_there(of: Found, statements: str, **names: Any) -> Callable[[], Any]:
     return made
 
 
-def _called(torch: Any, place: str, what: Found, *given: Any, **more: Any) -> Any:
-    """What the function returns. Out of memory is raised as it is: it is what a case ends with."""
+def _called(torch: Any, place: str, what: str, function: Callable[..., Any], /, *given: Any, **more: Any) -> Any:
+    """What the function returns. Out of memory is raised as it is: it is what a case ends with.
+
+    One that leaves the program would pass for a training that ended.
+    """
     try:
-        return what.function(*given, **more)
-    except torch.OutOfMemoryError:
+        return function(*given, **more)
+    except (torch.OutOfMemoryError, Refused):
         raise
-    except (Exception, SystemExit) as error:
+    except SystemExit as left:
+        raise Refused(f"{place}: {what} ended the program ({_in_words(left, place)})") from None
+    except Exception as error:
         traceback.print_exc()
-        raise Refused(f"{place}: {what.name} raised {_in_words(error, place)}") from None
+        raise Refused(f"{place}: {what} raised {_in_words(error, place)}") from None
 
 
 def _checked(torch: Any, where: str, function: Callable[[], Any]) -> Callable[[], Any]:

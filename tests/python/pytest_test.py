@@ -55,12 +55,11 @@ class Repository(unittest.TestCase):
     def pytest(self, *arguments, code=0, card="h100-80gb", environment=None, values=False):
         """What pytest said. ``card`` None: without an emulated card. ``values``: of small tensors, as by default, which takes longer."""
         before = [PEAKBENCH, "emulate", *([] if values else ["--no-compute"]), "--card", card, "--"] if card else []
+        own = {name: value for name, value in os.environ.items() if name not in CI}
         paths = [str(self.site), os.environ.get("PYTHONPATH", "")]
-        environment = {name: value for name, value in os.environ.items() if name not in CI} | (environment or {})
-        environment["PYTHONPATH"] = ":".join(filter(None, [str(self.site), os.environ.get("PYTHONPATH", "")]))
-        environment |= {"PATH": f"{PEAKBENCH.parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+        with_it = own | {"PYTHONPATH": ":".join(filter(None, paths)), "PATH": f"{PEAKBENCH.parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
         done = subprocess.run([*before, PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", "junit.xml", *arguments], cwd=self.folder,
-                              env=environment, capture_output=True, text=True)  # fmt: skip
+                              env=with_it | (environment or {}), capture_output=True, text=True)  # fmt: skip
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout.split("\nFits ")[0].split("\nFailed on ")[0]
 
