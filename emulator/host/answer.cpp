@@ -16,9 +16,6 @@
 namespace peakbench::emulator {
 namespace {
 
-// The largest that anybody published of a card in emulator/cards: for cards of which nobody did.
-constexpr std::uint64_t kLargestContext = 555ull << 20;
-
 // An estimate has fewer digits.
 std::string about(std::uint64_t bytes) {
   constexpr std::uint64_t kGiB = 1ull << 30;
@@ -61,6 +58,8 @@ class Sentence {
     answer_.card = peak_.card;
     answer_.largest = *peak_.largest;
     answer_.peak_bytes = peak_.bytes;
+    answer_.processes = peak_.users;
+    answer_.has_communicator = has_communicator();
     several_cards_ = peaks.size() > 1;
   }
 
@@ -106,8 +105,9 @@ class Sentence {
                              ? fmt::format("contexts ({} of {})", peak_.users, bytes)
                              : fmt::format("context ({})", bytes);
     if (answer_.context_included)
-      return context + (has_communicator() ? " included, NCCL's buffers not" : " included");
-    return context + (has_communicator() ? " and NCCL's buffers not included" : " not included");
+      return context + (answer_.has_communicator ? " included, NCCL's buffers not" : " included");
+    return context +
+           (answer_.has_communicator ? " and NCCL's buffers not included" : " not included");
   }
 
   // NCCL takes memory of the card for itself, and says nowhere how much.

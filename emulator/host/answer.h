@@ -15,6 +15,9 @@ namespace peakbench::emulator {
 
 enum class Tone { good, bad, doubtful };
 
+// The largest that anybody published of a card in emulator/cards: for cards of which nobody did.
+inline constexpr std::uint64_t kLargestContext = 555ull << 20;
+
 struct Answer {
   // Nullopt where the run does not show it: it was refused memory and went on, it failed for
   // another reason, it used no card, its figures are a lower bound or unreliable, or the CUDA
@@ -31,6 +34,8 @@ struct Answer {
   // such a card, which it does not.
   std::optional<std::uint64_t> context_bytes;
   bool context_included = false;
+  std::size_t processes = 1;      // that used the card together: each has a context there
+  bool has_communicator = false;  // of NCCL, which takes memory of the card and says not how much
   std::optional<OutOfMemory> out_of_memory;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "host/card_use.h"
+#include "host/device_memory.h"
 #include "host/process_details.h"
 #include "host/process_table.h"
 #include "text/printable.h"
@@ -82,6 +83,8 @@ std::string emulation_text(const EmulatedProgram& program, const Answer& answer,
   below += fmt::format("Emulated card {} ({}, {}): memory, no times.\n", program.card.spec,
                        program.card.facts.name, gib(program.card.facts.total_memory_bytes));
   below += context_line(program.card) + torch_line(program);
+  below += reserved_line(program, answer);
+  if (const auto memory = device_memory_of(answer)) below += device_memory_line(*memory);
   below += process_details(program.ledgers, uses);
   if (program.ledgers.empty()) below += why_unused(program.cuda_majors);
   if (program.wait_status != 0)

@@ -21,6 +21,7 @@
 #include "files/file.h"
 #include "host/answer.h"
 #include "host/card_use.h"
+#include "host/device_memory.h"
 #include "host/ledger_folder.h"
 #include "host/process_report.h"
 #include "host/program_signals.h"
@@ -68,6 +69,11 @@ nlohmann::json torch_json(const std::optional<pytorch::TorchInUse>& torch) {
   return {{"version", torch->version}, {"cuda", torch->cuda}, {"folder", torch->folder.string()}};
 }
 
+nlohmann::json device_memory_json(const Answer& answer) {
+  const auto memory = device_memory_of(answer);
+  return memory ? to_json(*memory) : nullptr;
+}
+
 // Those that were used: each card's own peak, over all processes.
 nlohmann::json cards_json(const Card& card, const std::vector<std::uint64_t>& peaks) {
   nlohmann::json cards = nlohmann::json::array();
@@ -105,6 +111,8 @@ void write_json(const EmulateRequest& request, const EmulatedProgram& program, c
                              {"card_memory_bytes", card.facts.total_memory_bytes},
                              {"context_set_aside_bytes", card.facts.context_bytes},
                              {"context_memory", to_json(card.context_memory)},
+                             {"device_memory", device_memory_json(answer)},
+                             {"reserved", reserved_json(program, answer)},
                              {"command", request.command},
                              {"torch", torch_json(program.torch)},
                              {"exit_code", process::exit_code(program.wait_status)},

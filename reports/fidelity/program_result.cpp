@@ -48,6 +48,9 @@ Emulated read(const Fields& fields, const std::string& path, const Record& recor
   Emulated emulated{.bytes = largest(fields, key_of(path, record.figure.metric)),
                     .verdict = fields.child("verdict").get<std::string>("kind"),
                     .date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)))};
+  fields.each("cards", [&](const Fields& used) {
+    emulated.peak_used_bytes.push_back(used.get("peak_used_bytes", kMeasured));
+  });
   if (const auto torch = fields.maybe_child("torch"))
     emulated.versions["torch"] = torch->get<std::string>("version");
   return emulated;

@@ -69,14 +69,35 @@ void read_configuration(const Fields& fields, Record& record) {
       fields.maybe("sequence_length", Range<std::int64_t>{1, result::kMostSamples});
 }
 
+// One for each card, none of them 0.
+std::vector<std::int64_t> read_used(const Fields& fields) {
+  auto used = fields.get_or<std::vector<std::int64_t>>("peak_used_bytes", {});
+  for (const auto bytes : used)
+    if (bytes == 0 || !kMeasured.holds(bytes))
+      throw FieldError(fields.pointer("peak_used_bytes"),
+                       fmt::format("expected bytes above 0, got {}", bytes));
+  return used;
+}
+
 Emulated read_emulated(const Fields& fields) {
-  fields.only({"bytes", "phase", "at_peak", "verdict", "versions", "date"});
+  fields.only({"bytes", "phase", "at_peak", "verdict", "versions", "date", "peak_used_bytes"});
   return {.bytes = fields.get("bytes", kMeasured),
           .phase = optional_text(fields, "phase"),
           .at_peak = optional_text(fields, "at_peak"),
           .verdict = optional_text(fields, "verdict"),
           .versions = fields.get_or<Texts>("versions", {}),
-          .date = required(fields, "date")};
+          .date = required(fields, "date"),
+          .peak_used_bytes = read_used(fields)};
+}
+
+DeviceMemory read_device_memory(const Fields& fields) {
+  fields.only({"value", "unit"});
+  DeviceMemory memory{.value = fields.get("value", kMeasuredRate),
+                      .unit = required(fields, "unit")};
+  if (!bytes_of(1, memory.unit))
+    throw FieldError(fields.pointer("unit"),
+                     fmt::format("expected {}, got \"{}\"", kMemoryUnits, memory.unit));
+  return memory;
 }
 
 // Where a record has what the figure calls otherwise.
@@ -115,7 +136,7 @@ struct FieldLocator {
 
 Record read_record(const Fields& fields, const FieldLocator& locator) {
   fields.only({"schema", "figure", "source", "card", "configuration", "versions", "grade", "cause",
-               "explanation", "emulated", "measures"});
+               "explanation", "emulated", "measures", "device_memory"});
   Record record;
   record.where = locator.of(fields.pointer("configuration"));
   read_figure(fields.child("figure"), record.figure);
@@ -129,6 +150,8 @@ Record read_record(const Fields& fields, const FieldLocator& locator) {
     throw FieldError(
         fields.pointer("measures"),
         fmt::format("expected {}, got \"{}\"", fmt::join(kMeasures, " or "), record.measures));
+  if (const auto memory = fields.maybe_child("device_memory"))
+    record.device_memory = read_device_memory(*memory);
   record.figure.cause = optional_text(fields, "cause");
   record.figure.explanation = optional_text(fields, "explanation");
   if (const auto emulated = fields.maybe_child("emulated"))
@@ -179,6 +202,9 @@ ordered_json to_json(const Record& record) {
   if (figure.rounded_to) json["figure"]["rounded_to"] = *figure.rounded_to;
   if (!figure.printed.empty()) json["figure"]["printed"] = figure.printed;
   if (record.measures != kTrainingStep) json["measures"] = record.measures;
+  if (record.device_memory)
+    json["device_memory"] = {{"value", record.device_memory->value},
+                             {"unit", record.device_memory->unit}};
   if (!figure.url.empty()) json["source"]["url"] = figure.url;
   if (!figure.note.empty()) json["source"]["note"] = figure.note;
   if (record.program.empty()) {
@@ -200,6 +226,7 @@ ordered_json to_json(const Record& record) {
   auto& ours = json["emulated"] = {{"bytes", emulated.bytes}};
   if (!emulated.phase.empty()) ours["phase"] = emulated.phase;
   if (!emulated.at_peak.empty()) ours["at_peak"] = emulated.at_peak;
+  if (!emulated.peak_used_bytes.empty()) ours["peak_used_bytes"] = emulated.peak_used_bytes;
   if (!emulated.verdict.empty()) ours["verdict"] = emulated.verdict;
   if (!emulated.versions.empty()) ours["versions"] = emulated.versions;
   ours["date"] = emulated.date;

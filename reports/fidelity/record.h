@@ -25,6 +25,16 @@ struct Emulated {
   std::string verdict = {};                          // of a program: how far `bytes` can be trusted
   std::map<std::string, std::string> versions = {};  // {"torch", "2.11.0"}
   std::string date = {};                             // YYYY-MM-DD
+  // Of a program: the most that CUDA gave to all its processes together, of each card that was used
+  // (what PyTorch reserved, and what others allocated); without the CUDA context.
+  std::vector<std::int64_t> peak_used_bytes = {};
+};
+
+// The whole card's memory as nvidia-smi showed it, which the publisher measured beside the figure;
+// of several cards, their mean.
+struct DeviceMemory {
+  double value = 0;
+  std::string unit;
 };
 
 // What a figure is the peak of.
@@ -35,7 +45,8 @@ inline constexpr const char* kMeasures[] = {kTrainingStep, kOperator};
 struct Record {
   // Of a case, or, where `program` is not empty, of what it does: its model and strategy are words.
   result::Published figure;
-  std::string measures = kTrainingStep;              // one of kMeasures
+  std::string measures = kTrainingStep;  // one of kMeasures
+  std::optional<DeviceMemory> device_memory = {};
   std::vector<std::string> program = {};             // run by `peakbench emulate`
   std::map<std::string, std::string> packages = {};  // that it is run with
   std::optional<Emulated> emulated = {};

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <ranges>
 #include <set>
+#include <utility>
 
 #include "reports/fidelity/table.h"
 #include "reports/render/format.h"
@@ -12,6 +15,7 @@
 #include "reports/render/words.h"
 #include "result/device.h"
 #include "trace/lifetimes.h"
+#include "units/bytes.h"
 
 namespace peakbench::fidelity {
 namespace {
@@ -207,6 +211,56 @@ std::vector<CauseView> cause_views(const Distinct& figures) {
   return views;
 }
 
+constexpr double kMebibyte = 1 << 20;
+
+// Both in bytes; of several cards, their mean.
+struct WholeCard {
+  double published = 0, ours = 0;
+
+  double beside() const { return published - ours; }
+};
+
+DeviceMemoryView device_memory_view(const std::string& card, std::size_t cards,
+                                    std::vector<WholeCard> runs) {
+  std::ranges::sort(runs, {}, &WholeCard::beside);
+  const auto mebibytes = [](double bytes) {
+    return reports::grouped(std::llround(bytes / kMebibyte));
+  };
+  const double median = runs[(runs.size() - 1) / 2].beside();
+  const auto apart = [&](const WholeCard& one) { return (one.ours + median) / one.published - 1; };
+  const auto [lowest, highest] = std::ranges::minmax(runs | std::views::transform(apart));
+  const auto near = std::ranges::count_if(
+      runs, [&](const WholeCard& one) { return std::abs(one.beside() - median) <= 2 * kMebibyte; });
+  return {.card = card,
+          .cards = count(cards),
+          .figures = count(runs.size()),
+          .least = mebibytes(runs.front().beside()),
+          .median = mebibytes(median),
+          .most = mebibytes(runs.back().beside()),
+          .near = count(static_cast<std::size_t>(near)),
+          .lowest = signed_percent(lowest),
+          .highest = signed_percent(highest)};
+}
+
+std::vector<DeviceMemoryView> device_memory_views(const Records& records) {
+  std::map<std::pair<std::string, std::size_t>, std::vector<WholeCard>> groups;
+  for (const auto& record : records.records) {
+    if (!record.device_memory || !record.emulated || record.emulated->peak_used_bytes.empty())
+      continue;
+    const auto& used = record.emulated->peak_used_bytes;
+    double sum = 0;
+    for (const auto bytes : used) sum += static_cast<double>(bytes);
+    const auto card = printable(result::recorded_device(record.figure.device).card);
+    groups[{card, used.size()}].push_back(
+        {.published = bytes_of(record.device_memory->value, record.device_memory->unit).value_or(0),
+         .ours = sum / static_cast<double>(used.size())});
+  }
+  std::vector<DeviceMemoryView> views;
+  for (const auto& [key, runs] : groups)
+    views.push_back(device_memory_view(key.first, key.second, runs));
+  return views;
+}
+
 SourceView& view_of(std::vector<SourceView>& views, const Record& record) {
   const auto name = printable(record.figure.source);
   auto at = std::ranges::find(views, name, &SourceView::name);
@@ -264,6 +318,7 @@ PageView page_view(const Records& records) {
   view.grades = grade_views(figures);
   view.causes = cause_views(figures);
   view.sources = source_views(records, figures);
+  view.device_memory = device_memory_views(records);
   for (const auto& left : records.not_rebuilt)
     view.not_rebuilt.push_back({.source = printable(left.source),
                                 .url = reports::web_address(left.url),

@@ -121,6 +121,23 @@ struct NotRebuiltView {
   }
 };
 
+// What a publisher read of whole cards, beside what CUDA gave to the program's processes.
+struct DeviceMemoryView {
+  std::string card, cards, figures, least, median, most, near, lowest, highest;
+
+  FieldValues fields() const {
+    return {{"card", card, "The emulated card that stands for the publisher's"},
+            {"cards", cards, "How many of them a run used"},
+            {"figures", figures, "How many runs"},
+            {"least", least, "Published less ours, in MiB: the least"},
+            {"median", median, "Their median"},
+            {"most", most, "The most"},
+            {"near", near, "How many lie within 2 MiB of the median"},
+            {"lowest", lowest, "Ours and the median against the published figure: the lowest, %"},
+            {"highest", highest, "The highest"}};
+  }
+};
+
 // What can be quoted: whole training steps of the same configuration.
 struct SummaryView {
   std::string figures, sources, cards, close, near, agree, largest, largest_of, largest_cause;
@@ -146,6 +163,7 @@ struct PageView {
   std::vector<CauseView> causes;
   std::vector<SourceView> sources;
   std::vector<NotRebuiltView> not_rebuilt;
+  std::vector<DeviceMemoryView> device_memory;
 
   FieldValues fields() const {
     return {
@@ -158,6 +176,9 @@ struct PageView {
         {"causes", causes, "Those that differ, counted by cause"},
         {"has_causes", !causes.empty(), "`causes` is not empty"},
         {"sources", sources, "Row by row, a table a publisher"},
+        {"device_memory", device_memory,
+         "Whole cards as nvidia-smi showed them, by card and count"},
+        {"has_device_memory", !device_memory.empty(), "`device_memory` is not empty"},
         {"not_rebuilt", not_rebuilt, "Figures that are left out"},
         {"has_not_rebuilt", !not_rebuilt.empty(), "`not_rebuilt` is not empty"}};
   }

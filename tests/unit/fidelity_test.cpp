@@ -111,6 +111,24 @@ TEST(FidelityRecord, WrongFieldsHaveFileAndLine) {
             "FILE:2: /schema: expected peakbench.fidelity/1, got \"peakbench.fidelity/2\"");
 }
 
+TEST(FidelityRecord, HasTheWholeCardsMemoryBesideTheFigure) {
+  const auto text = with(kRecord, "\"grade\"",
+                         R"("device_memory": {"value": 11264, "unit": "MiB"},
+  "emulated": {"bytes": 1, "peak_used_bytes": [2, 3], "date": "2026-11-26"}, "grade")");
+  const auto records = records_from(text, "FILE");
+  const auto again = records_from(to_json(records).dump(), "AGAIN").records.at(0);
+  EXPECT_EQ(again.device_memory.value().value, 11264);
+  EXPECT_EQ(again.device_memory->unit, "MiB");
+  EXPECT_EQ(again.emulated.value().peak_used_bytes, (std::vector<std::int64_t>{2, 3}));
+
+  EXPECT_EQ(
+      error_of(with(text, "\"MiB\"", "\"Mb/s\"")),
+      "FILE:10: /device_memory/unit: expected bytes, KiB, MiB, GiB, TiB, kB, MB, GB or TB, got "
+      "\"Mb/s\"");
+  EXPECT_EQ(error_of(with(text, "[2, 3]", "[2, 0]")),
+            "FILE:11: /emulated/peak_used_bytes: expected bytes above 0, got 0");
+}
+
 TEST(FidelityRecord, OneOfTheSameFigureIsReplaced) {
   Records records;
   const auto first = measured(10.5, 0, 1), again = measured(10.5, 0, 2);
@@ -206,6 +224,38 @@ TEST(Fidelity, RowsOfATableAreFiguresOfTheirOwn) {
   EXPECT_EQ(figures({page, page}).sources[0].figures[0].row_url, "");
 }
 
+// What lies beside ours is told by card and by how many cards a run used; of several, by their
+// mean.
+TEST(Fidelity, WholeCardsAreComparedWithTheMedianOfWhatLiesBeside) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  Records records;
+  const auto run_on = [&](double published, std::vector<std::int64_t> ours) {
+    auto record = measured(10.5, 0, 1);
+    for (auto& bytes : ours) bytes *= kMiB;
+    record.emulated->peak_used_bytes = std::move(ours);
+    record.device_memory = DeviceMemory{published, "MiB"};
+    records.records.push_back(record);
+  };
+  run_on(1500, {1000});
+  run_on(2501, {2000});
+  run_on(3000, {2600});
+  run_on(4000, {2000, 3000});
+  records.records.push_back(measured(10.5, 0, 1));
+
+  const auto views = page_view(records).device_memory;
+  ASSERT_EQ(views.size(), 2u);
+  EXPECT_EQ(views[0].card, "a100-80gb");
+  EXPECT_EQ(views[0].figures, "3");
+  EXPECT_EQ(views[0].least, "400");
+  EXPECT_EQ(views[0].median, "500");
+  EXPECT_EQ(views[0].most, "501");
+  EXPECT_EQ(views[0].near, "2");
+  EXPECT_EQ(views[0].lowest, "\u22120.0400");
+  EXPECT_EQ(views[0].highest, "+3.33");
+  EXPECT_EQ(views[1].cards, "2");
+  EXPECT_EQ(views[1].median, "1,500");
+}
+
 class ProgramResult : public ::testing::Test {
  protected:
   std::string write(const std::string& text) {
@@ -221,7 +271,7 @@ class ProgramResult : public ::testing::Test {
   ScratchFolder folder_;
   const std::string took_ =
       R"({"card": "a100-80gb", "exit_code": 0, "torch": {"version": "2.6.0"},)"
-      R"( "verdict": {"kind": "exact"}, "processes": [)"
+      R"( "cards": [{"index": 0, "peak_used_bytes": 90}], "verdict": {"kind": "exact"}, "processes": [)"
       R"({"devices": [{"peak_allocated_bytes": 5, "peak_reserved_bytes": 50}]},)"
       R"({"devices": [{"peak_allocated_bytes": 7, "peak_reserved_bytes": 40}]}]})";
 };
@@ -233,6 +283,7 @@ TEST_F(ProgramResult, IsTheLargestOfItsKind) {
   EXPECT_EQ(ours.bytes, 7);
   EXPECT_EQ(ours.verdict, "exact");
   EXPECT_EQ(ours.versions.at("torch"), "2.6.0");
+  EXPECT_EQ(ours.peak_used_bytes, std::vector<std::int64_t>{90});
   record.figure.metric = "peak_reserved";
   EXPECT_EQ(read_program_result(path, record).bytes, 50);
 }

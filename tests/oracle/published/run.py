@@ -185,15 +185,17 @@ def measure(peakbench, record):
         if done.returncode:
             raise Failure(f"exit code {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
         said = said_by(done.stdout)
-        verdict = json.loads(took.read_text(encoding="utf-8"))["verdict"]["kind"]
+        took = json.loads(took.read_text(encoding="utf-8"))
     versions = packages_of(record) if "torch" in packages_of(record) else {"torch": version_of_oracles_torch(), **packages_of(record)}
-    return {**said, "verdict": verdict, "versions": versions, "date": datetime.date.today().isoformat()}
+    used = [card["peak_used_bytes"] for card in took["cards"]]
+    return {**said, "peak_used_bytes": used, "verdict": took["verdict"]["kind"], "versions": versions,
+            "date": datetime.date.today().isoformat()}
 
 
 def differences(was, now):
     """What --check minds. A date is none."""
     was = was or {}
-    return [f"{key} was {was.get(key)}, is {now[key]}" for key in ("bytes", "phase", "verdict", "versions") if was.get(key) != now[key]]
+    return [f"{key} was {was.get(key)}, is {now[key]}" for key in ("bytes", "phase", "peak_used_bytes", "verdict", "versions") if was.get(key) != now[key]]
 
 
 def run_file(path, given):

@@ -23,7 +23,8 @@ STAND_IN = """#!/usr/bin/env python3
 import json, subprocess, sys
 took, command = sys.argv[sys.argv.index("--json") + 1], sys.argv[sys.argv.index("--") + 1:]
 code = subprocess.run(command).returncode
-json.dump({"card": sys.argv[sys.argv.index("--card") + 1], "verdict": {"kind": "exact"}}, open(took, "w"))
+json.dump({"card": sys.argv[sys.argv.index("--card") + 1], "verdict": {"kind": "exact"},
+           "cards": [{"index": 0, "peak_used_bytes": 2097152}]}, open(took, "w"))
 print("\\nEmulated card: memory, no times.\\nVerdict: exact", file=sys.stderr)
 sys.exit(code)
 """
@@ -80,13 +81,15 @@ class RunTest(unittest.TestCase):
         self.run_it()
         (result,) = self.kept()
         self.assertRegex(result.pop("date"), r"^\d{4}-\d\d-\d\d$")
-        self.assertEqual(result, {"bytes": 1536, "phase": "backward", "verdict": "exact", "versions": {"torch": "2.11.0"}})
+        self.assertEqual(result, {"bytes": 1536, "phase": "backward", "peak_used_bytes": [2097152], "verdict": "exact",
+                                  "versions": {"torch": "2.11.0"}})
 
     def test_check_finds_each_change_and_writes_nothing(self):
         self.keep(record(3, "backward"))
         self.run_it()
         self.run_it("--check")
-        for key, other in {"bytes": 1024, "phase": "forward", "verdict": "unreliable", "versions": {"torch": "2.6.0"}}.items():
+        for key, other in {"bytes": 1024, "phase": "forward", "peak_used_bytes": [1], "verdict": "unreliable",
+                           "versions": {"torch": "2.6.0"}}.items():
             with self.subTest(key):
                 changed = {**self.kept()[0], key: other}
                 self.keep(record(3, "backward", emulated=changed))

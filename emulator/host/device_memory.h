@@ -1,0 +1,46 @@
+// What nvidia-smi would show of a real card: an estimate, because the CUDA context and NCCL's
+// buffers lie outside of what an emulated card counts, and because another release of PyTorch keeps
+// other segments reserved.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "host/answer.h"
+#include "host/emulated_program.h"
+
+namespace peakbench::emulator {
+
+// How far an estimate, ours and the context, lay from what publishers saw on one real card that
+// ran another release of PyTorch: per cent of it, lowest and highest (docs/fidelity.md, "Reserved
+// memory, and what nvidia-smi shows").
+inline constexpr double kEstimateLowest = -16, kEstimateHighest = 19;
+
+struct DeviceMemory {
+  std::uint64_t given_bytes = 0;    // by CUDA to all processes together: what PyTorch reserved, ...
+  std::uint64_t context_bytes = 0;  // all contexts together
+  std::size_t contexts = 1;         // one for each process on the card
+  // What others measured of such a card, or the user set aside; otherwise the largest known.
+  bool context_measured = false;
+  bool lacks_nccl = false;  // the program has a communicator, and how much it takes is not known
+
+  std::uint64_t bytes() const { return given_bytes + context_bytes; }
+};
+
+// Of the card that the answer is about; nullopt where none was used.
+std::optional<DeviceMemory> device_memory_of(const Answer& answer);
+
+// "As nvidia-smi would show it: about 0.5 GiB, an estimate (...).\n"
+std::string device_memory_line(const DeviceMemory& memory);
+nlohmann::json to_json(const DeviceMemory& memory);
+
+// Reserved memory has a verdict of its own. The program's, but for one release of PyTorch with one
+// set of its allocator's settings: "Reserved: exact for PyTorch 2.11.0 ...\n". Empty for a program
+// that used no card.
+std::string reserved_line(const EmulatedProgram& program, const Answer& answer);
+// null where there is no such line.
+nlohmann::json reserved_json(const EmulatedProgram& program, const Answer& answer);
+
+}  // namespace peakbench::emulator
