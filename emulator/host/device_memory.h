@@ -13,8 +13,8 @@
 
 namespace peakbench::emulator {
 
-// How far an estimate, ours and the context, lay from what publishers saw on one real card that
-// ran another release of PyTorch: per cent of it, lowest and highest (docs/fidelity.md, "Reserved
+// How far an estimate, ours and the context, lay from what nvidia-smi showed on one real card that
+// ran another release of PyTorch: per cent of it, lowest and highest (docs/emulator.md, "Reserved
 // memory, and what nvidia-smi shows").
 inline constexpr double kEstimateLowest = -16, kEstimateHighest = 19;
 

@@ -220,8 +220,16 @@ struct WholeCard {
   double beside() const { return published - ours; }
 };
 
-DeviceMemoryView device_memory_view(const std::string& card, std::size_t cards,
-                                    std::vector<WholeCard> runs) {
+// Reserved memory depends on the release of PyTorch.
+struct WholeCardGroup {
+  std::string card;
+  std::size_t cards;
+  std::string torch;
+
+  auto operator<=>(const WholeCardGroup&) const = default;
+};
+
+DeviceMemoryView device_memory_view(const WholeCardGroup& group, std::vector<WholeCard> runs) {
   std::ranges::sort(runs, {}, &WholeCard::beside);
   const auto mebibytes = [](double bytes) {
     return reports::grouped(std::llround(bytes / kMebibyte));
@@ -231,8 +239,9 @@ DeviceMemoryView device_memory_view(const std::string& card, std::size_t cards,
   const auto [lowest, highest] = std::ranges::minmax(runs | std::views::transform(apart));
   const auto near = std::ranges::count_if(
       runs, [&](const WholeCard& one) { return std::abs(one.beside() - median) <= 2 * kMebibyte; });
-  return {.card = card,
-          .cards = count(cards),
+  return {.card = group.card,
+          .cards = count(group.cards),
+          .torch = group.torch,
           .figures = count(runs.size()),
           .least = mebibytes(runs.front().beside()),
           .median = mebibytes(median),
@@ -243,7 +252,7 @@ DeviceMemoryView device_memory_view(const std::string& card, std::size_t cards,
 }
 
 std::vector<DeviceMemoryView> device_memory_views(const Records& records) {
-  std::map<std::pair<std::string, std::size_t>, std::vector<WholeCard>> groups;
+  std::map<WholeCardGroup, std::vector<WholeCard>> groups;
   for (const auto& record : records.records) {
     if (!record.device_memory || !record.emulated || record.emulated->peak_used_bytes.empty())
       continue;
@@ -251,13 +260,15 @@ std::vector<DeviceMemoryView> device_memory_views(const Records& records) {
     double sum = 0;
     for (const auto bytes : used) sum += static_cast<double>(bytes);
     const auto card = printable(result::recorded_device(record.figure.device).card);
-    groups[{card, used.size()}].push_back(
+    const auto torch = record.emulated->versions.find("torch");
+    const auto release =
+        torch == record.emulated->versions.end() ? std::string() : printable(torch->second);
+    groups[{card, used.size(), release}].push_back(
         {.published = bytes_of(record.device_memory->value, record.device_memory->unit).value_or(0),
          .ours = sum / static_cast<double>(used.size())});
   }
   std::vector<DeviceMemoryView> views;
-  for (const auto& [key, runs] : groups)
-    views.push_back(device_memory_view(key.first, key.second, runs));
+  for (const auto& [group, runs] : groups) views.push_back(device_memory_view(group, runs));
   return views;
 }
 

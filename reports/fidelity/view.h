@@ -123,11 +123,12 @@ struct NotRebuiltView {
 
 // What a publisher read of whole cards, beside what CUDA gave to the program's processes.
 struct DeviceMemoryView {
-  std::string card, cards, figures, least, median, most, near, lowest, highest;
+  std::string card, cards, torch, figures, least, median, most, near, lowest, highest;
 
   FieldValues fields() const {
     return {{"card", card, "The emulated card that stands for the publisher's"},
             {"cards", cards, "How many of them a run used"},
+            {"torch", torch, "The release of PyTorch that ours ran with"},
             {"figures", figures, "How many runs"},
             {"least", least, "Published less ours, in MiB: the least"},
             {"median", median, "Their median"},

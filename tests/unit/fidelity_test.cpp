@@ -233,6 +233,7 @@ TEST(Fidelity, WholeCardsAreComparedWithTheMedianOfWhatLiesBeside) {
     auto record = measured(10.5, 0, 1);
     for (auto& bytes : ours) bytes *= kMiB;
     record.emulated->peak_used_bytes = std::move(ours);
+    record.emulated->versions["torch"] = "2.6.0";
     record.device_memory = DeviceMemory{published, "MiB"};
     records.records.push_back(record);
   };
@@ -245,6 +246,7 @@ TEST(Fidelity, WholeCardsAreComparedWithTheMedianOfWhatLiesBeside) {
   const auto views = page_view(records).device_memory;
   ASSERT_EQ(views.size(), 2u);
   EXPECT_EQ(views[0].card, "a100-80gb");
+  EXPECT_EQ(views[0].torch, "2.6.0");
   EXPECT_EQ(views[0].figures, "3");
   EXPECT_EQ(views[0].least, "400");
   EXPECT_EQ(views[0].median, "500");
