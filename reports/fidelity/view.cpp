@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <ranges>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "reports/fidelity/table.h"
@@ -226,7 +226,8 @@ struct WholeCardGroup {
   std::size_t cards;
   std::string torch;
 
-  auto operator<=>(const WholeCardGroup&) const = default;
+  auto key() const { return std::tie(card, cards, torch); }
+  bool operator<(const WholeCardGroup& other) const { return key() < other.key(); }
 };
 
 DeviceMemoryView device_memory_view(const WholeCardGroup& group, std::vector<WholeCard> runs) {
@@ -236,7 +237,8 @@ DeviceMemoryView device_memory_view(const WholeCardGroup& group, std::vector<Who
   };
   const double median = runs[(runs.size() - 1) / 2].beside();
   const auto apart = [&](const WholeCard& one) { return (one.ours + median) / one.published - 1; };
-  const auto [lowest, highest] = std::ranges::minmax(runs | std::views::transform(apart));
+  const auto lowest = std::ranges::min_element(runs, {}, apart);
+  const auto highest = std::ranges::max_element(runs, {}, apart);
   const auto near = std::ranges::count_if(
       runs, [&](const WholeCard& one) { return std::abs(one.beside() - median) <= 2 * kMebibyte; });
   return {.card = group.card,
@@ -247,8 +249,8 @@ DeviceMemoryView device_memory_view(const WholeCardGroup& group, std::vector<Who
           .median = mebibytes(median),
           .most = mebibytes(runs.back().beside()),
           .near = count(static_cast<std::size_t>(near)),
-          .lowest = signed_percent(lowest),
-          .highest = signed_percent(highest)};
+          .lowest = signed_percent(apart(*lowest)),
+          .highest = signed_percent(apart(*highest))};
 }
 
 std::vector<DeviceMemoryView> device_memory_views(const Records& records) {

@@ -447,6 +447,15 @@ class EmulateTest(unittest.TestCase):
         )
         self.emulate("sh", "-c", f"{sys.executable} {program}")
 
+    # PyTorch 2.6 is such a program: it reads PYTORCH_CUDA_ALLOC_CONF by a regular expression.
+    def test_a_program_of_the_old_abi_keeps_its_own_templates(self):
+        source, library = self.folder / "old.cpp", self.folder / "libold.so"
+        source.write_text(
+            '#include <regex>\nextern "C" int finds() { std::string text = "expandable_segments:True";\n'
+            'return std::regex_search(text, std::regex("[[:alpha:]_]+:([A-Z])")); }\n')
+        subprocess.run(["c++", "-shared", "-fPIC", "-D_GLIBCXX_USE_CXX11_ABI=0", "-o", library, source], check=True)
+        self.emulate(sys.executable, "-c", f"import ctypes\nassert ctypes.CDLL('{library}').finds() == 1")
+
     def listed(self, library):
         names, cuda = set(), None
         for line in (EMULATOR / library / "exports.txt").read_text().splitlines():
