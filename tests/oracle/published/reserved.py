@@ -16,9 +16,7 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
@@ -27,7 +25,7 @@ import run  # noqa: E402
 NEARLY_FULL = 1.02  # of what the program took with room to spare
 
 
-def settings_of(record, used):
+def settings_of(used):
     """-> {what it is called: (options of the card, environment)}; `used`: what the program took of its card as it is"""
     nearly = round(used * NEARLY_FULL / 2**20)
     return {
@@ -39,19 +37,12 @@ def settings_of(record, used):
 
 def given(peakbench, record, options="", environment=None):
     """-> bytes that CUDA gave on the one card, or None where the program ran out of them"""
-    python, folders = run.python_and_path(run.packages_of(record))
-    with tempfile.TemporaryDirectory(prefix="peakbench-reserved-") as scratch:
-        took = pathlib.Path(scratch, "took.json")
-        command = [peakbench, "emulate", "--card", record["card"] + options, "--json", took, "--no-lines", "--", python,
-                   *record["configuration"]["program"]]
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=run.ROOT, timeout=run.SECONDS,
-                              env={**run.environment(folders), **(environment or {})})
-        document = json.loads(took.read_text(encoding="utf-8")) if took.exists() else {}
-        if done.returncode and (document.get("answer") or {}).get("out_of_memory"):
-            return None
-        if done.returncode:
-            raise run.Failure(f"exit code {done.returncode}:\n{done.stdout[-1000:]}{done.stderr[-2000:]}")
-        return document["cards"][0]["peak_used_bytes"]
+    done, took = run.emulated(peakbench, record, record["card"] + options, environment)
+    if done.returncode and took and took["answer"]["out_of_memory"]:
+        return None
+    if done.returncode:
+        raise run.failure_of(done)
+    return took["cards"][0]["peak_used_bytes"]
 
 
 def main():
@@ -73,7 +64,7 @@ def main():
             try:
                 used = given(peakbench, record)
                 measured[name] = {"as it is": used}
-                for setting, (options, environment) in settings_of(record, used).items():
+                for setting, (options, environment) in settings_of(used).items():
                     measured[name][setting] = given(peakbench, record, options, environment)
             except run.Failure as failure:
                 failed += 1

@@ -173,19 +173,30 @@ def cards_of(record):
     return record["card"] if ranks == "1" else f"{record['card']},count={ranks}"
 
 
-def measure(peakbench, record):
+def failure_of(done):
+    return Failure(f"exit code {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+
+
+def emulated(peakbench, record, card, more_environment=None):
+    """-> how the record's program ended on that card, and what --json says of it; None where nothing was written"""
     python, folders = python_and_path(packages_of(record))
     with tempfile.TemporaryDirectory(prefix="peakbench-published-") as scratch:
         took = pathlib.Path(scratch, "took.json")
-        command = [peakbench, "emulate", "--card", cards_of(record), "--json", took, "--", python, *record["configuration"]["program"]]
+        command = [peakbench, "emulate", "--card", card, "--json", took, "--", python, *record["configuration"]["program"]]
         try:
-            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=ROOT, timeout=SECONDS, env=environment(folders))
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=ROOT, timeout=SECONDS,
+                                  env={**environment(folders), **(more_environment or {})})
         except subprocess.TimeoutExpired as error:
             raise Failure(f"it did not end within {SECONDS} s") from error
-        if done.returncode:
-            raise Failure(f"exit code {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
-        said = said_by(done.stdout)
-        took = json.loads(took.read_text(encoding="utf-8"))
+        written = took.is_file() and took.stat().st_size
+        return done, json.loads(took.read_text(encoding="utf-8")) if written else None
+
+
+def measure(peakbench, record):
+    done, took = emulated(peakbench, record, cards_of(record))
+    if done.returncode:
+        raise failure_of(done)
+    said = said_by(done.stdout)
     versions = packages_of(record) if "torch" in packages_of(record) else {"torch": version_of_oracles_torch(), **packages_of(record)}
     used = [card["peak_used_bytes"] for card in took["cards"]]
     return {**said, "peak_used_bytes": used, "verdict": took["verdict"]["kind"], "versions": versions,
