@@ -14,7 +14,8 @@ from peakbench._objects import model, strategy
 from peakbench._phase import phase
 
 if TYPE_CHECKING:
-    from peakbench._memory import Fit, MemoryUnavailable, Part, Peak, fits, peak, step, trace
+    from peakbench._journal import Part
+    from peakbench._memory import Fit, MemoryUnavailable, Peak, fits, peak, step, trace
     from peakbench._results import Alive, Case, Run, load
 
 __all__ = ["Alive", "Case", "Fit", "MemoryUnavailable", "Part", "Peak", "Run", "fits", "load", "model", "peak", "phase", "step", "strategy", "trace"]

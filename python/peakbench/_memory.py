@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Tuple, Union
 
 from peakbench import _cards, _journal
 from peakbench._journal import Part
@@ -98,8 +98,9 @@ class Stretch:
         torch.cuda.synchronize()
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
-        self._device = torch.cuda.current_device()
-        self._before = _counts(torch, "current", self._device)
+        self.device = torch.cuda.current_device()
+        self._before = _counts(torch, "current", self.device)
+        self._elsewhere = self._ever_allocated_elsewhere()
         self._highest = self._before
         self._resets = self._keep_what_is_reset()
         self._journal = _journal.path()
@@ -121,7 +122,7 @@ class Stretch:
         return reset(*given)
 
     def _peaks(self) -> Dict[str, int]:
-        now = _counts(self._torch, "peak", self._device)
+        now = _counts(self._torch, "peak", self.device)
         return {what: max(size, self._highest[what]) for what, size in now.items()}
 
     def peak(self) -> Peak:
@@ -129,9 +130,18 @@ class Stretch:
         peak, before = self._peaks(), self._before
         return Peak(peak["allocated"] - before["allocated"], peak["reserved"] - before["allocated"], peak["requested"] - before["requested"])
 
+    def other_devices(self) -> List[str]:
+        """Those that something was allocated on, which no figure has."""
+        now = self._ever_allocated_elsewhere()
+        return [f"cuda:{device}" for device, count in now.items() if count != self._elsewhere[device]]
+
+    def _ever_allocated_elsewhere(self) -> Dict[int, int]:
+        others = (device for device in range(self._torch.cuda.device_count()) if device != self.device)
+        return {device: int(self._torch.cuda.memory_stats(device).get("allocation.all.allocated", 0)) for device in others}
+
     def parts(self) -> Tuple[Part, ...]:
         """What was made in it and is alive at the peak; nothing where the process is not traced."""
-        return _journal.parts(self._journal, self._device, self._since, False) if self._journal else ()
+        return _journal.parts(self._journal, self.device, self._since, False) if self._journal else ()
 
 
 def make_workspaces(torch: Any) -> None:
@@ -156,10 +166,14 @@ def peak() -> Peak:
     counts = _counts(torch, "peak", device)
     journal = _journal.path()
     if journal is None:
-        return Peak(*counts.values(), note=NO_PARTS)
+        return _peak_of(counts, note=NO_PARTS)
     if _journal.is_full(journal):
-        return Peak(*counts.values(), note=_journal.FULL)
-    return Peak(*counts.values(), parts=_journal.parts(journal, device, _step_began, True))
+        return _peak_of(counts, note=_journal.FULL)
+    return _peak_of(counts, parts=_journal.parts(journal, device, _step_began, True))
+
+
+def _peak_of(counts: Dict[str, int], parts: Tuple[Part, ...] = (), note: str = "") -> Peak:
+    return Peak(counts["allocated"], counts["reserved"], counts["requested"], parts, note)
 
 
 def step() -> None:

@@ -92,9 +92,9 @@ def _is_compiling() -> bool:
 
 def _opened() -> List[_Entry]:
     """This thread's open phases."""
-    if not hasattr(_here, "open"):
-        _here.open = []
-    return _here.open
+    opened: List[_Entry] = getattr(_here, "open", [])
+    _here.open = opened
+    return opened
 
 
 def begin_open(telling: Any) -> None:

@@ -5,6 +5,7 @@ All that is known of a test travels in its user properties: into JUnit's XML, an
 
 import contextlib
 import difflib
+import fcntl
 import json
 import os
 import re
@@ -16,12 +17,13 @@ from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Tup
 
 import pytest
 
-from peakbench import _cards, _journal, _memory, _reads
+from peakbench import _cards, _journal, _memory, _ranks, _reads
 from peakbench._journal import Part
 from peakbench._memory import Peak, in_words
 
 _SCHEMA = 1
-_PROPERTY = "device_memory_"  # ..allocated_bytes, ..reserved_bytes, ..requested_bytes, ..key, ..note, ..condition, ..doubt
+_PROPERTY = "device_memory_"  # ..allocated_bytes, ..reserved_bytes, ..requested_bytes, ..key, ..note, ..condition, ..doubt, ..ranks
+_TOLD = (_PROPERTY + "condition", _PROPERTY + "note")  # in the summary
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
 _MOST_LINES = 8
 
@@ -37,6 +39,7 @@ class _Limit:
     limit_bytes: Optional[int] = None
     at: str = "allocated"
     card: Optional[str] = None
+    ranks: int = 1
     warmup: int = 0
     workspaces: str = "exclude"
     only_warns: bool = False
@@ -54,13 +57,68 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        'device_memory(limit=None, at="allocated", card=None, warmup=0, workspaces="exclude"): the most device memory that the test may take, as "2 GiB"; '
+        'device_memory(limit=None, at="allocated", card=None, ranks=1, warmup=0, workspaces="exclude"): the most device memory that the test may take, as "2 GiB"; '
         "needs no GPU under `peakbench emulate -- python3 -m pytest`",
     )
     if config.getoption("peakbench_accept") and not config.getoption("peakbench_base"):
         raise pytest.UsageError("--peakbench-accept needs --peakbench-base FILE: the file that it renews")
     if not hasattr(config, "workerinput"):  # xdist's workers measure, this process sums up
         config.pluginmanager.register(_Summary(config), "peakbench-summary")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: Optional[pytest.Item]) -> Optional[bool]:
+    """A test of several ranks runs in processes of its own. What else is wrong with a mark, the usual way says."""
+    try:
+        limit = _limit_of(item)
+        torch = _memory.cuda() if limit else None
+        if not limit or limit.ranks == 1 or _ranks.here() or limit.card not in (None, _cards.here(torch).id):
+            return None
+    except (_Wrong, ValueError, _memory.MemoryUnavailable):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in _of_ranks(item, limit.ranks, torch):
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.session._setupstate.teardown_exact(nextitem)  # of what came before and was kept for this test
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def _of_ranks(item: pytest.Item, ranks: int, torch: Any) -> List[pytest.TestReport]:
+    """The reports of the rank that failed first, or of the one that took most; with every rank's figures."""
+    cards = torch.cuda.device_count()
+    if cards < ranks:
+        there = "one is" if cards == 1 else f"{cards} are"
+        says = f"device_memory: ranks={ranks} needs {ranks} cards, and {there} here: peakbench emulate --card CARD,count={ranks} -- python3 -m pytest"
+        if item.config.getini("device_memory_missing") == "skip":
+            path, line, _ = item.location
+            called = _ranks.made(item, "call", "skipped")
+            called.longrepr = (path, (line or 0) + 1, f"Skipped: {says}")
+        else:
+            called = _ranks.made(item, "call", "failed", says)
+        return [_ranks.made(item, "setup", "passed"), called, _ranks.made(item, "teardown", "passed")]
+    of_ranks = _ranks.run(item, ranks, torch)
+    measured = {rank: dict(report.user_properties) for rank, reports in enumerate(of_ranks) for report in reports if report.when == "call"}
+    measured = {rank: said for rank, said in measured.items() if _PROPERTY + "key" in said}
+    failed = any(report.failed for reports in of_ranks for report in reports)
+    if failed or not measured:
+        return of_ranks[0]
+    most = max(measured, key=lambda rank: int(str(measured[rank][_PROPERTY + "allocated_bytes"])))
+    figures = [{name[len(_PROPERTY) :]: value for name, value in said.items() if name.startswith(_PROPERTY)} for said in measured.values()]
+    told = [one for rank, said in measured.items() if rank != most for one in said.items() if one[0] in _TOLD]
+    for report in of_ranks[most]:
+        if report.when != "setup":  # plugins look at one or the other
+            report.user_properties += [(_PROPERTY + "ranks", json.dumps(figures)), *told]
+    return of_ranks[most]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    rank = _ranks.here()
+    if rank is None or item.get_closest_marker("device_memory") is None:
+        return
+    with contextlib.suppress(_memory.MemoryUnavailable):
+        _ranks.use_own_card(_memory.cuda())
 
 
 @pytest.hookimpl(wrapper=True)
@@ -76,6 +134,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         if limit.card not in (None, card):
             _cards.find(str(limit.card))
             pytest.skip(f"its limit is for {limit.card}, and this is {card}: peakbench emulate --card {limit.card} -- python3 -m pytest")
+        rank = _ranks.here()
+        if limit.ranks > 1 and (rank is None or rank.of != limit.ranks):
+            pytest.skip(f"its limit is for {limit.ranks} ranks, and this is {rank or 'one process'}: start pytest without torchrun, or with as many")
         accepted = _accepted(item.config)
     except (_Wrong, ValueError) as wrong:
         pytest.fail(f"device_memory: {wrong}", pytrace=False)
@@ -91,11 +152,15 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         finally:
             peak = stretch.peak()
             stretch.close()
-            key = f"{card}, torch {torch.__version__}"
+            key = ", ".join([card, *([str(rank)] if rank else []), f"torch {torch.__version__}"])
             _leave(item, peak, key)
     if started():
         pytest.fail("device_memory: the test started a process that uses the card, and only the test's own process is measured: "
-                    "run what it starts in the test itself, or under `peakbench trace`", pytrace=False)  # fmt: skip
+                    "run what it starts in the test itself, ask for ranks in the mark, or run it under `peakbench trace`", pytrace=False)  # fmt: skip
+    others = stretch.other_devices()
+    if others:
+        pytest.fail(f"device_memory: the test allocated on {', '.join(others)}, and only cuda:{stretch.device} is measured, which was current when it began: "
+                    "make the other one current in a fixture (torch.cuda.set_device)", pytrace=False)  # fmt: skip
     _doubt(item, _reads.unknown() - known)
     _hold(item, limit, peak, accepted, key, stretch.parts)
     return returned
@@ -130,7 +195,7 @@ def _limit_of(item: pytest.Item) -> Optional[_Limit]:
 
 
 def _of_mark(mark: pytest.Mark) -> _Limit:
-    known = ("limit", "at", "card", "warmup", "workspaces")
+    known = ("limit", "at", "card", "ranks", "warmup", "workspaces")
     said = dict(zip(known, mark.args[:1]), **mark.kwargs)
     for name in said:
         if name not in known:
@@ -146,6 +211,8 @@ def _of_mark(mark: pytest.Mark) -> _Limit:
         raise _Wrong(f'workspaces={wanted.workspaces!r} is neither "exclude" nor "include"')
     if type(wanted.warmup) is not int or wanted.warmup < 0:
         raise _Wrong(f"warmup={wanted.warmup!r} is no number of runs before the measured one, such as 1")
+    if type(wanted.ranks) is not int or wanted.ranks < 1:
+        raise _Wrong(f"ranks={wanted.ranks!r} is no number of processes, such as 2")
     if wanted.card is not None:
         if not isinstance(wanted.card, str):
             raise _Wrong(f'card={wanted.card!r} is no name of a card, such as "h100-80gb"')
@@ -201,7 +268,7 @@ def _leave(item: pytest.Item, peak: Peak, key: str) -> None:
     """The figures, for JUnit's XML, the summary, and pytest-benchmark's JSON where the test uses it."""
     figures = _figures(peak)
     item.user_properties += [(_PROPERTY + name, value) for name, value in {**figures, "key": key}.items()]
-    benchmark = getattr(item, "funcargs", {}).get("benchmark")
+    benchmark: Any = getattr(item, "funcargs", {}).get("benchmark")
     if hasattr(benchmark, "extra_info"):
         benchmark.extra_info["peakbench"] = {**figures, "key": key}
 
@@ -293,7 +360,7 @@ def _read_base(file: Path, must_exist: bool) -> Dict[str, Any]:
     figures = [figure for of_test in by_test for figure in (of_test.values() if isinstance(of_test, dict) else [None])]
     if not all(isinstance(figure, dict) and type(figure.get("allocated_bytes")) is type(figure.get("reserved_bytes")) is int for figure in figures):
         raise _Wrong(f"--peakbench-base {file} is no file of accepted figures (device_memory_schema {_SCHEMA}): name another, or make one with --peakbench-accept")
-    return tests  # type: ignore[no-any-return]
+    return tests or {}
 
 
 class _Summary:
@@ -308,11 +375,13 @@ class _Summary:
         said = {name[len(_PROPERTY) :]: value for name, value in report.user_properties if name.startswith(_PROPERTY)}
         if report.when != "call" or "key" not in said:
             return
-        self.lines += [f"{report.nodeid}: {said[what]}" for what in ("condition", "note") if what in said]
+        told = dict.fromkeys(str(text) for name, text in report.user_properties if name in _TOLD)
+        self.lines += [f"{report.nodeid}: {text}" for text in told]
         if report.passed and "doubt" in said and self.config.getoption("peakbench_accept"):
             self.lines.append(f"{report.nodeid}: not accepted: {said['doubt']}")
         elif report.passed:
-            self.accepted[report.nodeid] = {str(said.pop("key")): {name: said[name] for name in said if name.endswith("_bytes")}}
+            of_ranks = json.loads(str(said["ranks"])) if "ranks" in said else [said]
+            self.accepted[report.nodeid] = {str(one["key"]): {name: one[name] for name in one if name.endswith("_bytes")} for one in of_ranks}
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -320,10 +389,11 @@ class _Summary:
             return
         file = self.config.invocation_params.dir / self.config.getoption("peakbench_base")
         try:
-            tests = _read_base(file, must_exist=False)
-            for name, figures in self.accepted.items():
-                tests.setdefault(name, {}).update(figures)
-            _write(file, json.dumps({"device_memory_schema": _SCHEMA, "tests": tests}, indent=2, sort_keys=True) + "\n")
+            with _alone(file):
+                tests = _read_base(file, must_exist=False)
+                for name, figures in self.accepted.items():
+                    tests.setdefault(name, {}).update(figures)
+                _write(file, json.dumps({"device_memory_schema": _SCHEMA, "tests": tests}, indent=2, sort_keys=True) + "\n")
             self.lines.append(f"accepted figures of {len(self.accepted)} tests are in {file}")
         except (_Wrong, OSError) as error:
             self.lines.append(f"the accepted figures could not be written: {error}")
@@ -334,6 +404,17 @@ class _Summary:
             terminalreporter.section("device memory")
             for line in self.lines:
                 terminalreporter.line(line)
+
+
+@contextlib.contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """Of several sessions (torchrun's ranks) one at a time reads and renews it."""
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def _write(file: Path, text: str) -> None:

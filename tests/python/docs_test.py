@@ -49,7 +49,14 @@ class Pages(unittest.TestCase):
         page, said = self.run_page("pytest.md")
         self.assertEqual(len(said), page.count("```sh"))
         self.assertTrue(all("3 passed" in one for one in said))
-        self.assertIn("accepted figures of 3 tests are in ", said[1])
+        self.assertIn("accepted figures of 3 tests are in ", said[2])
+        # The page's test of two ranks, beside the example's three, by the command under it.
+        sharded = self.folder / "test_sharded.py"
+        sharded.write_text(re.search(r"```python\n(import pytest\nimport torch\n.*?)```", page, re.DOTALL)[1])
+        (command,) = re.findall(r"```sh\n(.*count=2 .*)\n```", page)
+        done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, capture_output=True, text=True)
+        self.assertIn("4 passed", done.stdout, done.stderr)
+        sharded.unlink()
         # The failure that the page shows, of the example with one change.
         file = self.folder / "test_memory.py"
         file.write_text(file.read_text().replace('device="cuda")).sum())', 'device="cuda")))'))

@@ -312,7 +312,8 @@ WRONG = {
     '"1 GiB", card="h100"': 'unknown card "h100"; did you mean "h100-80gb"?',
     '"1 GiB", card="a100-40gb"': None,
     '"1 GiB", wramup=1': 'the mark has no "wramup"; did you mean "warmup"?',
-    '"1 GiB", ranks=2': 'the mark has no "ranks"',
+    '"1 GiB", ranks=0': "ranks=0 is no number of processes, such as 2",
+    '"1 GiB", ranks=2': "ranks=2 needs 2 cards, and one is here: peakbench emulate --card CARD,count=2 -- python3 -m pytest",
     '"1 GiB", at="peak"': "at='peak' is neither \"allocated\" nor \"reserved\"",
     '"1 GiB", workspaces="none"': "workspaces='none' is neither",
     '"1 GiB", warmup="1"': "warmup='1' is no number of runs",
@@ -334,6 +335,156 @@ def test_out_of_memory():
 def test_starts_one_without_a_card():
     subprocess.run([sys.executable, "-c", "import torch; torch.zeros(1000)"], check=True)
 """
+
+
+RANKS = """
+import os
+import pytest
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+@pytest.fixture(scope="module")
+def kept():
+    return torch.zeros(1 << 20, device="cuda")
+
+@pytest.fixture
+def group():
+    dist.init_process_group("nccl")
+    yield
+    dist.destroy_process_group()
+
+@pytest.mark.device_memory("64 MiB", ranks=2)
+def test_own(record_property, kept, group):
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    model = DistributedDataParallel(torch.nn.Linear(1000, 1000, device="cuda"))
+    model(torch.zeros(8, 1000, device="cuda")).sum().backward()
+    more = torch.zeros(int({more} * dist.get_rank()), device="cuda")
+    record_property("own_allocated", torch.cuda.max_memory_allocated() - before)
+
+@pytest.mark.device_memory("64 MiB")
+def test_one(kept):
+    assert "RANK" not in os.environ
+    torch.zeros(1000, device="cuda")
+"""
+BY_HAND = """
+import sys, torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+dist.init_process_group("nccl")
+torch.cuda.set_device(dist.get_rank())
+kept = torch.zeros(1 << 20, device="cuda")
+w = torch.zeros(8, 8, device="cuda", requires_grad=True)  # cuBLAS's workspaces
+torch.nn.functional.linear(w @ w, w, torch.zeros(8, device="cuda")).sum().backward()
+del w
+torch.cuda.reset_peak_memory_stats()
+before = torch.cuda.memory_allocated()
+model = DistributedDataParallel(torch.nn.Linear(1000, 1000, device="cuda"))
+model(torch.zeros(8, 1000, device="cuda")).sum().backward()
+more = torch.zeros(1_000_000 * dist.get_rank(), device="cuda")
+with open(f"by_hand_{dist.get_rank()}", "w") as file:
+    file.write(str(torch.cuda.max_memory_allocated() - before))
+dist.destroy_process_group()
+"""
+RANKS_THAT_FAIL = """
+import os, signal, time
+import pytest, torch
+import torch.distributed as dist
+
+RANK = int(os.environ.get("RANK", -1))
+
+@pytest.mark.device_memory("1 GiB", ranks=2)
+def test_one_raises_while_the_other_waits():
+    dist.init_process_group("nccl")
+    if RANK == 1:
+        raise ValueError("of rank one")
+    dist.barrier()
+    time.sleep(600)
+
+@pytest.mark.device_memory("1 GiB", ranks=2)
+def test_one_is_killed():
+    if RANK == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(600)
+
+@pytest.mark.device_memory("1 KiB", ranks=2)
+def test_one_takes_too_much():
+    kept = torch.zeros(1000 * RANK + 1, device="cuda")
+
+@pytest.mark.skipif(True, reason="of the skip")
+@pytest.mark.device_memory("1 GiB", ranks=2)
+def test_skipped():
+    pass
+
+@pytest.mark.device_memory("1 GiB", ranks=2)
+def test_of_another_card():
+    torch.zeros(1000, device="cuda:1")
+
+@pytest.mark.device_memory("1 GiB", ranks=3)
+def test_of_three():
+    pass
+
+def test_others_go_on():
+    assert RANK == -1
+"""
+
+
+class Ranks(Repository):
+    TWO = "h100-80gb,count=2"
+
+    def of_ranks(self):
+        return {one["key"]: one["allocated_bytes"] for one in json.loads(self.properties()["own"]["device_memory_ranks"])}
+
+    def test_each_has_its_figure_which_is_pytorchs_own(self):
+        self.write("test_it.py", RANKS.format(more=1_000_000))
+        self.write("pytest.ini", "[pytest]\naddopts = --strict-markers\n")
+        self.pytest(card=self.TWO)
+        properties, ranks = self.properties()["own"], self.of_ranks()
+        self.assertEqual(properties["device_memory_allocated_bytes"], properties["own_allocated"])
+        self.assertRegex(properties["device_memory_key"], r"^h100-80gb, rank 1 of 2, torch ")
+        self.assertEqual([re.sub(", torch.*", "", key) for key in ranks], ["h100-80gb, rank 0 of 2", "h100-80gb, rank 1 of 2"])
+        # The same without pytest: torchrun, and PyTorch's counters.
+        self.write("by_hand.py", BY_HAND)
+        subprocess.run([PEAKBENCH, "emulate", "--no-compute", "--card", self.TWO, "--", PYTHON, "-m", "torch.distributed.run", "--nproc-per-node", "2",
+                        "by_hand.py"], cwd=self.folder, check=True, capture_output=True)  # fmt: skip
+        self.assertEqual(list(ranks.values()), [int((self.folder / f"by_hand_{rank}").read_text()) for rank in range(2)])
+        # Beside others, and where torchrun starts pytest.
+        self.pytest("-n", "2", card=self.TWO)
+        self.assertEqual(self.of_ranks(), ranks)
+
+    def test_held_to_the_byte_by_rank(self):
+        self.write("test_it.py", RANKS.format(more=1_000_000))
+        gate = ("--peakbench-base", "base.json")
+        self.pytest(*gate, "--peakbench-accept", card=self.TWO)
+        accepted = json.loads((self.folder / "base.json").read_text())["tests"]["test_it.py::test_own"]
+        self.assertEqual({key: of_rank["allocated_bytes"] for key, of_rank in accepted.items()}, self.of_ranks())
+        self.assertNotIn("not held", self.pytest(*gate, card=self.TWO))
+        self.write("test_it.py", RANKS.format(more=1_000_000).replace("dist.get_rank()), device", "max(dist.get_rank(), 0.9)), device"))
+        said = self.pytest(*gate, code=1, card=self.TWO)  # more on the rank that takes less
+        self.assertRegex(said, r"on h100-80gb, rank 0 of 2, torch \S+: \d+ bytes more than the \d+ accepted")
+
+    def test_torchrun_starts_pytest(self):
+        self.write("test_it.py", RANKS.format(more=1_000_000).replace('assert "RANK" not in os.environ', "pass"))
+        self.pytest(card=self.TWO)
+        ranks = self.of_ranks()
+        run = [PEAKBENCH, "emulate", "--no-compute", "--card", self.TWO, "--", PYTHON, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "pytest",
+               "-q", "-p", "no:cacheprovider", "--peakbench-base", "base.json", "--peakbench-accept"]  # fmt: skip
+        done = subprocess.run(run, cwd=self.folder, env=os.environ | {"PYTHONPATH": str(self.site)}, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        accepted = json.loads((self.folder / "base.json").read_text())["tests"]
+        self.assertEqual({key: of_rank["allocated_bytes"] for key, of_rank in accepted["test_it.py::test_own"].items()}, ranks)
+        self.assertEqual(len(accepted["test_it.py::test_one"]), 2)
+
+    def test_what_fails_in_one(self):
+        self.write("test_it.py", RANKS_THAT_FAIL)
+        said = self.pytest("-rs", "-p", "no:unraisableexception", code=1, card=self.TWO)
+        self.assertIn("ValueError: of rank one", said)
+        self.assertIn("rank 1 of 2 ended by signal 9 before its test did.", said)
+        self.assertRegex(said, r"on h100-80gb, rank 1 of 2, torch \S+: 3072 bytes above the limit of 1\.000 KiB\.\nBy line")
+        self.assertIn("of the skip", said)
+        self.assertIn("the test allocated on cuda:1, and only cuda:0 is measured, which was current when it began", said)
+        self.assertIn("ranks=3 needs 3 cards, and 2 are here", said)
+        self.assertIn("5 failed, 1 passed, 1 skipped", said)
 
 
 class BadInput(Repository):

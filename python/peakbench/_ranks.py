@@ -1,0 +1,231 @@
+"""Runs one test of pytest once a rank, each in a process of its own: pytest again, of that test alone, in the environment that torchrun gives.
+
+The processes report as pytest-xdist's workers do, and count as such for other plugins: none of them writes the session's own files.
+"""
+
+import contextlib
+import json
+import marshal
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+import pytest
+
+_GRACE_S = 5.0  # that the other ranks have to end, once one has failed
+_POLL_S = 0.02
+_TAIL = 4000  # characters of what a process printed that told nothing else
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Which one this process is, of how many."""
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"rank {self.number} of {self.of}"
+
+
+def here() -> Optional[Rank]:
+    """Of this process, where torchrun or run() started it as one of several."""
+    number, of = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
+    return Rank(int(number), int(of)) if number.isdigit() and of.isdigit() and int(of) > 1 else None
+
+
+def use_own_card(torch: Any) -> None:
+    """Makes this rank's card the current one, so that it is the one whose memory counts."""
+    local = os.environ.get("LOCAL_RANK", "")
+    if local.isdigit():
+        torch.cuda.set_device(int(local) % torch.cuda.device_count())
+
+
+def run(item: pytest.Item, ranks: int, torch: Any) -> List[List[pytest.TestReport]]:
+    """The reports of each rank. Of those that failed only, the first one first, where any did: the rest is ended then."""
+    with tempfile.TemporaryDirectory(prefix="peakbench-ranks-") as folder, _parent() as alive:
+        marshal_to = Path(folder, "session")
+        marshal_to.write_bytes(marshal.dumps(_session(item)))
+        store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+        processes = [_Process(item, Path(folder), Rank(number, ranks), store.port, alive) for number in range(ranks)]
+        try:
+            return _watched(item, processes)
+        finally:
+            for process in processes:
+                process.end()
+
+
+def _watched(item: pytest.Item, processes: "List[_Process]") -> List[List[pytest.TestReport]]:
+    failed: List[_Process] = []
+    end = float("inf")
+    while time.monotonic() < end:
+        going = [process for process in processes if process.is_running()]
+        for process in processes:
+            if process not in failed and process.has_failed():
+                failed.append(process)
+                end = min(end, time.monotonic() + _GRACE_S)
+        if not going:
+            break
+        time.sleep(_POLL_S)
+    return [process.told(item) for process in failed or processes]
+
+
+def _session(item: pytest.Item) -> Tuple[List[str], List[str], Dict[str, Any]]:
+    """sys.path, what is to be collected, and the options of this session, less those that are the session's own affair."""
+    config = item.config
+    options = {name: value for name, value in vars(config.option).items() if _is_plain(value)}
+    options |= {"rootdir": str(config.rootpath), "inifilename": str(config.inipath) if config.inipath else None}
+    # What chooses among tests, starts workers or writes files.
+    options |= {"keyword": "", "markexpr": "", "deselect": None, "lf": False, "failedfirst": False, "newfirst": False, "stepwise": False, "maxfail": 0,
+                "numprocesses": None, "maxprocesses": None, "dist": "no", "distload": False, "tx": [], "looponfail": False, "usepdb": False, "xmlpath": None,
+                "no_cov": True}  # fmt: skip
+    return sys.path, [str(config.rootpath / item.nodeid)], options
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        marshal.dumps(value)
+        return True
+    except ValueError:
+        return False
+
+
+@contextlib.contextmanager
+def _parent() -> Iterator[int]:
+    """An end of a pipe for the processes to hold: it is closed when this process is no more."""
+    read, write = os.pipe()
+    try:
+        yield read
+    finally:
+        os.close(read)
+        os.close(write)
+
+
+class _Process:
+    """One rank's."""
+
+    def __init__(self, item: pytest.Item, folder: Path, rank: Rank, port: int, alive: int) -> None:
+        self._rank = rank
+        self._said = folder / f"{rank.number}.json"
+        self._printed = folder / f"{rank.number}.log"
+        own = {"RANK": rank.number, "LOCAL_RANK": rank.number, "WORLD_SIZE": rank.of, "LOCAL_WORLD_SIZE": rank.of, "GROUP_RANK": 0, "ROLE_RANK": rank.number,
+               "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": 0}  # fmt: skip
+        environment = {"OMP_NUM_THREADS": "1", **os.environ, **{name: str(value) for name, value in own.items()}}
+        with contextlib.ExitStack() as files:
+            # Where pytest captures nothing, what ranks print is seen at once.
+            printed = None if item.config.getoption("capture") == "no" else files.enter_context(self._printed.open("wb"))
+            self._process = subprocess.Popen([sys.executable, "-m", "peakbench._ranks", str(folder), str(alive)], cwd=item.config.invocation_params.dir,
+                                             env=environment, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, pass_fds=[alive])  # fmt: skip
+
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def has_failed(self) -> bool:
+        if any(report["outcome"] == "failed" for report in self._reports()):
+            return True
+        return not self.is_running() and not self._has_ended_well()
+
+    def _has_ended_well(self) -> bool:
+        return any(report.get("when") == "teardown" for report in self._reports())
+
+    def _reports(self) -> List[Dict[str, Any]]:
+        try:
+            return list(json.loads(self._said.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return []
+
+    def told(self, item: pytest.Item) -> List[pytest.TestReport]:
+        """Of its setup, call and teardown: also where it did not come so far."""
+        read = {}
+        for data in self._reports():
+            report = item.config.hook.pytest_report_from_serializable(config=item.config, data=data)
+            if isinstance(report, pytest.TestReport):
+                if isinstance(report.longrepr, list):  # of a skip, as JSON has it
+                    report.longrepr = tuple(report.longrepr)
+                report.sections.insert(0, ("rank", str(self._rank)))
+                read[str(report.when)] = report
+            elif report.failed:  # it was not collected
+                read["call"] = made(item, "call", "failed", f"{self._rank}: {report.longreprtext}")
+        if not any(report.failed for report in read.values()) and not self._has_ended_well():
+            read["call"] = made(item, "call", "failed", f"{self._rank} {self._ending()} before its test did.\n{self._tail()}".rstrip())
+        for when in ("setup", "teardown"):
+            read.setdefault(when, made(item, when, "passed"))
+        return [read[when] for when in ("setup", "call", "teardown") if when in read]
+
+    def _ending(self) -> str:
+        code = self._process.poll()
+        if code is None:
+            return "was ended"
+        return f"ended by signal {-code}" if code < 0 else f"ended with code {code}"
+
+    def _tail(self) -> str:
+        try:
+            return self._printed.read_text(encoding="utf-8", errors="replace")[-_TAIL:]
+        except FileNotFoundError:
+            return ""
+
+    def end(self) -> None:
+        if self.is_running():
+            self._process.terminate()
+            try:
+                self._process.wait(_GRACE_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+        self._process.wait()
+
+
+def made(item: pytest.Item, when: Any, outcome: Any, longrepr: Optional[str] = None) -> pytest.TestReport:
+    """A report that nothing ran for."""
+    return pytest.TestReport(item.nodeid, item.location, {name: 1 for name in item.keywords}, outcome, longrepr, when)
+
+
+# ---- in a rank's process ----
+
+
+class _Teller:
+    """Writes what becomes of the test, as it becomes known."""
+
+    def __init__(self, config: pytest.Config, file: Path) -> None:
+        self._config, self._file = config, file
+        self._reports: List[Dict[str, Any]] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._tell(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._tell(report)
+
+    def _tell(self, report: Any) -> None:
+        self._reports.append(self._config.hook.pytest_report_to_serializable(config=self._config, report=report))
+        scratch = self._file.with_suffix(".new")
+        scratch.write_text(json.dumps(self._reports, default=repr), encoding="utf-8")
+        scratch.replace(self._file)
+
+
+def _main(folder: Path, alive: int) -> int:
+    threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
+    path, collected, options = marshal.loads((folder / "session").read_bytes())
+    sys.path[:] = path
+    number = os.environ["RANK"]
+    options["basetemp"] = str(folder / f"temporary-{number}")
+    options["plugins"] = [*options["plugins"], "no:terminal"]
+    config = pytest.Config.fromdictargs(options, collected)
+    config.workerinput = {"workerid": f"rank{number}", "workercount": int(os.environ["WORLD_SIZE"])}  # type: ignore[attr-defined]
+    config.pluginmanager.register(_Teller(config, folder / f"{number}.json"), "peakbench-rank")
+    return int(config.hook.pytest_cmdline_main(config=config))
+
+
+def _end_with_parent(alive: int) -> None:
+    os.read(alive, 1)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(_main(Path(sys.argv[1]), int(sys.argv[2])))
