@@ -58,25 +58,7 @@ class Asking {
     auto answer =
         json::parse(said.out.substr(last == std::string::npos ? 0 : last), nullptr, false);
     if (said.ok() && answer.is_object()) return answer;
-    fail(why_no_answer(said));
-  }
-
-  std::string why_no_answer(const process::CommandSaid& said) const {
-    if (!said.start_error.empty()) return said.start_error;
-    if (said.stopped == process::Stop::kTimeout)
-      return fmt::format("{} was not imported within {} s", program_.python->text,
-                         std::chrono::seconds(kPatience).count());
-    if (said.err.find("No module named peakbench") != std::string::npos ||
-        said.err.find("No module named 'peakbench") != std::string::npos)
-      return fmt::format(
-          "{} has no package peakbench: install the wheel there, or name another Python in "
-          "PEAKBENCH_PYTHON",
-          whom_.interpreter);
-    auto text = said.err;
-    while (text.ends_with('\n')) text.pop_back();
-    return fmt::format("{} ended with exit code {} before it had imported {}: {}",
-                       whom_.interpreter, said.exit_code, program_.python->text,
-                       text.substr(text.find_last_of('\n') + 1));
+    fail(why_no_answer(said, whom_.interpreter, python.text));
   }
 
   void take(const Fields& answer) {
@@ -104,6 +86,24 @@ class Asking {
 };
 
 }  // namespace
+
+std::string why_no_answer(const process::CommandSaid& said, const std::string& interpreter,
+                          const std::string& asked) {
+  if (!said.start_error.empty()) return said.start_error;
+  if (said.stopped == process::Stop::kTimeout)
+    return fmt::format("{} had not answered for {} within the time that it has", interpreter,
+                       asked);
+  if (said.err.find("No module named peakbench") != std::string::npos ||
+      said.err.find("No module named 'peakbench") != std::string::npos)
+    return fmt::format(
+        "{} has no package peakbench: install the wheel there, or name another Python in "
+        "PEAKBENCH_PYTHON",
+        interpreter);
+  auto text = said.err;
+  while (text.ends_with('\n')) text.pop_back();
+  return fmt::format("{} ended with exit code {} before it had answered for {}: {}", interpreter,
+                     said.exit_code, asked, text.substr(text.find_last_of('\n') + 1));
+}
 
 void ask_python(plan::Program& program, const PythonToAsk& whom) { Asking(program, whom).ask(); }
 

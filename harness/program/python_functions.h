@@ -4,6 +4,7 @@
 #include <string>
 
 #include "plan/programs.h"
+#include "process/command.h"
 
 namespace peakbench::program {
 
@@ -18,5 +19,10 @@ struct PythonToAsk {
 // Throws ConfigError, in one sentence, for a file, function or option that is not there, and for a
 // Python without PyTorch or without the package peakbench.
 void ask_python(plan::Program& program, const PythonToAsk& whom);
+
+// Why a module of our package of Python gave no answer: in one sentence, with the last line that
+// was said. `asked`: what for.
+std::string why_no_answer(const process::CommandSaid& said, const std::string& interpreter,
+                          const std::string& asked);
 
 }  // namespace peakbench::program
