@@ -281,7 +281,8 @@ Unseen::Unseen()
     : no_autograd_(c10::autograd_dispatch_keyset_with_ADInplaceOrView),
       no_autocast_(c10::autocast_dispatch_keyset),
       no_python_(c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot,
-                                      c10::DispatchKey::PreDispatch})) {
+                                      c10::DispatchKey::PreDispatch})),
+      no_tracing_(c10::DispatchKey::Tracer) {
   ++unseen;
   peakbench_emulator_own_work(1);
   if (omp_set_num_threads == nullptr || omp_get_max_threads == nullptr) return;

@@ -146,7 +146,7 @@ Choices choices_of(const Node& node);
 
 at::Tensor tensor_in(const at::Tensor& bytes, const View& view);
 
-// Below autograd, autocast and Python, and unseen by recording.
+// Below autograd, autocast, Python and torch.jit's tracing, and unseen by recording.
 class Unseen {
  public:
   Unseen();
@@ -159,7 +159,7 @@ class Unseen {
   at::DisableRecordFunctionGuard no_record_;
   at::NoGradGuard no_grad_;
   int threads_ = 0;  // OpenMP's for this thread, before
-  c10::impl::ExcludeDispatchKeyGuard no_autograd_, no_autocast_, no_python_;
+  c10::impl::ExcludeDispatchKeyGuard no_autograd_, no_autocast_, no_python_, no_tracing_;
 };
 
 }  // namespace peakbench::values

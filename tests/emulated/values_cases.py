@@ -879,6 +879,17 @@ def symbolic():
     return {"rows": program.module()(torch.randn(16, 4, device="cuda")).shape[0]}
 
 
+def jit():
+    """What torch.jit records: the program's operators, and none that only computes values. A long chain is computed at once, and rounded to TF32."""
+    model = torch.nn.Sequential(*[part for _ in range(70) for part in (torch.nn.Conv2d(8, 8, 1), torch.nn.ReLU(inplace=True))]).eval()
+    graphs = []
+    for device in ("cpu", "cuda"):
+        with torch.backends.cudnn.flags(enabled=True, allow_tf32=True):
+            traced = torch.jit.trace(model.to(device), torch.rand(1, 8, 3, 3).to(device))
+        graphs.append([node.kind() for node in traced.inlined_graph.nodes()])
+    return graphs
+
+
 def negated():
     """Written through a view that is more than a tensor in a storage."""
     x = torch.ones(3, dtype=torch.complex64).to("cuda")

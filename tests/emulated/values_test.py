@@ -245,6 +245,11 @@ class ValuesTest(unittest.TestCase):
     def test_symbolic_sizes(self):
         self.assertEqual(self.emulate_one("symbolic"), {"rows": 16})
 
+    def test_what_jit_traces_is_the_programs_own(self):
+        on_cpu, on_card = self.emulate_one("jit")
+        self.assertEqual(on_cpu.count("aten::relu_"), 70)
+        self.assertEqual(on_card, on_cpu)
+
     def test_no_stale_values(self):
         for options in ((), ("--no-compute",)):
             with self.subTest(options):
