@@ -1,6 +1,6 @@
 """The area under a curve and the best threshold of scores from the host, with ties, beside precision and recall at some ranks.
 
-Expected: ends well, exact
+Expected: ends well, exact if (which of equal values kthvalue takes is not specified)
 Truth: the CPU's run (thresholds and counts)
 """
 

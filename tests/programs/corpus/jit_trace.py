@@ -1,6 +1,6 @@
 """A traced model, saved, loaded on the card and run with the fuser's default settings.
 
-Expected: ends well, unreliable (the trace is checked by comparing what two networks say)
+Expected: ends well, lower bound (the engines' workspaces)
 """
 
 import io

@@ -1,6 +1,6 @@
 """Weights from the host pruned by magnitude: a quantile gives the threshold, the rows that are left are gathered.
 
-Expected: ends well, exact
+Expected: ends well, exact if (which of equal values topk takes is not specified)
 """
 
 import os
