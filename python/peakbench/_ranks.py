@@ -154,9 +154,7 @@ class _Process:
                 read["call"] = made(item, "call", "failed", f"{self._rank}: {report.longreprtext}")
         if not any(report.failed for report in read.values()) and not self._has_ended_well():
             read["call"] = made(item, "call", "failed", f"{self._rank} {self._ending()} before its test did.\n{self._tail()}".rstrip())
-        for when in ("setup", "teardown"):
-            read.setdefault(when, made(item, when, "passed"))
-        return [read[when] for when in ("setup", "call", "teardown") if when in read]
+        return lifecycle(read.get("call"), item, read.get("setup"), read.get("teardown"))
 
     def _ending(self) -> str:
         code = self._process.poll()
@@ -183,6 +181,13 @@ class _Process:
 def made(item: pytest.Item, when: Any, outcome: Any, longrepr: Optional[str] = None) -> pytest.TestReport:
     """A report that nothing ran for."""
     return pytest.TestReport(item.nodeid, item.location, {name: 1 for name in item.keywords}, outcome, longrepr, when)
+
+
+def lifecycle(
+    call: Optional[pytest.TestReport], item: pytest.Item, setup: Optional[pytest.TestReport] = None, teardown: Optional[pytest.TestReport] = None
+) -> List[pytest.TestReport]:
+    """What pytest's plugins expect of a test, in order."""
+    return [setup or made(item, "setup", "passed"), *([call] if call else []), teardown or made(item, "teardown", "passed")]
 
 
 # ---- in a rank's process ----

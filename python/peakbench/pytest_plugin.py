@@ -77,7 +77,11 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: Optional[pytest.Item]) 
     except (_Wrong, ValueError, _memory.MemoryUnavailable):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    for report in _of_ranks(item, limit.ranks, torch):
+    try:
+        reports = _of_ranks(item, limit.ranks, torch)
+    except pytest.fail.Exception as failed:  # as a plugin that limits the time of a test raises it, wherever the test is
+        reports = _ranks.lifecycle(_ranks.made(item, "call", "failed", str(failed)), item)
+    for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.session._setupstate.teardown_exact(nextitem)  # of what came before and was kept for this test
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
@@ -96,7 +100,7 @@ def _of_ranks(item: pytest.Item, ranks: int, torch: Any) -> List[pytest.TestRepo
             called.longrepr = (path, (line or 0) + 1, f"Skipped: {says}")
         else:
             called = _ranks.made(item, "call", "failed", says)
-        return [_ranks.made(item, "setup", "passed"), called, _ranks.made(item, "teardown", "passed")]
+        return _ranks.lifecycle(called, item)
     of_ranks = _ranks.run(item, ranks, torch)
     measured = {rank: dict(report.user_properties) for rank, reports in enumerate(of_ranks) for report in reports if report.when == "call"}
     measured = {rank: said for rank, said in measured.items() if _PROPERTY + "key" in said}

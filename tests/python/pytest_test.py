@@ -475,6 +475,27 @@ class Ranks(Repository):
         self.assertEqual({key: of_rank["allocated_bytes"] for key, of_rank in accepted["test_it.py::test_own"].items()}, ranks)
         self.assertEqual(len(accepted["test_it.py::test_one"]), 2)
 
+    def test_plugins_that_limit_its_time_and_a_plugin_that_is_named(self):
+        self.write("test_it.py", "import time\nimport pytest\n\n@pytest.mark.device_memory('1 GiB', ranks=2)\ndef test_long():\n    time.sleep(600)\n\n"
+                                 "def test_after():\n    pass\n")  # fmt: skip
+        self.write("conftest.py", '''
+import os, signal
+import pytest
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):  # as pytest-timeout does it
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("Timeout of the suite"))
+    signal.alarm(6 if "RANK" not in os.environ else 0)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+''')
+        (self.site / "peakbench-0.dist-info/entry_points.txt").unlink()
+        said = self.pytest("-p", "peakbench.pytest_plugin", code=1, card=self.TWO)
+        self.assertIn("Timeout of the suite", said)
+        self.assertIn("1 failed, 1 passed", said)
+
     def test_what_fails_in_one(self):
         self.write("test_it.py", RANKS_THAT_FAIL)
         said = self.pytest("-rs", "-p", "no:unraisableexception", code=1, card=self.TWO)
