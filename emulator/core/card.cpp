@@ -38,6 +38,7 @@ void visit_fields(CardFacts& card, Visit&& visit) {
   visit("fp8_flops_per_second", card.fp8_flops_per_second);
   visit("count", card.count);
   visit("late_streams", card.late_streams);
+  visit("soon_streams", card.soon_streams);
   visit("driver_cuda_version", card.driver_cuda_version);
   visit("cuda_version", card.cuda_version);
   visit("cudnn_version", card.cudnn_version);

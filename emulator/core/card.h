@@ -8,6 +8,9 @@
 
 namespace peakbench::emulator {
 
+// When a stream's work is done (late_streams.h).
+enum class Streams { at_once, soon, late };
+
 // What cudaGetDeviceProperties, cudaDeviceGetAttribute and NVML answer. Sizes in bytes.
 struct CardFacts {
   std::string id;    // h100-80gb
@@ -41,6 +44,8 @@ struct CardFacts {
   int count = 1;  // devices of this kind in the machine
   // Streams lag behind the host (late_streams.h); otherwise everything is done at once.
   bool late_streams = false;
+  // They lag a little: work is done when it is asked for a second time.
+  bool soon_streams = false;
   // As cudaDriverGetVersion says it, 12080 for CUDA 12.8; 0: a driver as new as the program needs.
   int driver_cuda_version = 0;
   // Of the program's PyTorch, which chooses between operators by them: 12040, 90100, 22105. 0: not
@@ -49,6 +54,11 @@ struct CardFacts {
   int cudnn_version = 0;
   int nccl_version = 0;
 };
+
+inline Streams streams_of(const CardFacts& card) {
+  if (card.late_streams) return Streams::late;
+  return card.soon_streams ? Streams::soon : Streams::at_once;
+}
 
 // Under which name the facts travel to the emulated process, as one line of JSON.
 inline constexpr const char* kCardVariable = "PEAKBENCH_EMULATED_CARD";

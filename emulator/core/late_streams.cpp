@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace peakbench::emulator {
 namespace {
@@ -39,6 +40,14 @@ bool is_done(const State& s, const Event& event) {
   return done != s.queues.done_until.end() && event.issued <= done->second;
 }
 
+// Marks it as asked for.
+bool was_asked_for(std::uint64_t event) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  const auto found = s.queues.events.find(event);
+  return found == s.queues.events.end() || std::exchange(found->second.asked_for, true);
+}
+
 // Of all streams: a copy or a launch of another may have been waited for.
 std::uint64_t work_asked_for(const State& s) {
   return s.device_work + s.ledger->copies_to_device + s.ledger->copies_in_device +
@@ -57,12 +66,13 @@ bool asks_in_a_loop(std::uint64_t event, std::uint64_t device_work) {
     asked = {event, device_work, 0, now};
   ++asked.count;
   return asked.count >= kQuestionsOfALoop ||
-         (asked.count >= kQuestionsOfASlowLoop && now - asked.since >= kSlowLoop);
+         (asked.count >= kQuestionsOfASlowLoop && now - asked.since >= kSlowLoop) ||
+         (state().card.soon_streams && asked.count > 1);
 }
 
 }  // namespace
 
-bool streams_are_late() { return state().card.late_streams; }
+bool streams_lag() { return state().card.late_streams || state().card.soon_streams; }
 
 void late_recorded(State& s, Event& event, std::uint64_t stream) {
   auto& progress = progress_of(s, stream);
@@ -70,6 +80,7 @@ void late_recorded(State& s, Event& event, std::uint64_t stream) {
   event.issued = ++s.queues.issued;
   progress[event.issued_on] = event.issued;
   event.progress = progress;
+  event.asked_for = false;
 }
 
 void late_waits(State& s, std::uint64_t stream, const Event& event) {
@@ -113,14 +124,15 @@ bool is_stream_certain(std::uint64_t stream) {
 }
 
 bool late_event_is_done(std::uint64_t event) {
-  if (!streams_are_late() || is_event_certain(event)) return true;
-  if (!asks_in_a_loop(event, state().device_work)) return false;
+  if (!streams_lag() || is_event_certain(event)) return true;
+  const bool again = state().card.soon_streams && was_asked_for(event);
+  if (!again && !asks_in_a_loop(event, state().device_work)) return false;
   late_waited_for_event(event);
   return true;
 }
 
 bool late_stream_is_done(std::uint64_t stream) {
-  if (!streams_are_late() || is_stream_certain(stream)) return true;
+  if (!streams_lag() || is_stream_certain(stream)) return true;
   if (!asks_in_a_loop(stream, state().device_work)) return false;
   late_waited_for_stream(stream);
   return true;

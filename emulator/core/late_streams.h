@@ -1,7 +1,7 @@
-// Streams that lag behind the host (the card's option `streams=late`): work is done when the host
-// has waited for it, and no earlier. PyTorch's allocator asks events whether it may hand out a
-// block again that another stream has used, so that more is reserved than where everything is done
-// at once. A card lies between the two.
+// Streams that lag behind the host: work is done when the host has waited for it, and no earlier
+// (the card's option `streams=late`), or also when it is asked for a second time (`streams=soon`).
+// PyTorch's allocator asks events whether it may hand out a block again that another stream has
+// used; where it may not, another block is taken, and what is taken later lies elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace peakbench::emulator {
 
-bool streams_are_late();
+bool streams_lag();
 
 // What the entry points do, also where streams are not late: what is done there may not be so on a
 // card. With the mutex held:
@@ -25,8 +25,8 @@ void late_waited_for_everything();
 // waited for the stream. Without the mutex.
 bool is_event_certain(std::uint64_t event);
 bool is_stream_certain(std::uint64_t stream);
-// The same, also by asking for it again and again while nothing else is issued. True where streams
-// are not late.
+// The same, also by asking for it again and again while nothing else is issued, or again where they
+// are done soon. True where streams do not lag.
 bool late_event_is_done(std::uint64_t event);
 bool late_stream_is_done(std::uint64_t stream);
 

@@ -104,6 +104,7 @@ struct Event {
   bool waited_for = false, joined = false, seen = false;
   Progress progress;  // of the stream, when it was recorded
   std::uint64_t issued_on = 0, issued = 0;
+  bool asked_for = false;  // since it was recorded
 };
 
 struct Capture {

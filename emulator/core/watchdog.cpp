@@ -87,7 +87,7 @@ void looked_at_events() {
 }
 
 void wait_for_watchdog() {
-  if (unseen <= 0 || nobody_looks || streams_are_late()) return;
+  if (unseen <= 0 || nobody_looks || streams_lag()) return;
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (unseen > 0) {
     if (std::chrono::steady_clock::now() > until) {

@@ -120,11 +120,14 @@ int driver_option(const std::string& spec, const std::string& value) {
   return 1000 * major + 10 * minor;
 }
 
-bool streams_option(const std::string& spec, const std::string& value) {
-  if (value == "late" || value == "at-once") return value == "late";
-  throw ConfigError(fmt::format(
-      "{}: streams={}: expected late (work is done when the host waits for it) or at-once", spec,
-      value));
+void streams_option(CardFacts& facts, const std::string& spec, const std::string& value) {
+  if (value != "late" && value != "soon" && value != "at-once")
+    throw ConfigError(fmt::format(
+        "{}: streams={}: expected soon (work is done when it is asked for a second time), late "
+        "(when the host waits for it) or at-once",
+        spec, value));
+  facts.late_streams = value == "late";
+  facts.soon_streams = value == "soon";
 }
 
 void apply_option(Card& card, const std::string& option) {
@@ -140,7 +143,7 @@ void apply_option(Card& card, const std::string& option) {
   } else if (name == "driver") {
     card.facts.driver_cuda_version = driver_option(card.spec, value);
   } else if (name == "streams") {
-    card.facts.late_streams = streams_option(card.spec, value);
+    streams_option(card.facts, card.spec, value);
   } else {
     throw ConfigError(
         fmt::format("{}: unknown option \"{}\"{}", card.spec, name,

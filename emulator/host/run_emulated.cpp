@@ -91,7 +91,7 @@ VerdictRequest verdict_request(const EmulatedProgram& program, const std::string
   VerdictRequest request;
   request.wait_status = program.wait_status;
   request.assume = assume;
-  request.late_streams = facts.late_streams;
+  request.streams = streams_of(facts);
   request.context_bytes = facts.context_bytes;
   const auto uses = card_uses(program.ledgers);
   for (const CardPeak& peak : peaks_of_cards(uses, program.card_peaks, facts.context_bytes))

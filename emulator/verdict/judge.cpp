@@ -81,10 +81,10 @@ class Judge {
   void unused() { unreliable("nothing was taken from a card that these stand-ins could see"); }
 
   Verdict verdict() {
-    if (request_.late_streams)
-      add(result_.notes,
-          "streams are late: work is done when the host waits for it, and as much or more is "
-          "reserved as on a card; without streams=late it is done at once");
+    if (request_.streams == Streams::late)
+      add(result_.notes, "streams=late: work is done when the host waits for it, and no earlier");
+    if (request_.streams == Streams::soon)
+      add(result_.notes, "streams=soon: work is done when it is asked for a second time");
     const bool only_workspaces = workspaces_ && !bounded_below_;
     bounded_below_ |= workspaces_;
     if (bounded_below_ && bounded_above_) {
@@ -198,17 +198,15 @@ class Judge {
   }
 
   void timing(const Ledger& ledger) {
-    const bool late = request_.late_streams;
     auto conditions = timing_reads(ledger);
-    if (auto blocks = blocks_in_question(ledger, late); late && !blocks.empty()) {
-      upper(std::move(blocks));
-    } else if (!blocks.empty()) {
+    if (auto blocks = blocks_in_question(ledger, request_.streams); !blocks.empty())
       conditions.push_back(std::move(blocks));
-    }
-    if (!conditions.empty() && !late && !request_.of_case)
-      advise("look whether the figures stay where streams are late: --card NAME,streams=late");
+    if (!conditions.empty() && request_.streams == Streams::at_once && !request_.of_case)
+      advise(
+          "look whether the figures stay where streams lag: --card NAME,streams=soon, and "
+          "streams=late");
     for (auto& sentence : conditions) add(result_.conditions, std::move(sentence));
-    if (auto pinned = pinned_in_question(ledger, late); !pinned.empty())
+    if (auto pinned = pinned_in_question(ledger, request_.streams); !pinned.empty())
       add(result_.notes, std::move(pinned));
   }
 

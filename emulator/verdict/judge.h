@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/card.h"
 #include "core/ledger.h"
 #include "result/verdict.h"
 
@@ -19,7 +20,7 @@ using result::VerdictKind;
 struct VerdictRequest {
   int wait_status = 0;  // how the program ended, as waitpid gives it; of a case, 0: well
   std::string assume;   // --assume: "", "nonzero=all" or "nonzero=none"
-  bool late_streams = false;
+  Streams streams = Streams::at_once;
   std::uint64_t context_bytes = 0;  // set aside for the CUDA context
   // Cards that several processes had memory of at a time, and how many did.
   struct SharedCard {

@@ -38,23 +38,36 @@ std::vector<std::string> timing_reads(const Ledger& ledger) {
   return sentences;
 }
 
-std::string blocks_in_question(const Ledger& ledger, bool late_streams) {
-  if (!ledger.blocks_in_question) return "";
-  return late_streams ? "blocks that another stream had used (record_stream) were held until the "
-                        "host waited: a card hands them out again as early or earlier"
-                      : "blocks that another stream had used (record_stream) were handed out again "
-                        "at once: a card that is not done with them reserves more, at most what "
-                        "streams=late gives";
+namespace {
+
+const char* when_done(Streams streams) {
+  switch (streams) {
+    case Streams::at_once:
+      return "handed out again at once";
+    case Streams::soon:
+      return "handed out again when the allocator asked for a second time";
+    case Streams::late:
+      return "held until the host waited";
+  }
+  return "";
 }
 
-std::string pinned_in_question(const Ledger& ledger, bool late_streams) {
+}  // namespace
+
+std::string blocks_in_question(const Ledger& ledger, Streams streams) {
+  if (!ledger.blocks_in_question) return "";
+  return fmt::format(
+      "blocks that another stream had used (record_stream) were {}: a card is done with them "
+      "earlier or later, and what is allocated meanwhile lies elsewhere",
+      when_done(streams));
+}
+
+std::string pinned_in_question(const Ledger& ledger, Streams streams) {
   if (!ledger.pinned_in_question) return "";
   return fmt::format(
       "page-locked host memory that copies had used was {}: on a card the process may have {} of "
-      "it "
-      "(pinned); the card's memory does not depend on it",
-      late_streams ? "held until the host waited" : "handed out again at once",
-      late_streams ? "less" : "more");
+      "it (pinned); the card's memory does not depend on it",
+      when_done(streams), streams == Streams::late ? "less" : "more");
 }
 
 }  // namespace peakbench::emulator

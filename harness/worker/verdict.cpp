@@ -40,7 +40,7 @@ std::optional<result::Verdict> verdict(const result::Job& job, std::int64_t peak
   request.peak_allocated_bytes = static_cast<std::uint64_t>(peak_allocated_bytes);
   if (const char* text = std::getenv(emulator::kCardVariable)) {
     const auto card = emulator::card_from_json(text);
-    request.late_streams = card.late_streams;
+    request.streams = emulator::streams_of(card);
     request.context_bytes = card.context_bytes;
   }
   return emulator::judge({ledger}, request);

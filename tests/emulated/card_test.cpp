@@ -209,11 +209,12 @@ TEST(Card, TakesADriverThatIsForAnEarlierCuda) {
 }
 
 TEST(Card, StreamsMayBeLate) {
-  EXPECT_FALSE(parse("h100-80gb").facts.late_streams);
-  EXPECT_FALSE(parse("h100-80gb,streams=at-once").facts.late_streams);
-  EXPECT_TRUE(parse("h100-80gb,streams=late").facts.late_streams);
+  EXPECT_EQ(streams_of(parse("h100-80gb").facts), Streams::at_once);
+  EXPECT_EQ(streams_of(parse("h100-80gb,streams=at-once").facts), Streams::at_once);
+  EXPECT_EQ(streams_of(parse("h100-80gb,streams=soon").facts), Streams::soon);
+  EXPECT_EQ(streams_of(parse("h100-80gb,streams=late").facts), Streams::late);
   for (const char* how : {"", "slow", "Late"})
-    expect_error(std::string("h100-80gb,streams=") + how, "expected late");
+    expect_error(std::string("h100-80gb,streams=") + how, "expected soon");
 }
 
 TEST(Card, RefusesCountsThatAreNone) {

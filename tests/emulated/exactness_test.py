@@ -169,11 +169,14 @@ class ExactnessTest(unittest.TestCase):
     def test_blocks_that_wait_for_a_stream(self):
         running, waited = RECORDED.replace("WAIT", "pass"), RECORDED.replace("WAIT", "torch.cuda.synchronize()")
         self.assertEqual(self.emulate(running), "exact if", self.said)
-        self.assertRegex(self.verdict["conditions"][0], r"^blocks .* handed out again at once: .* at most what streams=late gives")
+        self.assertRegex(self.verdict["conditions"][0], r"^blocks .* handed out again at once: a card is done with them earlier or later")
+        self.assertIn("streams=soon, and streams=late", self.verdict["advice"][0])
         at_once = self.processes[0]["devices"][0]["peak_reserved_bytes"]
-        self.assertEqual(self.emulate(running, "h100-80gb,streams=late"), "upper bound", self.said)
-        self.assertGreater(self.processes[0]["devices"][0]["peak_reserved_bytes"], at_once)
-        for card in ("h100-80gb", "h100-80gb,streams=late"):
+        for card, when in (("streams=late", "held until the host waited"), ("streams=soon", "handed out again when the allocator asked for a second time")):
+            self.assertEqual(self.emulate(running, f"h100-80gb,{card}"), "exact if", self.said)
+            self.assertIn(f"were {when}: ", self.verdict["conditions"][0])
+            self.assertGreater(self.processes[0]["devices"][0]["peak_reserved_bytes"], at_once)
+        for card in ("h100-80gb", "h100-80gb,streams=soon", "h100-80gb,streams=late"):
             self.assertEqual(self.emulate(waited, card), "exact", self.said)
 
     def test_pinned_memory_that_waits_is_a_note(self):

@@ -72,7 +72,7 @@ class ProgramFixture : public testing::Test {
 
   // With the verdict that it really has.
   Answer answer() {
-    program_.verdict = judge(program_.ledgers, {program_.wait_status, assume_, false,
+    program_.verdict = judge(program_.ledgers, {program_.wait_status, assume_, Streams::at_once,
                                                 program_.card.facts.context_bytes});
     return answer_of(program_);
   }

@@ -41,11 +41,11 @@ reserved(first, second)
 
 
 class StreamsTest(unittest.TestCase):
-    def emulate(self, card, exit_code=0):
+    def emulate(self, card, exit_code=0, program=PROGRAM):
         """Blocks reserved, before and after the host has waited; the record is kept."""
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder, "took.json")
-            command = [PEAKBENCH, "emulate", "--card", card, "--json", out, "--", PYTHON, "-c", PROGRAM]
+            command = [PEAKBENCH, "emulate", "--card", card, "--json", out, "--", PYTHON, "-c", program]
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
             self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)
             self.record = json.loads(out.read_text(encoding="utf-8"))
@@ -58,7 +58,13 @@ class StreamsTest(unittest.TestCase):
     def test_late_it_is_not_before_the_host_has_waited(self):
         self.assertEqual(self.emulate("h100-80gb,streams=late"), [2, 2])
         self.assertEqual(self.record["card"], "h100-80gb,streams=late")
-        self.assertRegex(self.record["verdict"]["notes"][0], "streams are late")
+        self.assertRegex(self.record["verdict"]["notes"][0], "streams=late")
+
+    def test_soon_it_is_when_the_allocator_asks_again(self):
+        # The first block asks once, and has another one; the second asks again.
+        self.assertEqual(self.emulate("h100-80gb,streams=soon", program=PROGRAM.replace("torch.cuda.synchronize()\n", "")), [2, 2])
+        self.assertEqual(self.emulate("h100-80gb,streams=late", program=PROGRAM.replace("torch.cuda.synchronize()\n", "")), [2, 3])
+        self.assertRegex(self.record["verdict"]["notes"][0], "streams=late")
 
     def test_late_and_without_memory_the_allocator_waits(self):
         self.assertEqual(self.emulate("h100-80gb,streams=late,memory=100MiB", exit_code=1), [1])  # no card has room for the second

@@ -209,7 +209,7 @@ TEST_F(VerdictTest, WhoAsksHowMuchMemoryIsFreeMayActOnIt) {
             "by its CUDA context, which is in no figure");
   ASSERT_EQ(said.advice.size(), 1u);
   EXPECT_NE(said.advice[0].find("context=SIZE"), std::string::npos);
-  const Verdict beside = judge({ledger_.get()}, {0, "", false, 512ull << 20});
+  const Verdict beside = judge({ledger_.get()}, {0, "", Streams::at_once, 512ull << 20});
   ASSERT_EQ(beside.conditions.size(), 1u);
   EXPECT_NE(beside.conditions[0].find("for which 0.500 GiB are set aside"), std::string::npos);
   EXPECT_TRUE(beside.advice.empty());
