@@ -85,6 +85,7 @@ def _session(item: pytest.Item) -> Tuple[List[str], List[str], Dict[str, Any]]:
     options |= {"keyword": "", "markexpr": "", "deselect": None, "lf": False, "failedfirst": False, "newfirst": False, "stepwise": False, "maxfail": 0,
                 "numprocesses": None, "maxprocesses": None, "dist": "no", "distload": False, "tx": [], "looponfail": False, "usepdb": False, "xmlpath": None,
                 "no_cov": True}  # fmt: skip
+    options.pop("file_or_dir", None)  # what is collected is named anew
     return sys.path, [str(config.rootpath / item.nodeid)], options
 
 
