@@ -18,6 +18,8 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 
+from peakbench import _files
+
 _GRACE_S = 5.0  # that the other ranks have to end, once one has failed
 _POLL_S = 0.02
 _TAIL = 4000  # characters of what a process printed that told nothing else
@@ -50,8 +52,7 @@ def use_own_card(torch: Any) -> None:
 def run(item: pytest.Item, ranks: int, torch: Any) -> List[List[pytest.TestReport]]:
     """The reports of each rank. Of those that failed only, the first one first, where any did: the rest is ended then."""
     with tempfile.TemporaryDirectory(prefix="peakbench-ranks-") as folder, _parent() as alive:
-        marshal_to = Path(folder, "session")
-        marshal_to.write_bytes(marshal.dumps(_session(item)))
+        Path(folder, "session").write_bytes(marshal.dumps(_session(item)))
         store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
         processes = [_Process(item, Path(folder), Rank(number, ranks), store.port, alive) for number in range(ranks)]
         try:
@@ -210,9 +211,7 @@ class _Teller:
 
     def _tell(self, report: Any) -> None:
         self._reports.append(self._config.hook.pytest_report_to_serializable(config=self._config, report=report))
-        scratch = self._file.with_suffix(".new")
-        scratch.write_text(json.dumps(self._reports, default=repr), encoding="utf-8")
-        scratch.replace(self._file)
+        _files.write(self._file, json.dumps(self._reports, default=repr))
 
 
 def _main(folder: Path, alive: int) -> int:

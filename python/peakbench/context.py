@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from peakbench import _cards, _memory
+from peakbench import _cards, _files, _memory
 
 _MIB = 1 << 20
 _STEPS = 3
@@ -139,9 +139,7 @@ def _add(file: Path, card: str, measured: List[Dict[str, Any]]) -> None:
     if not isinstance(profile, dict) or profile.get("id") != card:
         raise _Unable(f"{from_file} is not the file of {card}")
     profile["context_memory"] = [*profile.get("context_memory", []), *measured]
-    scratch = file.with_name(file.name + ".new")
-    scratch.write_text(json.dumps(profile, indent=1) + "\n", encoding="utf-8")
-    scratch.replace(file)
+    _files.write(file, json.dumps(profile, indent=1) + "\n")
 
 
 def _told(card: _cards.Card, measured: List[Dict[str, Any]], asked: argparse.Namespace) -> str:

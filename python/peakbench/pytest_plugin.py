@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Tup
 
 import pytest
 
-from peakbench import _cards, _journal, _memory, _ranks, _reads
+from peakbench import _cards, _files, _journal, _memory, _ranks, _reads
 from peakbench._journal import Part
 from peakbench._memory import Peak, in_words
 
@@ -397,7 +397,7 @@ class _Summary:
                 tests = _read_base(file, must_exist=False)
                 for name, figures in self.accepted.items():
                     tests.setdefault(name, {}).update(figures)
-                _write(file, json.dumps({"device_memory_schema": _SCHEMA, "tests": tests}, indent=2, sort_keys=True) + "\n")
+                _files.write(file, json.dumps({"device_memory_schema": _SCHEMA, "tests": tests}, indent=2, sort_keys=True) + "\n")
             self.lines.append(f"accepted figures of {len(self.accepted)} tests are in {file}")
         except (_Wrong, OSError) as error:
             self.lines.append(f"the accepted figures could not be written: {error}")
@@ -419,16 +419,3 @@ def _alone(file: Path) -> Iterator[None]:
         yield
     finally:
         os.close(folder)
-
-
-def _write(file: Path, text: str) -> None:
-    """Whole, or not at all."""
-    handle, scratch = tempfile.mkstemp(prefix=file.name, dir=file.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as to:
-            to.write(text)
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, file)
-    except BaseException:
-        os.unlink(scratch)
-        raise
