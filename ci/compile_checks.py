@@ -1,13 +1,13 @@
 """Checks of single files with the flags that CMake compiles them with: headers that compile alone, clang-tidy.
 
-    python3 ci/compile_checks.py headers [--jobs N] [--changed COMMIT] [FILE...]
+    python3 ci/compile_checks.py headers [--jobs N] [FILE...]
     python3 ci/compile_checks.py tidy [--jobs N] [--changed COMMIT] [--torch] [FILE...]
 
 Needs build/checks/compile_commands.json (ci/checks makes it). Prints what was found; the exit status is 1 if anything was.
 
-With --changed they do what can have become wrong since that commit. clang-tidy looks at the sources that changed, and at the sources of the
-headers that did: at those of a target together, as it compiles them, since most of its time goes into headers. (A source that needs an
-include of the one before it is only found without --changed.) Headers are compiled that changed, themselves or in what they include.
+With --changed clang-tidy looks at the sources that changed since that commit, and at the sources of the headers that did: at those of a
+target together, as it compiles them, since most of its time goes into headers. (A source that needs an include of the one before it is only
+found without --changed.) Headers are looked at all of them each time.
 """
 
 import argparse
@@ -15,7 +15,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -126,28 +125,68 @@ def neighbour(header, known, included_by):
 
 
 class HeaderCheck:
-    """check(header, arguments): what the compiler says of it alone. Through ccache where that is: the sources have the same names each time."""
+    """check(header, arguments): what clang says of it alone.
 
-    def __init__(self):
+    Nearly all of the time would go into a few large headers of libraries. They are compiled once, in the combinations in which this
+    repository's headers include them, themselves or by others of its headers: a header can use no more than what it includes anyway.
+    """
+
+    LARGE = {"ATen/ATen.h", "ATen/core/Tensor.h", "ATen/core/dispatch/Dispatcher.h", "ATen/record_function.h", "nlohmann/json.hpp",
+             "torch/nn/module.h"}
+    OF_LIBRARY = re.compile(r"^#include <([^>]+)>", re.MULTILINE)
+
+    def __init__(self, items, includes, jobs):
         self.folder = DATABASE.parent / "alone"
         self.folder.mkdir(exist_ok=True)
-        cached = shutil.which("ccache")
-        self.compiler = [cached, "c++"] if cached else ["c++"]
-        self.environment = os.environ | {"CCACHE_BASEDIR": str(REPOSITORY), "CCACHE_NOHASHDIR": "1"}
+        self.large = {header: self._large(includes.of(header)) for header in items}
+        wanted = {}
+        for header, arguments in items.items():
+            if self.large[header]:
+                wanted.setdefault((self.large[header], self._language(arguments)), []).append(self._folders(arguments))
+        often = {key: folders[0] for key, folders in wanted.items() if len(folders) > 2}
+        with ThreadPoolExecutor(jobs) as pool:
+            made = pool.map(self._precompile, range(len(often)), often, often.values())
+            self.precompiled = {key: path for key, path in zip(often, made) if path}
+
+    def _large(self, files):
+        return frozenset(name for path in files for name in self.OF_LIBRARY.findall((REPOSITORY / path).read_text(errors="replace"))
+                         if name in self.LARGE)
+
+    @staticmethod
+    def _language(arguments):
+        """What must be the same for what is precompiled: the standard, the warnings, NDEBUG."""
+        kept = [argument for argument in flags(arguments) if argument.startswith(("-std=", "-W")) or argument == "-DNDEBUG"]
+        return (*dict.fromkeys(kept), "-Wno-unknown-warning-option")
+
+    @staticmethod
+    def _folders(arguments):
+        """The options that say where headers are."""
+        given = flags(arguments)
+        return [one for before, one in zip(["", *given], given) if one.startswith("-I") or "-isystem" in (one, before)]
+
+    @staticmethod
+    def _clang(*arguments):
+        """What it says if it fails, else nothing."""
+        ran = subprocess.run(["clang++", *map(str, arguments)], cwd=DATABASE.parent, capture_output=True, text=True, check=False)
+        return (ran.stderr or f"clang++ ended with {ran.returncode}") if ran.returncode else ""
+
+    def _precompile(self, number, key, folders):
+        large, language = key
+        source = self.folder / f"large_{number}.h"
+        source.write_text("".join(f"#include <{name}>\n" for name in sorted(large)))
+        made = source.with_suffix(".pch")
+        return None if self._clang(*language, *folders, "-fpch-instantiate-templates", "-x", "c++-header", source, "-o", made) else made
 
     def __call__(self, header, arguments):
-        source = self.folder / (header.replace("/", "_") + ".cpp")
-        source.write_text(f'#include "{os.path.relpath(REPOSITORY / header, self.folder)}"\n')
-        ran = subprocess.run([*self.compiler, *flags(arguments), "-c", str(source), "-o", str(source.with_suffix(".o"))], cwd=DATABASE.parent,
-                             env=self.environment, capture_output=True, text=True, check=False)
-        return ran.stderr if ran.returncode else ""
-
-
-def headers_to_check(headers, changed, known):
-    """{header: the arguments that it is compiled with}"""
-    includes, included_by = Includes(tracked("*.h")), includers(known)
-    wanted = headers if changed is None else [header for header in headers if not changed.isdisjoint(includes.of(header))]
-    return {header: known[neighbour(header, known, included_by)] for header in wanted}
+        source, language = self.folder / (header.replace("/", "_") + ".cpp"), self._language(arguments)
+        # Macros of a target are defined in the source: what is precompiled is so for many.
+        macros = [one[2:].partition("=") for one in flags(arguments) if one.startswith("-D") and one not in language]
+        source.write_text("".join(f"#define {name} {value or 1}\n" for name, _, value in macros)
+                          + f'#include "{os.path.relpath(REPOSITORY / header, self.folder)}"\n')
+        fitting = [key for key in self.precompiled if key[1] == language and key[0] <= self.large[header]]
+        best = max(fitting, key=lambda key: len(key[0]), default=None)
+        before = ["-fpch-instantiate-templates", "-include-pch", self.precompiled[best]] if best else []
+        return self._clang(*language, *self._folders(arguments), *before, "-fsyntax-only", source)
 
 
 def members_of(path):
@@ -209,14 +248,16 @@ def main():
     parser.add_argument("what", choices=("headers", "tidy"))
     parser.add_argument("files", nargs="*", help="only these (relative to the repository)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--changed", metavar="COMMIT", help="what can have become wrong since then")
+    parser.add_argument("--changed", metavar="COMMIT", help="tidy: what can have become wrong since then")
     parser.add_argument("--torch", action="store_true", help="tidy: the files with LibTorch's headers too")
     arguments = parser.parse_intermixed_args()
     known, together = commands()
-    changed = None if arguments.changed is None else changed_since(arguments.changed)
     if arguments.what == "headers":
-        items = headers_to_check(arguments.files or tracked("*.h"), None if arguments.files else changed, known)
-        return run(HeaderCheck(), items, arguments.jobs)
+        includes = Includes(tracked("*.h"))
+        included_by = includers(known)
+        items = {header: known[neighbour(header, known, included_by)] for header in arguments.files or tracked("*.h")}
+        return run(HeaderCheck(items, includes, arguments.jobs), items, arguments.jobs)
+    changed = None if arguments.changed is None else changed_since(arguments.changed)
     sources = arguments.files or [path for path in tracked("*.cpp") if path in known and not path.startswith(("tests/", "benchmarks/"))]
     if unknown := [path for path in sources if path not in known]:
         sys.exit(f"error: {unknown[0]} is compiled by no target of {DATABASE.relative_to(REPOSITORY)}")

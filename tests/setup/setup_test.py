@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -84,31 +85,36 @@ class Repository(Folder):
 class Headers(Repository):
     """ci/compile_checks.py headers"""
 
-    def test_those_that_can_have_become_wrong(self):
+    def test_what_does_not_compile_alone(self):
+        large = "nlohmann/json.hpp"
         self.commit({
             "ci/compile_checks.py": (CI / "compile_checks.py").read_text(),
             "source/main.cpp": '#include "source/used.h"\n#include "source/own.h"\n',
-            "source/used.h": '#pragma once\n#include "source/lowest.h"\n',
+            "source/used.h": f'#pragma once\n#include "source/lowest.h"\n#ifndef WHERE\n#error\n#endif\n#include <{large}>\nLARGE json;\n',
             "source/lowest.h": "#pragma once\n#include <string>\n",
-            "source/own.h": "#pragma once\nstd::string alone();\n",  # wrong, as it was
+            "source/own.h": "#pragma once\nstd::string alone();\n",  # wrong
+            "source/by_another.h": '#pragma once\n#include "source/used.h"\ninline std::string text(LARGE) { return WHERE; }\n',
+            "source/by_two.h": '#pragma once\n#include "source/by_another.h"\n',
+            "source/without.h": "#pragma once\nLARGE json;\n",  # wrong, if the others' large header is not its own
+            f"libraries/{large}": "#pragma once\nstruct LARGE {};\n",
         })  # fmt: skip
         command = {"directory": str(self.folder), "file": str(self.folder / "source/main.cpp"),
-                   "command": f"c++ -I{self.folder} -include {self.folder}/source/lowest.h -o main.o -c {self.folder}/source/main.cpp"}  # fmt: skip
+                   "command": f"c++ -DWHERE='\"a \\\"folder\\\"\"' -I{self.folder} -isystem {self.folder}/libraries -O2 -fPIC -std=gnu++20 -include"
+                              f" {self.folder}/source/lowest.h -o main.o -c {self.folder}/source/main.cpp"}  # fmt: skip
         (self.folder / "build/checks").mkdir(parents=True)
         (self.folder / "build/checks/compile_commands.json").write_text(json.dumps([command]))
 
         def checked(*arguments, status=0):
             done = subprocess.run([sys.executable, self.folder / "ci/compile_checks.py", "headers", *arguments], capture_output=True, text=True)
             self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-            return done.stderr.splitlines()[-1]
+            return done.stderr.splitlines()[-1], sorted(re.findall(r"^(\S+[.]h):$", done.stdout, re.MULTILINE))
 
-        self.assertEqual(checked(status=1), "3 files, 1 with findings")
-        self.assertEqual(checked("--changed", "HEAD"), "0 files, 0 with findings")
+        self.assertEqual(checked(status=1), ("6 files, 2 with findings", ["source/own.h", "source/without.h"]))
+        self.assertEqual(len(list((self.folder / "build/checks/alone").glob("*.pch"))), 1)
+        self.assertEqual(checked("source/used.h"), ("1 files, 0 with findings", []))  # nothing is precompiled for one
         (self.folder / "source/lowest.h").write_text("#pragma once\n")
-        self.assertEqual(checked("--changed", "HEAD"), "2 files, 0 with findings")
-        (self.folder / "source/lowest.h").write_text("#pragma once\nstd::string broken();\n")
-        self.assertEqual(checked("--changed", "HEAD", status=1), "2 files, 2 with findings")
-        self.assertEqual(checked("--changed", "HEAD", "source/own.h", status=1), "1 files, 1 with findings")
+        self.assertEqual(checked(status=1), ("6 files, 4 with findings",
+                         ["source/by_another.h", "source/by_two.h", "source/own.h", "source/without.h"]))
 
 
 class Unchanged(Repository):
