@@ -76,24 +76,31 @@ def with_torch(arguments):
     return any(argument.endswith("/torch/include") for argument in arguments)
 
 
-class Includes:
-    """What the repository's files include of each other."""
+class LibraryHeaders:
+    """The headers of libraries that the repository's own include."""
 
-    def __init__(self, headers):
-        self.by_name = {}
-        for header in headers:
+    INCLUDE = re.compile(r"^#include <([^>]+)>", re.MULTILINE)
+
+    def __init__(self):
+        self.by_name, self.found = {}, {}
+        for header in tracked("*.h"):
             parts = Path(header).parts
             for first in range(len(parts)):
                 self.by_name.setdefault("/".join(parts[first:]), []).append(header)
-        self.found = {}
+
+    def _named(self, name, path):
+        """The header that an #include of a file names, if that is certain: the one beside the file, or the only one that ends so."""
+        beside = (Path(path).parent / name).as_posix()
+        near = self.by_name.get(beside, []) or self.by_name.get(name, [])
+        return near if len(near) == 1 else []
 
     def of(self, path):
-        """The files that it includes, itself among them."""
+        """Their names, of those that it includes itself or by others; never one too many."""
         if path not in self.found:
-            self.found[path] = files = {path}  # where a ring ends
-            for name in INCLUDE.findall((REPOSITORY / path).read_text(errors="replace")):
-                for header in self.by_name.get(name, []):
-                    files |= self.of(header)
+            self.found[path] = set()  # where a ring ends
+            text = (REPOSITORY / path).read_text(errors="replace")
+            through = [self.of(header) for name in INCLUDE.findall(text) for header in self._named(name, path)]
+            self.found[path] = set(self.INCLUDE.findall(text)).union(*through)
         return self.found[path]
 
 
@@ -133,13 +140,12 @@ class HeaderCheck:
 
     LARGE = {"ATen/ATen.h", "ATen/core/Tensor.h", "ATen/core/dispatch/Dispatcher.h", "ATen/record_function.h", "nlohmann/json.hpp",
              "torch/nn/module.h"}
-    OF_LIBRARY = re.compile(r"^#include <([^>]+)>", re.MULTILINE)
 
-    def __init__(self, items, includes, jobs):
+    def __init__(self, items, jobs):
         self.folder = DATABASE.parent / "alone"
         self.folder.mkdir(exist_ok=True)
-        self.large = {header: self._large(includes.of(header)) for header in items}
-        wanted = {}
+        libraries, wanted = LibraryHeaders(), {}
+        self.large = {header: frozenset(self.LARGE & libraries.of(header)) for header in items}
         for header, arguments in items.items():
             if self.large[header]:
                 wanted.setdefault((self.large[header], self._language(arguments)), []).append(self._folders(arguments))
@@ -147,10 +153,6 @@ class HeaderCheck:
         with ThreadPoolExecutor(jobs) as pool:
             made = pool.map(self._precompile, range(len(often)), often, often.values())
             self.precompiled = {key: path for key, path in zip(often, made) if path}
-
-    def _large(self, files):
-        return frozenset(name for path in files for name in self.OF_LIBRARY.findall((REPOSITORY / path).read_text(errors="replace"))
-                         if name in self.LARGE)
 
     @staticmethod
     def _language(arguments):
@@ -253,10 +255,11 @@ def main():
     arguments = parser.parse_intermixed_args()
     known, together = commands()
     if arguments.what == "headers":
-        includes = Includes(tracked("*.h"))
+        if arguments.changed is not None:
+            parser.error("--changed is of tidy: headers are looked at all of them")
         included_by = includers(known)
         items = {header: known[neighbour(header, known, included_by)] for header in arguments.files or tracked("*.h")}
-        return run(HeaderCheck(items, includes, arguments.jobs), items, arguments.jobs)
+        return run(HeaderCheck(items, arguments.jobs), items, arguments.jobs)
     changed = None if arguments.changed is None else changed_since(arguments.changed)
     sources = arguments.files or [path for path in tracked("*.cpp") if path in known and not path.startswith(("tests/", "benchmarks/"))]
     if unknown := [path for path in sources if path not in known]:

@@ -95,7 +95,9 @@ class Headers(Repository):
             "source/own.h": "#pragma once\nstd::string alone();\n",  # wrong
             "source/by_another.h": '#pragma once\n#include "source/used.h"\ninline std::string text(LARGE) { return WHERE; }\n',
             "source/by_two.h": '#pragma once\n#include "source/by_another.h"\n',
-            "source/without.h": "#pragma once\nLARGE json;\n",  # wrong, if the others' large header is not its own
+            "source/without.h": "#pragma once\nLARGE json;\n",  # wrong: the large header is the others'
+            "other/used.h": "#pragma once\n",
+            "other/beside.h": '#pragma once\n#include "used.h"\nLARGE json;\n',  # wrong: the header beside it does not include that
             f"libraries/{large}": "#pragma once\nstruct LARGE {};\n",
         })  # fmt: skip
         command = {"directory": str(self.folder), "file": str(self.folder / "source/main.cpp"),
@@ -109,12 +111,14 @@ class Headers(Repository):
             self.assertEqual(done.returncode, status, done.stdout + done.stderr)
             return done.stderr.splitlines()[-1], sorted(re.findall(r"^(\S+[.]h):$", done.stdout, re.MULTILINE))
 
-        self.assertEqual(checked(status=1), ("6 files, 2 with findings", ["source/own.h", "source/without.h"]))
+        self.assertEqual(checked(status=1), ("8 files, 3 with findings", ["other/beside.h", "source/own.h", "source/without.h"]))
         self.assertEqual(len(list((self.folder / "build/checks/alone").glob("*.pch"))), 1)
         self.assertEqual(checked("source/used.h"), ("1 files, 0 with findings", []))  # nothing is precompiled for one
+        self.assertEqual(checked("source/own.h", status=1), ("1 files, 1 with findings", ["source/own.h"]))
+        self.assertIn("--changed is of tidy", checked("--changed", "HEAD", status=2)[0])
         (self.folder / "source/lowest.h").write_text("#pragma once\n")
-        self.assertEqual(checked(status=1), ("6 files, 4 with findings",
-                         ["source/by_another.h", "source/by_two.h", "source/own.h", "source/without.h"]))
+        self.assertEqual(checked(status=1), ("8 files, 5 with findings",
+                         ["other/beside.h", "source/by_another.h", "source/by_two.h", "source/own.h", "source/without.h"]))
 
 
 class Unchanged(Repository):
