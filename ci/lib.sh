@@ -78,6 +78,14 @@ commit_before_today() {
   echo "${commit:-$(git -C "$repository" hash-object -t tree /dev/null)}"
 }
 
+# differs_from COMMIT PATTERN...: whether a file of these differs from it, is gone or is not committed yet.
+differs_from() {
+  local commit=$1 changed
+  shift
+  changed=$(git -C "$repository" diff --name-only "$commit" -- "$@" && git -C "$repository" ls-files --others --exclude-standard -- "$@") || return 0
+  [[ $changed ]]
+}
+
 # --- Progress -----------------------------------------------------------------------------------------
 
 # Files that a script leaves behind only while it runs.

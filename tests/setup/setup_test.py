@@ -190,6 +190,36 @@ build strange: phony
         self.assertIn("nothing of this repository that strange was made from", self.left_out("build/strange", status=1))
 
 
+class Sanitizers(Repository):
+    """ci/checks --changed in a repository of its own, whose build says that it was asked for."""
+
+    def setUp(self):
+        super().setUp()
+        scripts = {name: (CI / name).read_text() for name in ("checks", "lib.sh")}
+        scripts |= {"packages": "#!/bin/sh\n", "build": "#!/bin/sh\necho asked for >&2\nexit 1\n"}
+        releases = {"cmake/libtorch_releases.txt": "2.11.0 cu130\n"}
+        self.commit({f"ci/{name}": text for name, text in scripts.items()} | releases
+                    | {"harness/one.cpp": "", "docs/page.md": "", "python/one.py": ""})  # fmt: skip
+        for name in scripts:
+            (self.folder / "ci" / name).chmod(0o755)
+        self.git("config", "core.fileMode", "false")
+
+    def said(self):
+        done = subprocess.run([self.folder / "ci/checks", "--changed", "HEAD", "sanitizers"], capture_output=True, text=True)
+        return done.returncode, done.stderr.splitlines()[-1]
+
+    def test_they_are_left_out_where_nothing_of_theirs_changed(self):
+        left_out, built = (0, "sanitizers: left out"), (1, "error: failed: sanitizers")
+        self.assertEqual(self.said(), left_out)
+        for changed, expected in (("docs/page.md", left_out), ("python/two.py", left_out), ("harness/one.cpp", built), ("harness/two.h", built)):
+            with self.subTest(changed):
+                (self.folder / changed).write_text("another\n")
+                self.assertEqual(self.said(), expected)
+                self.git("checkout", "--", ".")
+                self.git("clean", "-d", "--force")
+                self.assertEqual(self.said(), left_out)
+
+
 class LibTorch(Folder):
     def torch(self, version="2.11.0+cu130", cuda="'13.0'", git_version=GIT_VERSION, whole=True):
         folder = self.folder / "site-packages/torch"
