@@ -4,25 +4,33 @@ The processes report as pytest-xdist's workers do, and count as such for other p
 """
 
 import contextlib
+import faulthandler
+import io
 import json
 import marshal
 import os
+import pickle
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 import pytest
 
-from peakbench import _files
+from peakbench import _files, _memory
 
-_GRACE_S = 5.0  # that the other ranks have to end, once one has failed
+EXCEEDS = "device_memory_exceeds"  # a property of a test that only took too much
+_GRACE_S = 5.0  # that the other ranks have to end, once one has failed, and a rank's process to end after its test
+_REST_S = 60.0  # that the other ranks have, once one has taken too much: what they take counts, too
 _POLL_S = 0.02
 _TAIL = 4000  # characters of what a process printed that told nothing else
+_USAGE = int(pytest.ExitCode.USAGE_ERROR)
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,13 @@ def use_own_card(torch: Any) -> None:
         torch.cuda.set_device(int(local) % torch.cuda.device_count())
 
 
+class NotHanded(Exception):
+    """An option of this session that a process of a rank cannot have: one sentence."""
+
+
 def run(item: pytest.Item, ranks: int, torch: Any) -> List[List[pytest.TestReport]]:
-    """The reports of each rank. Of those that failed only, the first one first, where any did: the rest is ended then."""
+    """The reports of each rank. Of those that failed only, the first one first, where any did otherwise than by taking too much: the rest is ended then.
+    Raises NotHanded."""
     with tempfile.TemporaryDirectory(prefix="peakbench-ranks-") as folder, _parent() as alive:
         Path(folder, "session").write_bytes(marshal.dumps(_session(item)))
         store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
@@ -65,29 +78,58 @@ def run(item: pytest.Item, ranks: int, torch: Any) -> List[List[pytest.TestRepor
 def _watched(item: pytest.Item, processes: "List[_Process]") -> List[List[pytest.TestReport]]:
     failed: List[_Process] = []
     end = float("inf")
-    while time.monotonic() < end:
-        going = [process for process in processes if process.is_running()]
-        for process in processes:
-            if process not in failed and process.has_failed():
-                failed.append(process)
-                end = min(end, time.monotonic() + _GRACE_S)
-        if not going:
-            break
-        time.sleep(_POLL_S)
+    try:
+        while time.monotonic() < end:
+            going = [process for process in processes if process.is_going()]
+            for process in processes:
+                if process not in failed and process.has_failed():
+                    failed.append(process)
+                    end = min(end, time.monotonic() + (_REST_S if process.only_exceeds() else _GRACE_S))
+            if not going:
+                break
+            time.sleep(_POLL_S)
+    except (KeyboardInterrupt, pytest.fail.Exception) as ended:  # the latter as a plugin that limits the time of a test raises it
+        raise type(ended)("\n".join([str(ended), *(process.where() for process in processes if process.is_at_work())]).strip()) from None
+    _tell_warnings(item, processes)
     return [process.told(item) for process in failed or processes]
 
 
-def _session(item: pytest.Item) -> Tuple[List[str], List[str], Dict[str, Any]]:
-    """sys.path, what is to be collected, and the options of this session, less those that are the session's own affair."""
+def _tell_warnings(item: pytest.Item, processes: "List[_Process]") -> None:
+    """To this session's summary; the same of several ranks once."""
+    told: Set[Tuple[str, ...]] = set()
+    for process in processes:
+        for said in process.warnings():
+            same = (said["category"], said["message"], said["filename"], str(said["lineno"]))
+            if same in told:
+                continue
+            told.add(same)
+            module, _, name = said["category"].rpartition(".")
+            category = getattr(sys.modules.get(module), name, UserWarning)
+            message = warnings.WarningMessage(said["message"], category, said["filename"], said["lineno"])
+            item.config.hook.pytest_warning_recorded.call_historic(
+                kwargs={"warning_message": message, "nodeid": item.nodeid, "when": said["when"], "location": None}
+            )
+
+
+def _session(item: pytest.Item) -> Tuple[List[str], List[str], Dict[str, Any], Dict[str, bytes]]:
+    """sys.path, what is to be collected, and the options of this session, less those that are the session's own affair: those of plain values, and
+    the others, pickled."""
     config = item.config
-    options = {name: value for name, value in vars(config.option).items() if _is_plain(value)}
+    options, others = {}, {}
+    for name, value in vars(config.option).items():
+        if _is_plain(value):
+            options[name] = value
+        elif isinstance(value, io.IOBase):  # a file of the session's
+            options[name] = None
+        else:
+            others[name] = _pickled(name, value)
     options |= {"rootdir": str(config.rootpath), "inifilename": str(config.inipath) if config.inipath else None}
     # What chooses among tests, starts workers or writes files.
     options |= {"keyword": "", "markexpr": "", "deselect": None, "lf": False, "failedfirst": False, "newfirst": False, "stepwise": False, "maxfail": 0,
                 "numprocesses": None, "maxprocesses": None, "dist": "no", "distload": False, "tx": [], "looponfail": False, "usepdb": False, "xmlpath": None,
                 "no_cov": True}  # fmt: skip
     options.pop("file_or_dir", None)  # what is collected is named anew
-    return sys.path, [str(config.rootpath / item.nodeid)], options
+    return sys.path, [str(config.rootpath / item.nodeid)], options, others
 
 
 def _is_plain(value: Any) -> bool:
@@ -96,6 +138,13 @@ def _is_plain(value: Any) -> bool:
         return True
     except ValueError:
         return False
+
+
+def _pickled(name: str, value: Any) -> bytes:
+    try:
+        return pickle.dumps(value)
+    except Exception as error:  # an object says itself what it raises
+        raise NotHanded(f"the option {name} is {value!r}, which cannot be handed to the processes of ranks ({error}): give it a type that pickle knows") from None
 
 
 @contextlib.contextmanager
@@ -115,7 +164,10 @@ class _Process:
     def __init__(self, item: pytest.Item, folder: Path, rank: Rank, port: int, alive: int) -> None:
         self._rank = rank
         self._said = folder / f"{rank.number}.json"
+        self._warned = folder / f"{rank.number}-warnings.json"
+        self._stands = folder / f"{rank.number}-stands.log"
         self._printed = folder / f"{rank.number}.log"
+        self._left_at = 0.0
         own = {"RANK": rank.number, "LOCAL_RANK": rank.number, "WORLD_SIZE": rank.of, "LOCAL_WORLD_SIZE": rank.of, "GROUP_RANK": 0, "ROLE_RANK": rank.number,
                "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": 0}  # fmt: skip
         environment = {"OMP_NUM_THREADS": "1", **os.environ, **{name: str(value) for name, value in own.items()}}
@@ -128,19 +180,43 @@ class _Process:
     def is_running(self) -> bool:
         return self._process.poll() is None
 
+    def is_at_work(self) -> bool:
+        return self.is_running() and not self._has_ended_well()
+
+    def is_going(self) -> bool:
+        """Also for a while after the test: a thread that it left behind may keep its process for ever."""
+        if not self.is_running() or self.is_at_work():
+            return self.is_running()
+        self._left_at = self._left_at or time.monotonic()
+        return time.monotonic() - self._left_at < _GRACE_S
+
     def has_failed(self) -> bool:
         if any(report["outcome"] == "failed" for report in self._reports()):
             return True
         return not self.is_running() and not self._has_ended_well()
 
+    def only_exceeds(self) -> bool:
+        failed = [report for report in self._reports() if report["outcome"] == "failed"]
+        return bool(failed) and all(EXCEEDS in dict(report.get("user_properties", [])) for report in failed)
+
+    def where(self) -> str:
+        """Where it is, the last call first; without pytest's own."""
+        if not self._stands.exists():
+            return f"{self._rank} had not begun."
+        self._process.send_signal(signal.SIGUSR1)
+        time.sleep(0.5)
+        calls = self._stands.read_text(encoding="utf-8", errors="replace").splitlines()[1:]
+        own = [call for call in calls if not any(part in call for part in ("/_pytest/", "/pluggy/", "<frozen ", "peakbench/_ranks.py"))]
+        return "\n".join([f"{self._rank} had not ended:", *own])
+
     def _has_ended_well(self) -> bool:
         return any(report.get("when") == "teardown" for report in self._reports())
 
     def _reports(self) -> List[Dict[str, Any]]:
-        try:
-            return list(json.loads(self._said.read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            return []
+        return _read(self._said)
+
+    def warnings(self) -> List[Dict[str, Any]]:
+        return _read(self._warned)
 
     def told(self, item: pytest.Item) -> List[pytest.TestReport]:
         """Of its setup, call and teardown: also where it did not come so far."""
@@ -155,8 +231,16 @@ class _Process:
             elif report.failed:  # it was not collected
                 read["call"] = made(item, "call", "failed", f"{self._rank}: {report.longreprtext}")
         if not any(report.failed for report in read.values()) and not self._has_ended_well():
-            read["call"] = made(item, "call", "failed", f"{self._rank} {self._ending()} before its test did.\n{self._tail()}".rstrip())
+            # What it took is known where the test itself came to its end.
+            when, what = ("teardown", "the test's fixtures") if "call" in read else ("call", "its test")
+            read[when] = made(item, when, "failed", self._early_end(what))
         return lifecycle(read.get("call"), item, read.get("setup"), read.get("teardown"))
+
+    def _early_end(self, what: str) -> str:
+        printed = self._tail()
+        if self._process.poll() == _USAGE and "not found: " in printed:
+            return f"{self._rank} collected no test of this name: names of parameters must be the same in every process."
+        return f"{self._rank} {self._ending()} before {what} did.\n{printed}".rstrip()
 
     def _ending(self) -> str:
         code = self._process.poll()
@@ -192,15 +276,38 @@ def lifecycle(
     return [setup or made(item, "setup", "passed"), *([call] if call else []), teardown or made(item, "teardown", "passed")]
 
 
+def _read(file: Path) -> List[Dict[str, Any]]:
+    try:
+        return list(json.loads(file.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return []
+
+
 # ---- in a rank's process ----
 
 
 class _Teller:
     """Writes what becomes of the test, as it becomes known."""
 
-    def __init__(self, config: pytest.Config, file: Path) -> None:
-        self._config, self._file = config, file
+    def __init__(self, config: pytest.Config, file: Path, options: Dict[str, bytes]) -> None:
+        self._config, self._file, self._options = config, file, options
         self._reports: List[Dict[str, Any]] = []
+        self._warnings: List[Dict[str, Any]] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Hands on the options whose types come with the session's own plugins, which are loaded by now."""
+        for name, value in self._options.items():
+            setattr(config.option, name, pickle.loads(value))
+
+    def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
+        print(f"{excinfo.typename}: {excinfo.value}", file=sys.__stderr__, flush=True)  # pytest.exit(), too
+
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage, when: str) -> None:
+        category = warning_message.category
+        self._warnings.append({"category": f"{category.__module__}.{category.__qualname__}", "message": str(warning_message.message),
+                               "filename": warning_message.filename, "lineno": warning_message.lineno, "when": when})  # fmt: skip
+        _files.write(self._file.with_name(f"{self._file.stem}-warnings.json"), json.dumps(self._warnings))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._tell(report)
@@ -216,15 +323,24 @@ class _Teller:
 
 def _main(folder: Path, alive: int) -> int:
     threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
-    path, collected, options = marshal.loads((folder / "session").read_bytes())
-    sys.path[:] = path
     number = os.environ["RANK"]
+    stands = (folder / f"{number}-stands").open("w")
+    faulthandler.register(signal.SIGUSR1, file=stands, all_threads=False)
+    os.rename(stands.name, f"{stands.name}.log")  # from now on it may be asked
+    path, collected, options, others = marshal.loads((folder / "session").read_bytes())
+    sys.path[:] = path
+    with contextlib.suppress(_memory.MemoryUnavailable):
+        use_own_card(_memory.cuda())  # before any file of tests is imported
     options["basetemp"] = str(folder / f"temporary-{number}")
     options["plugins"] = [*options["plugins"], "no:terminal"]
     config = pytest.Config.fromdictargs(options, collected)
     config.workerinput = {"workerid": f"rank{number}", "workercount": int(os.environ["WORLD_SIZE"])}  # type: ignore[attr-defined]
-    config.pluginmanager.register(_Teller(config, folder / f"{number}.json"), "peakbench-rank")
-    return int(config.hook.pytest_cmdline_main(config=config))
+    config.pluginmanager.register(_Teller(config, folder / f"{number}.json", others), "peakbench-rank")
+    try:
+        return int(config.hook.pytest_cmdline_main(config=config))
+    except pytest.UsageError as error:
+        print(error, file=sys.stderr)
+        return _USAGE
 
 
 def _end_with_parent(alive: int) -> None:

@@ -78,8 +78,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: Optional[pytest.Item]) 
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     try:
-        reports = _of_ranks(item, limit.ranks, torch)
-    except pytest.fail.Exception as failed:  # as a plugin that limits the time of a test raises it, wherever the test is
+        reports = _of_ranks(item, limit, torch)
+    except (pytest.fail.Exception, _ranks.NotHanded) as failed:  # the former as a plugin that limits the time of a test raises it, wherever the test is
         reports = _ranks.lifecycle(_ranks.made(item, "call", "failed", str(failed)), item)
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
@@ -88,8 +88,9 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: Optional[pytest.Item]) 
     return True
 
 
-def _of_ranks(item: pytest.Item, ranks: int, torch: Any) -> List[pytest.TestReport]:
-    """The reports of the rank that failed first, or of the one that took most; with every rank's figures."""
+def _of_ranks(item: pytest.Item, limit: _Limit, torch: Any) -> List[pytest.TestReport]:
+    """The reports of the rank that the test's outcome is (_decisive); with every rank's figures."""
+    ranks = limit.ranks
     cards = torch.cuda.device_count()
     if cards < ranks:
         there = "one is" if cards == 1 else f"{cards} are"
@@ -104,16 +105,33 @@ def _of_ranks(item: pytest.Item, ranks: int, torch: Any) -> List[pytest.TestRepo
     of_ranks = _ranks.run(item, ranks, torch)
     measured = {rank: dict(report.user_properties) for rank, reports in enumerate(of_ranks) for report in reports if report.when == "call"}
     measured = {rank: said for rank, said in measured.items() if _PROPERTY + "key" in said}
-    failed = any(report.failed for reports in of_ranks for report in reports)
-    if failed or not measured:
-        return of_ranks[0]
-    most = max(measured, key=lambda rank: int(str(measured[rank][_PROPERTY + "allocated_bytes"])))
+    took = [int(str(measured[rank][f"{_PROPERTY}{limit.at}_bytes"])) if rank in measured else -1 for rank in range(len(of_ranks))]
+    decisive = _decisive(of_ranks, took)
+    if any(report.failed for report in of_ranks[decisive]) or not measured:
+        return of_ranks[decisive]
     figures = [{name[len(_PROPERTY) :]: value for name, value in said.items() if name.startswith(_PROPERTY)} for said in measured.values()]
-    told = [one for rank, said in measured.items() if rank != most for one in said.items() if one[0] in _TOLD]
-    for report in of_ranks[most]:
+    told = [one for rank, said in measured.items() if rank != decisive for one in said.items() if one[0] in _TOLD]
+    for report in of_ranks[decisive]:
         if report.when != "setup":  # plugins look at one or the other
             report.user_properties += [(_PROPERTY + "ranks", json.dumps(figures)), *told]
-    return of_ranks[most]
+    return of_ranks[decisive]
+
+
+def _decisive(of_ranks: List[List[pytest.TestReport]], took: List[int]) -> int:
+    """Of the ranks that failed otherwise than by taking too much, the first; of those that did that, the one that took most. Then the first that failed as
+    expected, the first that was skipped; otherwise of all the one that took most."""
+
+    def of(what: Callable[[pytest.TestReport], bool]) -> List[int]:
+        return [rank for rank, reports in enumerate(of_ranks) if any(what(report) for report in reports)]
+
+    exceeding = of(lambda report: report.failed and _ranks.EXCEEDS in dict(report.user_properties))
+    others = of(lambda report: report.failed and _ranks.EXCEEDS not in dict(report.user_properties))
+    expected = of(lambda report: report.skipped and hasattr(report, "wasxfail"))
+    skipped = of(lambda report: report.skipped and not hasattr(report, "wasxfail"))
+    for first in (others, [] if exceeding else expected, [] if exceeding else skipped):
+        if first:
+            return first[0]
+    return max(exceeding or range(len(of_ranks)), key=lambda rank: took[rank])
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -143,7 +161,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
             pytest.skip(f"its limit is for {limit.ranks} ranks, and this is {rank or 'one process'}: start pytest without torchrun, or with as many")
         accepted = _accepted(item.config)
     except (_Wrong, ValueError) as wrong:
-        pytest.fail(f"device_memory: {wrong}", pytrace=False)
+        raise pytest.fail.Exception(f"device_memory: {wrong}", pytrace=False) from None
     for _ in range(limit.warmup):
         item.ihook.pytest_pyfunc_call(pyfuncitem=item)
     stretch, known = _memory.Stretch(torch, limit.workspaces), _reads.unknown()
@@ -216,7 +234,7 @@ def _of_mark(mark: pytest.Mark) -> _Limit:
     if type(wanted.warmup) is not int or wanted.warmup < 0:
         raise _Wrong(f"warmup={wanted.warmup!r} is no number of runs before the measured one, such as 1")
     if type(wanted.ranks) is not int or wanted.ranks < 1:
-        raise _Wrong(f"ranks={wanted.ranks!r} is no number of processes, such as 2")
+        raise _Wrong(f"ranks={wanted.ranks!r} is no number of processes: a whole number, 1 or more")
     if wanted.card is not None:
         if not isinstance(wanted.card, str):
             raise _Wrong(f'card={wanted.card!r} is no name of a card, such as "h100-80gb"')
@@ -287,19 +305,26 @@ def _hold(item: pytest.Item, limit: _Limit, peak: Peak, accepted: Optional[Dict[
     if limit.limit_bytes is not None and took > limit.limit_bytes:
         more = f"{what}: {took - limit.limit_bytes} bytes above the limit of {in_words(limit.limit_bytes)}"
         if not limit.only_warns:
+            item.user_properties.append((_ranks.EXCEEDS, True))
             pytest.fail(f"device_memory: {more}.\n{_told(parts(), limit)}", pytrace=False)
         item.warn(pytest.PytestWarning(f"device_memory: {more}"))
     if accepted is None or item.config.getoption("peakbench_accept") or item.get_closest_marker("device_memory") is None:
         return
     of_test = accepted.get(item.nodeid, {})
     if key not in of_test:
-        there = f"it has figures for {', '.join(sorted(of_test))}" if of_test else "it has none of this test"
-        return item.user_properties.append((_PROPERTY + "note", f"not held against the base: {there}, and this is {key}; --peakbench-accept adds it"))
+        there = f"it has figures for {'; '.join(sorted(set(map(_without_rank, of_test))))}" if of_test else "it has none of this test"
+        this = _without_rank(key)
+        return item.user_properties.append((_PROPERTY + "note", f"not held against the base: {there}; this is {this}; --peakbench-accept adds it"))
     before = of_test[key][f"{limit.at}_bytes"]
     if took > before:
+        item.user_properties.append((_ranks.EXCEEDS, True))
         pytest.fail(f"device_memory: {what}: {took - before} bytes more than the {before} accepted.\n{_told(parts(), limit)}", pytrace=False)
     if took < before:
         item.user_properties.append((_PROPERTY + "note", f"{before - took} bytes less than accepted; --peakbench-accept keeps it so"))
+
+
+def _without_rank(key: str) -> str:
+    return re.sub(r"rank \d+ of (\d+)", r"\1 ranks", key)
 
 
 def _told(parts: Tuple[Part, ...], limit: _Limit) -> str:
@@ -311,7 +336,7 @@ def _told(parts: Tuple[Part, ...], limit: _Limit) -> str:
     if not parts and _journal.is_full(_journal.path()):
         return f"{workspaces}\n{_journal.FULL[0].upper()}{_journal.FULL[1:]}."
     if not parts:
-        return f"{workspaces}\nWhich lines it was is told under `peakbench emulate -- python3 -m pytest`, with a PyTorch that a tracer is there for."
+        return f"{workspaces}\nWhich lines it was is told under `peakbench emulate -- python3 -m pytest`, without --no-lines and with a PyTorch that a tracer is there for."
     return "\n".join([
         _table("By line", parts, _where),
         _table("By module", parts, lambda part: part.module or "(outside of modules)"),

@@ -276,7 +276,7 @@ class Base(Repository):
         self.assertEqual(self.pytest(*gate, code=1).count("base.json is not there: --peakbench-accept makes it"), 2 * 2)
         self.pytest(*accept, "-k", "1000 or unmarked")
         said = self.pytest(*gate)
-        self.assertIn("test_it[2000]: not held against the base: it has none of this test, and this is h100-80gb, torch ", said)
+        self.assertIn("test_it[2000]: not held against the base: it has none of this test; this is h100-80gb, torch ", said)
         self.pytest(*accept, "-k", "2000", "-n", "2")  # the other entry stays
         self.assertNotIn("not held", self.pytest(*gate, "-n", "2"))
         self.assertIn("it has figures for h100-80gb, torch ", self.pytest(*gate, card="a100-40gb"))
@@ -312,7 +312,7 @@ WRONG = {
     '"1 GiB", card="h100"': 'unknown card "h100"; did you mean "h100-80gb"?',
     '"1 GiB", card="a100-40gb"': None,
     '"1 GiB", wramup=1': 'the mark has no "wramup"; did you mean "warmup"?',
-    '"1 GiB", ranks=0': "ranks=0 is no number of processes, such as 2",
+    '"1 GiB", ranks=0': "ranks=0 is no number of processes: a whole number, 1 or more",
     '"1 GiB", ranks=2': "ranks=2 needs 2 cards, and one is here: peakbench emulate --card CARD,count=2 -- python3 -m pytest",
     '"1 GiB", at="peak"': "at='peak' is neither \"allocated\" nor \"reserved\"",
     '"1 GiB", workspaces="none"': "workspaces='none' is neither",
@@ -429,6 +429,55 @@ def test_others_go_on():
 """
 
 
+RANKS_THAT_DIFFER = """
+import os, random, threading, time, warnings
+import pytest, torch
+
+EARLY = torch.empty(512, dtype=torch.uint8, device="cuda")
+RANK = int(os.environ.get("RANK", 0))
+
+def take(mib):
+    return torch.empty(mib << 20, dtype=torch.uint8, device="cuda")
+
+@pytest.mark.device_memory("3 MiB", ranks=2)
+def test_option(pytestconfig):
+    torch.empty(1 << 20, dtype=pytestconfig.getoption("--dtype"), device="cuda")
+
+@pytest.mark.device_memory("5 MiB", ranks=2)
+def test_both_exceed():
+    time.sleep(2 * RANK)
+    take(10 if RANK == 0 else 40)
+
+@pytest.mark.device_memory("50 MiB", ranks=2)
+def test_one_is_skipped():
+    take(4)
+    if RANK == 1:
+        pytest.skip("not here")
+
+@pytest.mark.xfail(reason="of one")
+@pytest.mark.device_memory("50 MiB", ranks=2)
+def test_one_fails_as_expected():
+    if RANK == 0:
+        take(4)
+    else:
+        raise ValueError
+
+@pytest.mark.device_memory("50 MiB", ranks=2)
+def test_card_and_warnings():
+    assert EARLY.device.index == torch.cuda.current_device() == RANK
+    warnings.warn("of every rank")
+
+@pytest.mark.device_memory("50 MiB", ranks=2)
+def test_a_thread_is_left():
+    threading.Thread(target=time.sleep, args=(1000,)).start()
+
+@pytest.mark.parametrize("number", [random.random()])
+@pytest.mark.device_memory("50 MiB", ranks=2)
+def test_names(number):
+    pass
+"""
+
+
 class Ranks(Repository):
     TWO = "h100-80gb,count=2"
 
@@ -495,6 +544,41 @@ def pytest_runtest_protocol(item):  # as pytest-timeout does it
         said = self.pytest("-p", "peakbench.pytest_plugin", code=1, card=self.TWO)
         self.assertIn("Timeout of the suite", said)
         self.assertIn("1 failed, 1 passed", said)
+
+    def test_what_differs_between_them(self):
+        self.write("test_it.py", RANKS_THAT_DIFFER)
+        self.write("conftest.py", "import torch\n\ndef pytest_addoption(parser):\n    parser.addoption('--dtype', type=lambda name: getattr(torch, name), "
+                                  "default=torch.float16)\n")  # fmt: skip
+        said = self.pytest("-rA", "--dtype", "float32", "--peakbench-base", "base.json", "--peakbench-accept", code=1, card=self.TWO)
+        self.assertRegex(said, r"4194304 bytes\) allocated at the peak, on h100-80gb, rank \d of 2, .* above the limit of 3\.000 MiB")
+        self.assertRegex(said, r"41943040 bytes\) allocated at the peak, on h100-80gb, rank 1 of 2, .* above the limit of 5\.000 MiB")
+        self.assertIn("not here", said)
+        self.assertIn("XFAIL test_it.py::test_one_fails_as_expected", said)
+        self.assertEqual(said.count("UserWarning: of every rank"), 1)
+        self.assertIn("PASSED test_it.py::test_a_thread_is_left", said)
+        self.assertRegex(said, r"rank \d of 2 collected no test of this name: names of parameters must be the same in every process")
+        self.assertIn("3 failed, 2 passed, 1 skipped, 1 xfailed", said)
+        accepted = json.loads((self.folder / "base.json").read_text())["tests"]
+        self.assertEqual({name.partition("::test_")[2] for name in accepted}, {"card_and_warnings", "a_thread_is_left"})
+
+    def test_one_that_hangs_is_told_when_the_session_is_interrupted(self):
+        self.write("test_it.py", "import os, time\nimport pytest\n\n@pytest.mark.device_memory('1 GiB', ranks=2)\ndef test_long():\n"
+                                 "    open(f\"there-{os.environ['RANK']}\", 'w').close()\n    time.sleep(600 * int(os.environ['RANK']))\n")  # fmt: skip
+        self.write("conftest.py", """
+import os, signal, threading, time
+
+def pytest_runtest_logstart():
+    def interrupt():
+        while not all(os.path.exists(f"there-{rank}") for rank in range(2)):
+            time.sleep(0.1)
+        time.sleep(2)
+        os.kill(os.getpid(), signal.SIGINT)
+    if "RANK" not in os.environ:
+        threading.Thread(target=interrupt, daemon=True).start()
+""")
+        said = self.pytest(code=2, card=self.TWO)
+        self.assertRegex(said, r"rank 1 of 2 had not ended:\n(.*\n)*.*test_it\.py\"?, line 7 in test_long")
+        self.assertNotIn("rank 0 of 2 had not ended", said)
 
     def test_what_fails_in_one(self):
         self.write("test_it.py", RANKS_THAT_FAIL)
