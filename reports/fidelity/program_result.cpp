@@ -36,12 +36,40 @@ std::int64_t largest(const Fields& fields, const char* key) {
   return most;
 }
 
-Emulated read(const Fields& fields, const std::string& path, const Record& record) {
-  const auto card = fields.get<std::string>("card");
+// A card as `peakbench emulate` was given it, without the option that cases do not have.
+struct GivenCard {
+  std::string card;
+  std::string streams = "at-once";
+};
+
+GivenCard given_card(std::string text) {
+  GivenCard given;
+  const std::string option = ",streams=";
+  if (const auto at = text.find(option); at != std::string::npos) {
+    const auto end = std::min(text.find(',', at + 1), text.size());
+    given.streams = text.substr(at + option.size(), end - at - option.size());
+    text.erase(at, end - at);
+  }
+  given.card = result::device_from(result::emulated_device(text)).card;
+  return given;
+}
+
+void check_card(const Fields& fields, const Record& record) {
+  const auto text = fields.get<std::string>("card");
+  const auto given = given_card(text);
   const auto expected = result::recorded_device(record.figure.device).card;
-  if (result::device_from(result::emulated_device(card)).card != expected)
+  if (given.card != expected)
     throw FieldError(fields.pointer("card"),
-                     fmt::format("the program ran on {}, the record is of {}", card, expected));
+                     fmt::format("the program ran on {}, the record is of {}", text, expected));
+  const auto streams = record.streams.empty() ? "at-once" : record.streams;
+  if (given.streams != streams)
+    throw FieldError(
+        fields.pointer("card"),
+        fmt::format("the program ran on {}, the record is of streams={}", text, streams));
+}
+
+Emulated read(const Fields& fields, const std::string& path, const Record& record) {
+  check_card(fields, record);
   if (const auto code = fields.get<std::int64_t>("exit_code"); code != 0)
     throw FieldError(fields.pointer("exit_code"),
                      fmt::format("the program failed with {}: its peak is of no whole run", code));

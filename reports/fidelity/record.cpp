@@ -53,10 +53,14 @@ void read_source(const Fields& fields, result::Published& figure) {
 // A case of ours, or a program of anybody's.
 void read_configuration(const Fields& fields, Record& record) {
   if (fields.find("program")) {
-    fields.only({"program", "packages"});
+    fields.only({"program", "packages", "streams"});
     record.program = fields.get<std::vector<std::string>>("program");
     if (record.program.empty()) throw FieldError(fields.pointer("program"), "is empty");
     record.packages = fields.get_or<Texts>("packages", {});
+    record.streams = optional_text(fields, "streams");
+    if (!record.streams.empty() && record.streams != "soon" && record.streams != "late")
+      throw FieldError(fields.pointer("streams"),
+                       fmt::format("expected soon or late, got \"{}\"", record.streams));
     return;
   }
   fields.only({"model", "strategy", "dtype", "batch_size", "sequence_length"});
@@ -216,6 +220,7 @@ ordered_json to_json(const Record& record) {
   } else {
     json["configuration"] = {{"program", record.program}};
     if (!record.packages.empty()) json["configuration"]["packages"] = record.packages;
+    if (!record.streams.empty()) json["configuration"]["streams"] = record.streams;
   }
   if (!figure.versions.empty()) json["versions"] = figure.versions;
   json["grade"] = figure.grade;
@@ -330,6 +335,7 @@ std::string configuration_of(const Record& record) {
   }
   auto text = std::filesystem::path(record.program[0]).filename().string();
   for (std::size_t at = 1; at < record.program.size(); ++at) text += " " + record.program[at];
+  if (!record.streams.empty()) text += fmt::format(" (streams={})", record.streams);
   return text;
 }
 

@@ -49,6 +49,7 @@ struct Record {
   std::optional<DeviceMemory> device_memory = {};
   std::vector<std::string> program = {};             // run by `peakbench emulate`
   std::map<std::string, std::string> packages = {};  // that it is run with
+  std::string streams = {};                          // of the card, where they lag: soon or late
   std::optional<Emulated> emulated = {};
   std::string reason = {};  // why there is no `emulated`
   std::string where = {};   // "FILE:LINE", of one that was read

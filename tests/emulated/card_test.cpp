@@ -59,13 +59,14 @@ TEST(Card, TakesOptions) {
 
 TEST(Card, EveryProfileIsCompleteAndServedButVolta) {
   const std::vector<std::string> expected{
-      "a10-24gb",          "a100-40gb",        "a100-80gb",         "a10g-24gb",
-      "b200-180gb",        "b300-288gb",       "gb200-186gb",       "gh200-96gb",
-      "h100-80gb",         "h100-96gb",        "h20-96gb",          "h200-141gb",
-      "l4-24gb",           "l40s-48gb",        "rtx-3090-24gb",     "rtx-4080-16gb",
-      "rtx-4090-24gb",     "rtx-5070-ti-16gb", "rtx-5080-16gb",     "rtx-5090-32gb",
-      "rtx-6000-ada-48gb", "rtx-a6000-48gb",   "rtx-pro-5000-48gb", "rtx-pro-6000-96gb",
-      "t4-16gb",           "titan-rtx-24gb",   "v100-16gb",         "v100-32gb"};
+      "a10-24gb",          "a100-40gb",         "a100-80gb",        "a10g-24gb",
+      "b200-180gb",        "b300-288gb",        "gb200-186gb",      "gh200-96gb",
+      "h100-80gb",         "h100-96gb",         "h20-96gb",         "h200-141gb",
+      "l4-24gb",           "l40s-48gb",         "rtx-3090-24gb",    "rtx-3090-ti-24gb",
+      "rtx-4080-16gb",     "rtx-4090-24gb",     "rtx-5070-ti-16gb", "rtx-5080-16gb",
+      "rtx-5090-32gb",     "rtx-6000-ada-48gb", "rtx-a6000-48gb",   "rtx-pro-5000-48gb",
+      "rtx-pro-5000-72gb", "rtx-pro-6000-96gb", "t4-16gb",          "titan-rtx-24gb",
+      "v100-16gb",         "v100-32gb"};
   std::vector<std::string> found;
   for (const CardListing& card : list_cards(installation())) {
     found.push_back(card.id);

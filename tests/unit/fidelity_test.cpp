@@ -290,9 +290,32 @@ TEST_F(ProgramResult, IsTheLargestOfItsKind) {
   EXPECT_EQ(read_program_result(path, record).bytes, 50);
 }
 
+TEST_F(ProgramResult, IsOfTheRecordsStreams) {
+  std::string changed = kRecord;
+  const auto from = changed.find("\"configuration\"");
+  changed.replace(from, changed.find("\"grade\"") - from,
+                  R"("configuration": {"program": ["train.py"], "streams": "soon"}, )");
+  const auto record = records_from(changed, "FILE").records[0];
+  EXPECT_EQ(configuration_of(record), "train.py (streams=soon)");
+  EXPECT_EQ(to_json({.records = {record}, .not_rebuilt = {}})["records"][0]["configuration"],
+            (nlohmann::ordered_json{{"program", {"train.py"}}, {"streams", "soon"}}));
+  EXPECT_EQ(read_program_result(write(with(took_, "80gb", "80gb,streams=soon")), record).bytes, 7);
+  EXPECT_NE(message_of<ConfigError>([&] {
+              read_program_result(write(took_), record);
+            }).find("the program ran on a100-80gb, the record is of streams=soon"),
+            std::string::npos);
+  EXPECT_NE(message_of<ConfigError>([&] {
+              records_from(with(changed, "soon", "now"), "FILE");
+            }).find("/configuration/streams: expected soon or late, got \"now\""),
+            std::string::npos);
+}
+
 TEST_F(ProgramResult, OfSomethingElseIsRefused) {
   EXPECT_EQ(error(with(took_, "a100-80gb", "h100-80gb")),
             ": /card: the program ran on h100-80gb, the record is of a100-80gb");
+  EXPECT_EQ(error(with(took_, "a100-80gb", "a100-80gb,streams=soon,count=2")),
+            ": /card: the program ran on a100-80gb,streams=soon,count=2, the record is of "
+            "streams=at-once");
   EXPECT_EQ(error(with(took_, "\"exit_code\": 0", "\"exit_code\": 1")),
             ": /exit_code: the program failed with 1: its peak is of no whole run");
   EXPECT_EQ(

@@ -167,10 +167,10 @@ def said_by(stdout):
 
 
 def cards_of(record):
-    """One for each rank that the program starts."""
-    program = record["configuration"]["program"]
+    """One for each rank that the program starts, with the record's streams."""
+    program, streams = record["configuration"]["program"], record["configuration"].get("streams")
     ranks = program[program.index("--ranks") + 1] if "--ranks" in program else "1"
-    return record["card"] if ranks == "1" else f"{record['card']},count={ranks}"
+    return record["card"] + ("" if ranks == "1" else f",count={ranks}") + (f",streams={streams}" if streams else "")
 
 
 def failure_of(done):

@@ -163,6 +163,16 @@ class RunTest(unittest.TestCase):
         self.assertIn("SKIP: no oracle", self.run_it(exit_code=77))
 
 
+class CardsTest(unittest.TestCase):
+    def test_one_for_each_rank_with_the_records_streams(self):
+        def card(*program, **more):
+            return run.cards_of({"card": "a100-80gb", "configuration": {"program": ["train.py", *program], **more}})
+
+        self.assertEqual(card(), "a100-80gb")
+        self.assertEqual(card("--ranks", "1", streams="late"), "a100-80gb,streams=late")
+        self.assertEqual(card("--ranks", "4", streams="soon"), "a100-80gb,count=4,streams=soon")
+
+
 class RecordsTest(unittest.TestCase):
     """What the repository holds."""
 
