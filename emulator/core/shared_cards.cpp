@@ -12,7 +12,7 @@
 namespace peakbench::emulator {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x3153445241434250;  // "PBCARDS1"
+constexpr std::uint64_t kMagic = 0x3253445241434250;  // "PBCARDS2"
 
 void drop(SharedCards& cards, SharedProcess& process) {
   for (int card = 0; card < kMaxDevices; ++card)
@@ -31,6 +31,11 @@ void add_up(SharedCards& cards) {
     for (const SharedProcess& process : cards.processes)
       cards.used_bytes[card] += process.used_bytes[card];
   }
+}
+
+std::uint64_t holders_of(const SharedCards& cards, int card) {
+  return std::ranges::count_if(
+      cards.processes, [&](const SharedProcess& process) { return process.used_bytes[card] > 0; });
 }
 
 class Locked {
@@ -130,11 +135,11 @@ bool CardShare::take(int card, std::uint64_t bytes, std::uint64_t context, std::
   std::uint64_t& used = cards_.used_bytes[card];
   const auto wanted = bytes + (own_->used_bytes[card] ? 0 : context);
   // Before a peak is raised or somebody refused, nothing of the dead may count.
-  if (used + wanted > std::min(cards_.peak_used_bytes[card], total)) drop_the_ended(cards_);
+  if (used + wanted > std::min(cards_.peaks[card].bytes, total)) drop_the_ended(cards_);
   if (wanted > total || used > total - wanted) return false;
   used += wanted;
   own_->used_bytes[card] += wanted;
-  cards_.peak_used_bytes[card] = std::max(cards_.peak_used_bytes[card], used);
+  if (used > cards_.peaks[card].bytes) cards_.peaks[card] = {used, holders_of(cards_, card)};
   return true;
 }
 

@@ -20,10 +20,17 @@ struct SharedProcess {
   std::uint64_t used_bytes[kMaxDevices];  // by card, its context included
 };
 
+// The most that all processes together took of a card, their contexts included, and how many of
+// them held memory of it then.
+struct SharedPeak {
+  std::uint64_t bytes = 0, processes = 0;
+};
+
 struct SharedCards {
   std::uint64_t magic;
-  pthread_mutex_t mutex;  // survives whoever dies with it
-  std::uint64_t used_bytes[kMaxDevices], peak_used_bytes[kMaxDevices];  // of all processes together
+  pthread_mutex_t mutex;                  // survives whoever dies with it
+  std::uint64_t used_bytes[kMaxDevices];  // of all processes together
+  SharedPeak peaks[kMaxDevices];
   SharedProcess processes[kSharedProcesses];
 };
 

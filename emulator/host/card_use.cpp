@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
 
 namespace peakbench::emulator {
@@ -46,26 +45,22 @@ std::string name_of(const CardUse& use, const std::vector<CardUse>& uses) {
 }
 
 std::vector<CardPeak> peaks_of_cards(const std::vector<CardUse>& uses,
-                                     const std::vector<std::uint64_t>& card_peaks,
+                                     const std::vector<SharedPeak>& card_peaks,
                                      std::uint64_t context_bytes) {
   std::map<std::size_t, CardPeak> peaks;
-  std::map<std::size_t, std::set<const Ledger*>> users;
   for (const CardUse& use : uses) {
     const LedgerDevice& figures = use.figures();
     CardPeak& peak = peaks[figures.card];
     peak.card = figures.card;
     if (!peak.largest || figures.peak_used_bytes > peak.largest->figures().peak_used_bytes)
       peak.largest = &use;
-    if (figures.peak_used_bytes) users[figures.card].insert(use.process);
   }
   std::vector<CardPeak> list;
   for (auto& [card, peak] : peaks) {
     const auto alone = peak.largest->figures().peak_used_bytes;
-    const auto known = card < card_peaks.size() ? card_peaks[card] : 0;
-    peak.bytes = std::max(known, alone ? alone + context_bytes : 0);
-    // Processes that came one after another took no more than one of them did.
-    const bool together = peak.bytes > alone + context_bytes;
-    peak.users = together ? users[card].size() : 1;
+    const auto known = card < card_peaks.size() ? card_peaks[card] : SharedPeak{};
+    peak.bytes = std::max(known.bytes, alone ? alone + context_bytes : 0);
+    peak.users = std::max<std::uint64_t>(known.processes, 1);
     list.push_back(peak);
   }
   return list;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/ledger.h"
+#include "core/shared_cards.h"
 
 namespace peakbench::emulator {
 
@@ -28,14 +29,14 @@ std::string name_of(const CardUse& use, const std::vector<CardUse>& uses);
 struct CardPeak {
   std::size_t card = 0;
   std::uint64_t bytes = 0;   // by all processes together
-  std::uint64_t users = 0;   // processes that held memory of it at once, as far as can be told
+  std::uint64_t users = 0;   // processes that held memory of it then
   const CardUse* largest{};  // who took the most; into the list of uses
 };
 
 // Of each card that was used. `card_peaks`: see read_card_peaks; where it is empty, as of one
 // process alone, each card's largest user counts.
 std::vector<CardPeak> peaks_of_cards(const std::vector<CardUse>& uses,
-                                     const std::vector<std::uint64_t>& card_peaks,
+                                     const std::vector<SharedPeak>& card_peaks,
                                      std::uint64_t context_bytes);
 
 }  // namespace peakbench::emulator

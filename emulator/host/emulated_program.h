@@ -2,11 +2,11 @@
 // of.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "core/ledger.h"
+#include "core/shared_cards.h"
 #include "host/card.h"
 #include "pytorch/torch_in_use.h"
 #include "verdict/judge.h"
@@ -15,9 +15,9 @@ namespace peakbench::emulator {
 
 struct EmulatedProgram {
   Card card;
-  std::vector<const Ledger*> ledgers;     // of all its processes that asked for a card
-  std::vector<std::uint64_t> card_peaks;  // of all processes together, by card: read_card_peaks
-  std::vector<int> cuda_majors;           // that the card stands in for
+  std::vector<const Ledger*> ledgers;  // of all its processes that asked for a card
+  std::vector<SharedPeak> card_peaks;  // by card: read_card_peaks
+  std::vector<int> cuda_majors;        // that the card stands in for
   std::optional<pytorch::TorchInUse> torch;
   Verdict verdict;
   int wait_status = 0;  // as waitpid gives it

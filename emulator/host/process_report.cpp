@@ -67,10 +67,10 @@ std::vector<std::unique_ptr<Ledger>> read_ledgers(const fs::path& folder) {
   return ledgers;
 }
 
-std::vector<std::uint64_t> read_card_peaks(const fs::path& folder) {
+std::vector<SharedPeak> read_card_peaks(const fs::path& folder) {
   const SharedCards* cards = map_shared_cards(folder / kSharedCardsFile);
   if (!cards) return {};
-  return {std::begin(cards->peak_used_bytes), std::end(cards->peak_used_bytes)};
+  return {std::begin(cards->peaks), std::end(cards->peaks)};
 }
 
 }  // namespace peakbench::emulator

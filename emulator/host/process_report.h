@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/ledger.h"
+#include "core/shared_cards.h"
 
 namespace peakbench::emulator {
 
@@ -13,8 +14,7 @@ namespace peakbench::emulator {
 // that are no ledgers of this build are left out.
 std::vector<std::unique_ptr<Ledger>> read_ledgers(const std::filesystem::path& folder);
 
-// The most that all processes together took of each card, their contexts included, by card; empty
-// where they shared none.
-std::vector<std::uint64_t> read_card_peaks(const std::filesystem::path& folder);
+// By card; empty where processes shared none.
+std::vector<SharedPeak> read_card_peaks(const std::filesystem::path& folder);
 
 }  // namespace peakbench::emulator

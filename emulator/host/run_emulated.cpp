@@ -75,13 +75,13 @@ nlohmann::json device_memory_json(const Answer& answer) {
 }
 
 // Those that were used: each card's own peak, over all processes.
-nlohmann::json cards_json(const Card& card, const std::vector<std::uint64_t>& peaks) {
+nlohmann::json cards_json(const Card& card, const std::vector<SharedPeak>& peaks) {
   nlohmann::json cards = nlohmann::json::array();
   for (std::size_t i = 0; i < peaks.size(); ++i) {
-    if (peaks[i])
+    if (peaks[i].bytes)
       cards.push_back({{"index", i},
                        {"total_bytes", card.facts.total_memory_bytes},
-                       {"peak_used_bytes", peaks[i]}});
+                       {"peak_used_bytes", peaks[i].bytes}});
   }
   return cards;
 }

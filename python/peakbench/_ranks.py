@@ -91,7 +91,11 @@ def _watched(item: pytest.Item, processes: "List[_Process]") -> List[List[pytest
     except (KeyboardInterrupt, pytest.fail.Exception) as ended:  # the latter as a plugin that limits the time of a test raises it
         raise type(ended)("\n".join([str(ended), *(process.where() for process in processes if process.is_at_work())]).strip()) from None
     _tell_warnings(item, processes)
-    return [process.told(item) for process in failed or processes]
+    late = [process for process in processes if process.is_at_work()]
+    told = [process.told(item) for process in failed or processes]
+    for report in (report for reports in told for report in reports if report.failed):
+        report.sections += [("other ranks", f"{process} was ended: what it takes is not known") for process in late if process not in failed]
+    return told
 
 
 def _tell_warnings(item: pytest.Item, processes: "List[_Process]") -> None:
@@ -107,7 +111,7 @@ def _tell_warnings(item: pytest.Item, processes: "List[_Process]") -> None:
             category = getattr(sys.modules.get(module), name, UserWarning)
             message = warnings.WarningMessage(said["message"], category, said["filename"], said["lineno"])
             item.config.hook.pytest_warning_recorded.call_historic(
-                kwargs={"warning_message": message, "nodeid": item.nodeid, "when": said["when"], "location": None}
+                kwargs={"warning_message": message, "nodeid": item.nodeid, "when": "runtest", "location": None}
             )
 
 
@@ -176,6 +180,9 @@ class _Process:
             printed = None if item.config.getoption("capture") == "no" else files.enter_context(self._printed.open("wb"))
             self._process = subprocess.Popen([sys.executable, "-m", "peakbench._ranks", str(folder), str(alive)], cwd=item.config.invocation_params.dir,
                                              env=environment, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, pass_fds=[alive])  # fmt: skip
+
+    def __str__(self) -> str:
+        return str(self._rank)
 
     def is_running(self) -> bool:
         return self._process.poll() is None
@@ -304,9 +311,11 @@ class _Teller:
         print(f"{excinfo.typename}: {excinfo.value}", file=sys.__stderr__, flush=True)  # pytest.exit(), too
 
     def pytest_warning_recorded(self, warning_message: warnings.WarningMessage, when: str) -> None:
+        if when != "runtest":  # the session has the others itself
+            return
         category = warning_message.category
         self._warnings.append({"category": f"{category.__module__}.{category.__qualname__}", "message": str(warning_message.message),
-                               "filename": warning_message.filename, "lineno": warning_message.lineno, "when": when})  # fmt: skip
+                               "filename": warning_message.filename, "lineno": warning_message.lineno})  # fmt: skip
         _files.write(self._file.with_name(f"{self._file.stem}-warnings.json"), json.dumps(self._warnings))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -84,7 +84,7 @@ TEST_F(AnswerTest, ProcessesThatShareACard) {
 TEST_F(AnswerTest, ProcessesOneAfterAnotherShareNothing) {
   add_process(20 * kGiB);
   add_process(10 * kGiB);
-  program_.card_peaks = {20 * kGiB};
+  program_.card_peaks = {{20 * kGiB, 1}};
   EXPECT_NE(sentence().find("peak 20.000 GiB of 80.000 GiB (process 4711), context (0.5 GiB)"),
             std::string::npos)
       << sentence();
@@ -102,7 +102,7 @@ TEST_F(AnswerTest, TheContextThatWasSetAsideIsIncluded) {
 TEST_F(AnswerTest, AContextWithoutRoomIsNoFit) {
   add_process(80 * kGiB - 512 * kMiB);
   EXPECT_EQ(answer().fits, true) << "it has just the room";
-  program_.card_peaks[0] += 2 * kMiB;
+  program_.card_peaks[0].bytes += 2 * kMiB;
   const Answer said = answer();
   EXPECT_EQ(said.sentence,
             "May not fit h100-80gb beside its CUDA context: peak 79.502 GiB of 80.000 GiB, context "
@@ -116,7 +116,7 @@ TEST_F(AnswerTest, EveryProcessHasAContext) {
   add_process(39 * kGiB);
   EXPECT_EQ(answer().fits, true) << sentence();
   owned_[1]->devices[0].peak_used_bytes += 256 * kMiB;
-  program_.card_peaks[0] += 256 * kMiB;
+  program_.card_peaks[0].bytes += 256 * kMiB;
   EXPECT_EQ(answer().fits, std::nullopt) << sentence();
 }
 
@@ -126,7 +126,7 @@ TEST_F(AnswerTest, AContextThatNobodyMeasured) {
   EXPECT_NE(sentence().find("context (unknown) not included"), std::string::npos);
   EXPECT_EQ(answer().fits, true);
   EXPECT_EQ(to_json(answer()).at("context_bytes"), nullptr);
-  program_.card_peaks[0] = 80 * kGiB - 512 * kMiB;
+  program_.card_peaks[0].bytes = 80 * kGiB - 512 * kMiB;
   EXPECT_EQ(answer().fits, std::nullopt) << "others of as much were measured";
 }
 
@@ -289,7 +289,7 @@ TEST_F(AnswerTest, AnAttemptThatElasticTrainingEndedIsNoEnd) {
   first.finished = 0;
   first.elastic_attempt = 0;
   add_process(20 * kGiB, 0, 0).elastic_attempt = 1;
-  program_.card_peaks = {20 * kGiB};
+  program_.card_peaks = {{20 * kGiB, 1}};
   EXPECT_EQ(answer().fits, true) << sentence();
   EXPECT_NE(sentence().find("(process 4711)"), std::string::npos) << "both are rank 0";
 }
@@ -324,7 +324,7 @@ TEST_F(AnswerTest, AMissingWorkspaceMayTakeWhatIsLeft) {
             "Fits h100-80gb unless one workspace of a vendor's library exceeds 59.500 GiB: peak at "
             "least 20.000 GiB of 80.000 GiB, context (0.5 GiB) not included; lower bound.");
   EXPECT_EQ(said.fits, true);
-  program_.card_peaks[0] = 80 * kGiB;
+  program_.card_peaks[0].bytes = 80 * kGiB;
   EXPECT_TRUE(sentence().starts_with("May not fit h100-80gb beside its CUDA context: "))
       << sentence();
 }

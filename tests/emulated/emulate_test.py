@@ -290,6 +290,10 @@ class EmulateTest(unittest.TestCase):
         self.assertIn(": peak 70.000 GiB of 79.179 GiB (card 0, 2 processes together), contexts (2 of 0.5 GiB) not included;", self.said)
         self.assertIn(f"card 0  peak 70.000 GiB of 79.179 GiB  ({70 << 30} bytes; 2 processes together)", self.said)
 
+    def test_of_those_that_come_one_after_another_the_ones_of_the_peak_count(self):
+        self.share("$share 30 a end & until_there a; $share 20 b b; $share 40 c c; touch end; wait")
+        self.assertIn(": peak 70.000 GiB of 79.179 GiB (card 0, 2 processes together), contexts (2 of 0.5 GiB) not included;", self.said)
+
     def test_ranks_that_the_environment_tells(self):
         """As torchrun does."""
         self.share("for rank in 1 0; do RANK=$rank WORLD_SIZE=2 CUDA_VISIBLE_DEVICES=$rank $share $((20 + rank)) $rank $rank; done",

@@ -48,7 +48,11 @@ class ProgramFixture : public testing::Test {
     device.peak_reserved_bytes = peak_bytes;
     device.peak_allocated_bytes = peak_bytes / 2;
     if (program_.card_peaks.size() <= card) program_.card_peaks.resize(card + 1);
-    program_.card_peaks[card] += peak_bytes ? peak_bytes + program_.card.facts.context_bytes : 0;
+    if (peak_bytes) {
+      SharedPeak& peak = program_.card_peaks[card];
+      peak.bytes += peak_bytes + program_.card.facts.context_bytes;
+      ++peak.processes;
+    }
     program_.ledgers.push_back(&ledger);
     return ledger;
   }

@@ -273,7 +273,7 @@ class Base(Repository):
     def test_accepted_and_held_to_the_byte(self):
         self.write("test_it.py", GATED.format(more=0))
         gate, accept = ("--peakbench-base", "base.json"), ("--peakbench-base", "base.json", "--peakbench-accept")
-        self.assertEqual(self.pytest(*gate, code=1).count("base.json is not there: --peakbench-accept makes it"), 2 * 2)
+        self.assertEqual(self.pytest(*gate, code=1).count("base.json is not there: --peakbench-accept makes it"), 2)
         self.pytest(*accept, "-k", "1000 or unmarked")
         said = self.pytest(*gate)
         self.assertIn("test_it[2000]: not held against the base: it has none of this test; this is h100-80gb, torch ", said)
