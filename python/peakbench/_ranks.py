@@ -192,10 +192,10 @@ class _Process:
 
     def is_going(self) -> bool:
         """Also for a while after the test: a thread that it left behind may keep its process for ever."""
-        if not self.is_running() or self.is_at_work():
+        if not self._has_ended_well():
             return self.is_running()
         self._left_at = self._left_at or time.monotonic()
-        return time.monotonic() - self._left_at < _GRACE_S
+        return self.is_running() and time.monotonic() - self._left_at < _GRACE_S
 
     def has_failed(self) -> bool:
         if any(report["outcome"] == "failed" for report in self._reports()):

@@ -128,10 +128,9 @@ def _decisive(of_ranks: List[List[pytest.TestReport]], took: List[int]) -> int:
     others = of(lambda report: report.failed and _ranks.EXCEEDS not in dict(report.user_properties))
     expected = of(lambda report: report.skipped and hasattr(report, "wasxfail"))
     skipped = of(lambda report: report.skipped and not hasattr(report, "wasxfail"))
-    for first in (others, [] if exceeding else expected, [] if exceeding else skipped):
-        if first:
-            return first[0]
-    return max(exceeding or range(len(of_ranks)), key=lambda rank: took[rank])
+    by_bytes = sorted(range(len(of_ranks)), key=lambda rank: -took[rank])
+    exceeding.sort(key=by_bytes.index)
+    return next(ranks[0] for ranks in (others, exceeding, expected, skipped, by_bytes) if ranks)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,7 +8,6 @@ import argparse
 import functools
 import json
 import os
-import sys
 
 import torch
 from torch import distributed
@@ -82,8 +81,7 @@ def peak(given):
 def main():
     given = arguments()
     if "RANK" not in os.environ:
-        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-        os.execv(sys.executable, [sys.executable, *torchrun, *sys.argv])
+        trainer.launch(2)
     distributed.init_process_group("nccl")
     rank = distributed.get_rank()
     torch.cuda.set_device(rank)

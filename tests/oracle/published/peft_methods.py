@@ -1,7 +1,7 @@
 """PEFT's method comparison (method_comparison/MetaMathQA in its repository): a step of Llama 3.2 3B in bf16 by one of its experiments, with
-batches of four. Prints the peak of reserved bytes as the publisher takes it, or with --allocated of allocated ones.
+batches of four. Prints the peak of reserved bytes, as the publisher takes it.
 
-usage: peft_methods.py EXPERIMENT [--length 600] [--allocated]
+usage: peft_methods.py EXPERIMENT --length TOKENS
 
 The lengths of the samples are not published. A run reserves the most where its longest samples meet: the publisher sorts each eighty samples by
 their length and empties the allocator's cache every tenth step, so that such a batch comes first in an empty cache. --length is theirs.
@@ -15,7 +15,9 @@ from peft import PeftType, get_peft_model
 from peft.mapping import PEFT_TYPE_TO_CONFIG_MAPPING
 from transformers import LlamaConfig, LlamaForCausalLM
 
-BATCH, LONGEST = 4, 768
+import trainer
+
+BATCH = 4
 # What the tokens of a run amount to, by its record: 4,198,051 in 5,000 batches.
 USUAL = 4_198_051 // 5000 // BATCH
 
@@ -54,8 +56,7 @@ EXPERIMENTS = {
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiment", choices=EXPERIMENTS, metavar="EXPERIMENT")
-    parser.add_argument("--length", type=int, default=600, help="tokens of the longest sample")
-    parser.add_argument("--allocated", action="store_true")
+    parser.add_argument("--length", type=int, required=True, help="tokens of the longest sample")
     return parser.parse_args()
 
 
@@ -93,20 +94,19 @@ def main():
         batch = batch_of(given.length if step == 11 else USUAL)
         batch["labels"] = batch["input_ids"].clone()
         optimizer.zero_grad()
-        if step == 11:
-            torch.cuda.reset_peak_memory_stats()
+        torch.cuda.reset_peak_memory_stats()
+        phases = trainer.Phases()
         loss = model(**batch, num_items_in_batch=batch["attention_mask"].sum().item()).loss
-        forward = torch.cuda.max_memory_allocated()
+        phases.end("forward")
         loss.backward()
-        backward = torch.cuda.max_memory_allocated()
+        phases.end("backward")
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         loss.item()
-        peak = torch.cuda.max_memory_allocated()
+        phases.end("optimizer_step")
         if step % 10 == 0:
             torch.cuda.empty_cache()
-    phase = "optimizer_step" if peak > backward else "backward" if backward > forward else "forward"
-    print(json.dumps({"bytes": peak if given.allocated else torch.cuda.max_memory_reserved() - at_first, "phase": phase}))
+    print(json.dumps({"bytes": torch.cuda.max_memory_reserved() - at_first, "phase": phases.of_peak}))
 
 
 main()

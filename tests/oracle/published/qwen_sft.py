@@ -15,6 +15,8 @@ import torch
 from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
 from transformers.initialization import no_init_weights
 
+import trainer
+
 # Their sizes amount to the parameters that the publisher counts: 752,393,024 and 1,881,825,088, and 5,411,328 and 8,409,600 of LoRA.
 MODELS = {"0.8b": {"hidden_size": 1024, "intermediate_size": 3584}, "2b": {"hidden_size": 2048, "intermediate_size": 6144}}
 PARAMETERS = {"0.8b": (752_393_024, 5_411_328), "2b": (1_881_825_088, 8_409_600)}
@@ -82,19 +84,19 @@ def batch_of(length, vocabulary):
     return {name: each.cuda() for name, each in {"input_ids": tokens, "labels": labels, "position_ids": positions}.items()}
 
 
-def peaks_of(model, given):
-    """Of each phase."""
+def step(model, given):
+    """-> the phases that count"""
     vocabulary = model.config.vocab_size if hasattr(model, "config") else model.module.config.vocab_size
     batches = [batch_of(given.length, vocabulary) for _ in range(given.accumulate)]
     optimizer = torch.optim.AdamW([each for each in model.parameters() if each.requires_grad], lr=1e-5, foreach=False)
-    peaks = {"forward": 0, "backward": 0, "optimizer_step": 0}
+    phases = trainer.Phases()
 
     def measured(phase, what):
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         result = what()
         torch.cuda.synchronize()
-        peaks[phase] = max(peaks[phase], torch.cuda.max_memory_allocated())
+        phases.end(phase)
         return result
 
     for number, batch in enumerate(batches, 1):
@@ -104,27 +106,26 @@ def peaks_of(model, given):
         loss.detach().float().cpu().item()
         if number < given.accumulate:
             del outputs, loss
-    measured("optimizer_step", optimizer.step)
-    return peaks
+    if given.graph:
+        optimizer.step()
+    else:
+        measured("optimizer_step", optimizer.step)
+    return phases
 
 
 def main():
     given = arguments()
     if given.ranks > 1 and "RANK" not in os.environ:
-        os.environ["OMP_NUM_THREADS"] = "1"
-        os.execv(sys.executable, [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(given.ranks), *sys.argv])
+        trainer.launch(given.ranks, OMP_NUM_THREADS="1")
     if given.ranks > 1:
         torch.cuda.set_device(int(os.environ["RANK"]))
         torch.distributed.init_process_group("nccl")
         model = sharded(on_the_host(given), given)
     else:
         model = on_the_host(given).cuda()
-    peaks = peaks_of(model, given)
-    if given.graph:
-        del peaks["optimizer_step"]
+    phases = step(model, given)
     if int(os.environ.get("RANK", 0)) == 0:
-        phase = max(peaks, key=peaks.get)
-        print(json.dumps({"bytes": peaks[phase], "phase": phase, "at_peak": f"of phases: {peaks}"}))
+        print(json.dumps({"bytes": phases.peak, "phase": phases.of_peak}))
     if given.ranks > 1:
         torch.distributed.barrier()
         torch.distributed.destroy_process_group()

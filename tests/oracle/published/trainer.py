@@ -83,9 +83,9 @@ FSDP = {
 }  # fmt: skip
 
 
-def launch(ranks):
+def launch(ranks, **environment):
     """This program again, in every rank."""
-    os.environ |= FSDP
+    os.environ |= environment
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
     os.execv(sys.executable, [sys.executable, *torchrun, *sys.argv])
 
@@ -310,7 +310,7 @@ def trainer_of(built, args, model, folder, callback):
 def main():
     args = arguments()
     if args.ranks > 1 and "RANK" not in os.environ:
-        launch(args.ranks)
+        launch(args.ranks, **FSDP)
     flash_attention.install()
     from transformers import TrainerCallback
 
