@@ -60,6 +60,7 @@ class Sentence {
     answer_.peak_bytes = peak_.bytes;
     answer_.processes = peak_.users;
     answer_.has_communicator = has_communicator();
+    answer_.ranks = ranks();
     several_cards_ = peaks.size() > 1;
   }
 
@@ -118,6 +119,18 @@ class Sentence {
           names, names + std::min<unsigned>(ledger->unmodelled.count, kLedgerRows),
           [](const LedgerName& one) { return std::string_view(kNcclMemory) == one.name; });
     });
+  }
+
+  // Who has no rank of its own counts as one.
+  std::size_t ranks() const {
+    std::set<int> known;
+    std::size_t others = 0;
+    for (const CardUse& use : uses_)
+      if (const int rank = use.figures().rank; rank >= 0)
+        known.insert(rank);
+      else
+        ++others;
+    return known.size() + others;
   }
 
   std::string verdict_text() const {

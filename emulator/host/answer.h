@@ -36,6 +36,7 @@ struct Answer {
   bool context_included = false;
   std::size_t processes = 1;      // that used the card together: each has a context there
   bool has_communicator = false;  // of NCCL, which takes memory of the card and says not how much
+  std::size_t ranks = 1;          // that used a card
   std::optional<OutOfMemory> out_of_memory;
 };
 

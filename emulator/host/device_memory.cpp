@@ -26,6 +26,21 @@ std::string rounded(std::uint64_t bytes) {
                           : fmt::format("{:.1f} GiB", mebibytes / 1024);
 }
 
+std::optional<NcclMemory> nccl_memory_of(const Answer& answer) {
+  std::optional<NcclMemory> found;
+  for (const NcclMemory& one : kNcclOfRanks)
+    if (answer.has_communicator && one.ranks <= answer.ranks) found = one;
+  return found;
+}
+
+std::string nccl_text(const DeviceMemory& memory) {
+  if (memory.nccl)
+    return fmt::format(", {} of NCCL's buffers, which took {} to {} on {} A100s",
+                       rounded(memory.nccl->median), rounded(memory.nccl->least),
+                       rounded(memory.nccl->most), memory.nccl->ranks);
+  return memory.lacks_nccl ? "; NCCL's buffers are missing" : "";
+}
+
 }  // namespace
 
 std::optional<DeviceMemory> device_memory_of(const Answer& answer) {
@@ -35,7 +50,8 @@ std::optional<DeviceMemory> device_memory_of(const Answer& answer) {
                       .context_bytes = answer.processes * one,
                       .contexts = answer.processes,
                       .context_measured = answer.context_bytes.has_value(),
-                      .lacks_nccl = answer.has_communicator};
+                      .nccl = nccl_memory_of(answer)};
+  memory.lacks_nccl = answer.has_communicator && !memory.nccl;
   if (answer.context_included)
     memory.given_bytes -= std::min(memory.given_bytes, memory.context_bytes);
   return memory;
@@ -49,18 +65,27 @@ std::string device_memory_line(const DeviceMemory& memory) {
   return fmt::format("As nvidia-smi would show it: about {}, an estimate ({} from CUDA, {}{}{}).\n",
                      rounded(memory.bytes()), size_text(memory.given_bytes), contexts,
                      memory.context_measured ? "" : ", the largest known: of this card none is",
-                     memory.lacks_nccl ? "; NCCL's buffers are missing" : "");
+                     nccl_text(memory));
 }
 
 nlohmann::json to_json(const DeviceMemory& memory) {
+  const auto nccl_json = [&]() -> nlohmann::json {
+    if (!memory.nccl) return nullptr;
+    return {{"bytes", memory.nccl->median},
+            {"bytes_range", {memory.nccl->least, memory.nccl->most}},
+            {"measured_ranks", memory.nccl->ranks}};
+  };
   return {{"estimate", true},
           {"bytes", memory.bytes()},
           {"given_bytes", memory.given_bytes},
           {"context_bytes", memory.context_bytes},
           {"contexts", memory.contexts},
           {"context_measured", memory.context_measured},
+          {"nccl", nccl_json()},
           {"lacks_nccl", memory.lacks_nccl},
-          {"on_real_cards_percent", {kEstimateLowest, kEstimateHighest}}};
+          {"on_real_cards_percent",
+           memory.nccl ? nlohmann::json{kEstimateLowestOfRanks, kEstimateHighestOfRanks}
+                       : nlohmann::json{kEstimateLowest, kEstimateHighest}}};
 }
 
 std::string reserved_line(const EmulatedProgram& program, const Answer& answer) {

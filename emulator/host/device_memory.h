@@ -1,8 +1,10 @@
 // What nvidia-smi would show of a real card: an estimate, because the CUDA context and NCCL's
-// buffers lie outside of what an emulated card counts, and because another release of PyTorch keeps
-// other segments reserved.
+// buffers lie outside of what an emulated card counts and are those that others measured, and
+// because another release of PyTorch keeps other segments reserved.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -17,6 +19,19 @@ namespace peakbench::emulator {
 // ran another release of PyTorch: per cent of it, lowest and highest (docs/emulator.md, "Reserved
 // memory, and what nvidia-smi shows").
 inline constexpr double kEstimateLowest = -16, kEstimateHighest = 19;
+// With NCCL's buffers, too: on two and four cards.
+inline constexpr double kEstimateLowestOfRanks = -19, kEstimateHighestOfRanks = 19;
+
+// What NCCL took on each card beside PyTorch and a context, by a publisher's runs of so many ranks,
+// one a card (docs/fidelity.md: what lies beside reserved memory there, less the median of one
+// card). NCCL says nowhere how much it takes.
+struct NcclMemory {
+  std::size_t ranks = 0;
+  std::uint64_t least = 0, median = 0, most = 0;
+};
+inline constexpr std::array kNcclOfRanks{
+    NcclMemory{.ranks = 2, .least = 815ULL << 20, .median = 1921ULL << 20, .most = 3413ULL << 20},
+    NcclMemory{.ranks = 4, .least = 884ULL << 20, .median = 2620ULL << 20, .most = 3098ULL << 20}};
 
 struct DeviceMemory {
   std::uint64_t given_bytes = 0;    // by CUDA to all processes together: what PyTorch reserved, ...
@@ -24,9 +39,12 @@ struct DeviceMemory {
   std::size_t contexts = 1;         // one for each process on the card
   // What others measured of such a card, or the user set aside; otherwise the largest known.
   bool context_measured = false;
-  bool lacks_nccl = false;  // the program has a communicator, and how much it takes is not known
+  bool lacks_nccl =
+      false;  // a communicator of one rank, of which nobody published how much it takes
+  // Of a communicator of several: by the runs with the most ranks that are not more than here.
+  std::optional<NcclMemory> nccl;
 
-  std::uint64_t bytes() const { return given_bytes + context_bytes; }
+  std::uint64_t bytes() const { return given_bytes + context_bytes + (nccl ? nccl->median : 0); }
 };
 
 // Of the card that the answer is about; nullopt where none was used.
