@@ -78,6 +78,33 @@ commit_before_today() {
   echo "${commit:-$(git -C "$repository" hash-object -t tree /dev/null)}"
 }
 
+# What passed last in this cache, tests or checks: its commit, and the tests that were skipped.
+passed_file() { echo "$cache/passed/$1$torch_suffix"; }
+
+# commit_to_compare_with WHAT: what --changed compares with where no commit is named: the one that passed last in this cache. Where none
+# has, a day is far enough back, as ci/nightly-tests looks at all.
+commit_to_compare_with() {
+  local commit
+  commit=$(head -n 1 "$(passed_file "$1")" 2>/dev/null) && commit_named "$commit" || commit_before_today
+}
+
+# The commit that is checked out, if the files are as it has them.
+clean_commit() {
+  local status
+  status=$(git -C "$repository" status --porcelain) && [[ -z $status ]] && commit_named HEAD || true
+}
+
+# remember_passed WHAT COMMIT [SKIPPED]: of all tests or checks, compared with what commit_to_compare_with says or with nothing. SKIPPED has the
+# names of tests. COMMIT is what clean_commit said before they began: where it is none, or another by now, nobody knows what passed.
+remember_passed() {
+  local file
+  file=$(passed_file "$1")
+  [[ $2 && $(clean_commit) == "$2" ]] || return 0
+  mkdir -p "${file%/*}"
+  { echo "$2"; [[ -z ${3:-} ]] || cat "$3"; } >"$file.$$"
+  mv "$file.$$" "$file"
+}
+
 # differs_from COMMIT PATTERN...: whether a file of these differs from it, is gone or is not committed yet.
 differs_from() {
   local commit=$1 changed

@@ -1,10 +1,11 @@
 """Sums up a CTest run: how many passed, failed and were skipped under each label, how long they took together, the slowest of them, and
 why each skipped one was.
 
-usage: summarise_tests.py JUNIT_XML TESTS_JSON    (ctest --output-junit, ctest --show-only=json-v1)
+usage: summarise_tests.py JUNIT_XML TESTS_JSON [SKIPPED]    (ctest --output-junit, ctest --show-only=json-v1)
 
 Ends with the line "N passed, N failed, N skipped"; its exit status is 1 if one failed or none ran. In continuous integration (CI is set)
 a test that needs Slurm counts as failed where it is skipped: ci/packages --tests has installed it.
+The names of those that were skipped are written to the file SKIPPED, one a line.
 A test says why it is skipped with a line "SKIP: reason", or through GoogleTest's GTEST_SKIP() << reason.
 """
 
@@ -39,7 +40,7 @@ def reason(case):
     return (skipped.get("message") if skipped is not None else None) or "no reason given"
 
 
-def main(junit_xml, tests_json):
+def main(junit_xml, tests_json, skipped=None):
     labels = labels_of(tests_json)
     counts, reasons, totals = defaultdict(Counter), defaultdict(list), Counter()
     seconds, times = Counter(), {}
@@ -71,6 +72,9 @@ def main(junit_xml, tests_json):
     for name in failed:
         print(f"failed: {name}")
     print(f"{totals['passed']} passed, {totals['failed']} failed, {totals['skipped']} skipped")
+    if skipped:
+        with open(skipped, "w", encoding="utf-8") as file:
+            file.writelines(f"{name}\n" for names in reasons.values() for name in names)
     return 1 if totals["failed"] or not totals["passed"] else 0
 
 

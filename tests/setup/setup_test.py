@@ -220,6 +220,86 @@ class Sanitizers(Repository):
                 self.assertEqual(self.said(), left_out)
 
 
+class Passed(Repository):
+    """What --changed compares with, and what is left out: in a repository of its own, whose one test is a CTest of its own."""
+
+    NAMES = ("card", "shape")
+
+    def setUp(self):
+        super().setUp()
+        scripts = {f"ci/{name}": (CI / name).read_text() for name in ("lib.sh", "test", "summarise_tests.py")}
+        for name in ("packages", "oracle", "linters", "build"):
+            scripts[f"ci/{name}"] = "#!/bin/sh\nmkdir -p build/release\n"
+        scripts["ci/unchanged_tests.py"] = f"print({chr(10).join(self.NAMES)!r})\n"
+        tests = [{"name": name, "properties": [{"name": "LABELS", "value": ["unit"]}]} for name in self.NAMES]
+        self.program("ctest", f"""case "$*" in
+  *--show-only*) echo '{json.dumps({"tests": tests})}';;
+  *)
+    echo "$*" >"{self.folder}/build/asked"
+    cat "{self.folder}/build/junit" >"{self.folder}/build/release/tests.xml"
+    exit "$(cat "{self.folder}/build/status")";;
+esac
+""")
+        self.commit({**scripts, "cmake/libtorch_releases.txt": "2.11.0 cu130\n", "one.txt": "1\n"})
+        for name in scripts:
+            (self.folder / name).chmod(0o755)
+        self.git("config", "core.fileMode", "false")
+        self.results()
+
+    def results(self, card="run", status=0):
+        (self.folder / "build").mkdir(exist_ok=True)
+        (self.folder / "build/junit").write_text(
+            f'<testsuite><testcase name="card" status="{card}"/><testcase name="shape" status="run"/></testsuite>')  # fmt: skip
+        (self.folder / "build/status").write_text(str(status))
+
+    def left_out(self, *arguments, status=0):
+        """The expression of CTest for the tests that were left out."""
+        done = subprocess.run([self.folder / "ci/test", *arguments], capture_output=True, text=True, env=self.environment())
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return re.findall(r" -E (\S+)", (self.folder / "build/asked").read_text())
+
+    def environment(self):
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("PEAKBENCH_")}
+        return inherited | {"PATH": f"{self.folder}/bin:{os.environ['PATH']}", "PEAKBENCH_CACHE": str(self.folder / "build/cache")}
+
+    def compared_with(self):
+        script = "source ci/lib.sh; commit_to_compare_with tests"
+        done = subprocess.run(["bash", "-c", script], cwd=self.folder, capture_output=True, text=True, env=self.environment(), check=True)
+        return done.stdout.strip()
+
+    def head(self):
+        return subprocess.run(["git", "-C", self.folder, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+
+    def test_with_what_passed_last(self):
+        never = self.compared_with()
+        self.assertNotEqual(never, self.head())
+        self.assertEqual(self.left_out(), [])
+        self.assertEqual(self.compared_with(), self.head())
+        self.assertEqual(self.left_out("--changed"), ["^(card|shape)$"])
+        (self.folder / "build/cache/passed/tests").write_text("0" * 40 + "\n")  # of another repository
+        self.assertEqual(self.compared_with(), never)
+
+    def test_only_a_whole_run_that_passed_of_a_commit_counts(self):
+        never = self.compared_with()
+        self.left_out("-L", "unit")
+        self.left_out("--changed", "HEAD")
+        self.results(status=8)
+        self.left_out(status=8)
+        self.results()
+        (self.folder / "one.txt").write_text("2\n")
+        self.left_out()
+        self.assertEqual(self.compared_with(), never)
+
+    def test_what_was_skipped_is_not_left_out(self):
+        self.results(card="notrun")
+        for _ in range(2):
+            self.left_out("--changed")
+        self.assertEqual(self.left_out("--changed"), ["^(shape)$"])
+        self.results()
+        self.assertEqual(self.left_out("--changed"), ["^(shape)$"])
+        self.assertEqual(self.left_out("--changed"), ["^(card|shape)$"])
+
+
 class LibTorch(Folder):
     def torch(self, version="2.11.0+cu130", cuda="'13.0'", git_version=GIT_VERSION, whole=True):
         folder = self.folder / "site-packages/torch"
@@ -304,8 +384,9 @@ class Summary(Folder):
         tests = [{"name": n, "properties": [{"name": "LABELS", "value": v}]} for n, v in labels.items()]
         (self.folder / "tests.json").write_text(json.dumps({"tests": tests + [{"name": "d"}]}))
         done = subprocess.run(
-            [sys.executable, CI / "summarise_tests.py", junit, self.folder / "tests.json"], capture_output=True, text=True
+            [sys.executable, CI / "summarise_tests.py", junit, self.folder / "tests.json", self.folder / "skipped"], capture_output=True, text=True
         )
+        self.assertEqual((self.folder / "skipped").read_text(), "c\nd\n")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(
             done.stdout.strip().splitlines(),
