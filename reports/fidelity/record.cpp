@@ -94,6 +94,14 @@ Emulated read_emulated(const Fields& fields) {
           .peak_used_bytes = read_used(fields)};
 }
 
+Step read_step(const Fields& fields) {
+  fields.only({"changed", "arguments", "bytes", "phase"});
+  return {.changed = required(fields, "changed"),
+          .arguments = fields.get_or<std::vector<std::string>>("arguments", {}),
+          .bytes = fields.get("bytes", kMeasured),
+          .phase = optional_text(fields, "phase")};
+}
+
 DeviceMemory read_device_memory(const Fields& fields) {
   fields.only({"value", "unit"});
   DeviceMemory memory{.value = fields.get("value", kMeasuredRate),
@@ -140,7 +148,7 @@ struct FieldLocator {
 
 Record read_record(const Fields& fields, const FieldLocator& locator) {
   fields.only({"schema", "figure", "source", "card", "configuration", "versions", "grade", "cause",
-               "explanation", "emulated", "measures", "device_memory"});
+               "explanation", "emulated", "measures", "device_memory", "steps"});
   Record record;
   record.where = locator.of(fields.pointer("configuration"));
   read_figure(fields.child("figure"), record.figure);
@@ -162,6 +170,9 @@ Record read_record(const Fields& fields, const FieldLocator& locator) {
     record.emulated = read_emulated(*emulated);
   else
     record.reason = "not measured yet";
+  if (record.program.empty() && fields.find("steps"))
+    throw FieldError(fields.pointer("steps"), "are of a program, and this is a case");
+  fields.each("steps", [&](const Fields& item) { record.steps.push_back(read_step(item)); });
   if (const auto wrong = wrong_field_of(record.figure))
     throw FieldError(pointer_of(fields, wrong->field), wrong->problem);
   return record;
@@ -226,6 +237,13 @@ ordered_json to_json(const Record& record) {
   json["grade"] = figure.grade;
   if (!figure.cause.empty()) json["cause"] = figure.cause;
   if (!figure.explanation.empty()) json["explanation"] = figure.explanation;
+  for (const Step& step : record.steps) {
+    ordered_json one = {{"changed", step.changed}};
+    if (!step.arguments.empty()) one["arguments"] = step.arguments;
+    one["bytes"] = step.bytes;
+    if (!step.phase.empty()) one["phase"] = step.phase;
+    json["steps"].push_back(one);
+  }
   if (!record.emulated) return json;
   const auto& emulated = *record.emulated;
   auto& ours = json["emulated"] = {{"bytes", emulated.bytes}};

@@ -37,6 +37,15 @@ struct DeviceMemory {
   std::string unit;
 };
 
+// On the way from the publisher's program to a case of ours: what is changed beside all that was
+// changed before, and the peak then.
+struct Step {
+  std::string changed;                      // "RMSNorm as one kernel"
+  std::vector<std::string> arguments = {};  // that the program gets for it, beside its own
+  std::int64_t bytes = 0;
+  std::string phase = {};  // of the peak; empty where it is not known
+};
+
 // What a figure is the peak of.
 inline constexpr const char* kTrainingStep = "training_step";  // whole ones
 inline constexpr const char* kOperator = "operator";           // a single one, forward and backward
@@ -51,8 +60,9 @@ struct Record {
   std::map<std::string, std::string> packages = {};  // that it is run with
   std::string streams = {};                          // of the card, where they lag: soon or late
   std::optional<Emulated> emulated = {};
-  std::string reason = {};  // why there is no `emulated`
-  std::string where = {};   // "FILE:LINE", of one that was read
+  std::vector<Step> steps = {};  // of a program
+  std::string reason = {};       // why there is no `emulated`
+  std::string where = {};        // "FILE:LINE", of one that was read
 };
 
 // Figures of a publisher that cannot be measured again here.

@@ -284,6 +284,33 @@ SourceView& view_of(std::vector<SourceView>& views, const Record& record) {
   return *at;
 }
 
+std::string signed_bytes(std::int64_t bytes) {
+  const auto size = reports::grouped(std::abs(bytes));
+  return bytes == 0 ? "0" : (bytes < 0 ? "−" : "+") + size;
+}
+
+// The program, what was changed of it, and the case of ours where the figure has one.
+StepsView steps_view(const Chosen& rebuilt) {
+  const Record& program = *rebuilt.front();
+  const auto figure = figure_view(program);
+  StepsView view{.configuration = figure.configuration, .card = figure.card};
+  std::int64_t before = 0;
+  const auto add = [&](const std::string& changed, std::int64_t bytes, const std::string& phase) {
+    view.steps.push_back({.changed = changed,
+                          .bytes = reports::grouped(bytes),
+                          .change = view.steps.empty() ? "" : signed_bytes(bytes - before),
+                          .phase = phase});
+    before = bytes;
+  };
+  add("the publisher's program", program.emulated->bytes, figure.phase);
+  for (const Step& step : program.steps)
+    add(printable(step.changed), step.bytes, reports::phase_label(step.phase));
+  for (const Record* other : rebuilt)
+    if (other->program.empty())
+      add("the case of ours", other->emulated->bytes, reports::phase_label(other->emulated->phase));
+  return view;
+}
+
 std::vector<SourceView> source_views(const Records& records, const Distinct& figures) {
   std::vector<SourceView> views;
   for (const auto& record : records.records) {
@@ -303,7 +330,9 @@ std::vector<SourceView> source_views(const Records& records, const Distinct& fig
       view.others.push_back(
           {more.configuration, more.bytes, more.difference, more.grade, more.phase});
     }
-    view_of(views, *one.front()).figures.push_back(view);
+    auto& of_source = view_of(views, *one.front());
+    of_source.figures.push_back(view);
+    if (!one.front()->steps.empty()) of_source.ways.push_back(steps_view(one));
   }
   return views;
 }

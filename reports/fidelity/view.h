@@ -58,6 +58,28 @@ struct FigureView {
   }
 };
 
+struct StepView {
+  std::string changed, bytes, change, phase;
+
+  FieldValues fields() const {
+    return {{"changed", changed, "What is changed, beside all that was before"},
+            {"bytes", bytes, "The peak then, in bytes"},
+            {"change", change, "Against the row above, in bytes; empty in the first"},
+            {"phase", phase, "Where that peak lies"}};
+  }
+};
+
+struct StepsView {
+  std::string configuration, card;
+  std::vector<StepView> steps = {};
+
+  FieldValues fields() const {
+    return {{"configuration", configuration, "The publisher's program and its arguments"},
+            {"card", card, "The emulated card"},
+            {"steps", steps, "From the program to the case of ours of the same figure"}};
+  }
+};
+
 struct UrlView {
   std::string url;
 
@@ -68,6 +90,7 @@ struct SourceView {
   std::string name;
   std::vector<UrlView> urls;
   std::vector<FigureView> figures = {}, differing = {}, not_measured = {}, computed = {};
+  std::vector<StepsView> ways = {};
 
   FieldValues fields() const {
     return {{"name", name, "Who published the figures"},
@@ -77,6 +100,8 @@ struct SourceView {
             {"has_figures", !figures.empty(), "`figures` is not empty"},
             {"differing", differing, "Those of them that differ"},
             {"has_differing", !differing.empty(), "`differing` is not empty"},
+            {"ways", ways, "From programs to the cases of ours, one change after another"},
+            {"has_ways", !ways.empty(), "`ways` is not empty"},
             {"not_measured", not_measured, "Those whose case did not end ok"},
             {"has_not_measured", !not_measured.empty(), "`not_measured` is not empty"},
             {"computed", computed, "Those that the publisher computed and did not measure"},

@@ -32,6 +32,8 @@ constexpr const char* kRecords = R"json({"schema": "peakbench.fidelity/1", "reco
    "configuration": {"program": ["tests/train.py", "--batch", "8"]},
    "grade": "same_configuration",
    "device_memory": {"value": 15116, "unit": "MiB"},
+   "steps": [{"changed": "a *norm* of one kernel", "arguments": ["--like-case", "norm"], "bytes": 11267741000, "phase": "backward"},
+             {"changed": "the loss in | chunks", "arguments": ["--like-case", "norm,loss"], "bytes": 11267745280, "phase": "optimizer_step"}],
    "emulated": {"bytes": 11267741184, "phase": "backward", "peak_used_bytes": [14898167808], "date": "2026-11-24"}},
   {"figure": {"metric": "peak_allocated", "value": 24000, "unit": "MiB", "rounded_to": 1000, "printed": "24 GB"},
    "source": {"name": "Another"}, "card": "a100-80gb",

@@ -310,6 +310,30 @@ TEST_F(ProgramResult, IsOfTheRecordsStreams) {
             std::string::npos);
 }
 
+TEST_F(ProgramResult, StepsLeadToACase) {
+  const std::string steps =
+      R"([{"changed": "another norm", "arguments": ["--like-case", "norm"], "bytes": 6, "phase": "backward"}])";
+  std::string program = kRecord;
+  const auto from = program.find("\"configuration\"");
+  program.replace(from, program.find("\"grade\"") - from,
+                  R"("configuration": {"program": ["train.py"]}, "steps": [], )");
+  const auto record = records_from(with(program, "[]", steps), "FILE").records[0];
+  ASSERT_EQ(record.steps.size(), 1);
+  EXPECT_EQ(record.steps[0].bytes, 6);
+  EXPECT_EQ(to_json({.records = {record}, .not_rebuilt = {}})["records"][0]["steps"],
+            nlohmann::ordered_json::parse(steps));
+
+  const auto refused = [](const std::string& text, const std::string& said) {
+    const auto message = message_of<ConfigError>([&] { records_from(text, "FILE"); });
+    EXPECT_NE(message.find(said), std::string::npos) << message;
+  };
+  refused(with(program, "[]", R"([{"bytes": 6}])"), "/steps/0/changed");
+  refused(with(program, "[]", R"([{"changed": "a"}])"), "/steps/0/bytes");
+  refused(with(program, "[]", R"([{"changed": "a", "bytes": 6, "why": "b"}])"), "/steps/0/why");
+  refused(with(kRecord, "\"grade\"", R"("steps": [], "grade")"),
+          "/steps: are of a program, and this is a case");
+}
+
 TEST_F(ProgramResult, OfSomethingElseIsRefused) {
   EXPECT_EQ(error(with(took_, "a100-80gb", "h100-80gb")),
             ": /card: the program ran on h100-80gb, the record is of a100-80gb");
