@@ -9,6 +9,9 @@ FILE       records, such as liger.json; otherwise all files of this folder
 --missing  records that have no result yet
 --check    changes nothing, and fails where a result is another than the recorded one
 
+A record may have `steps`: the same program with more `arguments` each, in an order in which each changes one more thing (`changed`) on the way
+from the publisher's program to our case of the same figure. Their `bytes` and `phase` are kept and checked as the record's result is.
+
 A program is called as its record says, from the repository's root, by the Python of ci/oracle ($PEAKBENCH_ORACLE). The last line that it
 prints is JSON: `bytes`, `phase` (forward, backward, optimizer_step, build or evaluation) and, where it helps, `at_peak`. The packages of a
 record are installed once each, without what they depend on, in $PEAKBENCH_CACHE/published, and come first on PYTHONPATH. Packages with
@@ -70,6 +73,9 @@ def objection_to(record):
         return '"card" is missing; `peakbench list devices` has their names'
     if not record.get("source", {}).get("name"):
         return '"source" has no "name"'
+    for step in record.get("steps", []):
+        if not step.get("changed") or not step.get("arguments") or not all(isinstance(word, str) for word in step["arguments"]):
+            return 'a step has no "changed" or no "arguments", a list of words'
     unpinned = [name for name, version in packages_of(record).items() if not isinstance(version, str) or not version]
     return f"no version of the package {unpinned[0]}" if unpinned else None
 
@@ -193,42 +199,62 @@ def emulated(peakbench, record, card, more_environment=None):
 
 
 def measure(peakbench, record):
-    done, took = emulated(peakbench, record, cards_of(record))
-    if done.returncode:
-        raise failure_of(done)
-    said = said_by(done.stdout)
+    said, took = said_of_run(peakbench, record)
     versions = packages_of(record) if "torch" in packages_of(record) else {"torch": version_of_oracles_torch(), **packages_of(record)}
     used = [card["peak_used_bytes"] for card in took["cards"]]
     return {**said, "peak_used_bytes": used, "verdict": took["verdict"]["kind"], "versions": versions,
             "date": datetime.date.today().isoformat()}
 
 
+def measure_step(peakbench, record, step):
+    configuration = record["configuration"]
+    changed = {**record, "configuration": {**configuration, "program": [*configuration["program"], *step["arguments"]]}}
+    said, _ = said_of_run(peakbench, changed)
+    return {key: said[key] for key in ("bytes", "phase")}
+
+
+def said_of_run(peakbench, record):
+    done, took = emulated(peakbench, record, cards_of(record))
+    if done.returncode:
+        raise failure_of(done)
+    return said_by(done.stdout), took
+
+
 def differences(was, now):
     """What --check minds. A date is none."""
-    was = was or {}
-    return [f"{key} was {was.get(key)}, is {now[key]}" for key in ("bytes", "phase", "peak_used_bytes", "verdict", "versions") if was.get(key) != now[key]]
+    minded = [key for key in ("bytes", "phase", "peak_used_bytes", "verdict", "versions") if key in now]
+    return [f"{key} was {was.get(key)}, is {now[key]}" for key in minded if was.get(key) != now[key]]
+
+
+def runs_of(given, record):
+    """Of a record and its steps: a name, the result that it has ({} for none), what measures it, and where that is kept."""
+    name, peakbench = words_of(record), given.peakbench
+    yield name, record.get("emulated", {}), functools.partial(measure, peakbench, record), lambda now: record.update(emulated=now)
+    for step in record.get("steps", []):
+        has = {key: step[key] for key in ("bytes", "phase") if key in step}
+        yield f"{name} {' '.join(step['arguments'])}", has, functools.partial(measure_step, peakbench, record, step), step.update
 
 
 def run_file(path, given):
-    """How many records failed or changed."""
+    """How many results failed or changed."""
     document, failed = read(path), 0
-    for record in document["records"]:
-        name = words_of(record)
-        if given.only and given.only not in name or given.missing and record.get("emulated"):
+    chosen = [record for record in document["records"] if not given.only or given.only in words_of(record)]
+    for name, was, measured, keep in (each for record in chosen for each in runs_of(given, record)):
+        if given.missing and was:
             continue
         try:
-            now = measure(given.peakbench, record)
+            now = measured()
         except Failure as failure:
             failed += 1
             print(f"FAILED   {path.name}: {name}: {failure}", flush=True)
             continue
-        changes = differences(record.get("emulated"), now)
+        changes = differences(was, now)
         print(f"{'as before' if not changes else 'CHANGED ' if given.check else 'measured'} {now['bytes']:>14,}  {name}", flush=True)
         if given.check and changes:
             failed += 1
             print(f"         {'; '.join(changes)}", flush=True)
         if changes and not given.check:
-            record["emulated"] = now
+            keep(now)
             write(path, document)
     return failed
 

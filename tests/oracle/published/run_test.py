@@ -31,7 +31,7 @@ sys.exit(code)
 PROGRAM = """
 import json, sys
 print("a progress bar")
-print(json.dumps({"bytes": 512 * int(sys.argv[1]), "phase": sys.argv[2]}))
+print(json.dumps({"bytes": 512 * int(sys.argv[1]) + len(sys.argv[3:]), "phase": sys.argv[2]}))
 """
 CAUSES = {"versions", "kernels", "workspaces", "data", "timing", "unknown"}
 UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -99,6 +99,29 @@ class RunTest(unittest.TestCase):
         self.keep(record(3, "backward"))
         self.assertIn("bytes was None, is 1536", self.run_it("--check", exit_code=1))
 
+    def test_steps_are_the_program_with_more_arguments(self):
+        self.keep(record(3, "backward", steps=[{"changed": "nothing", "arguments": ["--verbose"]}]))
+        self.run_it()
+        (kept,) = json.loads(self.file.read_text(encoding="utf-8"))["records"]
+        self.assertEqual(kept["steps"], [{"changed": "nothing", "arguments": ["--verbose"], "bytes": 1537, "phase": "backward"}])
+        self.assertNotIn("measured", self.run_it("--missing"))
+        self.run_it("--check")
+
+    def test_check_finds_a_changed_step(self):
+        step = {"changed": "nothing", "arguments": ["--verbose"], "bytes": 1024, "phase": "forward"}
+        self.keep(record(3, "backward", steps=[step]))
+        said = self.run_it("--check", exit_code=1)
+        self.assertIn("bytes was 1024, is 1537; phase was forward, is backward", said)
+        self.assertEqual(json.loads(self.file.read_text(encoding="utf-8"))["records"][0]["steps"], [step])
+
+    def test_missing_measures_steps_without_a_result(self):
+        self.keep(record(3, "backward"))
+        self.run_it()
+        result = self.kept()[0]
+        self.keep(record(3, "backward", emulated=result, steps=[{"changed": "nothing", "arguments": ["--verbose"]}]))
+        self.assertEqual(self.run_it("--missing").count("measured"), 1)
+        self.assertEqual(self.kept(), [result])
+
     def test_the_day_of_an_unchanged_result_stays(self):
         self.keep(record(3, "backward"))
         self.run_it()
@@ -134,6 +157,7 @@ class RunTest(unittest.TestCase):
             "no program elsewhere.py": record() | {"configuration": {"program": ["elsewhere.py"]}},
             '"card" is missing': record() | {"card": ""},
             '"source" has no "name"': record() | {"source": {}},
+            'no "changed" or no "arguments"': record() | {"steps": [{"changed": "the loss"}]},
             "no version of the package liger-kernel": record() | {"configuration": {"program": ["program.py"], "packages": {"liger-kernel": ""}}},
         }
         for words, each in wrong.items():
@@ -192,6 +216,9 @@ class RecordsTest(unittest.TestCase):
         self.assertTrue(source["url"].startswith("https://"), source)
         self.assertIn(each["grade"], GRADES)
         self.assertIn("emulated", each, "run.py --missing measures it")
+        for step in each.get("steps", []):
+            self.assertGreater(step["bytes"], 0)
+            self.assertIn(step["phase"], run.PHASES)
         unit = UNITS[figure["unit"]]
         beyond = abs(each["emulated"]["bytes"] - figure["value"] * unit) - figure.get("rounded_to", 0) * unit / 2
         if beyond > 0.005 * figure["value"] * unit:
