@@ -78,24 +78,24 @@ commit_before_today() {
   echo "${commit:-$(git -C "$repository" hash-object -t tree /dev/null)}"
 }
 
-# What passed last in this cache, tests or checks: its commit, and the tests that were skipped.
-passed_file() { echo "$cache/passed/$1$torch_suffix"; }
+# What passed in this cache: of WHAT (tests, headers, sanitizers) the commit, and of tests the names of those that passed, each after a sum of how
+# it is run. Another compiler or LibTorch has a file of its own.
+passed_file() { echo "$cache/passed/$1$torch_suffix-$(c++ --version 2>/dev/null | head -n 1 | cksum | cut -d' ' -f1)"; }
 
-# commit_to_compare_with WHAT: what --changed compares with where no commit is named: the one that passed last in this cache. Where none
-# has, a day is far enough back, as ci/nightly-tests looks at all.
-commit_to_compare_with() {
+# passed_commit WHAT: the commit of which it passed; nothing where none is known.
+passed_commit() {
   local commit
-  commit=$(head -n 1 "$(passed_file "$1")" 2>/dev/null) && commit_named "$commit" || commit_before_today
+  commit=$(head -n 1 "$(passed_file "$1")" 2>/dev/null) && commit_named "$commit" || true
 }
 
 # The commit that is checked out, if the files are as it has them.
 clean_commit() {
   local status
-  status=$(git -C "$repository" status --porcelain) && [[ -z $status ]] && commit_named HEAD || true
+  status=$(git -C "$repository" status --porcelain --untracked-files=all) && [[ -z $status ]] && commit_named HEAD || true
 }
 
-# remember_passed WHAT COMMIT [SKIPPED]: of all tests or checks, compared with what commit_to_compare_with says or with nothing. SKIPPED has the
-# names of tests. COMMIT is what clean_commit said before they began: where it is none, or another by now, nobody knows what passed.
+# remember_passed WHAT COMMIT [FILE]: all of it passed, or had passed of a remembered commit from which nothing that it needs differs. FILE has the
+# names of tests. COMMIT is what clean_commit said before it began: where it is none, or another by now, nobody knows what passed.
 remember_passed() {
   local file
   file=$(passed_file "$1")

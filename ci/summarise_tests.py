@@ -1,14 +1,15 @@
 """Sums up a CTest run: how many passed, failed and were skipped under each label, how long they took together, the slowest of them, and
 why each skipped one was.
 
-usage: summarise_tests.py JUNIT_XML TESTS_JSON [SKIPPED]    (ctest --output-junit, ctest --show-only=json-v1)
+usage: summarise_tests.py JUNIT_XML TESTS_JSON [PASSED]    (ctest --output-junit, ctest --show-only=json-v1)
 
 Ends with the line "N passed, N failed, N skipped"; its exit status is 1 if one failed or none ran. In continuous integration (CI is set)
 a test that needs Slurm counts as failed where it is skipped: ci/packages --tests has installed it.
-The names of those that were skipped are written to the file SKIPPED, one a line.
+The file PASSED gets a line for each that passed and skipped no part of itself: a sum of how it is run, and its name.
 A test says why it is skipped with a line "SKIP: reason", or through GoogleTest's GTEST_SKIP() << reason.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -23,6 +24,19 @@ def labels_of(tests_json):
         tests = json.load(file)["tests"]
     properties = {test["name"]: {p["name"]: p["value"] for p in test.get("properties", [])} for test in tests}
     return {name: values.get("LABELS") or ["(no label)"] for name, values in properties.items()}
+
+
+def lines_of(tests_json):
+    """Test name -> its line in PASSED."""
+    with open(tests_json, encoding="utf-8") as file:
+        tests = json.load(file)["tests"]
+    how = {test["name"]: {key: test.get(key) for key in ("command", "properties")} for test in tests}
+    return {name: f"{hashlib.sha256(json.dumps(one, sort_keys=True).encode()).hexdigest()} {name}" for name, one in how.items()}
+
+
+def is_whole(case):
+    """unittest and GoogleTest say at their end how many were skipped."""
+    return not re.search(r"^OK \(.*skipped=|^\[  SKIPPED \]", case.findtext("system-out") or "", re.M)
 
 
 def outcome(case):
@@ -40,8 +54,8 @@ def reason(case):
     return (skipped.get("message") if skipped is not None else None) or "no reason given"
 
 
-def main(junit_xml, tests_json, skipped=None):
-    labels = labels_of(tests_json)
+def main(junit_xml, tests_json, passed=None):
+    labels, whole = labels_of(tests_json), []
     counts, reasons, totals = defaultdict(Counter), defaultdict(list), Counter()
     seconds, times = Counter(), {}
     failed = []
@@ -59,6 +73,8 @@ def main(junit_xml, tests_json, skipped=None):
             reasons[reason(case)].append(name)
         elif result == "failed":
             failed.append(name)
+        elif is_whole(case):
+            whole.append(name)
 
     print()
     width = max([len(label) for label in counts] + [5])
@@ -72,9 +88,10 @@ def main(junit_xml, tests_json, skipped=None):
     for name in failed:
         print(f"failed: {name}")
     print(f"{totals['passed']} passed, {totals['failed']} failed, {totals['skipped']} skipped")
-    if skipped:
-        with open(skipped, "w", encoding="utf-8") as file:
-            file.writelines(f"{name}\n" for names in reasons.values() for name in names)
+    if passed:
+        lines = lines_of(tests_json)
+        with open(passed, "w", encoding="utf-8") as file:
+            file.writelines(lines[name] + "\n" for name in whole if name in lines)
     return 1 if totals["failed"] or not totals["passed"] else 0
 
 

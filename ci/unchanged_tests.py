@@ -1,10 +1,11 @@
 """Tests that cannot have become wrong since a commit: what they say they need is as it was.
 
-usage: unchanged_tests.py BUILD COMMIT TESTS_JSON    (a built folder; ctest --show-only=json-v1)
+usage: unchanged_tests.py BUILD COMMIT TESTS_JSON [PASSED]    (a built folder; ctest --show-only=json-v1; what summarise_tests.py wrote)
 
 A test with the property REQUIRED_FILES names all that it needs: files and folders of the repository, and what was built (a program, a
 library, a folder of plugins), which needs all that ninja made it from, headers too. Prints the names of those of which nothing differs
-from the commit; a test without the property may have become wrong at any time.
+from the commit; a test without the property may have become wrong at any time. With PASSED, only those that it names and that are run now
+as they were run then.
 """
 
 import json
@@ -14,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from compile_checks import REPOSITORY, changed_since
+from summarise_tests import lines_of
 
 # What all tests need: how things are compiled, and which PyTorch and packages they run with.
 ALL_NEED = ("CMakeLists.txt", "cmake/", "ci/oracle", "ci/libtorch")  # how their paths begin
@@ -70,14 +72,16 @@ def with_folders(paths):
     return {one for path in paths for one in (path, *path.parents)}
 
 
-def main(build, commit, tests_json):
+def main(build, commit, tests_json, passed=None):
     paths, built = changed_since(commit), Built(Path(build).resolve())
     if any(path.startswith(ALL_NEED) for path in paths):
         return
     changed = with_folders(REPOSITORY / path for path in paths)
+    lines = lines_of(tests_json)
+    known = set(lines.values()) if passed is None else set(Path(passed).read_text(encoding="utf-8").splitlines())
     for test in json.loads(Path(tests_json).read_text())["tests"]:
         properties = {entry["name"]: entry["value"] for entry in test.get("properties", [])}
-        if "REQUIRED_FILES" not in properties:
+        if "REQUIRED_FILES" not in properties or lines[test["name"]] not in known:
             continue
         sources = set().union(*(needed(Path(path).resolve(), built) for path in properties["REQUIRED_FILES"]))
         if changed.isdisjoint(sources):

@@ -141,6 +141,7 @@ build strange: phony
         self.commit({
             "ci/compile_checks.py": (CI / "compile_checks.py").read_text(),
             "ci/unchanged_tests.py": (CI / "unchanged_tests.py").read_text(),
+            "ci/summarise_tests.py": (CI / "summarise_tests.py").read_text(),
             "source/main.c": '#include "used.h"\nint main(void) { return USED; }\n',
             "source/used.h": "#define USED 0\n",
             "source/other.c": "int other;\n",
@@ -219,37 +220,56 @@ class Sanitizers(Repository):
                 self.git("clean", "-d", "--force")
                 self.assertEqual(self.said(), left_out)
 
+    def test_they_are_compared_with_the_commit_of_which_they_passed(self):
+        cache = {"PEAKBENCH_CACHE": str(self.folder / ".git/cache")}
+
+        def run(*command):
+            done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder, env=os.environ | cache)
+            return done.returncode, done.stderr.splitlines()[-1:]
+
+        of_today = (1, ["error: failed: sanitizers"])
+        self.assertEqual(run("ci/checks", "--changed", "sanitizers"), of_today)
+        run("bash", "-c", "source ci/lib.sh; remember_passed sanitizers $(clean_commit)")
+        self.assertEqual(run("ci/checks", "--changed", "sanitizers"), (0, ["sanitizers: left out"]))
+        (self.folder / "harness/one.cpp").write_text("another\n")
+        self.assertEqual(run("ci/checks", "--changed", "sanitizers"), of_today)
+
 
 class Passed(Repository):
-    """What --changed compares with, and what is left out: in a repository of its own, whose one test is a CTest of its own."""
-
-    NAMES = ("card", "shape")
+    """What --changed compares with, and what is left out: in a repository of its own, with a CTest of its own."""
 
     def setUp(self):
         super().setUp()
-        scripts = {f"ci/{name}": (CI / name).read_text() for name in ("lib.sh", "test", "summarise_tests.py")}
+        scripts = {f"ci/{name}": (CI / name).read_text() for name in ("lib.sh", "test", "summarise_tests.py", "unchanged_tests.py", "compile_checks.py")}
         for name in ("packages", "oracle", "linters", "build"):
             scripts[f"ci/{name}"] = "#!/bin/sh\nmkdir -p build/release\n"
-        scripts["ci/unchanged_tests.py"] = f"print({chr(10).join(self.NAMES)!r})\n"
-        tests = [{"name": name, "properties": [{"name": "LABELS", "value": ["unit"]}]} for name in self.NAMES]
         self.program("ctest", f"""case "$*" in
-  *--show-only*) echo '{json.dumps({"tests": tests})}';;
+  *--show-only*) cat "{self.folder}/build/tests";;
   *)
     echo "$*" >"{self.folder}/build/asked"
     cat "{self.folder}/build/junit" >"{self.folder}/build/release/tests.xml"
     exit "$(cat "{self.folder}/build/status")";;
 esac
 """)
-        self.commit({**scripts, "cmake/libtorch_releases.txt": "2.11.0 cu130\n", "one.txt": "1\n"})
+        self.program("ninja", "")  # knows of no headers
+        self.commit({**scripts, "cmake/libtorch_releases.txt": "2.11.0 cu130\n", "one.txt": "1\n", "two.txt": "2\n"})
         for name in scripts:
             (self.folder / name).chmod(0o755)
         self.git("config", "core.fileMode", "false")
+        (self.folder / "build").mkdir(exist_ok=True)
+        self.registered()
         self.results()
 
-    def results(self, card="run", status=0):
-        (self.folder / "build").mkdir(exist_ok=True)
-        (self.folder / "build/junit").write_text(
-            f'<testsuite><testcase name="card" status="{card}"/><testcase name="shape" status="run"/></testsuite>')  # fmt: skip
+    def registered(self, command="run"):
+        """Tests that need a file each."""
+        tests = [{"name": name, "command": [command], "properties": [{"name": "LABELS", "value": ["unit"]},
+                                                                     {"name": "REQUIRED_FILES", "value": [str(self.folder / needs)]}]}
+                 for name, needs in (("card", "one.txt"), ("shape", "two.txt"))]  # fmt: skip
+        (self.folder / "build/tests").write_text(json.dumps({"tests": tests}))
+
+    def results(self, card="run", said="", status=0):
+        (self.folder / "build/junit").write_text(f'<testsuite><testcase name="card" status="{card}"><system-out>{said}</system-out></testcase>'
+                                                 '<testcase name="shape" status="run"/></testsuite>')  # fmt: skip
         (self.folder / "build/status").write_text(str(status))
 
     def left_out(self, *arguments, status=0):
@@ -262,25 +282,39 @@ esac
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("PEAKBENCH_")}
         return inherited | {"PATH": f"{self.folder}/bin:{os.environ['PATH']}", "PEAKBENCH_CACHE": str(self.folder / "build/cache")}
 
-    def compared_with(self):
-        script = "source ci/lib.sh; commit_to_compare_with tests"
+    def passed(self):
+        script = "source ci/lib.sh; passed_commit tests"
         done = subprocess.run(["bash", "-c", script], cwd=self.folder, capture_output=True, text=True, env=self.environment(), check=True)
         return done.stdout.strip()
 
     def head(self):
         return subprocess.run(["git", "-C", self.folder, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
 
-    def test_with_what_passed_last(self):
-        never = self.compared_with()
-        self.assertNotEqual(never, self.head())
-        self.assertEqual(self.left_out(), [])
-        self.assertEqual(self.compared_with(), self.head())
+    def change(self, name):
+        (self.folder / name).write_text("another\n")
+        self.git("add", "--all")
+        self.git("-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "--quiet", "--message=another")
+
+    def test_what_passed_is_left_out_until_what_it_needs_changes(self):
+        self.assertEqual((self.left_out(), self.passed()), ([], self.head()))
         self.assertEqual(self.left_out("--changed"), ["^(card|shape)$"])
-        (self.folder / "build/cache/passed/tests").write_text("0" * 40 + "\n")  # of another repository
-        self.assertEqual(self.compared_with(), never)
+        self.change("one.txt")
+        self.assertEqual(self.left_out("--changed"), ["^(shape)$"])
+        self.assertEqual(self.passed(), self.head())
+        self.assertEqual(self.left_out("--changed"), ["^(card|shape)$"])
+
+    def test_of_the_day_before_nobody_knows(self):
+        """What it left out by that has not passed here."""
+        subprocess.run(["git", "-C", self.folder, "-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "--quiet", "--amend",
+                        "--message=all"], env=os.environ | {"GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}, check=True)  # fmt: skip
+        self.change("one.txt")
+        (self.folder / "build/junit").write_text('<testsuite><testcase name="card" status="run"/></testsuite>')
+        self.assertEqual(self.left_out("--changed"), ["^(shape)$"])
+        self.results()
+        self.assertEqual(self.left_out("--changed"), ["^(card)$"])
+        self.assertEqual(self.left_out("--changed"), ["^(card|shape)$"])
 
     def test_only_a_whole_run_that_passed_of_a_commit_counts(self):
-        never = self.compared_with()
         self.left_out("-L", "unit")
         self.left_out("--changed", "HEAD")
         self.results(status=8)
@@ -288,15 +322,22 @@ esac
         self.results()
         (self.folder / "one.txt").write_text("2\n")
         self.left_out()
-        self.assertEqual(self.compared_with(), never)
+        self.assertEqual(self.passed(), "")
 
     def test_what_was_skipped_is_not_left_out(self):
-        self.results(card="notrun")
-        for _ in range(2):
-            self.left_out("--changed")
-        self.assertEqual(self.left_out("--changed"), ["^(shape)$"])
+        for result in ({"card": "notrun"}, {"said": "OK (skipped=1)"}, {"said": "[  SKIPPED ] 1 test, listed below:"}):
+            with self.subTest(result):
+                self.results(**result)
+                self.left_out()
+                self.assertEqual(self.left_out("--changed"), ["^(shape)$"])
         self.results()
         self.assertEqual(self.left_out("--changed"), ["^(shape)$"])
+        self.assertEqual(self.left_out("--changed"), ["^(card|shape)$"])
+
+    def test_what_is_run_otherwise_is_not_left_out(self):
+        self.left_out()
+        self.registered("run --more")
+        self.assertEqual(self.left_out("--changed"), [])
         self.assertEqual(self.left_out("--changed"), ["^(card|shape)$"])
 
 
@@ -384,9 +425,9 @@ class Summary(Folder):
         tests = [{"name": n, "properties": [{"name": "LABELS", "value": v}]} for n, v in labels.items()]
         (self.folder / "tests.json").write_text(json.dumps({"tests": tests + [{"name": "d"}]}))
         done = subprocess.run(
-            [sys.executable, CI / "summarise_tests.py", junit, self.folder / "tests.json", self.folder / "skipped"], capture_output=True, text=True
+            [sys.executable, CI / "summarise_tests.py", junit, self.folder / "tests.json", self.folder / "passed"], capture_output=True, text=True
         )
-        self.assertEqual((self.folder / "skipped").read_text(), "c\nd\n")
+        self.assertEqual([line.split(" ", 1)[1] for line in (self.folder / "passed").read_text().splitlines()], ["a"])
         self.assertEqual(done.returncode, 1)
         self.assertEqual(
             done.stdout.strip().splitlines(),
