@@ -17,6 +17,7 @@ struct LedgerDevice {
   // Which one of the program's ranks has it, and of how many: by the environment (RANK,
   // WORLD_SIZE), or by the largest communicator of NCCL. -1 and 0: nobody said.
   std::int32_t rank, ranks;
+  std::int32_t communicator_ranks;  // of the largest of its NCCL communicators; 0 without one
   std::uint64_t total_bytes;
   std::uint64_t used_bytes, peak_used_bytes;        // of both kinds together
   std::uint64_t malloc_bytes, peak_malloc_bytes;    // cudaMalloc and its kin

@@ -59,8 +59,7 @@ class Sentence {
     answer_.largest = *peak_.largest;
     answer_.peak_bytes = peak_.bytes;
     answer_.processes = peak_.users;
-    answer_.has_communicator = has_communicator();
-    answer_.ranks = ranks();
+    answer_.communicator_ranks = communicator_ranks();
     several_cards_ = peaks.size() > 1;
   }
 
@@ -106,31 +105,16 @@ class Sentence {
                              ? fmt::format("contexts ({} of {})", peak_.users, bytes)
                              : fmt::format("context ({})", bytes);
     if (answer_.context_included)
-      return context + (answer_.has_communicator ? " included, NCCL's buffers not" : " included");
+      return context + (answer_.communicator_ranks ? " included, NCCL's buffers not" : " included");
     return context +
-           (answer_.has_communicator ? " and NCCL's buffers not included" : " not included");
+           (answer_.communicator_ranks ? " and NCCL's buffers not included" : " not included");
   }
 
-  // NCCL takes memory of the card for itself, and says nowhere how much.
-  bool has_communicator() const {
-    return std::ranges::any_of(program_.ledgers, [](const Ledger* ledger) {
-      const auto* names = ledger->unmodelled.rows;
-      return std::any_of(
-          names, names + std::min<unsigned>(ledger->unmodelled.count, kLedgerRows),
-          [](const LedgerName& one) { return std::string_view(kNcclMemory) == one.name; });
-    });
-  }
-
-  // Who has no rank of its own counts as one.
-  std::size_t ranks() const {
-    std::set<int> known;
-    std::size_t others = 0;
+  std::size_t communicator_ranks() const {
+    int most = 0;
     for (const CardUse& use : uses_)
-      if (const int rank = use.figures().rank; rank >= 0)
-        known.insert(rank);
-      else
-        ++others;
-    return known.size() + others;
+      if (use.figures().card == peak_.card) most = std::max(most, use.figures().communicator_ranks);
+    return static_cast<std::size_t>(most);
   }
 
   std::string verdict_text() const {

@@ -34,9 +34,10 @@ struct Answer {
   // such a card, which it does not.
   std::optional<std::uint64_t> context_bytes;
   bool context_included = false;
-  std::size_t processes = 1;      // that used the card together: each has a context there
-  bool has_communicator = false;  // of NCCL, which takes memory of the card and says not how much
-  std::size_t ranks = 1;          // that used a card
+  std::size_t processes = 1;  // that used the card together: each has a context there
+  // Ranks of the largest communicator of NCCL on the card, which takes memory and says not how
+  // much; 0 without one.
+  std::size_t communicator_ranks = 0;
   std::optional<OutOfMemory> out_of_memory;
 };
 

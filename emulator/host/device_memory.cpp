@@ -29,15 +29,16 @@ std::string rounded(std::uint64_t bytes) {
 std::optional<NcclMemory> nccl_memory_of(const Answer& answer) {
   std::optional<NcclMemory> found;
   for (const NcclMemory& one : kNcclOfRanks)
-    if (answer.has_communicator && one.ranks <= answer.ranks) found = one;
+    if (one.ranks <= answer.communicator_ranks) found = one;
   return found;
 }
 
 std::string nccl_text(const DeviceMemory& memory) {
   if (memory.nccl)
-    return fmt::format(", {} of NCCL's buffers, which took {} to {} on {} A100s",
-                       rounded(memory.nccl->median), rounded(memory.nccl->least),
-                       rounded(memory.nccl->most), memory.nccl->ranks);
+    return fmt::format(
+        ", {} for NCCL's buffers and what else lay there, {} to {}, in runs on {} A100s",
+        rounded(memory.nccl->median), rounded(memory.nccl->least), rounded(memory.nccl->most),
+        memory.nccl->ranks);
   return memory.lacks_nccl ? "; NCCL's buffers are missing" : "";
 }
 
@@ -47,11 +48,12 @@ std::optional<DeviceMemory> device_memory_of(const Answer& answer) {
   if (!answer.card) return std::nullopt;
   const auto one = answer.context_bytes.value_or(kLargestContext);
   DeviceMemory memory{.given_bytes = answer.peak_bytes,
+                      .total_bytes = answer.total_bytes,
                       .context_bytes = answer.processes * one,
                       .contexts = answer.processes,
                       .context_measured = answer.context_bytes.has_value(),
                       .nccl = nccl_memory_of(answer)};
-  memory.lacks_nccl = answer.has_communicator && !memory.nccl;
+  memory.lacks_nccl = answer.communicator_ranks && !memory.nccl;
   if (answer.context_included)
     memory.given_bytes -= std::min(memory.given_bytes, memory.context_bytes);
   return memory;
@@ -62,10 +64,11 @@ std::string device_memory_line(const DeviceMemory& memory) {
                             ? fmt::format("a CUDA context of {}", rounded(memory.context_bytes))
                             : fmt::format("{} CUDA contexts of {} together", memory.contexts,
                                           rounded(memory.context_bytes));
-  return fmt::format("As nvidia-smi would show it: about {}, an estimate ({} from CUDA, {}{}{}).\n",
-                     rounded(memory.bytes()), size_text(memory.given_bytes), contexts,
-                     memory.context_measured ? "" : ", the largest known: of this card none is",
-                     nccl_text(memory));
+  return fmt::format(
+      "As nvidia-smi would show it: about {}, an estimate ({} from CUDA, {}{}{}){}.\n",
+      rounded(memory.bytes()), size_text(memory.given_bytes), contexts,
+      memory.context_measured ? "" : ", the largest known: of this card none is", nccl_text(memory),
+      memory.exceeds_card() ? ": more than the card has" : "");
 }
 
 nlohmann::json to_json(const DeviceMemory& memory) {
@@ -77,6 +80,7 @@ nlohmann::json to_json(const DeviceMemory& memory) {
   };
   return {{"estimate", true},
           {"bytes", memory.bytes()},
+          {"exceeds_card", memory.exceeds_card()},
           {"given_bytes", memory.given_bytes},
           {"context_bytes", memory.context_bytes},
           {"contexts", memory.contexts},

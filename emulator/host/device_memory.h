@@ -22,9 +22,10 @@ inline constexpr double kEstimateLowest = -16, kEstimateHighest = 19;
 // With NCCL's buffers, too: on two and four cards.
 inline constexpr double kEstimateLowestOfRanks = -19, kEstimateHighestOfRanks = 19;
 
-// What NCCL took on each card beside PyTorch and a context, by a publisher's runs of so many ranks,
-// one a card (docs/fidelity.md: what lies beside reserved memory there, less the median of one
-// card). NCCL says nowhere how much it takes.
+// What lay on each card beside PyTorch's memory and a context in a publisher's runs of so many
+// ranks, one a card: NCCL's buffers, and what its release of PyTorch reserved otherwise
+// (docs/fidelity.md: beside 2.6.0, less the median of one card). NCCL says nowhere how much it
+// takes.
 struct NcclMemory {
   std::size_t ranks = 0;
   std::uint64_t least = 0, median = 0, most = 0;
@@ -35,15 +36,17 @@ inline constexpr std::array kNcclOfRanks{
 
 struct DeviceMemory {
   std::uint64_t given_bytes = 0;    // by CUDA to all processes together: what PyTorch reserved, ...
+  std::uint64_t total_bytes = 0;    // of the card
   std::uint64_t context_bytes = 0;  // all contexts together
   std::size_t contexts = 1;         // one for each process on the card
   // What others measured of such a card, or the user set aside; otherwise the largest known.
   bool context_measured = false;
-  bool lacks_nccl =
-      false;  // a communicator of one rank, of which nobody published how much it takes
+  bool lacks_nccl = false;  // communicators of one rank alone: nobody published what they take
   // Of a communicator of several: by the runs with the most ranks that are not more than here.
   std::optional<NcclMemory> nccl;
 
+  // It is an estimate: the program may still fit.
+  bool exceeds_card() const { return bytes() > total_bytes; }
   std::uint64_t bytes() const { return given_bytes + context_bytes + (nccl ? nccl->median : 0); }
 };
 

@@ -70,7 +70,9 @@ std::shared_ptr<Communicator> Communicator::create(const std::string& name, int 
   made->device_ = device;
   made->calls_.resize(static_cast<std::size_t>(ranks));
   made->received_.resize(static_cast<std::size_t>(ranks));
-  if (auto& row = ledger().devices[device]; row.ranks < ranks) {
+  auto& row = ledger().devices[device];
+  row.communicator_ranks = std::max(row.communicator_ranks, ranks);
+  if (row.ranks < ranks) {
     row.rank = rank;
     row.ranks = ranks;
   }

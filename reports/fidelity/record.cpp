@@ -96,10 +96,14 @@ Emulated read_emulated(const Fields& fields) {
 
 Step read_step(const Fields& fields) {
   fields.only({"changed", "arguments", "bytes", "phase"});
-  return {.changed = required(fields, "changed"),
-          .arguments = fields.get_or<std::vector<std::string>>("arguments", {}),
-          .bytes = fields.get("bytes", kMeasured),
-          .phase = optional_text(fields, "phase")};
+  Step step{.changed = required(fields, "changed"),
+            .arguments = fields.get<std::vector<std::string>>("arguments"),
+            .bytes = fields.maybe("bytes", kMeasured).value_or(0),
+            .phase = optional_text(fields, "phase")};
+  if (step.arguments.empty()) throw FieldError(fields.pointer("arguments"), "is empty");
+  if (fields.find("bytes") && step.bytes == 0)
+    throw FieldError(fields.pointer("bytes"), "expected bytes above 0, got 0");
+  return step;
 }
 
 DeviceMemory read_device_memory(const Fields& fields) {
@@ -239,8 +243,8 @@ ordered_json to_json(const Record& record) {
   if (!figure.explanation.empty()) json["explanation"] = figure.explanation;
   for (const Step& step : record.steps) {
     ordered_json one = {{"changed", step.changed}};
-    if (!step.arguments.empty()) one["arguments"] = step.arguments;
-    one["bytes"] = step.bytes;
+    one["arguments"] = step.arguments;
+    if (step.bytes != 0) one["bytes"] = step.bytes;
     if (!step.phase.empty()) one["phase"] = step.phase;
     json["steps"].push_back(one);
   }
@@ -333,10 +337,16 @@ void add(Records& records, const Record& record) {
         {json["figure"]["metric"], json["source"]["name"], json["card"], json["configuration"]});
   };
   const auto same = std::ranges::find(records.records, identity(record), identity);
-  if (same == records.records.end())
+  if (same == records.records.end()) {
     records.records.push_back(record);
-  else
-    *same = record;
+    return;
+  }
+  auto steps = std::move(same->steps);
+  const auto bytes = same->emulated ? same->emulated->bytes : 0;
+  *same = record;
+  // They begin at the program's own figure.
+  if (record.steps.empty() && record.emulated && record.emulated->bytes == bytes)
+    same->steps = std::move(steps);
 }
 
 std::string name_of(const Record& record) {

@@ -42,8 +42,8 @@ struct DeviceMemory {
 struct Step {
   std::string changed;                      // "RMSNorm as one kernel"
   std::vector<std::string> arguments = {};  // that the program gets for it, beside its own
-  std::int64_t bytes = 0;
-  std::string phase = {};  // of the peak; empty where it is not known
+  std::int64_t bytes = 0;                   // 0: not measured yet
+  std::string phase = {};                   // of the peak; empty where it is not known
 };
 
 // What a figure is the peak of.

@@ -82,6 +82,7 @@ FigureView figure_view(const Record& record) {
   view.phase = reports::phase_label(record.emulated->phase);
   view.at_peak = printable(record.emulated->at_peak);
   view.verdict = printable(record.emulated->verdict);
+  view.is_bound = !view.verdict.empty() && !view.verdict.starts_with("exact");
   view.our_versions = printable(versions_text(record.emulated->versions));
   view.date = printable(record.emulated->date);
   return view;
@@ -332,7 +333,10 @@ std::vector<SourceView> source_views(const Records& records, const Distinct& fig
     }
     auto& of_source = view_of(views, *one.front());
     of_source.figures.push_back(view);
-    if (!one.front()->steps.empty()) of_source.ways.push_back(steps_view(one));
+    const auto& steps = one.front()->steps;
+    if (!steps.empty() &&
+        std::ranges::all_of(steps, [](const Step& step) { return step.bytes > 0; }))
+      of_source.ways.push_back(steps_view(one));
   }
   return views;
 }

@@ -27,7 +27,7 @@ struct OtherView {
 struct FigureView {
   std::string card, configuration, metric, published, unit, bytes, difference, grade, phase, note,
       row_url, cause, explanation, at_peak, verdict, versions, our_versions, date, reason;
-  bool measured = false, differs = false, within_rounding = false;
+  bool measured = false, differs = false, within_rounding = false, is_bound = false;
   std::vector<OtherView> others = {};
 
   FieldValues fields() const {
@@ -50,6 +50,7 @@ struct FigureView {
             {"explanation", explanation, "Why, in a sentence without its full stop"},
             {"at_peak", at_peak, "What is alive at our peak"},
             {"verdict", verdict, "Of a program: how far ours can be trusted"},
+            {"is_bound", is_bound, "The verdict is neither exact nor exact if"},
             {"versions", versions, "The publisher's libraries"},
             {"our_versions", our_versions, "Ours"},
             {"date", date, "When ours was measured"},

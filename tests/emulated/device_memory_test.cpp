@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -26,10 +25,8 @@ class DeviceMemoryTest : public ProgramFixture {
   DeviceMemory memory() { return device_memory_of(answer()).value(); }
   std::string line() { return device_memory_line(memory()); }
 
-  static void communicate(Ledger& ledger) {
-    ledger.unmodelled.count = 1;
-    std::snprintf(ledger.unmodelled.rows[0].name, sizeof ledger.unmodelled.rows[0].name, "%s",
-                  kNcclMemory);
+  static void communicate(Ledger& ledger, int ranks) {
+    ledger.devices[0].communicator_ranks = ranks;
   }
 
   static std::string text_of(const char* path) {
@@ -49,6 +46,7 @@ TEST_F(DeviceMemoryTest, IsWhatCudaGaveAndAContext) {
   EXPECT_EQ(to_json(memory()),
             nlohmann::json({{"estimate", true},
                             {"bytes", 3 * kGiB + 512 * kMiB},
+                            {"exceeds_card", false},
                             {"given_bytes", 3 * kGiB},
                             {"context_bytes", 512 * kMiB},
                             {"contexts", 1},
@@ -80,11 +78,11 @@ TEST_F(DeviceMemoryTest, SaysWhatIsNotKnown) {
 }
 
 TEST_F(DeviceMemoryTest, OfSeveralRanksHasWhatNcclTookElsewhere) {
-  for (int rank = 0; rank < 3; ++rank) communicate(add_process(1 * kGiB, rank, rank));
+  for (int rank = 0; rank < 3; ++rank) communicate(add_process(1 * kGiB, rank, rank), 3);
   EXPECT_EQ(memory().bytes(), 1 * kGiB + 512 * kMiB + 1921 * kMiB);
   EXPECT_THAT(line(), HasSubstr("about 3.4 GiB, an estimate (1.000 GiB from CUDA, a CUDA context "
-                                "of 512 MiB, 1.9 GiB of NCCL's buffers, which took 815 MiB to 3.3 "
-                                "GiB on 2 A100s)"));
+                                "of 512 MiB, 1.9 GiB for NCCL's buffers and what else lay there, "
+                                "815 MiB to 3.3 GiB, in runs on 2 A100s)"));
   const auto json = to_json(memory());
   EXPECT_EQ(json.at("nccl"), nlohmann::json({{"bytes", 1921 * kMiB},
                                              {"bytes_range", {815 * kMiB, 3413 * kMiB}},
@@ -92,15 +90,23 @@ TEST_F(DeviceMemoryTest, OfSeveralRanksHasWhatNcclTookElsewhere) {
   EXPECT_FALSE(json.at("lacks_nccl"));
   EXPECT_EQ(json.at("on_real_cards_percent"),
             nlohmann::json({kEstimateLowestOfRanks, kEstimateHighestOfRanks}));
-  for (int rank = 3; rank < 8; ++rank) communicate(add_process(1 * kGiB, rank, rank));
+  for (const auto& ledger : owned_) communicate(*ledger, 128);
   EXPECT_EQ(memory().nccl.value().ranks, 4);
 }
 
 TEST_F(DeviceMemoryTest, OfOneRankSaysThatNcclIsMissing) {
-  communicate(add_process(1 * kGiB, 0, 0));
+  communicate(add_process(1 * kGiB, 0, 0), 1);
+  add_process(1 * kGiB, 1);  // a process without one, on a card of its own
   EXPECT_EQ(memory().bytes(), 1 * kGiB + 512 * kMiB);
   EXPECT_TRUE(to_json(memory()).at("lacks_nccl"));
   EXPECT_THAT(line(), HasSubstr("a CUDA context of 512 MiB; NCCL's buffers are missing)"));
+}
+
+TEST_F(DeviceMemoryTest, SaysWhereTheCardHasLess) {
+  communicate(add_process(79 * kGiB, 0, 0), 2);
+  EXPECT_EQ(answer().fits, true);
+  EXPECT_TRUE(to_json(memory()).at("exceeds_card"));
+  EXPECT_THAT(line(), HasSubstr("in runs on 2 A100s): more than the card has.\n"));
 }
 
 TEST_F(DeviceMemoryTest, OfAProgramThatUsedNoCardIsNothing) {

@@ -328,10 +328,29 @@ TEST_F(ProgramResult, StepsLeadToACase) {
     EXPECT_NE(message.find(said), std::string::npos) << message;
   };
   refused(with(program, "[]", R"([{"bytes": 6}])"), "/steps/0/changed");
-  refused(with(program, "[]", R"([{"changed": "a"}])"), "/steps/0/bytes");
-  refused(with(program, "[]", R"([{"changed": "a", "bytes": 6, "why": "b"}])"), "/steps/0/why");
+  refused(with(program, "[]", R"([{"changed": "a", "bytes": 6}])"), "/steps/0/arguments");
+  refused(with(program, "[]", R"([{"changed": "a", "arguments": [], "bytes": 6}])"),
+          "/steps/0/arguments: is empty");
+  refused(with(program, "[]", R"([{"changed": "a", "arguments": ["b"], "bytes": 0}])"),
+          "/steps/0/bytes: expected bytes above 0, got 0");
+  refused(with(program, "[]", R"([{"changed": "a", "arguments": ["b"], "why": "b"}])"),
+          "/steps/0/why");
   refused(with(kRecord, "\"grade\"", R"("steps": [], "grade")"),
           "/steps: are of a program, and this is a case");
+}
+
+TEST_F(ProgramResult, StepsStayWhileTheFigureTheyBeginWithDoes) {
+  Records records = records_from(kRecord, "FILE");
+  auto& kept = records.records[0];
+  kept.program = {"train.py"};
+  kept.emulated = Emulated{.bytes = 7, .date = "2026-11-27"};
+  auto again = kept;
+  kept.steps = {{.changed = "another norm", .arguments = {"--like-case", "norm"}, .bytes = 6}};
+  add(records, again);
+  EXPECT_EQ(records.records[0].steps.size(), 1);
+  again.emulated->bytes = 8;
+  add(records, again);
+  EXPECT_TRUE(records.records[0].steps.empty());
 }
 
 TEST_F(ProgramResult, OfSomethingElseIsRefused) {

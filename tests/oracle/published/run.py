@@ -229,7 +229,7 @@ def differences(was, now):
 def runs_of(given, record):
     """Of a record and its steps: a name, the result that it has ({} for none), what measures it, and where that is kept."""
     name, peakbench = words_of(record), given.peakbench
-    yield name, record.get("emulated", {}), functools.partial(measure, peakbench, record), lambda now: record.update(emulated=now)
+    yield name, record.get("emulated") or {}, functools.partial(measure, peakbench, record), lambda now: record.update(emulated=now)
     for step in record.get("steps", []):
         has = {key: step[key] for key in ("bytes", "phase") if key in step}
         yield f"{name} {' '.join(step['arguments'])}", has, functools.partial(measure_step, peakbench, record, step), step.update

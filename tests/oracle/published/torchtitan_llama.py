@@ -1,4 +1,4 @@
-"""A training of torchtitan's (github.com/pytorch/torchtitan) as its train.py was on the day of a figure: Llama over several ranks under FSDP, in
+"""A training of torchtitan's (github.com/pytorch/torchtitan), written after its train.py and model on the day of a figure: Llama over several ranks under FSDP, in
 bf16 with fp32 parameters and gradients, on random tokens. Prints what its GPU memory monitor says of rank 0: the peak of active or of reserved bytes.
 
 --as-of 2024-03: pull request 165 (Llama 2, tokenizer of 32,000), which has FSDP and FSDP2 side by side.
