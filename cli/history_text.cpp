@@ -29,7 +29,7 @@ std::string with_unit(std::int64_t value, Metric metric) {
 
 std::string signed_bytes(std::int64_t bytes) {
   if (bytes == 0) return "0";
-  return bytes > 0 ? "+" + reports::grouped(bytes) + " B" : reports::grouped(bytes) + " B";
+  return reports::signed_grouped(bytes) + " B";
 }
 
 std::string remark(const TrendPoint& point) {

@@ -67,9 +67,6 @@ struct LedgerNames {
   LedgerName rows[kLedgerRows];
 };
 
-// What a process with communicators has unmodelled.
-inline constexpr const char* kNcclMemory = "NCCL: its own device memory";
-
 // A place in the program whose path may depend on how much memory the card has left.
 struct LedgerPlace {
   std::uint64_t calls;

@@ -44,7 +44,7 @@ std::string name_of_id(const UniqueId& id) {
 
 int create(void** out, int ranks, const UniqueId& id, int rank, int device) {
   if (!out || ranks < 1 || rank < 0 || rank >= ranks) return kInvalidArgument;
-  unmodelled(kNcclMemory);
+  unmodelled("NCCL: its own device memory");
   std::string problem;
   const auto made = Communicator::create(name_of_id(id), ranks, rank, device, &problem);
   if (!made) {

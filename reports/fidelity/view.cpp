@@ -285,22 +285,18 @@ SourceView& view_of(std::vector<SourceView>& views, const Record& record) {
   return *at;
 }
 
-std::string signed_bytes(std::int64_t bytes) {
-  const auto size = reports::grouped(std::abs(bytes));
-  return bytes == 0 ? "0" : (bytes < 0 ? "−" : "+") + size;
-}
-
 // The program, what was changed of it, and the case of ours where the figure has one.
-StepsView steps_view(const Chosen& rebuilt) {
+// `figure` is the program's.
+StepsView steps_view(const Chosen& rebuilt, const FigureView& figure) {
   const Record& program = *rebuilt.front();
-  const auto figure = figure_view(program);
   StepsView view{.configuration = figure.configuration, .card = figure.card};
   std::int64_t before = 0;
   const auto add = [&](const std::string& changed, std::int64_t bytes, const std::string& phase) {
-    view.steps.push_back({.changed = changed,
-                          .bytes = reports::grouped(bytes),
-                          .change = view.steps.empty() ? "" : signed_bytes(bytes - before),
-                          .phase = phase});
+    view.steps.push_back(
+        {.changed = changed,
+         .bytes = reports::grouped(bytes),
+         .change = view.steps.empty() ? "" : reports::signed_grouped(bytes - before),
+         .phase = phase});
     before = bytes;
   };
   add("the publisher's program", program.emulated->bytes, figure.phase);
@@ -336,7 +332,7 @@ std::vector<SourceView> source_views(const Records& records, const Distinct& fig
     const auto& steps = one.front()->steps;
     if (!steps.empty() &&
         std::ranges::all_of(steps, [](const Step& step) { return step.bytes > 0; }))
-      of_source.ways.push_back(steps_view(one));
+      of_source.ways.push_back(steps_view(one, view));
   }
   return views;
 }

@@ -56,6 +56,8 @@ std::string grouped(std::int64_t value) {
   return value < 0 ? kMinus + digits : digits;
 }
 
+std::string signed_grouped(std::int64_t value) { return (value > 0 ? "+" : "") + grouped(value); }
+
 std::string percent(double fraction) {
   return std::isfinite(fraction) ? fmt::format("{:.1f}", fraction * 100) : not_finite(fraction);
 }

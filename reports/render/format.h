@@ -8,9 +8,10 @@
 
 namespace peakbench::reports {
 
-std::string gib(std::int64_t bytes);         // "5.670"; "<0.001" for little, "0" for none
-std::string signed_gib(std::int64_t bytes);  // "−1.102", "+0.010", "0"
-std::string grouped(std::int64_t value);     // "6,087,938,768"
+std::string gib(std::int64_t bytes);             // "5.670"; "<0.001" for little, "0" for none
+std::string signed_gib(std::int64_t bytes);      // "−1.102", "+0.010", "0"
+std::string grouped(std::int64_t value);         // "6,087,938,768"
+std::string signed_grouped(std::int64_t value);  // "−1,024", "+512", "0"
 // What is no finite number is "NaN", "∞" or "−∞" in all of these.
 std::string percent(double fraction);         // 0.1944 -> "19.4"
 std::string signed_percent(double fraction);  // -0.1944 -> "−19.4", "0.0"

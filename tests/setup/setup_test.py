@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 CI = pathlib.Path(__file__).resolve().parents[2] / "ci"
 VERSION_PY = "__version__ = '{}'\ncuda: Optional[str] = {}\ngit_version = '{}'\n"
@@ -78,8 +79,11 @@ class Repository(Folder):
             path.write_text(text)
         (self.folder / ".gitignore").write_text("build\n__pycache__\ntests.json\n")
         self.git("init", "--quiet")
+        self.commit_all()
+
+    def commit_all(self, *options):
         self.git("add", "--all")
-        self.git("-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "--quiet", "--message=all")
+        self.git("-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "--quiet", "--message=all", *options)
 
 
 class Headers(Repository):
@@ -292,8 +296,7 @@ esac
 
     def change(self, name):
         (self.folder / name).write_text("another\n")
-        self.git("add", "--all")
-        self.git("-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "--quiet", "--message=another")
+        self.commit_all()
 
     def test_what_passed_is_left_out_until_what_it_needs_changes(self):
         self.assertEqual((self.left_out(), self.passed()), ([], self.head()))
@@ -305,8 +308,8 @@ esac
 
     def test_of_the_day_before_nobody_knows(self):
         """What it left out by that has not passed here."""
-        subprocess.run(["git", "-C", self.folder, "-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "--quiet", "--amend",
-                        "--message=all"], env=os.environ | {"GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}, check=True)  # fmt: skip
+        with unittest.mock.patch.dict(os.environ, GIT_COMMITTER_DATE="2026-01-01T00:00:00Z"):
+            self.commit_all("--amend")
         self.change("one.txt")
         (self.folder / "build/junit").write_text('<testsuite><testcase name="card" status="run"/></testsuite>')
         self.assertEqual(self.left_out("--changed"), ["^(shape)$"])
