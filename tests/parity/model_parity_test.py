@@ -121,7 +121,7 @@ def oracle_memory(subject, args, mode, given):
         if loss.requires_grad:
             with recorder.phase("backward", 0):
                 loss.backward()
-    events = recorder._profile.profiler.kineto_results.events()
+    events = recorder.events()
     forward = next(event.start_ns() for event in events if event.name().startswith("peakbench:forward"))
     changes = [(e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]" and e.start_ns() >= forward]
     allocations = [size for _, size in sorted(changes, key=lambda change: change[0]) if size > 0]

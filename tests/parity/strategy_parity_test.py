@@ -98,7 +98,7 @@ def oracle_memory(case, args):
             gc.collect()  # and what building left goes now, not some time during the steps
         for number in range(STEPS):
             step(number, batch, recorder.phase)
-    events = recorder._profile.profiler.kineto_results.events()
+    events = recorder.events()
     marks = sorted((e.start_ns(), e.name().split(":")[1]) for e in events if e.name().startswith(memory.MARK))
     changes = sorted(((e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]"), key=lambda change: change[0])
     return follow(marks, changes)
