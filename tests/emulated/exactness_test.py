@@ -16,6 +16,8 @@ import unittest
 
 PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
 PYTHON = os.environ.get("PEAKBENCH_ORACLE")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import warm_python  # noqa: E402
 
 # READ: what the other process does with the tensor `t`, whose values are 3 and 5000.
 SHARED = """
@@ -128,7 +130,7 @@ class ExactnessTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="peakbench-exactness-") as folder:
             program, out = pathlib.Path(folder, "program.py"), pathlib.Path(folder, "took.json")
             program.write_text(text, encoding="utf-8")
-            command = [PEAKBENCH, "emulate", "--card", card, *options, "--json", out, "--", PYTHON, program]
+            command = [PEAKBENCH, "emulate", "--card", card, *options, "--json", out, "--", WARM, program]
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env={**os.environ, **environment})
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.said, record = done.stderr, json.loads(out.read_text(encoding="utf-8"))
@@ -214,4 +216,5 @@ if __name__ == "__main__":
     if not PYTHON:
         print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
         sys.exit(77)
-    unittest.main()
+    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]]) as WARM:
+        unittest.main()

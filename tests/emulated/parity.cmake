@@ -4,6 +4,7 @@ foreach(_suite parity allocator outcomes fidelity host import)
   add_test(NAME emulated.${_suite} COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/${_suite}_test.py $<TARGET_FILE:peakbench>)
   set_tests_properties(emulated.${_suite} PROPERTIES LABELS emulated SKIP_RETURN_CODE 77 TIMEOUT 900)
 endforeach()
+set_tests_properties(emulated.parity PROPERTIES COST 300)
 
 # The same of plugins that are not bundled: the examples that tests/parity builds, and what tests/worker plants.
 add_test(NAME emulated.plugins_parity COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/parity_test.py $<TARGET_FILE:peakbench>

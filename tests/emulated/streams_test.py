@@ -16,6 +16,8 @@ import unittest
 
 PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
 PYTHON = os.environ.get("PEAKBENCH_ORACLE")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import warm_python  # noqa: E402
 BLOCK = 64 << 20
 PROGRAM = f"""
 import torch
@@ -45,7 +47,7 @@ class StreamsTest(unittest.TestCase):
         """Blocks reserved, before and after the host has waited; the record is kept."""
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder, "took.json")
-            command = [PEAKBENCH, "emulate", "--card", card, "--json", out, "--", PYTHON, "-c", program]
+            command = [PEAKBENCH, "emulate", "--card", card, "--json", out, "--", WARM, "-c", program]
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
             self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)
             self.record = json.loads(out.read_text(encoding="utf-8"))
@@ -74,4 +76,5 @@ if __name__ == "__main__":
     if not PYTHON:
         print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
         sys.exit(77)
-    unittest.main()
+    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]]) as WARM:
+        unittest.main()

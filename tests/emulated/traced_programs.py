@@ -1,6 +1,8 @@
 """Programs that are run by `peakbench trace`, and what became of them. For tests of other files: takes PEAKBENCH from the command line, and
 skips all where there is no oracle."""
 
+import atexit
+import contextlib
 import json
 import os
 import pathlib
@@ -14,8 +16,14 @@ PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
 if "PEAKBENCH_ORACLE" not in os.environ:
     print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
     sys.exit(77)
-PYTHON = os.environ["PEAKBENCH_ORACLE"]
 PACKAGES = pathlib.Path(__file__).resolve().parents[2] / "python"
+sys.path.insert(0, str(PACKAGES.parent / "tests/support"))
+import warm_python  # noqa: E402
+
+COLD = os.environ["PEAKBENCH_ORACLE"]
+servers = contextlib.ExitStack()
+atexit.register(servers.close)
+PYTHON = str(servers.enter_context(warm_python.serving(COLD, [[PEAKBENCH, "emulate", "--no-lines", "--"], []])))
 MIB = 1 << 20
 
 

@@ -20,14 +20,16 @@ import unittest.mock
 PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
 PYTHON = os.environ.get("PEAKBENCH_ORACLE")
 CASES = pathlib.Path(__file__).resolve().parent / "values_cases.py"
+sys.path.insert(0, str(CASES.parents[1] / "support"))
+import warm_python  # noqa: E402
 
 
 class ValuesTest(unittest.TestCase):
-    def emulate(self, *kinds, options=(), python=PYTHON, status=0):
+    def emulate(self, *kinds, options=(), python=None, status=0):
         """What the program printed, if it ended well; the verdict is kept."""
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder, "took.json")
-            command = [PEAKBENCH, "emulate", *options, "--json", out, "--", python, CASES, *kinds]
+            command = [PEAKBENCH, "emulate", *options, "--json", out, "--", python or WARM, CASES, *kinds]
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
             self.assertEqual(done.returncode, status, done.stdout + done.stderr)
             self.said = done.stderr
@@ -350,4 +352,5 @@ if __name__ == "__main__":
     if not PYTHON:
         print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
         sys.exit(77)
-    unittest.main()
+    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]]) as WARM:
+        unittest.main()

@@ -17,6 +17,11 @@ from pathlib import Path
 PEAKBENCH = Path(sys.argv.pop(1)).resolve()
 PYTHON = os.environ.get("PEAKBENCH_ORACLE")
 PACKAGE = Path(__file__).resolve().parents[2] / "python"
+sys.path.insert(0, str(PACKAGE.parent / "tests/support"))
+import warm_python  # noqa: E402
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": ":".join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH")])),
+                            "PATH": f"{PEAKBENCH.parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}  # fmt: skip
 CARD = "h100-80gb"
 
 BENCH = """
@@ -70,9 +75,7 @@ class Bench(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.folder = Path(scratch.name)
         (self.folder / "bench.py").write_text(BENCH, encoding="utf-8")
-        paths = ":".join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH")]))
-        self.environment = os.environ | {"PYTHONPATH": paths, "PEAKBENCH_PYTHON": PYTHON, "PATH": f"{PEAKBENCH.parent}:{os.environ['PATH']}",
-                                         "OMP_NUM_THREADS": "1"}  # fmt: skip
+        self.environment = ENVIRONMENT | {"PEAKBENCH_PYTHON": str(WARM)}
 
     def call(self, *words, code=0, **more):
         done = subprocess.run(words, cwd=self.folder, env=self.environment | more, capture_output=True, text=True)
@@ -297,7 +300,7 @@ def more_parameters(model):
             self.refused("--program", "bench.py:tiny", PEAKBENCH_PYTHON=str(bare),
                          says="--program: /usr/bin/python3 has no PyTorch: install it there (pip install torch), or name another Python in PEAKBENCH_PYTHON")  # fmt: skip
         self.refused("--program", "bench.py:tiny", PYTHONPATH="",
-                     says=f"--program: {PYTHON} has no package peakbench: install the wheel there, or name another Python in PEAKBENCH_PYTHON")  # fmt: skip
+                     says=f"--program: {WARM} has no package peakbench: install the wheel there, or name another Python in PEAKBENCH_PYTHON")  # fmt: skip
 
     def test_a_function_that_fails_is_a_case_that_failed(self):
         file = self.folder / "bench.py"
@@ -353,4 +356,5 @@ if __name__ == "__main__":
     if not PYTHON or not shutil.which(PYTHON):
         print("SKIP: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python")
         sys.exit(77)
-    unittest.main()
+    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"], []], ENVIRONMENT) as WARM:
+        unittest.main()

@@ -20,8 +20,13 @@ from pathlib import Path
 PEAKBENCH = Path(sys.argv.pop(1)).resolve()
 PYTHON = os.environ.get("PEAKBENCH_ORACLE", "")
 REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "tests/support"))
+import warm_python  # noqa: E402
+
 EXAMPLE = REPOSITORY / "examples/pytest"
 CI = ("CI", "BUILD_NUMBER")  # where one is set, pytest repeats whole messages in its summary
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in CI} | {
+    "PATH": f"{PEAKBENCH.parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}  # fmt: skip
 NAMES = ("building_takes_the_parameters_and_nothing_more", "training_with_sgd", "inference_keeps_no_activations")
 
 
@@ -55,10 +60,9 @@ class Repository(unittest.TestCase):
     def pytest(self, *arguments, code=0, card="h100-80gb", environment=None, values=False):
         """What pytest said. ``card`` None: without an emulated card. ``values``: of small tensors, as by default, which takes longer."""
         before = [PEAKBENCH, "emulate", *([] if values else ["--no-compute"]), "--card", card, "--"] if card else []
-        own = {name: value for name, value in os.environ.items() if name not in CI}
         paths = [str(self.site), os.environ.get("PYTHONPATH", "")]
-        with_it = own | {"PYTHONPATH": ":".join(filter(None, paths)), "PATH": f"{PEAKBENCH.parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
-        done = subprocess.run([*before, PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", "junit.xml", *arguments], cwd=self.folder,
+        with_it = ENVIRONMENT | {"PYTHONPATH": ":".join(filter(None, paths))}
+        done = subprocess.run([*before, WARM if card else PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", "junit.xml", *arguments], cwd=self.folder,
                               env=with_it | (environment or {}), capture_output=True, text=True)  # fmt: skip
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout.split("\nFits ")[0].split("\nFailed on ")[0]
@@ -625,4 +629,5 @@ if __name__ == "__main__":
     if not PYTHON or subprocess.run([PYTHON, "-c", "import pytest, xdist, pytest_benchmark"], capture_output=True).returncode != 0:
         print("SKIP: ci/oracle makes stock Python PyTorch with pytest, PEAKBENCH_ORACLE names its Python")
         sys.exit(77)
-    unittest.main()
+    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]], ENVIRONMENT, ("torch", "pytest")) as WARM:
+        unittest.main()
