@@ -78,7 +78,6 @@ class Fit(unittest.TestCase):
         self.assertGreaterEqual(least + STEP, cell["memory"]["peak_allocated_bytes"])
 
 
-@unittest.skipIf(BRUTE_FORCE, "brute force alone")
 class Models(Fit):
     def test_the_largest_runs_and_the_next_does_not(self):
         stacks = ("baseline", "lora+checkpointing")
@@ -209,7 +208,6 @@ class Models(Fit):
         self.assertIn("holds a run already", done.stderr)
 
 
-@unittest.skipIf(BRUTE_FORCE, "brute force alone")
 @unittest.skipUnless(ORACLE, "no oracle")
 class Programs(Fit):
     def test_a_placeholder_without_values(self):
@@ -243,7 +241,6 @@ class Programs(Fit):
         self.assertIn("SIGSEGV", cell["reason"])
 
 
-@unittest.skipUnless(BRUTE_FORCE, "--brute-force")
 class AgainstBruteForce(Fit):
     MODELS = ("vit-b-16,layers=2", "gpt2,layers=2,vocabulary=5000", "qwen2.5-0.5b,layers=1,vocabulary=8000", "resnet-50")
     STACKS = ("baseline", "checkpointing", "fused-in-backward", "lora", "foreach-off", "lora+checkpointing")
@@ -294,4 +291,5 @@ class AgainstBruteForce(Fit):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    # Chosen, not skipped: what skips a part of itself is run again where nothing changed.
+    unittest.main(defaultTest=[one.__name__ for one in Fit.__subclasses__() if (one is AgainstBruteForce) == BRUTE_FORCE])

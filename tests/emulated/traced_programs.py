@@ -23,7 +23,16 @@ import warm_python  # noqa: E402
 COLD = os.environ["PEAKBENCH_ORACLE"]
 servers = contextlib.ExitStack()
 atexit.register(servers.close)
-PYTHON = str(servers.enter_context(warm_python.serving(COLD, [[PEAKBENCH, "emulate", "--no-lines", "--"], []])))
+
+
+def __getattr__(name):
+    """PYTHON, from which programs are forked: its servers start where a test has it."""
+    if name != "PYTHON":
+        raise AttributeError(name)
+    globals()[name] = str(servers.enter_context(warm_python.serving(COLD, [[PEAKBENCH, "emulate", "--no-lines", "--"], []])))
+    return globals()[name]
+
+
 MIB = 1 << 20
 
 
@@ -95,7 +104,8 @@ class OneProgram(TracedPrograms):
         self.assertNotIn("differs from the trace", self.done.stderr)
 
     def run_program(self):
-        return self.trace(PYTHON, self.write(self.PROGRAM), environment={"PYTHONPATH": str(PACKAGES)})
+        python = getattr(sys.modules[__name__], "PYTHON")  # noqa: B009 (its __getattr__ makes it)
+        return self.trace(python, self.write(self.PROGRAM), environment={"PYTHONPATH": str(PACKAGES)})
 
     def made(self, where, what="sum(requested_bytes)", **more):
         return self.query(f"{ALLOCATIONS} SELECT {what} FROM made WHERE {where}", **more)

@@ -7,6 +7,7 @@ Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -43,7 +44,7 @@ for number in (signal.SIGTERM, signal.SIGUSR1):
 print(os.getpid(), flush=True)
 time.sleep(60)
 """
-PEAK = "import torch; x = torch.ones(1000, 1000, device='cuda') * 2; print(torch.cuda.max_memory_allocated(), x.sum().item())"
+PEAK = IS_WARM + "; import torch; x = torch.ones(1000, 1000, device='cuda') * 2; print(torch.cuda.max_memory_allocated(), x.sum().item())"
 
 
 class WarmPython(unittest.TestCase):
@@ -104,6 +105,22 @@ class WarmPython(unittest.TestCase):
                 else:
                     self.fail("it runs on")
 
+    def test_who_is_gone_before_it_has_asked(self):
+        for sent in (b"", (100).to_bytes(8, "little"), (100).to_bytes(8, "little") + b"half"):
+            with self.subTest(sent), socket.socket(socket.AF_UNIX) as asks:
+                asks.connect(str(WARM.with_name("0")))
+                asks.sendall(sent)
+        self.assertEqual(self.ran(WARM, "-c", IS_WARM)[0], "True\n")
+
+    def test_a_server_that_is_gone_is_no_good_end(self):
+        with (warm_python.serving(PYTHON, [[]], imports=()) as python,
+              subprocess.Popen([python, "-c", WAITS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program):  # fmt: skip
+            process = int(program.stdout.readline())
+            server = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+            os.kill(server, signal.SIGKILL)
+            os.kill(process, signal.SIGKILL)
+            self.assertEqual((program.wait(30), program.stderr.read()), (1, "warm_python: the server is gone\n"))
+
     def test_an_emulation_of_it_is_the_same(self):
         with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]]) as warm:
             (self.folder / "peak.py").write_text(PEAK, encoding="utf-8")
@@ -114,7 +131,8 @@ class WarmPython(unittest.TestCase):
                 record = json.loads((self.folder / "took.json").read_text(encoding="utf-8"))
                 self.assertEqual(len(record["processes"]), 1)
                 process = record["processes"][0]
-                records.append((said, record["verdict"], process["devices"], process["read_backs"], process["computing"], "peak.py:1" in told))
+                self.assertEqual(said.splitlines()[0], str(python == warm))
+                records.append((said.splitlines()[1], record["verdict"], process["devices"], process["read_backs"], process["computing"], "peak.py:1" in told))
             self.assertEqual(*records)
 
 

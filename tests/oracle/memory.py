@@ -16,7 +16,8 @@ class CpuMemory:
     """Use: `with memory: ...`, inside it `with memory.phase("forward", step): ...`; afterwards `memory.result()`."""
 
     def __init__(self):
-        # What torch.profiler.profile is made of: that makes objects of Python of every event at the end, which takes longer than the training.
+        # What torch.profiler.profile is made of, with one cycle and without its warning of that. Nothing asks for acc_events, with which objects of
+        # Python are made of every event: that takes longer than the training.
         self._profile = torch.autograd.profiler.profile(use_kineto=True, profile_memory=True)
 
     def __enter__(self):

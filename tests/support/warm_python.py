@@ -4,13 +4,15 @@
         subprocess.run([PEAKBENCH, "emulate", "--json", "took.json", "--", python, "program.py"])
 
 For tests of what programs do, not of how they are started. A program is forked from a server that began in an environment like its own, but for
-what is read only when a card is first used, or by the program (is_later); where there is none, it has a Python of its own, and imports.
+what is read only when a card is first used, or by the program (is_later); where there is none, it has a Python of its own, and imports. What a
+forked program has of the server: its parent and command line (as a ledger has them), process group, limits, seed of hashes, layout of addresses.
 """
 
 import contextlib
 import fcntl
 import gc
 import importlib
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -51,11 +53,12 @@ def serving(python, launchers, environment=None, imports=("torch",)):
         for launcher, address in zip(launchers, addresses):
             begin = [*map(str, launcher), sys.executable, "-S", "-E", "-B", __file__, "--begin", python, address, *imports]
             # It ends with its standard input.
-            started.append(servers.enter_context(
-                subprocess.Popen(begin, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)))  # fmt: skip
-        for one in started:
+            with open(f"{address}.stderr", "wb") as told:
+                started.append(servers.enter_context(
+                    subprocess.Popen(begin, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=told, env=environment)))  # fmt: skip
+        for one, address in zip(started, addresses):
             if not one.stdout.readline():
-                raise RuntimeError(f"no server of {python} started")
+                raise RuntimeError(f"no server of {python} started: {Path(address + '.stderr').read_text(errors='replace')}")
         yield client
 
 
@@ -65,6 +68,9 @@ def ask(executable, python, *words):
     if not words or (words[0].startswith("-") and words[0] not in ("-c", "-m")):
         addresses = []
     handed = [one for one in range(MOST_DESCRIPTORS) if is_inherited(one)]
+    # Until there is somebody to pass them on to; what is ignored stays so.
+    passed_on = [number for number in FORWARDED if signal.getsignal(number) != signal.SIG_IGN]
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)
     asked = json.dumps({"words": words, "environment": dict(os.environ), "folder": os.getcwd(), "executable": executable,
                         "descriptors": handed}).encode()  # fmt: skip
     for address in addresses:
@@ -73,9 +79,14 @@ def ask(executable, python, *words):
             socket.send_fds(server, [len(asked).to_bytes(8, "little")], handed)
             server.sendall(asked)
             if server.recv(1) == b"y":
-                for number in FORWARDED:
+                for number in passed_on:
                     signal.signal(number, lambda number, _: server.sendall(bytes([number])))
-                end_as(int.from_bytes(server.recv(4, socket.MSG_WAITALL), "little", signed=True))
+                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+                status = server.recv(4, socket.MSG_WAITALL)
+                if len(status) != 4:
+                    sys.exit("warm_python: the server is gone")
+                end_as(int.from_bytes(status, "little", signed=True))
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     os.execv(python, [python, *words])
 
 
@@ -94,14 +105,14 @@ def is_inherited(descriptor):
         return False
 
 
-def received(connection, length):
-    found = b""
-    while len(found) < length:
-        part = connection.recv(length - len(found))
-        if not part:
-            raise ConnectionError
-        found += part
-    return found
+def received(connection):
+    """What is asked for, and its open files; None where who asked is gone before it was said."""
+    length, descriptors, *_ = socket.recv_fds(connection, 8, MOST_DESCRIPTORS)
+    text, wanted = b"", int.from_bytes(length, "little")
+    with contextlib.suppress(ConnectionError):
+        while len(text) < wanted and (part := connection.recv(wanted - len(text))):
+            text += part
+    return json.loads(text) if wanted and len(text) == wanted else None, descriptors
 
 
 def is_later(name):
@@ -129,16 +140,19 @@ def serve(address, began_with, imports):
     while True:
         for key, _ in waiting.select():
             if key.fileobj is sys.stdin:
+                for child in of_client.values():
+                    os.kill(child, signal.SIGKILL)
                 os._exit(0)
             if key.fileobj is listening:
                 connection, _ = listening.accept()
-                length, descriptors, *_ = socket.recv_fds(connection, 8, MOST_DESCRIPTORS)
-                asked = json.loads(received(connection, int.from_bytes(length, "little")))
-                if without_later(asked["environment"]) in (began_with, without_later(os.environ)):
+                asked, descriptors = received(connection)
+                if asked and without_later(asked["environment"]) in (began_with, without_later(os.environ)):
                     child = os.fork()
                     if child == 0:
                         waiting.close()
                         listening.close()
+                        for one in of_child:
+                            os.close(one)
                         connection.sendall(b"y")
                         connection.close()
                         return asked, descriptors
@@ -147,7 +161,8 @@ def serve(address, began_with, imports):
                     waiting.register(connection, selectors.EVENT_READ)
                     of_client[connection], of_child[watched] = child, (child, connection)
                 else:
-                    connection.sendall(b"n")
+                    with contextlib.suppress(OSError):
+                        connection.sendall(b"n")
                     connection.close()
                 for one in descriptors:
                     os.close(one)
@@ -162,30 +177,46 @@ def serve(address, began_with, imports):
                     connection.sendall(status.to_bytes(4, "little", signed=True))
                 connection.close()
             elif key.fileobj in of_client:
-                said = key.fileobj.recv(1)
+                try:
+                    said = key.fileobj.recv(1)
+                except ConnectionError:  # who asked is gone
+                    said = b""
                 os.kill(of_client[key.fileobj], said[0] if said else signal.SIGKILL)
                 if not said:
                     del of_client[key.fileobj]
                     waiting.unregister(key.fileobj)
 
 
+def folders(environment):
+    """Those of PYTHONPATH, as Python has them in its own."""
+    text = environment.get("PYTHONPATH", "")
+    return list(dict.fromkeys(map(os.path.abspath, text.split(":")))) if text else []
+
+
 def become(asked, descriptors):
     """What runs the program in this process, as Python would have."""
     # Through copies beyond all of them: a number may be one that another has to be.
-    copies = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, MOST_DESCRIPTORS + max(descriptors)) for one in descriptors]
+    copies = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, MOST_DESCRIPTORS + max(descriptors, default=0)) for one in descriptors]
     for one in descriptors:
         os.close(one)
     for number, copy in zip(asked["descriptors"], copies):
         os.dup2(copy, number)
         os.close(copy)
+    for number in {0, 1, 2}.difference(asked["descriptors"]):
+        os.close(number)
+    before = folders(os.environ)
     os.chdir(asked["folder"])
-    before, now = (paths.get("PYTHONPATH", "").split(":") for paths in (os.environ, asked["environment"]))
-    sys.path[1:] = [*filter(None, now), *(path for path in sys.path[1:] if path not in before)]
+    sys.path[1:] = [*folders(asked["environment"]), *(path for path in sys.path[1:] if path not in before)]
     for name in filter(is_later, list(os.environ)):
         del os.environ[name]
     os.environ.update({name: value for name, value in asked["environment"].items() if is_later(name)})
     if "PEAKBENCH_TRACE_LIBRARY" in os.environ:  # as if PyTorch were imported only now
-        importlib.import_module("sitecustomize")._begin(sys.modules["torch"])
+        path = next(path for path in sys.path[1:] if Path(path, "peakbench_tracing.py").exists())
+        tracing = importlib.util.spec_from_file_location("sitecustomize", str(Path(path, "sitecustomize.py")))
+        module = sys.modules["sitecustomize"] = importlib.util.module_from_spec(tracing)
+        tracing.loader.exec_module(module)
+        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, module._WhenImported)]
+        module._begin(sys.modules["torch"])
     sys.executable = asked["executable"]  # what the program starts is warm, too
     multiprocessing.set_executable(sys.executable)
     words = asked["words"]
