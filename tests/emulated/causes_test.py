@@ -9,7 +9,7 @@ import html
 import re
 import unittest
 
-from traced_programs import MIB, PYTHON, TracedPrograms, line_with
+from traced_programs import MIB, TracedPrograms, line_with, warm
 
 # A training with an evaluation, an average of its weights and checkpoints. Each planted cause is at one line, marked with a comment.
 TRAINING = """
@@ -113,7 +113,7 @@ FUNCTIONS = {"EVALUATION": "loss_of", "STATE": "step", "LONG": "batch"}
 class Causes(TracedPrograms):
     def sentences(self, planted=""):
         """The terminal's and the page's, from the first on, and the peak."""
-        done = self.trace(PYTHON, self.write(TRAINING), *[planted] * bool(planted), out=planted or "healthy", options=("--card", "a100-40gb"))
+        done = self.trace(warm(), self.write(TRAINING), *[planted] * bool(planted), out=planted or "healthy", options=("--card", "a100-40gb"))
         peak = self.case(planted or "healthy")["memory"]["peak_allocated_bytes"]
         self.assertEqual(peak, int(done.stdout))
         told = done.stderr.split("none run\n")[1].split("\nBy category")[0].strip().splitlines()

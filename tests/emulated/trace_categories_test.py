@@ -9,7 +9,7 @@ import json
 import subprocess
 import unittest
 
-from traced_programs import MIB, PEAKBENCH, PYTHON, OneProgram, line_with
+from traced_programs import MIB, PEAKBENCH, OneProgram, line_with, warm
 
 COMMUNICATION = """
 import json, torch, torch.distributed as dist
@@ -64,7 +64,7 @@ class Communication(OneProgram):
 
     def run_program(self):
         self.write(self.PROGRAM)
-        return self.trace(PYTHON, "-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py", options=("--card", "h100-80gb,count=2"))
+        return self.trace(warm(), "-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py", options=("--card", "h100-80gb,count=2"))
 
     def moment(self, name):
         (event,) = self.made(f"range = 'moment {name}'", "max(event)")[0]
@@ -331,8 +331,8 @@ class Steps(OneProgram):
 
     def run_program(self):
         script = self.write(self.PROGRAM)
-        self.trace(PYTHON, script, out="whole")
-        return self.trace(PYTHON, script, options=("--card", "h100-80gb", "--steps", "3..5"))
+        self.trace(warm(), script, out="whole")
+        return self.trace(warm(), script, options=("--card", "h100-80gb", "--steps", "3..5"))
 
     def peaks(self):
         return [int(peak) for peak in self.done.stdout.split()]
@@ -359,13 +359,13 @@ class Steps(OneProgram):
 
     def test_what_is_no_range_is_refused_before_the_program_runs(self):
         for steps, why in (("5..3", "it ends before it begins"), ("0", "the first step is 1"), ("last", "no number of a step"), ("", "no step is named")):
-            done = self.trace(PYTHON, "-c", "print('ran')", options=("--steps", steps), out="none", code=2)
+            done = self.trace(warm(), "-c", "print('ran')", options=("--steps", steps), out="none", code=2)
             self.assertIn(f"--steps {steps}: {why}; expected steps as they are told, from 1: 3, 2..4, ..4 or 2..", done.stderr)
             self.assertEqual((done.stdout, (self.folder / "none").exists()), ("", False))
 
     def test_steps_that_never_came(self):
         script = self.write("import torch\nkept = torch.ones(1 << 20, device='cuda')\n", "short.py")
-        done = self.trace(PYTHON, script, options=("--card", "h100-80gb", "--steps", "2.."), out="short")
+        done = self.trace(warm(), script, options=("--card", "h100-80gb", "--steps", "2.."), out="short")
         self.assertRegex(done.stderr, r"--steps: process \d+ had 0 steps and none of these: all of its trace stays\.")
         self.assertEqual(self.case("short")["memory"]["peak_allocated_bytes"], 4 * MIB)
         self.assertEqual(self.case("short")["id"].split("/")[1], "short.py")

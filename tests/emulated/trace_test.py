@@ -12,8 +12,7 @@ import subprocess
 import sys
 import unittest
 
-from traced_programs import COLD as PYTHON  # how programs are started and killed is what is tested here
-from traced_programs import MIB, PEAKBENCH, TracedPrograms
+from traced_programs import MIB, PEAKBENCH, PYTHON, TracedPrograms
 
 # A little training.
 TRAINING = """

@@ -3,6 +3,7 @@ skips all where there is no oracle."""
 
 import atexit
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -20,20 +21,16 @@ PACKAGES = pathlib.Path(__file__).resolve().parents[2] / "python"
 sys.path.insert(0, str(PACKAGES.parent / "tests/support"))
 import warm_python  # noqa: E402
 
-COLD = os.environ["PEAKBENCH_ORACLE"]
-servers = contextlib.ExitStack()
-atexit.register(servers.close)
-
-
-def __getattr__(name):
-    """PYTHON, from which programs are forked: its servers start where a test has it."""
-    if name != "PYTHON":
-        raise AttributeError(name)
-    globals()[name] = str(servers.enter_context(warm_python.serving(COLD, [[PEAKBENCH, "emulate", "--no-lines", "--"], []])))
-    return globals()[name]
-
-
+PYTHON = os.environ["PEAKBENCH_ORACLE"]
 MIB = 1 << 20
+
+
+@functools.cache
+def warm():
+    """A Python that programs are forked from."""
+    servers = contextlib.ExitStack()
+    atexit.register(servers.close)
+    return servers.enter_context(warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"], []]))
 
 
 def line_with(text, mark):
@@ -104,8 +101,7 @@ class OneProgram(TracedPrograms):
         self.assertNotIn("differs from the trace", self.done.stderr)
 
     def run_program(self):
-        python = getattr(sys.modules[__name__], "PYTHON")  # noqa: B009 (its __getattr__ makes it)
-        return self.trace(python, self.write(self.PROGRAM), environment={"PYTHONPATH": str(PACKAGES)})
+        return self.trace(warm(), self.write(self.PROGRAM), environment={"PYTHONPATH": str(PACKAGES)})
 
     def made(self, where, what="sum(requested_bytes)", **more):
         return self.query(f"{ALLOCATIONS} SELECT {what} FROM made WHERE {where}", **more)

@@ -1,6 +1,6 @@
 """A Python that has imported PyTorch already: programs are forked from it, which saves each of them the import.
 
-    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--"]]) as python:
+    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]]) as python:
         subprocess.run([PEAKBENCH, "emulate", "--json", "took.json", "--", python, "program.py"])
 
 For tests of what programs do, not of how they are started. A program is forked from a server that began in an environment like its own, but for
@@ -14,7 +14,6 @@ import gc
 import importlib
 import importlib.util
 import json
-import multiprocessing
 import os
 import selectors
 import signal
@@ -22,7 +21,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import traceback
 import types
 from pathlib import Path
 
@@ -42,7 +40,8 @@ LATER_NAMES = {
 def serving(python, launchers, environment=None, imports=("torch",)):
     """The path of a program that takes the words of a Python (a script, -c or -m) and becomes ``python``, forked or not.
 
-    Each of ``launchers``, the words before a command (none, or those of an emulation), starts a server in ``environment``.
+    Each of ``launchers``, the words before a command (none, or those of an emulation), starts a server in ``environment``;
+    with --no-lines, as a tracer begins in each program and not in the server.
     """
     with tempfile.TemporaryDirectory(prefix="peakbench-warm-") as folder, contextlib.ExitStack() as servers:
         addresses = [str(Path(folder, str(number))) for number in range(len(launchers))]
@@ -217,14 +216,15 @@ def become(asked, descriptors):
         tracing.loader.exec_module(module)
         sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, module._WhenImported)]
         module._begin(sys.modules["torch"])
+    import multiprocessing  # not at the top: every program that asks would wait for it
+    import runpy
+
     sys.executable = asked["executable"]  # what the program starts is warm, too
     multiprocessing.set_executable(sys.executable)
     words = asked["words"]
     main = types.ModuleType("__main__")
     sys.modules["__main__"] = main
     if words[0] == "-m":
-        import runpy
-
         sys.argv, sys.path[0] = words[1:], asked["folder"]
         return lambda: runpy.run_module(words[1], run_name="__main__", alter_sys=True)
     if words[0] == "-c":
