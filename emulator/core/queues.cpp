@@ -1,5 +1,5 @@
-// Streams, events and graph capture. Everything is done at once (but see late_streams.h), so they
-// only need to be told apart and to know whether a capture is under way.
+// Streams and events. Everything is done at once (but see late_streams.h), so they only need to be
+// told apart and to know whether a capture is under way (captures.cpp).
 #include <atomic>
 
 #include "core/late_streams.h"
@@ -119,47 +119,6 @@ bool wait_event(std::uint64_t stream, std::uint64_t event) {
   const auto capture = found->second.capture;
   if (capture && s.queues.captures.contains(capture)) waiter->second.capture = capture;
   return true;
-}
-
-bool begin_capture(std::uint64_t stream) {
-  State& s = state();
-  const auto graph = fresh_handle();
-  std::lock_guard lock(s.mutex);
-  auto found = s.queues.streams.find(stream);
-  if (found == s.queues.streams.end() || found->second.capture) return false;
-  found->second.capture = ++s.queues.next_capture;
-  s.queues.captures[found->second.capture] = {graph};
-  return true;
-}
-
-std::uint64_t capture_of(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
-  auto found = s.queues.streams.find(stream);
-  return found == s.queues.streams.end() ? 0 : found->second.capture;
-}
-
-std::uint64_t capture_graph(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
-  auto found = s.queues.streams.find(stream);
-  if (found == s.queues.streams.end() || !found->second.capture) return 0;
-  return s.queues.captures[found->second.capture].graph;
-}
-
-std::uint64_t end_capture(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
-  auto found = s.queues.streams.find(stream);
-  if (found == s.queues.streams.end() || !found->second.capture) return 0;
-  const auto id = found->second.capture;
-  const Capture capture = s.queues.captures[id];
-  s.queues.captures.erase(id);
-  for (auto& [handle, other] : s.queues.streams) {
-    if (other.capture == id) other.capture = 0;
-  }
-  s.queues.graphs[capture.graph] = capture.launches;
-  return capture.graph;
 }
 
 std::uint64_t graph_nodes(std::uint64_t graph) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -110,6 +111,9 @@ struct Event {
 struct Capture {
   std::uint64_t graph;
   std::uint64_t launches = 0;
+  CaptureMode mode = CaptureMode::global;
+  std::thread::id thread;    // that began it
+  bool invalidated = false;  // by a call that it does not bear
 };
 
 struct Queues {

@@ -21,13 +21,29 @@ PEAKBENCH_EMULATOR_API bool event_exists(std::uint64_t event);
 PEAKBENCH_EMULATOR_API bool record_event(std::uint64_t event, std::uint64_t stream);
 PEAKBENCH_EMULATOR_API bool wait_event(std::uint64_t stream, std::uint64_t event);
 
+// cudaStreamCaptureMode, by its values.
+enum class CaptureMode { global, thread, relaxed };
+// The calling thread's own, which is global at first; returns what it was.
+PEAKBENCH_EMULATOR_API CaptureMode exchange_capture_mode(CaptureMode mode);
+
 // Graph capture: launches are counted instead of run, which is all that a graph is here.
-PEAKBENCH_EMULATOR_API bool begin_capture(std::uint64_t stream);
+PEAKBENCH_EMULATOR_API bool begin_capture(std::uint64_t stream, CaptureMode mode);
 // The capture's id, 0 when the stream is not capturing.
 PEAKBENCH_EMULATOR_API std::uint64_t capture_of(std::uint64_t stream);
 PEAKBENCH_EMULATOR_API std::uint64_t capture_graph(std::uint64_t stream);
-// The graph's handle, 0 when the stream was not capturing.
+// Whether a call has disturbed it.
+PEAKBENCH_EMULATOR_API bool is_invalidated(std::uint64_t capture);
+// The graph's handle, 0 when the stream was not capturing or its capture was disturbed.
 PEAKBENCH_EMULATOR_API std::uint64_t end_capture(std::uint64_t stream);
+
+// What a call is answered with that a capture under way does not bear. The capture is invalidated
+// then: no graph comes of it.
+enum class CaptureError { none, unsupported, captured_event };
+enum class Disturbance { memory, device };  // takes memory; waits for the whole device
+PEAKBENCH_EMULATOR_API CaptureError disturbs_capture(Disturbance call);
+// Waits for the stream or the event, or asks how far it is.
+PEAKBENCH_EMULATOR_API CaptureError asks_stream_in_capture(std::uint64_t stream);
+PEAKBENCH_EMULATOR_API CaptureError asks_event_in_capture(std::uint64_t event);
 PEAKBENCH_EMULATOR_API std::uint64_t graph_nodes(std::uint64_t graph);
 
 // A fresh opaque handle in the same range, for everything else that only needs to be told apart.

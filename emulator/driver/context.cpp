@@ -167,7 +167,8 @@ PEAKBENCH_ENTRY CUresult cuCtxGetDevice(CUdevice* out) {
 PEAKBENCH_ENTRY CUresult cuCtxSynchronize() {
   return entry([] {
     if (meets_device_assert(current_device())) return CUDA_ERROR_ASSERT;
-    wait_for_everything();
-    return CUDA_SUCCESS;
+    const auto error = error_of(disturbs_capture(Disturbance::device));
+    if (error == CUDA_SUCCESS) wait_for_everything();
+    return error;
   });
 }

@@ -23,6 +23,18 @@ CUresult entry(Work&& work) {
   return CUDA_ERROR_NOT_INITIALIZED;
 }
 
+inline CUresult error_of(CaptureError error) {
+  switch (error) {
+    case CaptureError::unsupported:
+      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    case CaptureError::captured_event:
+      return CUDA_ERROR_CAPTURED_EVENT;
+    case CaptureError::none:
+      break;
+  }
+  return CUDA_SUCCESS;
+}
+
 inline CUresult error_of(MemoryResult result) {
   switch (result) {
     case MemoryResult::ok:

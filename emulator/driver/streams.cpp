@@ -38,6 +38,7 @@ PEAKBENCH_ENTRY CUresult cuStreamDestroy(CUstream stream) {
 PEAKBENCH_ENTRY CUresult cuStreamSynchronize(CUstream stream) {
   return entry([&] {
     if (meets_device_assert(current_device())) return CUDA_ERROR_ASSERT;
+    if (const auto error = error_of(asks_stream_in_capture(number(stream)))) return error;
     wait_for_stream(number(stream));
     return known(stream_exists(number(stream)));
   });
@@ -45,14 +46,17 @@ PEAKBENCH_ENTRY CUresult cuStreamSynchronize(CUstream stream) {
 PEAKBENCH_ENTRY CUresult cuStreamQuery(CUstream stream) {
   const void* caller = __builtin_return_address(0);
   return entry([&] {
+    if (const auto error = error_of(asks_stream_in_capture(number(stream)))) return error;
     if (!answer_stream_query(number(stream), "cuStreamQuery", caller)) return CUDA_ERROR_NOT_READY;
     return known(stream_exists(number(stream)));
   });
 }
 PEAKBENCH_ENTRY CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* out) {
   return entry([&] {
-    *out = capture_of(number(stream)) ? CU_STREAM_CAPTURE_STATUS_ACTIVE
-                                      : CU_STREAM_CAPTURE_STATUS_NONE;
+    const auto capture = capture_of(number(stream));
+    *out = !capture                  ? CU_STREAM_CAPTURE_STATUS_NONE
+           : is_invalidated(capture) ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                     : CU_STREAM_CAPTURE_STATUS_ACTIVE;
     return known(stream_exists(number(stream)));
   });
 }
@@ -74,6 +78,7 @@ PEAKBENCH_ENTRY CUresult cuEventRecord(CUevent event, CUstream stream) {
 PEAKBENCH_ENTRY CUresult cuEventQuery(CUevent event) {
   const void* caller = __builtin_return_address(0);
   return entry([&] {
+    if (const auto error = error_of(asks_event_in_capture(number(event)))) return error;
     if (!answer_event_query(number(event), "cuEventQuery", caller)) return CUDA_ERROR_NOT_READY;
     return known(event_exists(number(event)));
   });
@@ -81,6 +86,7 @@ PEAKBENCH_ENTRY CUresult cuEventQuery(CUevent event) {
 PEAKBENCH_ENTRY CUresult cuEventSynchronize(CUevent event) {
   return entry([&] {
     if (meets_device_assert(current_device())) return CUDA_ERROR_ASSERT;
+    if (const auto error = error_of(asks_event_in_capture(number(event)))) return error;
     wait_for_event(number(event));
     return known(event_exists(number(event)));
   });

@@ -48,8 +48,9 @@ PEAKBENCH_ENTRY cudaError_t cudaGetDeviceFlags(unsigned* flags) {
 
 PEAKBENCH_ENTRY cudaError_t cudaDeviceSynchronize() {
   return waiting_entry([] {
-    wait_for_everything();
-    return cudaSuccess;
+    const auto error = error_of(disturbs_capture(Disturbance::device));
+    if (error == cudaSuccess) wait_for_everything();
+    return error;
   });
 }
 

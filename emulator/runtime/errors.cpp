@@ -41,6 +41,8 @@ constexpr ErrorText kErrors[] = {
      "operation not permitted when stream is capturing"},
     {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
      "operation failed due to a previous error during capture"},
+    {cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
+     "operation not permitted on an event last recorded in a capturing stream"},
     {cudaErrorAssert, "cudaErrorAssert", "device-side assert triggered"},
     {cudaErrorUnsupportedLimit, "cudaErrorUnsupportedLimit",
      "limit is not supported on this architecture"},
@@ -75,6 +77,18 @@ cudaError_t ready() {
 cudaError_t finish(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
+}
+
+cudaError_t error_of(CaptureError error) {
+  switch (error) {
+    case CaptureError::unsupported:
+      return cudaErrorStreamCaptureUnsupported;
+    case CaptureError::captured_event:
+      return cudaErrorCapturedEvent;
+    case CaptureError::none:
+      break;
+  }
+  return cudaSuccess;
 }
 
 cudaError_t error_of(MemoryResult result) {

@@ -32,6 +32,7 @@ cudaError_t waiting_entry(Work&& work) {
 }
 
 cudaError_t error_of(MemoryResult result);
+cudaError_t error_of(CaptureError error);
 inline std::uint64_t number(const void* handle) { return reinterpret_cast<std::uint64_t>(handle); }
 inline bool is_device(int device) { return device >= 0 && device < device_count(); }
 

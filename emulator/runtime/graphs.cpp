@@ -5,17 +5,32 @@
 using namespace peakbench::emulator;
 using namespace peakbench::emulator::runtime;
 
-PEAKBENCH_ENTRY cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+namespace {
+
+cudaStreamCaptureStatus status_of(std::uint64_t capture) {
+  if (!capture) return cudaStreamCaptureStatusNone;
+  return is_invalidated(capture) ? cudaStreamCaptureStatusInvalidated
+                                 : cudaStreamCaptureStatusActive;
+}
+
+}  // namespace
+
+PEAKBENCH_ENTRY cudaError_t cudaStreamBeginCapture(cudaStream_t stream,
+                                                   cudaStreamCaptureMode mode) {
   return entry([&] {
     if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
-    return begin_capture(number(stream)) ? cudaSuccess : cudaErrorStreamCaptureUnsupported;
+    return begin_capture(number(stream), static_cast<CaptureMode>(mode))
+               ? cudaSuccess
+               : cudaErrorStreamCaptureUnsupported;
   });
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* out) {
   return entry([&] {
+    const bool invalidated = is_invalidated(capture_of(number(stream)));
     const auto graph = end_capture(number(stream));
     *out = reinterpret_cast<cudaGraph_t>(graph);
+    if (invalidated) return cudaErrorStreamCaptureInvalidated;
     return graph ? cudaSuccess : cudaErrorIllegalState;
   });
 }
@@ -24,7 +39,7 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
                                                   cudaStreamCaptureStatus* out) {
   return entry([&] {
     if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
-    *out = capture_of(number(stream)) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    *out = status_of(capture_of(number(stream)));
     return cudaSuccess;
   });
 }
@@ -38,7 +53,7 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
   return entry([&] {
     if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
     const auto capture = capture_of(number(stream));
-    *status = capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    *status = status_of(capture);
     if (id) *id = capture;
     if (graph) *graph = reinterpret_cast<cudaGraph_t>(capture_graph(number(stream)));
     if (dependencies) *dependencies = nullptr;
@@ -51,10 +66,8 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
 // PyTorch's watchdog ends with it what it does for a collective whose event it has asked for.
 PEAKBENCH_ENTRY cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   looked_at_events();
-  thread_local cudaStreamCaptureMode of_thread = cudaStreamCaptureModeGlobal;
-  const auto before = of_thread;
-  of_thread = *mode;
-  *mode = before;
+  *mode =
+      static_cast<cudaStreamCaptureMode>(exchange_capture_mode(static_cast<CaptureMode>(*mode)));
   return cudaSuccess;
 }
 

@@ -49,7 +49,10 @@ cudaMemoryType type_of(MemoryKind kind) {
 }  // namespace
 
 PEAKBENCH_ENTRY cudaError_t cudaMalloc(void** out, size_t bytes) {
-  return working_entry([&] { return device_memory(out, bytes); });
+  return working_entry([&] {
+    const auto error = error_of(disturbs_capture(Disturbance::memory));
+    return error == cudaSuccess ? device_memory(out, bytes) : error;
+  });
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaMallocPitch(void** out, size_t* pitch, size_t width,

@@ -54,7 +54,10 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 // cudaErrorNotReady is no error that is remembered.
 PEAKBENCH_ENTRY cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const void* caller = __builtin_return_address(0);
-  const auto error = waiting_entry([&] { return with_stream(stream); });
+  const auto error = waiting_entry([&] {
+    if (const auto known = with_stream(stream); known != cudaSuccess) return known;
+    return error_of(asks_stream_in_capture(number(stream)));
+  });
   if (error != cudaSuccess) return error;
   return answer_stream_query(number(stream), "cudaStreamQuery", caller) ? cudaSuccess
                                                                         : cudaErrorNotReady;
@@ -64,9 +67,9 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamQuery(cudaStream_t stream) {
 PEAKBENCH_ENTRY cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return waiting_entry([&] {
     if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
-    if (capture_of(number(stream))) return cudaErrorStreamCaptureUnsupported;
-    wait_for_stream(number(stream));
-    return cudaSuccess;
+    const auto error = error_of(asks_stream_in_capture(number(stream)));
+    if (error == cudaSuccess) wait_for_stream(number(stream));
+    return error;
   });
 }
 PEAKBENCH_ENTRY cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* out) {
@@ -101,13 +104,18 @@ PEAKBENCH_ENTRY cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 PEAKBENCH_ENTRY cudaError_t cudaEventQuery(cudaEvent_t event) {
   const void* caller = __builtin_return_address(0);
-  const auto error = waiting_entry([&] { return with_event(event); });
+  const auto error = waiting_entry([&] {
+    if (const auto known = with_event(event); known != cudaSuccess) return known;
+    return error_of(asks_event_in_capture(number(event)));
+  });
   if (error != cudaSuccess) return error;
   return answer_event_query(number(event), "cudaEventQuery", caller) ? cudaSuccess
                                                                      : cudaErrorNotReady;
 }
 PEAKBENCH_ENTRY cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return waiting_entry([&] {
+    const auto error = error_of(asks_event_in_capture(number(event)));
+    if (error != cudaSuccess) return error;
     wait_for_event(number(event));
     return with_event(event);
   });

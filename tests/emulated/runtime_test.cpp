@@ -343,8 +343,6 @@ TEST_F(Runtime, LaunchesAreCheckedCountedAndCaptured) {
   cudaStreamIsCapturing(other, &status);
   EXPECT_EQ(status, cudaStreamCaptureStatusActive) << "who waits for a capture joins it";
   cudaLaunchKernel(kernel, {1, 1, 1}, {1, 1, 1}, nullptr, 0, other);
-  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorStreamCaptureUnsupported);
-  cudaGetLastError();
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
   std::size_t nodes = 0;
@@ -353,6 +351,77 @@ TEST_F(Runtime, LaunchesAreCheckedCountedAndCaptured) {
   cudaStreamIsCapturing(other, &status);
   EXPECT_EQ(status, cudaStreamCaptureStatusNone);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  cudaStreamDestroy(stream);
+  cudaStreamDestroy(other);
+}
+
+// What each call made of a capture on an H200 is in tests/emulated/real_card.
+TEST_F(Runtime, WhatACaptureDoesNotBearEndsIt) {
+  cudaStream_t stream = nullptr, other = nullptr;
+  cudaEvent_t before = nullptr, inside = nullptr;
+  cudaStreamCreate(&stream);
+  cudaStreamCreate(&other);
+  cudaEventCreate(&before);
+  cudaEventCreate(&inside);
+  cudaEventRecord(before, stream);
+  void* memory = nullptr;
+  cudaStreamCaptureMode mode{};
+  const auto during = [&](auto call, cudaStreamCaptureMode own = cudaStreamCaptureModeGlobal) {
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    cudaEventRecord(inside, stream);
+    mode = own;
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    const cudaError_t said = call();
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    cudaStreamCaptureStatus status{};
+    EXPECT_EQ(cudaStreamIsCapturing(stream, &status), cudaSuccess);
+    const bool disturbed = said != cudaSuccess;
+    EXPECT_EQ(status,
+              disturbed ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive);
+    EXPECT_EQ(cudaStreamEndCapture(stream, &graph),
+              disturbed ? cudaErrorStreamCaptureInvalidated : cudaSuccess);
+    EXPECT_EQ(graph == nullptr, disturbed);
+    cudaGetLastError();
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess) << "over with the capture";
+    return said;
+  };
+  const auto malloc = [&] { return cudaMalloc(&memory, 512); };
+  const auto synchronize = [] { return cudaDeviceSynchronize(); };
+  EXPECT_EQ(during([] { return cudaSuccess; }), cudaSuccess);
+  EXPECT_EQ(during(synchronize), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(during(synchronize, cudaStreamCaptureModeRelaxed), cudaErrorStreamCaptureUnsupported);
+  for (cudaStream_t one : {stream, other}) {
+    EXPECT_EQ(during([&] { return cudaStreamSynchronize(one); }),
+              cudaErrorStreamCaptureUnsupported);
+    EXPECT_EQ(during([&] { return cudaStreamQuery(one); }), cudaErrorStreamCaptureUnsupported);
+  }
+  EXPECT_EQ(during([&] { return cudaStreamQuery(other); }, cudaStreamCaptureModeRelaxed),
+            cudaSuccess);
+  EXPECT_EQ(during([&] { return cudaEventQuery(before); }), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(during([&] { return cudaEventSynchronize(before); }),
+            cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(during([&] { return cudaEventQuery(inside); }), cudaErrorCapturedEvent);
+  EXPECT_EQ(during([&] { return cudaEventSynchronize(inside); }, cudaStreamCaptureModeRelaxed),
+            cudaErrorCapturedEvent);
+  EXPECT_EQ(during(malloc), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(during(malloc, cudaStreamCaptureModeThreadLocal), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(during(malloc, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  cudaFree(memory);
+  // Another thread: by its own mode.
+  const auto elsewhere = [&](cudaStreamCaptureMode own) {
+    cudaError_t said = cudaSuccess;
+    std::thread([&] {
+      cudaThreadExchangeStreamCaptureMode(&own);
+      said = cudaEventQuery(before);
+    }).join();
+    return said;
+  };
+  EXPECT_EQ(during([&] { return elsewhere(cudaStreamCaptureModeGlobal); }),
+            cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(during([&] { return elsewhere(cudaStreamCaptureModeThreadLocal); }), cudaSuccess);
+  cudaEventDestroy(before);
+  cudaEventDestroy(inside);
   cudaStreamDestroy(stream);
   cudaStreamDestroy(other);
 }

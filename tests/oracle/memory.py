@@ -103,7 +103,8 @@ class CudaMemory:
             self._base = self._read("current")
         torch.cuda.reset_peak_memory_stats()
         yield
-        torch.cuda.synchronize()
+        if not torch.cuda.is_current_stream_capturing():  # a capture does not bear it
+            torch.cuda.synchronize()
         self._peaks.append((name, step, self._read("peak")))
 
     def _read(self, which):

@@ -1,0 +1,121 @@
+// Captures of CUDA graphs, and what disturbs them. CUDA's rules are in the programming guide,
+// "Stream Capture: Prohibited and Unhandled Operations" and at cudaThreadExchangeStreamCaptureMode;
+// what an H200 made of each call is in tests/emulated/real_card.
+#include <utility>
+
+#include "core/state.h"
+
+namespace peakbench::emulator {
+namespace {
+
+thread_local CaptureMode mode_of_thread = CaptureMode::global;
+
+// Whether a call that another thread's or this one's capture may not bear is made now; those
+// captures are over then.
+bool is_unsafe(State& s) {
+  if (mode_of_thread == CaptureMode::relaxed) return false;
+  bool unsafe = false;
+  for (auto& [id, capture] : s.queues.captures) {
+    const bool own = capture.thread == std::this_thread::get_id();
+    if (own ? capture.mode == CaptureMode::relaxed
+            : mode_of_thread != CaptureMode::global || capture.mode != CaptureMode::global)
+      continue;
+    capture.invalidated = true;
+    unsafe = true;
+  }
+  return unsafe;
+}
+
+CaptureError unsupported_if(bool is) { return is ? CaptureError::unsupported : CaptureError::none; }
+
+bool invalidate(State& s, std::uint64_t id) {
+  const auto found = s.queues.captures.find(id);
+  if (found == s.queues.captures.end()) return false;
+  found->second.invalidated = true;
+  return true;
+}
+
+}  // namespace
+
+CaptureMode exchange_capture_mode(CaptureMode mode) { return std::exchange(mode_of_thread, mode); }
+
+bool begin_capture(std::uint64_t stream, CaptureMode mode) {
+  State& s = state();
+  const auto graph = reinterpret_cast<std::uint64_t>(new_handle());
+  std::lock_guard lock(s.mutex);
+  auto found = s.queues.streams.find(stream);
+  if (found == s.queues.streams.end() || found->second.capture) return false;
+  found->second.capture = ++s.queues.next_capture;
+  s.queues.captures[found->second.capture] = {
+      .graph = graph, .mode = mode, .thread = std::this_thread::get_id()};
+  return true;
+}
+
+std::uint64_t capture_of(std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  auto found = s.queues.streams.find(stream);
+  return found == s.queues.streams.end() ? 0 : found->second.capture;
+}
+
+bool is_invalidated(std::uint64_t capture) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  const auto found = s.queues.captures.find(capture);
+  return found != s.queues.captures.end() && found->second.invalidated;
+}
+
+std::uint64_t capture_graph(std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  auto found = s.queues.streams.find(stream);
+  if (found == s.queues.streams.end() || !found->second.capture) return 0;
+  return s.queues.captures[found->second.capture].graph;
+}
+
+std::uint64_t end_capture(std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  auto found = s.queues.streams.find(stream);
+  if (found == s.queues.streams.end() || !found->second.capture) return 0;
+  const auto id = found->second.capture;
+  const Capture capture = s.queues.captures[id];
+  s.queues.captures.erase(id);
+  for (auto& [handle, other] : s.queues.streams) {
+    if (other.capture == id) other.capture = 0;
+  }
+  if (capture.invalidated) return 0;
+  s.queues.graphs[capture.graph] = capture.launches;
+  return capture.graph;
+}
+
+CaptureError disturbs_capture(Disturbance call) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  if (call == Disturbance::memory) return unsupported_if(is_unsafe(s));
+  bool on_device = false;
+  for (const auto& [handle, stream] : s.queues.streams) {
+    if (stream.capture && stream.device == current_device())
+      on_device |= invalidate(s, stream.capture);
+  }
+  return unsupported_if(on_device || is_unsafe(s));
+}
+
+CaptureError asks_stream_in_capture(std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  const auto found = s.queues.streams.find(stream);
+  const bool captured = found != s.queues.streams.end() && invalidate(s, found->second.capture);
+  return unsupported_if(captured || is_unsafe(s));
+}
+
+CaptureError asks_event_in_capture(std::uint64_t event) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  const auto found = s.queues.events.find(event);
+  if (found != s.queues.events.end() && invalidate(s, found->second.capture))
+    return CaptureError::captured_event;
+  return unsupported_if(is_unsafe(s));
+}
+
+}  // namespace peakbench::emulator
