@@ -26,8 +26,9 @@ class FidelityTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.page = self.folder / "fidelity.md"
 
-    def fidelity(self, *arguments, exit_code=0, programs=""):
-        command = [ROOT / "ci/fidelity", "--peakbench", PEAKBENCH, "--page", self.page, "--model", "vit-b-16,layers=1", "--programs", programs, *arguments]
+    def fidelity(self, *arguments, exit_code=0, programs="", only="cases"):
+        command = [ROOT / "ci/fidelity", "--peakbench", PEAKBENCH, "--page", self.page, "--model", "vit-b-16,layers=1", "--programs", programs]
+        command += ["--only", only, *arguments]
         own = os.environ | ({"PEAKBENCH_PYTHON": PYTHON} if PYTHON else {})
         done = subprocess.run([sys.executable, *map(str, command)], env=own, capture_output=True, text=True)
         self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)
@@ -36,7 +37,8 @@ class FidelityTest(unittest.TestCase):
     def test_a_card_is_like_itself(self):
         golden = self.folder / "golden.json"
         program = "moe_router" if PYTHON else ""
-        self.fidelity("--card", "h100-80gb", "--against", "emulated:h100-80gb", "--golden", golden, programs=program)
+        everything = "cases,programs,operators,context,tests" if PYTHON else "cases,tests"
+        self.fidelity("--card", "h100-80gb", "--against", "emulated:h100-80gb", "--golden", golden, "--jobs", "2", programs=program, only=everything)
         page = self.page.read_text(encoding="utf-8")
         rows = [line for line in page.splitlines() if line.startswith("| vit")]
         self.assertEqual(len(rows), 12)
@@ -45,6 +47,7 @@ class FidelityTest(unittest.TestCase):
         if PYTHON:
             recorded = json.loads((ROOT / "tests/programs/expected.json").read_text(encoding="utf-8"))[program]["peak"]["allocated_bytes"]
             self.assertIn(f"| moe_router | {recorded:,} | 0 | 0 | 0 | the same |", page)
+            self.assertRegex(page, r"\n([\d,]+) of \1 samples of [67]\d\d operators took the same bytes in as many allocations")
             self.assertIn("bytes: nvidia-smi's figure less what PyTorch reserved: one tensor", page)
         self.assertIn("Both sides are emulated", page)
         # The records hold later emulation to them, and are not loose.
@@ -59,6 +62,10 @@ class FidelityTest(unittest.TestCase):
         self.fidelity("--card", "h100-80gb", "--against", "emulated:t4-16gb")
         rows = [line for line in self.page.read_text(encoding="utf-8").splitlines() if "/bf16/" in line]
         self.assertTrue(any("event " in row for row in rows), rows)
+
+    def test_what_cannot_be_asked(self):
+        self.assertIn("--only: case is none of cases, programs, operators, context, tests", self.fidelity("--card", "h100-80gb", only="case", exit_code=2))
+        self.assertIn("are of the cases", self.fidelity("--card", "h100-80gb", "--golden", self.folder / "g.json", only="context", exit_code=2))
 
     def test_without_a_card(self):
         if any(pathlib.Path("/proc/driver/nvidia/gpus").glob("*")):

@@ -31,7 +31,7 @@ def child(script, arguments, result):
         with open(result, "w", encoding="utf-8") as file, contextlib.redirect_stdout(file):
             SCRIPTS[script].main()
     except BaseException:
-        pathlib.Path(result).write_text(json.dumps({"error": traceback.format_exc()[-2000:]}), encoding="utf-8")
+        pathlib.Path(result).write_text(json.dumps({"error": traceback.format_exc()[-6000:]}), encoding="utf-8")
         return 1
     return 0
 

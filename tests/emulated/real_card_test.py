@@ -1,0 +1,122 @@
+"""An emulated card held to what the real one took: every figure of tests/emulated/real_card, measured there by `ci/fidelity` and its parts.
+
+usage: real_card_test.py PEAKBENCH [--all]     --all: also every strategy, on models of two layers (a minute)
+
+docs/real_card.md says what was measured and how.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+ALL = "--all" in sys.argv[1:] and not sys.argv.remove("--all")
+PYTHON = os.environ.get("PEAKBENCH_ORACLE")
+RECORD = json.loads((HERE / "real_card/h200-141gb.json").read_text(encoding="utf-8"))
+CARD = f"emulated:{RECORD['emulated_card']}"
+# What a process of PyTorch took there beside its tensors, by `peakbench fidelity context`: a training's.
+CONTEXT_BYTES = 804257792
+# A vendor's workspace that is not modelled lies elsewhere than the blocks around it, and may move them.
+ALLOCATED_BOUND = 0.005
+
+
+def setting_of(case):
+    """vit-l-16,layers=2/lora/bf16/b1[/s256] -> (model, dtype, batch, sequence), stack"""
+    model, stack, dtype, batch, *sequence = case.split("/")
+    return (model, dtype, batch[1:], sequence[0][1:] if sequence else None), stack
+
+
+def grouped(cases):
+    groups = {}
+    for case in cases:
+        setting, stack = setting_of(case)
+        groups.setdefault(setting, []).append(stack)
+    return groups
+
+
+class Cases(unittest.TestCase):
+    def run_cases(self, cases, device):
+        """-> {case without its device: case}"""
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="peakbench-real-card-"))
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        ended = {}
+        for number, ((model, dtype, batch, sequence), stacks) in enumerate(grouped(cases).items()):
+            command = [PEAKBENCH, "run", "-m", model, "--dtype", dtype, "--batch", batch, "--device", device, "--repetitions", "0", "--no-ablation"]
+            command += ["--seq", sequence] if sequence else []
+            command += [part for stack in stacks for part in ("-s", stack)]
+            out = folder / str(number)
+            done = subprocess.run([*command, "--no-report", "--quiet", "--out", out], capture_output=True, text=True)
+            self.assertIn(done.returncode, (0, 3), done.stderr)
+            for case in json.loads((out / "run.json").read_text(encoding="utf-8"))["cases"]:
+                ended[case["id"].replace(f"/{device}/", "/")] = case
+        return ended
+
+    def test_peaks(self):
+        chosen = {case: peaks for case, peaks in RECORD["cases"].items() if ALL or ",layers=" not in case}
+        ended = self.run_cases(chosen, CARD)
+        above_the_emulated = []
+        for case, (requested, allocated, _) in chosen.items():
+            with self.subTest(case):
+                ours = ended[case]
+                self.assertEqual(ours["status"], "ok", ours["reason"])
+                verdict, memory = ours["emulation"]["verdict"]["kind"], ours["memory"]
+                if verdict in ("exact", "exact if"):
+                    self.assertEqual((memory["peak_requested_bytes"], memory["peak_allocated_bytes"]), (requested, allocated))
+                    continue
+                self.assertEqual(verdict, "lower bound")
+                self.assertLessEqual(memory["peak_requested_bytes"], requested)
+                if memory["peak_requested_bytes"] == requested:
+                    self.assertAlmostEqual(memory["peak_allocated_bytes"] / allocated, 1, delta=ALLOCATED_BOUND)
+                else:
+                    above_the_emulated.append(case)
+        # Those whose peak holds a workspace of the vendor's: a model of it takes them from the list.
+        self.assertEqual(above_the_emulated, [case for case in RECORD["workspace_in_the_peak"] if case in chosen])
+
+    def test_what_runs_out_of_memory(self):
+        ended = self.run_cases(RECORD["runs_out"], f"{CARD},context={CONTEXT_BYTES}")
+        self.assertEqual({case: one["status"] == "out_of_memory" for case, one in ended.items()}, RECORD["runs_out"])
+
+
+@unittest.skipUnless(PYTHON, "ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python")
+class Programs(unittest.TestCase):
+    def emulated(self, *arguments):
+        command = [PEAKBENCH, "emulate", "--no-lines", "--card", RECORD["emulated_card"], "--", PYTHON, "-B", *arguments]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr[-3000:])
+        return done.stdout
+
+    def test_what_a_capture_permits(self):
+        took = {}
+        for line in self.emulated(HERE / "real_card/captures.py").splitlines():
+            took.update(json.loads(line))
+        self.assertEqual(took, RECORD["captures"])
+
+    def test_operators(self):
+        with tempfile.TemporaryDirectory() as folder:
+            # In as many parts as on the card: what is allocated once, such as a workspace of cuBLASLt, is the first operator's that needs it.
+            outs = [pathlib.Path(folder, f"{part}.jsonl") for part in range(2)]
+            with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                list(pool.map(lambda part: self.emulated(HERE / "real_card/operators_memory.py", outs[part], part, 2), range(2)))
+            rows = [json.loads(line) for out in outs for line in out.read_text(encoding="utf-8").splitlines()]
+        took = {}
+        for row in rows:
+            if "error" not in row:
+                took.setdefault(row["op"], {})[str(row["sample"])] = [row[part] for part in ("fwd", "bwd") if part in row]
+        self.assertEqual(took.keys(), RECORD["operators"].keys())
+        unlike = sorted(name for name, samples in took.items() if samples != RECORD["operators"][name])
+        self.assertEqual(unlike, sorted(RECORD["operators_with_workspaces"]))
+        for name in unlike:
+            for sample, parts in took[name].items():
+                for ours, there in zip(parts, RECORD["operators"][name][sample], strict=True):
+                    self.assertTrue(all(one <= other for one, other in zip(ours, there)), (name, sample, ours, there))
+
+
+if __name__ == "__main__":
+    unittest.main()
