@@ -413,7 +413,7 @@ std::string notes(const FitFound& found, int width) {
       say(fmt::format("{}: least memory: {}", named(found, i), answer.least.note));
     if (search::room_of(cell, answer).less_than_context)
       say(
-          fmt::format("* {}: a CUDA context takes {} GiB of such a card (measured by others), more "
+          fmt::format("* {}: a CUDA context takes {} GiB of such a card (measured on one), more "
                       "than is left",
                       named(found, i), gib(*cell.context_bytes)));
   }

@@ -29,7 +29,7 @@ constexpr const char* kListFooter = R"(Examples:
 Exit codes: 0; 2 when a folder is missing or holds no plugin.)";
 
 constexpr const char* kContextNote =
-    "CUDA context: measured by others, in no figure here; unknown where not shown.\n";
+    "CUDA context: measured on such cards, in no figure here; unknown where not shown.\n";
 
 struct ListArguments {
   std::string what;

@@ -1,6 +1,7 @@
-// Captures of CUDA graphs, and what disturbs them. CUDA's rules are in the programming guide,
-// "Stream Capture: Prohibited and Unhandled Operations" and at cudaThreadExchangeStreamCaptureMode;
-// what an H200 made of each call is in tests/emulated/real_card.
+// Captures of CUDA graphs, and what disturbs them: by CUDA's programming guide ("Prohibited and
+// Unhandled Operations" of stream capture) and the text of cudaThreadExchangeStreamCaptureMode.
+// What an H200 made of calls in the default mode is in tests/emulated/real_card.
+#include <atomic>
 #include <utility>
 
 #include "core/state.h"
@@ -10,13 +11,20 @@ namespace {
 
 thread_local CaptureMode mode_of_thread = CaptureMode::global;
 
+// Not the thread's own id, which a later one may have.
+std::uint64_t this_thread() {
+  static std::atomic<std::uint64_t> threads{0};
+  thread_local const std::uint64_t number = ++threads;
+  return number;
+}
+
 // Whether a call that another thread's or this one's capture may not bear is made now; those
 // captures are over then.
 bool is_unsafe(State& s) {
   if (mode_of_thread == CaptureMode::relaxed) return false;
   bool unsafe = false;
   for (auto& [id, capture] : s.queues.captures) {
-    const bool own = capture.thread == std::this_thread::get_id();
+    const bool own = capture.thread == this_thread();
     if (own ? capture.mode == CaptureMode::relaxed
             : mode_of_thread != CaptureMode::global || capture.mode != CaptureMode::global)
       continue;
@@ -47,7 +55,7 @@ bool begin_capture(std::uint64_t stream, CaptureMode mode) {
   if (found == s.queues.streams.end() || found->second.capture) return false;
   found->second.capture = ++s.queues.next_capture;
   s.queues.captures[found->second.capture] = {
-      .graph = graph, .mode = mode, .thread = std::this_thread::get_id()};
+      .graph = graph, .mode = mode, .thread = this_thread()};
   return true;
 }
 
@@ -73,32 +81,37 @@ std::uint64_t capture_graph(std::uint64_t stream) {
   return s.queues.captures[found->second.capture].graph;
 }
 
-std::uint64_t end_capture(std::uint64_t stream) {
+CaptureEnd end_capture(std::uint64_t stream) {
   State& s = state();
   std::lock_guard lock(s.mutex);
   auto found = s.queues.streams.find(stream);
-  if (found == s.queues.streams.end() || !found->second.capture) return 0;
+  if (found == s.queues.streams.end() || !found->second.capture) return {};
   const auto id = found->second.capture;
   const Capture capture = s.queues.captures[id];
   s.queues.captures.erase(id);
   for (auto& [handle, other] : s.queues.streams) {
     if (other.capture == id) other.capture = 0;
   }
-  if (capture.invalidated) return 0;
+  if (capture.invalidated) return {.invalidated = true};
   s.queues.graphs[capture.graph] = capture.launches;
-  return capture.graph;
+  return {.graph = capture.graph};
 }
 
-CaptureError disturbs_capture(Disturbance call) {
+CaptureError takes_memory_in_capture() {
   State& s = state();
   std::lock_guard lock(s.mutex);
-  if (call == Disturbance::memory) return unsupported_if(is_unsafe(s));
+  return unsupported_if(is_unsafe(s));
+}
+
+CaptureError asks_device_in_capture() {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
   bool on_device = false;
   for (const auto& [handle, stream] : s.queues.streams) {
     if (stream.capture && stream.device == current_device())
       on_device |= invalidate(s, stream.capture);
   }
-  return unsupported_if(on_device || is_unsafe(s));
+  return unsupported_if(on_device);
 }
 
 CaptureError asks_stream_in_capture(std::uint64_t stream) {

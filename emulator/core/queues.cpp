@@ -1,5 +1,6 @@
 // Streams and events. Everything is done at once (but see late_streams.h), so they only need to be
 // told apart and to know whether a capture is under way (captures.cpp).
+#include <algorithm>
 #include <atomic>
 
 #include "core/late_streams.h"
@@ -36,7 +37,14 @@ std::uint64_t create_stream(int priority, unsigned flags) {
 bool destroy_stream(std::uint64_t stream) {
   State& s = state();
   std::lock_guard lock(s.mutex);
-  return s.queues.streams.erase(stream) == 1;
+  const auto found = s.queues.streams.find(stream);
+  if (found == s.queues.streams.end()) return false;
+  const auto capture = found->second.capture;
+  s.queues.streams.erase(found);
+  // Nobody can end it any more.
+  const auto carries = [&](const auto& other) { return other.second.capture == capture; };
+  if (std::ranges::none_of(s.queues.streams, carries)) s.queues.captures.erase(capture);
+  return true;
 }
 
 bool stream_exists(std::uint64_t stream) {
@@ -117,7 +125,13 @@ bool wait_event(std::uint64_t stream, std::uint64_t event) {
   late_waits(s, stream, found->second);
   if (waiter == s.queues.streams.end()) return true;
   const auto capture = found->second.capture;
-  if (capture && s.queues.captures.contains(capture)) waiter->second.capture = capture;
+  if (!capture || !s.queues.captures.contains(capture)) return true;
+  const auto own = s.queues.captures.find(waiter->second.capture);
+  if (own == s.queues.captures.end()) {
+    waiter->second.capture = capture;
+  } else if (own->first != capture) {  // CUDA does not merge captures
+    own->second.invalidated = s.queues.captures.at(capture).invalidated = true;
+  }
   return true;
 }
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -112,7 +111,7 @@ struct Capture {
   std::uint64_t graph;
   std::uint64_t launches = 0;
   CaptureMode mode = CaptureMode::global;
-  std::thread::id thread;    // that began it
+  std::uint64_t thread = 0;  // that began it
   bool invalidated = false;  // by a call that it does not bear
 };
 

@@ -33,15 +33,18 @@ PEAKBENCH_EMULATOR_API std::uint64_t capture_of(std::uint64_t stream);
 PEAKBENCH_EMULATOR_API std::uint64_t capture_graph(std::uint64_t stream);
 // Whether a call has disturbed it.
 PEAKBENCH_EMULATOR_API bool is_invalidated(std::uint64_t capture);
-// The graph's handle, 0 when the stream was not capturing or its capture was disturbed.
-PEAKBENCH_EMULATOR_API std::uint64_t end_capture(std::uint64_t stream);
+struct CaptureEnd {
+  std::uint64_t graph = 0;  // its handle, 0 when the stream was not capturing
+  bool invalidated = false;
+};
+PEAKBENCH_EMULATOR_API CaptureEnd end_capture(std::uint64_t stream);
 
 // What a call is answered with that a capture under way does not bear. The capture is invalidated
 // then: no graph comes of it.
 enum class CaptureError { none, unsupported, captured_event };
-enum class Disturbance { memory, device };  // takes memory; waits for the whole device
-PEAKBENCH_EMULATOR_API CaptureError disturbs_capture(Disturbance call);
-// Waits for the stream or the event, or asks how far it is.
+PEAKBENCH_EMULATOR_API CaptureError takes_memory_in_capture();
+// Waits for the current device, the stream or the event, or asks how far it is.
+PEAKBENCH_EMULATOR_API CaptureError asks_device_in_capture();
 PEAKBENCH_EMULATOR_API CaptureError asks_stream_in_capture(std::uint64_t stream);
 PEAKBENCH_EMULATOR_API CaptureError asks_event_in_capture(std::uint64_t event);
 PEAKBENCH_EMULATOR_API std::uint64_t graph_nodes(std::uint64_t graph);

@@ -167,7 +167,7 @@ PEAKBENCH_ENTRY CUresult cuCtxGetDevice(CUdevice* out) {
 PEAKBENCH_ENTRY CUresult cuCtxSynchronize() {
   return entry([] {
     if (meets_device_assert(current_device())) return CUDA_ERROR_ASSERT;
-    const auto error = error_of(disturbs_capture(Disturbance::device));
+    const auto error = error_of(asks_device_in_capture());
     if (error == CUDA_SUCCESS) wait_for_everything();
     return error;
   });

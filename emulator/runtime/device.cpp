@@ -48,7 +48,7 @@ PEAKBENCH_ENTRY cudaError_t cudaGetDeviceFlags(unsigned* flags) {
 
 PEAKBENCH_ENTRY cudaError_t cudaDeviceSynchronize() {
   return waiting_entry([] {
-    const auto error = error_of(disturbs_capture(Disturbance::device));
+    const auto error = error_of(asks_device_in_capture());
     if (error == cudaSuccess) wait_for_everything();
     return error;
   });

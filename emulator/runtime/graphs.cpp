@@ -27,8 +27,7 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamBeginCapture(cudaStream_t stream,
 
 PEAKBENCH_ENTRY cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* out) {
   return entry([&] {
-    const bool invalidated = is_invalidated(capture_of(number(stream)));
-    const auto graph = end_capture(number(stream));
+    const auto [graph, invalidated] = end_capture(number(stream));
     *out = reinterpret_cast<cudaGraph_t>(graph);
     if (invalidated) return cudaErrorStreamCaptureInvalidated;
     return graph ? cudaSuccess : cudaErrorIllegalState;

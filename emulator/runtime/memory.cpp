@@ -50,7 +50,7 @@ cudaMemoryType type_of(MemoryKind kind) {
 
 PEAKBENCH_ENTRY cudaError_t cudaMalloc(void** out, size_t bytes) {
   return working_entry([&] {
-    const auto error = error_of(disturbs_capture(Disturbance::memory));
+    const auto error = error_of(takes_memory_in_capture());
     return error == cudaSuccess ? device_memory(out, bytes) : error;
   });
 }

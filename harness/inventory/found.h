@@ -12,7 +12,7 @@ struct DeviceFound {
   std::string id;                                 // cpu, cuda:0, emulated:h100-80gb
   std::string title;                              // for people
   bool served = true;                             // an emulated card: this LibTorch has code for it
-  emulator::ContextMemories context_memory = {};  // of an emulated card, measured by others
+  emulator::ContextMemories context_memory = {};  // of an emulated card, measured on such ones
 };
 
 std::vector<DeviceFound> devices_of_this_machine();

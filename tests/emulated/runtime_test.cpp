@@ -355,7 +355,8 @@ TEST_F(Runtime, LaunchesAreCheckedCountedAndCaptured) {
   cudaStreamDestroy(other);
 }
 
-// What each call made of a capture on an H200 is in tests/emulated/real_card.
+// In the default mode as on an H200 (tests/emulated/real_card); in others, and from another thread,
+// as CUDA's documentation says.
 TEST_F(Runtime, WhatACaptureDoesNotBearEndsIt) {
   cudaStream_t stream = nullptr, other = nullptr;
   cudaEvent_t before = nullptr, inside = nullptr;
@@ -420,6 +421,20 @@ TEST_F(Runtime, WhatACaptureDoesNotBearEndsIt) {
   EXPECT_EQ(during([&] { return elsewhere(cudaStreamCaptureModeGlobal); }),
             cudaErrorStreamCaptureUnsupported);
   EXPECT_EQ(during([&] { return elsewhere(cudaStreamCaptureModeThreadLocal); }), cudaSuccess);
+  // A stream of another capture does not join, and both are over.
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(other, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  cudaEventRecord(inside, stream);
+  cudaStreamWaitEvent(other, inside, 0);
+  EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(cudaStreamEndCapture(other, &graph), cudaErrorStreamCaptureInvalidated);
+  // Nor does one outlast its stream.
+  cudaStream_t gone = nullptr;
+  cudaStreamCreate(&gone);
+  ASSERT_EQ(cudaStreamBeginCapture(gone, cudaStreamCaptureModeGlobal), cudaSuccess);
+  cudaStreamDestroy(gone);
+  EXPECT_EQ(cudaEventQuery(before), cudaSuccess);
   cudaEventDestroy(before);
   cudaEventDestroy(inside);
   cudaStreamDestroy(stream);
