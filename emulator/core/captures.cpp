@@ -59,27 +59,16 @@ bool begin_capture(std::uint64_t stream, CaptureMode mode) {
   return true;
 }
 
-std::uint64_t capture_of(std::uint64_t stream) {
+CaptureInfo capture_info(std::uint64_t stream) {
   State& s = state();
   std::lock_guard lock(s.mutex);
-  auto found = s.queues.streams.find(stream);
-  return found == s.queues.streams.end() ? 0 : found->second.capture;
+  const auto found = s.queues.streams.find(stream);
+  if (found == s.queues.streams.end() || !found->second.capture) return {};
+  const Capture& capture = s.queues.captures[found->second.capture];
+  return {found->second.capture, capture.graph, capture.invalidated};
 }
 
-bool is_invalidated(std::uint64_t capture) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
-  const auto found = s.queues.captures.find(capture);
-  return found != s.queues.captures.end() && found->second.invalidated;
-}
-
-std::uint64_t capture_graph(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
-  auto found = s.queues.streams.find(stream);
-  if (found == s.queues.streams.end() || !found->second.capture) return 0;
-  return s.queues.captures[found->second.capture].graph;
-}
+std::uint64_t capture_of(std::uint64_t stream) { return capture_info(stream).id; }
 
 CaptureEnd end_capture(std::uint64_t stream) {
   State& s = state();

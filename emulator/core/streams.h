@@ -28,11 +28,13 @@ PEAKBENCH_EMULATOR_API CaptureMode exchange_capture_mode(CaptureMode mode);
 
 // Graph capture: launches are counted instead of run, which is all that a graph is here.
 PEAKBENCH_EMULATOR_API bool begin_capture(std::uint64_t stream, CaptureMode mode);
-// The capture's id, 0 when the stream is not capturing.
+struct CaptureInfo {
+  std::uint64_t id = 0;  // 0 when the stream is not capturing
+  std::uint64_t graph = 0;
+  bool invalidated = false;  // a call has disturbed it
+};
+PEAKBENCH_EMULATOR_API CaptureInfo capture_info(std::uint64_t stream);
 PEAKBENCH_EMULATOR_API std::uint64_t capture_of(std::uint64_t stream);
-PEAKBENCH_EMULATOR_API std::uint64_t capture_graph(std::uint64_t stream);
-// Whether a call has disturbed it.
-PEAKBENCH_EMULATOR_API bool is_invalidated(std::uint64_t capture);
 struct CaptureEnd {
   std::uint64_t graph = 0;  // its handle, 0 when the stream was not capturing
   bool invalidated = false;

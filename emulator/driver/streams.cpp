@@ -53,10 +53,10 @@ PEAKBENCH_ENTRY CUresult cuStreamQuery(CUstream stream) {
 }
 PEAKBENCH_ENTRY CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* out) {
   return entry([&] {
-    const auto capture = capture_of(number(stream));
-    *out = !capture                  ? CU_STREAM_CAPTURE_STATUS_NONE
-           : is_invalidated(capture) ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                     : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    const auto capture = capture_info(number(stream));
+    *out = !capture.id           ? CU_STREAM_CAPTURE_STATUS_NONE
+           : capture.invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                 : CU_STREAM_CAPTURE_STATUS_ACTIVE;
     return known(stream_exists(number(stream)));
   });
 }

@@ -7,10 +7,9 @@ using namespace peakbench::emulator::runtime;
 
 namespace {
 
-cudaStreamCaptureStatus status_of(std::uint64_t capture) {
-  if (!capture) return cudaStreamCaptureStatusNone;
-  return is_invalidated(capture) ? cudaStreamCaptureStatusInvalidated
-                                 : cudaStreamCaptureStatusActive;
+cudaStreamCaptureStatus status_of(const CaptureInfo& capture) {
+  if (!capture.id) return cudaStreamCaptureStatusNone;
+  return capture.invalidated ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
 }
 
 }  // namespace
@@ -38,7 +37,7 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
                                                   cudaStreamCaptureStatus* out) {
   return entry([&] {
     if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
-    *out = status_of(capture_of(number(stream)));
+    *out = status_of(capture_info(number(stream)));
     return cudaSuccess;
   });
 }
@@ -51,10 +50,10 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
                                                      size_t* dependency_count) {
   return entry([&] {
     if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
-    const auto capture = capture_of(number(stream));
+    const auto capture = capture_info(number(stream));
     *status = status_of(capture);
-    if (id) *id = capture;
-    if (graph) *graph = reinterpret_cast<cudaGraph_t>(capture_graph(number(stream)));
+    if (id) *id = capture.id;
+    if (graph) *graph = reinterpret_cast<cudaGraph_t>(capture.graph);
     if (dependencies) *dependencies = nullptr;
     if (edges) *edges = nullptr;
     if (dependency_count) *dependency_count = 0;

@@ -9,6 +9,7 @@ all allocations, and their number. Inputs are made on the host from a fixed seed
 """
 
 import json
+import pathlib
 import sys
 import types
 import unittest
@@ -23,7 +24,9 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
-DTYPES = (torch.float32, torch.int64, torch.complex64, torch.float16, torch.bfloat16, torch.bool, torch.float8_e4m3fn)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from operators_child import DTYPES, name_of  # noqa: E402
+
 SAMPLES = 6
 
 
@@ -41,10 +44,6 @@ class Took:
         return [now["requested_bytes.all.peak"] - self.before["requested_bytes.all.current"],
                 now["requested_bytes.all.allocated"] - self.before["requested_bytes.all.allocated"],
                 now["allocation.all.allocated"] - self.before["allocation.all.allocated"]]  # fmt: skip
-
-
-def name_of(op):
-    return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
 
 
 def samples_of(op):
