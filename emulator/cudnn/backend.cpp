@@ -1,31 +1,20 @@
-// cuDNN's graph interface, as far as convolution and attention go: any graph finds one engine,
-// whose plan needs no workspace of its own. The vendor's engines do; every run of a plan is counted
-// as one whose workspace is not modelled.
+// cuDNN's graph interface, as far as convolution and attention go: any graph finds one engine. What
+// its plan needs as a workspace is known for attention on some cards (attention.h) and counts as
+// none otherwise: every run of such a plan is counted as one whose workspace is not modelled.
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 
 #include "core/entry.h"
+#include "cudnn/attention.h"
+#include "cudnn/attributes.h"
+#include "cudnn/descriptors.h"
 #include "cudnn/status.h"
 
 using namespace peakbench::emulator;
 using namespace peakbench::emulator::cudnn;
 
 namespace {
-
-// cudnnBackendAttributeName_t: what PyTorch and cudnn-frontend read back.
-enum Attribute {
-  kHeuristicResults = 202,
-  kConfigEngine = 300,
-  kConfigKnobChoices = 302,
-  kConfigWorkspaceBytes = 303,
-  kConfigSharedMemoryBytes = 304,
-  kPlanWorkspaceBytes = 402,
-  kGraphEngineCount = 802,
-  kEngineIndex = 1301,
-  kEngineKnobs = 1302,
-  kEngineNumericalNotes = 1303,
-  kEngineBehaviorNotes = 1305,
-};
 
 int none(std::int64_t* count) { return give(count, std::int64_t{0}); }
 
@@ -36,25 +25,53 @@ int one(std::int64_t requested, std::int64_t* count, void* out, Value value) {
   return kSuccess;
 }
 
+std::optional<std::int64_t> workspace_of(void* descriptor) {
+  const auto graph = graph_of(descriptor);
+  return graph ? attention_workspace(*graph) : std::nullopt;
+}
+
+// The caller brings the descriptors that would be filled in: there is one.
+int fill_in(void* descriptor, std::int64_t requested, std::int64_t* count, void* out) {
+  if (out && requested > 0) give_graph(descriptor, *static_cast<void**>(out));
+  return give(count, std::int64_t{1});
+}
+
 }  // namespace
 
-PEAKBENCH_ENTRY int cudnnBackendCreateDescriptor(int, void** out) { return give_handle(out); }
+PEAKBENCH_ENTRY int cudnnBackendCreateDescriptor(int type, void** out) {
+  give_handle(out);
+  create(*out, type);
+  return kSuccess;
+}
+
+PEAKBENCH_ENTRY int cudnnBackendDestroyDescriptor(void* descriptor) {
+  destroy(descriptor);
+  return kSuccess;
+}
+
+PEAKBENCH_ENTRY int cudnnBackendSetAttribute(void* descriptor, int attribute, int type,
+                                             std::int64_t count, const void* elements) {
+  if (!descriptor) return kBadParameter;
+  set(descriptor, attribute, type, count, elements);
+  return kSuccess;
+}
 
 PEAKBENCH_ENTRY int cudnnBackendGetAttribute(void* descriptor, int attribute, int,
                                              std::int64_t requested, std::int64_t* count,
                                              void* out) {
   if (!descriptor) return kBadParameter;
   switch (attribute) {
-    // The caller brings the descriptors that would be filled in: there is one.
-    case kHeuristicResults:
+    case kHeuristicsResults:
     case kConfigEngine:
-      return give(count, std::int64_t{1});
+    case kPlanConfig:
+      return fill_in(descriptor, requested, count, out);
     case kGraphEngineCount:
       return one<std::int64_t>(requested, count, out, 1);
     case kEngineIndex:
+      return one<std::int64_t>(requested, count, out, 0);
     case kConfigWorkspaceBytes:
     case kPlanWorkspaceBytes:
-      return one<std::int64_t>(requested, count, out, 0);
+      return one<std::int64_t>(requested, count, out, workspace_of(descriptor).value_or(0));
     // Unanswered, cudnn-frontend takes a plan's shared memory for too much.
     case kConfigSharedMemoryBytes:
       return one<std::int32_t>(requested, count, out, 0);
@@ -74,7 +91,7 @@ PEAKBENCH_ENTRY int cudnnBackendGetAttribute(void* descriptor, int attribute, in
 
 PEAKBENCH_ENTRY int cudnnBackendExecute(void*, void* plan, void*) {
   if (!plan) return kBadParameter;
-  missing_workspace("cudnn engine workspace");
+  if (!workspace_of(plan)) missing_workspace("cudnn engine workspace");
   count_device_work();
   return kSuccess;
 }

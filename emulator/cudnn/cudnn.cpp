@@ -5,6 +5,7 @@
 
 #include "core/entry.h"
 #include "cudnn/status.h"
+#include "cudnn/version.h"
 #include "vendor_versions.h"
 
 using namespace peakbench::emulator;
@@ -29,23 +30,24 @@ int no_workspace(std::size_t* out) {
 
 }  // namespace
 
-// PyTorch chooses attention and engines by the version: it is the one that the program's PyTorch is
-// released with, or else the one of this build's LibTorch.
-PEAKBENCH_ENTRY std::size_t cudnnGetVersion() {
+// PyTorch chooses attention and engines by it.
+std::size_t peakbench::emulator::cudnn::version() {
   constexpr int kOwn = kCudnnMajor * 10000 + kCudnnMinor * 100 + kCudnnPatch;
   return cudnn_version() ? cudnn_version() : kOwn;
 }
+
+PEAKBENCH_ENTRY std::size_t cudnnGetVersion() { return version(); }
 PEAKBENCH_ENTRY std::size_t cudnnGetCudartVersion() { return cuda_version(); }
 
 PEAKBENCH_ENTRY int cudnnGetProperty(int which, int* out) {
-  const int version = static_cast<int>(cudnnGetVersion());
+  const int number = static_cast<int>(version());
   switch (which) {
     case 0:
-      return give(out, version / 10000);
+      return give(out, number / 10000);
     case 1:
-      return give(out, version / 100 % 100);
+      return give(out, number / 100 % 100);
     case 2:
-      return give(out, version % 100);
+      return give(out, number % 100);
     default:
       return kBadParameter;
   }

@@ -1,0 +1,83 @@
+#include "cudnn/descriptors.h"
+
+#include <mutex>
+#include <unordered_map>
+
+#include "cudnn/attributes.h"
+
+namespace peakbench::emulator::cudnn {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  // A descriptor that another holds is copied into it, as cuDNN does: callers destroy it then.
+  std::unordered_map<void*, std::shared_ptr<Descriptor>> of_handle;
+
+  std::shared_ptr<Descriptor> find(void* handle) {
+    const auto found = of_handle.find(handle);
+    return found == of_handle.end() ? nullptr : found->second;
+  }
+};
+
+Registry& registry() {
+  static auto* const registry = new Registry;
+  return *registry;
+}
+
+void hold(Descriptor& descriptor, int attribute, std::int64_t count, const void* elements) {
+  auto& held = descriptor.holds[attribute];
+  held.clear();
+  for (std::int64_t i = 0; i < count; ++i)
+    if (auto other = registry().find(static_cast<void* const*>(elements)[i]))
+      held.push_back(std::move(other));
+  if (held.empty()) return;
+  if (attribute == kHeuristicsGraph || attribute == kEngineGraph) descriptor.graph = held.front();
+  if (attribute == kConfigEngine || attribute == kPlanConfig)
+    descriptor.graph = held.front()->graph;
+}
+
+}  // namespace
+
+void create(void* handle, int type) {
+  auto made = std::make_shared<Descriptor>();
+  made->type = type;
+  std::lock_guard lock(registry().mutex);
+  registry().of_handle[handle] = std::move(made);
+}
+
+void destroy(void* handle) {
+  std::lock_guard lock(registry().mutex);
+  registry().of_handle.erase(handle);
+}
+
+void set(void* handle, int attribute, int type, std::int64_t count, const void* elements) {
+  if (!elements || count <= 0) return;
+  std::lock_guard lock(registry().mutex);
+  const auto descriptor = registry().find(handle);
+  if (!descriptor) return;
+  if (type == kTypeDescriptor) {
+    hold(*descriptor, attribute, count, elements);
+  } else if (attribute == kTensorDimensions && type == kTypeInt64) {
+    const auto* sizes = static_cast<const std::int64_t*>(elements);
+    descriptor->dimensions.assign(sizes, sizes + count);
+  } else if (attribute == kTensorDataType && type == kTypeDataType) {
+    descriptor->data_type = *static_cast<const int*>(elements);
+  } else if (attribute == kTensorIsVirtual && type == kTypeBoolean) {
+    descriptor->is_virtual = *static_cast<const bool*>(elements);
+  }
+}
+
+void give_graph(void* from, void* to) {
+  std::lock_guard lock(registry().mutex);
+  const auto source = registry().find(from);
+  const auto target = registry().find(to);
+  if (source && target) target->graph = source->graph;
+}
+
+std::shared_ptr<const Descriptor> graph_of(void* handle) {
+  std::lock_guard lock(registry().mutex);
+  const auto found = registry().find(handle);
+  return found ? found->graph : nullptr;
+}
+
+}  // namespace peakbench::emulator::cudnn
