@@ -11,7 +11,7 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// The lowest free addresses first, always: PyTorch's allocator breaks ties between free blocks by
+// The highest free addresses first, always: PyTorch's allocator breaks ties between free blocks by
 // address, so the order in which addresses come is part of its behaviour and must be the same in
 // every run.
 class AddressSpace {

@@ -1,9 +1,10 @@
 #include "cudnn/attention.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <numeric>
+#include <regex>
+#include <string>
 #include <vector>
 
 #include "core/machine.h"
@@ -13,91 +14,148 @@
 namespace peakbench::emulator::cudnn {
 namespace {
 
-// The releases of cuDNN that were asked, from 9.13 to 9.21; the one that was measured is 9.19.0.
-constexpr std::size_t kFirstVersion = 91300, kBehindLastVersion = 92200;
-constexpr std::int64_t kCounters = 256;  // of the engine's scheduler
-constexpr std::size_t kDimensions = 4;   // batch, heads, sequence, features of a head
+constexpr std::size_t kMeasuredVersion = 91900;
+constexpr std::int64_t kCounters = 256;     // of the engine's scheduler
+constexpr std::int64_t kGradientBytes = 2;  // of a value in 16 bits
+
+enum Dimension { kSequence = 2, kFeatures = 3, kDimensions = 4 };  // after batch and heads
 
 using Operations = std::vector<std::shared_ptr<const Descriptor>>;
 
-const Operations& operations_of(const Descriptor& graph) {
-  static const Operations none;
-  const auto found = graph.holds.find(kGraphOperations);
-  return found == graph.holds.end() ? none : found->second;
-}
+// Attention as cudnn-frontend 1.18 spells it out for PyTorch, operation by operation, and nothing
+// else: CompositeSDPANode, CompositeSDPABackwardNode and UnifiedSDPANode of its
+// node/scaled_dot_product_flash_attention.h. Of each operation's tensors, in the order of their
+// attributes: "-" lies within the graph, "h" is the program's in 16 bits, "f" in 32, "s" one
+// number.
+constexpr const char* kForward =
+    R"(matmul\(hh-\) mul\(-s-\) )"
+    R"((add\(-h-\) )?(index\(--\) index\(--\) ge\(---\) select\(-s--\) )?)"  // mask; causal
+    R"(max\(--\) sub\(---\) exp\(--\) sum\(--\) log\(--\) add\(--[-f]\) div\(---\) )"
+    R"((random\(-ss\) mul\(---\) mul\(-s-\) )?)"  // dropout
+    R"(matmul\(-hh\) )";
+constexpr const char* kFused = R"(sdpa\(hhhhf?s\) )";
+constexpr const char* kBackward =
+    R"((random\(-ss\) )?mul\(hh-\) sum\(--\) mul\(-sf\) )"
+    R"(matmul\(hh-\) mul\(-s-\) (add\(-h-\) )?sub\(-f-\) )"
+    R"((index\(--\) index\(--\) ge\(---\) select\(-s--\) )?exp\(--\) (mul\(---\) mul\(-s-\) )?)"
+    R"(reshape\(--\) (matmul\(-hh\) |matmul\(-h-\) sum\(-h\) ))"  // values
+    R"(matmul\(hh-\) (mul\(---\) )?sub\(-f-\) mul\(---\) (mul\(-s-\) )?mul\(-s-\) )"
+    R"(reshape\(--\) (matmul\(-hh\) |matmul\(-h-\) sum\(-h\) ))"  // keys
+    R"(reshape\(h-\) matmul\(--f\) identity\(fh\) )";             // queries
 
-std::vector<const Descriptor*> of_type(const Operations& operations, int type) {
-  std::vector<const Descriptor*> found;
-  for (const auto& operation : operations)
-    if (operation->type == type) found.push_back(operation.get());
-  return found;
-}
-
-bool is_known(int type) {
-  constexpr std::array known{kPointwiseOperation, kMatmulOperation, kReductionOperation,
-                             kReshapeOperation,   kRngOperation,    kSdpaForwardOperation};
-  return std::find(known.begin(), known.end(), type) != known.end();
-}
-
-bool is_a_program_s(const Descriptor* tensor) {
-  return tensor && !tensor->is_virtual && tensor->dimensions.size() == kDimensions &&
-         (tensor->data_type == kHalf || tensor->data_type == kBFloat16);
-}
-
-// Sequences of many lengths in one tensor, or padded to one.
-bool has_lengths(const Operations& operations) {
-  for (const auto& operation : operations)
-    for (const auto& [attribute, tensors] : operation->holds) {
-      if (operation->type == kSdpaForwardOperation && attribute > kSdpaForwardScale) return true;
-      for (const auto& tensor : tensors)
-        if (tensor->holds.contains(kTensorRaggedOffset)) return true;
+const char* name_of(const Descriptor& operation) {
+  switch (operation.type) {
+    case kMatmulOperation:
+      return "matmul";
+    case kReshapeOperation:
+      return "reshape";
+    case kRngOperation:
+      return "random";
+    case kSdpaForwardOperation:
+      return "sdpa";
+    default:
+      break;
+  }
+  const Descriptor* which = operation.at(kPointwiseDescriptor);
+  if (operation.type == kPointwiseOperation && which) {
+    switch (which->mode) {
+      case kAdd:
+        return "add";
+      case kMultiply:
+        return "mul";
+      case kDivide:
+        return "div";
+      case kSubtract:
+        return "sub";
+      case kExponential:
+        return "exp";
+      case kLogarithm:
+        return "log";
+      case kIdentity:
+        return "identity";
+      case kGreaterOrEqual:
+        return "ge";
+      case kIndex:
+        return "index";
+      case kSelect:
+        return "select";
+      default:
+        break;
     }
-  return false;
+  }
+  which = operation.at(kReductionDescriptor);
+  if (operation.type == kReductionOperation && which)
+    return which->mode == kSum ? "sum" : which->mode == kMaximum ? "max" : "other";
+  return "other";
 }
 
-std::int64_t forward(const Descriptor& query) { return query.dimensions[2] == 1 ? 0 : kCounters; }
+char kind_of(const Descriptor& tensor) {
+  // Sequences of many lengths in one tensor: nothing is known of them.
+  if (tensor.holds.contains(kTensorRaggedOffset) || tensor.dimensions.size() != kDimensions)
+    return '!';
+  if (tensor.is_virtual) return '-';
+  const auto& sizes = tensor.dimensions;
+  if (std::all_of(sizes.begin(), sizes.end(), [](auto size) { return size == 1; }) &&
+      tensor.data_type != kHalf && tensor.data_type != kBFloat16)
+    return 's';
+  if (tensor.data_type == kFloat) return 'f';
+  return tensor.data_type == kHalf || tensor.data_type == kBFloat16 ? 'h' : '!';
+}
+
+// "matmul(hh-) mul(-s-) ..."
+std::string spelled_out(const Operations& operations) {
+  std::string all;
+  for (const auto& operation : operations) {
+    if (!operation) return "";
+    all += name_of(*operation) + std::string("(");
+    for (const auto& [attribute, tensors] : operation->holds)
+      if (attribute != kPointwiseDescriptor && attribute != kReductionDescriptor &&
+          attribute != kMatmulDescriptor && attribute != kRngDescriptor)
+        for (const auto& tensor : tensors) all += tensor ? kind_of(*tensor) : '!';
+    all += ") ";
+  }
+  return all;
+}
+
+// A single query against many keys is split among multiprocessors, each with results of its own:
+// how many that are is not known.
+std::optional<std::int64_t> forward(const Descriptor& query, std::int64_t keys) {
+  constexpr std::int64_t kKeysNotSplit = 512;  // those that were asked; 1,024 are split
+  if (query.dimensions[kSequence] != 1) return kCounters;
+  return keys <= kKeysNotSplit ? std::optional<std::int64_t>(0) : std::nullopt;
+}
 
 // Gradients of keys and values for every head of the queries, where several share one: they are
 // summed from there.
 std::int64_t gradients_to_sum(const Operations& operations) {
   std::int64_t bytes = 0;
-  for (const Descriptor* sum : of_type(operations, kReductionOperation)) {
-    const Descriptor *from = sum->at(kReductionX), *to = sum->at(kReductionY);
-    if (!from || !from->is_virtual || !is_a_program_s(to)) continue;
-    bytes += 2 * std::accumulate(from->dimensions.begin(), from->dimensions.end(), std::int64_t{1},
-                                 std::multiplies<>());
+  for (const auto& operation : operations) {
+    if (operation->type != kReductionOperation || operation->at(kReductionY)->is_virtual) continue;
+    const auto& sizes = operation->at(kReductionX)->dimensions;
+    bytes += kGradientBytes *
+             std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
   }
   return bytes;
-}
-
-bool is_modelled_here() {
-  return card().major == 9 && card().minor == 0 && version() >= kFirstVersion &&
-         version() < kBehindLastVersion;
 }
 
 }  // namespace
 
 std::optional<std::int64_t> attention_workspace(const Descriptor& graph) {
-  const Operations& operations = operations_of(graph);
-  if (!is_modelled_here() || has_lengths(operations) ||
-      !std::all_of(operations.begin(), operations.end(),
-                   [](const auto& operation) { return is_known(operation->type); }))
-    return std::nullopt;
-  // One operation, or spelled out: a softmax between two products, which is a maximum and a sum.
-  // The way back has five products.
-  const auto fused = of_type(operations, kSdpaForwardOperation);
-  const auto products = of_type(operations, kMatmulOperation);
-  const auto reductions = of_type(operations, kReductionOperation);
-  if (operations.size() == 1 && fused.size() == 1) {
-    const Descriptor* query = fused[0]->at(kSdpaForwardQuery);
-    if (is_a_program_s(query)) return forward(*query);
-  } else if (products.size() == 2 && reductions.size() == 2) {
-    const Descriptor* query = products[0]->at(kMatmulA);
-    if (is_a_program_s(query) && is_a_program_s(products[1]->at(kMatmulC))) return forward(*query);
-  } else if (products.size() == 5 && !reductions.empty() &&
-             is_a_program_s(products[0]->at(kMatmulA))) {
-    return kCounters + gradients_to_sum(operations);
+  if (card().major != 9 || card().minor != 0 || version() != kMeasuredVersion) return std::nullopt;
+  const auto found = graph.holds.find(kGraphOperations);
+  if (found == graph.holds.end()) return std::nullopt;
+  const Operations& operations = found->second;
+  const auto text = spelled_out(operations);
+  static const std::regex is_fused(kFused), is_forward(kForward), is_backward(kBackward);
+  if (std::regex_match(text, is_fused)) {
+    const Descriptor& only = *operations.front();
+    return forward(*only.at(kSdpaForwardQuery), only.at(kSdpaForwardKey)->dimensions[kSequence]);
   }
+  if (std::regex_match(text, is_forward)) {
+    const Descriptor& scores = *operations.front();
+    return forward(*scores.at(kMatmulA), scores.at(kMatmulB)->dimensions[kFeatures]);  // turned
+  }
+  if (std::regex_match(text, is_backward)) return kCounters + gradients_to_sum(operations);
   return std::nullopt;
 }
 

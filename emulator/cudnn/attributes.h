@@ -3,11 +3,9 @@
 
 namespace peakbench::emulator::cudnn {
 
-// cudnnBackendDescriptorType_t. Operations not named here are read as operations all the same.
+// cudnnBackendDescriptorType_t
 enum DescriptorType {
   kPointwiseOperation = 13,
-  kGraphDescriptor = 15,
-  kTensorDescriptor = 17,
   kMatmulOperation = 19,
   kReductionOperation = 22,
   kReshapeOperation = 31,
@@ -15,16 +13,36 @@ enum DescriptorType {
   kSdpaForwardOperation = 41,
 };
 
+// cudnnPointwiseMode_t
+enum PointwiseMode {
+  kAdd = 0,
+  kMultiply = 1,
+  kDivide = 6,
+  kSubtract = 9,
+  kExponential = 13,
+  kLogarithm = 15,
+  kIdentity = 21,
+  kGreaterOrEqual = 303,
+  kIndex = 501,
+  kSelect = 601,
+};
+
+// cudnnReduceTensorOp_t
+enum ReductionMode { kSum = 0, kMaximum = 3 };
+
 // cudnnBackendAttributeName_t
 enum Attribute {
+  kPointwiseMode = 0,
   kHeuristicsGraph = 201,
   kHeuristicsResults = 202,
+  kHeuristicsMultiprocessors = 203,
   kConfigEngine = 300,
   kConfigKnobChoices = 302,
   kConfigWorkspaceBytes = 303,
   kConfigSharedMemoryBytes = 304,
   kPlanConfig = 401,
   kPlanWorkspaceBytes = 402,
+  kPointwiseDescriptor = 750,
   kGraphOperations = 801,
   kGraphEngineCount = 802,
   kTensorDataType = 901,
@@ -38,18 +56,27 @@ enum Attribute {
   kEngineBehaviorNotes = 1305,
   kMatmulA = 1520,
   kMatmulB = 1521,
-  kMatmulC = 1522,
+  kMatmulDescriptor = 1523,
+  kReductionOperator = 1600,
   kReductionX = 1610,
   kReductionY = 1611,
+  kReductionDescriptor = 1612,
+  kRngDescriptor = 2312,
   kSdpaForwardQuery = 2800,
   kSdpaForwardKey = 2801,
-  kSdpaForwardScale = 2805,
 };
 
 // cudnnBackendAttributeType_t
-enum AttributeType { kTypeDataType = 1, kTypeBoolean = 2, kTypeInt64 = 3, kTypeDescriptor = 15 };
+enum AttributeType {
+  kTypeDataType = 1,
+  kTypeBoolean = 2,
+  kTypeInt64 = 3,
+  kTypePointwiseMode = 14,
+  kTypeDescriptor = 15,
+  kTypeReductionOperator = 18,
+};
 
 // cudnnDataType_t
-enum DataType { kHalf = 2, kBFloat16 = 9 };
+enum DataType { kFloat = 0, kHalf = 2, kBFloat16 = 9 };
 
 }  // namespace peakbench::emulator::cudnn

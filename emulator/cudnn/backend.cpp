@@ -3,7 +3,10 @@
 // none otherwise: every run of such a plan is counted as one whose workspace is not modelled.
 #include <cstdint>
 #include <cstdio>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <unordered_map>
 
 #include "core/entry.h"
 #include "cudnn/attention.h"
@@ -25,9 +28,17 @@ int one(std::int64_t requested, std::int64_t* count, void* out, Value value) {
   return kSuccess;
 }
 
+// Of the graph that a plan or a configuration is of; it is read once.
 std::optional<std::int64_t> workspace_of(void* descriptor) {
+  static auto& mutex = *new std::mutex;
+  static auto& known =
+      *new std::unordered_map<std::shared_ptr<const Descriptor>, std::optional<std::int64_t>>;
   const auto graph = graph_of(descriptor);
-  return graph ? attention_workspace(*graph) : std::nullopt;
+  if (!graph) return std::nullopt;
+  std::lock_guard lock(mutex);
+  const auto found = known.find(graph);
+  if (found != known.end()) return found->second;
+  return known[graph] = attention_workspace(*graph);
 }
 
 // The caller brings the descriptors that would be filled in: there is one.

@@ -10,7 +10,7 @@ namespace {
 
 struct Registry {
   std::mutex mutex;
-  // A descriptor that another holds is copied into it, as cuDNN does: callers destroy it then.
+  // A descriptor that another holds outlives its handle: callers destroy it then.
   std::unordered_map<void*, std::shared_ptr<Descriptor>> of_handle;
 
   std::shared_ptr<Descriptor> find(void* handle) {
@@ -28,12 +28,9 @@ void hold(Descriptor& descriptor, int attribute, std::int64_t count, const void*
   auto& held = descriptor.holds[attribute];
   held.clear();
   for (std::int64_t i = 0; i < count; ++i)
-    if (auto other = registry().find(static_cast<void* const*>(elements)[i]))
-      held.push_back(std::move(other));
-  if (held.empty()) return;
-  if (attribute == kHeuristicsGraph || attribute == kEngineGraph) descriptor.graph = held.front();
-  if (attribute == kConfigEngine || attribute == kPlanConfig)
-    descriptor.graph = held.front()->graph;
+    held.push_back(registry().find(static_cast<void* const*>(elements)[i]));
+  if (attribute == kHeuristicsGraph) descriptor.graph = held.front();
+  if (attribute == kPlanConfig && held.front()) descriptor.graph = held.front()->graph;
 }
 
 }  // namespace
@@ -57,11 +54,16 @@ void set(void* handle, int attribute, int type, std::int64_t count, const void* 
   if (!descriptor) return;
   if (type == kTypeDescriptor) {
     hold(*descriptor, attribute, count, elements);
+  } else if (attribute == kHeuristicsMultiprocessors) {
+    descriptor->is_narrowed = true;
   } else if (attribute == kTensorDimensions && type == kTypeInt64) {
     const auto* sizes = static_cast<const std::int64_t*>(elements);
     descriptor->dimensions.assign(sizes, sizes + count);
   } else if (attribute == kTensorDataType && type == kTypeDataType) {
     descriptor->data_type = *static_cast<const int*>(elements);
+  } else if ((attribute == kPointwiseMode && type == kTypePointwiseMode) ||
+             (attribute == kReductionOperator && type == kTypeReductionOperator)) {
+    descriptor->mode = *static_cast<const int*>(elements);
   } else if (attribute == kTensorIsVirtual && type == kTypeBoolean) {
     descriptor->is_virtual = *static_cast<const bool*>(elements);
   }
@@ -71,7 +73,7 @@ void give_graph(void* from, void* to) {
   std::lock_guard lock(registry().mutex);
   const auto source = registry().find(from);
   const auto target = registry().find(to);
-  if (source && target) target->graph = source->graph;
+  if (source && target && !source->is_narrowed) target->graph = source->graph;
 }
 
 std::shared_ptr<const Descriptor> graph_of(void* handle) {

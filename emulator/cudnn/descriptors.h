@@ -12,14 +12,19 @@ namespace peakbench::emulator::cudnn {
 
 struct Descriptor {
   int type = 0;  // DescriptorType
+  int mode = 0;  // of a pointwise operation or a reduction: which one it is
   // Of a tensor.
   int data_type = 0;
   std::vector<std::int64_t> dimensions;
   bool is_virtual = false;  // within the graph: no memory of the caller's
-  // Other descriptors in it, by attribute: an operation's tensors, a graph's operations.
+  // Other descriptors in it, by attribute: an operation's tensors, a graph's operations; null for
+  // one that is not known.
   std::map<int, std::vector<std::shared_ptr<const Descriptor>>> holds;
-  // The graph that it is of: an engine's, a configuration's, a plan's, the heuristics'.
+  // The graph that it is of: a plan's, a configuration's or an engine's from the heuristics,
+  // theirs. Null where the program chose the engine or told the heuristics more: what comes of that
+  // nobody knows.
   std::shared_ptr<const Descriptor> graph;
+  bool is_narrowed = false;  // heuristics: for some of the card's multiprocessors
 
   // The one descriptor under an attribute; null without it.
   const Descriptor* at(int attribute) const {
@@ -28,7 +33,8 @@ struct Descriptor {
   }
 };
 
-// By handle, each from any thread. Handles that are not known are nobody's: nothing happens.
+// By handle, each from any thread; nothing happens to a handle that is not known. What a descriptor
+// holds it shares: programs fill one before they put it into another.
 void create(void* handle, int type);
 void destroy(void* handle);
 // cudnnBackendSetAttribute: `elements` are `count` of that type.

@@ -1,8 +1,8 @@
 """Prints what PyTorch allocates for attention by cuDNN: for each configuration a line of JSON with its name and the sizes of all allocations
 forward and backward, or why cuDNN does not do it.
 
-usage: attention.py EVERY          1: all configurations below; 9: every ninth
-       attention.py RECORD.json    those that a real card's record has
+usage: attention.py all|some        those below
+       attention.py RECORD.json     those that a real card's record has
 """
 
 import itertools
@@ -39,8 +39,19 @@ def configs():
     lengths = (1, 1), (1, 64), (1, 512), (2, 64), (17, 33), (4096, 4096), (3, 3)
     for (queries, keys), kv_heads, dtype in itertools.product(lengths, (8, 2), ("bfloat16", "float16")):
         yield config(queries=queries, keys=keys, kv_heads=kv_heads, dtype=dtype, layout="BSHD")
+    for keys, queries, kv_heads in itertools.product((1024, 2048, 8192, 32768), (2, 16), (8, 2)):
+        yield config(queries=queries, keys=keys, kv_heads=kv_heads, features=128, grad=queries == 2, layout="BSHD")
+    for length, kv_heads in itertools.product((8192, 32768), (8, 2)):
+        yield config(queries=length, keys=length, kv_heads=kv_heads, features=128, causal=True, layout="BSHD")
     for (heads, kv_heads), batch in itertools.product(((32, 8), (14, 2), (64, 8), (12, 12), (1, 1), (128, 1)), (1, 3)):
         yield config(heads=heads, kv_heads=kv_heads, batch=batch, features=128, causal=True, layout="BSHD", queries=1000, keys=1000)
+
+
+def some_configs():
+    yield config(layout="BSHD", causal=True, dropout=0.1, kv_heads=2)
+    yield config(layout="BSHD", grad=False, queries=1, keys=512, kv_heads=2)
+    yield config(dtype="float16", queries=17, keys=33, kv_heads=1)
+    yield config(layout="BSHD", mask="BHQK", features=192, value_features=128)
 
 
 def recorded(path):
@@ -81,8 +92,11 @@ def measure(c):
     return forward, sizes_of(lambda: out.backward(gradient))[1]
 
 
-named = [(",".join(f"{key}={value}" for key, value in c.items()), c) for c in configs()]
-for name, c in named[:: int(sys.argv[1])] if sys.argv[1].isdigit() else recorded(sys.argv[1]):
+def named(configs):
+    return [(",".join(f"{key}={value}" for key, value in c.items()), c) for c in configs]
+
+
+for name, c in {"all": lambda: named(configs()), "some": lambda: named(some_configs())}.get(sys.argv[1], lambda: recorded(sys.argv[1]))():
     try:
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.CUDNN_ATTENTION):
             forward, backward = measure(c)
