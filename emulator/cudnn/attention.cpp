@@ -18,7 +18,7 @@ constexpr std::size_t kMeasuredVersion = 91900;
 constexpr std::int64_t kCounters = 256;     // of the engine's scheduler
 constexpr std::int64_t kGradientBytes = 2;  // of a value in 16 bits
 
-enum Dimension { kSequence = 2, kFeatures = 3, kDimensions = 4 };  // after batch and heads
+enum Dimension { kHeads = 1, kSequence = 2, kDimensions = 4 };  // behind the batch
 
 using Operations = std::vector<std::shared_ptr<const Descriptor>>;
 
@@ -29,7 +29,7 @@ using Operations = std::vector<std::shared_ptr<const Descriptor>>;
 // number.
 constexpr const char* kForward =
     R"(matmul\(hh-\) mul\(-s-\) )"
-    R"((add\(-h-\) )?(index\(--\) index\(--\) ge\(---\) select\(-s--\) )?)"  // mask; causal
+    R"((add\(-h-\) |index\(--\) index\(--\) ge\(---\) select\(-s--\) )?)"  // mask or causal
     R"(max\(--\) sub\(---\) exp\(--\) sum\(--\) log\(--\) add\(--[-f]\) div\(---\) )"
     R"((random\(-ss\) mul\(---\) mul\(-s-\) )?)"  // dropout
     R"(matmul\(-hh\) )";
@@ -111,31 +111,37 @@ std::string spelled_out(const Operations& operations) {
     for (const auto& [attribute, tensors] : operation->holds)
       if (attribute != kPointwiseDescriptor && attribute != kReductionDescriptor &&
           attribute != kMatmulDescriptor && attribute != kRngDescriptor)
-        for (const auto& tensor : tensors) all += tensor ? kind_of(*tensor) : '!';
+        all += tensors.size() == 1 && tensors[0] ? kind_of(*tensors[0]) : '!';
     all += ") ";
   }
   return all;
 }
 
-// A single query against many keys is split among multiprocessors, each with results of its own:
-// how many that are is not known.
-std::optional<std::int64_t> forward(const Descriptor& query, std::int64_t keys) {
-  constexpr std::int64_t kKeysNotSplit = 512;  // those that were asked; 1,024 are split
-  if (query.dimensions[kSequence] != 1) return kCounters;
-  return keys <= kKeysNotSplit ? std::optional<std::int64_t>(0) : std::nullopt;
+// Unknown for a single query: many keys are split among multiprocessors, with a workspace for the
+// parts, and from where on hangs on more than was asked. Keys and values have the same heads.
+std::optional<std::int64_t> forward(const Descriptor& query, const Descriptor& keys,
+                                    const Descriptor& values) {
+  if (query.dimensions[kSequence] == 1 || keys.dimensions[kHeads] != values.dimensions[kHeads])
+    return std::nullopt;
+  return kCounters;
 }
 
 // Gradients of keys and values for every head of the queries, where several share one: they are
 // summed from there.
-std::int64_t gradients_to_sum(const Operations& operations) {
-  std::int64_t bytes = 0;
+std::optional<std::int64_t> backward(const Operations& operations) {
+  std::vector<std::int64_t> heads;
+  std::int64_t bytes = kCounters;
   for (const auto& operation : operations) {
-    if (operation->type != kReductionOperation || operation->at(kReductionY)->is_virtual) continue;
-    const auto& sizes = operation->at(kReductionX)->dimensions;
-    bytes += kGradientBytes *
-             std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+    if (operation->type != kReductionOperation) continue;
+    const Descriptor *from = operation->at(kReductionX), *to = operation->at(kReductionY);
+    if (!from || !to) return std::nullopt;
+    if (to->is_virtual) continue;
+    heads.push_back(to->dimensions[kHeads]);
+    bytes += kGradientBytes * std::accumulate(from->dimensions.begin(), from->dimensions.end(),
+                                              std::int64_t{1}, std::multiplies<>());
   }
-  return bytes;
+  const bool is_shared = heads.size() == 2 && heads[0] == heads[1];
+  return heads.empty() || is_shared ? std::optional(bytes) : std::nullopt;
 }
 
 }  // namespace
@@ -146,16 +152,19 @@ std::optional<std::int64_t> attention_workspace(const Descriptor& graph) {
   if (found == graph.holds.end()) return std::nullopt;
   const Operations& operations = found->second;
   const auto text = spelled_out(operations);
-  static const std::regex is_fused(kFused), is_forward(kForward), is_backward(kBackward);
+  static const auto& is_fused = *new std::regex(kFused);
+  static const auto& is_forward = *new std::regex(kForward);
+  static const auto& is_backward = *new std::regex(kBackward);
   if (std::regex_match(text, is_fused)) {
     const Descriptor& only = *operations.front();
-    return forward(*only.at(kSdpaForwardQuery), only.at(kSdpaForwardKey)->dimensions[kSequence]);
+    return forward(*only.at(kSdpaForwardQuery), *only.at(kSdpaForwardKey),
+                   *only.at(kSdpaForwardValue));
   }
   if (std::regex_match(text, is_forward)) {
-    const Descriptor& scores = *operations.front();
-    return forward(*scores.at(kMatmulA), scores.at(kMatmulB)->dimensions[kFeatures]);  // turned
+    const Descriptor &scores = *operations.front(), &out = *operations.back();
+    return forward(*scores.at(kMatmulA), *scores.at(kMatmulB), *out.at(kMatmulB));
   }
-  if (std::regex_match(text, is_backward)) return kCounters + gradients_to_sum(operations);
+  if (std::regex_match(text, is_backward)) return backward(operations);
   return std::nullopt;
 }
 

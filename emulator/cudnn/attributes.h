@@ -64,6 +64,7 @@ enum Attribute {
   kRngDescriptor = 2312,
   kSdpaForwardQuery = 2800,
   kSdpaForwardKey = 2801,
+  kSdpaForwardValue = 2802,
 };
 
 // cudnnBackendAttributeType_t

@@ -11,10 +11,10 @@
 namespace peakbench::emulator::cudnn {
 
 struct Descriptor {
-  int type = 0;  // DescriptorType
-  int mode = 0;  // of a pointwise operation or a reduction: which one it is
+  int type = 0;   // DescriptorType
+  int mode = -1;  // of a pointwise operation or a reduction: which one it is
   // Of a tensor.
-  int data_type = 0;
+  int data_type = -1;
   std::vector<std::int64_t> dimensions;
   bool is_virtual = false;  // within the graph: no memory of the caller's
   // Other descriptors in it, by attribute: an operation's tensors, a graph's operations; null for
@@ -39,7 +39,7 @@ void create(void* handle, int type);
 void destroy(void* handle);
 // cudnnBackendSetAttribute: `elements` are `count` of that type.
 void set(void* handle, int attribute, int type, std::int64_t count, const void* elements);
-// `to` is a configuration or an engine that comes out of `from`: of the same graph.
+// `to` is a configuration that comes out of the heuristics `from`: of the same graph.
 void give_graph(void* from, void* to);
 std::shared_ptr<const Descriptor> graph_of(void* handle);
 

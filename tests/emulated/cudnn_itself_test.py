@@ -64,7 +64,7 @@ class Attention(unittest.TestCase):
         ours, said = run(card, which)
         self.assertEqual(ours, theirs)
         done = [row for row in ours.values() if "error" not in row]
-        self.assertGreater(len(done), len(ours) * 0.9)
+        self.assertGreater(len(done), len(ours) * 0.95)
         self.assertIn("Verdict: exact\n", said)
 
     def test_an_h200_takes_what_cudnn_says(self):

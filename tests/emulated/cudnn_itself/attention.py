@@ -28,28 +28,32 @@ def configs():
     for layout, mask, causal, dropout, kv_heads in itertools.product(("BHSD", "BSHD"), ("", "11QK", "B1QK", "BHQK"), (False, True), (0.0, 0.1), (8, 2, 1)):
         if not (mask and causal):
             yield config(layout=layout, mask=mask, causal=causal, dropout=dropout, kv_heads=kv_heads)
-    for causal, kv_heads, (queries, keys) in itertools.product((False, True), (8, 2), ((128, 128), (1, 128), (1, 1), (64, 512))):
+    for causal, kv_heads, (queries, keys) in itertools.product((False, True), (8, 2), ((128, 128), (2, 128), (2, 2), (64, 512))):
         if not causal or queries == keys:
             yield config(grad=False, causal=causal, kv_heads=kv_heads, queries=queries, keys=keys, layout="BSHD")
-    yield config(grad=False, mask="11QK", queries=1, kv_heads=2)
+    yield config(grad=False, mask="11QK", queries=2, kv_heads=2)
     yield config(grad=False, mask="B1QK")
     sizes = (64, 128), (128, 64), (192, 128), (128, 128), (32, 32), (8, 8), (96, 96), (160, 160), (256, 256), (40, 40)
     for (features, value_features), kv_heads in itertools.product(sizes, (8, 2)):
         yield config(features=features, value_features=value_features, kv_heads=kv_heads, causal=True)
-    lengths = (1, 1), (1, 64), (1, 512), (2, 64), (17, 33), (4096, 4096), (3, 3)
+    lengths = (2, 1), (2, 64), (3, 512), (5, 64), (17, 33), (4096, 4096), (3, 3)
     for (queries, keys), kv_heads, dtype in itertools.product(lengths, (8, 2), ("bfloat16", "float16")):
         yield config(queries=queries, keys=keys, kv_heads=kv_heads, dtype=dtype, layout="BSHD")
     for keys, queries, kv_heads in itertools.product((1024, 2048, 8192, 32768), (2, 16), (8, 2)):
         yield config(queries=queries, keys=keys, kv_heads=kv_heads, features=128, grad=queries == 2, layout="BSHD")
     for length, kv_heads in itertools.product((8192, 32768), (8, 2)):
         yield config(queries=length, keys=length, kv_heads=kv_heads, features=128, causal=True, layout="BSHD")
+    for mask, layout, kv_heads in itertools.product(("B11K", "1HQK", "11QK expanded", "BHQK expanded"), ("packed", "expanded", "BSHD"), (8, 2)):
+        yield config(mask=mask, layout=layout, kv_heads=8 if layout == "packed" else kv_heads)
+    for batch, (heads, kv_heads), queries, features in itertools.product((1, 16), ((1, 1), (8, 2), (32, 8)), (2, 3, 8, 16), (64, 256)):
+        yield config(batch=batch, heads=heads, kv_heads=kv_heads, queries=queries, keys=4096, features=features, grad=queries == 3, layout="BSHD")
     for (heads, kv_heads), batch in itertools.product(((32, 8), (14, 2), (64, 8), (12, 12), (1, 1), (128, 1)), (1, 3)):
         yield config(heads=heads, kv_heads=kv_heads, batch=batch, features=128, causal=True, layout="BSHD", queries=1000, keys=1000)
 
 
 def some_configs():
     yield config(layout="BSHD", causal=True, dropout=0.1, kv_heads=2)
-    yield config(layout="BSHD", grad=False, queries=1, keys=512, kv_heads=2)
+    yield config(layout="BSHD", grad=False, queries=2, keys=2048, kv_heads=2)
     yield config(dtype="float16", queries=17, keys=33, kv_heads=1)
     yield config(layout="BSHD", mask="BHQK", features=192, value_features=128)
 
@@ -71,18 +75,37 @@ def sizes_of(do):
     return did, sizes
 
 
-def tensor(c, heads, length, features):
-    shape = (c["batch"], length, heads, features) if c["layout"] == "BSHD" else (c["batch"], heads, length, features)
-    made = torch.randn(shape, device="cuda", dtype=getattr(torch, c["dtype"]), requires_grad=c["grad"])
-    return made.transpose(1, 2) if c["layout"] == "BSHD" else made
+def inputs(c):
+    def random(*shape):
+        return torch.randn(shape, device="cuda", dtype=getattr(torch, c["dtype"]), requires_grad=c["grad"])
+
+    def laid_out(heads, length, features):
+        if c["layout"] == "BHSD":
+            return random(c["batch"], heads, length, features)
+        if c["layout"] == "expanded":
+            return random(c["batch"], 1, length, features).expand(-1, heads, -1, -1)
+        return random(c["batch"], length, heads, features).transpose(1, 2)
+
+    if c["layout"] == "packed":
+        return [each.transpose(1, 2) for each in random(c["batch"], c["queries"], 3, c["heads"], c["features"]).unbind(2)]
+    query = laid_out(c["heads"], c["queries"], c["features"])
+    return query, laid_out(c["kv_heads"], c["keys"], c["features"]), laid_out(c["kv_heads"], c["keys"], c["value_features"])
+
+
+def mask_of(c, dtype):
+    if not c["mask"]:
+        return None
+    size_of = {"1": 1, "B": c["batch"], "H": c["heads"], "Q": c["queries"], "K": c["keys"]}
+    shape, *expanded = c["mask"].split()
+    sizes = [size_of[letter] for letter in shape]
+    if expanded:
+        return torch.zeros([1, 1, 1, c["keys"]], device="cuda", dtype=dtype).expand(sizes)
+    return torch.zeros(sizes, device="cuda", dtype=dtype)
 
 
 def measure(c):
-    query = tensor(c, c["heads"], c["queries"], c["features"])
-    key = tensor(c, c["kv_heads"], c["keys"], c["features"])
-    value = tensor(c, c["kv_heads"], c["keys"], c["value_features"])
-    size_of = {"1": 1, "B": c["batch"], "H": c["heads"], "Q": c["queries"], "K": c["keys"]}
-    mask = torch.zeros([size_of[letter] for letter in c["mask"]], device="cuda", dtype=query.dtype) if c["mask"] else None
+    query, key, value = inputs(c)
+    mask = mask_of(c, query.dtype)
     attention = torch.nn.functional.scaled_dot_product_attention
     out, forward = sizes_of(lambda: attention(query, key, value, attn_mask=mask, is_causal=c["causal"], dropout_p=c["dropout"],
                                               enable_gqa=c["heads"] != c["kv_heads"]))
