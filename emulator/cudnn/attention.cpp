@@ -43,50 +43,36 @@ constexpr const char* kBackward =
     R"(reshape\(--\) (matmul\(-hh\) |matmul\(-h-\) sum\(-h\) ))"  // keys
     R"(reshape\(h-\) matmul\(--f\) identity\(fh\) )";             // queries
 
-const char* name_of(const Descriptor& operation) {
-  switch (operation.type) {
-    case kMatmulOperation:
-      return "matmul";
-    case kReshapeOperation:
-      return "reshape";
-    case kRngOperation:
-      return "random";
-    case kSdpaForwardOperation:
-      return "sdpa";
-    default:
-      break;
-  }
-  const Descriptor* which = operation.at(kPointwiseDescriptor);
-  if (operation.type == kPointwiseOperation && which) {
-    switch (which->mode) {
-      case kAdd:
-        return "add";
-      case kMultiply:
-        return "mul";
-      case kDivide:
-        return "div";
-      case kSubtract:
-        return "sub";
-      case kExponential:
-        return "exp";
-      case kLogarithm:
-        return "log";
-      case kIdentity:
-        return "identity";
-      case kGreaterOrEqual:
-        return "ge";
-      case kIndex:
-        return "index";
-      case kSelect:
-        return "select";
-      default:
-        break;
-    }
-  }
-  which = operation.at(kReductionDescriptor);
-  if (operation.type == kReductionOperation && which)
-    return which->mode == kSum ? "sum" : which->mode == kMaximum ? "max" : "other";
+struct Name {
+  int value;
+  const char* name;
+};
+constexpr Name kOperations[] = {{kMatmulOperation, "matmul"},
+                                {kReshapeOperation, "reshape"},
+                                {kRngOperation, "random"},
+                                {kSdpaForwardOperation, "sdpa"}};
+constexpr Name kPointwise[] = {
+    {kAdd, "add"},         {kMultiply, "mul"},  {kDivide, "div"},        {kSubtract, "sub"},
+    {kExponential, "exp"}, {kLogarithm, "log"}, {kIdentity, "identity"}, {kGreaterOrEqual, "ge"},
+    {kIndex, "index"},     {kSelect, "select"}};
+constexpr Name kReductions[] = {{kSum, "sum"}, {kMaximum, "max"}};
+
+template <std::size_t kCount>
+const char* name_in(const Name (&names)[kCount], int value) {
+  for (const auto& [each, name] : names)
+    if (each == value) return name;
   return "other";
+}
+
+const char* name_of(const Descriptor& operation) {
+  const auto mode = [&](int attribute) {
+    const Descriptor* which = operation.at(attribute);
+    return which ? which->mode : -1;
+  };
+  if (operation.type == kPointwiseOperation) return name_in(kPointwise, mode(kPointwiseDescriptor));
+  if (operation.type == kReductionOperation)
+    return name_in(kReductions, mode(kReductionDescriptor));
+  return name_in(kOperations, operation.type);
 }
 
 char kind_of(const Descriptor& tensor) {
@@ -94,12 +80,10 @@ char kind_of(const Descriptor& tensor) {
   if (tensor.holds.contains(kTensorRaggedOffset) || tensor.dimensions.size() != kDimensions)
     return '!';
   if (tensor.is_virtual) return '-';
+  if (tensor.data_type == kHalf || tensor.data_type == kBFloat16) return 'h';
   const auto& sizes = tensor.dimensions;
-  if (std::all_of(sizes.begin(), sizes.end(), [](auto size) { return size == 1; }) &&
-      tensor.data_type != kHalf && tensor.data_type != kBFloat16)
-    return 's';
-  if (tensor.data_type == kFloat) return 'f';
-  return tensor.data_type == kHalf || tensor.data_type == kBFloat16 ? 'h' : '!';
+  if (std::all_of(sizes.begin(), sizes.end(), [](auto size) { return size == 1; })) return 's';
+  return tensor.data_type == kFloat ? 'f' : '!';
 }
 
 // "matmul(hh-) mul(-s-) ..."

@@ -1,6 +1,6 @@
 // What a program puts into the descriptors of cuDNN's graph interface, as far as workspaces hang on
-// it: the tensors of operations, the operations of a graph, the graph that an engine, a
-// configuration or a plan is of.
+// it: the tensors of operations, the operations of a graph, the graph that a configuration or a
+// plan is of.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,8 @@ struct Descriptor {
   // Other descriptors in it, by attribute: an operation's tensors, a graph's operations; null for
   // one that is not known.
   std::map<int, std::vector<std::shared_ptr<const Descriptor>>> holds;
-  // The graph that it is of: a plan's, a configuration's or an engine's from the heuristics,
-  // theirs. Null where the program chose the engine or told the heuristics more: what comes of that
-  // nobody knows.
+  // The graph that it is of: a plan's, a configuration's from the heuristics, theirs. Null where
+  // the program chose the engine or asked for some of the card: what comes of that is not known.
   std::shared_ptr<const Descriptor> graph;
   bool is_narrowed = false;  // heuristics: for some of the card's multiprocessors
 

@@ -1,6 +1,6 @@
 """The emulated card's workspaces for attention held to NVIDIA's cuDNN, which says them without a device (cudnn_itself/).
 
-usage: cudnn_itself_test.py PEAKBENCH FORWARD.so IDLE_DRIVER.so [--all]     --all: every configuration and a second card, four minutes
+usage: cudnn_itself_test.py PEAKBENCH FORWARD.so IDLE_DRIVER.so [--all]     --all: every configuration and a second card, six minutes
 
 cuDNN is looked for in PEAKBENCH_CUDNN and where CUDA's toolkit has it. PyPI's package does as well, with NVRTC and cuBLAS beside it:
 `pip install --target DIR nvidia-cudnn-cu13==9.19.0.56 nvidia-cublas nvidia-cuda-nvrtc`, PEAKBENCH_CUDNN=DIR/nvidia/cudnn/lib.
@@ -14,6 +14,8 @@ import pathlib
 import subprocess
 import sys
 import unittest
+
+import operators
 
 HERE = pathlib.Path(__file__).resolve().parent
 ALL = "--all" in sys.argv[1:] and not sys.argv.remove("--all")
@@ -41,9 +43,8 @@ def find_cudnn():
 
 if not PYTHON:
     skip("no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-RELEASE = subprocess.run([PYTHON, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True).stdout.strip()
-if not RELEASE.startswith(PYTORCH):
-    skip(f"PyTorch {RELEASE} has another cuDNN than {PYTORCH}x")
+if not operators.torch_version().startswith(PYTORCH):
+    skip(f"PyTorch {operators.torch_version()} has another cuDNN than {PYTORCH}x")
 FOLDER = find_cudnn()
 
 

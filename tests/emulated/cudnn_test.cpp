@@ -14,6 +14,7 @@
 #include "cudnn/attributes.h"
 #include "cudnn/descriptors.h"
 #include "cudnn/version.h"
+#include "in_emulation.h"
 
 namespace peakbench::emulator::cudnn {
 
@@ -24,7 +25,7 @@ namespace {
 // cudnn_graph.h, beside what the stand-in reads.
 constexpr int kEngine = 2, kConfig = 3, kHeuristics = 4, kPlan = 5, kGraph = 15, kTensor = 17,
               kMatmul = 18, kReduction = 21, kPagedCacheLoad = 35;
-constexpr int kPointwiseX = 751, kPointwiseB = 752, kPointwiseY = 753, kPointwiseT = 758;
+constexpr int kPointwiseX = 751, kPointwiseB = 752, kPointwiseY = 753;
 constexpr int kMatmulC = 1522, kMatmulRows = 1525;
 
 void* create(int type) {
@@ -211,7 +212,7 @@ TEST(Cudnn, AFusedOperationIsOneOfThePlainOnes) {
     std::vector<std::pair<int, void*>> tensors{
         {kSdpaForwardQuery, tensor({2, 8, 128, 64}, kBFloat16)},
         {kSdpaForwardKey, tensor({2, 2, 128, 64}, kBFloat16)},
-        {2802, tensor({2, 2, 128, 64}, kBFloat16)},
+        {kSdpaForwardValue, tensor({2, 2, 128, 64}, kBFloat16)},
         {2803, tensor({2, 8, 128, 64}, kBFloat16)},
         {2805, one()}};
     tensors.insert(tensors.end(), more.begin(), more.end());
@@ -271,3 +272,9 @@ TEST(Cudnn, GradientsOfSharedHeadsAreSummed) {
 
 }  // namespace
 }  // namespace peakbench::emulator::cudnn
+
+int main(int count, char** words) {
+  peakbench::emulator::start_again_on("h200-141gb", words);
+  testing::InitGoogleTest(&count, words);
+  return RUN_ALL_TESTS();
+}

@@ -11,6 +11,7 @@ Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH
 
 import argparse
 import datetime
+import functools
 import json
 import os
 import pathlib
@@ -177,6 +178,7 @@ first dtype that it has (float32 for most), and beside it on the CPU with the sa
 """
 
 
+@functools.cache
 def torch_version():
     command = [PYTHON, "-c", "import torch; print(torch.__version__)"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -17,6 +17,8 @@ import sys
 import tempfile
 import unittest
 
+import operators
+
 HERE = pathlib.Path(__file__).resolve().parent
 PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
 ALL = "--all" in sys.argv[1:] and not sys.argv.remove("--all")
@@ -104,9 +106,8 @@ class Programs(unittest.TestCase):
         return done.stdout
 
     def skip_with_another_release(self):
-        release = subprocess.run([PYTHON, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True).stdout.strip()
-        if not release.startswith(RECORDED_WITH):
-            self.skipTest(f"the record is of PyTorch {RECORD['torch']}, this is {release}")
+        if not operators.torch_version().startswith(RECORDED_WITH):
+            self.skipTest(f"the record is of PyTorch {RECORD['torch']}, this is {operators.torch_version()}")
 
     def test_what_a_capture_permits(self):
         took = {}
