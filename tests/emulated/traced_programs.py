@@ -30,7 +30,7 @@ def warm():
     """A Python that programs are forked from."""
     servers = contextlib.ExitStack()
     atexit.register(servers.close)
-    return servers.enter_context(warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"], []]))
+    return servers.enter_context(warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"], []], imports=warm_python.TRAINING))
 
 
 def line_with(text, mark):

@@ -352,5 +352,5 @@ if __name__ == "__main__":
     if not PYTHON:
         print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
         sys.exit(77)
-    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]]) as WARM:
+    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]], imports=("torch", "torchvision")) as WARM:
         unittest.main()

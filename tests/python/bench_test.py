@@ -356,5 +356,5 @@ if __name__ == "__main__":
     if not PYTHON or not shutil.which(PYTHON):
         print("SKIP: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python")
         sys.exit(77)
-    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"], []], ENVIRONMENT) as WARM:
+    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"], []], ENVIRONMENT, warm_python.TRAINING) as WARM:
         unittest.main()

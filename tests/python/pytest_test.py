@@ -629,5 +629,5 @@ if __name__ == "__main__":
     if not PYTHON or subprocess.run([PYTHON, "-c", "import pytest, xdist, pytest_benchmark"], capture_output=True).returncode != 0:
         print("SKIP: ci/oracle makes stock Python PyTorch with pytest, PEAKBENCH_ORACLE names its Python")
         sys.exit(77)
-    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]], ENVIRONMENT, ("torch", "pytest")) as WARM:
+    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]], ENVIRONMENT, (*warm_python.TRAINING, "pytest")) as WARM:
         unittest.main()
