@@ -84,30 +84,52 @@ void put(char (&to)[size], const std::string& from) {
   std::snprintf(to, size, "%s", from.c_str());
 }
 
-Caller describe(void* const* frames, int depth) {
-  Dl_info own{};
+// What a return address lies in.
+struct Frame {
+  std::string library;    // empty where nothing is known of it, or it is of the stand-ins
+  std::string function;   // empty where it has no name
+  std::string operation;  // empty where the function is no operator's
+};
+
+Frame find_frame(void* address) {
+  Dl_info own{}, info{};
+  // A return address may be the first byte of the next function: look at the call itself.
+  if (!dladdr(static_cast<char*>(address) - 1, &info) || !info.dli_fname) return {};
   dladdr(reinterpret_cast<void*>(&find_caller), &own);
   const std::string stand_ins = folder_name(own.dli_fname ? own.dli_fname : "");
+  if (folder_name(info.dli_fname) == stand_ins) return {};
+  Frame frame{.library = base_name(info.dli_fname), .function = "", .operation = ""};
+  if (info.dli_sname) {
+    frame.function = without_arguments(demangle(info.dli_sname));
+    frame.operation = operator_of(frame.function);
+  }
+  return frame;
+}
+
+// Most stacks have their innermost frames in common, and the name of each takes half a millisecond
+// in a library of LibTorch's size. With find_caller's lock.
+const Frame& frame_of(void* address) {
+  static auto* const seen = new std::map<void*, Frame>;  // outlives the process's own destructors
+  auto [entry, fresh] = seen->try_emplace(address);
+  if (fresh) entry->second = find_frame(address);
+  return entry->second;
+}
+
+Caller describe(void* const* frames, int depth) {
   Caller caller;
   std::string fallback_function, fallback_library;
   for (int i = 0; i < depth; ++i) {
-    Dl_info info{};
-    // A return address may be the first byte of the next function: look at the call itself.
-    if (!dladdr(static_cast<char*>(frames[i]) - 1, &info) || !info.dli_fname) continue;
-    if (folder_name(info.dli_fname) == stand_ins) continue;
-    const std::string library = base_name(info.dli_fname);
-    if (fallback_library.empty()) fallback_library = library;
-    if (!info.dli_sname) continue;
-    const std::string function = without_arguments(demangle(info.dli_sname));
-    if (fallback_function.empty()) fallback_function = function;
-    const std::string operation = operator_of(function);
-    if (!operation.empty()) {
-      put(caller.operation, operation);
+    const Frame& frame = frame_of(frames[i]);
+    if (fallback_library.empty()) fallback_library = frame.library;
+    if (frame.function.empty()) continue;
+    if (fallback_function.empty()) fallback_function = frame.function;
+    if (!frame.operation.empty()) {
+      put(caller.operation, frame.operation);
       break;
     }
-    if (!caller.function[0] && !is_plumbing(function)) {
-      put(caller.function, function);
-      put(caller.library, library);
+    if (!caller.function[0] && !is_plumbing(frame.function)) {
+      put(caller.function, frame.function);
+      put(caller.library, frame.library);
     }
   }
   if (!caller.function[0])
