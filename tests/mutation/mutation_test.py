@@ -21,7 +21,7 @@ from planting import ChangedSince, Journal
 from rooms import CONCEPTS, ROOMS, concept_of, room_of, sources
 from rules import RULES, faults_in, one_more
 from sampling import Sample, group_of, quotas
-from trial import ended_in, first_error
+from trial import chosen_by, ended_in, first_error
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
@@ -355,6 +355,12 @@ class Report(unittest.TestCase):
         self.assertEqual(equivalents.reason_for(known, a_fault("harness/worker/engine.cpp", 4)), "only faster")
         self.assertIsNone(equivalents.reason_for(known, a_fault("harness/worker/engine.cpp", 5)))
         self.assertEqual(len(equivalents.outdated(known, [a_fault("harness/worker/engine.cpp", 5)])), 1)
+
+    def test_which_of_ctests_tests_are_a_programs(self):
+        case = {"name": "unit.Suite/Case.Name", "command": ["/build/bin/some_test", "--gtest_filter=Suite/Case.Name"]}
+        self.assertEqual(chosen_by(case), r"unit\.Suite/Case\.")
+        whole = {"name": "worker.worker", "command": ["python3", "whole_program.py", "/build/bin/worker_test"]}
+        self.assertEqual(chosen_by(whole), r"worker\.worker$")
 
     def test_how_tests_ended(self):
         for line, name, result, failed in (

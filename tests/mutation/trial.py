@@ -73,6 +73,14 @@ def ended_in(line):
     return Ended(match[1], match[2].strip("* "), float(match[3])) if match else None
 
 
+def chosen_by(test):
+    """The beginning of the names that CTest is to select for a test of json-v1: its suite, where each case is one; else itself."""
+    suite, _, name = test["name"].rpartition(".")
+    if any(word.startswith("--gtest_filter=") for word in test["command"]):
+        return re.escape(suite) + r"\."
+    return re.escape(f"{suite}.{name}") + "$"
+
+
 # Of a test that a fault cannot make hang.
 WITHOUT_A_FAULT = 900
 
@@ -129,12 +137,9 @@ class Tests:
         """CTest's arguments; None where there is no such test."""
         if not stage.programs:
             return list(stage.select) if self._listed(stage.select) else None
-        suites = {
-            test["name"].rpartition(".")[0]
-            for test in self._listed(())
-            if test.get("command") and os.path.basename(test["command"][0]) in stage.programs
-        }
-        return ["-R", "^(" + "|".join(sorted(re.escape(suite) for suite in suites)) + r")\."] if suites else None
+        programs = set(stage.programs)
+        chosen = {chosen_by(test) for test in self._listed(()) if programs & {os.path.basename(word) for word in test.get("command", ())}}
+        return ["-R", "^(" + "|".join(sorted(chosen)) + ")"] if chosen else None
 
     def _listed(self, select):
         command = ["ctest", "--test-dir", str(self._build.folder), "--show-only=json-v1", *select]
