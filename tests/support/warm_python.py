@@ -27,7 +27,8 @@ from pathlib import Path
 ADDRESSES = "PEAKBENCH_WARM_PYTHONS"
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 MOST_DESCRIPTORS = 100  # that a program inherits, each below it
-# What a program of PyTorch has imported once its optimizer has stepped.
+# What a program of PyTorch has imported once its optimizer has stepped. That it does so by itself, under a tracer, is tried where a program
+# has a Python of its own (trace_test.py, ranks_test.py).
 TRAINING = ("torch", "torch._dynamo")
 # Read when a program first uses the card, or by the program.
 LATER = ("PEAKBENCH_EMULATED_", "PEAKBENCH_EMULATION_", "PEAKBENCH_TRACE_", "TORCHELASTIC_", "PYTEST_")  # how names begin
