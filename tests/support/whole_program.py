@@ -10,10 +10,8 @@ import sys
 
 done = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, text=True, errors="replace")
 sys.stdout.write(done.stdout)
-skipped = "[  SKIPPED ]" in done.stdout
-if skipped:
-    print("error: a case was skipped. Where one may be, a process for each case (gtest_discover_tests) tells it apart.")
-elif not re.search(r"^\[  PASSED  \] \d+ tests?\.$", done.stdout, re.MULTILINE):
-    print("error: the program ended before all of its cases had passed.")
-    skipped = True
-sys.exit(done.returncode or skipped)
+if "[  SKIPPED ]" in done.stdout:
+    sys.exit("error: a case was skipped. Where one may be, a process for each case (gtest_discover_tests) tells it apart.")
+if not re.search(r"^\[  PASSED  \] \d+ tests?\.$", done.stdout, re.MULTILINE):
+    sys.exit("error: the program ended before all of its cases had passed.")
+sys.exit(done.returncode)
