@@ -1,7 +1,6 @@
 #include "core/callers.h"
 
 #include <cxxabi.h>
-#include <dlfcn.h>
 #include <execinfo.h>
 
 #include <cstdlib>
@@ -11,6 +10,8 @@
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include "core/symbols.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -91,35 +92,51 @@ struct Frame {
   std::string operation;  // empty where the function is no operator's
 };
 
-Frame find_frame(void* address) {
-  Dl_info own{}, info{};
-  // A return address may be the first byte of the next function: look at the call itself.
-  if (!dladdr(static_cast<char*>(address) - 1, &info) || !info.dli_fname) return {};
-  dladdr(reinterpret_cast<void*>(&find_caller), &own);
-  const std::string stand_ins = folder_name(own.dli_fname ? own.dli_fname : "");
-  if (folder_name(info.dli_fname) == stand_ins) return {};
-  Frame frame{.library = base_name(info.dli_fname), .function = "", .operation = ""};
-  if (info.dli_sname) {
-    frame.function = without_arguments(demangle(info.dli_sname));
-    frame.operation = operator_of(frame.function);
-  }
+Frame frame_in(const std::string& library, const std::string& symbol) {
+  static const auto* const stand_ins = new std::string(
+      folder_name(symbols_at(reinterpret_cast<const void*>(&find_caller), {}).path.c_str()));
+  if (library.empty() || folder_name(library.c_str()) == *stand_ins) return {};
+  Frame frame{.library = base_name(library.c_str()), .function = "", .operation = ""};
+  if (symbol.empty()) return frame;
+  frame.function = without_arguments(demangle(symbol.c_str()));
+  frame.operation = operator_of(frame.function);
   return frame;
 }
 
-// Most stacks have their innermost frames in common, and the name of each takes half a millisecond
-// in a library of LibTorch's size. With find_caller's lock.
-const Frame& frame_of(void* address) {
-  static auto* const seen = new std::map<void*, Frame>;  // outlives the process's own destructors
-  auto [entry, fresh] = seen->try_emplace(address);
-  if (fresh) entry->second = find_frame(address);
-  return entry->second;
-}
+// A return address may be the first byte of the next function: the call itself lies before.
+const void* call_before(const void* address) { return static_cast<const char*>(address) - 1; }
 
-Caller describe(void* const* frames, int depth) {
+// The frames of a stack by their addresses. Most stacks have their innermost ones in common; those
+// of one library are named together.
+class Frames {
+ public:
+  const Frame& at(void* address, const std::vector<void*>& stack) {
+    if (!frames_.contains(call_before(address))) name_library_of(address, stack);
+    return frames_.at(call_before(address));
+  }
+
+ private:
+  void name_library_of(void* address, const std::vector<void*>& stack) {
+    std::vector<const void*> calls;
+    for (void* one : stack)
+      if (!frames_.contains(call_before(one))) calls.push_back(call_before(one));
+    auto found = symbols_at(call_before(address), calls);
+    found.functions.try_emplace(call_before(address));  // where it lies in no library
+    for (const auto& [call, symbol] : found.functions)
+      frames_.try_emplace(call, frame_in(found.path, symbol));
+  }
+
+  std::map<const void*, Frame> frames_;
+};
+
+// With find_caller's lock. What is static here and there is never destroyed: the process's own
+// destructors may call CUDA.
+Caller describe(const std::vector<void*>& stack) {
+  static auto* const frames = new Frames;
   Caller caller;
   std::string fallback_function, fallback_library;
-  for (int i = 0; i < depth; ++i) {
-    const Frame& frame = frame_of(frames[i]);
+  for (void* address : stack) {
+    const Frame& frame = frames->at(address, stack);
     if (fallback_library.empty()) fallback_library = frame.library;
     if (frame.function.empty()) continue;
     if (fallback_function.empty()) fallback_function = frame.function;
@@ -142,14 +159,13 @@ Caller describe(void* const* frames, int depth) {
 
 const Caller& find_caller() {
   static std::mutex mutex;
-  static auto* const seen =
-      new std::map<std::vector<void*>, Caller>;  // outlives the process's own destructors
+  static auto* const seen = new std::map<std::vector<void*>, Caller>;
   void* frames[kDepth];
   const int depth = backtrace(frames, kDepth);
-  std::vector<void*> key(frames, frames + depth);
+  const std::vector<void*> stack(frames, frames + depth);
   std::lock_guard lock(mutex);
-  auto [entry, fresh] = seen->try_emplace(std::move(key));
-  if (fresh) entry->second = describe(frames, depth);
+  auto [entry, fresh] = seen->try_emplace(stack);
+  if (fresh) entry->second = describe(stack);
   return entry->second;
 }
 

@@ -3,7 +3,7 @@
 #include "core/callers.h"
 #include "core/own_ledger.h"
 #include "core/places.h"
-#include "core/pytorch.h"
+#include "core/symbols.h"
 
 namespace peakbench::emulator {
 

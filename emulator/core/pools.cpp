@@ -4,8 +4,8 @@
 #include <atomic>
 
 #include "core/free_memory.h"
-#include "core/pytorch.h"
 #include "core/state.h"
+#include "core/symbols.h"
 
 namespace peakbench::emulator {
 namespace {

@@ -1,6 +1,5 @@
 #include "core/pytorch.h"
 
-#include <dlfcn.h>
 #include <link.h>
 
 #include <cstring>
@@ -25,13 +24,6 @@ std::string loaded_library(const char* name) {
       },
       &search);
   return search.found;
-}
-
-bool lies_in(const void* code, const char* name) {
-  Dl_info found{};
-  if (!dladdr(code, &found) || !found.dli_fname) return false;
-  const char* slash = std::strrchr(found.dli_fname, '/');
-  return std::strcmp(slash ? slash + 1 : found.dli_fname, name) == 0;
 }
 
 namespace {

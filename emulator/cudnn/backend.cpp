@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "core/entry.h"
-#include "core/pytorch.h"
+#include "core/symbols.h"
 #include "cudnn/attention.h"
 #include "cudnn/attributes.h"
 #include "cudnn/descriptors.h"

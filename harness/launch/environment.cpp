@@ -10,11 +10,12 @@ namespace {
 using nlohmann::json;
 
 // Nullopt: two cases disagree.
-std::map<std::string, std::optional<json>> said_by(const std::vector<result::CaseResult>& cases) {
+std::map<std::string, std::optional<json>> said_by(
+    const std::vector<const result::CaseResult*>& cases) {
   std::map<std::string, std::optional<json>> said;
-  for (const auto& one : cases) {
-    if (!one.environment.is_object()) continue;
-    for (const auto& [key, value] : one.environment.items()) {
+  for (const auto* one : cases) {
+    if (!one->environment.is_object()) continue;
+    for (const auto& [key, value] : one->environment.items()) {
       const auto [found, is_new] = said.emplace(key, value);
       if (!is_new && found->second && *found->second != value) found->second.reset();
     }
@@ -25,7 +26,7 @@ std::map<std::string, std::optional<json>> said_by(const std::vector<result::Cas
 }  // namespace
 
 nlohmann::json run_environment(json run, const json& host,
-                               const std::vector<result::CaseResult>& cases) {
+                               const std::vector<const result::CaseResult*>& cases) {
   for (const auto& [key, value] : said_by(cases)) {
     if (value)
       run[key] = *value;

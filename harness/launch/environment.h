@@ -12,6 +12,6 @@ namespace peakbench::launch {
 // that have it where these agree; where two disagree (the names of two cards) it says nothing of
 // the run: then it is `host`'s, or absent.
 nlohmann::json run_environment(nlohmann::json run, const nlohmann::json& host,
-                               const std::vector<result::CaseResult>& cases);
+                               const std::vector<const result::CaseResult*>& cases);
 
 }  // namespace peakbench::launch

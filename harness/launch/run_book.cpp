@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <deque>
 #include <utility>
 
 #include "errors/errors.h"
@@ -21,6 +22,7 @@ RunBook::RunBook(const plan::Plan& plan, const RunPlaces& places, result::Run ru
       run_(std::move(run)),
       host_(host_environment(plan.request.worker)),
       states_(std::move(states)),
+      texts_(plan.cases.size()),
       checkpoints_(plan, case_directory_, std::move(parameters)) {
   for (const auto index : order) place_of_.emplace(index, place_of_.size());
 }
@@ -36,6 +38,8 @@ void RunBook::begin() {
 result::Run RunBook::end() {
   save_now();
   write(states_.pending.empty() ? "complete" : "interrupted");
+  for (std::size_t i = 0; i < plan_.cases.size(); ++i)
+    if (const auto* one = known(i)) run_.cases.push_back(*one);
   return std::move(run_);
 }
 
@@ -58,11 +62,13 @@ std::vector<CaseOrder> RunBook::memory_orders(const std::vector<std::size_t>& ca
 }
 
 void RunBook::take_memory(std::size_t index, result::CaseResult found) {
+  texts_[index].clear();
   launch::take_memory(states_, index, std::move(found));
   to_close_.push_back(index);
 }
 
 void RunBook::take_over(std::size_t index, result::CaseResult found) {
+  texts_[index].clear();
   states_.to_check.erase(index);
   states_.results[index] = std::move(found);
   to_close_.push_back(index);
@@ -82,7 +88,7 @@ void RunBook::save_now() {
   const auto known = measured_cases(states_);
   for (const auto index : std::exchange(to_close_, {})) checkpoints_.close(index, known);
   for (const auto index : std::exchange(to_show_, {}))
-    listener_.case_ended(place(index), result(index));
+    listener_.case_ended(place(index), *states_.results[index]);
 }
 
 void RunBook::tick() {
@@ -92,20 +98,31 @@ void RunBook::tick() {
   }
 }
 
+const result::CaseResult* RunBook::known(std::size_t index) const {
+  if (const auto& one = states_.results[index]) return &*one;
+  const auto waits = states_.to_check.find(index);
+  return waits == states_.to_check.end() ? nullptr : &waits->second;
+}
+
 void RunBook::write(const std::string& status) {
   const auto from = WritePace::Clock::now();
   run_.status = status;
-  run_.cases.clear();
   run_.pending.clear();
-  const auto& results = states_.results;
-  const auto& to_check = states_.to_check;
-  for (std::size_t i = 0; i < results.size(); ++i)
-    if (const auto waits = to_check.find(i); results[i] || waits != to_check.end())
-      run_.cases.push_back(results[i] ? *results[i] : waits->second);
   for (const auto index : states_.pending) run_.pending.push_back(plan_.cases[index].spec.id);
-  run_.environment = run_environment(std::move(run_.environment), host_, run_.cases);
+  std::vector<const result::CaseResult*> cases;
+  std::vector<const std::string*> texts;
+  std::deque<std::string> of_now;  // of what may be other the next time
+  for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
+    const auto* one = known(i);
+    if (one == nullptr) continue;
+    auto& text = states_.pending.contains(i) ? of_now.emplace_back() : texts_[i];
+    if (text.empty()) text = result::case_text(*one);
+    cases.push_back(one);
+    texts.push_back(&text);
+  }
+  run_.environment = run_environment(std::move(run_.environment), host_, cases);
   try {
-    result::write_run(run_, folder_.path());
+    result::write_run(run_, texts, folder_.path());
   } catch (const HostError& error) {
     if (!folder_.holds_run()) throw;
     throw HostError(

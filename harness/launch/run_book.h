@@ -48,7 +48,11 @@ class RunBook {
   void take_memory(std::size_t index, result::CaseResult found);
   // What others measured of it, all workers' together.
   void take_over(std::size_t index, result::CaseResult found);
-  result::CaseResult& result(std::size_t index) { return *states_.results[index]; }
+  // To be changed only while the case is pending, or before the next save.
+  result::CaseResult& result(std::size_t index) {
+    texts_[index].clear();
+    return *states_.results[index];
+  }
   void is_over(std::size_t index) { states_.pending.erase(index); }
   void show(std::size_t index) { to_show_.push_back(index); }
 
@@ -57,6 +61,8 @@ class RunBook {
   void tick();  // what is due meanwhile
 
  private:
+  // What is in run.json, by index: null where nothing is known of a case.
+  const result::CaseResult* known(std::size_t index) const;
   void write(const std::string& status);
 
   const plan::Plan& plan_;
@@ -66,6 +72,7 @@ class RunBook {
   result::Run run_;
   nlohmann::json host_;
   CaseStates states_;
+  std::vector<std::string> texts_;  // of cases that are over, for run.json; empty: none yet
   ReferenceCheckpoints checkpoints_;
   std::map<std::size_t, std::size_t> place_of_;
   WritePace pace_;

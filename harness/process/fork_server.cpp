@@ -42,7 +42,11 @@ pid_t spawn(const std::vector<std::string>& arguments, const Environment& enviro
             int output) {
   auto texts = arguments;
   const auto argv = pointers(texts);
-  auto variables = merged_environment(with_progress(environment));
+  // Functions that are bound when they are first called would be bound in each run again, on pages
+  // that it must copy for that.
+  auto own = with_progress(environment);
+  own.emplace_back("LD_BIND_NOW", "1");
+  auto variables = merged_environment(own);
   const auto envp = pointers(variables);
 
   posix_spawn_file_actions_t files;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <mutex>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace peakbench::record {
@@ -44,6 +46,26 @@ struct Labels {
   }
 } labels;
 
+// As the recorder numbered its name. An operator's name lies in the same place each time, and is
+// looked up by that. Where another name lies there by now, and for nodes of backward, each of which
+// has a text of its own, it is looked up by the text.
+std::int32_t number_of(const at::RecordFunction& function, Recorder& recorder) {
+  struct Known {
+    std::string name;
+    std::int32_t number;
+  };
+  static thread_local std::unordered_map<const char*, Known> known;
+  static thread_local const Recorder* numbered_by = nullptr;
+  if (std::exchange(numbered_by, &recorder) != &recorder) known.clear();
+  const char* const name = function.name();
+  if (function.scope() != at::RecordScope::FUNCTION) return recorder.intern_operator(name);
+  const auto found = known.find(name);
+  if (found != known.end() && found->second.name == name) return found->second.number;
+  const auto number = recorder.intern_operator(name);
+  known.insert_or_assign(name, Known{name, number});
+  return number;
+}
+
 struct Frame : at::ObserverContext {
   bool is_backward_node = false, is_scope = false;
 };
@@ -60,7 +82,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   } else if (function.seqNr() >= 0) {
     labels.note(function.threadId(), function.seqNr(), recorder.current_module());
   }
-  recorder.push_operator(recorder.intern_operator(function.name()));
+  recorder.push_operator(number_of(function, recorder));
   return frame;
 }
 

@@ -120,7 +120,7 @@ struct Counting {
   CountedWork work;
   Recorder* recorder = nullptr;
   c10::Device device{c10::kCPU};
-  std::function<std::vector<std::uint64_t>()> read_counts;
+  std::function<DeviceCounts()> read_counts;
 };
 Counting& counting() {
   static auto* const one = new Counting;
@@ -350,7 +350,7 @@ void end_operator(const at::RecordFunction& function, at::ObserverContext* conte
 }  // namespace
 
 WorkCounter::WorkCounter(Recorder& recorder, c10::Device device,
-                         std::function<std::vector<std::uint64_t>()> read_counts) {
+                         std::function<DeviceCounts()> read_counts) {
   auto& now = counting();
   now.recorder = &recorder;
   now.device = device;

@@ -5,6 +5,7 @@
 
 #include <c10/core/Device.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -15,6 +16,9 @@
 #include "trace/phases.h"
 
 namespace peakbench::record {
+
+// What a device has counted until now, by whoever counts; the rest is 0.
+using DeviceCounts = std::array<std::uint64_t, 8>;
 
 // An operator that did work: it is in no other one that is counted, and what it is made of is not
 // counted beside it. What only makes a view or memory does none.
@@ -31,7 +35,7 @@ struct OperatorWork {
   std::int64_t read_bytes = 0, written_bytes = 0;
   // Of these, what it cannot do without whatever the values are, for a lower bound.
   std::int64_t sure_read_bytes = 0, sure_written_bytes = 0;
-  std::vector<std::uint64_t> device_counts;  // at its end, as `read_counts` gave them
+  DeviceCounts device_counts{};  // at its end
 };
 
 struct CountedWork {
@@ -44,9 +48,8 @@ struct CountedWork {
 
 class WorkCounter {
  public:
-  // `read_counts`: what the device has counted until now, always as many; may be empty.
-  WorkCounter(Recorder& recorder, c10::Device device,
-              std::function<std::vector<std::uint64_t>()> read_counts);
+  // `read_counts` may be empty.
+  WorkCounter(Recorder& recorder, c10::Device device, std::function<DeviceCounts()> read_counts);
 
   void begin();  // with no operator under way
   // What the device counted since the last operator belongs to the phase until now.

@@ -35,6 +35,12 @@ Run run_from_json(const nlohmann::json& json);
 
 // Atomic: written beside and renamed, so that a reader sees the old file or the new one.
 void write_run(const Run& run, const std::string& directory);
+
+// The same file, of texts of the cases instead of `run.cases`: a run at work writes it again and
+// again, and most of its cases have long ended.
+std::string case_text(const CaseResult& result);
+void write_run(const Run& run, const std::vector<const std::string*>& cases,
+               const std::string& directory);
 // `path`: run.json or its folder. Clear errors for missing, truncated and newer files.
 Run read_run(const std::string& path);
 

@@ -2,8 +2,10 @@
 
 #include <charconv>
 #include <filesystem>
+#include <string_view>
 
 #include "files/file.h"
+#include "json/json_text.h"
 #include "result/case_json.h"
 #include "result/run.h"
 
@@ -15,6 +17,10 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr const char* kFileName = "run.json";
+
+std::string path_in(const std::string& directory) {
+  return (std::filesystem::path(directory) / kFileName).string();
+}
 
 int major_of(const std::string& version) {
   int major = -1;
@@ -53,9 +59,7 @@ CaseResult read_named_case(const Fields& fields) {
   }
 }
 
-}  // namespace
-
-ordered_json to_json(const Run& run) {
+ordered_json without_cases(const Run& run) {
   ordered_json object{{"schema_version", run.schema_version},
                       {"title", run.title},
                       {"created", run.created},
@@ -68,8 +72,15 @@ ordered_json to_json(const Run& run) {
   object["published"] = ordered_json::array();
   for (const auto& figure : run.published) object["published"].push_back(to_json(figure));
   object["cases"] = ordered_json::array();
-  for (const auto& result : run.cases) object["cases"].push_back(to_json(result));
   object["pending"] = run.pending;
+  return object;
+}
+
+}  // namespace
+
+ordered_json to_json(const Run& run) {
+  auto object = without_cases(run);
+  for (const auto& result : run.cases) object["cases"].push_back(to_json(result));
   return object;
 }
 
@@ -94,7 +105,35 @@ Run run_from_json(const json& json) {
 }
 
 void write_run(const Run& run, const std::string& directory) {
-  files::write_json_file((std::filesystem::path(directory) / kFileName).string(), to_json(run));
+  files::write_json_file(path_in(directory), to_json(run));
+}
+
+// As deep as an element of `cases` is. A newline is never part of a text, where JSON writes it
+// escaped.
+std::string case_text(const CaseResult& result) {
+  constexpr std::string_view kIndent = "    ";
+  std::string text(kIndent);
+  for (const char c : json_text(to_json(result))) {
+    text += c;
+    if (c == '\n') text += kIndent;
+  }
+  text.resize(text.size() - kIndent.size() - 1);  // the newline at the end
+  return text;
+}
+
+void write_run(const Run& run, const std::vector<const std::string*>& cases,
+               const std::string& directory) {
+  std::string text = json_text(without_cases(run));
+  if (!cases.empty()) {
+    std::size_t size = 0;
+    for (const auto* one : cases) size += one->size() + 2;
+    std::string list;
+    list.reserve(size);
+    for (const auto* one : cases) list += (list.empty() ? "\n" : ",\n") + *one;
+    constexpr std::string_view kNoCases = "\n  \"cases\": []";
+    text.insert(text.find(kNoCases) + kNoCases.size() - 1, list + "\n  ");
+  }
+  files::write_file_atomically(path_in(directory), text);
 }
 
 Run read_run(const std::string& path) {

@@ -32,39 +32,34 @@ constexpr std::int64_t kBatch = 1000;
 
 }  // namespace
 
-PickleWriter::PickleWriter(OutputFile& file) : file_(file) {
-  file_.write(kProtocol);
-  little_endian(kVersion, 1);
-}
+PickleWriter::PickleWriter(OutputFile& file) : file_(file) { write(kProtocol, kVersion, 1); }
 
-void PickleWriter::little_endian(std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) file_.write(static_cast<char>(value >> (8 * i) & 0xFFU));
+// The opcode and its argument of so many bytes, the lowest first.
+void PickleWriter::write(char opcode, std::uint64_t argument, int bytes) {
+  constexpr unsigned kByte = 8;
+  file_.write_few(static_cast<unsigned char>(opcode) | argument << kByte,
+                  argument >> (sizeof argument - 1) * kByte, 1 + static_cast<std::size_t>(bytes));
 }
 
 void PickleWriter::integer(std::int64_t value) {
   const auto bits = static_cast<std::uint64_t>(value);
   if (value >= 0 && value <= 0xFF) {
-    file_.write(kBinInt1);
-    little_endian(bits, 1);
+    write(kBinInt1, bits, 1);
   } else if (value >= 0 && value <= 0xFFFF) {
-    file_.write(kBinInt2);
-    little_endian(bits, 2);
+    write(kBinInt2, bits, 2);
   } else if (value >= std::numeric_limits<std::int32_t>::min() &&
              value <= std::numeric_limits<std::int32_t>::max()) {
-    file_.write(kBinInt);
-    little_endian(bits, 4);
+    write(kBinInt, bits, 4);
   } else {
     file_.write(kLong1);
-    little_endian(8, 1);
-    little_endian(bits, 8);
+    write(sizeof(bits), bits, sizeof(bits));  // its length, and then itself
   }
 }
 
 void PickleWriter::boolean(bool value) { file_.write(value ? kTrue : kFalse); }
 
 void PickleWriter::text(const std::string& value) {
-  file_.write(kBinUnicode);
-  little_endian(value.size(), 4);
+  write(kBinUnicode, value.size(), 4);
   file_.write(value);
 }
 
@@ -108,16 +103,14 @@ void PickleWriter::end_dict() { file_.write(kSetItems); }
 bool PickleWriter::again(const Shared& shared) {
   if (shared.memo < 0) return false;
   const bool fits = shared.memo <= 0xFF;
-  file_.write(fits ? kBinGet : kLongBinGet);
-  little_endian(static_cast<std::uint64_t>(shared.memo), fits ? 1 : 4);
+  write(fits ? kBinGet : kLongBinGet, static_cast<std::uint64_t>(shared.memo), fits ? 1 : 4);
   return true;
 }
 
 void PickleWriter::remember(Shared& shared) {
   shared.memo = memo_++;
   const bool fits = shared.memo <= 0xFF;
-  file_.write(fits ? kBinPut : kLongBinPut);
-  little_endian(static_cast<std::uint64_t>(shared.memo), fits ? 1 : 4);
+  write(fits ? kBinPut : kLongBinPut, static_cast<std::uint64_t>(shared.memo), fits ? 1 : 4);
 }
 
 void PickleWriter::stop() { file_.write(kStop); }

@@ -46,7 +46,7 @@ class PickleWriter {
   void stop();
 
  private:
-  void little_endian(std::uint64_t value, int bytes);
+  void write(char opcode, std::uint64_t argument, int bytes);
 
   OutputFile& file_;
   std::int64_t memo_ = 0;

@@ -1,8 +1,7 @@
 #include "trace/snapshot_export.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
+#include <unordered_map>
 
 #include "trace/pickle_writer.h"
 #include "trace/running_totals.h"
@@ -11,6 +10,24 @@
 
 namespace peakbench::trace {
 namespace {
+
+// What the frames of a stack say.
+struct Origin {
+  std::int32_t name, op, module;
+  Phase phase;
+  std::int32_t step;
+  bool operator==(const Origin&) const = default;
+};
+
+struct OriginHash {
+  std::size_t operator()(const Origin& origin) const {
+    std::uint64_t hash = 0;
+    for (const std::int32_t part : {origin.name, origin.op, origin.module,
+                                    static_cast<std::int32_t>(origin.phase), origin.step})
+      hash = (hash ^ static_cast<std::uint32_t>(part)) * 0x9E3779B97F4A7C15ULL;
+    return hash >> 16U;
+  }
+};
 
 // Writes one snapshot; every word and every stack of frames only once.
 class Snapshot {
@@ -267,8 +284,6 @@ class Snapshot {
   }
   void end_entry() { pickle_.end_dict(); }
 
-  using Origin = std::tuple<std::int32_t, std::int32_t, std::int32_t, Phase, std::int32_t>;
-
   // The innermost first, as in a stack.
   void frames(std::uint64_t number) {
     const auto& event = trace_.events[number];
@@ -331,7 +346,7 @@ class Snapshot {
   std::vector<std::int32_t> owners_;
   PickleWriter pickle_;
   std::vector<std::vector<Segment>> synthesised_;  // by space
-  std::map<Origin, PickleWriter::Shared> stacks_;
+  std::unordered_map<Origin, PickleWriter::Shared, OriginHash> stacks_;
   PickleWriter::Shared nothing_;
   std::vector<Word> operators_ = words(trace_.operators), modules_ = words(trace_.modules),
                     categories_ = words_of<Category, kCategoryCount>(),

@@ -28,13 +28,7 @@ constexpr std::size_t kMostWords = 1'000'000;
 constexpr std::int64_t kMostBytes = std::numeric_limits<std::int64_t>::max() / 4;
 
 // JSON, pickles and pages hold nothing else than UTF-8.
-std::string text_of(const Statement& row, int column) {
-  auto text = row.text(column);
-  const bool ascii = std::none_of(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0x80U) != 0;
-  });
-  return ascii ? text : valid_utf8(text);
-}
+std::string text_of(const Statement& row, int column) { return valid_utf8(row.text(column)); }
 
 std::vector<std::string> read_words(const Database& database, const char* table, std::size_t most) {
   std::vector<std::string> words;

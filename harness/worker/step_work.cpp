@@ -31,13 +31,14 @@ constexpr std::array kCounters{
     Counter{&emulator::Ledger::copies_to_host_bytes, &DeviceWork::copies_to_host_bytes},
     Counter{&emulator::Ledger::copies_in_device, &DeviceWork::copies_in_device},
     Counter{&emulator::Ledger::copies_in_device_bytes, &DeviceWork::copies_in_device_bytes}};
+static_assert(kCounters.size() <= record::DeviceCounts().size());
 
-std::function<std::vector<std::uint64_t>()> reader_of_ledger() {
+std::function<record::DeviceCounts()> reader_of_ledger() {
   const auto* ledger = own_ledger();
   if (ledger == nullptr) return {};
   return [ledger] {
-    std::vector<std::uint64_t> counts;
-    for (const Counter& counter : kCounters) counts.push_back(ledger->*counter.counted);
+    record::DeviceCounts counts{};
+    for (std::size_t i = 0; i < kCounters.size(); ++i) counts[i] = ledger->*kCounters[i].counted;
     return counts;
   };
 }
@@ -59,7 +60,7 @@ bool is_empty(const record::OperatorWork& before, const record::OperatorWork& on
 }
 
 // What the device counted since the one before.
-void add_growth(const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& after,
+void add_growth(const record::DeviceCounts& before, const record::DeviceCounts& after,
                 result::WorkCounts& counts) {
   if (!counts.device) counts.device.emplace();
   for (std::size_t i = 0; i < kCounters.size(); ++i)
@@ -137,12 +138,13 @@ std::optional<result::StepWork> StepWorkCounter::work(const trace::Trace& trace)
   result::StepWork work;
   work.step = step_;
   work.without_formula = counted_->without_formula;
+  const bool device_counts = own_ledger() != nullptr;
   for (std::size_t i = 1; i < operators.size(); ++i) {  // the first says where counting began
     if (is_empty(operators[i - 1], operators[i])) continue;
     auto& phase = work.phases[trace::to_string(places[i].phase)];
     for (auto* counts : {&work.total, &phase}) {
       add(operators[i], places[i].in_recompute, counted_->precisions, *counts);
-      if (!operators[i].device_counts.empty())
+      if (device_counts)
         add_growth(operators[i - 1].device_counts, operators[i].device_counts, *counts);
     }
   }

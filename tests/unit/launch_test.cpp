@@ -805,18 +805,17 @@ result::CaseResult case_in(nlohmann::json environment) {
 
 TEST(RunEnvironment, HasWhatItsCasesAgreeOn) {
   const nlohmann::json host{{"cpu", "x"}, {"libtorch", "2.11.0"}};
-  const auto none = run_environment(host, host, {case_in(nlohmann::json::object())});
-  EXPECT_EQ(none, host);
-  auto run = run_environment(host, host,
-                             {case_in({{"card", "A"}, {"libtorch", "2.11.0+cpu"}}),
-                              case_in({{"libtorch", "2.11.0+cpu"}})});
+  const auto says_nothing = case_in(nlohmann::json::object());
+  EXPECT_EQ(run_environment(host, host, {&says_nothing}), host);
+  const auto on_a = case_in({{"card", "A"}, {"libtorch", "2.11.0+cpu"}});
+  const auto on_none = case_in({{"libtorch", "2.11.0+cpu"}});
+  auto run = run_environment(host, host, {&on_a, &on_none});
   EXPECT_EQ(run.at("card"), "A");
   EXPECT_EQ(run.at("libtorch"), "2.11.0+cpu");
   // A later case disagrees: nothing of what was said before stays.
-  run =
-      run_environment(run, host,
-                      {case_in({{"card", "A"}, {"libtorch", "2.11.0+cpu"}}),
-                       case_in({{"card", "B"}, {"libtorch", "2.12.0"}}), case_in({{"card", "B"}})});
+  const auto on_b = case_in({{"card", "B"}, {"libtorch", "2.12.0"}});
+  const auto on_b_too = case_in({{"card", "B"}});
+  run = run_environment(run, host, {&on_a, &on_b, &on_b_too});
   EXPECT_FALSE(run.contains("card"));
   EXPECT_EQ(run.at("libtorch"), "2.11.0");
   EXPECT_EQ(run.at("cpu"), "x");

@@ -301,6 +301,26 @@ TEST(RunFile, IsReadFromItsFolderOrItself) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
+TEST(RunFile, IsTheSameOfTextsOfItsCases) {
+  const ScratchFolder folder;
+  auto run = example_run();
+  run.title = "\n  \"cases\": []\xff";  // what the list of cases is looked for by
+  run.cases.push_back(run.cases.front());
+  run.cases.back().reason = "two\nlines, \xff and \"quotes\"";
+  while (true) {
+    write_run(run, folder.path());
+    const auto whole = testing::read_text(folder / "run.json");
+    std::vector<std::string> texts;
+    for (const auto& one : run.cases) texts.push_back(result::case_text(one));
+    std::vector<const std::string*> cases;
+    for (const auto& text : texts) cases.push_back(&text);
+    write_run(run, cases, folder.path());
+    EXPECT_EQ(testing::read_text(folder / "run.json"), whole);
+    if (run.cases.empty()) break;
+    run.cases.pop_back();
+  }
+}
+
 TEST(RunFile, WritesBytesThatAreNotUtf8) {
   const ScratchFolder folder;
   auto run = example_run();

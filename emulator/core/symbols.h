@@ -1,0 +1,26 @@
+// The functions that addresses of code lie in, for many addresses at once: dladdr looks through all
+// symbols of a library for each, half a millisecond in one of LibTorch's size.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/api.h"
+
+namespace peakbench::emulator {
+
+struct LibrarySymbols {
+  std::string path;  // empty where the address lies in no library
+  // By address, of those that lie in the library; as the linker spells them, empty where none
+  // that it exports covers an address.
+  std::map<const void*, std::string> functions;
+};
+
+// Of the library that `address` lies in, and that is not closed meanwhile.
+LibrarySymbols symbols_at(const void* address, const std::vector<const void*>& addresses);
+
+// Whether an address of code is a library's, by its file's name.
+PEAKBENCH_EMULATOR_API bool lies_in(const void* code, const char* name);
+
+}  // namespace peakbench::emulator
