@@ -60,14 +60,15 @@ def commands():
 
 
 def flags(arguments):
-    """The language, warnings, macros and folders of a command; no precompiled header, which would hide a missing include."""
+    """The language, warnings, macros and folders of a command; no precompiled header, which would hide a missing include, and nothing
+    that only GCC knows."""
     kept, skip = [], False
     for argument in arguments[1:]:
         if skip:
             skip = False
         elif argument in ("-o", "-c", "-include"):
             skip = True
-        elif argument != "-Winvalid-pch":
+        elif argument != "-Winvalid-pch" and not argument.startswith("--param="):
             kept.append(argument)
     return [argument for argument in kept if not argument.endswith((".cpp", ".cxx"))]
 

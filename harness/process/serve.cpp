@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cinttypes>
-#include <cstdint>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "errors/host_limits.h"
@@ -82,16 +82,15 @@ void put_heap_in_huge_pages() {
 #else
   constexpr int kCollapse = 25;
 #endif
-  constexpr std::uintptr_t kHuge = std::uintptr_t{2} << 20;
+  constexpr std::size_t kHuge = std::size_t{2} << 20;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
-    std::uintptr_t begin = 0, end = 0;
-    if (!line.ends_with("[heap]") ||
-        std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2)
+    void *begin = nullptr, *end = nullptr;
+    if (!line.ends_with("[heap]") || std::sscanf(line.c_str(), "%p-%p", &begin, &end) != 2)
       continue;
-    begin = (begin + kHuge - 1) / kHuge * kHuge;
-    end = end / kHuge * kHuge;
-    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, kCollapse);
+    auto size = static_cast<std::size_t>(static_cast<char*>(end) - static_cast<char*>(begin));
+    if (std::align(kHuge, kHuge, begin, size) != nullptr)
+      madvise(begin, size / kHuge * kHuge, kCollapse);
   }
 }
 
