@@ -18,11 +18,6 @@ namespace {
 
 constexpr int kDepth = 64;
 
-std::string base_name(const char* path) {
-  const char* slash = std::strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
 std::string folder_name(const char* path) {
   const char* slash = std::strrchr(path, '/');
   return slash ? std::string(path, slash) : std::string();
@@ -96,7 +91,7 @@ Frame frame_in(const std::string& library, const std::string& symbol) {
   static const auto* const stand_ins = new std::string(
       folder_name(symbols_at(reinterpret_cast<const void*>(&find_caller), {}).path.c_str()));
   if (library.empty() || folder_name(library.c_str()) == *stand_ins) return {};
-  Frame frame{.library = base_name(library.c_str()), .function = "", .operation = ""};
+  Frame frame{.library = ::basename(library.c_str()), .function = "", .operation = ""};
   if (symbol.empty()) return frame;
   frame.function = without_arguments(demangle(symbol.c_str()));
   frame.operation = operator_of(frame.function);

@@ -185,9 +185,7 @@ LibrarySymbols symbols_at(const void* address, const std::vector<const void*>& a
 
 bool lies_in(const void* code, const char* name) {
   const auto library = library_at(address_of(code));
-  if (!library) return false;
-  const char* slash = std::strrchr(library->path, '/');
-  return std::strcmp(slash ? slash + 1 : library->path, name) == 0;
+  return library && std::strcmp(::basename(library->path), name) == 0;
 }
 
 }  // namespace peakbench::emulator

@@ -125,10 +125,7 @@ void write_run(const Run& run, const std::vector<const std::string*>& cases,
                const std::string& directory) {
   std::string text = json_text(without_cases(run));
   if (!cases.empty()) {
-    std::size_t size = 0;
-    for (const auto* one : cases) size += one->size() + 2;
     std::string list;
-    list.reserve(size);
     for (const auto* one : cases) list += (list.empty() ? "\n" : ",\n") + *one;
     constexpr std::string_view kNoCases = "\n  \"cases\": []";
     text.insert(text.find(kNoCases) + kNoCases.size() - 1, list + "\n  ");
