@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "errors/errors.h"
+#include "host/answer.h"
 #include "host/environment.h"
 #include "host/other_makers.h"
 
@@ -89,6 +90,13 @@ TEST(Card, EveryValueHasASource) {
                   one.source.starts_with("docs/real_card.md"))
           << card.id;
   }
+}
+
+TEST(Card, OfOneWhoseContextIsUnknownTheLargestIsTaken) {
+  std::uint64_t largest = 0;
+  for (const CardListing& card : list_cards(installation()))
+    for (const auto& one : card.context_memory) largest = std::max(largest, one.bytes);
+  EXPECT_EQ(kLargestContext, largest);
 }
 
 // A rate is the vendor's, without sparsity: tensor cores are no slower than the others, and the

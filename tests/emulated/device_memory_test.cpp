@@ -74,7 +74,7 @@ TEST_F(DeviceMemoryTest, SaysWhatIsNotKnown) {
   program_.card.context_memory.clear();
   add_process(1 * kGiB);
   EXPECT_FALSE(memory().context_measured);
-  EXPECT_THAT(line(), HasSubstr("555 MiB, the largest known: of this card none is"));
+  EXPECT_THAT(line(), HasSubstr("767 MiB, the largest known: of this card none is"));
 }
 
 TEST_F(DeviceMemoryTest, OfSeveralRanksHasWhatNcclTookElsewhere) {
