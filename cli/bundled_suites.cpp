@@ -30,9 +30,15 @@ std::string bundled_suite(const Places& places, const std::string& name) {
 std::string suite_file(const Places& places, const std::string& typed) {
   constexpr std::size_t kLongestName = 64;
   if (typed.empty() || typed.size() > kLongestName ||
-      typed.find_first_of("/.") != std::string::npos || files::is_there(typed))
+      typed.find_first_of("/.") != std::string::npos)
     return typed;
-  if (const auto bundled = bundled_suite(places, typed); files::is_there(bundled)) return bundled;
+  const auto bundled = bundled_suite(places, typed);
+  const bool is_bundled = files::is_there(bundled);
+  // A folder that holds no run is neither a suite nor anything that a command takes.
+  const bool is_other_folder =
+      files::is_folder(typed) && !files::is_there((fs::path(typed) / "run.json").string());
+  if (files::is_there(typed) && !(is_bundled && is_other_folder)) return typed;
+  if (is_bundled) return bundled;
   std::vector<std::string> names;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(folder_of(places), none))

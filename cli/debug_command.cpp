@@ -22,6 +22,7 @@
 #include "reports/render/text.h"
 #include "result/case_files.h"
 #include "result/run.h"
+#include "result/selection_text.h"
 #include "text/nearest.h"
 #include "text/printable.h"
 
@@ -36,10 +37,11 @@ constexpr const char* kDebugFooter = R"(Examples:
   peakbench debug results/mine vit-b-16/my-strategy/cpu/fp32/b1
   peakbench debug suites/mine.toml vit-b-16/my-strategy/cpu/fp32/b1 --debugger lldb
 
-The case is given as to `peakbench run`, and by its id (or the name of its folder) where there are
-several; or by a run's folder and its id. What stands behind -- goes to the debugger. The worker gets
-the variables that `peakbench run` gives it, the emulated card's among them. It has not begun: type
-`run`. Build the plugin with -DCMAKE_BUILD_TYPE=RelWithDebInfo to see its lines.
+The case is given as to `peakbench run`, and by its id (or the name of its folder, or the stack
+that only one has) where there are several; or by a run's folder and the same. What stands behind --
+goes to the debugger. The worker gets the variables that `peakbench run` gives it, the emulated
+card's among them. It has not begun: type `run`. Build the plugin with
+-DCMAKE_BUILD_TYPE=RelWithDebInfo to see its lines.
 Exit codes: the debugger's; 2 when there is no such case or no debugger.)";
 
 struct DebugArguments {
@@ -58,16 +60,18 @@ std::vector<std::string> for_debugger(const std::vector<std::string>& typed) {
 template <typename Case>
 const Case& choose(const std::vector<const Case*>& cases, const std::string& wanted,
                    const std::string& where) {
+  std::vector<const Case*> meant;
   std::vector<std::string> ids;
   for (const auto* one : cases) {
     if (one->spec.id == wanted || one->spec.slug == wanted) return *one;
+    if (wanted.empty() || result::stack_text(one->spec.strategies) == wanted) meant.push_back(one);
     ids.push_back(one->spec.id);
   }
-  if (!wanted.empty())
+  if (meant.empty())
     throw ConfigError(fmt::format("{}no case \"{}\"{}", where, wanted, suggestion(wanted, ids)));
-  if (cases.size() == 1) return *cases.front();
+  if (meant.size() == 1) return *meant.front();
   std::string list;
-  for (const auto& id : ids) list += "\n  " + id;
+  for (const auto* one : meant) list += "\n  " + one->spec.id;
   throw ConfigError(fmt::format("{}say which of these cases, by its id:{}", where, list));
 }
 

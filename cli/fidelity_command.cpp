@@ -53,7 +53,7 @@ constexpr const char* kAddRecordFooter = R"(Examples:
   peakbench emulate --card a100-80gb --json took.json -- python3 train.py
   peakbench fidelity add my-program.json --emulated took.json
 Of a case, the emulated card's figure is measured now; of a program, it is what `peakbench emulate`
-wrote. A record of the same figure, card and configuration is replaced.
+wrote. A record of the same metric, source, card and configuration is replaced.
 Exit codes: 0; 2 unusable input; 3 the case did not end ok on the emulated card: nothing is added;
 130 interrupted, nothing is added.)";
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "cli/quantities.h"
 #include "errors/errors.h"
@@ -74,6 +75,12 @@ void check_for_program(const FitArguments& arguments) {
           fmt::format("{} is for models of Peakbench; a program behind -- has options of its own",
                       option.substr(option.find("--"))));
     }
+  for (const auto& [option, is_typed] : {std::pair{"--steps", arguments.steps.has_value()},
+                                         std::pair{"--cudnn", !arguments.cudnn.empty()},
+                                         std::pair{"--plugins", !arguments.plugins.empty()}})
+    if (is_typed)
+      throw ConfigError(fmt::format(
+          "{} is for models of Peakbench; a program behind -- has options of its own", option));
   if (!arguments.largest.empty())
     throw ConfigError("--largest is for models of Peakbench; for a program: --vary NAME=1..64");
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -44,11 +45,21 @@ void check_name(const std::string& name) {
         name, kLongest));
 }
 
-// What CMake and a linker call it.
-std::string target_of(std::string name) {
+// What CMake and a linker call it. Throws ConfigError where CMake has a target of that name.
+std::string target_of(const std::string& name) {
+  std::string target = name;
   std::ranges::replace_if(
-      name, [](char c) { return c == '-' || c == '.'; }, '_');
-  return name;
+      target, [](char c) { return c == '-' || c == '.'; }, '_');
+  // CMake's policy CMP0037, and what its generators add.
+  constexpr const char* kTaken[] = {"all",           "clean",          "depend",
+                                    "edit_cache",    "help",           "install",
+                                    "install_local", "install_strip",  "list_install_components",
+                                    "package",       "package_source", "rebuild_cache",
+                                    "test"};
+  if (std::ranges::find(kTaken, target) != std::end(kTaken))
+    throw ConfigError(fmt::format(
+        "\"{}\" is a target of CMake's own: choose another name, like my-{}", name, name));
+  return target;
 }
 
 std::string title_of(std::string name) {

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 constexpr const char* kProgramFooter = R"(Examples:
   peakbench quickstart
   peakbench run --model vit-l-16 --strategy baseline --strategy fused-in-backward --out results/vit
-  peakbench run suites/tutorial.toml --out results/tutorial
+  peakbench run tutorial --out results/tutorial
   peakbench list strategies
   peakbench describe lora
   peakbench report results/vit --format html

@@ -46,9 +46,9 @@ using result::Status;
 constexpr const char* kRunFooter = R"(Examples:
   peakbench run --model vit-l-16 --strategy baseline --strategy fused-in-backward+checkpointing
   peakbench run --model qwen2.5-0.5b,layers=4 --seq 256,512 --strategy baseline --strategy lora,rank=16
-  peakbench run suites/tutorial.toml --out results/tutorial
-  peakbench run suites/tutorial.toml --out results/tutorial --resume
-  peakbench run suites/tutorial.toml --dry-run
+  peakbench run tutorial --out results/tutorial
+  peakbench run tutorial --out results/tutorial --resume
+  peakbench run tutorial --dry-run
   peakbench run --program bench.py:tiny --batch 8,64 --card h100-80gb
 
 Options given beside a suite replace the suite's own. A comma separates values, unless a value has

@@ -8,6 +8,15 @@ function(fail text)
   message(FATAL_ERROR "${name}.${test} failed; what it says is above")
 endfunction()
 
+# A folder of a worker (the wheel's, or one that was built) has no program of its own: it is the command that named the folder.
+if(NOT EXISTS ${program})
+  find_program(command peakbench)
+  if(NOT command)
+    fail("peakbench is not on PATH, nor is it ${program}: put the folder of the peakbench that said --cmake-dir on PATH")
+  endif()
+  set(program ${command})
+endif()
+
 function(grouped number result)
   if(NOT number MATCHES "^-?[0-9]+$")
     set(${result} ${number} PARENT_SCOPE)

@@ -62,6 +62,9 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     if config.getoption("peakbench_accept") and not config.getoption("peakbench_base"):
         raise pytest.UsageError("--peakbench-accept needs --peakbench-base FILE: the file that it renews")
+    for option, other in (("device_memory_unknown", "warn"), ("device_memory_missing", "skip")):
+        if (word := config.getini(option)) not in ("fail", other):
+            raise pytest.UsageError(f"the ini option {option} = {word}: expected fail or {other}")
     if not hasattr(config, "workerinput"):  # xdist's workers measure, this process sums up
         config.pluginmanager.register(_Summary(config), "peakbench-summary")
 

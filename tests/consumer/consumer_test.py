@@ -71,9 +71,9 @@ class Consumer(unittest.TestCase):
         run(CMAKE, "--build", "built", cwd=cls.folder)
 
     @classmethod
-    def configure(cls, source, build):
+    def configure(cls, source, build, prefix=None):
         run(CMAKE, "-S", source, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-            f"-DCMAKE_PREFIX_PATH={cls.prefix}", cwd=cls.folder)  # fmt: skip
+            f"-DCMAKE_PREFIX_PATH={prefix or cls.prefix}", cwd=cls.folder)  # fmt: skip
 
     def peakbench(self, *arguments):
         return run(self.prefix / "bin/peakbench", *arguments, cwd=self.folder)
@@ -115,6 +115,9 @@ class Consumer(unittest.TestCase):
         # The rule of the new strategy has no state, and so half of Adam's memory and less.
         case = json.loads((self.folder / "run-sign-sgd/run.json").read_text())["cases"][1]
         self.assertNotIn("optimizer_state", case["memory"]["at_peak"])
+        for kept in ("test", "list-install-components"):
+            done = attempt(self.prefix / "bin/peakbench", "new", "strategy", kept, cwd=self.folder)
+            self.assertEqual((done.returncode, f"\"{kept}\" is a target of CMake's own" in done.stderr), (2, True), done.stderr)
         for wrong in ("My-Plugin", "9lives", "", "a" * 61, "../up"):
             done = attempt(self.prefix / "bin/peakbench", "new", "strategy", wrong, cwd=self.folder)
             self.assertEqual(done.returncode, 2)
@@ -254,6 +257,17 @@ class Consumer(unittest.TestCase):
         self.assertIn("nothing was accepted yet: there is no ", self.ctest("built", "-R", "bytes", code=8))
         self.ctest("built", "-R", "bytes", PEAKBENCH_ACCEPT="1")
         self.assertEqual(json.loads(expected.read_text()), json.loads(kept))
+
+    def test_kit_against_a_worker_alone(self):
+        """As the wheel has it: the program is not in the worker's folder, but the command on PATH."""
+        worker = self.folder / "workers/alone"
+        run(CMAKE, "--install", BUILD, "--component", "worker", "--prefix", worker, cwd=self.folder)
+        self.assertFalse((worker / "bin/peakbench").exists())
+        self.configure("example", "built-alone", worker)
+        run(CMAKE, "--build", "built-alone", cwd=self.folder)
+        self.ctest("built-alone", "-R", "promise", PATH=f"{self.prefix / 'bin'}:{os.environ['PATH']}")
+        without = ":".join(folder for folder in os.environ["PATH"].split(":") if not shutil.which("peakbench", path=folder))
+        self.assertIn("peakbench is not on PATH, nor is it ", self.ctest("built-alone", "-R", "promise", code=8, PATH=without))
 
     def test_kit_on_a_plugin_that_breaks_its_promise(self):
         """The same strategy, promising the baseline's bits."""

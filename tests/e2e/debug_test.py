@@ -61,7 +61,7 @@ class Debug(ProgramTest):
         self.peakbench("run", "--model", "tiny", "--strategy", "baseline", "--strategy", "slim", "--repetitions", "0", "--no-report",
                        "--out", "out")  # fmt: skip
         before = {path: path.read_bytes() for path in (self.folder / "out").rglob("*") if path.is_file()}
-        for name in ("tiny/slim/cpu/fp32/b1", next(path.name for path in (self.folder / "out/cases").iterdir() if "slim" in path.name)):
+        for name in ("tiny/slim/cpu/fp32/b1", "slim", next(path.name for path in (self.folder / "out/cases").iterdir() if "slim" in path.name)):
             told, job = self.debug("out", name)
             self.assertEqual(job["case_id"], "tiny/slim/cpu/fp32/b1")
             for key in ("result_path", "trace_path"):
@@ -75,6 +75,10 @@ class Debug(ProgramTest):
         self.assertEqual(job["case_id"], "tiny/slim/cpu/fp32/b1")
         said = self.peakbench("debug", "suite.toml", exit_code=2).stderr
         self.assertIn("say which of these cases, by its id:\n    tiny/baseline/cpu/fp32/b1\n    tiny/slim/cpu/fp32/b1", said)
+        (self.folder / "two.toml").write_text('models = ["tiny", "tiny,layers=3"]\nstrategies = ["baseline", "slim"]\n')
+        said = self.peakbench("debug", "two.toml", "slim", exit_code=2).stderr
+        self.assertIn("by its id:\n    tiny/slim/cpu/fp32/b1\n    tiny,layers=3/slim/cpu/fp32/b1", said)
+        self.assertNotIn("baseline", said)
         said = self.peakbench("debug", "suite.toml", "tiny/slin/cpu/fp32/b1", exit_code=2).stderr
         self.assertIn('no case "tiny/slin/cpu/fp32/b1"; did you mean "tiny/slim/cpu/fp32/b1"?', said)
 
@@ -87,8 +91,10 @@ class Debug(ProgramTest):
         self.assertEqual(job["case_id"], "tiny/slim/cpu/fp32/b1")
         said = self.peakbench("debug", "litle", exit_code=2).stderr
         self.assertIn("litle: there is no such file, and no such suite; bundled are little", said)
-        (self.folder / "little").mkdir()  # the folder of a run goes first
-        self.assertIn("little: this folder holds no run.json", self.peakbench("debug", "little", exit_code=2).stderr)
+        (self.folder / "little").mkdir()
+        self.debug("little", "tiny/slim/cpu/fp32/b1")
+        (self.folder / "little/run.json").write_text("{}")  # the folder of a run goes first
+        self.assertIn("little/run.json", self.peakbench("debug", "little", exit_code=2).stderr)
 
     def test_what_cannot_be_debugged(self):
         one = ["debug", "--model", "tiny", "--strategy", "baseline"]

@@ -43,7 +43,7 @@ class Shell(ProgramTest):
         shown = re.sub(r"\x1b\[[0-9;]*m|.\x08", "", done.stdout)
         for command in self.commands()[1:]:
             self.assertRegex(shown, rf"(?m)^ +{re.escape(' '.join(('peakbench', *command)))}$")
-        self.assertIn("peakbench run suites/tutorial.toml", shown)
+        self.assertIn("peakbench run tutorial", shown)
         self.assertEqual([line for line in shown.splitlines() if len(line) > 80], [])
 
     def replies(self, line):

@@ -39,6 +39,8 @@ class Suites(unittest.TestCase):
             said = subprocess.run([PEAKBENCH, "run", "tutorail"], capture_output=True, text=True, cwd=folder)
             self.assertEqual(said.returncode, 2)
             self.assertIn("tutorail: there is no such file, and no such suite; bundled are batch_scaling, ", said.stderr)
+            pathlib.Path(folder, "lora").mkdir()  # a folder is no suite
+            subprocess.run([PEAKBENCH, "run", "lora", "--dry-run"], capture_output=True, check=True, cwd=folder)
             pathlib.Path(folder, "tutorial").write_text('models = ["vit-b-16"]\nstrategies = ["baseline"]\n')  # a file of that name goes first
             own = subprocess.run([PEAKBENCH, "run", "tutorial", "--dry-run", "--json"], capture_output=True, text=True, check=True, cwd=folder)
             self.assertEqual(len(json.loads(own.stdout)["cases"]), 1)

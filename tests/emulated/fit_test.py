@@ -199,6 +199,9 @@ class Models(Fit):
                 (["--card", "t4-16gb", "--vary", "batch", "--", "sh", "{batch}"], "expected NAME=FIRST..LAST"),
                 (["--card", "t4-16gb", "--vary", "a=1..2", "--", "sh", "{a}", "{b}"], "nothing gives {b} any"),
                 (["--card", "t4-16gb", "--model", MODEL, "--", "sh"], "--model is for models of Peakbench"),
+                (["--card", "t4-16gb", "--steps", "1", "--", "sh"], "--steps is for models of Peakbench"),
+                (["--card", "t4-16gb", "--cudnn", "off", "--", "sh"], "--cudnn is for models of Peakbench"),
+                (["--card", "t4-16gb", "--plugins", ".", "--", "sh"], "--plugins is for models of Peakbench"),
                 (["--card", "t4-16gb", "--", "no-such-program"], 'no program "no-such-program" on PATH')):
             done = self.peakbench("fit", "--out", "bad", "--overwrite", *arguments, exit_code=2)
             self.assertIn(said, done.stderr + done.stdout, arguments)

@@ -617,6 +617,8 @@ class BadInput(Repository):
         said = self.pytest(code=1, card=None, environment={"CUDA_VISIBLE_DEVICES": ""})
         self.assertIn("device_memory: there is no CUDA card: start it with `peakbench emulate -- python3 -m pytest`", said)
         self.assertIn("1 failed, 1 passed", said)
+        wrong = self.pytest("-o", "device_memory_missing=warn", code=4, card=None, environment={"CUDA_VISIBLE_DEVICES": ""})
+        self.assertIn("the ini option device_memory_missing = warn: expected fail or skip", wrong.stdout + wrong.stderr)
         skips = self.pytest("-rs", "-o", "device_memory_missing=skip", card=None, environment={"CUDA_VISIBLE_DEVICES": ""})
         self.assertIn("there is no CUDA card", skips)
         self.write("conftest.py", 'import sys\nsys.modules["torch"] = None\n')

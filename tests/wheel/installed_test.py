@@ -190,6 +190,9 @@ class Installed(unittest.TestCase):
         build = environment.folder / "sgd"
         for words in (["-S", REPOSITORY / "examples/sgd", "-B", build, "-G", "Ninja", f"-DPeakbench_DIR={package}"], ["--build", build]):
             self.well(subprocess.run(["cmake", *words], capture_output=True, text=True))
+        path = f"{environment.folder / 'venv/bin'}:{os.environ['PATH']}"
+        self.well(subprocess.run(["ctest", "--test-dir", build, "-R", "promise", "--output-on-failure"], env={**os.environ, "PATH": path},
+                                 capture_output=True, text=True))  # fmt: skip
         ran, _ = environment.command("run", "--plugins", str(build), "--model", "vit-b-16,layers=2", "--strategy", "my-sgd", "--device",
                                      "emulated:h100-80gb", "--out", "plugin")  # fmt: skip
         self.well(ran)
