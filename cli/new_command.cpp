@@ -51,10 +51,19 @@ std::string target_of(const std::string& name) {
   std::ranges::replace_if(
       target, [](char c) { return c == '-' || c == '.'; }, '_');
   // CMake's policy CMP0037, and what its generators add.
-  constexpr const char* kTaken[] = {"all",           "clean",          "depend",
-                                    "edit_cache",    "help",           "install",
-                                    "install_local", "install_strip",  "list_install_components",
-                                    "package",       "package_source", "rebuild_cache",
+  constexpr const char* kTaken[] = {"all",
+                                    "clean",
+                                    "depend",
+                                    "edit_cache",
+                                    "help",
+                                    "install",
+                                    "install_local",
+                                    "install_strip",
+                                    "list_install_components",
+                                    "package",
+                                    "package_source",
+                                    "preinstall",
+                                    "rebuild_cache",
                                     "test"};
   if (std::ranges::find(kTaken, target) != std::end(kTaken))
     throw ConfigError(fmt::format(
