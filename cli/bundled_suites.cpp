@@ -32,13 +32,11 @@ std::string suite_file(const Places& places, const std::string& typed) {
   if (typed.empty() || typed.size() > kLongestName ||
       typed.find_first_of("/.") != std::string::npos)
     return typed;
-  const auto bundled = bundled_suite(places, typed);
-  const bool is_bundled = files::is_there(bundled);
-  // A folder that holds no run is neither a suite nor anything that a command takes.
-  const bool is_other_folder =
-      files::is_folder(typed) && !files::is_there((fs::path(typed) / "run.json").string());
-  if (files::is_there(typed) && !(is_bundled && is_other_folder)) return typed;
-  if (is_bundled) return bundled;
+  const bool is_there = files::is_there(typed);
+  const bool holds_run = files::is_there((fs::path(typed) / "run.json").string());
+  if (is_there && (holds_run || !files::is_folder(typed))) return typed;
+  if (const auto bundled = bundled_suite(places, typed); files::is_there(bundled)) return bundled;
+  if (is_there) return typed;  // a folder: what it lacks is said where it is read
   std::vector<std::string> names;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(folder_of(places), none))

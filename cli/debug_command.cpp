@@ -10,6 +10,7 @@
 
 #include "cli/bundled_suites.h"
 #include "cli/commands.h"
+#include "cli/named_case.h"
 #include "cli/run_arguments.h"
 #include "cli/worker.h"
 #include "errors/errors.h"
@@ -22,7 +23,6 @@
 #include "reports/render/text.h"
 #include "result/case_files.h"
 #include "result/run.h"
-#include "result/selection_text.h"
 #include "text/nearest.h"
 #include "text/printable.h"
 
@@ -63,8 +63,7 @@ const Case& choose(const std::vector<const Case*>& cases, const std::string& wan
   std::vector<const Case*> meant;
   std::vector<std::string> ids;
   for (const auto* one : cases) {
-    if (one->spec.id == wanted || one->spec.slug == wanted) return *one;
-    if (wanted.empty() || result::stack_text(one->spec.strategies) == wanted) meant.push_back(one);
+    if (wanted.empty() || is_called(one->spec, wanted)) meant.push_back(one);
     ids.push_back(one->spec.id);
   }
   if (meant.empty())

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <utility>
 
 #include "cli/quantities.h"
 #include "errors/errors.h"
@@ -68,19 +67,17 @@ void check_where(const FitArguments& arguments) {
 
 // Options that say what a case of ours is mean nothing to somebody's program.
 void check_for_program(const FitArguments& arguments) {
-  for (const auto* row : result::asked_axes())
-    if (typed(arguments, row->axis)) {
-      const std::string option = row->asked->option;
+  const auto refuse = [](bool is_typed, const std::string& option) {
+    if (is_typed)
       throw ConfigError(
           fmt::format("{} is for models of Peakbench; a program behind -- has options of its own",
                       option.substr(option.find("--"))));
-    }
-  for (const auto& [option, is_typed] : {std::pair{"--steps", arguments.steps.has_value()},
-                                         std::pair{"--cudnn", !arguments.cudnn.empty()},
-                                         std::pair{"--plugins", !arguments.plugins.empty()}})
-    if (is_typed)
-      throw ConfigError(fmt::format(
-          "{} is for models of Peakbench; a program behind -- has options of its own", option));
+  };
+  for (const auto* row : result::asked_axes())
+    refuse(typed(arguments, row->axis), row->asked->option);
+  refuse(arguments.steps.has_value(), "--steps");
+  refuse(!arguments.cudnn.empty(), "--cudnn");
+  refuse(!arguments.plugins.empty(), "--plugins");
   if (!arguments.largest.empty())
     throw ConfigError("--largest is for models of Peakbench; for a program: --vary NAME=1..64");
 }

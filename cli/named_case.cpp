@@ -14,11 +14,6 @@ namespace {
 
 using result::CaseResult;
 
-bool is_called(const CaseResult& result, const std::string& name) {
-  return result.spec.id == name || result.spec.slug == name ||
-         result::stack_text(result.spec.strategies) == name;
-}
-
 std::string list_of(const std::vector<const CaseResult*>& cases) {
   constexpr std::size_t kMost = 20;
   std::string text;
@@ -30,11 +25,15 @@ std::string list_of(const std::vector<const CaseResult*>& cases) {
 
 }  // namespace
 
+bool is_called(const result::CaseSpec& spec, const std::string& name) {
+  return spec.id == name || spec.slug == name || result::stack_text(spec.strategies) == name;
+}
+
 const CaseResult& named_case(const result::Run& run, const NamedCase& named) {
   std::vector<const CaseResult*> serving, found;
   std::vector<std::string> ids;
   for (const CaseResult& result : run.cases) {
-    if (!named.name.empty() && is_called(result, named.name)) found.push_back(&result);
+    if (!named.name.empty() && is_called(result.spec, named.name)) found.push_back(&result);
     if (named.serves(result)) serving.push_back(&result);
     ids.push_back(result.spec.id);
   }

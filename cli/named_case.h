@@ -15,6 +15,9 @@ struct NamedCase {
   std::string no_case;  // what is said where none serves: "no case of this run has a trace"
 };
 
+// Whether it is the case's id, its slug or its stack.
+bool is_called(const result::CaseSpec& spec, const std::string& name);
+
 // Whether it serves is not looked at where it was named. Throws ConfigError where it is none, or
 // one of several.
 const result::CaseResult& named_case(const result::Run& run, const NamedCase& named);
