@@ -19,6 +19,7 @@
 #include "launch/interrupt.h"
 #include "plan/plan.h"
 #include "process/command.h"
+#include "process/python_module.h"
 #include "program/python_functions.h"
 #include "reports/fidelity/program_result.h"
 #include "reports/fidelity/record.h"
@@ -269,8 +270,8 @@ int measure_context(World& world, const ContextArguments& arguments) {
     throw ConfigError(
         "there is no python3 or python on PATH; install Python, or name yours in "
         "PEAKBENCH_PYTHON");
-  std::vector<std::string> words{interpreter, "-m", "peakbench.context", "--device",
-                                 std::to_string(arguments.device)};
+  auto words = process::python_module(interpreter, "peakbench.context");
+  words.insert(words.end(), {"--device", std::to_string(arguments.device)});
   if (!arguments.to.empty()) words.insert(words.end(), {"--to", arguments.to});
   if (arguments.json) words.emplace_back("--json");
   const auto said = process::ask_command({.arguments = words, .patience = kPatience});

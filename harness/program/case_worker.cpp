@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "errors/errors.h"
 #include "errors/host_limits.h"
@@ -19,6 +20,7 @@
 #include "launch/outcome.h"
 #include "process/command.h"
 #include "process/process.h"
+#include "process/python_module.h"
 #include "program/trace_program.h"
 #include "result/case_files.h"
 #include "result/case_json.h"
@@ -159,10 +161,11 @@ class CaseWorker {
     const nlohmann::json asked{{"ours", beside(kOwnParametersFile)},
                                {"theirs", job_.read_parameters_path},
                                {"promise", nlohmann::json(result::to_json(promise))}};
-    const auto said = process::ask_command(
-        {.arguments = {job_.program->arguments.front(), "-m", "peakbench.bench", "--compare",
-                       asked.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)},
-         .patience = kComparePatience});
+    auto words = process::python_module(job_.program->arguments.front(), "peakbench.bench");
+    words.insert(words.end(), {"--compare", asked.dump(-1, ' ', false,
+                                                       nlohmann::json::error_handler_t::replace)});
+    const auto said =
+        process::ask_command({.arguments = std::move(words), .patience = kComparePatience});
     const auto answer = nlohmann::json::parse(said.out, nullptr, false);
     if (!said.ok() || !answer.is_object()) {
       promise.reason = "the parameters could not be compared: " +

@@ -4,11 +4,13 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "errors/errors.h"
 #include "json/fields.h"
 #include "process/command.h"
+#include "process/python_module.h"
 #include "result/case_json.h"
 #include "text/printable.h"
 
@@ -49,15 +51,16 @@ class Asking {
                      {"strategies", python.strategies},
                      {"batch_sizes", python.batch_sizes},
                      {"folder", program_.folder}};
-    for (const auto& word :
-         {whom_.interpreter, std::string("-m"), std::string("peakbench.bench"),
-          std::string("--describe"), asked.dump(-1, ' ', false, json::error_handler_t::replace)})
-      words.push_back(word);
+    for (auto& word : process::python_module(whom_.interpreter, "peakbench.bench"))
+      words.push_back(std::move(word));
+    words.insert(words.end(),
+                 {"--describe", asked.dump(-1, ' ', false, json::error_handler_t::replace)});
     const auto said = process::ask_command({.arguments = words, .patience = kPatience});
     const auto last = said.out.find_last_of('\n', said.out.size() < 2 ? 0 : said.out.size() - 2);
     auto answer =
         json::parse(said.out.substr(last == std::string::npos ? 0 : last), nullptr, false);
-    if (said.ok() && answer.is_object()) return answer;
+    // The program's libraries may fail as they end, after the answer.
+    if (said.stopped == process::Stop::kNone && answer.is_object()) return answer;
     fail(why_no_answer(said, whom_.interpreter, python.text));
   }
 

@@ -17,10 +17,14 @@ namespace fs = std::filesystem;
 constexpr auto kLongestSearch = std::chrono::seconds(20);
 
 // Prints the folder of the package, without importing it. Python puts the script's folder first,
-// but for -P and PYTHONSAFEPATH.
+// but for -P and PYTHONSAFEPATH. Here the working folder is first, and no module may be imported
+// from it; `sys` is built in.
 constexpr const char* kFindTorch =
-    "import importlib.util, os, sys\n"
-    "if not getattr(sys.flags, 'safe_path', False): sys.path[0] = sys.argv[1]\n"
+    "import sys\n"
+    "is_safe = getattr(sys.flags, 'safe_path', False)\n"
+    "if not is_safe: del sys.path[0]\n"
+    "import importlib.util, os\n"
+    "if not is_safe: sys.path.insert(0, sys.argv[1])\n"
     "spec = importlib.util.find_spec('torch')\n"
     "print(os.path.dirname(spec.origin) if spec and spec.origin else '')\n";
 

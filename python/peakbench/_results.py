@@ -3,12 +3,11 @@
 import html
 import json
 import os
-import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Mapping, Tuple, Union
-from urllib.parse import quote
 
+from peakbench import _trace
 from peakbench._memory import in_words
 
 
@@ -43,15 +42,7 @@ class Case:
         """Of the case's own memory, the largest first; read from its trace."""
         if not self.trace.is_file():
             raise FileNotFoundError(f"{self.trace}: the case {self.id} has no trace")
-        query = """SELECT block_bytes, requested_bytes, category, phase, ifnull(module, ''), ifnull(operator, ''), ifnull(name, '') FROM alive_at_peak
-                   WHERE space = (SELECT s.name FROM spaces s JOIN trace t ON s.id = t.own_space) ORDER BY block_bytes DESC, event"""
-        database = sqlite3.connect(f"file:{quote(str(self.trace.resolve()))}?mode=ro", uri=True)
-        try:
-            return tuple(Alive(*row) for row in database.execute(query))
-        except sqlite3.DatabaseError as error:
-            raise ValueError(f"{self.trace}: not a trace of Peakbench ({error})") from None
-        finally:
-            database.close()
+        return tuple(Alive(*row) for row in _trace.alive_at_peak(self.trace))
 
 
 @dataclass(frozen=True)
@@ -89,14 +80,16 @@ def load(folder: Union[str, "os.PathLike[str]"]) -> Run:
     """The run in that folder. FileNotFoundError or ValueError, in one sentence, where there is none."""
     file = Path(folder) / "run.json"
     try:
+        if file.exists() and not file.is_file():  # a pipe would be waited for
+            raise ValueError("it is no regular file")
         run = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FileNotFoundError(f"{file} is not there: name the folder that `peakbench run` or `peakbench trace` wrote") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{file}: not a run of Peakbench ({error})") from None
     try:
         return Run(Path(folder), run["title"], run["status"], tuple(_case(Path(folder), case) for case in run["cases"]))
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{file}: not a run of Peakbench (it lacks {error})") from None
 
 

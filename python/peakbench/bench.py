@@ -9,7 +9,6 @@ numbers start anew from the seed with each step, so that every strategy is train
 """
 
 import argparse
-import contextlib
 import importlib
 import importlib.util
 import json
@@ -19,7 +18,7 @@ import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from peakbench import _objects
 from peakbench._objects import Found, Refused
@@ -128,13 +127,14 @@ def _strategies(module: ModuleType, place: str, typed: Sequence[str]) -> List[Fo
 def _describe(asked: Mapping[str, Any]) -> int:
     """For `peakbench run`, before anything is run: which model, strategies and batch sizes are meant, as JSON on standard output."""
     os.chdir(asked["folder"])
-    sys.path[0] = asked["folder"]
-    with _output_of_others():
-        try:
-            answer = _description(asked["program"], asked["strategies"], asked["batch_sizes"])
-        except Refused as refused:
-            answer = {"error": str(refused), "is_of_import": isinstance(refused.__cause__, (ImportError, OSError))}
-    print(json.dumps(answer))
+    sys.path.insert(0, asked["folder"])
+    answer_to = _own_output()
+    try:
+        answer = _description(asked["program"], asked["strategies"], asked["batch_sizes"])
+    except Refused as refused:
+        answer = {"error": str(refused), "is_of_import": isinstance(refused.__cause__, (ImportError, OSError))}
+    with os.fdopen(answer_to, "w", encoding="utf-8") as output:
+        print(json.dumps(answer), file=output)
     return 0
 
 
@@ -178,18 +178,12 @@ def _described(module: ModuleType, place: str, one: Found) -> Dict[str, Any]:
     }
 
 
-@contextlib.contextmanager
-def _output_of_others() -> Iterator[None]:
-    """What a file prints while it is imported goes to standard error: standard output is for the answer."""
+def _own_output() -> int:
+    """Standard output, for the answer alone. What a file and its libraries print until the process ends, also in threads and at exit, goes to standard error."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
+    return kept
 
 
 # ---- the training ----

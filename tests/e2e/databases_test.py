@@ -92,6 +92,9 @@ IN_SQL = {
     "trace is a view": (f"DROP TABLE trace; CREATE VIEW trace AS {ENDLESS} SELECT 'cpu' AS device, 0 AS emulated, count(*) AS events, "
                         "0 AS own_space FROM n", "trace is a view"),
     "operators is virtual": ("DROP TABLE operators; CREATE VIRTUAL TABLE operators USING fts5(id, name)", "virtual table"),
+    "operators is virtual, in other words": (
+        "DROP TABLE operators; CREATE VIRTUAL TABLE operators USING fts5(id, name); PRAGMA writable_schema = ON; UPDATE sqlite_schema SET "
+        "sql = replace(sql, 'CREATE VIRTUAL', 'create/**/virtual') WHERE name = 'operators'", "virtual table"),
     "a generated column": ("DROP TABLE operators; CREATE TABLE operators (id INTEGER PRIMARY KEY, name TEXT AS "
                            "(hex(zeroblob(100000000))))", "generated column"),
     "without a rowid": ("DROP TABLE modules; CREATE TABLE modules (id INTEGER PRIMARY KEY, name TEXT) WITHOUT ROWID; INSERT INTO "

@@ -294,6 +294,23 @@ def more_parameters(model):
         self.run_it("--program", "bench.py:tiny", "--strategy", "sgd", "--card", CARD)
         self.assertEqual(list(self.cases()), [f"python/tiny/sgd/emulated:{CARD}"])
 
+    def test_what_its_libraries_print_to_the_end_is_no_answer(self):
+        """As experiment trackers do it: at exit, in a thread, and with an exit code of their own."""
+        for more in ("atexit.register(print, 'goodbye')", "threading.Timer(0.1, print, ['{}']).start()", "atexit.register(os._exit, 3)"):
+            with self.subTest(more):
+                (self.folder / "bench.py").write_text(f"import atexit, os, threading\n{more}\n{BENCH}")
+                said, _ = self.run_it("--program", "bench.py:tiny", "--dry-run")
+                self.assertIn("python/tiny/one_by_one", said)
+
+    def test_no_code_of_the_working_folder_runs_before_the_file_is_asked_for(self):
+        (self.folder / "apart").mkdir()
+        for name in ("importlib", "runpy", "json", "argparse", "peakbench"):
+            (self.folder / "apart" / name).mkdir()
+            (self.folder / "apart" / name / "__init__.py").write_text(f"open('ran', 'a').write('{name} ')")
+        call = [PEAKBENCH, "run", "--program", "../bench.py:tiny", "--dry-run"]
+        done = subprocess.run(call, cwd=self.folder / "apart", env=self.environment, capture_output=True, text=True)
+        self.assertEqual((done.returncode, (self.folder / "apart/ran").exists()), (0, False), done.stderr)
+
     def test_a_python_that_cannot_run_it_is_one_sentence(self):
         bare = Path("/usr/bin/python3")
         if bare.exists() and subprocess.run([bare, "-c", "import torch"], capture_output=True).returncode != 0:

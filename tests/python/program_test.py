@@ -4,19 +4,27 @@ usage: program_test.py PEAKBENCH
 Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
 
+import contextlib
 import json
 import os
+import re
 import shutil
+import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import textwrap
+import time
+import tracemalloc
 import unittest
 from pathlib import Path
 
 PEAKBENCH = Path(sys.argv.pop(1)).resolve()
 PYTHON = os.environ.get("PEAKBENCH_ORACLE")
 PACKAGE = Path(__file__).resolve().parents[2] / "python"
+sys.path.insert(0, str(PACKAGE))
+import peakbench  # noqa: E402
 
 
 class Program(unittest.TestCase):
@@ -182,6 +190,119 @@ class Program(unittest.TestCase):
         self.assertIn(said.splitlines()[2], (f"1 {memory['peak_allocated_bytes']}", "frame() needs pandas: pip install pandas"))
         self.assertIn("nowhere/run.json is not there: name the folder that `peakbench run`", said)
         self.assertEqual(said.count("not a run of Peakbench"), 2)
+
+
+class OfElsewhere(unittest.TestCase):
+    """Runs that anyone may have made: what is alive at the peak is read from plain tables, and soon."""
+
+    ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r)"
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="peakbench-python-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+
+    def case(self, *statements):
+        """Of a run with three allocations of 1000 bytes, which are alive at the peak but for the first; the second is a parameter."""
+        shutil.rmtree(self.folder / "run", ignore_errors=True)
+        trace = self.folder / "run/cases/s/trace.sqlite"
+        trace.parent.mkdir(parents=True)
+        case = {"id": "c", "slug": "s", "status": "ok", "reason": "", "device": "cpu", "memory": {}}
+        (self.folder / "run/run.json").write_text(json.dumps({"title": "t", "status": "complete", "cases": [case]}))
+        tables = (PACKAGE.parent / "harness/trace/schema.h").read_text()
+        with contextlib.closing(sqlite3.connect(trace)) as database:
+            database.executescript("PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF")
+            for part in ("kTables", "kViews"):
+                database.executescript(re.search(part + r' = R"\((.*?)\)"', tables, re.S)[1])
+            database.executescript("""
+                INSERT INTO trace VALUES ('cpu', 0, 5, 1, NULL, 0); INSERT INTO spaces VALUES (0, 'other'), (1, 'cpu');
+                INSERT INTO categories VALUES (0, 'parameter'), (1, 'activation'); INSERT INTO phases VALUES (0, 'build');
+                INSERT INTO modules VALUES (0, 'linear'); INSERT INTO operators VALUES (0, 'aten::mm'); INSERT INTO names VALUES (0, 2, 0, 'weight', '', '');
+                INSERT INTO allocations VALUES (0, 1, 1, 1, NULL), (2, 5, 5, 0, 0), (3, 5, 5, 1, NULL), (4, 5, 5, 1, NULL);
+                INSERT INTO peaks VALUES (0, 4, 9, 9), (1, 3, 2024, 2000);
+                INSERT INTO events SELECT value, value = 1, 0, 0, 0, value < 4, NULL, 0, iif(value = 2, 0, NULL), 0, NULL, 4096, 1000, 1000 + 8 * value,
+                    NULL, 0, NULL, NULL, NULL FROM json_each('[0, 1, 2, 3, 4]');""")
+            for statement in statements:
+                database.executescript(statement)
+        return peakbench.load(self.folder / "run").cases[0]
+
+    def test_what_is_alive(self):
+        alive = self.case().alive_at_peak()
+        self.assertEqual([(one.bytes, one.requested_bytes, one.category, one.phase, one.module, one.operator, one.name) for one in alive],
+                         [(1024, 1000, "activation", "build", "linear", "", ""), (1016, 1000, "parameter", "build", "linear", "aten::mm", "weight")])  # fmt: skip
+
+    def test_what_a_file_brings_with_it_is_never_run(self):
+        view = f"DROP TABLE {{0}}; CREATE VIEW {{0}} AS {self.ENDLESS} SELECT n AS id, 'x' AS name, n AS event, n AS last_event, 1 AS space, 0 AS category, 0 AS own_space FROM r"
+        for statements, says in (
+            (f"DROP VIEW alive_at_peak; CREATE VIEW alive_at_peak AS {self.ENDLESS} SELECT n AS block_bytes FROM r", None),
+            *((view.format(table), f"{table} is no plain table") for table in ("modules", "allocations", "trace", "peaks", "categories")),
+            ("DROP TABLE operators; CREATE VIRTUAL TABLE operators USING fts5(id, name); PRAGMA writable_schema = ON; UPDATE sqlite_master SET "
+             "sql = replace(sql, 'CREATE VIRTUAL', 'create/**/virtual') WHERE name = 'operators'", "operators is no plain table"),
+            ("DROP TABLE names; CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT AS (hex(zeroblob(100000000))))", "names has no plain column name"),
+            ("CREATE INDEX i ON names (hex(name))", "names has a generated column or an index"),
+            ("DROP TABLE peaks", "it has no table peaks"),
+            ("UPDATE events SET module = 7", "modules lacks a row"),
+            ("UPDATE modules SET name = x'00'", "modules has a name that is no text"),
+            ("UPDATE events SET block_bytes = 'many'", "it has a size that is no number of bytes"),
+            ("UPDATE operators SET name = CAST(x'ff' AS TEXT)", "Could not decode"),
+        ):  # fmt: skip
+            with self.subTest(statements):
+                case, began = self.case(statements), time.monotonic()
+                if says is None:
+                    self.assertEqual(len(case.alive_at_peak()), 2)
+                else:
+                    with self.assertRaisesRegex(ValueError, re.escape(says)):
+                        case.alive_at_peak()
+                self.assertLess(time.monotonic() - began, 5)
+
+    def test_a_text_of_many_rows_is_held_once(self):
+        """Of a file of a few megabytes: 20,000 rows whose module has a name of a megabyte."""
+        case = self.case("UPDATE modules SET name = printf('%.*c', 1000000, 'm'); DELETE FROM events; DELETE FROM allocations",
+                         "INSERT INTO events WITH RECURSIVE r(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM r WHERE n < 19999) SELECT n, 0, 0, 0, 0, 1, NULL, 0, NULL, 0, "
+                         "NULL, 4096, 8, 8, NULL, 0, NULL, NULL, NULL FROM r; UPDATE peaks SET event = 19999; "
+                         "INSERT INTO allocations SELECT id, 20000, 20000, 1, NULL FROM events")  # fmt: skip
+        tracemalloc.start()
+        alive = case.alive_at_peak()
+        self.assertEqual((len(alive), len(alive[7].module)), (20000, 1000000))
+        self.assertLess(tracemalloc.get_traced_memory()[1], 50_000_000)
+        tracemalloc.stop()
+
+    def test_a_page_that_is_its_own_child_ends(self):
+        case = self.case("INSERT INTO modules WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 99999) SELECT n, 'm' FROM r")
+        data = bytearray(case.trace.read_bytes())
+        with contextlib.closing(sqlite3.connect(case.trace)) as database:
+            (root,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'modules'").fetchone()
+        begin = (root - 1) * 4096
+        self.assertEqual(data[begin], 5)  # an interior page: all its children are to be the first one
+        first = int.from_bytes(data[begin + 12 : begin + 14], "big")
+        for cell in range(int.from_bytes(data[begin + 3 : begin + 5], "big")):
+            at = begin + int.from_bytes(data[begin + 12 + 2 * cell : begin + 14 + 2 * cell], "big")
+            data[at : at + 4] = data[begin + first : begin + first + 4]
+        case.trace.write_bytes(data)
+        self.assertEqual(len(case.alive_at_peak()), 2)  # as many rows as before
+
+    def test_ctrl_c_ends_it(self):
+        text = "x" * 60
+        case = self.case("INSERT INTO modules WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 400000) "
+                         f"SELECT n, '{text}' FROM r")  # fmt: skip
+        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with self.assertRaises(KeyboardInterrupt):
+            case.alive_at_peak()
+
+    def test_a_run_json_that_is_none(self):
+        self.case()
+        file = self.folder / "run/run.json"
+        for text, says in (("[" * 100_000, "not a run of Peakbench"), ('{"title": "", "status": "", "cases": [{"id": "", "slug": "s", "status": "", "reason": "", '
+                           '"device": "", "memory": {"at_peak": [1]}}]}', "not a run of Peakbench")):  # fmt: skip
+            file.write_text(text)
+            with self.assertRaisesRegex(ValueError, says):
+                peakbench.load(self.folder / "run")
+        file.unlink()
+        os.mkfifo(file)
+        with self.assertRaisesRegex(ValueError, "no regular file"):
+            peakbench.load(self.folder / "run")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@
 #include "pytorch/library_cache.h"
 #include "pytorch/library_in_use.h"
 #include "pytorch/program_file.h"
+#include "pytorch/torch_in_use.h"
 #include "support/plugin_file.h"
 #include "support/scratch.h"
 
@@ -24,6 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+
+const auto kNever = [] { return false; };
 
 class Folder : public ::testing::Test {
  protected:
@@ -65,6 +68,23 @@ TEST_F(ProgramFile, ADamagedOneIsNotJudged) {
 
 TEST_F(ProgramFile, ThisOneIsLoadedDynamically) {
   EXPECT_EQ(why_not_preloaded("/proc/self/exe"), std::nullopt);
+}
+
+using InWorkingFolder = Folder;
+
+// Python itself puts the working folder before its own modules.
+TEST_F(InWorkingFolder, NoCodeRunsWhileTorchIsLookedFor) {
+  for (const char* name : {"importlib", "os", "re", "collections"})
+    write(std::string(name) + "/__init__.py", "open('ran', 'w')\n");
+  write("scripts/torch/__init__.py", "open('ran', 'w')\n");
+  const auto before = fs::current_path();
+  fs::current_path(folder_);
+  const auto found = torch_folder_of_python(PEAKBENCH_PYTHON, folder_ / "scripts", kNever);
+  const auto of_code = torch_folder_of_command({PEAKBENCH_PYTHON, "-c", "pass"}, kNever);
+  fs::current_path(before);
+  EXPECT_EQ(found, folder_ / "scripts/torch");
+  EXPECT_NE(of_code, folder_ / "scripts/torch");
+  EXPECT_FALSE(fs::exists(folder_ / "ran"));
 }
 
 // A PyTorch that is nothing but its files, and compilers that are scripts.
