@@ -129,12 +129,21 @@ trap 'exit 143' TERM
 # The last thing a log says, short enough for one line.
 last_line() { tail -c 2000 "$1" 2>/dev/null | tr '\r' '\n' | grep -v '^[[:space:]]*$' | tail -n 1 | tr -cd '[:print:]' | cut -c "1-$2"; }
 
+# time_left SECONDS LINE: ", about 2 min left", if LINE is how ninja counts its steps, [120/322], and a tenth of them took SECONDS or less.
+time_left() {
+  [[ $2 =~ ^\[([0-9]+)/([0-9]+)\] ]] || return 0
+  local finished=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
+  ((finished * 10 >= all && finished < all)) || return 0
+  local left=$(($1 * (all - finished) / finished))
+  if ((left < 50)); then echo ", less than a minute left"; else echo ", about $(((left + 30) / 60)) min left"; fi
+}
+
 # task MESSAGE COMMAND...: runs it with its output in a log. Silent when it ends within two seconds; after that one line that
 # keeps its elapsed time up to date on a terminal, plain lines now and then elsewhere. Returns the command's status; the log
 # stays at $task_log until the next task.
 task_log=$scratch/task.log
 task() {
-  local message=$1 status=0 began=$SECONDS shown=0 next=30 elapsed width
+  local message=$1 status=0 began=$SECONDS shown=0 next=30 elapsed width line where
   shift
   "$@" >"$task_log" 2>&1 </dev/null &
   task_pid=$!
@@ -142,14 +151,18 @@ task() {
     sleep 0.1
     elapsed=$((SECONDS - began))
     ((elapsed >= 2)) || continue
+    if [[ -t 2 ]] || ((shown && elapsed >= next)); then
+      line=$(last_line "$task_log" 100)
+      where="$message: $elapsed s$(time_left "$elapsed" "$line")"
+    fi
     if [[ -t 2 ]]; then
-      width=$(($(tput cols 2>/dev/null || echo 100) - ${#message} - 16))
-      printf '\r\033[K%s: %d s  %s' "$message" "$elapsed" "$(last_line "$task_log" $((width > 10 ? width : 10)))" >&2
+      width=$(($(tput cols 2>/dev/null || echo 100) - ${#where} - 3))
+      printf '\r\033[K%s  %s' "$where" "${line:0:$((width > 10 ? width : 10))}" >&2
       sleep 0.4
     elif ((shown == 0)); then
       say "$message ..."
     elif ((elapsed >= next)); then
-      say "$message: $elapsed s  $(last_line "$task_log" 100)"
+      say "$where  $line"
       next=$((next + 30))
     fi
     shown=1

@@ -31,10 +31,7 @@ int quickstart(World& world, const QuickstartArguments& arguments) {
     throw ConfigError(suite + ": the suite is not there; is the installation whole?");
   std::vector<std::string> run{"run",   suite,         "--device", "emulated:" + arguments.card,
                                "--out", arguments.out, "--resume"};
-  const std::vector<std::string> more = arguments.cpu
-                                            ? std::vector<std::string>{"--device", "cpu"}
-                                            : std::vector<std::string>{"--repetitions", "0"};
-  run.insert(run.end(), more.begin(), more.end());
+  if (arguments.cpu) run.insert(run.end(), {"--device", "cpu"});
   if (!world.torch.empty()) run.insert(run.end(), {"--torch", world.torch});
   const int code = run_program(run, world);
   if (code == kDone)

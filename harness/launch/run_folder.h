@@ -46,7 +46,8 @@ nlohmann::json settings_of(const plan::Request& request);
 // them.
 nlohmann::json settings_of(const result::ProgramCommand& program);
 
-// The run in the folder, to be continued with this plan. Throws ConfigError that says what differs.
+// The run in the folder, to be continued with this plan, which may add cases. Throws ConfigError
+// that says what differs.
 result::Run read_matching_run(const std::string& path, const plan::Plan& plan);
 
 }  // namespace peakbench::launch

@@ -168,6 +168,8 @@ class Folders(ProgramTest):
         self.peakbench("run", *ONE, "--out", "out")
         self.fails("run", *ONE, "--out", "out", says=["holds a run already", "--resume", "--overwrite", "--out"])
         self.fails("run", "--model", "tiny", "--strategy", "slim", "--out", "out", "--resume", says=["different run"])
+        self.peakbench("run", *ONE, "--strategy", "slim", "--out", "out", "--resume")
+        self.assertEqual(len(self.run_json()["cases"]), 2)
         self.fails("run", *ONE, "--out", "out", "--resume", "--overwrite", says=["--resume", "--overwrite"])
         self.peakbench("run", "--model", "tiny", "--strategy", "slim", "--out", "out", "--overwrite")
         self.assertEqual(self.run_json()["reference"], "slim")

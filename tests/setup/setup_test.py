@@ -60,6 +60,14 @@ class Library(Folder):
         self.assertEqual(self.said('echo "$CCACHE_DIR"', PEAKBENCH_CACHE="/kept", CCACHE_DIR="/own"), "/own")
 
 
+    def test_how_long_a_build_still_takes(self):
+        left = lambda seconds, line: self.said(f"time_left {seconds} '{line}'")  # noqa: E731
+        self.assertEqual(left(60, "[120/322] Building CXX object"), ", about 2 min left")
+        self.assertEqual(left(100, "[300/322] Linking"), ", less than a minute left")
+        for line in ("[20/322] too early to say", "[322/322] Linking", "[20/x]", "Building"):
+            self.assertEqual(left(60, line), "", line)
+
+
 class Checks(Folder):
     def test_changed_since_what(self):
         status, _, error = self.run_script("checks", "--changed", "nowhere", "format")

@@ -691,12 +691,25 @@ TEST_F(SessionTest, AFolderThatHoldsARunIsRefused) {
   EXPECT_TRUE(fs::exists(scratch / "run/notes.txt"));
 }
 
+TEST_F(SessionTest, AResumedRunMayHaveMoreCases) {
+  run(plan_of({planned_case("m", "baseline", "emulated:h100-80gb")}));
+  runner.orders.clear();
+  resume = true;
+  const auto run = this->run(plan_of(
+      {planned_case("m", "baseline", "emulated:h100-80gb"), planned_case("m", "baseline", "cpu")}));
+  EXPECT_EQ(run.status, "complete");
+  ASSERT_EQ(run.cases.size(), 2u);
+  EXPECT_EQ(run.cases[1].status, Status::kOk);
+  EXPECT_FALSE(runner.orders.empty());
+  for (const auto& order : runner.orders) EXPECT_EQ(order.job.case_id, "m/baseline/cpu/fp32/b1");
+}
+
 TEST_F(SessionTest, ADifferentRunIsNotResumed) {
   run(plan_of({planned_case("m", "baseline")}));
   resume = true;
   auto message = message_of<ConfigError>([&] { run(plan_of({planned_case("n", "baseline")})); });
   EXPECT_NE(message.find("a different run"), std::string::npos);
-  EXPECT_NE(message.find("it does not have n/baseline/cpu/fp32/b1"), std::string::npos);
+  EXPECT_NE(message.find("it also has m/baseline/cpu/fp32/b1"), std::string::npos);
   auto plan = plan_of({planned_case("m", "baseline")});
   plan.request.steps = 5;
   message = message_of<ConfigError>([&] { run(plan); });
