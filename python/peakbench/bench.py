@@ -132,7 +132,7 @@ def _describe(asked: Mapping[str, Any]) -> int:
     try:
         answer = _description(asked["program"], asked["strategies"], asked["batch_sizes"])
     except Refused as refused:
-        answer = {"error": str(refused), "is_of_import": isinstance(refused.__cause__, (ImportError, OSError))}
+        answer = {"error": str(refused), "is_of_import": refused.__cause__ is not None}
     with os.fdopen(answer_to, "w", encoding="utf-8") as output:
         print(json.dumps(answer), file=output)
     return 0

@@ -130,6 +130,14 @@ class Bench(unittest.TestCase):
         self.assertEqual((case["status"], case["memory"]["steps"]), ("ok", 1))
         self.assertEqual(case["settings"]["command"][3:6], ["mine.bench", "--model", "tiny"])
 
+    def test_whatever_a_file_raises_for_want_of_cuda_it_is_asked_again_on_the_emulated_card(self):
+        # PyTorch 2.9 without NVIDIA's packages raises ValueError as it is imported; a file may ask for its card as it is loaded.
+        for fails in ("ValueError('libcublas.so.*[0-9] not found in the system path')", "RuntimeError('Found no NVIDIA driver')"):
+            (self.folder / "bench.py").write_text(f"import os\nif 'PEAKBENCH_EMULATED_CARD' not in os.environ: raise {fails}\n{BENCH}")
+            self.run_it("--program", "bench.py:tiny", "--strategy", "sgd", "--steps", "1", "--card", CARD, "--overwrite")
+            (case,) = self.cases().values()
+            self.assertEqual(case["status"], "ok")
+
     def test_options_are_part_of_the_name_and_of_the_sizes(self):
         self.run_it("--program", "bench.py:tiny,width=512", "--strategy", "sgd", "--strategy", "one_by_one,lr=0.1", "--card", CARD)
         cases = self.cases()
