@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Union
 
+from peakbench._texts import shown
+
 
 @dataclass(frozen=True)
 class Card:
@@ -42,9 +44,9 @@ def find(card: str) -> Card:
     if card in cards:
         return cards[card]
     if not cards:
-        raise ValueError(f'card "{card}": Peakbench\'s cards are not found; install the wheel, or put `peakbench` on PATH')
-    near = [name for name in cards if name.startswith(card)] or difflib.get_close_matches(card, cards, 1, 0.4)
-    raise ValueError(f'unknown card "{card}"' + (f'; did you mean "{near[0]}"?' if near else "; `peakbench list devices` shows them"))
+        raise ValueError(f'card "{shown(card)}": Peakbench\'s cards are not found; install the wheel, or put `peakbench` on PATH')
+    near = [name for name in cards if name.startswith(card)] or difflib.get_close_matches(card[:100], cards, 1, 0.4)
+    raise ValueError(f'unknown card "{shown(card)}"' + (f'; did you mean "{near[0]}"?' if near else "; `peakbench list devices` shows them"))
 
 
 def here(torch: Any) -> Card:

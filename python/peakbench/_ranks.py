@@ -24,6 +24,7 @@ from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 import pytest
 
 from peakbench import _files, _memory
+from peakbench._texts import plain, shown_object
 
 EXCEEDS = "device_memory_exceeds"  # a property of a test that only took too much
 _GRACE_S = 5.0  # that the other ranks have to end, once one has failed, and a rank's process to end after its test
@@ -31,6 +32,14 @@ _REST_S = 60.0  # that the other ranks have, once one has taken too much: what t
 _POLL_S = 0.02
 _TAIL = 4000  # characters of what a process printed that told nothing else
 _USAGE = int(pytest.ExitCode.USAGE_ERROR)
+_PACKAGES = str(Path(__file__).resolve().parents[1])
+# As `-m peakbench._ranks` does, and nothing is imported from the working folder: it comes with the session's own sys.path, where it is there.
+_START = """import sys
+if not getattr(sys.flags, "safe_path", False): del sys.path[0]
+sys.path.append(sys.argv.pop(1))
+import runpy
+runpy.run_module("peakbench._ranks", run_name="__main__", alter_sys=True)
+"""
 
 
 @dataclass(frozen=True)
@@ -133,7 +142,8 @@ def _session(item: pytest.Item) -> Tuple[List[str], List[str], Dict[str, Any], D
                 "numprocesses": None, "maxprocesses": None, "dist": "no", "distload": False, "tx": [], "looponfail": False, "usepdb": False, "xmlpath": None,
                 "no_cov": True}  # fmt: skip
     options.pop("file_or_dir", None)  # what is collected is named anew
-    return sys.path, [str(config.rootpath / item.nodeid)], options, others
+    # No path of pathlib's: the id of a parameter may hold `//`.
+    return sys.path, [f"{config.rootpath}/{item.nodeid}"], options, others
 
 
 def _is_plain(value: Any) -> bool:
@@ -148,7 +158,7 @@ def _pickled(name: str, value: Any) -> bytes:
     try:
         return pickle.dumps(value)
     except Exception as error:  # an object says itself what it raises
-        raise NotHanded(f"the option {name} is {value!r}, which cannot be handed to the processes of ranks ({error}): give it a type that pickle knows") from None
+        raise NotHanded(f"the option {name} is {shown_object(value)}, which cannot be handed to the processes of ranks ({error}): give it a type that pickle knows") from None
 
 
 @contextlib.contextmanager
@@ -178,7 +188,7 @@ class _Process:
         with contextlib.ExitStack() as files:
             # Where pytest captures nothing, what ranks print is seen at once.
             printed = None if item.config.getoption("capture") == "no" else files.enter_context(self._printed.open("wb"))
-            self._process = subprocess.Popen([sys.executable, "-m", "peakbench._ranks", str(folder), str(alive)], cwd=item.config.invocation_params.dir,
+            self._process = subprocess.Popen([sys.executable, "-c", _START, _PACKAGES, str(folder), str(alive)], cwd=item.config.invocation_params.dir,
                                              env=environment, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, pass_fds=[alive])  # fmt: skip
 
     def __str__(self) -> str:
@@ -204,7 +214,7 @@ class _Process:
 
     def only_exceeds(self) -> bool:
         failed = [report for report in self._reports() if report["outcome"] == "failed"]
-        return bool(failed) and all(EXCEEDS in dict(report.get("user_properties", [])) for report in failed)
+        return bool(failed) and all(EXCEEDS in [name for name, _ in report.get("user_properties", [])] for report in failed)
 
     def where(self) -> str:
         """Where it is, the last call first; without pytest's own."""
@@ -326,8 +336,11 @@ class _Teller:
             self._tell(report)
 
     def _tell(self, report: Any) -> None:
-        self._reports.append(self._config.hook.pytest_report_to_serializable(config=self._config, report=report))
-        _files.write(self._file, json.dumps(self._reports, default=repr))
+        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+        if "user_properties" in data:  # a test may have put anything there
+            data["user_properties"] = [(str(plain(said[0])), plain(said[1])) for said in data["user_properties"] if isinstance(said, tuple) and len(said) == 2]
+        self._reports.append(data)
+        _files.write(self._file, json.dumps(self._reports, default=shown_object))
 
 
 def _main(folder: Path, alive: int) -> int:

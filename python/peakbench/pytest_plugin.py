@@ -12,20 +12,24 @@ import re
 import tempfile
 from collections import Counter
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
-from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Generator, Iterator, List, NoReturn, Optional, Tuple
 
 import pytest
 
 from peakbench import _cards, _files, _journal, _memory, _ranks, _reads
 from peakbench._journal import Part
 from peakbench._memory import Peak, in_words
+from peakbench._texts import shown, shown_object
 
 _SCHEMA = 1
 _PROPERTY = "device_memory_"  # ..allocated_bytes, ..reserved_bytes, ..requested_bytes, ..key, ..note, ..condition, ..doubt, ..ranks
 _TOLD = (_PROPERTY + "condition", _PROPERTY + "note")  # in the summary
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
+_FIGURES = ("allocated_bytes", "reserved_bytes", "requested_bytes")
 _MOST_LINES = 8
+_MOST_BYTES = 1 << 60  # more than any card has
 
 
 class _Wrong(Exception):
@@ -64,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("--peakbench-accept needs --peakbench-base FILE: the file that it renews")
     for option, other in (("device_memory_unknown", "warn"), ("device_memory_missing", "skip")):
         if (word := config.getini(option)) not in ("fail", other):
-            raise pytest.UsageError(f"the ini option {option} = {word}: expected fail or {other}")
+            raise pytest.UsageError(f"the ini option {option} = {shown(word)}: expected fail or {other}")
     if not hasattr(config, "workerinput"):  # xdist's workers measure, this process sums up
         config.pluginmanager.register(_Summary(config), "peakbench-summary")
 
@@ -106,13 +110,13 @@ def _of_ranks(item: pytest.Item, limit: _Limit, torch: Any) -> List[pytest.TestR
             called = _ranks.made(item, "call", "failed", says)
         return _ranks.lifecycle(called, item)
     of_ranks = _ranks.run(item, ranks, torch)
-    measured = {rank: dict(report.user_properties) for rank, reports in enumerate(of_ranks) for report in reports if report.when == "call"}
+    measured = {rank: dict(_ours_of(report)) for rank, reports in enumerate(of_ranks) for report in reports if report.when == "call"}
     measured = {rank: said for rank, said in measured.items() if _PROPERTY + "key" in said}
     took = [int(str(measured[rank][f"{_PROPERTY}{limit.at}_bytes"])) if rank in measured else -1 for rank in range(len(of_ranks))]
     decisive = _decisive(of_ranks, took)
     if any(report.failed for report in of_ranks[decisive]) or not measured:
         return of_ranks[decisive]
-    figures = [{name[len(_PROPERTY) :]: value for name, value in said.items() if name.startswith(_PROPERTY)} for said in measured.values()]
+    figures = [{name: said[_PROPERTY + name] for name in (*_FIGURES, "key")} for said in measured.values()]
     told = [one for rank, said in measured.items() if rank != decisive for one in said.items() if one[0] in _TOLD]
     for report in of_ranks[decisive]:
         if report.when != "setup":  # plugins look at one or the other
@@ -127,8 +131,8 @@ def _decisive(of_ranks: List[List[pytest.TestReport]], took: List[int]) -> int:
     def of(what: Callable[[pytest.TestReport], bool]) -> List[int]:
         return [rank for rank, reports in enumerate(of_ranks) if any(what(report) for report in reports)]
 
-    exceeding = of(lambda report: report.failed and _ranks.EXCEEDS in dict(report.user_properties))
-    others = of(lambda report: report.failed and _ranks.EXCEEDS not in dict(report.user_properties))
+    exceeding = of(lambda report: report.failed and _ranks.EXCEEDS in dict(_ours_of(report)))
+    others = of(lambda report: report.failed and _ranks.EXCEEDS not in dict(_ours_of(report)))
     expected = of(lambda report: report.skipped and hasattr(report, "wasxfail"))
     skipped = of(lambda report: report.skipped and not hasattr(report, "wasxfail"))
     by_bytes = sorted(range(len(of_ranks)), key=lambda rank: -took[rank])
@@ -148,6 +152,40 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     try:
+        return (yield from _measured(item))
+    finally:
+        _leave_out_the_tests_own(item)
+
+
+def _leave_out_the_tests_own(item: pytest.Item) -> None:
+    """A property that a test records under a name of ours would pass for a figure."""
+    left = item.stash.get(_LEFT, [])
+    others = [said for said in item.user_properties if _is_ours(said) and not any(said is one for one in left)]
+    item.user_properties[:] = [said for said in item.user_properties if not any(said is one for one in others)]
+    for said in others:
+        item.warn(pytest.PytestWarning(f"device_memory: the property {shown(said[0])} is left out: names that begin so are Peakbench's own"))
+
+
+def _is_ours(said: Any) -> bool:
+    return isinstance(said, tuple) and len(said) == 2 and isinstance(said[0], str) and (said[0].startswith(_PROPERTY) or said[0] == _ranks.EXCEEDS)
+
+
+def _ours_of(report: pytest.TestReport) -> List[Tuple[str, Any]]:
+    """Among properties that may be anything: a test may have put them there itself."""
+    return [said for said in (tuple(one) for one in report.user_properties if isinstance(one, (list, tuple))) if _is_ours(said)]
+
+
+def _say(item: pytest.Item, name: str, value: Any) -> None:
+    said = (name, value)
+    item.stash.setdefault(_LEFT, []).append(said)
+    item.user_properties.append(said)
+
+
+_LEFT: "pytest.StashKey[List[Tuple[str, Any]]]" = pytest.StashKey()
+
+
+def _measured(item: pytest.Item) -> Generator[None, Any, Any]:
+    try:
         limit = _limit_of(item)
         if limit is None:
             return (yield)
@@ -163,7 +201,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
             pytest.skip(f"its limit is for {limit.ranks} ranks, and this is {rank or 'one process'}: start pytest without torchrun, or with as many")
         accepted = _accepted(item.config)
     except (_Wrong, ValueError) as wrong:
-        raise pytest.fail.Exception(f"device_memory: {wrong}", pytrace=False) from None
+        raise pytest.fail.Exception(f"device_memory: {shown(str(wrong))}", pytrace=False) from None
     for _ in range(limit.warmup):
         item.ihook.pytest_pyfunc_call(pyfuncitem=item)
     stretch, known = _memory.Stretch(torch, limit.workspaces), _reads.unknown()
@@ -179,12 +217,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
             key = ", ".join([card, *([str(rank)] if rank else []), f"torch {torch.__version__}"])
             _leave(item, peak, key)
     if started():
-        pytest.fail("device_memory: the test started a process that uses the card, and only the test's own process is measured: "
-                    "run what it starts in the test itself, ask for ranks in the mark, or run it under `peakbench trace`", pytrace=False)  # fmt: skip
+        _fail("device_memory: the test started a process that uses the card, and only the test's own process is measured: "
+              "run what it starts in the test itself, ask for ranks in the mark, or run it under `peakbench trace`")  # fmt: skip
     others = stretch.other_devices()
     if others:
-        pytest.fail(f"device_memory: the test allocated on {', '.join(others)}, and only cuda:{stretch.device} is measured, which was current when it began: "
-                    "make the other one current in a fixture (torch.cuda.set_device)", pytrace=False)  # fmt: skip
+        _fail(f"device_memory: the test allocated on {', '.join(others)}, and only cuda:{stretch.device} is measured, which was current when it began: "
+              "make the other one current in a fixture (torch.cuda.set_device)")  # fmt: skip
     _doubt(item, _reads.unknown() - known)
     _hold(item, limit, peak, accepted, key, stretch.parts)
     return returned
@@ -194,14 +232,14 @@ def _doubt(item: pytest.Item, reads: _reads.Reads) -> None:
     """Of a figure that rests on values which an emulated card does not know. It is accepted by nobody."""
     conditions = Counter({read: calls for read, calls in reads.items() if _reads.is_condition(read[0])})
     if conditions:
-        item.user_properties.append((_PROPERTY + "condition", f"exact if nothing that it allocates rests on this: {_reads.in_words(conditions)}"))
+        _say(item, _PROPERTY + "condition", f"exact if nothing that it allocates rests on this: {_reads.in_words(conditions)}")
     branches = reads - conditions
     if not branches:
         return
     said = f"{_reads.in_words(branches)}, which an emulated card does not know: what it takes may be another on a real card"
     if item.config.getini("device_memory_unknown") != "warn":
-        pytest.fail(f"device_memory: {said} (the ini option device_memory_unknown = warn lets such tests pass)", pytrace=False)
-    item.user_properties.append((_PROPERTY + "doubt", said))
+        _fail(f"device_memory: {said} (the ini option device_memory_unknown = warn lets such tests pass)")
+    _say(item, _PROPERTY + "doubt", said)
     item.warn(pytest.PytestWarning(f"device_memory: {said}"))
 
 
@@ -229,28 +267,30 @@ def _of_mark(mark: pytest.Mark) -> _Limit:
         raise _Wrong('the mark takes one limit; what else it takes has a name, as in device_memory("2 GiB", at="reserved")')
     limit = said.pop("limit", None)
     wanted = _Limit(None if limit is None else _bytes(limit, "the mark"), **said)
-    if wanted.at not in ("allocated", "reserved"):
-        raise _Wrong(f'at={wanted.at!r} is neither "allocated" nor "reserved"')
-    if wanted.workspaces not in ("exclude", "include"):
-        raise _Wrong(f'workspaces={wanted.workspaces!r} is neither "exclude" nor "include"')
+    for name, words in (("at", ("allocated", "reserved")), ("workspaces", ("exclude", "include"))):
+        value = getattr(wanted, name)
+        if type(value) is not str or value not in words:
+            raise _Wrong(f'{name}={shown_object(value)} is neither "{words[0]}" nor "{words[1]}"')
     if type(wanted.warmup) is not int or wanted.warmup < 0:
-        raise _Wrong(f"warmup={wanted.warmup!r} is no number of runs before the measured one, such as 1")
+        raise _Wrong(f"warmup={shown_object(wanted.warmup)} is no number of runs before the measured one, such as 1")
     if type(wanted.ranks) is not int or wanted.ranks < 1:
-        raise _Wrong(f"ranks={wanted.ranks!r} is no number of processes: a whole number, 1 or more")
+        raise _Wrong(f"ranks={shown_object(wanted.ranks)} is no number of processes: a whole number, 1 or more")
     if wanted.card is not None:
-        if not isinstance(wanted.card, str):
-            raise _Wrong(f'card={wanted.card!r} is no name of a card, such as "h100-80gb"')
+        if type(wanted.card) is not str:
+            raise _Wrong(f'card={shown_object(wanted.card)} is no name of a card, such as "h100-80gb"')
         _cards.find(wanted.card)
     return wanted
 
 
 def _bytes(size: Any, where: str) -> int:
-    if type(size) is int and size >= 0:
-        return size
-    read = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B|B)\s*", size) if isinstance(size, str) else None
-    if read is None:
-        raise _Wrong(f'{where} has the limit {size!r}, which is no size: write it as "2 GiB", "512 MiB" or a number of bytes')
-    return int(float(read[1]) * _UNITS[read[2].upper()])
+    count = Decimal(size) if type(size) is int else None
+    if type(size) is str and (read := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B|B)\s*", size)):
+        count = Decimal(read[1]) * _UNITS[read[2].upper()]
+    if count is None or count < 0:
+        raise _Wrong(f'{where} has the limit {shown_object(size)}, which is no size: write it as "2 GiB", "512 MiB" or a number of bytes')
+    if count > _MOST_BYTES:
+        raise _Wrong(f"{where} has the limit {shown_object(size)}, which is more than any card has")
+    return int(count)
 
 
 def _torch(item: pytest.Item, limit: _Limit) -> Any:
@@ -291,14 +331,19 @@ def _children_apart() -> Iterator[Callable[[], List[Path]]]:
 def _leave(item: pytest.Item, peak: Peak, key: str) -> None:
     """The figures, for JUnit's XML, the summary, and pytest-benchmark's JSON where the test uses it."""
     figures = _figures(peak)
-    item.user_properties += [(_PROPERTY + name, value) for name, value in {**figures, "key": key}.items()]
+    for name, value in {**figures, "key": key}.items():
+        _say(item, _PROPERTY + name, value)
     benchmark: Any = getattr(item, "funcargs", {}).get("benchmark")
     if hasattr(benchmark, "extra_info"):
         benchmark.extra_info["peakbench"] = {**figures, "key": key}
 
 
+def _fail(said: str) -> NoReturn:
+    pytest.fail(shown(said), pytrace=False)
+
+
 def _figures(peak: Peak) -> Dict[str, int]:
-    return {"allocated_bytes": peak.allocated_bytes, "reserved_bytes": peak.reserved_bytes, "requested_bytes": peak.requested_bytes}
+    return {name: getattr(peak, name) for name in _FIGURES}
 
 
 def _hold(item: pytest.Item, limit: _Limit, peak: Peak, accepted: Optional[Dict[str, Any]], key: str, parts: Callable[[], Tuple[Part, ...]]) -> None:
@@ -307,8 +352,8 @@ def _hold(item: pytest.Item, limit: _Limit, peak: Peak, accepted: Optional[Dict[
     if limit.limit_bytes is not None and took > limit.limit_bytes:
         more = f"{what}: {took - limit.limit_bytes} bytes above the limit of {in_words(limit.limit_bytes)}"
         if not limit.only_warns:
-            item.user_properties.append((_ranks.EXCEEDS, True))
-            pytest.fail(f"device_memory: {more}.\n{_told(parts(), limit)}", pytrace=False)
+            _say(item, _ranks.EXCEEDS, True)
+            _fail(f"device_memory: {more}.\n{_told(parts(), limit)}")
         item.warn(pytest.PytestWarning(f"device_memory: {more}"))
     if accepted is None or item.config.getoption("peakbench_accept") or item.get_closest_marker("device_memory") is None:
         return
@@ -316,13 +361,13 @@ def _hold(item: pytest.Item, limit: _Limit, peak: Peak, accepted: Optional[Dict[
     if key not in of_test:
         there = f"it has figures for {'; '.join(sorted(set(map(_without_rank, of_test))))}" if of_test else "it has none of this test"
         this = _without_rank(key)
-        return item.user_properties.append((_PROPERTY + "note", f"not held against the base: {there}; this is {this}; --peakbench-accept adds it"))
+        return _say(item, _PROPERTY + "note", f"not held against the base: {there}; this is {this}; --peakbench-accept adds it")
     before = of_test[key][f"{limit.at}_bytes"]
     if took > before:
-        item.user_properties.append((_ranks.EXCEEDS, True))
-        pytest.fail(f"device_memory: {what}: {took - before} bytes more than the {before} accepted.\n{_told(parts(), limit)}", pytrace=False)
+        _say(item, _ranks.EXCEEDS, True)
+        _fail(f"device_memory: {what}: {took - before} bytes more than the {before} accepted.\n{_told(parts(), limit)}")
     if took < before:
-        item.user_properties.append((_PROPERTY + "note", f"{before - took} bytes less than accepted; --peakbench-accept keeps it so"))
+        _say(item, _PROPERTY + "note", f"{before - took} bytes less than accepted; --peakbench-accept keeps it so")
 
 
 def _without_rank(key: str) -> str:
@@ -379,17 +424,19 @@ _BASE: "pytest.StashKey[Dict[str, Any]]" = pytest.StashKey()
 
 def _read_base(file: Path, must_exist: bool) -> Dict[str, Any]:
     try:
+        if file.exists() and not file.is_file():  # a pipe would be waited for
+            raise OSError("it is no regular file")
         read = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         if must_exist:
             raise _Wrong(f"--peakbench-base {file} is not there: --peakbench-accept makes it") from None
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _Wrong(f"--peakbench-base {file} cannot be read ({error}): restore it, or delete it and run with --peakbench-accept") from None
     tests = read.get("tests") if isinstance(read, dict) and read.get("device_memory_schema") == _SCHEMA else None
     by_test = list(tests.values()) if isinstance(tests, dict) else [None]
     figures = [figure for of_test in by_test for figure in (of_test.values() if isinstance(of_test, dict) else [None])]
-    if not all(isinstance(figure, dict) and type(figure.get("allocated_bytes")) is type(figure.get("reserved_bytes")) is int for figure in figures):
+    if not all(isinstance(figure, dict) and all(type(figure.get(f"{at}_bytes")) is int for at in ("allocated", "reserved")) for figure in figures):
         raise _Wrong(f"--peakbench-base {file} is no file of accepted figures (device_memory_schema {_SCHEMA}): name another, or make one with --peakbench-accept")
     return tests or {}
 
@@ -403,16 +450,16 @@ class _Summary:
         self.lines: List[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        said = {name[len(_PROPERTY) :]: value for name, value in report.user_properties if name.startswith(_PROPERTY)}
+        said = {name[len(_PROPERTY) :]: value for name, value in _ours_of(report)}
         if report.when != "call" or "key" not in said:
             return
-        told = dict.fromkeys(str(text) for name, text in report.user_properties if name in _TOLD)
+        told = dict.fromkeys(str(text) for name, text in _ours_of(report) if name in _TOLD)  # of several ranks, several of a name
         self.lines += [f"{report.nodeid}: {text}" for text in told]
         if report.passed and "doubt" in said and self.config.getoption("peakbench_accept"):
             self.lines.append(f"{report.nodeid}: not accepted: {said['doubt']}")
         elif report.passed:
             of_ranks = json.loads(str(said["ranks"])) if "ranks" in said else [said]
-            self.accepted[report.nodeid] = {str(one["key"]): {name: one[name] for name in one if name.endswith("_bytes")} for one in of_ranks}
+            self.accepted[report.nodeid] = {str(one["key"]): {name: one[name] for name in _FIGURES} for one in of_ranks}
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -420,6 +467,7 @@ class _Summary:
             return
         file = self.config.invocation_params.dir / self.config.getoption("peakbench_base")
         try:
+            file = Path(os.path.realpath(file))  # a link stays one
             with _alone(file):
                 tests = _read_base(file, must_exist=False)
                 for name, figures in self.accepted.items():
@@ -434,7 +482,7 @@ class _Summary:
         if self.lines:
             terminalreporter.section("device memory")
             for line in self.lines:
-                terminalreporter.line(line)
+                terminalreporter.line(shown(line))
 
 
 @contextlib.contextmanager

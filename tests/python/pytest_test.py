@@ -306,6 +306,17 @@ class Base(Repository):
                 self.assertIn(sentence, said)
                 self.assertIn("2 failed, 1 passed", said)
                 self.assertEqual((self.folder / "base.json").read_text(), text)
+        os.mkfifo(self.folder / "pipe.json")
+        for name, text in (("deep.json", "[" * 100_000), ("large.json", '{"tests": ' + "9" * 5000 + "}"), ("pipe.json", None), ("/dev/null", None)):
+            with self.subTest(name):
+                if text:
+                    self.write(name, text)
+                self.assertIn(f"{name} cannot be read", self.pytest("--peakbench-base", name, "--peakbench-accept", code=1))
+        (self.folder / "elsewhere").mkdir()
+        (self.folder / "link.json").symlink_to("elsewhere/base.json")
+        self.pytest("--peakbench-base", "link.json", "--peakbench-accept")
+        self.assertTrue((self.folder / "link.json").is_symlink())
+        self.pytest("--peakbench-base", "elsewhere/base.json")
         said = self.pytest("--peakbench-base", "/proc/base.json", "--peakbench-accept", code=1)
         self.assertIn("the accepted figures could not be written: [Errno", said)
         self.assertIn("3 passed", said)
@@ -324,7 +335,46 @@ WRONG = {
     '"1 GiB", workspaces="none"': "workspaces='none' is neither",
     '"1 GiB", warmup="1"': "warmup='1' is no number of runs",
     '"1 GiB", "2 GiB"': "the mark takes one limit",
+    "'9' * 309 + ' GiB'": "the mark has the limit '999",
+    "10 ** 5000": "the mark has the limit <a int whose repr raises ValueError>, which is more than any card has",
+    "Odd()": "the mark has the limit <a Odd whose repr raises ZeroDivisionError>, which is no size",
+    '"1 GiB", at=Odd()': "at=<a Odd whose repr raises ZeroDivisionError> is neither",
+    '"1 GiB", card="\\33[31mred"': r'unknown card "\x1b[31mred"',
+    '"1 GiB", **{"\\33[31m": 1}': r'the mark has no "\x1b[31m"',
 }  # fmt: skip
+ODD = """
+class Odd:
+    def __repr__(self):
+        return 1 / 0
+    __eq__ = __hash__ = __repr__
+"""
+# A test may record anything, under any name.
+RECORDED = ODD + """
+import pytest, torch
+
+@pytest.mark.device_memory("1 GiB"{ranks})
+def test_odd(record_property, request):
+    record_property("object", object())
+    record_property("odd", Odd())
+    record_property(7, 8)
+    deep = []
+    for _ in range(100000):
+        deep = [deep]
+    record_property("deep", deep)
+    record_property("keys", {{(1, 2): 3}})
+    torch.zeros(1000, device="cuda")
+
+@pytest.mark.device_memory("1 GiB"{ranks})
+def test_ours(record_property):
+    for name in ("allocated_bytes", "other_bytes", "ranks", "key", "note", "doubt"):
+        record_property("device_memory_" + name, "{{")
+    record_property("device_memory_exceeds", True)
+    torch.zeros(1000, device="cuda")
+
+def test_unmarked(record_property):
+    record_property("device_memory_key", "mine")
+    record_property("device_memory_allocated_bytes", "many")
+"""
 STARTS = """
 import pytest, subprocess, sys
 
@@ -507,6 +557,12 @@ class Ranks(Repository):
         self.pytest("-n", "2", card=self.TWO)
         self.assertEqual(self.of_ranks(), ranks)
 
+    def test_ids_of_parameters_that_look_like_paths(self):
+        ids = ["http://x/y", "a//b", "../up", "c::d", "e[f]", "x/./y/", "-k", "@file"]
+        self.write("test_it.py", f"import pytest\n\n@pytest.mark.device_memory('1 GiB', ranks=2)\n@pytest.mark.parametrize('one', {ids})\n"
+                                 "def test_it(one):\n    pass\n")  # fmt: skip
+        self.assertIn(f"{len(ids)} passed", self.pytest(card=self.TWO))
+
     def test_held_to_the_byte_by_rank(self):
         self.write("test_it.py", RANKS.format(more=1_000_000))
         gate = ("--peakbench-base", "base.json")
@@ -601,11 +657,27 @@ def pytest_runtest_logstart():
 class BadInput(Repository):
     def test_one_sentence_each_and_others_go_on(self):
         marks = "".join(f"@pytest.mark.device_memory({mark})\ndef test_{number}():\n    pass\n" for number, mark in enumerate(WRONG))
-        self.write("test_it.py", f"import pytest\n{marks}\ndef test_unmarked():\n    pass\n")
+        self.write("test_it.py", f"import pytest\n{ODD}\n{marks}\ndef test_unmarked():\n    pass\n")
         said = self.pytest("-rs", code=1)
+        self.assertNotIn("\33[31m", said)
         for mark, sentence in WRONG.items():
             self.assertIn(f"device_memory: {sentence}" if sentence else "its limit is for a100-40gb, and this is h100-80gb", said, mark)
         self.assertIn(f"{len(WRONG) - 1} failed, 1 passed, 1 skipped", said)
+
+    def test_what_a_test_records_is_no_figure(self):
+        for ranks, card in (("", "h100-80gb"), (", ranks=2", "h100-80gb,count=2")):
+            with self.subTest(ranks):
+                self.write("test_it.py", RECORDED.format(ranks=ranks))
+                base = ("--peakbench-base", f"base{len(ranks)}.json", "--junit-xml=")
+                said = self.pytest(*base, "--peakbench-accept", card=card)
+                self.assertIn("accepted figures of 2 tests", said)
+                self.assertIn("the property device_memory_other_bytes is left out", said)
+                tests = json.loads((self.folder / base[1]).read_text())["tests"]
+                self.assertEqual(set(tests), {"test_it.py::test_odd", "test_it.py::test_ours"})
+                figures = [figure for of_test in tests.values() for figure in of_test.values()]
+                self.assertEqual([figure["allocated_bytes"] for figure in figures], [4096] * (4 if ranks else 2))
+                self.assertEqual({tuple(figure) for figure in figures}, {("allocated_bytes", "requested_bytes", "reserved_bytes")})
+                self.assertNotIn("not held", self.pytest(*base, card=card))
 
     def test_processes_and_out_of_memory(self):
         self.write("test_it.py", STARTS)
