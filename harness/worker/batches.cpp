@@ -36,6 +36,8 @@ Batches::Batches(Model& model, Owner model_owner, const BatchShape& shape, std::
       seed_(seed),
       changes_(changes),
       observer_(observer) {
+  // Whatever the stack's transforms have drawn: every stack of a seed trains on one batch.
+  at::manual_seed(seed_);
   batch_ = call_plugin(owner_, "make_batch", [&] {
     Batch made = model_.make_batch(shape_);
     check(made);

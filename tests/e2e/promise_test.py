@@ -15,7 +15,7 @@ MODEL = "vit-b-16,layers=2,width=48,mlp=64,image=32"
 
 
 class Promises(unittest.TestCase):
-    def equivalences(self, *stacks):
+    def cases(self, *stacks):
         with tempfile.TemporaryDirectory() as folder:
             strategies = [text for stack in stacks for text in ("--strategy", stack)]
             done = subprocess.run([PROGRAM, "run", "--model", MODEL, *strategies, "--repetitions", "0", "--no-report",
@@ -24,9 +24,18 @@ class Promises(unittest.TestCase):
             cases = json.loads((pathlib.Path(folder) / "out/run.json").read_text())["cases"]
             self.assertEqual(list(pathlib.Path(folder).rglob("parameters.tmp")), [])
         self.assertEqual([case["status"] for case in cases], ["ok"] * len(stacks), cases)
+        return cases
+
+    def equivalences(self, *stacks):
+        cases = self.cases(*stacks)
         for case in cases:
             case["equivalence"]["reference"] = case["equivalence"]["reference_case"].split("/")[1:2]
         return [case["equivalence"] for case in cases]
+
+    def test_stacks_train_on_one_batch(self):
+        # Adapters begin as zero and draw random numbers: with the same weights and batch the first loss is the baseline's.
+        first = {case["losses"][0] for case in self.cases("baseline", "lora", "lora,rank=4", "sgd")}
+        self.assertEqual(len(first), 1, first)
 
     def test_each_stack_is_held_against_its_own_reference(self):
         expected = {  # stack: reference, promise, verdict, trains another problem
