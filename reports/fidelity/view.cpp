@@ -172,22 +172,44 @@ std::vector<GradeView> grade_views(const Distinct& figures) {
   return views;
 }
 
+std::size_t kinds_of_card(const Chosen& records) {
+  std::set<std::string> cards;
+  for (const Record* record : records) {
+    const auto card = result::recorded_device(record->figure.device).card;
+    cards.insert(card.substr(0, card.find(',')));
+  }
+  return cards.size();
+}
+
+// One publisher on one machine can be right or wrong throughout: the others are counted apart.
+void add_largest_source(SummaryView& view, const std::map<std::string, Chosen>& by_source) {
+  const auto most = std::ranges::max_element(
+      by_source, {}, [](const auto& source) { return source.second.size(); });
+  view.most = count(most->second.size());
+  view.most_source = printable(most->first);
+  view.most_cards = count(kinds_of_card(most->second));
+  if (by_source.size() == 1) return;
+  Chosen others;
+  for (const auto& [source, records] : by_source)
+    if (source != most->first) others.insert(others.end(), records.begin(), records.end());
+  view.others = count(others.size());
+  view.others_close = count(within(others, kClose));
+  view.others_near = count(within(others, kNear));
+  view.others_agree = count(within(others, kAgreement));
+}
+
 std::vector<SummaryView> summary_of(const Distinct& figures) {
   const auto steps = chosen(figures, [](const Record& record) {
     return record.measures == kTrainingStep && record.figure.grade == result::kGrades[0];
   });
   if (steps.empty()) return {};
-  std::set<std::string> sources, cards;
-  for (const Record* record : steps) {
-    sources.insert(record->figure.source);
-    const auto card = result::recorded_device(record->figure.device).card;
-    cards.insert(card.substr(0, card.find(',')));
-  }
+  std::map<std::string, Chosen> by_source;
+  for (const Record* record : steps) by_source[record->figure.source].push_back(record);
   const auto* largest = furthest(steps);
   SummaryView view;
   view.figures = count(steps.size());
-  view.sources = count(sources.size());
-  view.cards = count(cards.size());
+  view.sources = count(by_source.size());
+  view.cards = count(kinds_of_card(steps));
   view.close = count(within(steps, kClose));
   view.near = count(within(steps, kNear));
   view.agree = count(within(steps, kAgreement));
@@ -196,6 +218,7 @@ std::vector<SummaryView> summary_of(const Distinct& figures) {
   view.largest_cause = size_of(largest) > kAgreement && is_within_rounding(*largest)
                            ? "within its last digit"
                            : cause_of(*largest);
+  add_largest_source(view, by_source);
   return {view};
 }
 

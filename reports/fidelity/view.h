@@ -168,6 +168,7 @@ struct DeviceMemoryView {
 // What can be quoted: whole training steps of the same configuration.
 struct SummaryView {
   std::string figures, sources, cards, close, near, agree, largest, largest_of, largest_cause;
+  std::string most, most_source, most_cards, others, others_close, others_near, others_agree;
 
   FieldValues fields() const {
     return {{"figures", figures, "How many, each counted once"},
@@ -179,7 +180,14 @@ struct SummaryView {
             {"largest", largest, "The largest difference, signed per cent"},
             {"largest_of", largest_of, "Of which configuration and source"},
             {"largest_cause", largest_cause,
-             "Why, in a word; the last digit, where that is all; empty within 0.5%"}};
+             "Why, in a word; the last digit, where that is all; empty within 0.5%"},
+            {"most", most, "How many the source with the most of them has"},
+            {"most_source", most_source, "That source"},
+            {"most_cards", most_cards, "On how many kinds of card that source measured"},
+            {"others", others, "How many the other sources have; empty where there is no other"},
+            {"others_close", others_close, "Of these within 0.01%"},
+            {"others_near", others_near, "Of these within 0.05%, those included"},
+            {"others_agree", others_agree, "Of these within 0.5%, those included"}};
   }
 };
 

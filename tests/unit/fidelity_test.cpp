@@ -201,6 +201,26 @@ TEST(Fidelity, AFigureCountsOnceAndOneThatNobodyMeasuredNever) {
   EXPECT_TRUE(view.causes.empty());
 }
 
+TEST(Fidelity, TheOtherSourcesAreCountedApartFromTheLargest) {
+  const auto of = [](const char* source, double published, double ours) {
+    auto record = measured(published, 0, static_cast<std::int64_t>(ours * kGiB));
+    record.figure.source = source;
+    return record;
+  };
+  const Records two{.records = {of("most", 10, 10), of("most", 11, 11), of("other", 12, 12.003)},
+                    .not_rebuilt = {}};
+  const auto summary = page_view(two).summary.at(0);
+  EXPECT_EQ(summary.most, "2");
+  EXPECT_EQ(summary.most_source, "most");
+  EXPECT_EQ(summary.most_cards, "1");
+  EXPECT_EQ(summary.others, "1");
+  EXPECT_EQ(summary.others_close, "0") << "0.025%";
+  EXPECT_EQ(summary.others_near, "1");
+  EXPECT_EQ(summary.others_agree, "1");
+  const auto alone = page_view({.records = {of("most", 10, 10)}, .not_rebuilt = {}});
+  EXPECT_EQ(alone.summary.at(0).others, "") << "there is no other source";
+}
+
 TEST(Fidelity, RowsOfATableAreFiguresOfTheirOwn) {
   const auto linked = [](const std::string& url) {
     auto record = measured(10, 0, static_cast<std::int64_t>(10 * kGiB));
