@@ -6,6 +6,7 @@ usage: predictors_test.py
 import dataclasses
 import unittest
 
+import run
 from predictors import GIB, PREDICTORS, Training, deepspeed, eleutherai, hugging_face, llama_factory, megatron
 
 # Qwen2.5-1.5B.
@@ -44,6 +45,11 @@ class Predictors(unittest.TestCase):
             self.assertIsNone(ask(of(precision="bf16")))
         self.assertIsNone(eleutherai(of(precision="bf16")))
         self.assertEqual(len({one.name for one in PREDICTORS}), len(PREDICTORS))
+
+    def test_the_page_has_the_recorded_figures_of_the_real_card(self):
+        page = run.PAGE.read_text(encoding="utf-8")
+        found = [f"| {true:,} | {ours} |" in page for _, true, ours in run.published_records()]
+        self.assertEqual(found, [True] * 6)
 
 
 if __name__ == "__main__":

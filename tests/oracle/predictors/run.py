@@ -166,21 +166,25 @@ class Scores:
         return [name, predictor.what, len(errors), f"{share:.0%}", f"{errors[0]:+.0%}", f"{errors[-1]:+.0%}", *said]
 
 
-def published_rows(build, folder):
-    """Full fine-tuning on a real A100, published to the byte: what Peakbench makes of the publisher's own program, and what predictors say."""
-    records = json.loads(PUBLISHED.read_text(encoding="utf-8"))["records"]
-    rows = []
-    for record in records:
+def published_records():
+    """Full fine-tuning on a real A100, published to the byte -> (its options, published bytes, ours and the difference as the page has them)"""
+    for record in json.loads(PUBLISHED.read_text(encoding="utf-8"))["records"]:
         program = record["configuration"]["program"]
         if "full" not in program or "--framework" in program or "--ranks" in program or record["grade"] != "same_configuration":
             continue
-        named = dict(zip(program[1::2], program[2::2], strict=False))
         true, ours = record["figure"]["value"], record["emulated"]["bytes"]
+        yield dict(zip(program[1::2], program[2::2], strict=False)), true, f"{ours:,} ({(ours - true) / true:+.3%})"
+
+
+def published_rows(build, folder):
+    """What Peakbench makes of the publisher's own program, and what predictors say."""
+    rows = []
+    for named, true, ours in published_records():
         parameters = sum(weight.numel() for weight in published_model(named["--model"]).parameters())
         length = published_length(named["--model"])
         asked = Training(named["--model"], parameters, 0, 0, 0, 1, 1, 0, True, True, True, int(named["--batch"]), length, "bf16")
         said = [against(predictor.predict(asked), true) for predictor in PREDICTORS if predictor.predict in (hugging_face, llama_factory)]
-        rows.append([f"{named['--model']}, batch {named['--batch']} x {length:,}", f"{true:,}", f"{ours:,} ({(ours - true) / true:+.3%})", *said])
+        rows.append([f"{named['--model']}, batch {named['--batch']} x {length:,}", f"{true:,}", ours, *said])
     return rows
 
 
