@@ -56,8 +56,8 @@ class Model {
   virtual torch::nn::Module& module() = 0;
 
   // The batch of the first step, and of all others where the batch stays. Made after the recipe's
-  // transforms, before the first step; random numbers are seeded anew for it, so that it is the same
-  // for every stack of a seed.
+  // transforms, before the first step; random numbers are seeded anew for it, so that it is the
+  // same for every stack of a seed.
   virtual Batch make_batch(const BatchShape& shape) = 0;
   // For models that declare the fact `changes_batch`: the batch of step 1, 2, ..., made when the
   // step begins, in its forward. As many samples as make_batch's; lengths may differ. Random
