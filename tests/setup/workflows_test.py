@@ -52,6 +52,14 @@ class Workflows(unittest.TestCase):
                 for name in re.findall(r"\bci/[a-z_]+", script):
                     self.assertTrue(os.access(SOURCE / name, os.X_OK), f"{path}: {name}")
 
+    def test_nothing_is_released_or_published_without_a_tag(self):
+        text = (SOURCE / ".github/workflows/wheel.yml").read_text(encoding="utf-8")
+        jobs = re.findall(r"(?m)^  (\w+):\n((?: {4}.*\n|\n| {2}#.*\n)+)", text.partition("\njobs:\n")[2])
+        self.assertEqual([name for name, _ in jobs], ["wheel", "release", "publish"])
+        for name, job in jobs:
+            self.assertEqual(bool(re.search(r"(?m)^    if: startsWith\(github\.ref, 'refs/tags/'\)$", job)), name != "wheel", name)
+            self.assertEqual(": write" in job, name != "wheel", name)
+
     def test_pull_requests_of_strangers_reach_no_machine_of_ours(self):
         text = (SOURCE / ".github/workflows/gpu.yml").read_text(encoding="utf-8")
         self.assertNotIn("pull_request", re.sub("#.*", "", text))
