@@ -2,7 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+
+#include "files/temporary_folder.h"
 
 namespace peakbench::cli {
 
@@ -10,13 +13,10 @@ class ScratchFolder {
  public:
   // In this folder. Throws ConfigError where nothing can be written there.
   explicit ScratchFolder(const std::string& beside);
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder();
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return folder_->path(); }
 
  private:
-  std::filesystem::path path_;
+  std::optional<files::TemporaryFolder> folder_;
 };
 
 }  // namespace peakbench::cli

@@ -3,19 +3,19 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/own_report.h"
 #include "cli/screen.h"
 #include "errors/errors.h"
 #include "files/file.h"
+#include "files/temporary_folder.h"
 #include "plan/plan.h"
 #include "program/needed.h"
 #include "program/trace_program.h"
@@ -55,25 +55,26 @@ class JournalFolder {
  public:
   // `is_new`: the run's folder was not there before; it goes again where nothing comes of it.
   JournalFolder(const fs::path& run, bool is_new) : made_(is_new ? run : fs::path()) {
-    std::error_code error;
-    fs::create_directories(run, error);
-    std::string pattern = (run / ".trace.XXXXXX").string();
-    if (error || mkdtemp(pattern.data()) == nullptr)
-      throw ConfigError(fmt::format("--out {}: cannot be written: {}", run.string(),
-                                    error ? error.message() : std::strerror(errno)));
-    path_ = fs::absolute(pattern);
+    try {
+      fs::create_directories(run);
+      folder_.emplace(run, ".trace.");
+    } catch (const std::system_error& error) {
+      throw ConfigError(
+          fmt::format("--out {}: cannot be written: {}", run.string(), error.code().message()));
+    }
   }
   JournalFolder(const JournalFolder&) = delete;
   JournalFolder& operator=(const JournalFolder&) = delete;
   ~JournalFolder() {
+    folder_.reset();
     std::error_code ignored;
-    fs::remove_all(path_, ignored);
     if (!made_.empty()) fs::remove(made_, ignored);
   }
-  const fs::path& path() const { return path_; }
+  const fs::path& path() const { return folder_->path(); }
 
  private:
-  fs::path path_, made_;
+  fs::path made_;
+  std::optional<files::TemporaryFolder> folder_;
 };
 
 std::string traced_folder(const TraceArguments& arguments) {

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+
+#include "files/temporary_folder.h"
 
 namespace peakbench::emulator {
 
@@ -10,13 +13,10 @@ class LedgerFolder {
  public:
   // In TMPDIR. Throws ConfigError where it cannot be made.
   LedgerFolder();
-  LedgerFolder(const LedgerFolder&) = delete;
-  LedgerFolder& operator=(const LedgerFolder&) = delete;
-  ~LedgerFolder();
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return folder_->path(); }
 
  private:
-  std::filesystem::path path_;
+  std::optional<files::TemporaryFolder> folder_;
 };
 
 }  // namespace peakbench::emulator
