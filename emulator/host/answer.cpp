@@ -196,7 +196,10 @@ class Sentence {
     const bool host = std::ranges::any_of(
         program_.ledgers, [](const Ledger* ledger) { return ledger->host_refusals > 0; });
     std::string why = ", not for lack of its memory";
-    if (host) why = ", and this machine refused it memory that the card had";
+    if (host)
+      why =
+          ", and this machine refused it memory that the card had (see `ulimit -v`): whether it "
+          "fits is not known, because of this machine";
     if (answer_.out_of_memory)
       why = fmt::format(", after it ran out of memory and went on ({} of {}{})",
                         request_text(*answer_.out_of_memory), size_text(answer_.total_bytes),

@@ -51,6 +51,10 @@ OutOfMemory failure_of(const CardUse& use, bool died) {
 
 }  // namespace
 
+bool is_refused_by_host(const CardUse& use) {
+  return use.process->host_refusals > 0 && use.figures().refused_allocations == 0;
+}
+
 std::optional<OutOfMemory> find_out_of_memory(const std::vector<CardUse>& uses, int wait_status) {
   std::optional<OutOfMemory> worst;
   // What ended the program before what it survived; then the largest.
@@ -59,7 +63,7 @@ std::optional<OutOfMemory> find_out_of_memory(const std::vector<CardUse>& uses, 
   };
   for (const CardUse& use : uses) {
     const bool died = ended_of_it(use, wait_status);
-    if (!calls_of(use, died)) continue;
+    if (!calls_of(use, died) || is_refused_by_host(use)) continue;
     auto failure = failure_of(use, died);
     if (!worst || weight(failure) > weight(*worst)) worst = std::move(failure);
   }

@@ -22,8 +22,13 @@ struct OutOfMemory {
   std::string function, place;     // that asked; empty where not known
 };
 
+// The host refused a process memory that the card had (ulimit -v), and the card refused it none:
+// why it ran out of memory, if it did, and nothing about the card.
+bool is_refused_by_host(const CardUse& use);
+
 // Nullopt if nobody ran out of memory. An allocation that PyTorch had when it had given back what
-// it kept is none. `wait_status`: of the program.
+// it kept is none, and what the host alone refused is none of the card. `wait_status`: of the
+// program.
 std::optional<OutOfMemory> find_out_of_memory(const std::vector<CardUse>& uses, int wait_status);
 
 // "asked for 30.000 GiB (aten::empty at train.py:12) with 60.000 GiB in use"

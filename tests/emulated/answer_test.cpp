@@ -263,6 +263,22 @@ TEST_F(AnswerTest, WhatThisMachineRefusedIsNotTheCards) {
       << sentence();
 }
 
+// PyTorch calls it out of memory all the same.
+TEST_F(AnswerTest, WhatThisMachineRefusedIsNoOutOfMemoryOfTheCard) {
+  Ledger& ledger = add_process(20 * kGiB);
+  ledger.host_refusals = 1;
+  ledger.devices[0].out_of_memory_calls = 1;
+  ledger.devices[0].last_needed_bytes = 40 * kGiB;
+  program_.wait_status = kExitCode1;
+  const Answer said = answer();
+  EXPECT_EQ(said.fits, std::nullopt);
+  EXPECT_NE(said.sentence.find("whether it fits is not known, because of this machine"),
+            std::string::npos)
+      << said.sentence;
+  run_out(ledger, 30 * kGiB, 55 * kGiB);  // the card refused some as well
+  EXPECT_EQ(answer().fits, std::optional(false));
+}
+
 TEST_F(AnswerTest, WhatASignalEnded) {
   add_process(20 * kGiB).finished = 0;
   program_.wait_status = kKilled;
