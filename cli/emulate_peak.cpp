@@ -72,12 +72,12 @@ std::string not_told(const std::string& why) {
 
 void tell(const emulator::EmulatedProgram& program, const fs::path& folder,
           nlohmann::json& figures) {
-  auto journals =
+  auto recorded =
       program::read_journals(folder / kJournals, {.device = "emulated:" + program.card.spec,
                                                   .emulated = true,
                                                   .failed = program.wait_status != 0});
-  const auto count = journals.size();
-  const auto found = largest(std::move(journals));
+  const auto count = recorded.journals.size();
+  const auto found = largest(std::move(recorded.journals));
   if (!found) return;
   const auto& journal = found->journal;
   const auto counted = counted_by_pytorch(program, journal.pid);

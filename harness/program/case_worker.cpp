@@ -194,6 +194,7 @@ class CaseWorker {
   // What the exit code alone does not say.
   static void say_how_it_ended(TracedProgram& traced, bool kernel_ran_out) {
     auto& run = *traced.run;
+    if (traced.is_host_failure) throw HostError(run.reason);
     if (run.status == Status::kCrashed && traced.exit_code > kFirstSignal) {
       const int signal = traced.exit_code - kFirstSignal;
       run.reason = fmt::format("the program was killed by {}", launch::signal_name(signal));

@@ -3,17 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <fstream>
+#include <limits>
 #include <set>
 #include <unordered_map>
 
 #include "errors/errors.h"
+#include "launch/host.h"
 #include "program/communication.h"
+#include "program/journal_file.h"
 #include "program/phases.h"
 #include "program/ranges.h"
 #include "program/snapshot_blocks.h"
 #include "trace/phases.h"
+#include "trace/trace_file.h"
+#include "units/bytes.h"
 
 namespace peakbench::program {
 namespace {
@@ -22,6 +25,12 @@ namespace fs = std::filesystem;
 using trace::EventKind;
 using tracer::Record;
 using tracer::Tag;
+
+constexpr std::int64_t kMostCounted = std::int64_t{1}
+                                      << 60;  // also of all that was ever handed out
+constexpr std::int64_t kLatestNs = std::numeric_limits<std::int64_t>::max() / 2;
+constexpr std::int64_t kMemoryForByte = 3;  // of a journal, while it is read: 239 bytes an event
+constexpr std::int64_t kAlwaysRead = 64 << 20;
 
 [[noreturn]] void fail(const std::string& what) { throw ConfigError(what); }
 
@@ -43,7 +52,7 @@ class Words {
 
 class Reader {
  public:
-  Reader(std::ifstream& file, const JournalReading& reading, Journal& journal)
+  Reader(JournalFile& file, const JournalReading& reading, Journal& journal)
       : file_(file),
         reading_(reading),
         journal_(journal),
@@ -58,22 +67,14 @@ class Reader {
     trace_.counts_build = true;
   }
 
-  void read(std::uint64_t records) {
-    Record record{};
-    for (left_ = records; left_ > 0;) {
-      next(record);
-      take(record);
-    }
+  void read() {
+    while (file_.left() > 0) take(file_.next());
     finish();
   }
 
  private:
-  void next(Record& record) {
-    if (!file_.read(reinterpret_cast<char*>(&record), sizeof record)) fail("is cut short");
-    --left_;
-  }
-
   void take(const Record& record) {
+    if (record.thread < 0) fail("it has a thread below 0");
     switch (record.tag) {
       case Tag::kText:
         return take_text(record);
@@ -94,11 +95,11 @@ class Reader {
       case Tag::kFinal:
         return take_final(record);
     }
-    fail("has a record of no kind");
+    fail("it has a record of no kind");
   }
 
   void take_mark(const Record& record) {
-    if (record.kind >= tracer::kMarkCount) fail("has a mark of no kind");
+    if (record.kind >= tracer::kMarkCount) fail("it has a mark of no kind");
     const auto mark = static_cast<tracer::Mark>(record.kind);
     marks_.push_back(
         {.event = trace_.events.size(), .mark = mark, .thread = record.thread, .value = record.a});
@@ -107,54 +108,58 @@ class Reader {
   }
 
   void take_range(const Record& record) {
-    if (record.kind >= tracer::kRangeSourceCount) fail("has a range of nobody");
-    if (record.a < 0) return ranges_.end(record.address);
-    check_frame(record.b);
+    if (record.kind >= tracer::kRangeSourceCount) fail("it has a range of nobody");
+    if (record.a == trace::kNone) return ranges_.end(record.address);
     const auto& name = text(record.a);
     if (is_named_by_program(trace_, static_cast<tracer::RangeSource>(record.kind), name,
-                            std::max(record.b, trace::kNone)))
+                            frame(record.b)))
       ranges_.begin(record.thread, record.address, name);
   }
 
-  void check_frame(std::int32_t stack) const {
-    if (stack >= static_cast<std::int32_t>(trace_.frames.size())) fail("lacks a frame");
+  // Of a stack, or trace::kNone.
+  std::int32_t frame(std::int64_t number) const {
+    if (number < trace::kNone || number >= static_cast<std::int64_t>(trace_.frames.size()))
+      fail("it lacks a frame");
+    return static_cast<std::int32_t>(number);
   }
 
   void take_text(const Record& head) {
-    if (head.b < 0 || head.a != static_cast<std::int32_t>(texts_.size())) fail("has a lost text");
-    std::string text;
-    Record piece{};
     const auto size = static_cast<std::size_t>(head.b);
+    if (head.b < 0 || size > tracer::kLongestText ||
+        head.a != static_cast<std::int32_t>(texts_.size()))
+      fail("it has a lost text");
+    std::string text;
     while (text.size() < size) {
-      if (left_ == 0) fail("is cut short in a text");
-      next(piece);
+      const auto piece = file_.next();
       text.append(reinterpret_cast<const char*>(&piece),
                   std::min(sizeof piece, size - text.size()));
     }
     texts_.push_back(std::move(text));
   }
   const std::string& text(std::int64_t number) const {
-    if (number < 0 || static_cast<std::size_t>(number) >= texts_.size()) fail("lacks a text");
+    if (number < 0 || static_cast<std::size_t>(number) >= texts_.size()) fail("it lacks a text");
     return texts_[static_cast<std::size_t>(number)];
   }
   template <class Word>
   std::int32_t word(Word& words, std::int64_t number) {
-    return number < 0 ? trace::kNone : words.index(static_cast<std::int32_t>(number), text(number));
+    return number == trace::kNone ? trace::kNone
+                                  : words.index(static_cast<std::int32_t>(number), text(number));
   }
 
   void take_space(const Record& record) {
-    if (record.space != static_cast<std::int16_t>(trace_.spaces.size())) fail("lacks a space");
+    if (record.space != static_cast<std::int16_t>(trace_.spaces.size())) fail("it lacks a space");
     trace_.spaces.push_back(text(record.a));
     spaces_.emplace_back();
   }
 
   void take_frame(const Record& record) {
-    const auto count = static_cast<std::int32_t>(trace_.frames.size());
-    if (record.a != count || record.b >= count) fail("lacks a frame");
+    if (record.a != static_cast<std::int32_t>(trace_.frames.size())) fail("it lacks a frame");
+    const auto file = static_cast<std::int64_t>(record.address);
     trace_.frames.push_back(
-        {.parent = record.b,
-         .file = word(files_, static_cast<std::int64_t>(record.address)),
-         .function = word(functions_, record.requested),
+        {.parent = frame(record.b),
+         .file = files_.index(static_cast<std::int32_t>(file), text(file)),
+         .function =
+             functions_.index(static_cast<std::int32_t>(record.requested), text(record.requested)),
          .line = static_cast<std::int32_t>(std::clamp<std::int64_t>(record.block, 0, 1 << 30))});
   }
 
@@ -167,7 +172,7 @@ class Reader {
 
   Space& space_of(const Record& record) {
     if (record.space < 0 || static_cast<std::size_t>(record.space) >= spaces_.size())
-      fail("has an event of no space");
+      fail("it has an event of no space");
     return spaces_[static_cast<std::size_t>(record.space)];
   }
 
@@ -178,12 +183,26 @@ class Reader {
     const auto least = rounded_block(event.requested_bytes);
     const auto counted = total - space.total_before;
     event.block_bytes = total >= 0 && counted >= event.requested_bytes ? counted : least;
-    space.allocated += event.block_bytes;
+    count(space, event.block_bytes);
     space.unsized.reset();
   }
 
+  static void count(Space& space, std::int64_t bytes) {
+    if (bytes > kMostCounted - space.allocated) fail("it has sizes that no card has");
+    space.allocated += bytes;
+  }
+
+  // -1: not known.
+  static void check_size(std::int64_t bytes) {
+    if (bytes < -1 || bytes > kMostCounted) fail("it has a size that no card has");
+  }
+
   void take_event(const Record& record) {
-    if (record.kind >= trace::kEventKindCount) fail("has an event of no kind");
+    if (record.kind >= trace::kEventKindCount) fail("it has an event of no kind");
+    const bool failed = record.kind == static_cast<int>(EventKind::kOutOfMemory);
+    for (const auto bytes : {record.block, record.total, record.current}) check_size(bytes);
+    if (!failed) check_size(record.requested);  // else it may be anything
+    if (record.b < 0) fail("it has an event of no pool");
     auto& space = space_of(record);
     size_last(space, record.total);
     trace::Event event;
@@ -196,7 +215,8 @@ class Reader {
     event.module = word(modules_, record.a);
     event.requested_bytes = std::max<std::int64_t>(record.requested, 0);
     event.block_bytes = std::max<std::int64_t>(record.block, 0);
-    if (reading_.has_times) event.time_ns = std::max<std::int64_t>(record.stream_or_time, 0);
+    if (reading_.has_times)
+      event.time_ns = std::clamp<std::int64_t>(record.stream_or_time, 0, kLatestNs);
     const auto number = trace_.events.size();
     switch (event.kind) {
       case EventKind::kAlloc:
@@ -205,9 +225,10 @@ class Reader {
           space.total_before = record.total;
           event.block_bytes = event.requested_bytes;  // until it is known
         } else {
-          space.allocated += event.block_bytes;
+          if (event.block_bytes < event.requested_bytes) fail("it has a block that is too small");
+          count(space, event.block_bytes);
         }
-        live_[event.address] = number;
+        begin_life(event, number);
         unplaced_[event.thread].push_back(number);
         break;
       case EventKind::kFreeRequested:
@@ -224,15 +245,25 @@ class Reader {
     trace_.events.push_back(event);
   }
 
+  // Nothing is made at address 0.
+  void begin_life(const trace::Event& event, std::uint64_t number) {
+    if (event.address == 0 ? event.requested_bytes > 0
+                           : !live_.try_emplace(event.address, number).second)
+      fail("it has an allocation where another one is alive");
+  }
+
   // False for memory that was allocated before the tracer came.
   bool end_life(trace::Event& event, Space& space) {
     const auto found = live_.find(event.address);
     if (found == live_.end()) return false;
     const auto& allocation = trace_.events[found->second];
+    if (allocation.space != event.space) fail("it has a free in another space");
     event.requested_bytes = allocation.requested_bytes;
     event.block_bytes = allocation.block_bytes;
     const bool first = requested_.insert(found->second).second;
     if (first) space.allocated -= event.block_bytes;
+    if (!first && event.kind == EventKind::kFreeRequested)
+      fail("it has memory that is freed twice");
     if (event.kind == EventKind::kFree) {
       requested_.erase(found->second);
       live_.erase(found);
@@ -243,13 +274,11 @@ class Reader {
   void take_where(const Record& record) {
     const auto op = word(operators_, record.b);
     const auto module = word(modules_, record.requested);
-    check_frame(record.a);
-    const auto hook = static_cast<std::int32_t>(record.block);
-    check_frame(hook);
+    const auto stack = frame(record.a), hook = frame(record.block);
     auto& events = unplaced_[record.thread];
     for (const auto number : events) {
       auto& event = trace_.events[number];
-      event.stack = record.a < 0 ? trace::kNone : record.a;
+      event.stack = stack;
       event.op = op;
       if (module != trace::kNone) event.module = module;
       if (hook >= 0) hooks_[number] = hook;
@@ -258,7 +287,7 @@ class Reader {
   }
 
   void take_name(const Record& record) {
-    if (record.kind >= trace::kRoleCount) fail("has a name of no role");
+    if (record.kind >= trace::kRoleCount) fail("it has a name of no role");
     const auto found = live_.find(record.address);
     if (found == live_.end()) return;
     const auto role = static_cast<trace::Role>(record.kind);
@@ -280,6 +309,8 @@ class Reader {
   }
 
   void take_final(const Record& record) {
+    for (const auto bytes : {record.requested, record.block, record.total, record.current})
+      check_size(bytes);
     auto& space = space_of(record);
     size_last(space, record.total);
     if (record.current != space.allocated) ++journal_.disagreements;
@@ -289,6 +320,7 @@ class Reader {
 
   void finish() {
     for (auto& space : spaces_) size_last(space, -1);
+    if (const auto why = trace::why_not_readable(trace_); !why.empty()) fail("it has " + why);
     end_at_out_of_memory();
     trace_.scopes = scopes_of(marks_, built());
     trace::decide_phases(trace_);
@@ -369,13 +401,12 @@ class Reader {
     }
   }
 
-  std::ifstream& file_;
+  JournalFile& file_;
   const JournalReading& reading_;
   Journal& journal_;
   trace::Trace& trace_;
   Words files_, functions_, modules_, operators_;
   Ranges ranges_;
-  std::uint64_t left_ = 0;
   std::vector<std::string> texts_;
   std::vector<Space> spaces_;
   std::vector<TimedMark> marks_;
@@ -387,39 +418,70 @@ class Reader {
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> names_;
 };
 
-}  // namespace
+void refuse_too_large(std::int64_t bytes, const JournalReading& reading) {
+  if (bytes <= kAlwaysRead && !reading.available_bytes) return;
+  const auto available = reading.available_bytes.value_or(launch::host_memory().available_bytes);
+  if (available == 0 || bytes <= available / kMemoryForByte) return;
+  const auto size = [](std::int64_t count) { return size_text(static_cast<std::uint64_t>(count)); };
+  fail(fmt::format("reading its recording needs about {} of memory, and the machine has {} left",
+                   size(bytes * kMemoryForByte), size(available)));
+}
 
-Journal read_journal(const fs::path& path, const JournalReading& reading) {
-  std::ifstream file(path, std::ios::binary);
-  tracer::Header header{};
-  if (!file.read(reinterpret_cast<char*>(&header), sizeof header) ||
-      std::memcmp(header.magic, tracer::kMagic, sizeof header.magic) != 0)
-    throw ConfigError(fmt::format("{}: not what a traced process leaves", path.string()));
-  file.seekg(static_cast<std::streamoff>(tracer::kHeaderBytes));
+// Throws ConfigError without the path.
+Journal read(const fs::path& path, const JournalReading& reading) {
+  JournalFile file(path);
+  const auto& header = file.header();
   Journal journal;
   journal.pid = header.pid;
-  journal.rank = header.rank;
+  journal.rank = std::max(header.rank, 0);
   journal.ended = header.ended == 1;
   journal.stopped = header.stopped;
-  try {
-    Reader(file, reading, journal).read(header.records);
-  } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("{}: {}", path.string(), error.what()));
-  }
+  journal.recorded_bytes = static_cast<std::int64_t>(header.records * sizeof(Record));
+  refuse_too_large(journal.recorded_bytes, reading);
+  Reader(file, reading, journal).read();
   return journal;
 }
 
-std::vector<Journal> read_journals(const fs::path& folder, const JournalReading& reading) {
-  std::vector<Journal> journals;
+}  // namespace
+
+std::int64_t most_recorded_bytes(std::int64_t available_bytes) {
+  constexpr std::int64_t kMost = std::int64_t{16} << 30;
+  if (available_bytes == 0) return kMost;  // not known
+  return std::clamp(available_bytes / (kMemoryForByte + 1), kAlwaysRead, kMost);
+}
+
+Journal read_journal(const fs::path& path, const JournalReading& reading) {
+  try {
+    return read(path, reading);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
+Recorded read_journals(const fs::path& folder, const JournalReading& reading) {
+  Recorded recorded;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() != tracer::kSuffix) continue;
-    auto journal = read_journal(entry.path(), reading);
-    if (!journal.trace.events.empty()) journals.push_back(std::move(journal));
+    const auto unread = [&](const std::string& why) {
+      recorded.unread.push_back({.pid = process_of(entry.path()), .why = why});
+    };
+    try {
+      auto journal = read(entry.path(), reading);
+      if (!journal.trace.events.empty())
+        recorded.journals.push_back(std::move(journal));
+      else if (journal.stopped != tracer::Stopped::kNot)
+        unread("the disk had no room for its recording");
+      else
+        recorded.any_silent = true;
+    } catch (const ConfigError& error) {
+      unread(error.what());
+    }
   }
-  std::ranges::sort(journals, [](const Journal& a, const Journal& b) {
+  std::ranges::sort(recorded.journals, [](const Journal& a, const Journal& b) {
     return std::pair(a.rank, a.pid) < std::pair(b.rank, b.pid);
   });
-  return journals;
+  std::ranges::sort(recorded.unread, {}, &Untraced::pid);
+  return recorded;
 }
 
 }  // namespace peakbench::program

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "program/untraced.h"
 #include "trace/trace.h"
 #include "tracer/journal_format.h"
 
@@ -24,24 +25,34 @@ struct Journal {
   tracer::Stopped stopped = tracer::Stopped::kNot;
   trace::Trace trace;
   std::map<std::string, Counted> counted;  // by space
+  std::int64_t recorded_bytes = 0;         // in its file
   // Events at which the allocator's own figure was not what the events before it add up to.
   std::uint64_t disagreements = 0;
 };
 
 struct JournalReading {
-  std::string device;  // of the case
+  std::string device = {};  // of the case
   bool emulated = false;
   bool has_times = false;
   // Whether the program failed: a trace then ends where memory ran out last, if nothing began after
   // that.
   bool failed = false;
+  std::optional<std::int64_t> available_bytes = std::nullopt;  // of memory; else the machine's
 };
 
-// Throws ConfigError with the path for a file that is none or is damaged.
+// Throws ConfigError with the path for a file that is none, is corrupted or is too large to be read
+// in the machine's memory. What it returns, read_trace() would read too, once it is written.
 Journal read_journal(const std::filesystem::path& path, const JournalReading& reading);
 
-// Those of all processes in the folder that have events, in order of their ranks and process ids.
-std::vector<Journal> read_journals(const std::filesystem::path& folder,
-                                   const JournalReading& reading);
+// How large a journal may become, so that it can be read in so much memory; 0: not known.
+std::int64_t most_recorded_bytes(std::int64_t available_bytes);
+
+// What the processes of a program left in a folder.
+struct Recorded {
+  std::vector<Journal> journals = {};  // that have events, in order of their ranks and process ids
+  std::vector<Untraced> unread = {};   // of the others, those whose recording was lost, and why
+  bool any_silent = false;             // of the others, one that allocated nothing
+};
+Recorded read_journals(const std::filesystem::path& folder, const JournalReading& reading);
 
 }  // namespace peakbench::program

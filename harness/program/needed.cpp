@@ -24,9 +24,10 @@ struct Peaks {
 
 // Of the process with the highest peak.
 std::optional<Peaks> peaks_in(const NeededRequest& request, bool failed) {
-  auto journals = read_journals(
+  auto recorded = read_journals(
       request.folder, {.device = "emulated:" + request.card, .emulated = true, .failed = failed});
-  const auto run = run_of(std::move(journals), request.command, request.card, {});
+  if (!recorded.unread.empty()) return std::nullopt;  // it may be the one with the highest
+  const auto run = run_of(std::move(recorded), request.command, request.card, {});
   const auto* const process = fullest(run);
   if (process == nullptr) return std::nullopt;
   const auto memory = trace::summarise(process->trace);

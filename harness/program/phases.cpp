@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace peakbench::program {
 namespace {
@@ -76,6 +77,7 @@ class Phases {
  private:
   void say(Phase phase, std::uint64_t event, std::int32_t step, std::int32_t thread) {
     phase_ = phase;
+    if (!scopes_.empty()) event = std::max(event, scopes_.back().event);  // never back
     scopes_.push_back({.event = event, .phase = phase, .step = step, .thread = thread});
   }
   void begin(Phase phase, const TimedMark& mark) {
@@ -145,11 +147,8 @@ class Phases {
       case Mark::kRecomputationEnds:
         return scope(ScopeKind::kRecomputation, true, mark);
       case Mark::kCaptureBegins:
-        ++captures_[mark.thread];
         return scope(ScopeKind::kCapture, false, mark);
       case Mark::kCaptureEnds:
-        if (captures_[mark.thread] == 0) return;  // of one that failed to begin
-        --captures_[mark.thread];
         return scope(ScopeKind::kCapture, true, mark);
     }
   }
@@ -175,7 +174,11 @@ class Phases {
     return false;
   }
 
+  // The end of what did not begin is left out: of a capture that failed to begin, say.
   void scope(ScopeKind kind, bool ends, const TimedMark& mark) {
+    auto& open = open_[{kind, mark.thread}];
+    if (ends && open == 0) return;
+    open += ends ? -1 : 1;
     scopes_.push_back({.event = mark.event, .kind = kind, .ends = ends, .thread = mark.thread});
   }
 
@@ -217,7 +220,7 @@ class Phases {
   std::int32_t step_ = trace::kNone;
   Phase phase_ = Phase::kBuild;
   int backwards_ = 0, updates_ = 0;
-  std::map<std::int32_t, int> captures_;  // by thread
+  std::map<std::pair<ScopeKind, std::int32_t>, int> open_;  // scopes, by thread
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "errors/errors.h"
 #include "host/card_use.h"
 #include "host/installation.h"
+#include "host/out_of_memory.h"
 #include "host/program_signals.h"
 #include "host/run_emulated.h"
 #include "host/run_program.h"
@@ -27,7 +28,8 @@ struct Ended {
   std::string device;  // of the case; empty: the one that most was traced of
   HowItEnded how;
   std::optional<result::Emulation> emulation;
-  std::vector<Untraced> users;  // processes that used the device, with a journal or without
+  bool is_refused_by_host = false;  // memory that the emulated card had
+  std::vector<Untraced> users;      // processes that used the device, with a journal or without
 };
 
 class Tracing {
@@ -68,6 +70,8 @@ class Tracing {
                                                       : request_.device,
                     .how = {process::exit_code(program.wait_status), program.interrupted},
                     .emulation = result::Emulation{},
+                    .is_refused_by_host = std::ranges::any_of(emulator::card_uses(program.ledgers),
+                                                              emulator::is_refused_by_host),
                     .users = uses_of(program)};
       ended->emulation->card = program.card.spec;
       ended->emulation->verdict = program.verdict;
@@ -107,28 +111,37 @@ class Tracing {
     finish({.device = request_.device,
             .how = {code, signals.came_for_program()},
             .emulation = std::nullopt,
+            .is_refused_by_host = false,
             .users = users});
     return code;
   }
 
   void finish(const Ended& ended) {
-    auto journals = read_journals(request_.journals, {.device = ended.device,
+    auto recorded = read_journals(request_.journals, {.device = ended.device,
                                                       .emulated = ended.emulation.has_value(),
                                                       .has_times = !ended.emulation,
                                                       .failed = ended.how.exit_code != 0});
-    auto users = ended.users;
-    std::erase_if(users, [&](const Untraced& user) {
-      return std::ranges::any_of(journals,
-                                 [&](const Journal& journal) { return journal.pid == user.pid; });
-    });
-    traced_.doubts = doubts_of(journals, users);
-    const bool is_part = request_.steps && keep_steps_of(journals, *request_.steps);
+    traced_.doubts = doubts_of(recorded, ended.users, ended.emulation.has_value());
+    const bool is_part = request_.steps && keep_steps_of(recorded.journals, *request_.steps);
     auto& run =
-        traced_.run.emplace(run_of(std::move(journals), request_.command, ended.device, ended.how));
+        traced_.run.emplace(run_of(std::move(recorded), request_.command, ended.device, ended.how));
     run.emulation = ended.emulation;
+    if (ended.is_refused_by_host) say_that_the_host_refused(run);
     if (is_part) run.part = part_name(*request_.steps);
     if (torch_) add_torch(*torch_, run.environment);
     add_doubts(run, traced_.doubts);
+  }
+
+  // What PyTorch then calls out of memory is nothing of the card's.
+  void say_that_the_host_refused(ProgramRun& run) {
+    if (run.status != result::Status::kOutOfMemory && run.status != result::Status::kCrashed)
+      return;
+    traced_.is_host_failure = true;
+    run.status = result::Status::kCrashed;
+    run.out_of_memory.reset();
+    run.reason =
+        "this machine refused the program memory that the card had (see `ulimit -v`): what it "
+        "takes is not known";
   }
 
   static void add_torch(const pytorch::TorchInUse& torch, nlohmann::json& environment) {

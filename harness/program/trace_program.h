@@ -31,6 +31,7 @@ struct TracedProgram {
   std::optional<ProgramRun> run;  // nullopt: a signal came before the program was started
   // Why its figures say less than the card knows of: an emulated card's verdict has them, too.
   std::vector<Doubt> doubts;
+  bool is_host_failure = false;  // the host refused memory that the emulated card had
 };
 
 // With our own input and outputs; waits for its end. Throws ConfigError where there is nothing to

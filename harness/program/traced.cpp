@@ -14,6 +14,7 @@
 
 #include "errors/errors.h"
 #include "files/file.h"
+#include "launch/host.h"
 #include "launch/outcome.h"
 #include "process/exit_code.h"
 #include "trace/lifetimes.h"
@@ -79,12 +80,13 @@ std::string how_it_ended(int exit_code) {
                      launch::signal_name(signal));
 }
 
-std::string why_nothing(const std::vector<Journal>& journals) {
-  return journals.empty()
-             ? "nothing was recorded: the program did not import PyTorch, or ended "
-               "before it was imported, or ran Python without its environment (-I, -E, "
-               "-S)"
-             : "nothing was allocated through PyTorch";
+std::string why_nothing(const Recorded& recorded, bool on_card) {
+  if (!recorded.unread.empty()) return "nothing was recorded: " + recorded.unread.front().why;
+  if (recorded.any_silent)
+    return on_card ? "nothing was allocated on the card: the program used PyTorch on the CPU alone"
+                   : "nothing was allocated through PyTorch";
+  return "nothing was recorded: the program did not import PyTorch, or ended before it was "
+         "imported, or ran Python without its environment (-I, -E, -S)";
 }
 
 pytorch::LibraryBuilds tracer_builds(const TracerPlaces& places) {
@@ -246,19 +248,22 @@ process::Environment tracing_environment(const Tracer& tracer, const TracingRequ
           {tracer::kCpuVariable, request.cpu ? "1" : "0"},
           {tracer::kTimesVariable, request.times ? "1" : "0"},
           {tracer::kQuietVariable, request.quiet ? "1" : "0"},
-          {tracer::kMostVariable, std::to_string(request.most_bytes)},
+          {tracer::kMostVariable,
+           std::to_string(request.most_bytes > 0
+                              ? request.most_bytes
+                              : most_recorded_bytes(launch::host_memory().available_bytes))},
           {"PYTHONPATH",
            tracer.python.string() + (before && *before ? std::string(":") + before : "")}};
 }
 
-ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>& command,
+ProgramRun run_of(Recorded recorded, const std::vector<std::string>& command,
                   const std::string& device, const HowItEnded& how) {
   ProgramRun run;
   run.name = name_of(command);
   run.device = device;
   run.command = command;
   std::set<std::int64_t> ranks;
-  for (auto& journal : journals) {
+  for (auto& journal : recorded.journals) {
     // Processes beside the ranks have a rank's number, or none: each gets one of its own.
     std::int64_t rank = journal.rank;
     while (!ranks.insert(rank).second) ++rank;
@@ -288,27 +293,41 @@ ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>&
     run.settings[result::kCaughtOutOfMemory] = caught;
   if (run.processes.empty()) {
     if (how.exit_code == 0) run.status = result::Status::kUnsupported;
-    run.reason += (run.reason.empty() ? "" : "; ") + why_nothing(journals);
+    run.reason +=
+        (run.reason.empty() ? "" : "; ") + why_nothing(recorded, device.starts_with("emulated:"));
   }
   return run;
 }
 
-std::vector<Doubt> doubts_of(const std::vector<Journal>& journals,
-                             const std::vector<Untraced>& processes) {
+std::vector<Doubt> doubts_of(const Recorded& recorded, std::vector<Untraced> users,
+                             bool knows_all_users) {
   std::vector<Doubt> doubts;
-  for (const auto& journal : journals) {
+  for (const auto& journal : recorded.journals) {
     if (journal.stopped != tracer::Stopped::kNot)
-      doubts.push_back({fmt::format("process {} was traced only in part: {}", journal.pid,
-                                    journal.stopped == tracer::Stopped::kNoSpace
-                                        ? "the disk has no room for more"
-                                        : "more than 16 GiB were recorded")});
+      doubts.push_back({fmt::format(
+          "process {} was traced only in part: {}", journal.pid,
+          journal.stopped == tracer::Stopped::kNoSpace
+              ? std::string("the disk has no room for more")
+              : fmt::format("its recording reached {}, which is all that "
+                            "may be read in the machine's memory",
+                            size_text(static_cast<std::uint64_t>(journal.recorded_bytes))))});
     if (journal.disagreements > 0)
       doubts.push_back({fmt::format("process {}: at {} events the allocator's own figure differs "
                                     "from the trace's",
                                     journal.pid, journal.disagreements),
                         result::VerdictKind::unreliable});
   }
-  for (const auto& process : processes) doubts.push_back({sentence_of(process)});
+  std::erase_if(users, [&](const Untraced& user) {
+    return std::ranges::find(recorded.journals, user.pid, &Journal::pid) != recorded.journals.end();
+  });
+  for (const auto& lost : recorded.unread) {
+    const auto user = std::ranges::find(users, lost.pid, &Untraced::pid);
+    if (user != users.end())
+      user->why = lost.why;
+    else if (!knows_all_users)
+      users.push_back(lost);
+  }
+  for (const auto& user : users) doubts.push_back({sentence_of(user)});
   return doubts;
 }
 

@@ -43,7 +43,8 @@ struct TracingRequest {
   bool cpu = false;                // the CPU's allocator is traced too
   bool times = false;
   bool quiet = false;           // nothing is said inside of the program, whatever goes wrong there
-  std::int64_t most_bytes = 0;  // of a process's journal, then it is traced no more; 0: 16 GiB
+  std::int64_t most_bytes = 0;  // of a process's journal, then it is traced no more; 0: as many as
+                                // can be read in the machine's memory, 16 GiB at the most
 };
 process::Environment tracing_environment(const Tracer& tracer, const TracingRequest& request);
 
@@ -60,7 +61,7 @@ struct HowItEnded {
 };
 // All processes, and what the case says: out of memory where the trace of one ends so; interrupted
 // where a signal came for the program. Nothing recorded: no processes, and a reason.
-ProgramRun run_of(std::vector<Journal> journals, const std::vector<std::string>& command,
+ProgramRun run_of(Recorded recorded, const std::vector<std::string>& command,
                   const std::string& device, const HowItEnded& how);
 
 // The process with the highest peak in its own space; nullptr: there is none.
@@ -71,9 +72,11 @@ struct Doubt {
   std::string sentence;
   result::VerdictKind kind = result::VerdictKind::lower_bound;  // what they are at the best
 };
-// Recordings that are not whole or do not add up, and processes without any.
-std::vector<Doubt> doubts_of(const std::vector<Journal>& journals,
-                             const std::vector<Untraced>& processes);
+// Recordings that are not whole, are lost or do not add up, and processes without any of those that
+// used the device. On an emulated card, which knows its users, others whose recording is lost are
+// no matter.
+std::vector<Doubt> doubts_of(const Recorded& recorded, std::vector<Untraced> users,
+                             bool knows_all_users);
 // They are in the run's settings ("untraced"); the verdict, where it has one, is no better than
 // they are, and says why.
 void add_doubts(ProgramRun& run, const std::vector<Doubt>& doubts);

@@ -31,26 +31,21 @@ bool has_untraced_pytorch(std::int32_t process, const std::string& tracer) {
   return pytorch;
 }
 
-// "4711.forked": 4711; 0 of another name.
-std::int32_t process_of(const fs::path& file, const char* suffix) {
-  const auto name = file.filename().string();
-  std::int32_t process = 0;
-  if (!name.ends_with(suffix)) return 0;
-  std::from_chars(name.data(), name.data() + name.size(), process);
-  return process;
-}
-
 }  // namespace
+
+std::int32_t process_of(const fs::path& file) {
+  const auto name = file.stem().string();
+  std::int32_t process = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), process);
+  return error == std::errc() && end == name.data() + name.size() ? process : 0;
+}
 
 std::string sentence_of(const Untraced& process) {
   const auto what = process.used_bytes > 0
                         ? fmt::format("took {} of the card",
                                       size_text(static_cast<std::uint64_t>(process.used_bytes)))
                         : std::string("used PyTorch");
-  return fmt::format(
-      "process {} {} and was not traced: it was forked, or ran Python without its "
-      "environment",
-      process.pid, what);
+  return fmt::format("process {} {} and was not traced: {}", process.pid, what, process.why);
 }
 
 UntracedWatch::UntracedWatch(fs::path tracer) : tracer_(std::move(tracer)) {
@@ -91,9 +86,10 @@ std::vector<Untraced> UntracedWatch::found(const fs::path& journals) const {
 
 std::vector<Untraced> forked_untraced(const fs::path& journals) {
   std::vector<Untraced> processes;
-  for (const auto& entry : fs::directory_iterator(journals))
-    if (const auto process = process_of(entry.path(), tracer::kForkedSuffix); process > 0)
-      processes.push_back({process});
+  for (const auto& entry : fs::directory_iterator(journals)) {
+    if (entry.path().extension() != tracer::kForkedSuffix) continue;
+    if (const auto process = process_of(entry.path()); process > 0) processes.push_back({process});
+  }
   std::ranges::sort(processes, {}, &Untraced::pid);
   return processes;
 }

@@ -15,7 +15,11 @@ namespace peakbench::program {
 struct Untraced {
   std::int32_t pid = 0;
   std::int64_t used_bytes = 0;  // at the most, of a card; 0: not known
+  std::string why = "it was forked, or ran Python without its environment";
 };
+
+// 4711 of "4711.journal"; 0 of another name.
+std::int32_t process_of(const std::filesystem::path& file);
 
 // "process 4711 used PyTorch and was not traced: ..."
 std::string sentence_of(const Untraced& process);

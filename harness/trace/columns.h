@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -14,6 +15,8 @@
 namespace peakbench::trace {
 
 // More than any trace has; beyond them a file is damaged, or made to be.
+inline constexpr std::size_t kMostSpaces = 64;  // each is looked at by itself
+inline constexpr std::size_t kMostWords = 1'000'000;
 inline constexpr std::int64_t kMostSteps = 1'000'000'000;
 inline constexpr std::int64_t kMostEvents =
     std::numeric_limits<std::int32_t>::max();  // indices are of that width

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <map>
-#include <utility>
 
+#include "trace/checks.h"
 #include "trace/columns.h"
 
 namespace peakbench::trace {
@@ -34,40 +33,11 @@ ScopeMark read_mark(const ScopeRow& row, std::size_t events) {
   return mark;
 }
 
-// What must be right of the marks together.
-class Order {
- public:
-  void follow(const ScopeMark& mark) {
-    if (mark.event < event_)
-      throw Damage{fmt::format("before event {}, after one before event {}", mark.event, event_)};
-    event_ = mark.event;
-    if (mark.step != kNone) follow_step(mark.step);
-    auto& open = open_[{mark.thread, mark.kind}];
-    if (!mark.ends)
-      ++open;
-    else if (has_no_end(mark.kind) || open-- == 0)
-      throw Damage{"the end of what did not begin"};
-  }
-
- private:
-  static bool has_no_end(ScopeKind kind) {
-    return kind == ScopeKind::kPhase || kind == ScopeKind::kModule;
-  }
-  void follow_step(std::int32_t step) {
-    if (step < step_) throw Damage{fmt::format("step {} after step {}", step, step_)};
-    step_ = step;
-  }
-
-  std::uint64_t event_ = 0;
-  std::int32_t step_ = kNone;
-  std::map<std::pair<std::int32_t, ScopeKind>, std::int64_t> open_;
-};
-
 }  // namespace
 
 std::vector<ScopeMark> read_scopes(const sqlite::Database& database, std::size_t events) {
   std::vector<ScopeMark> marks;
-  Order order;
+  ScopeChecks order;
   sqlite::Statement rows(
       database, "SELECT id, event, thread, kind, ends, phase, step FROM scopes ORDER BY id");
   ScopeRow row{};
@@ -78,7 +48,7 @@ std::vector<ScopeMark> read_scopes(const sqlite::Database& database, std::size_t
       throw Damage{fmt::format("more than {} scopes", kMostEvents)};
     try {
       marks.push_back(read_mark(row, events));
-      order.follow(marks.back());
+      order.add(marks.back());
     } catch (const Damage& damage) {
       throw Damage{fmt::format("scope {}: {}", row[column::kId], damage.what)};
     }

@@ -26,4 +26,8 @@ void write_trace(const Trace& trace, const std::string& path);
 // steps or scopes in disorder, tables that are none), newer than this program.
 Trace read_trace(const std::string& path);
 
+// What read_trace() would refuse of this trace, once it is written; empty where nothing. Indices
+// must be in range.
+std::string why_not_readable(const Trace& trace);
+
 }  // namespace peakbench::trace

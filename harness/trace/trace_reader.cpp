@@ -8,6 +8,7 @@
 
 #include "errors/errors.h"
 #include "sqlite/database.h"
+#include "trace/checks.h"
 #include "trace/columns.h"
 #include "trace/open_trace.h"
 #include "trace/output_file.h"
@@ -20,12 +21,6 @@ namespace {
 using sqlite::Database;
 using sqlite::DatabaseError;
 using sqlite::Statement;
-
-// More than any trace has, as in columns.h.
-constexpr std::size_t kMostSpaces = 64;  // each is looked at by itself
-constexpr std::size_t kMostWords = 1'000'000;
-// All that is ever asked for in one trace: sums and differences of these hold in 64 bits.
-constexpr std::int64_t kMostBytes = std::numeric_limits<std::int64_t>::max() / 4;
 
 // JSON, pickles and pages hold nothing else than UTF-8.
 std::string text_of(const Statement& row, int column) { return valid_utf8(row.text(column)); }
@@ -109,34 +104,15 @@ Event read_event(const EventRow& row, const Trace& trace) {
 // A stretch of the events, and what must be right of all of them together.
 struct Stretch {
   std::vector<Event> events;
-  std::int64_t bytes = 0;
-  std::int32_t first_step = kNone, last_step = kNone;
+  EventChecks checks;
 
   void add(const Event& event) {
-    const bool failed = event.kind == EventKind::kOutOfMemory;  // its size was never given
-    count_bytes(event.block_bytes);
-    if (!failed) count_bytes(event.requested_bytes);
-    const auto size = static_cast<std::uint64_t>(event.block_bytes);
-    if (!failed && event.address + size < event.address)
-      throw Damage{fmt::format("a block of {} bytes at {:#x}", event.block_bytes, event.address)};
-    if (event.step != kNone) follow(event.step, event.step);
+    checks.add(event);
     events.push_back(event);
   }
-  void append(Stretch next) {
-    if (next.first_step != kNone) follow(next.first_step, next.last_step);
-    count_bytes(next.bytes);
+  void append(const Stretch& next) {
+    checks.append(next.checks);
     events.insert(events.end(), next.events.begin(), next.events.end());
-  }
-
- private:
-  void count_bytes(std::int64_t count) {
-    if (count > kMostBytes - bytes) throw Damage{"the sizes add up to more than any card has"};
-    bytes += count;
-  }
-  void follow(std::int32_t first, std::int32_t last) {
-    if (first < last_step) throw Damage{fmt::format("step {} after step {}", first, last_step)};
-    if (first_step == kNone) first_step = first;
-    last_step = last;
   }
 };
 

@@ -10,6 +10,7 @@ namespace peakbench::tracer {
 inline constexpr char kMagic[8] = {'P', 'B', 'T', 'R', 'A', 'C', 'E', '1'};
 inline constexpr std::uint64_t kHeaderBytes = 4096;  // records begin behind it
 inline constexpr const char* kSuffix = ".journal";
+inline constexpr std::uint64_t kLongestText = 4096;
 // An empty file of a forked process that has allocated of the CPU: it has no journal.
 inline constexpr const char* kForkedSuffix = ".forked";
 

@@ -14,7 +14,6 @@ namespace {
 constexpr std::uint64_t kWindowBytes = 4 << 20;
 constexpr std::uint64_t kWindowRecords = kWindowBytes / sizeof(Record);
 constexpr std::uint64_t kMostBytes = 16ULL << 30;
-constexpr std::size_t kLongestText = 4096;
 
 void* map(int file, std::uint64_t offset, std::uint64_t bytes) {
   // Room first: a page that the disk has none for would end the program.
@@ -35,11 +34,11 @@ bool JournalWriter::open(const std::string& folder, std::int32_t rank, std::uint
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file_ < 0) return false;
   header_ = static_cast<Header*>(map(file_, 0, kHeaderBytes));
-  if (header_ == nullptr || !next_window()) return false;
+  if (header_ == nullptr) return false;
   header_->pid = getpid();
   header_->rank = rank;
   std::memcpy(header_->magic, kMagic, sizeof kMagic);
-  return true;
+  return next_window();  // else the header says why there is nothing
 }
 
 bool JournalWriter::next_window() {

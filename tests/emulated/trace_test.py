@@ -265,6 +265,41 @@ subprocess.run([sys.executable, "-I", "-c", "import torch; torch.ones(1 << 24, d
         self.assertIn("of the card and was not traced", done.stderr)
         self.assertEqual(self.case()["emulation"]["verdict"]["kind"], "lower bound")
 
+    def test_one_recording_that_is_lost_leaves_the_others(self):
+        """One child may write no file, one leaves a pipe and a corrupted recording of a process that never was."""
+        script = self.write("""
+import os, subprocess, sys, torch
+x = torch.ones(1 << 20, device="cuda")
+folder = os.environ["PEAKBENCH_TRACE_FOLDER"]
+os.mkfifo(folder + "/1.journal")
+open(folder + "/2.journal", "w").write("x" * 5000)
+limited = 'ulimit -f 0; exec "$0" -c "import torch; print(torch.zeros(5).sum())"'
+subprocess.run(["bash", "-c", limited, sys.executable])
+y = x + 1
+""")
+        done = self.trace(PYTHON, script)
+        case = self.case()
+        self.assertEqual((case["status"], case["memory"]["peak_allocated_bytes"]), ("ok", 8 * MIB))
+        self.assertNotIn("not traced", done.stderr)  # nothing of them is on the card
+
+    def test_a_program_that_used_the_cpu_alone(self):
+        done = self.trace(PYTHON, self.write("import torch\nprint(torch.ones(5).sum())"))
+        self.assertIn("nothing was allocated on the card: the program used PyTorch on the CPU alone", done.stderr)
+
+    def test_what_a_killed_one_left_goes_with_the_next(self):
+        script = self.write("import sys, torch, time\nx = torch.ones(5, device='cuda')\nprint('ready', flush=True)\ntime.sleep(float(sys.argv[1]))")
+        temporary = self.folder / "tmp"
+        temporary.mkdir()
+        environment = os.environ | {"TMPDIR": str(temporary)}
+        command = [PEAKBENCH, "trace", "--card", "h100-80gb", "--out", "killed", "--", PYTHON, script]
+        with subprocess.Popen([*command, "600"], cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as killed:
+            self.assertEqual(killed.stdout.readline(), b"ready\n")
+            os.killpg(killed.pid, signal.SIGKILL)
+        left = [*(self.folder / "killed").glob(".trace.*"), *temporary.glob("peakbench-emulate.*")]
+        self.assertEqual(len(left), 2, left)
+        subprocess.run([*command, "0"], cwd=self.folder, env=environment, check=True, capture_output=True)
+        self.assertEqual([*(self.folder / "killed").glob(".trace.*"), *temporary.iterdir()], [])
+
     def test_a_failure_is_told_with_what_filled_the_card_then(self):
         script = self.write("""
 import torch

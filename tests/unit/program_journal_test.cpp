@@ -1,14 +1,20 @@
 // What a traced process leaves, read back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <optional>
+#include <utility>
 
 #include "errors/errors.h"
 #include "program/journal.h"
 #include "trace/lifetimes.h"
+#include "trace/lines.h"
 #include "trace/maxima.h"
+#include "trace/trace_file.h"
 #include "tracer/journal_writer.h"
 
 namespace peakbench::program {
@@ -300,7 +306,8 @@ TEST_F(JournalTest, ANewSpaceOfFreesOnlyIsNoTrouble) {
   free(0x9000);  // allocated before the tracer came
   final();
   EXPECT_TRUE(read().trace.events.empty());
-  EXPECT_TRUE(read_journals(folder_, {.device = "cuda:0"}).empty());
+  const auto recorded = read_journals(folder_, {.device = "cuda:0"});
+  EXPECT_TRUE(recorded.journals.empty() && recorded.unread.empty() && recorded.any_silent);
 }
 
 TEST_F(JournalTest, DamagedFilesAreToldByName) {
@@ -311,7 +318,108 @@ TEST_F(JournalTest, DamagedFilesAreToldByName) {
   fs::resize_file(path(), tracer::kHeaderBytes + 70);
   EXPECT_THAT(error(), HasSubstr("cut short"));
   fs::resize_file(path(), 10);
-  EXPECT_THAT(error(), HasSubstr("not what a traced process leaves"));
+  EXPECT_THAT(error(), HasSubstr("could not be begun"));
+}
+
+// Of a folder of several processes the others are read; a pipe is waited for by nobody.
+TEST_F(JournalTest, ALostRecordingIsToldWithTheOthers) {
+  alloc(0x1000, 1000, 1024);
+  const auto whole = folder_ / "5.journal";
+  fs::copy_file(path(), folder_ / "11.journal");
+  fs::rename(path(), whole);
+  std::ofstream(folder_ / "12.journal").close();
+  fs::copy_file(whole, folder_ / "13.journal");
+  fs::resize_file(folder_ / "13.journal", tracer::kHeaderBytes + 70);
+  mkfifo((folder_ / "14.journal").c_str(), 0600);
+  fs::copy_file(whole, folder_ / "15.journal");
+  std::fstream(folder_ / "15.journal", std::ios::in | std::ios::out | std::ios::binary)
+      .write("\0\0\0\0\0\0\0\0", 8);
+  const auto recorded = read_journals(folder_, {.device = "cuda:0"});
+  EXPECT_EQ(recorded.journals.size(), 2U);
+  std::vector<std::pair<int, std::string>> unread;
+  for (const auto& one : recorded.unread) unread.emplace_back(one.pid, one.why);
+  const std::string never =
+      "its recording could not be begun, as the disk was full or a limit forbids larger files";
+  EXPECT_EQ(unread,
+            (std::vector<std::pair<int, std::string>>{
+                {12, never}, {13, "it is cut short"}, {14, "it is no regular file"}, {15, never}}));
+}
+
+TEST_F(JournalTest, OneThatMemoryDoesNotSufficeForIsNotRead) {
+  for (int i = 0; i < 100; ++i) alloc(0x1000 + 4096 * i, 1000, 1024);
+  const auto records = static_cast<std::int64_t>(read().recorded_bytes);
+  EXPECT_GE(records, 100 * 64);
+  const auto why = [&](std::int64_t available) {
+    const auto recorded = read_journals(folder_, {.available_bytes = available});
+    return recorded.unread.empty() ? "" : recorded.unread[0].why;
+  };
+  EXPECT_EQ(why(3 * records), "");
+  EXPECT_THAT(why(3 * records - 1), HasSubstr("of memory, and the machine has"));
+  EXPECT_EQ(most_recorded_bytes(std::int64_t{8} << 30), std::int64_t{2} << 30);
+  EXPECT_EQ(most_recorded_bytes(std::int64_t{1} << 40), std::int64_t{16} << 30);
+}
+
+// Whatever stands in any place of a journal: it is refused in words, or what is made of it is a
+// trace that adds up and that every reader takes.
+TEST_F(JournalTest, NoByteOfACorruptedOneDoesHarm) {
+  const auto file = writer_.text("train.py"), function = writer_.text("main");
+  const auto outer = writer_.frame(-1, file, function, 3);
+  alloc(0x1000, 1000, 1024);
+  where(writer_.frame(outer, file, function, 7), "aten::mm");
+  name(0x1000, trace::Role::kParameter, "weight");
+  name(0x1000, trace::Role::kCommunication, "bucket");
+  mark(Mark::kForwardBegins);
+  range("rollout", 1, outer);
+  alloc_in("linear", 0x2000);
+  where(outer, "aten::add");
+  mark(Mark::kCaptureBegins);
+  alloc(0x3000, 3000, 4096);
+  mark(Mark::kCaptureEnds);
+  end_range(1);
+  mark(Mark::kBackwardBegins);
+  mark(Mark::kRecomputationBegins);
+  free(0x2000);
+  mark(Mark::kRecomputationEnds);
+  mark(Mark::kBackwardEnds);
+  mark(Mark::kUpdateBegins);
+  mark(Mark::kUpdateEnds);
+  add(EventKind::kSegmentAlloc, 0x100000, 2 << 20);
+  add(EventKind::kOutOfMemory, 1 << 20, 1 << 30);
+  final();
+  std::ifstream stream(path(), std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(stream)), {});
+  const auto end = tracer::kHeaderBytes + static_cast<std::size_t>(read().recorded_bytes);
+  std::size_t refused = 0, taken = 0;
+  const auto look_at = [&](std::size_t at, char byte) {
+    if (good[at] == byte) return;
+    std::string bytes = good.substr(0, end);
+    bytes[at] = byte;
+    std::ofstream(path(), std::ios::binary) << bytes;
+    std::optional<Journal> journal;
+    try {
+      journal = read(true);
+    } catch (const ConfigError&) {
+      ++refused;
+      return;
+    }
+    ++taken;
+    ASSERT_EQ(trace::why_not_readable(journal->trace), "") << at;
+    ASSERT_NO_THROW(trace::find_peak(journal->trace, trace::lifetimes(journal->trace))) << at;
+    for (const auto& event : journal->trace.events)
+      if (event.stack != trace::kNone) trace::own_line(journal->trace, event.stack);
+  };
+  for (std::size_t at = 0; at < end; ++at) {
+    if (at == sizeof(tracer::Header)) at = tracer::kHeaderBytes;  // nothing is in between
+    for (const int byte : {0x00, 0x01, 0x7f, 0x80, 0xfe, 0xff})
+      look_at(at, static_cast<char>(byte));
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(refused, 1000U);
+  EXPECT_GT(taken, 1000U);
+  for (auto size = end - 1; size > 0; size -= std::min<std::size_t>(size, 31)) {
+    std::ofstream(path(), std::ios::binary) << good.substr(0, size);
+    EXPECT_NE(error(), "") << size;
+  }
 }
 
 }  // namespace

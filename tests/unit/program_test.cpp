@@ -153,12 +153,14 @@ TEST(ProgramRun, RecordingsThatAreNotWholeLowerTheVerdict) {
     add_doubts(run, doubts);
     return *run.emulation->verdict;
   };
-  std::vector<program::Journal> journals(3);
+  program::Recorded recorded;
+  auto& journals = recorded.journals;
+  journals.resize(3);
   journals[1].pid = 7;
   journals[1].stopped = tracer::Stopped::kNoSpace;
   journals[2].pid = 8;
   journals[2].disagreements = 2;
-  const auto doubts = program::doubts_of(journals, {{9, 1 << 20}});
+  const auto doubts = program::doubts_of(recorded, {{8, 1 << 20}, {9, 1 << 20}}, true);
   ASSERT_EQ(doubts.size(), 3U);
   EXPECT_EQ(doubts[0].sentence, "process 7 was traced only in part: the disk has no room for more");
   EXPECT_EQ(doubts[1].sentence,
@@ -171,12 +173,37 @@ TEST(ProgramRun, RecordingsThatAreNotWholeLowerTheVerdict) {
   EXPECT_EQ(verdict_after(VerdictKind::exact, {}).kind, VerdictKind::exact);
 }
 
+// On an emulated card it is known who used it; elsewhere anything may be missing.
+TEST(ProgramRun, ALostRecordingIsADoubtWhereItsProcessUsedTheDevice) {
+  program::Recorded recorded;
+  recorded.unread = {{.pid = 4, .why = "it is cut short"}, {.pid = 5, .why = "the disk was full"}};
+  const auto sentences = [&](bool knows_all_users) {
+    std::vector<std::string> found;
+    for (const auto& doubt : doubts_of(recorded, {{5, 1 << 20}}, knows_all_users))
+      found.push_back(doubt.sentence);
+    return found;
+  };
+  const std::string user =
+      "process 5 took 1.0 MiB of the card and was not traced: the disk was full";
+  EXPECT_THAT(sentences(true), ::testing::ElementsAre(user));
+  EXPECT_THAT(
+      sentences(false),
+      ::testing::ElementsAre(user, "process 4 used PyTorch and was not traced: it is cut short"));
+}
+
 // One that failed before it used PyTorch failed; one that ended well has nothing to show.
 TEST(ProgramRun, WithoutARecordingHasItsExitCode) {
   const auto failed = program::run_of({}, {"python3", "train.py"}, "cpu", {3});
   EXPECT_EQ(failed.status, result::Status::kCrashed);
   EXPECT_THAT(failed.reason, HasSubstr("the program ended with exit code 3; nothing was recorded"));
   EXPECT_EQ(program::run_of({}, {"python3"}, "cpu", {0}).status, result::Status::kUnsupported);
+  const std::vector<std::string> command{"python3"};
+  EXPECT_THAT(program::run_of({.any_silent = true}, command, "emulated:h100-80gb", {0}).reason,
+              HasSubstr("the program used PyTorch on the CPU alone"));
+  EXPECT_THAT(
+      program::run_of({.unread = {{.pid = 4, .why = "it is cut short"}}}, command, "cpu", {0})
+          .reason,
+      HasSubstr("nothing was recorded: it is cut short"));
 }
 
 }  // namespace

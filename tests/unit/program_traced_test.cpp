@@ -45,13 +45,14 @@ TEST(ProgramName, OfOtherThingsIsWhatIsRun) {
 std::string reason(int exit_code) {
   Journal journal;
   journal.trace.spaces = {"cuda:0"};
-  return run_of({journal}, {"train.py"}, "emulated:h100-80gb", {exit_code}).reason;
+  return run_of({.journals = {journal}}, {"train.py"}, "emulated:h100-80gb", {exit_code}).reason;
 }
 
 TEST(ProgramEnd, OneThatEndsWellAfterASignalIsNotWhole) {
   Journal journal;
   journal.trace.spaces = {"cuda:0"};
-  const auto run = run_of({journal}, {"train.py"}, "emulated:h100-80gb", {0, SIGTERM});
+  const auto run =
+      run_of({.journals = {journal}}, {"train.py"}, "emulated:h100-80gb", {0, SIGTERM});
   EXPECT_EQ(run.status, result::Status::kInterrupted);
   EXPECT_EQ(
       run.reason,
