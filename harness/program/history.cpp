@@ -12,6 +12,7 @@
 
 #include "program/snapshot_blocks.h"
 #include "trace/lifetimes.h"
+#include "trace/trace_file.h"
 
 namespace peakbench::program {
 namespace {
@@ -40,7 +41,7 @@ class DeviceHistory {
  public:
   DeviceHistory(const Snapshot& snapshot, std::size_t device, std::int16_t space, Streams& streams)
       : entries_(device < snapshot.histories.size() ? snapshot.histories[device] : kNoEntries),
-        blocks_(snapshot.most_split_bytes),
+        blocks_(snapshot.most_split_bytes, snapshot.divisions),
         space_(space),
         streams_(streams) {
     for (const auto& segment : snapshot.segments)
@@ -95,8 +96,9 @@ class DeviceHistory {
                            entry.action == SnapshotAction::kFreeCompleted;
       if (!is_free && entry.action != SnapshotAction::kAlloc) continue;
       if (known.insert(entry.address).second && is_free)
-        earlier_.try_emplace(entry.address, SnapshotBlock{entry.address, rounded_block(entry.bytes),
-                                                          entry.bytes, false, trace::kNone});
+        earlier_.try_emplace(entry.address,
+                             SnapshotBlock{entry.address, blocks_.rounded(entry.bytes), entry.bytes,
+                                           false, trace::kNone});
     }
     for (const auto* segment : segments_)
       for (const auto& block : segment->blocks)
@@ -338,6 +340,8 @@ History history_of(Snapshot snapshot) {
   trace.frames = std::move(snapshot.frames);
   trace.files = std::move(snapshot.files);
   trace.functions = std::move(snapshot.functions);
+  if (const auto why = trace::why_not_readable(trace); !why.empty())
+    throw std::invalid_argument(fmt::format("has {}: it is damaged", why));
   return history;
 }
 

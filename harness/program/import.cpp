@@ -3,19 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <map>
-#include <set>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 #include "errors/errors.h"
 #include "files/file.h"
 #include "files/folder.h"
 #include "program/history.h"
+#include "program/rank_names.h"
 #include "program/snapshot.h"
+#include "text/printable.h"
 #include "trace/lines.h"
 
 namespace peakbench::program {
@@ -23,50 +21,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct RankFile {
-  std::int64_t rank = 0;
-  std::string path;
-};
-
-// The last number of a file's name; -1 where there is none.
-std::int64_t last_number(std::string_view stem) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  const auto end = std::find_if(stem.rbegin(), stem.rend(), is_digit).base();
-  const auto begin =
-      std::find_if_not(std::make_reverse_iterator(end), stem.rend(), is_digit).base();
-  std::int64_t number = -1;
-  std::from_chars(&*begin, &*begin + (end - begin), number);
-  return begin == end ? -1 : number;
-}
-
-std::vector<RankFile> files_in(const std::string& folder) {
-  std::vector<RankFile> found;
-  std::set<std::int64_t> numbers;
-  auto names = files::Folder(folder).names();
-  std::ranges::sort(names);
-  for (const auto& name : names) {
-    const fs::path path(name);
-    if (path.extension() != ".pickle" && path.extension() != ".pkl") continue;
-    const auto number = last_number(path.stem().string());
-    if (number >= 0) numbers.insert(number);
-    found.push_back({number, (fs::path(folder) / name).string()});
+RankFiles files_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& name : files::Folder(folder).names()) {
+    const auto ending = fs::path(name).extension();
+    if (ending == ".pickle" || ending == ".pkl") names.push_back(name);
   }
-  if (found.empty())
+  if (names.empty())
     throw ConfigError(
         fmt::format("{}: holds no snapshot; expected files *.pickle or *.pkl, one a "
                     "rank, as torch.cuda.memory._dump_snapshot writes them",
                     folder));
-  constexpr std::int64_t kMostRanks = 1'000'000;
-  if (numbers.size() != found.size() || *numbers.rbegin() > kMostRanks)
-    for (std::size_t i = 0; i < found.size(); ++i) found[i].rank = static_cast<std::int64_t>(i);
-  std::ranges::sort(found, {}, &RankFile::rank);
+  auto found = ranks_of(std::move(names));
+  for (auto& file : found.files) file.name = (fs::path(folder) / file.name).string();
   return found;
 }
 
-std::vector<RankFile> files_of(const std::string& path) {
+RankFiles files_of(const std::string& path) {
   if (files::is_folder(path)) return files_in(path);
   if (!files::is_there(path)) throw ConfigError(fmt::format("{}: there is no such file", path));
-  return {{0, path}};
+  return {{{0, path}}, true};
 }
 
 History history_in(const std::string& path) {
@@ -125,6 +99,18 @@ void add_settings(const std::vector<History>& histories, nlohmann::json& setting
     settings["lost"] = fmt::format("the frees of {} allocations are not in the snapshot", lost);
 }
 
+// Where names leave it open whose is which.
+void add_names(const RankFiles& files, nlohmann::json& settings) {
+  constexpr std::size_t kMost = 16;
+  std::string text;
+  for (std::size_t i = 0; i < files.files.size() && i < kMost; ++i)
+    text += fmt::format("{}rank {} is {}", i == 0 ? "" : ", ", files.files[i].rank,
+                        printable(fs::path(files.files[i].name).filename().string()));
+  if (files.files.size() > kMost) text += fmt::format(" and {} more", files.files.size() - kMost);
+  settings["ranks"] =
+      "taken from the names, which do not all say `rank` and a number of their own: " + text;
+}
+
 void add_outcome(const std::vector<History>& histories, ProgramRun& run) {
   for (const auto& one : histories) {
     if (!one.out_of_memory) continue;
@@ -143,8 +129,9 @@ ProgramRun import_snapshots(const std::string& path, const std::string& name) {
   ProgramRun run;
   std::vector<History> histories;
   std::string script;
-  for (const auto& file : files_of(path)) {
-    auto history = history_in(file.path);
+  const auto files = files_of(path);
+  for (const auto& file : files.files) {
+    auto history = history_in(file.name);
     if (script.empty()) script = script_of(history.trace);
     if (run.device.empty()) run.device = history.trace.device;
     run.processes.push_back({file.rank, std::move(history.trace)});
@@ -154,6 +141,7 @@ ProgramRun import_snapshots(const std::string& path, const std::string& name) {
   if (run.name.empty())
     run.name = fs::path(path).lexically_normal().filename().replace_extension().string();
   add_settings(histories, run.settings);
+  if (!files.is_sure && files.files.size() > 1) add_names(files, run.settings);
   add_outcome(histories, run);
   return run;
 }

@@ -7,8 +7,8 @@
 
 namespace peakbench::program {
 
-// `path`: a snapshot, or a folder of one a rank (`*.pickle`, `*.pkl`), whose ranks are the last
-// number of their names where these differ, else their order. `name`: of the program; empty: the
+// `path`: a snapshot, or a folder of one a rank (`*.pickle`, `*.pkl`), whose ranks their names say
+// (rank_names.h). `name`: of the program; empty: the
 // script's that most stacks begin in, else the file's. What was inferred or is not known stands in
 // the run's settings.
 //

@@ -18,6 +18,7 @@
 #include "result/case_files.h"
 #include "result/ranks.h"
 #include "result/run.h"
+#include "text/fnv1a.h"
 #include "trace/lifetimes.h"
 #include "trace/summary.h"
 #include "trace/trace_file.h"
@@ -95,7 +96,11 @@ std::string safe_name(const std::string& name) {
   };
   for (const char c : name.substr(0, kLongest)) safe += stays(c) ? c : '-';
   const auto first = safe.find_first_not_of(kSafe);  // no option, no hidden file
-  return first == std::string::npos ? "program" : safe.substr(first);
+  safe = first == std::string::npos ? "program" : safe.substr(first);
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80U; };
+  if (name.size() <= kLongest && std::ranges::all_of(name, is_ascii)) return safe;
+  // Of two names of which the same is left, each stays one of its own.
+  return fmt::format("{}-{:08x}", safe.substr(0, kLongest - 9), fnv1a_32(name));
 }
 
 result::CaseSpec spec_of_program(const std::string& name, const std::string& device) {
@@ -129,7 +134,9 @@ result::CaseResult write_case(const ProgramRun& run, const result::CaseSpec& spe
   for (const auto* process : processes)
     found.ranks.push_back(write_process(*process, found.spec, folder, problem));
   found.memory = headline_rank(found).memory;
-  if (!problem.empty()) found.reason += (found.reason.empty() ? "" : "; ") + problem;
+  if (problem.empty()) return found;
+  found.reason += (found.reason.empty() ? "" : "; ") + problem;
+  if (found.status == result::Status::kOk) found.status = result::Status::kCrashed;
   return found;
 }
 

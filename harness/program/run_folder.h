@@ -63,7 +63,7 @@ result::CaseResult write_program_run(const ProgramRun& run, const std::filesyste
                                      Folder there = Folder::kNew);
 
 // "my train.py" as "my-train.py": letters, digits and ._+=- stay; at most 60 characters, never
-// empty.
+// empty. A name that is longer, or not of ASCII alone, gets a checksum, so that two stay two.
 std::string safe_name(const std::string& name);
 
 }  // namespace peakbench::program

@@ -9,9 +9,11 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "errors/errors.h"
 #include "program/pickle.h"
+#include "text/bounded_text.h"
 #include "text/utf8.h"
 
 namespace peakbench::program {
@@ -39,13 +41,11 @@ std::optional<SnapshotAction> action_of(const std::string& word) {
   return std::nullopt;
 }
 
-// With `stacks="all"`, PyTorch records those of C++ too.
-bool is_of_python(std::string_view file, std::string_view function) {
-  static constexpr std::array<std::string_view, 11> kOthers{
-      ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hh", ".cu", ".cuh", ".S", ".s"};
-  if (file.empty() || file == "??" || file.find(".so") != std::string_view::npos) return false;
-  if (function.find("::") != std::string_view::npos || function.ends_with(')')) return false;
-  return std::ranges::none_of(kOthers, [&](auto ending) { return file.ends_with(ending); });
+// With `stacks="all"`, PyTorch records those of C++ too, whose files are sources, object files or
+// unknown.
+bool is_of_python(std::string_view file) {
+  return file.ends_with(".py") || file.ends_with(".pyc") || file.ends_with(".pyw") ||
+         file.starts_with("<");
 }
 
 // Stacks as the trace has them: a tree, each frame, file and function once.
@@ -87,7 +87,7 @@ class Stacks {
     constexpr std::int64_t kMostLines = 1 << 30;
     const auto& file = pickle.text(pickle.find(dict, "filename"));
     const auto& function = pickle.text(pickle.find(dict, "name"));
-    if (!is_of_python(file, function)) return std::nullopt;
+    if (!is_of_python(file) && !is_script(file, function)) return std::nullopt;
     const auto line = pickle.find(dict, "line");
     trace::StackFrame one;
     one.file = index(files_, snapshot_.files, file);
@@ -97,17 +97,24 @@ class Stacks {
     return one;
   }
 
+  // One of another name: its outermost frame, which comes first, tells.
+  bool is_script(const std::string& file, const std::string& function) {
+    if (function == "<module>") scripts_.insert(file);
+    return scripts_.contains(file);
+  }
+
   using Index = std::unordered_map<std::string, std::int32_t>;
 
   static std::int32_t index(Index& known, std::vector<std::string>& words,
                             const std::string& text) {
     const auto [at, fresh] = known.try_emplace(text, static_cast<std::int32_t>(words.size()));
-    if (fresh) words.push_back(is_utf8(text) ? text : escaped_bytes(text));
+    if (fresh) words.push_back(bounded(is_utf8(text) ? text : escaped_bytes(text)));
     return at->second;
   }
 
   Snapshot& snapshot_;
   Index files_, functions_;
+  std::unordered_set<std::string> scripts_;
   std::unordered_map<std::int64_t, Lone> lone_;  // by the dict's place in the pickle
   std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>, std::int32_t>
       frames_;
@@ -129,9 +136,7 @@ class SnapshotReader {
           "`segments` and `device_traces`");
     for (const auto& one : pickle.items(segments)) take_segment(pickle, one);
     for (const auto& one : pickle.items(traces)) take_history(pickle, one);
-    const auto settings = pickle.find(top, "allocator_settings");
-    if (const auto most = pickle.find(settings, "max_split_size"); most.kind == Kind::kInteger)
-      snapshot_.most_split_bytes = most.number;
+    take_settings(pickle, pickle.find(top, "allocator_settings"));
     return std::move(snapshot_);
   }
 
@@ -140,8 +145,30 @@ class SnapshotReader {
     throw ConfigError(fmt::format("{}: {}", path_, what));
   }
 
+  void take_settings(const Pickle& pickle, Value settings) {
+    if (const auto most = pickle.find(settings, "max_split_size"); most.kind == Kind::kInteger)
+      snapshot_.most_split_bytes = most.number;
+    const auto divisions = pickle.items(pickle.find(settings, "roundup_power2_divisions"));
+    constexpr std::size_t kIntervals = 16;  // of sizes from 1 MiB to 32 GiB, in their order
+    for (std::size_t i = 1; i < divisions.size() && i < 2 * kIntervals; i += 2) {
+      const auto count = divisions[i].kind == Kind::kInteger ? divisions[i].number : 0;
+      if (count < 0 || count > kLargestBlock) fail("has a roundup_power2_divisions that is none");
+      snapshot_.divisions.push_back(count);
+    }
+  }
+
+  // In a snapshot each list and dict of them stands once. One that is referred to many times would
+  // make a small file endless.
+  void take_once(Value container) {
+    if (container.kind != Kind::kList && container.kind != Kind::kDict) return;
+    if (!taken_.insert(container.number).second)
+      fail("has one and the same segment, block or history several times: it is damaged");
+  }
+
   // Entries of the histories are most of the file, and are records as soon as they are read.
   std::optional<std::int64_t> condense(const Pickle& pickle, Value dict) {
+    constexpr std::size_t kMostFields = 100;
+    if (pickle.items(dict).size() > 2 * kMostFields) return std::nullopt;
     const auto action = pickle.find(dict, "action");
     if (action.kind != Kind::kText) return std::nullopt;
     SnapshotEntry entry;
@@ -164,6 +191,7 @@ class SnapshotReader {
     if (snapshot_.histories.size() == kMostDevices)
       fail(fmt::format("has histories of more than {} devices", kMostDevices));
     auto& history = snapshot_.histories.emplace_back();
+    if (!pickle.items(list).empty()) take_once(list);
     for (const auto& one : pickle.items(list)) {
       if (one.kind != Kind::kRecord) fail("has an entry in `device_traces` without an `action`");
       if (one.number != kOther) history.push_back(entries_[static_cast<std::size_t>(one.number)]);
@@ -172,6 +200,7 @@ class SnapshotReader {
 
   void take_segment(const Pickle& pickle, Value dict) {
     SnapshotSegment segment;
+    take_once(dict);
     segment.device = integer_or(pickle, dict, "device", 0);
     if (segment.device < 0 || segment.device >= static_cast<std::int64_t>(kMostDevices))
       fail(fmt::format("has a segment on device {}", segment.device));
@@ -190,6 +219,7 @@ class SnapshotReader {
   // Before PyTorch 2.1 a block's address is not said: they lie one behind the other.
   void take_block(const Pickle& pickle, Value dict, SnapshotSegment& segment, std::uint64_t& at) {
     SnapshotBlock block;
+    take_once(dict);
     block.bytes = bytes(pickle, dict, "size");
     if (pickle.find(dict, "address").kind == Kind::kInteger) at = address(pickle, dict, "address");
     check_end(at, block.bytes);
@@ -200,8 +230,10 @@ class SnapshotReader {
         state != "active_awaiting_free")
       return;
     block.pending = state != "active_allocated";
-    block.requested_bytes =
-        std::min(integer_or(pickle, dict, "requested_size", block.bytes), block.bytes);
+    if (pickle.find(dict, "requested_size").kind == Kind::kInteger)
+      block.requested_bytes = std::min(bytes(pickle, dict, "requested_size"), block.bytes);
+    else
+      block.requested_bytes = block.bytes;
     block.stack = stacks_.stack(pickle, pickle.find(dict, "frames"));
     segment.blocks.push_back(block);
   }
@@ -237,6 +269,7 @@ class SnapshotReader {
   Snapshot snapshot_;
   Stacks stacks_;
   std::vector<SnapshotEntry> entries_;
+  std::unordered_set<std::int64_t> taken_;  // places of containers in the pickle
 };
 
 }  // namespace

@@ -53,7 +53,8 @@ struct Snapshot {
   std::vector<std::vector<SnapshotEntry>> histories;  // what was recorded, a device each
   std::vector<trace::StackFrame> frames;
   std::vector<std::string> files, functions;
-  std::int64_t most_split_bytes = -1;  // max_split_size; below 0: none
+  std::int64_t most_split_bytes = -1;   // max_split_size; below 0: none
+  std::vector<std::int64_t> divisions;  // roundup_power2_divisions of 1, 2, 4, ... MiB
 };
 
 // Frames of C++, and those without a file, are left out. Throws ConfigError with the path: as

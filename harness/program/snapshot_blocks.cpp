@@ -1,6 +1,7 @@
 #include "program/snapshot_blocks.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 
 namespace peakbench::program {
@@ -15,6 +16,19 @@ constexpr std::int64_t kSmallBuffer = 2 << 20;  // a segment of small blocks
 
 std::int64_t rounded_block(std::int64_t requested) {
   return std::max(kMinBlockSize, (requested + kMinBlockSize - 1) / kMinBlockSize * kMinBlockSize);
+}
+
+// AcceleratorAllocatorConfig::roundup_power2_divisions() and roundup_power2_next_division().
+std::int64_t SnapshotBlocks::rounded(std::int64_t requested) const {
+  if (divisions_.empty() || requested < kMinBlockSize) return rounded_block(requested);
+  const auto size = static_cast<std::uint64_t>(requested);
+  constexpr int kFirst = 20;  // 1 MiB
+  const auto interval = std::clamp<int>(static_cast<int>(std::bit_width(size)) - 1 - kFirst, 0,
+                                        static_cast<int>(divisions_.size()) - 1);
+  const auto divisions = static_cast<std::uint64_t>(divisions_[static_cast<std::size_t>(interval)]);
+  if (divisions <= 1 || size <= kMinBlockSize * divisions) return rounded_block(requested);
+  const auto step = std::bit_floor(size) >> (std::bit_width(divisions) - 1);
+  return static_cast<std::int64_t>((size + step - 1) / step * step);
 }
 
 void SnapshotBlocks::add_segment(std::uint64_t address, std::int64_t bytes, bool expandable) {
@@ -68,7 +82,7 @@ std::int64_t SnapshotBlocks::free_at(std::uint64_t address, bool& expandable, bo
 
 std::int64_t SnapshotBlocks::allocate(std::uint64_t address, std::int64_t requested) {
   bool expandable = false, small = false;
-  const auto rounded = rounded_block(requested);
+  const auto rounded = this->rounded(requested);
   const auto free = free_at(address, expandable, small);
   const auto rest = free - rounded;
   const bool split = expandable || small ? rest >= kMinBlockSize

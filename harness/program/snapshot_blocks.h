@@ -7,13 +7,17 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
+#include <vector>
 
 namespace peakbench::program {
 
 class SnapshotBlocks {
  public:
-  // max_split_size; below 0: blocks of any size are split.
-  explicit SnapshotBlocks(std::int64_t most_split_bytes) : most_split_bytes_(most_split_bytes) {}
+  // max_split_size; below 0: blocks of any size are split. roundup_power2_divisions: of sizes from
+  // 1, 2, 4, ... MiB; empty: none.
+  SnapshotBlocks(std::int64_t most_split_bytes, std::vector<std::int64_t> divisions)
+      : most_split_bytes_(most_split_bytes), divisions_(std::move(divisions)) {}
 
   void add_segment(std::uint64_t address, std::int64_t bytes, bool expandable);
   void remove_segment(std::uint64_t address, std::int64_t bytes);
@@ -27,6 +31,8 @@ class SnapshotBlocks {
 
   // A block of known size.
   void place(std::uint64_t address, std::int64_t bytes) { blocks_[address] = bytes; }
+  // What the allocator makes of a size that is asked for.
+  std::int64_t rounded(std::int64_t requested) const;
   // The size of the block that holds `requested` bytes: what they are rounded up to, or all that is
   // free there where the allocator does not split it. Of an address in no known segment: rounded.
   std::int64_t allocate(std::uint64_t address, std::int64_t requested);
@@ -36,6 +42,7 @@ class SnapshotBlocks {
   std::int64_t free_at(std::uint64_t address, bool& expandable, bool& small) const;
 
   std::int64_t most_split_bytes_;
+  std::vector<std::int64_t> divisions_;
   std::map<std::uint64_t, Segment> segments_;
   std::map<std::uint64_t, std::int64_t> blocks_;
 };

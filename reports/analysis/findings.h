@@ -24,7 +24,11 @@ struct Program {
 std::string in_words(std::int64_t bytes);  // "12.0 MiB"
 // As it follows "The peak is 8.104 GiB,": "in backward of step 2".
 std::string when(trace::Phase phase, std::int32_t step);
-std::string level_text(const trace::Peak& peak);  // "The peak is 8.104 GiB, in backward of step 2"
+// The same with what comes before it; empty where no phases were recorded, as of a snapshot.
+std::string when(const trace::Trace& trace, const char* before, trace::Phase phase,
+                 std::int32_t step);
+// "The peak is 8.104 GiB, in backward of step 2"
+std::string level_text(const trace::Trace& trace, const trace::Peak& peak);
 
 std::vector<Finding> find_growth(const Program& program);
 // `grown`: what find_growth has said already.

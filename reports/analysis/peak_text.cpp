@@ -74,9 +74,9 @@ std::string caught_text(const trace::Trace& trace, const LineNames& names, bool 
   for (std::size_t i = 0; i < count; ++i) {
     const auto& event = trace.events[i];
     if (event.kind != trace::EventKind::kOutOfMemory) continue;
-    const auto line = fmt::format("  {} asked for at {}, {}\n", in_words(event.requested_bytes),
+    const auto line = fmt::format("  {} asked for at {}{}\n", in_words(event.requested_bytes),
                                   names.in_words(trace::own_line(trace, event.stack)),
-                                  when(event.phase, event.step));
+                                  when(trace, ", ", event.phase, event.step));
     if (lines.empty() || lines.back() != line) lines.push_back(line);
   }
   std::string text = lines.empty() ? "" : "\nRan out of memory, and went on:\n";
@@ -132,7 +132,7 @@ std::string peak_text(const trace::Trace& trace, bool ended_of_it) {
   const auto told = why(trace, lifetimes);
   std::string text;
   for (const auto& sentence : sentences_of(told)) text += sentence.text + "\n";
-  if (text.empty()) text = level_text(peak) + ".\n";
+  if (text.empty()) text = level_text(trace, peak) + ".\n";
   text += "\nBy category: " + categories_text(peak.by_category) + ".\n";
   text += pools_text(trace);
   const auto at_peak = lines_of(trace, lifetimes, peak.event, names);

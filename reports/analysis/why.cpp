@@ -110,9 +110,9 @@ std::vector<Finding> find_out_of_memory(const Program& program) {
   const auto& event = program.trace.events[*failure];
   Finding finding{FindingKind::kOutOfMemory, "", event.requested_bytes, 0,
                   program.lines.at(program.lines.of(event.stack))};
-  finding.sentence =
-      fmt::format("Memory ran out {}{}: {} was asked for", when(event.phase, event.step),
-                  in_range(program.trace, *failure), in_words(event.requested_bytes));
+  finding.sentence = fmt::format(
+      "Memory ran out{}{}: {} was asked for", when(program.trace, " ", event.phase, event.step),
+      in_range(program.trace, *failure), in_words(event.requested_bytes));
   if (!finding.line.file.empty()) finding.sentence += " at " + program.names.in_words(finding.line);
   if (event.address > 0) finding.sentence += fmt::format(", {} was free", size_text(event.address));
   const auto lines = trace::lines_at(program.trace, program.lifetimes, *failure);
@@ -126,7 +126,7 @@ std::vector<Finding> find_out_of_memory(const Program& program) {
 
 std::string peak_sentence(const Program& program) {
   const auto& peak = program.peak;
-  const auto text = level_text(peak) + in_range(program.trace, peak.event);
+  const auto text = level_text(program.trace, peak) + in_range(program.trace, peak.event);
   const auto shares = main_shares(trace::lines_at(program.trace, program.lifetimes, peak.event),
                                   peak.allocated_bytes);
   return text +
@@ -163,9 +163,13 @@ std::string when(Phase phase, std::int32_t step) {
   return words + (phase < Phase::kData ? " of step " + number : " (step " + number + ")");
 }
 
-std::string level_text(const trace::Peak& peak) {
-  return fmt::format("The peak is {} allocated, {}", in_words(peak.allocated_bytes),
-                     when(peak.phase, peak.step));
+std::string when(const trace::Trace& trace, const char* before, Phase phase, std::int32_t step) {
+  return trace.scopes.empty() ? "" : before + when(phase, step);
+}
+
+std::string level_text(const trace::Trace& trace, const trace::Peak& peak) {
+  return fmt::format("The peak is {} allocated{}", in_words(peak.allocated_bytes),
+                     when(trace, ", ", peak.phase, peak.step));
 }
 
 const char* to_string(FindingKind kind) {

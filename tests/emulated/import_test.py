@@ -49,12 +49,13 @@ del net, optimizer, before
 torch.cuda.memory._dump_snapshot(sys.argv[1])
 print("FIGURES", torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved(), torch.cuda.memory_allocated())
 """
-RUNS = [("early", "all", ""), ("late", "python", ""), ("early", "python", "expandable_segments:True"), ("late", "all", "max_split_size_mb:21")]
+RUNS = [("early", "all", ""), ("late", "python", ""), ("early", "python", "expandable_segments:True"), ("late", "all", "max_split_size_mb:21"),
+        ("early", "python", "roundup_power2_divisions:4"), ("late", "all", "roundup_power2_divisions:[2:1,16:8,>:2]")]
 
 
 def record(peakbench, python, folder, when, stacks, allocator):
     """(the snapshot, what PyTorch counted)"""
-    script, snapshot = folder / "train.py", folder / f"{when}-{allocator[:3]}.pickle"
+    script, snapshot = folder / "train.py", folder / f"{when}-{len(allocator)}.pickle"
     script.write_text(SCRIPT, encoding="utf-8")
     command = [peakbench, "emulate", "--card", CARD, "--", python, script, snapshot, when, stacks]
     environment = {**os.environ, "PYTORCH_CUDA_ALLOC_CONF": allocator}

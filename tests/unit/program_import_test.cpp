@@ -7,11 +7,14 @@
 
 #include "errors/errors.h"
 #include "program/import.h"
+#include "program/rank_names.h"
+#include "program/run_folder.h"
 #include "support/fake_trace.h"
 #include "support/scratch.h"
 #include "trace/lines.h"
 #include "trace/maxima.h"
 #include "trace/snapshot_export.h"
+#include "trace/trace_file.h"
 
 namespace peakbench {
 namespace {
@@ -184,6 +187,122 @@ TEST_F(Import, RefusesWhatIsNoSnapshotInOneSentence) {
   EXPECT_THAT(refusal("\x80\x04"
                       "e."),
               HasSubstr("is damaged at byte 3"));
+}
+
+// As PyTorch writes stacks of C++ where libraries have no debugging symbols.
+TEST_F(Import, ObjectFilesAreNobodysCode) {
+  const std::vector<std::string> cpp{frame("??", "torch::unwind::unwind()", 0),
+                                     frame("thread48.o", "execute_native_thread_routine", 0),
+                                     frame("/opt/conda/bin/python3.12", "_start", 0),
+                                     frame("eval.c.h", "_PyEval_EvalFrameDefault", 0)};
+  const std::vector<std::string> script{frame("/bin/train", "main", 3),
+                                        frame("/bin/train", "<module>", 9),
+                                        frame("<frozen runpy>", "_run_code", 88)};
+  const auto run =
+      import(snapshot({}, {entry("alloc", kAt, 512, script), entry("alloc", kAt + 512, 512, cpp),
+                           entry("alloc", kAt + 1024, 512, cpp)}));
+  const auto& trace = run.processes[0].trace;
+  EXPECT_EQ(run.name, "train") << "a script without an ending";
+  EXPECT_EQ(trace.events[1].stack, trace::kNone);
+  EXPECT_EQ(trace::own_line(trace, trace.events[0].stack),
+            (trace::SourceLine{"/bin/train", "main", 3}));
+}
+
+// Closed forms of the rule in PyTorch's documentation: four steps between powers of two.
+TEST_F(Import, SizesAreRoundedAsTheFilesSettingsSay) {
+  const auto of = [&](const std::vector<std::pair<int, int>>& divisions, std::uint64_t bytes) {
+    std::vector<std::string> fields;
+    for (const auto& [from, count] : divisions) {
+      fields.push_back(text(std::to_string(from)));
+      fields.push_back(number(static_cast<std::uint64_t>(count)));
+    }
+    const auto settings = dict({text("roundup_power2_divisions"), dict(fields)});
+    return peak(import(pickle(dict({text("segments"), list({}), text("device_traces"),
+                                    list({list({entry("segment_alloc", kAt, 2048 * kMiB),
+                                                entry("alloc", kAt, bytes)})}),
+                                    text("allocator_settings"), settings}))))
+        .allocated_bytes;
+  };
+  const std::vector<std::pair<int, int>> four{{1, 4}, {2, 4}};
+  EXPECT_EQ(of(four, 33 * kMiB + 1), static_cast<std::int64_t>(40 * kMiB));
+  EXPECT_EQ(of(four, 40 * kMiB), static_cast<std::int64_t>(40 * kMiB));
+  EXPECT_EQ(of(four, 64 * kMiB), static_cast<std::int64_t>(64 * kMiB));
+  EXPECT_EQ(of(four, 5000), 5120);
+  EXPECT_EQ(of(four, 1200), 1536) << "too small for four steps";
+  EXPECT_EQ(of({{1, 1}, {2, 8}}, kMiB + 1), static_cast<std::int64_t>(kMiB + 512));
+  EXPECT_EQ(of({{1, 1}, {2, 8}}, 2 * kMiB + 1), static_cast<std::int64_t>(2 * kMiB + kMiB / 4));
+  EXPECT_EQ(of({{1, 0}, {2, 0}}, 33 * kMiB + 1), static_cast<std::int64_t>(33 * kMiB + 512));
+}
+
+// A file of some bytes that refers to one thing many times would take memory and time without end.
+TEST_F(Import, WhatStandsOnceIsTakenOnce) {
+  const std::string memoize = "\x94", again("h\0", 2);
+  const auto shared = [&](const std::string& first) { return list({first + memoize, again}); };
+  const auto refused = HasSubstr("one and the same segment, block or history several times");
+  const auto active = block(512, 512, "active_allocated");
+  const auto with = [&](const std::string& segments, const std::string& histories) {
+    return refusal(pickle(dict({text("segments"), segments, text("device_traces"), histories})));
+  };
+  EXPECT_THAT(with(shared(segment(kAt, 2 * kMiB, {active})), list({})), refused);
+  const auto blocks = dict({text("address"), number(kAt), text("total_size"), number(2 * kMiB),
+                            text("blocks"), shared(active)});
+  EXPECT_THAT(with(list({blocks}), list({})), refused);
+  EXPECT_THAT(with(list({}), shared(list({entry("alloc", kAt, 512)}))), refused);
+  EXPECT_THAT(with(list({}), list({shared(entry("alloc", kAt, 512))})),
+              HasSubstr("an entry in `device_traces` without an `action`"));
+}
+
+TEST_F(Import, ANegativeSizeIsRefused) {
+  const std::string minus_one = "\x8a\x08" + std::string(8, '\xff');
+  const auto broken = dict({text("size"), number(512), text("requested_size"), minus_one,
+                            text("state"), text("active_allocated")});
+  EXPECT_THAT(refusal(snapshot({segment(kAt, 2 * kMiB, {broken})}, {})),
+              HasSubstr("an entry of -1 bytes (`requested_size`)"));
+}
+
+TEST_F(Import, ALongTextIsCutSoThatItsTraceCanBeRead) {
+  const std::size_t size = 2 << 20;
+  std::string length;
+  for (unsigned i = 0; i < 4; ++i) length += static_cast<char>(size >> (8U * i) & 0xFFU);
+  const auto long_frame = dict({text("filename"), "X" + length + std::string(size - 3, 'x') + ".py",
+                                text("name"), text("f"), text("line"), number(1)});
+  const auto run = import(snapshot({}, {entry("alloc", kAt, 512, {long_frame})}));
+  EXPECT_EQ(trace::why_not_readable(run.processes[0].trace), "");
+  EXPECT_LT(run.processes[0].trace.files.at(0).size(), 5000U);
+}
+
+TEST(RanksOf, NumbersBehindRankAreSureOthersAreNot) {
+  using program::RankFile;
+  const auto of = [](std::vector<std::string> names) {
+    return program::ranks_of(std::move(names));
+  };
+  const auto sure = of({"memory_rank10_step6.pkl", "memory_rank2_step6.pkl", "x_RANK-0.pickle"});
+  EXPECT_TRUE(sure.is_sure);
+  EXPECT_EQ(sure.files, (std::vector<RankFile>{{0, "x_RANK-0.pickle"},
+                                               {2, "memory_rank2_step6.pkl"},
+                                               {10, "memory_rank10_step6.pkl"}}));
+  EXPECT_EQ(of({"local_rank0_rank5.pkl", "local_rank0_rank4.pkl"}).files[0],
+            (RankFile{4, "local_rank0_rank4.pkl"}));
+  EXPECT_EQ(of({"local_rank1.pkl", "local_rank0.pkl"}).files[1], (RankFile{1, "local_rank1.pkl"}));
+  const auto only = of({"snap_7_step30.pkl", "snap_11_step30.pkl"});
+  EXPECT_FALSE(only.is_sure);
+  EXPECT_EQ(only.files[1], (RankFile{11, "snap_11_step30.pkl"}));
+  // Both numbers differ, or a rank's is there twice: the order, numbers as numbers.
+  EXPECT_EQ(of({"a10_3.pkl", "a9_4.pkl"}).files[0], (RankFile{0, "a9_4.pkl"}));
+  const auto twice = of({"rank0_step10.pkl", "rank0_step9.pkl"});
+  EXPECT_EQ(twice.files, (std::vector<RankFile>{{0, "rank0_step9.pkl"}, {1, "rank0_step10.pkl"}}));
+  EXPECT_EQ(of({"mine_step6.pkl"}).files[0].rank, 0);
+  EXPECT_EQ(of({"rank0_a.pkl", "rank0_b.pkl"}).files[1], (RankFile{1, "rank0_b.pkl"}));
+  EXPECT_EQ(of({"rank99999999999999999999.pkl"}).files[0].rank, 0);
+}
+
+TEST(SafeName, TwoNamesStayTwo) {
+  using program::safe_name;
+  EXPECT_EQ(safe_name("my train.py"), "my-train.py");
+  EXPECT_EQ(safe_name("-.-"), "program");
+  EXPECT_NE(safe_name("\u8bad\u7ec3.py"), safe_name("\u8bc4\u4f30.py"));
+  EXPECT_NE(safe_name(std::string(70, 'a') + "1"), safe_name(std::string(70, 'a') + "2"));
+  EXPECT_EQ(safe_name(std::string(70, 'a')).size(), 60U);
 }
 
 TEST_F(Import, RunsNothingOfAFile) {
