@@ -280,7 +280,7 @@ y = x + 1
         done = self.trace(PYTHON, script)
         case = self.case()
         self.assertEqual((case["status"], case["memory"]["peak_allocated_bytes"]), ("ok", 8 * MIB))
-        self.assertNotIn("not traced", done.stderr)  # nothing of them is on the card
+        self.assertNotIn("was not traced", done.stderr)  # nothing of them is on the card
 
     def test_a_program_that_used_the_cpu_alone(self):
         done = self.trace(PYTHON, self.write("import torch\nprint(torch.ones(5).sum())"))

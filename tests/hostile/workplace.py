@@ -49,7 +49,7 @@ strategy = "rival"
 dtype = "fp32"
 [[published]]
 model = "tiny"
-strategy = "slim"
+strategy = "slim,rank=4"
 metric = "peak_memory"
 value = 4.8
 unit = "GB"

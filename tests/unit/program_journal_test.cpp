@@ -390,11 +390,15 @@ TEST_F(JournalTest, NoByteOfACorruptedOneDoesHarm) {
   const std::string good((std::istreambuf_iterator<char>(stream)), {});
   const auto end = tracer::kHeaderBytes + static_cast<std::size_t>(read().recorded_bytes);
   std::size_t refused = 0, taken = 0;
+  std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+  const auto put = [&](std::size_t at, char byte) {
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(byte);
+    file.flush();
+  };
   const auto look_at = [&](std::size_t at, char byte) {
     if (good[at] == byte) return;
-    std::string bytes = good.substr(0, end);
-    bytes[at] = byte;
-    std::ofstream(path(), std::ios::binary) << bytes;
+    put(at, byte);
     std::optional<Journal> journal;
     try {
       journal = read(true);
@@ -412,12 +416,13 @@ TEST_F(JournalTest, NoByteOfACorruptedOneDoesHarm) {
     if (at == sizeof(tracer::Header)) at = tracer::kHeaderBytes;  // nothing is in between
     for (const int byte : {0x00, 0x01, 0x7f, 0x80, 0xfe, 0xff})
       look_at(at, static_cast<char>(byte));
+    put(at, good[at]);
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(refused, 1000U);
   EXPECT_GT(taken, 1000U);
   for (auto size = end - 1; size > 0; size -= std::min<std::size_t>(size, 31)) {
-    std::ofstream(path(), std::ios::binary) << good.substr(0, size);
+    fs::resize_file(path(), size);
     EXPECT_NE(error(), "") << size;
   }
 }
