@@ -21,6 +21,7 @@ using trace::Event;
 using trace::EventKind;
 
 constexpr std::int64_t kMostBytes = std::numeric_limits<std::int64_t>::max() / 4;
+constexpr std::int64_t kMostAtOnce = std::int64_t{1} << 50;  // as run.json can hold it
 // Of what there was before the recording.
 constexpr std::int64_t kBeginning = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMostTime = std::int64_t{1} << 52U;  // microseconds
@@ -130,7 +131,7 @@ class DeviceHistory {
     event.space = space_;
     event.time_ns = kBeginning;
     events.push_back(event);
-    reserved_ += segment.bytes;
+    reserve(segment.bytes);
   }
 
   void begin_block(const SnapshotBlock& block) {
@@ -229,7 +230,7 @@ class DeviceHistory {
     if (action == SnapshotAction::kSegmentAlloc || action == SnapshotAction::kSegmentMap) {
       event.kind = expandable ? EventKind::kSegmentMap : EventKind::kSegmentAlloc;
       blocks_.add_segment(event.address, event.block_bytes, expandable);
-      reserved_ += event.block_bytes;
+      reserve(event.block_bytes);
     } else {
       event.kind = expandable ? EventKind::kSegmentUnmap : EventKind::kSegmentFree;
       blocks_.remove_segment(event.address, event.block_bytes);
@@ -247,14 +248,22 @@ class DeviceHistory {
   void allocated(std::uint64_t address, std::int64_t bytes) {
     alive_[address] = {bytes, false};
     level_ += bytes;
+    if (level_ > kMostAtOnce) too_much();
     peak_bytes = std::max(peak_bytes, level_);
+  }
+
+  void reserve(std::int64_t bytes) {
+    reserved_ += bytes;
+    if (reserved_ > kMostAtOnce) too_much();
+  }
+
+  [[noreturn]] static void too_much() {
+    throw std::invalid_argument("has sizes that add up to more than any device has: it is damaged");
   }
 
   // Of all sizes, as a reader of traces holds them.
   void count(std::int64_t bytes) {
-    if (bytes > (kMostBytes - counted_) / 2)
-      throw std::invalid_argument(
-          "has sizes that add up to more than any device has: it is damaged");
+    if (bytes > (kMostBytes - counted_) / 2) too_much();
     counted_ += 2 * bytes;
   }
 

@@ -26,8 +26,8 @@ using trace::EventKind;
 using tracer::Record;
 using tracer::Tag;
 
-constexpr std::int64_t kMostCounted = std::int64_t{1}
-                                      << 60;  // also of all that was ever handed out
+// Of a block and of a space at once, as run.json can hold it; of all that was ever handed out.
+constexpr std::int64_t kMostAtOnce = std::int64_t{1} << 50, kMostCounted = std::int64_t{1} << 60;
 constexpr std::int64_t kLatestNs = std::numeric_limits<std::int64_t>::max() / 2;
 constexpr std::int64_t kMemoryForByte = 3;  // of a journal, while it is read: 239 bytes an event
 constexpr std::int64_t kAlwaysRead = 64 << 20;
@@ -188,19 +188,20 @@ class Reader {
   }
 
   static void count(Space& space, std::int64_t bytes) {
-    if (bytes > kMostCounted - space.allocated) fail("it has sizes that no card has");
+    if (bytes > kMostAtOnce - space.allocated) fail("it has sizes that no card has");
     space.allocated += bytes;
   }
 
   // -1: not known.
-  static void check_size(std::int64_t bytes) {
-    if (bytes < -1 || bytes > kMostCounted) fail("it has a size that no card has");
+  static void check_size(std::int64_t bytes, std::int64_t most = kMostAtOnce) {
+    if (bytes < -1 || bytes > most) fail("it has a size that no card has");
   }
 
   void take_event(const Record& record) {
     if (record.kind >= trace::kEventKindCount) fail("it has an event of no kind");
     const bool failed = record.kind == static_cast<int>(EventKind::kOutOfMemory);
-    for (const auto bytes : {record.block, record.total, record.current}) check_size(bytes);
+    for (const auto bytes : {record.block, record.current}) check_size(bytes);
+    check_size(record.total, kMostCounted);
     if (!failed) check_size(record.requested);  // else it may be anything
     if (record.b < 0) fail("it has an event of no pool");
     auto& space = space_of(record);
@@ -309,8 +310,8 @@ class Reader {
   }
 
   void take_final(const Record& record) {
-    for (const auto bytes : {record.requested, record.block, record.total, record.current})
-      check_size(bytes);
+    for (const auto bytes : {record.requested, record.block, record.current}) check_size(bytes);
+    check_size(record.total, kMostCounted);
     auto& space = space_of(record);
     size_last(space, record.total);
     if (record.current != space.allocated) ++journal_.disagreements;
