@@ -21,7 +21,7 @@ using trace::Event;
 using trace::EventKind;
 
 constexpr std::int64_t kMostBytes = std::numeric_limits<std::int64_t>::max() / 4;
-constexpr std::int64_t kMostAtOnce = std::int64_t{1} << 50;  // as run.json can hold it
+constexpr std::int64_t kMostLevel = std::int64_t{1} << 50;  // as run.json can hold it
 // Of what there was before the recording.
 constexpr std::int64_t kBeginning = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMostTime = std::int64_t{1} << 52U;  // microseconds
@@ -248,13 +248,13 @@ class DeviceHistory {
   void allocated(std::uint64_t address, std::int64_t bytes) {
     alive_[address] = {bytes, false};
     level_ += bytes;
-    if (level_ > kMostAtOnce) too_much();
+    if (level_ > kMostLevel) too_much();
     peak_bytes = std::max(peak_bytes, level_);
   }
 
   void reserve(std::int64_t bytes) {
     reserved_ += bytes;
-    if (reserved_ > kMostAtOnce) too_much();
+    if (reserved_ > kMostLevel) too_much();
   }
 
   [[noreturn]] static void too_much() {
