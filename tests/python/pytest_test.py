@@ -196,10 +196,23 @@ class Figures(Repository):
         self.assertEqual(extra["allocated_bytes"], allocated["benchmark"])
         self.assertEqual(re.findall(r"FAILED (\S+)", said), ["test_it.py::test_parts", "test_it.py::test_backward"])
 
+    def test_a_marked_test_that_takes_nothing(self):
+        self.write("test_it.py", "import pytest, torch\n\n@pytest.mark.device_memory('1 MiB')\ndef test_on_the_host():\n"
+                                 "    torch.zeros(1 << 24).square().mean()\n\n@pytest.mark.device_memory('1 MiB')\n"
+                                 "def test_on_the_card():\n    torch.zeros(8, device='cuda')\n")
+        said = self.pytest()
+        self.assertEqual(said.count("the test took no device memory, so its mark checks nothing"), 1)
+        self.assertIn("test_it.py::test_on_the_host", said)
+
+    def test_the_summary_has_the_figures_of_a_test_that_fails(self):
+        self.write("test_it.py", "import pytest, torch\n\n@pytest.mark.device_memory('1 MiB')\ndef test_much():\n"
+                                 "    torch.zeros(4 << 20, device='cuda')\n")
+        self.assertRegex(self.pytest(code=1), r"(?m)^FAILED test_it\.py::test_much - Failed: 16\.000 MiB, limit 1\.000 MiB")
+
     def test_a_default_for_tests_without_a_mark(self):
         self.write("test_it.py", "import torch\n\ndef test_much():\n    torch.zeros(1000, device='cuda')\n")
         self.write("pytest.ini", "[pytest]\ndevice_memory_default = warn 1 KiB\n")
-        self.assertIn("PytestWarning: device_memory: 4.000 KiB (4096 bytes) allocated at the peak", self.pytest())
+        self.assertIn("PytestWarning: 4.000 KiB, limit 1.000 KiB: device_memory, 4096 bytes allocated at the peak", self.pytest())
         self.write("pytest.ini", "[pytest]\ndevice_memory_default = 1 KiB\n")
         self.assertIn("3072 bytes above the limit of 1.000 KiB", self.pytest(code=1))
         self.write("pytest.ini", "[pytest]\ndevice_memory_default = a lot\n")
@@ -245,7 +258,7 @@ class Told(Repository):
     def test_a_reset_of_the_peaks_hides_nothing(self):
         self.write("test_it.py", RESET)
         said = self.pytest(code=1)
-        self.assertEqual(said.count("(4194304 bytes) allocated at the peak"), 3)
+        self.assertEqual(said.count("4194304 bytes allocated at the peak"), 3)
         self.assertIn("3 failed, 1 passed", said)
 
     def test_values_that_are_not_known(self):
@@ -288,7 +301,7 @@ class Base(Repository):
         self.assertIn("it has figures for h100-80gb, torch ", self.pytest(*gate, card="a100-40gb"))
         self.write("test_it.py", GATED.format(more=100))
         said = self.pytest(*gate, "-n", "2", code=1)
-        self.assertIn("(4608 bytes) allocated at the peak", said)
+        self.assertIn("4608 bytes allocated at the peak", said)
         self.assertIn(": 512 bytes more than the 4096 accepted.\nBy line", said)
         self.write("test_it.py", GATED.format(more=-500))
         self.assertIn("2048 bytes less than accepted", self.pytest(*gate))
@@ -612,8 +625,8 @@ def pytest_runtest_protocol(item):  # as pytest-timeout does it
         self.write("conftest.py", "import torch\n\ndef pytest_addoption(parser):\n    parser.addoption('--dtype', type=lambda name: getattr(torch, name), "
                                   "default=torch.float16)\n")  # fmt: skip
         said = self.pytest("-rA", "--dtype", "float32", "--peakbench-base", "base.json", "--peakbench-accept", code=1, card=self.TWO)
-        self.assertRegex(said, r"4194304 bytes\) allocated at the peak, on h100-80gb, rank \d of 2, .* above the limit of 3\.000 MiB")
-        self.assertRegex(said, r"41943040 bytes\) allocated at the peak, on h100-80gb, rank 1 of 2, .* above the limit of 5\.000 MiB")
+        self.assertRegex(said, r"4194304 bytes allocated at the peak, on h100-80gb, rank \d of 2, .* above the limit of 3\.000 MiB")
+        self.assertRegex(said, r"41943040 bytes allocated at the peak, on h100-80gb, rank 1 of 2, .* above the limit of 5\.000 MiB")
         self.assertIn("not here", said)
         self.assertIn("XFAIL test_it.py::test_one_fails_as_expected", said)
         self.assertEqual(said.count("UserWarning: of every rank"), 1)
