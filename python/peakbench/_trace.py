@@ -50,8 +50,11 @@ class _Reading:
         for table, columns in _TABLES.items():
             self._require_plain(table, columns)
         alive = self._select(_ALIVE)
-        words = [self._words(table, {row[at] for row in alive}) for at, table in _WORDS]
-        return [(_size(row[0]), _size(row[1]), *(one[row[at]] for one, (at, _) in zip(words, _WORDS))) for row in alive]
+        categories, phases, modules, operators, names = (self._words(table, {row[at] for row in alive}) for at, table in _WORDS)
+        return [
+            (_size(size), _size(requested), categories[category], phases[phase], modules[module], operators[operator], names[name])
+            for size, requested, category, phase, module, operator, name in alive
+        ]
 
     def _require_plain(self, table: str, columns: Tuple[str, ...]) -> None:
         """Views, virtual tables, generated columns and indexes over expressions run code that the file brings with it."""

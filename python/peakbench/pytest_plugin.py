@@ -172,7 +172,8 @@ def _is_ours(said: Any) -> bool:
 
 def _ours_of(report: pytest.TestReport) -> List[Tuple[str, Any]]:
     """Among properties that may be anything: a test may have put them there itself."""
-    return [said for said in (tuple(one) for one in report.user_properties if isinstance(one, (list, tuple))) if _is_ours(said)]
+    pairs = [(one[0], one[1]) for one in report.user_properties if isinstance(one, (list, tuple)) and len(one) == 2]
+    return [said for said in pairs if _is_ours(said)]
 
 
 def _say(item: pytest.Item, name: str, value: Any) -> None:
