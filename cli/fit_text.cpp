@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "reports/analysis/doubts.h"
 #include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/render/work_text.h"
@@ -340,9 +341,8 @@ std::string failures(const FitFound& found, int width) {
 }
 
 std::string verdict_words(const result::Verdict& verdict) {
-  const auto& why = verdict.reasons.empty() ? verdict.conditions : verdict.reasons;
-  return fmt::format("{}{}", result::verdict_word(verdict.kind),
-                     why.empty() ? "" : ": " + why.front());
+  const auto why = analysis::main_reason(verdict);
+  return fmt::format("{}{}", result::verdict_word(verdict.kind), why.empty() ? "" : ": " + why);
 }
 
 // Cells whose figures are not exact, by how.
@@ -420,9 +420,11 @@ std::string notes(const FitFound& found, int width) {
   if (found.smallest_card) say(not_tried_words(found));
   say(context_words(found));
   for (const auto& [kind, doubts] : doubts_of(found)) {
+    std::vector<const result::Verdict*> verdicts;
+    for (const auto i : doubts) verdicts.push_back(result::verdict_of(*found.answers[i].found));
+    const auto told = analysis::tightest(verdicts);
     const auto more = doubts.size() > 1 ? fmt::format(" (and {} more)", doubts.size() - 1) : "";
-    say(fmt::format("{}{}: {}", named(found, doubts.front()), more,
-                    verdict_words(*result::verdict_of(*found.answers[doubts.front()].found))));
+    say(fmt::format("{}{}: {}", named(found, doubts[told]), more, verdict_words(*verdicts[told])));
   }
   return listed("Notes", lines, width);
 }

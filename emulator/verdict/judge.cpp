@@ -85,8 +85,9 @@ class Judge {
       add(result_.notes, "streams=late: work is done when the host waits for it, and no earlier");
     if (request_.streams == Streams::soon)
       add(result_.notes, "streams=soon: work is done when it is asked for a second time");
-    const bool only_workspaces = workspaces_ && !bounded_below_;
-    bounded_below_ |= workspaces_;
+    const bool only_workspaces = !workspaces_.empty() && !bounded_below_;
+    bounded_below_ |= !workspaces_.empty();
+    name_workspaces();
     if (bounded_below_ && bounded_above_) {
       result_.kind = VerdictKind::unreliable;
     } else if (result_.kind != VerdictKind::unreliable) {
@@ -97,7 +98,7 @@ class Judge {
       result_.kind = VerdictKind::exact_if;
     if (result_.kind == VerdictKind::lower_bound && only_workspaces && workspaces_counted_)
       result_.workspace_room_bytes = static_cast<std::int64_t>(*least_room_);
-    if (workspaces_ && !workspaces_counted_)
+    if (!workspaces_.empty() && !workspaces_counted_)
       add(result_.notes,
           "a workspace is held while one call runs: the peak lies higher by the largest that is "
           "held "
@@ -178,9 +179,14 @@ class Judge {
     workspaces_counted_ &= counted;
     if (counted)
       least_room_ = std::min(least_room_.value_or(*workspace.room_bytes), *workspace.room_bytes);
-    workspaces_ = true;
     convolutions_ |= workspace.what == "cudnn engine workspace";
-    add(result_.reasons, text_of(workspace));
+    workspaces_.push_back(workspace);
+  }
+
+  // The worst first: those whose room is not known, then those with the least.
+  void name_workspaces() {
+    std::ranges::stable_sort(workspaces_, {}, &MissingWorkspace::room_bytes);
+    for (const auto& workspace : workspaces_) add(result_.reasons, text_of(workspace));
   }
 
   void memory_left(const Ledger& ledger) {
@@ -244,7 +250,8 @@ class Judge {
   const VerdictRequest& request_;
   Verdict result_;
   bool bounded_below_ = false, bounded_above_ = false, sizes_ = false, branches_ = false;
-  bool workspaces_ = false, workspaces_counted_ = true, convolutions_ = false;
+  std::vector<MissingWorkspace> workspaces_;
+  bool workspaces_counted_ = true, convolutions_ = false;
   std::optional<std::uint64_t> least_room_;
 };
 

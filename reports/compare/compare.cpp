@@ -9,6 +9,7 @@
 
 #include "errors/errors.h"
 #include "reports/analysis/conditions.h"
+#include "reports/analysis/doubts.h"
 #include "reports/compare/environment.h"
 #include "reports/compare/memory.h"
 #include "result/device.h"
@@ -108,10 +109,6 @@ std::optional<Speed> speed_of(const Source& base, const CaseResult& before, cons
   return speed;
 }
 
-std::string first_of(const std::vector<std::string>& texts) {
-  return texts.empty() ? "" : texts.front();
-}
-
 std::string in_words(result::VerdictKind kind) {
   if (kind == result::VerdictKind::unreliable) return verdict_word(kind);
   return fmt::format("{} {}", kind == result::VerdictKind::upper_bound ? "an" : "a",
@@ -126,7 +123,7 @@ std::optional<VerdictChange> verdict_change(const CaseResult& before, const Case
                        more > 0   ? Direction::kWorse
                        : more < 0 ? Direction::kBetter
                                   : Direction::kSame,
-                       first_of(now->reasons.empty() ? now->conditions : now->reasons)};
+                       analysis::main_reason(*now)};
 }
 
 std::string why_missing(const result::Run& now, const std::string& id) {
@@ -212,12 +209,15 @@ void add_doubts(const Source& now, const std::vector<CaseComparison>& cases,
       doubtful[verdict->kind].push_back(&one);
   }
   for (const auto& [kind, some] : doubtful) {
-    const auto& first = some.front()->id;
-    const auto why = first_of(result::verdict_of(*result::find_case(now.run, first))->reasons);
+    std::vector<const result::Verdict*> verdicts;
+    for (const auto* one : some)
+      verdicts.push_back(result::verdict_of(*result::find_case(now.run, one->id)));
+    const auto told = analysis::tightest(verdicts);
+    const auto why = analysis::main_reason(*verdicts[told]);
     const auto more = some.size() == 1 ? "" : fmt::format(" and {} more", some.size() - 1);
-    notes.push_back(
-        fmt::format("{}{}: NEW's figures are {}{}: what they do not show is not compared.", first,
-                    more, in_words(kind), why.empty() ? "" : fmt::format(" ({})", why)));
+    notes.push_back(fmt::format(
+        "{}{}: NEW's figures are {}{}: what they do not show is not compared.", some[told]->id,
+        more, in_words(kind), why.empty() ? "" : fmt::format(" ({})", why)));
   }
 }
 

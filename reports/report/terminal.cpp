@@ -159,7 +159,7 @@ std::string warnings(const GroupView& group, int width) {
 std::string figure_notes(const GroupView& group, int width) {
   std::string out;
   for (const VerdictNoteView& note : group.verdict_notes)
-    out += wrapped(note.word + " (" + note.strategies + "): " + note.reason + ".", width);
+    out += wrapped(note.word + " (" + note.strategies + "): " + note.text, width);
   return out;
 }
 

@@ -31,19 +31,21 @@ struct VerdictView {
 };
 
 struct VerdictNoteView {
-  std::string word, strategies, reason;
+  std::string word, strategies, text;
 
   FieldValues fields() const {
     return {{"word", word, "The verdict"},
             {"strategies", strategies, "The stacks that have it for this reason"},
-            {"reason", reason, "The first reason or condition"}};
+            {"text", text,
+             "What the verdict means, its first reason or condition, and how large a missing "
+             "workspace would have to be to matter"}};
   }
 };
 
 VerdictView verdict_view(const result::Verdict& verdict);
 
 // A sentence for each reason why figures of the table are not exact, the most doubtful first. Rows
-// that lack a workspace only share one, with the least room of theirs.
+// that lack workspaces only share one, of the workspace with the least room.
 std::vector<VerdictNoteView> verdict_notes(const Group& group);
 
 }  // namespace peakbench::reports

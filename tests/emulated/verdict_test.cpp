@@ -1,4 +1,5 @@
 // The verdict, from records alone.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -140,6 +141,21 @@ TEST_F(VerdictTest, AMissingWorkspaceHasARange) {
   of_case.of_case = true;
   of_case.peak_allocated_bytes = 5ull << 29;
   EXPECT_EQ(judge({ledger_.get()}, of_case).workspace_room_bytes, 0);
+}
+
+TEST_F(VerdictTest, TheWorkspaceWithTheLeastRoomIsNamedFirst) {
+  add_name(ledger_->unmodelled, "cusolverDnSgesvdj_bufferSize: answered with 0 bytes");
+  add_name(ledger_->unmodelled, "cudnn engine workspace");
+  ledger_->devices[0].peak_allocated_bytes = 3ull << 30;
+  ledger_->workspace_count = 2;
+  ledger_->workspaces[0] = {1, 1ull << 30, 0, "cusolverDnSgesvdj_bufferSize: answered with 0 bytes",
+                            "aten::_linalg_svd"};
+  ledger_->workspaces[1] = {1, 5ull << 29, 0, "cudnn engine workspace", "aten::convolution"};
+  const Verdict said = verdict();
+  ASSERT_EQ(said.reasons.size(), 2U);
+  EXPECT_EQ(said.workspace_room_bytes, 1 << 29);
+  EXPECT_THAT(said.reasons[0], testing::HasSubstr("cudnn engine workspace exceeds 0.500 GiB"));
+  EXPECT_THAT(said.reasons[1], testing::HasSubstr("exceeds 2.000 GiB (aten::_linalg_svd"));
 }
 
 TEST_F(VerdictTest, AWorkspaceThatNobodyCountedHasNoRange) {

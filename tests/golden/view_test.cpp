@@ -10,6 +10,7 @@
 #include "reports/render/words.h"
 #include "reports/report/figures.h"
 #include "result/selection_text.h"
+#include "units/bytes.h"
 
 namespace peakbench::reports {
 namespace {
@@ -397,6 +398,41 @@ TEST(Spaces, TheOwnOneIsNamedOrFollowsFromTheDevice) {
   EXPECT_TRUE(spaces_beside(emulated).empty());
   emulated.memory->spaces["pinned"].peak_allocated_bytes = 10;
   EXPECT_EQ(spaces_beside(emulated), std::set<std::string>{"pinned"}) << "a hundredth of the peak";
+}
+
+// The reason is that of the workspace with the least room, in whichever row; nothing is claimed of
+// the others. A row passes the next one when a workspace exceeds its room and their difference.
+TEST(Verdicts, OfRowsThatLackWorkspacesTheTightestIsTold) {
+  result::Run run = golden::emulated_run();
+  std::vector<result::CaseResult*> rows;
+  for (auto& result : run.cases)
+    if (result.emulation && result.memory) rows.push_back(&result);
+  ASSERT_EQ(rows.size(), 2U);
+  const auto bound = [](result::CaseResult& result, std::int64_t room, const std::string& reason) {
+    result::Verdict verdict;
+    verdict.kind = result::VerdictKind::lower_bound;
+    verdict.workspace_room_bytes = room;
+    verdict.reasons = {reason, "another"};
+    result.emulation->verdict = verdict;
+  };
+  bound(*rows[0], 3 << 20, "the reason of the baseline");
+  bound(*rows[1], 2 << 20, "the reason of fused-in-backward");
+  const auto notes = [&] { return view_of(run)["groups"][1]["verdict_notes"]; };
+  ASSERT_EQ(notes().size(), 1U);
+  const std::string text = notes()[0]["text"];
+  EXPECT_EQ(text.find("a card takes this much or more; the reason of fused-in-backward."), 0U)
+      << text;
+  EXPECT_NE(text.find("Tightest case: fused-in-backward."), std::string::npos) << text;
+  EXPECT_EQ(text.find("other"), std::string::npos) << text;
+  const auto more = rows[0]->memory->peak_allocated_bytes - rows[1]->memory->peak_allocated_bytes;
+  EXPECT_NE(text.find("holds unless one exceeds " +
+                      size_text(static_cast<std::uint64_t>(more + (2 << 20))) + "."),
+            std::string::npos)
+      << text;
+  // Nobody can say so where a row is off by nobody knows how much.
+  rows[0]->emulation->verdict->workspace_room_bytes.reset();
+  for (const auto& note : notes())
+    EXPECT_EQ(note["text"].get<std::string>().find("The order"), std::string::npos);
 }
 
 TEST(Cards, EachGroupHasItsOwn) {

@@ -374,6 +374,28 @@ TEST(Compare, TheOwnSpaceIsNotCountedTwice) {
   EXPECT_EQ(spaces, (std::set<std::string>{"", "cuda:0"}));
 }
 
+TEST(Compare, OfSeveralBoundsTheTightestIsNamed) {
+  FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(false));
+  const auto bound = [](std::int64_t room, const std::string& reason) {
+    result::Verdict verdict;
+    verdict.kind = result::VerdictKind::lower_bound;
+    verdict.workspace_room_bytes = room;
+    verdict.reasons = {reason};
+    return verdict;
+  };
+  for (FakeRun* one : {&base, &now}) {
+    auto& cases = one->source().run.cases;
+    cases.push_back(cases.front());
+    cases.back().spec.id = "tiny/lora/emulated:h100-80gb/fp32/b1";
+    cases.front().emulation.emplace().verdict = bound(5 << 20, "the reason of five");
+    cases.back().emulation.emplace().verdict = bound(1 << 20, "the reason of one");
+  }
+  EXPECT_THAT(
+      compared(base, now).notes,
+      ::testing::Contains(HasSubstr("tiny/lora/emulated:h100-80gb/fp32/b1 and 1 more: NEW's "
+                                    "figures are a lower bound (the reason of one)")));
+}
+
 TEST(Compare, SaysWhatElseDiffers) {
   auto base = testing::plain_source("base", {fake_case(kId, 1)});
   auto now = testing::plain_source("new", {fake_case(kId, 1)});

@@ -173,6 +173,21 @@ TEST(FitText, CardsThatWereNotTriedAreCounted) {
   EXPECT_THAT(text, Not(HasSubstr("rtx-4090-24gb")));
 }
 
+TEST(FitText, OfSeveralBoundsTheTightestIsNamed) {
+  auto found = one(cell_of("baseline", "a100-40gb"), takes(State::kFits, 2, 38));
+  found.cells.push_back(cell_of("lora", "a100-40gb"));
+  found.answers.push_back(takes(State::kFits, 3, 30));
+  for (std::size_t i = 0; i < 2; ++i) {
+    auto& verdict = found.answers[i].found->emulation.emplace().verdict.emplace();
+    verdict.kind = result::VerdictKind::lower_bound;
+    verdict.workspace_room_bytes = i == 0 ? 5 * kGiB : kGiB;
+    verdict.reasons = {i == 0 ? "the reason of five" : "the reason of one"};
+  }
+  const auto text = fit_text(found, 100);
+  EXPECT_THAT(text, HasSubstr("lora on a100-40gb (and 1 more): lower bound: the reason of one"));
+  EXPECT_THAT(text, Not(HasSubstr("the reason of five")));
+}
+
 TEST(FitText, NothingOfOthersReachesTheTerminal) {
   auto found = one(cell_of("baseline", "a100-40gb"), takes(State::kFits, 2, 38));
   found.title = "m\x1b[31m";
