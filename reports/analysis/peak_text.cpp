@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "reports/analysis/called_lines.h"
 #include "reports/analysis/findings.h"
 #include "reports/analysis/line_names.h"
 #include "reports/analysis/why.h"
@@ -20,7 +21,6 @@ namespace peakbench::analysis {
 namespace {
 
 constexpr std::size_t kLines = 8, kLinesInShort = 3, kLinesInJson = 5;
-constexpr double kMostOfIt = 0.9;
 
 using ByCategory = std::array<std::int64_t, trace::kCategoryCount>;
 
@@ -56,14 +56,12 @@ std::string lines_text(const std::vector<trace::LineShare>& lines, const LineNam
 
 // One line that calls a library's training says little: then those that it calls, too.
 std::string lines_of(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
-                     std::uint64_t event, const LineNames& names) {
+                     std::uint64_t event, const LineNames& names, std::size_t most) {
   const auto lines = trace::lines_at(trace, lifetimes, event);
-  const auto own = lines_text(lines, names, kLines);
-  if (lines.empty() || lines.front().share <= kMostOfIt) return own;
-  const auto called = lines_text(
-      trace::lines_at(trace, lifetimes, event, trace::kOwnSpace, trace::LineOf::kAnyLibrary), names,
-      kLines);
-  return called == own ? own : own + "\nBy line of what it calls:\n" + called;
+  const auto own = lines_text(lines, names, most);
+  const auto called = called_lines(trace, lifetimes, event, lines);
+  return called.empty() ? own
+                        : own + "\nBy line of what it calls:\n" + lines_text(called, names, most);
 }
 
 // Those that the program went on after; the allocator tries more than once.
@@ -123,6 +121,13 @@ nlohmann::ordered_json line_json(const trace::LineShare& share) {
           {"by_category", categories}};
 }
 
+nlohmann::ordered_json lines_json(const std::vector<trace::LineShare>& lines) {
+  auto list = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < lines.size() && i < kLinesInJson; ++i)
+    list.push_back(line_json(lines[i]));
+  return list;
+}
+
 }  // namespace
 
 std::string peak_text(const trace::Trace& trace, bool ended_of_it) {
@@ -135,11 +140,11 @@ std::string peak_text(const trace::Trace& trace, bool ended_of_it) {
   if (text.empty()) text = level_text(trace, peak) + ".\n";
   text += "\nBy category: " + categories_text(peak.by_category) + ".\n";
   text += pools_text(trace);
-  const auto at_peak = lines_of(trace, lifetimes, peak.event, names);
+  const auto at_peak = lines_of(trace, lifetimes, peak.event, names, kLines);
   text += "\nWhat fills it, by line of your code:\n" + at_peak;
   text += ranges_text(trace, lifetimes, peak.event);
   if (ended_of_it && !trace.events.empty())
-    if (const auto then = lines_of(trace, lifetimes, trace.events.size() - 1, names);
+    if (const auto then = lines_of(trace, lifetimes, trace.events.size() - 1, names, kLines);
         then != at_peak)
       text += "\nWhat filled the card then, by line of your code:\n" + then;
   return text + caught_text(trace, names, ended_of_it);
@@ -153,7 +158,7 @@ std::string peak_in_short(const trace::Trace& trace, const std::vector<trace::Li
   const auto told = [&](const char* what, const std::string& when, std::uint64_t event) {
     const auto categories = trace::by_category(trace::breakdown_at(trace, lifetimes, event));
     return fmt::format("{}{} ({}): {}.\n", what, of, when, categories_text(categories)) +
-           lines_text(trace::lines_at(trace, lifetimes, event), LineNames(trace), kLinesInShort);
+           lines_of(trace, lifetimes, event, LineNames(trace), kLinesInShort);
   };
   // A program that ended of it asks what was there then, which may be less than its peak, or as
   // much of something else.
@@ -170,14 +175,13 @@ nlohmann::ordered_json peak_json(const trace::Trace& trace,
                                  const std::vector<trace::Lifetime>& lifetimes) {
   const auto memory = trace::summarise(trace, lifetimes);
   const auto peak = trace::find_peak(trace, lifetimes);
-  auto lines = nlohmann::ordered_json::array();
-  for (const auto& share : trace::lines_at(trace, lifetimes, peak.event))
-    if (lines.size() < kLinesInJson) lines.push_back(line_json(share));
+  const auto own = trace::lines_at(trace, lifetimes, peak.event);
   return {{"peak_allocated_bytes", memory.peak_allocated_bytes},
           {"peak_phase", memory.peak_phase},
           {"peak_step", std::max<std::int64_t>(memory.peak_step, 0)},
           {"at_peak", memory.at_peak},
-          {"lines", lines}};
+          {"lines", lines_json(own)},
+          {"called_lines", lines_json(called_lines(trace, lifetimes, peak.event, own))}};
 }
 
 }  // namespace peakbench::analysis

@@ -22,12 +22,13 @@ struct Teller {
   std::size_t processes = 1;  // that were recorded
 };
 
-// The categories in one line, and the three lines of code that hold most.
+// The categories in one line, and the three lines of code that hold most; where one of them holds
+// over half, the three that it calls in libraries.
 std::string peak_in_short(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
                           const Teller& teller);
 
 // Under the names of run.json's `memory`: peak_allocated_bytes, peak_phase, peak_step (0 before the
-// first one), at_peak; and `lines`, the five that hold most.
+// first one), at_peak; `lines`, the five that hold most; and `called_lines` (called_lines.h).
 nlohmann::ordered_json peak_json(const trace::Trace& trace,
                                  const std::vector<trace::Lifetime>& lifetimes);
 

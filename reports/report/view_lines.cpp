@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "reports/analysis/called_lines.h"
 #include "reports/analysis/line_names.h"
 #include "reports/analysis/why.h"
 #include "reports/render/format.h"
@@ -227,6 +228,8 @@ std::optional<LinesView> lines_view(const trace::Trace& trace,
   view.pools = pools_sentence(trace);
   view.sentences = sentences_view(analysis::why(trace, lifetimes));
   view.lines = table_view(lines, names);
+  view.called = table_view(analysis::called_lines(trace, lifetimes, event, lines), names);
+  view.has_called = !view.called.empty();
   view.frames = Flame(trace, lifetimes, event, names).frames(levels);
   view.levels = std::to_string(levels);
   view.top = "0";

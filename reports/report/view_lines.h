@@ -85,15 +85,17 @@ struct RangeView {
 struct LinesView {
   std::string gib, levels, top, more_ranges, pools;
   std::vector<RangeView> ranges;
-  bool has_ranges = false;
+  bool has_ranges = false, has_called = false;
   std::vector<SentenceView> sentences;
-  std::vector<LineView> lines;
+  std::vector<LineView> lines, called;
   std::vector<FlameFrameView> frames;
 
   FieldValues fields() const {
     return {{"gib", gib, "The peak"},
             {"sentences", sentences, "What explains the peak, where it is, what else was found"},
             {"lines", lines, "Lines of code at the peak, the largest first"},
+            {"has_called", has_called, "One line holds more than half, and calls libraries"},
+            {"called", called, "The same bytes by the lines of libraries that made them"},
             {"has_ranges", has_ranges, "The program names ranges"},
             {"ranges", ranges, "The ranges that the program names, the highest first"},
             {"more_ranges", more_ranges, "How many are left out; empty: none"},

@@ -13,6 +13,7 @@ namespace peakbench::golden {
 struct ProgramRun {
   bool leaks = true;        // appends losses, and validates with gradients
   bool many_lines = false;  // that hold a little each
+  bool trainer = false;     // one line that calls a library holds most
   bool hostile = false;     // names with markup and control characters
 };
 
@@ -25,6 +26,19 @@ inline trace::Trace program_trace(const ProgramRun& how) {
     if (how.many_lines)
       for (int line = 100; line < 130; ++line)
         fake.from({one.main(line)}).alloc((200 - line) * 8192 + step);
+    if (how.trainer && step == 0) {
+      const auto library = [&](const char* file, const char* function, int line) {
+        return fake.frame(std::string("/env/lib/python3.12/site-packages/transformers/") + file,
+                          function, line);
+      };
+      const auto train = library("trainer.py", "train", 1412);
+      fake.from({one.main(31), train, library("loss/loss_utils.py", "fixed_cross_entropy", 42),
+                 one.torch("cross_entropy")})
+          .alloc(400 * kMiB);
+      fake.from({one.main(31), train,
+                 library("models/llama/modeling_llama.py", "apply_rotary_pos_emb", 147)})
+          .alloc(200 * kMiB);
+    }
     if (how.hostile)
       fake.from({fake.frame("/home/me/vit/<img src=x>\x1b[31m.py", "[x](javascript:y)|<img>", 7)})
           .alloc(64 * kMiB);

@@ -120,6 +120,25 @@ TEST(Program, LinesAndTheRestAreThePeak) {
   EXPECT_EQ(sum, runs[0].cases[0].memory->peak_allocated_bytes);
 }
 
+// A call of a library that trains is one line of the program: the table goes on below it.
+TEST(Program, BelowALineThatHoldsOverHalfAreTheLibrariesThatItCalls) {
+  const auto lines_of = [](const ProgramRun& how) {
+    const TemporaryFolder folder;
+    const std::vector<result::Run> runs{program_run(folder.string(), how)};
+    const json view =
+        data_of(make_view(runs, reports::read_anatomies(runs, {folder.string()}, false)));
+    return view["groups"][0]["rows"][0]["lines"];
+  };
+  EXPECT_FALSE(lines_of({})["has_called"]) << "no line holds half";
+  const json lines = lines_of({.trainer = true});
+  EXPECT_EQ(lines["lines"][0]["line"], "train.py:31");
+  ASSERT_TRUE(lines["has_called"]);
+  EXPECT_EQ(lines["called"][0]["line"], "transformers/loss/loss_utils.py:42");
+  EXPECT_EQ(lines["called"][0]["function"], "fixed_cross_entropy");
+  EXPECT_EQ(lines["called"][0]["bytes"], "419,430,400");
+  EXPECT_EQ(lines["called"][1]["line"], "transformers/models/llama/modeling_llama.py:147");
+}
+
 TEST(Program, FlameGraphsNestWithinTheirCallers) {
   const TemporaryFolder folder;
   const std::vector<result::Run> runs{program_run(folder.string(), {})};

@@ -461,6 +461,29 @@ TEST(PeakText, InShortOfAFailureIsWhatFilledTheCardThen) {
               ::testing::StartsWith("What filled the card when memory ran out ("));
 }
 
+TEST(PeakText, BelowALineThatHoldsOverHalfAreTheLibrariesThatItCalls) {
+  FakeProgram program;
+  program.after = [](FakeProgram& one, int step) {
+    if (step > 0) return;
+    const auto loss = one.fake.frame(
+        "/env/lib/python3.12/site-packages/transformers/loss/loss_utils.py", "cross_entropy", 42);
+    one.fake.from({one.main(31), loss, one.torch("cross_entropy")}).alloc(400 * kMiB);
+  };
+  const auto trace = program.run();
+  const auto lifetimes = trace::lifetimes(trace);
+  const auto called = HasSubstr(
+      "By line of what it calls:\n   0.391 GiB   77.5%  transformers/loss/loss_utils.py:42 "
+      "(cross_entropy)");
+  EXPECT_THAT(peak_text(trace, false), called);
+  EXPECT_THAT(peak_in_short(trace, lifetimes, {}), called);
+  const auto json = peak_json(trace, lifetimes);
+  EXPECT_EQ(json["lines"][0]["line"], 31);
+  EXPECT_EQ(json["called_lines"][0]["function"], "cross_entropy");
+  EXPECT_EQ(json["called_lines"][0]["bytes"], 400 * kMiB);
+  const auto plain = FakeProgram().run();
+  EXPECT_TRUE(peak_json(plain, trace::lifetimes(plain))["called_lines"].empty());
+}
+
 TEST(PeakText, AsJsonHasTheNamesOfTheRunsMemory) {
   FakeProgram program;
   const auto trace = program.run();
