@@ -12,6 +12,7 @@
 #include "json/json_text.h"
 #include "reports/compare/overlay.h"
 #include "reports/compare/view.h"
+#include "reports/render/soft_breaks.h"
 #include "reports/render/template.h"
 #include "reports/render/text.h"
 #include "result/run_paths.h"
@@ -106,7 +107,8 @@ std::string render_html(const Source& base, const Source& now, const Comparison&
   auto view = make_view(comparison, options);
   view.charts = reports::charts_view(options.builtin_template_directory);
   add_charts(base, now, comparison, view);
-  return templates.render("html/comparison.html.mustache", view, reports::Escape::kHtml);
+  return reports::with_soft_breaks(
+      templates.render("html/comparison.html.mustache", view, reports::Escape::kHtml));
 }
 
 std::vector<std::string> write_pages(const Source& base, const Source& now,

@@ -11,6 +11,7 @@
 #include "files/file.h"
 #include "files/folder.h"
 #include "files/own_file.h"
+#include "reports/render/soft_breaks.h"
 #include "reports/render/template.h"
 #include "reports/render/text.h"
 #include "reports/report/view.h"
@@ -86,7 +87,8 @@ std::map<std::string, std::string> render(const std::vector<result::Run>& runs,
   Files files;
   for (const std::string& format : options.formats) {
     if (format == "html") {
-      files[kHtmlFile] = templates.render("html/index.html.mustache", shown, Escape::kHtml);
+      files[kHtmlFile] =
+          with_soft_breaks(templates.render("html/index.html.mustache", shown, Escape::kHtml));
     } else if (format == "markdown") {
       files[kMarkdownFile] =
           templates.render("markdown/report.md.mustache", shown, Escape::kMarkdown);

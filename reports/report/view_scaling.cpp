@@ -89,11 +89,18 @@ std::size_t first_on_line(const std::vector<GrownPeak>& points) {
   return first;
 }
 
-ScalingPeakView peak_view(const CaseResult* result) {
-  if (!result) return {"", "", "not run"};
-  const auto peak = peak_of(*result);
-  if (!ran(*result) || !peak) return {"", "", printable(status_label(result->status))};
-  return {gib(*peak), grouped(*peak), ""};
+ScalingPeakView peak_view(std::int64_t size, const CaseResult* result) {
+  ScalingPeakView view;
+  view.size = grouped(size);
+  if (!result) {
+    view.status = "not run";
+  } else if (const auto peak = peak_of(*result); ran(*result) && peak) {
+    view.gib = gib(*peak);
+    view.bytes = grouped(*peak);
+  } else {
+    view.status = printable(status_label(result->status));
+  }
+  return view;
 }
 
 ScalingRowView row_view(const ScalingTable& table, const std::string& stack) {
@@ -104,7 +111,7 @@ ScalingRowView row_view(const ScalingTable& table, const std::string& stack) {
   for (const auto& [size, asked] : table.sizes) {
     const auto found = cases.find(size);
     const CaseResult* result = found == cases.end() ? nullptr : found->second;
-    view.peaks.push_back(peak_view(result));
+    view.peaks.push_back(peak_view(size, result));
     if (!view.peaks.back().gib.empty())
       points.push_back(
           {size, static_cast<double>(units_of(*result)), static_cast<double>(*peak_of(*result)),

@@ -12,10 +12,11 @@
 namespace peakbench::reports {
 
 struct ScalingPeakView {
-  std::string gib, bytes, status;
+  std::string size, gib, bytes, status;
 
   FieldValues fields() const {
-    return {{"gib", gib, "Peak allocated; empty where the case has none"},
+    return {{"size", size, "The batch size or sequence length"},
+            {"gib", gib, "Peak allocated; empty where the case has none"},
             {"bytes", bytes, "The exact count, with separators"},
             {"status", status, "Why there is none: `out of memory`, `not run`, ..."}};
   }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "errors/errors.h"
+#include "reports/render/soft_breaks.h"
 #include "reports/render/template.h"
 #include "reports/report/report.h"
 #include "reports/site/folder.h"
@@ -145,7 +146,8 @@ class Site {
 
   template <typename View>
   std::string page(const std::string& name, const View& view) const {
-    return templates_.render("site/" + name + ".html.mustache", view, Escape::kHtml);
+    return reports::with_soft_breaks(
+        templates_.render("site/" + name + ".html.mustache", view, Escape::kHtml));
   }
 
   // The reports' own looks, and what the site adds to them.

@@ -347,17 +347,24 @@ function foldAlike(trace, alive) {
   return [...rows.values()].sort((a, b) => b.bytes - a.bytes);
 }
 
+// A long word may break behind a separator or before a capital, as the page's own do.
+function soften(selection, text) {
+  const node = selection.node();
+  for (const [i, piece] of text.split(/(?<=[/_.,:=@|-])(?![/_.,:=@|-])|(?<=[a-z])(?=[A-Z])/).entries())
+    node.append(...(i ? [document.createElement('wbr'), piece] : [piece]));
+}
+
 function appendLargest(parent, trace, alive, total) {
   parent.append('h5').text('Largest, layers folded');
-  const body = parent.append('table').attr('class', 'largest').append('tbody');
+  const body = parent.append('table').attr('class', 'largest stacks').append('tbody');
   for (const row of foldAlike(trace, alive).slice(0, 25)) {
     const several = row.count > 1, [label, module] = several ? row.folded : [row.label, row.module];
     const line = body.append('tr').attr('title', several ? `${row.count} allocations, such as ${describe(trace, row.first)}` : describe(trace, row.first));
     const head = line.append('th').attr('scope', 'row');
     head.append('span').attr('class', `swatch c-${trace.categories[trace.category[row.first]][0]}`);
-    head.append('span').text(label);
+    head.append('span').call(soften, label);
     if (several) head.append('small').text(` ×${row.count}`);
-    if (module) head.append('small').text(` ${module}`);
+    if (module) head.append('small').call(soften, ` ${module}`);
     line.append('td').text(row.shape);
     line.append('td').attr('class', 'n').text(formatGiB(row.bytes));
     line.append('td').attr('class', 'n quiet').text(`${(row.bytes / total * 100).toFixed(1)} %`);
@@ -391,7 +398,7 @@ function appendChildren(list, node, total) {
     const leaf = child.children.size === 0;
     const holder = leaf ? item.append('div').attr('class', 'leaf') : item.append('details');
     const line = leaf ? holder : holder.append('summary');
-    line.append('span').attr('class', 'label').text(child.label);
+    line.append('span').attr('class', 'label').call(soften, child.label);
     line.append('small').text(child.count > 1 ? ` ×${formatCount(child.count)}` : '');
     line.append('b').text(formatGiB(child.bytes));
     line.append('small').text(`${(child.bytes / total * 100).toFixed(1)} %`);

@@ -1,7 +1,7 @@
 // Writes run folders and their reports for the browser tests and for benchmarks/report_scale.py.
 //
 //   peakbench_browser_pages KIND TEMPLATES DIR [EVENTS]     KIND: tutorial, hostile, emulated,
-//   program or million
+//   program, trainer or million
 //
 // Prints the seconds that the report itself took: of the clock, and of the processor (they differ
 // on a busy machine).
@@ -55,6 +55,7 @@ void add_trace(result::CaseResult& result, std::size_t place, const golden::Fake
 
 result::Run run_of(const std::string& kind, const fs::path& folder, long events) {
   if (kind == "program") return golden::program_run(folder.string(), {.many_lines = true});
+  if (kind == "trainer") return golden::program_run(folder.string(), {.trainer = true});
   result::Run run = kind == "hostile"    ? golden::hostile_run()
                     : kind == "emulated" ? golden::emulated_run()
                                          : golden::tutorial_run();

@@ -1,9 +1,5 @@
-"""Opens reports in a real browser: report_test.py PAGES TEMPLATES (tests/browser/pages.cpp makes the pages).
-
-PEAKBENCH_SCREENSHOTS=DIR keeps pictures of them, to be looked at.
-"""
+"""Opens reports in a real browser: report_test.py PAGES TEMPLATES (tests/browser/pages.cpp makes the pages)."""
 import base64
-import os
 import struct
 import subprocess
 import sys
@@ -62,13 +58,6 @@ class Reports(unittest.TestCase):
                 self.page.run("document.querySelector('.viewer').scrollIntoView({behavior: 'instant'})")
                 self.page.wait("document.querySelector('.viewer').dataset.drawMs")
                 self.assertEqual(self.page.complaints(), [], kind)
-
-    def test_nothing_is_wider_than_the_window(self):
-        for width in (360, 400, 768, 1024, 1440):
-            for kind in ("tutorial", "hostile", "emulated", "program"):
-                self.open(kind, width=width)
-                self.page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
-                self.assertLessEqual(self.page.run("document.scrollingElement.scrollWidth"), width, f"{kind} at {width}")
 
     def test_tables_do_not_need_javascript(self):
         self.open(script=False)
@@ -201,8 +190,6 @@ class Reports(unittest.TestCase):
         self.page.run("document.querySelector('.group').querySelector('.setting').scrollIntoView()")
         headings = self.page.run("[...document.querySelectorAll('.group')].map(group => Viewer.prototype.heading.call({group}))")
         self.assertTrue(any("emulated card: bytes only, no times" in heading for heading in headings), headings)
-        if folder := os.environ.get("PEAKBENCH_SCREENSHOTS"):
-            Path(folder, "saved.png").write_bytes(picture)
 
     def test_a_click_lists_what_is_alive(self):
         self.open_chart()
@@ -313,19 +300,6 @@ class Reports(unittest.TestCase):
         self.assertEqual(self.page.run("document.querySelectorAll('a[href^=\"javascript\"]').length"), 0)
         self.assertEqual(self.page.complaints(), [])
 
-    def test_pictures_for_the_eye(self):
-        if not (folder := os.environ.get("PEAKBENCH_SCREENSHOTS")):
-            self.skipTest("PEAKBENCH_SCREENSHOTS names no folder")
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        for kind in ("tutorial", "hostile", "emulated"):
-            for width in (1440, 400):
-                for dark in (False, True):
-                    self.open_chart(kind=kind, width=width, dark=dark)
-                    if kind == "tutorial":
-                        self.page.run("document.querySelector('.every').open = true")
-                    self.press("zoom-peak")
-                    self.domain()
-                    self.page.picture(f"{folder}/{kind}-{width}{'-dark' if dark else ''}.png")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""Browses a published site in a real browser: site_test.py PEAKBENCH HISTORY_FILL (benchmarks/history_fill.cpp makes the history).
-
-PEAKBENCH_SCREENSHOTS=DIR keeps pictures of its pages, to be looked at.
-"""
+"""Browses a published site in a real browser: site_test.py PEAKBENCH HISTORY_FILL (benchmarks/history_fill.cpp makes the history)."""
 import os
 import subprocess
 import sys
@@ -78,12 +75,6 @@ class Site(unittest.TestCase):
                     waiting.append(os.path.relpath((self.site / name).parent / path, self.site))
         self.assertEqual(sorted(reached), self.pages())
 
-    def test_nothing_is_wider_than_the_window(self):
-        for width in (360, 400, 768, 1024, 1440):
-            for name in ("index.html", "runs/index.html", self.trend()):
-                self.open(name, width=width)
-                self.assertLessEqual(self.page.run("document.scrollingElement.scrollWidth"), width, f"{name} at {width}")
-
     def test_the_style_sheet_is_used_and_dark_is_dark(self):
         self.open("index.html", dark=True)
         self.assertEqual(self.page.run("getComputedStyle(document.body).backgroundColor"), "rgb(15, 19, 23)")
@@ -141,15 +132,6 @@ class Site(unittest.TestCase):
         done = subprocess.run(["diff", "-r", self.site, self.root / "again"], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
 
-    def test_pictures_for_the_eye(self):
-        if not (folder := os.environ.get("PEAKBENCH_SCREENSHOTS")):
-            self.skipTest("PEAKBENCH_SCREENSHOTS names no folder")
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        for name, page in (("index", "index.html"), ("runs", "runs/index.html"), ("trend", self.trend())):
-            for width in (1440, 400):
-                for dark in (False, True):
-                    self.open(page, width=width, dark=dark)
-                    self.page.picture(f"{folder}/site-{name}-{width}{'-dark' if dark else ''}.png")
 
 
 if __name__ == "__main__":

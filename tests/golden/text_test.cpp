@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "reports/render/soft_breaks.h"
 #include "result/case.h"
 
 namespace peakbench::reports {
@@ -24,6 +25,34 @@ TEST(Text, EscapesForHtml) {
   EXPECT_EQ(escape_html("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
   EXPECT_EQ(escape_html("日本\n\t💥\U0001FFFE"), "日本\n\t💥\U0001FFFE");
   EXPECT_EQ(escape_html("\x01\uFFFE\uFFFF\xff"), "\uFFFD\uFFFD\uFFFD\uFFFD") << "XML forbids them";
+}
+
+TEST(SoftBreaks, LongWordsMayBreakBehindSeparators) {
+  EXPECT_EQ(with_soft_breaks("<td>lora,rank=8 baseline</td>"), "<td>lora,rank=8 baseline</td>");
+  EXPECT_EQ(with_soft_breaks("at encoder.layers.encoder_layer_0.mlp twice"),
+            "at encoder.<wbr>layers.<wbr>encoder_<wbr>layer_<wbr>0.mlp twice");
+  EXPECT_EQ(with_soft_breaks("&quot;lib/model.py&quot;,&quot;main&quot;"),
+            "&quot;lib/<wbr>model.<wbr>py&quot;,<wbr>&quot;main&quot;")
+      << "an entity is one character";
+  EXPECT_EQ(with_soft_breaks("ScaledDotProductAttention"), "Scaled<wbr>DotProduct<wbr>Attention");
+  EXPECT_EQ(with_soft_breaks("1,186,922,496,123,456,789.5"), "1,186,922,496,123,456,789.5")
+      << "a number stays whole";
+  EXPECT_EQ(with_soft_breaks(std::string(50, 'x')),
+            std::string(20, 'x') + "<wbr>" + std::string(20, 'x') + "<wbr>" + std::string(10, 'x'));
+  EXPECT_EQ(with_soft_breaks("日本日本日本日本日本日本日本"), "日本日本日本日本日本日本日本")
+      << "characters count, not bytes";
+}
+
+TEST(SoftBreaks, WhatIsNoTextStaysAsItIs) {
+  const std::string word = "encoder.layers.encoder_layer_0";
+  for (const std::string& html : {"<p title=\"a > " + word + "\">x</p>",
+                                  "<script>" + word + "</script>", "<style>a{}" + word + "</style>",
+                                  "<svg><svg><text>" + word + "</text></svg>" + word + "</svg>",
+                                  "<title>" + word + "</title>", "<p class='" + word,
+                                  "<svg>" + word, std::string("a <"), std::string("<")})
+    EXPECT_EQ(with_soft_breaks(html), html);
+  EXPECT_EQ(with_soft_breaks("<svg></svg>" + word),
+            "<svg></svg>encoder.<wbr>layers.<wbr>encoder_<wbr>layer_<wbr>0");
 }
 
 TEST(Text, EscapesForMarkdown) {
