@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <set>
 
 #include "device/registry.h"
 #include "errors/errors.h"
@@ -11,6 +12,7 @@
 #include "peakbench/unfilled.h"
 #include "record/dtype_words.h"
 #include "result/axes.h"
+#include "text/nearest.h"
 #include "worker/counted_recipe.h"
 #include "worker/loaded_libtorch.h"
 #include "worker/micro_batches.h"
@@ -36,6 +38,22 @@ void need_filled(const torch::nn::Module& module, const Owner& owner) {
                         item.key() +
                         ": nn:: layers make uninitialised memory, which the model fills (nn.h; "
                         "fill_normal in initialise.h)");
+}
+
+// A rule that is for the parameters of blocks finds them by these.
+void need_block_paths(Model& model, const Owner& owner) {
+  std::vector<std::string> modules;
+  for (const auto& item : model.module().named_modules()) modules.push_back(item.key());
+  std::set<std::string> met;
+  for (const std::string& path : model.block_paths()) {
+    if (std::ranges::find(modules, path) == modules.end())
+      throw PluginError(owner.path + ": " + owner.id + " names " + path +
+                        " in block_paths(), which is not in its module tree" +
+                        suggestion(path, modules));
+    if (!met.insert(path).second)
+      throw PluginError(owner.path + ": " + owner.id + " names " + path +
+                        " twice in block_paths()");
+  }
 }
 
 void name_weights(const torch::nn::Module& module, RecordObserver& observer) {
@@ -119,6 +137,7 @@ void make_setup(const result::Job& job, const device::Device& device, RecordObse
   LoadedModel loaded = build_model(job, options);
   setup.model = std::move(loaded.model);
   need_filled(setup.model->module(), owner_of(job.model_plugin));
+  need_block_paths(*setup.model, owner_of(job.model_plugin));
   if (changes_base_weights(job)) setup.base_weights = way_of_building(setup.model->module());
   setup.options.push_back({job.model_plugin, loaded.options});
   for (const auto& item : setup.model->module().named_parameters())

@@ -57,6 +57,14 @@ class Inputs(WorkerTest):
         self.ends("crashed", f"{PATH}: vector-router threw in auxiliary_loss, step 1 of 3, forward: it must return a scalar tensor, or an "
                   "undefined one", "vector-router")  # fmt: skip
 
+    def test_the_paths_of_blocks_are_those_of_the_blocks_that_run(self):
+        """A rule that is for blocks' parameters would find none of them, and have the figure of the rule beneath it."""
+        self.ends("crashed", f'{PATH}: wrong-blocks names blok_0 in block_paths(), which is not in its module tree; did you mean "block_0"?', "wrong-blocks")
+        self.ends("crashed", f"{PATH}: same-blocks names block_0 twice in block_paths()", "same-blocks")
+        for stack in ([], ["checkpointing"]):
+            self.ends("crashed", f"{PATH}: few-blocks threw in hidden_states, step 1 of 3, forward: run_block runs block 1, counted from 0, and "
+                      "block_paths() names 1: name every block, in the order they run", "few-blocks", *stack)  # fmt: skip
+
     def test_tensors_by_name_are_inputs(self):
         at_peak = self.ran("two-texts")["memory"]["at_peak"]
         self.assertEqual(at_peak["input"], 3 * tokens(TOKENS) + TOKENS * 4)

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace peakbench {
@@ -33,6 +34,14 @@ BlockFunction of_several(TensorFunction function) {
   return [function = std::move(function)](const TensorVector& inputs) {
     return TensorVector{function(inputs)};
   };
+}
+
+// Strategies ask block_paths() which parameters are a block's.
+void need_path(std::size_t index, std::size_t paths) {
+  if (index < paths) return;
+  throw std::logic_error("run_block runs block " + std::to_string(index) +
+                         ", counted from 0, and block_paths() names " + std::to_string(paths) +
+                         ": name every block, in the order they run");
 }
 
 // What a function of one tensor gave; nothing else holds it any longer.
@@ -97,6 +106,7 @@ void Model::set_embedding_wrappers(std::vector<std::shared_ptr<EmbeddingWrapper>
 
 at::Tensor Model::run_block(std::size_t index, const TensorFunction& block,
                             const TensorVector& inputs) {
+  need_path(index, blocks_);
   if (!block_wrappers_.empty()) return the_one(run_block(index, of_several(block), inputs));
   const InBlock scope(*this, index);
   return block(inputs);
@@ -104,6 +114,7 @@ at::Tensor Model::run_block(std::size_t index, const TensorFunction& block,
 
 TensorVector Model::run_block(std::size_t index, const BlockFunction& block,
                               const TensorVector& inputs) {
+  need_path(index, blocks_);
   const BlockFunction inside = [this, index, block](const TensorVector& x) {
     const InBlock scope(*this, index);
     return block(x);

@@ -16,7 +16,10 @@ constexpr double kBalance = 0.5;
 class Planted : public Model {
  public:
   explicit Planted(const ModelContext& context)
-      : id_(context.id), weights_(std::make_shared<TokenWeights>(context.tensor_options, 0.3)) {}
+      : id_(context.id), weights_(std::make_shared<TokenWeights>(context.tensor_options, 0.3)) {
+    for (const char* name : {"block_0", "block_1"})
+      weights_->register_module(name, std::make_shared<torch::nn::Module>(name));
+  }
 
   torch::nn::Module& module() override { return *weights_; }
 
@@ -75,7 +78,11 @@ class Planted : public Model {
 
   DefaultUpdateRule default_update_rule() const override { return DefaultUpdateRule::kAdam; }
   std::vector<NamedLinear> linears() override { return {}; }
-  std::vector<std::string> block_paths() const override { return {"", ""}; }
+  std::vector<std::string> block_paths() const override {
+    if (id_ == "few-blocks") return {"block_0"};
+    if (id_ == "same-blocks") return {"block_0", "block_0"};
+    return {id_ == "wrong-blocks" ? "blok_0" : "block_0", "block_1"};
+  }
   std::optional<OutputHead> output_head() override {
     OutputHead head;
     head.weight = weights_->head;
