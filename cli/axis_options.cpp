@@ -44,6 +44,7 @@ void take_typed(const TypedLists& typed, plan::Request& request) {
   for (const auto* row : result::asked_axes()) {
     const auto found = typed.find(row->axis);
     if (found == typed.end() || found->second.empty()) continue;
+    request.is_narrowed = true;
     request.lists[row->axis] = split(*row, found->second);
     forget_places(request, row->asked->list);
     if (row->axis == result::Axis::kDevice)

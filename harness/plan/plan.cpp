@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -11,6 +12,8 @@
 #include "plan/rules.h"
 #include "plan/suite_programs.h"
 #include "result/device.h"
+#include "result/published.h"
+#include "text/nearest.h"
 
 namespace peakbench::plan {
 namespace {
@@ -129,6 +132,7 @@ class Planner {
                                                      : axes.stacks.front().selections);
     plan_.request = request_;
     for (std::size_t i = 0; i < request_.published.size(); ++i) check_published(i);
+    if (!request_.suite_file.empty() && !request_.is_narrowed) check_use(excludes);
     return std::move(plan_);
   }
 
@@ -236,8 +240,14 @@ class Planner {
 
   // nullptr where it is excluded or there already.
   const PlannedCase* add(PlannedCase planned, const std::vector<Exclude>& excludes) {
-    const auto matches = [&](const Exclude& rule) { return rule.matches(planned.spec); };
-    if (std::ranges::any_of(excludes, matches)) return nullptr;
+    bool is_excluded = false;
+    for (const auto& rule : excludes)
+      if (rule.matches(planned.spec)) {
+        is_excluded = true;
+        used_.insert(&rule);
+      }
+    if (!excludes.empty()) asked_.push_back(planned.spec);
+    if (is_excluded) return nullptr;
     if (!ids_.insert(planned.spec.id).second) return nullptr;
     return &plan_.cases.emplace_back(std::move(planned));
   }
@@ -310,6 +320,74 @@ class Planner {
     });
   }
 
+  // What a suite says in vain was not meant: a name that is misspelled as a pattern, or of a model
+  // that another line names no more.
+  void check_use(const std::vector<Exclude>& excludes) const {
+    for (std::size_t i = 0; i < excludes.size(); ++i)
+      if (!used_.contains(&excludes[i])) refuse_exclude(request_.excludes[i]);
+    if (!needs_worker(request_)) return;
+    check_tables("model_options", manifest::Kind::kModel, request_.model_options);
+    check_tables("strategy_options", manifest::Kind::kStrategy, request_.strategy_options);
+    for (std::size_t i = 0; i < plan_.request.published.size(); ++i) check_shown(i);
+  }
+
+  [[noreturn]] void refuse_exclude(const Rule& rule) const {
+    for (const auto& [name, text] : rule.fields) {
+      const Exclude alone({{{name, text}}, rule.where}, resolver_);
+      if (std::ranges::any_of(asked_, [&](const auto& one) { return alone.matches(one); }))
+        continue;
+      const auto& row = result::axis_named(name);
+      std::set<std::string> texts;
+      for (const auto& one : asked_) texts.insert(row.text(one));
+      std::string bare = text;
+      std::erase(bare, '*');
+      throw ConfigError(
+          fmt::format("{}: {} \"{}\": no case has it, so that this exclude leaves out nothing{}",
+                      rule.where.at(name), name, text,
+                      row.is_integer ? fmt::format("; known: {}", fmt::join(texts, ", "))
+                                     : suggestion(bare, {texts.begin(), texts.end()})));
+    }
+    throw ConfigError(fmt::format(
+        "{}: this exclude leaves out nothing: no case agrees with all of it; take it out",
+        rule.where.begin()->second));
+  }
+
+  void check_tables(const char* section, manifest::Kind kind,
+                    const std::map<std::string, std::map<std::string, std::string>>& tables) const {
+    std::set<std::string> used;
+    const auto take = [&](const result::Setting& one) {
+      if (kind == manifest::Kind::kModel) used.insert(one.model.id);
+      if (kind == manifest::Kind::kStrategy)
+        for (const auto& strategy : one.strategies) used.insert(strategy.id);
+    };
+    for (const auto& planned : plan_.cases) take(planned.spec);
+    for (const auto& excluded : asked_) take(excluded);
+    for (const auto& [name, options] : tables) {
+      const auto& id = catalogue_.find(kind, name).entry->id;
+      if (used.contains(id)) continue;
+      at_place(request_.where, fmt::format("{}/{}", section, name), [&, &name = name]() -> void {
+        throw ConfigError(fmt::format(
+            "{}.{}: no case has that {}, so that these options set "
+            "nothing{}",
+            section, name, to_string(kind), suggestion(name, {used.begin(), used.end()})));
+      });
+    }
+  }
+
+  void check_shown(std::size_t index) const {
+    const auto& figure = plan_.request.published[index];
+    const auto shows = [&](const PlannedCase& planned) {
+      return result::is_about(figure, planned.spec);
+    };
+    if (std::ranges::any_of(plan_.cases, shows)) return;
+    at_place(request_.where, fmt::format("published/{}/model", index), [&]() -> void {
+      throw ConfigError(fmt::format(
+          "published figure {} of {}: no case agrees with its model, strategy, device, dtype and "
+          "sizes, so that no report would show it",
+          index + 1, figure.model));
+    });
+  }
+
   // A model without options is every case's of that model; with options it is written as cases are.
   std::string model_of(const std::string& text) const {
     const auto typed = parse_selection(text);
@@ -325,6 +403,8 @@ class Planner {
   Plan plan_;
   std::vector<PlannedCase> ablation_;
   std::set<std::string> ids_;
+  std::set<const Exclude*> used_;       // that left out a case
+  std::vector<result::Setting> asked_;  // excluded or not, where there are excludes
 };
 
 }  // namespace

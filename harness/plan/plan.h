@@ -60,6 +60,8 @@ struct Request {
   // On an emulated card, add the cases that tell the parts of a stack apart
   // (PlannedCase::added_for).
   bool ablation = true;
+  // By what was typed: then rules of the suite may match nothing.
+  bool is_narrowed = false;
   // Where a text stands in the suite, for messages: "models/vit-l-16" -> "FILE:LINE:COLUMN". Typed
   // ones have none.
   std::map<std::string, std::string> where;
@@ -104,8 +106,10 @@ struct Plan {
 // suite's includes, then its programs; each once. On an emulated card, where a case takes a second,
 // then those that are missing to say what each part of a stack saves: no part, each part alone, all
 // parts but one; excluded ones stay excluded. Throws ConfigError for unknown names (nearest
-// suggested), options out of range, a strategy twice in a stack, no case at all. `devices` says
-// what a device stands for and refuses those that cannot be had (plan/device.h).
+// suggested), options out of range, a strategy twice in a stack, no case at all, and an exclude, a
+// table of options or a published figure of a suite that no case agrees with, unless it is
+// narrowed. `devices` says what a device stands for and refuses those that cannot be had
+// (plan/device.h).
 Plan make_plan(const Request& request, const manifest::Found& plugins,
                const DeviceHook& devices = {});
 

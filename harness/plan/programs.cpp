@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
 #include <functional>
@@ -11,6 +12,8 @@
 #include "errors/errors.h"
 #include "process/find_program.h"
 #include "result/selection_text.h"
+#include "text/nearest.h"
+#include "text/printable.h"
 
 namespace peakbench::plan {
 namespace {
@@ -79,6 +82,32 @@ result::ProgramCommand place_of(const Program& program, const Filling& values) {
   return command;
 }
 
+// What a Python, a launcher of PyTorch or a shell is given to run: the first word that ends as a
+// script does; empty where there is none, or a module or code is run.
+std::string script_in(const std::vector<std::string>& words) {
+  constexpr std::array kStart = {"python", "torchrun", "accelerate", "deepspeed", "sh", "bash"};
+  const auto program = fs::path(words.front()).filename().string();
+  const auto starts = [&](const char* one) {
+    return program == one || (program.starts_with("python") && one == std::string_view("python"));
+  };
+  if (std::ranges::none_of(kStart, starts)) return "";
+  for (auto word = words.begin() + 1; word != words.end(); ++word) {
+    if (*word == "-m" || *word == "-c" || *word == "-") return "";
+    if (!word->starts_with('-') && (word->ends_with(".py") || word->ends_with(".sh"))) return *word;
+  }
+  return "";
+}
+
+std::string nearest_file(const fs::path& missing) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(missing.parent_path(), error);
+       !error && entry != fs::directory_iterator(); entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  const auto found = nearest(missing.filename().string(), names);
+  return found ? fmt::format("; did you mean \"{}\"?", printable(*found)) : "";
+}
+
 }  // namespace
 
 std::vector<std::string> placeholders_in(const std::string& text) {
@@ -142,13 +171,17 @@ void check_is_there(const Program& program, const ProgramCase& one) {
   const auto fail = [&](const std::string& problem) {
     throw ConfigError(fmt::format("{}: program \"{}\": {}", program.where, program.name, problem));
   };
+  std::error_code ignored;
+  if (const auto script = word.empty() ? "" : script_in(one.command.arguments); !script.empty())
+    if (const auto path = fs::path(program.folder) / script; !fs::exists(path, ignored))
+      fail(fmt::format("there is no file {}{}", printable(path.lexically_normal().string()),
+                       nearest_file(path)));
   if (word.empty()) fail("the command's first word is empty; it names the program to start");
   if (word.find('/') == std::string::npos) {
     if (!one.command.environment.contains("PATH") && !process::find_program(word))
       fail(fmt::format("no program \"{}\" on PATH; install it, or name its file with a /", word));
     return;
   }
-  std::error_code ignored;
   const auto path = fs::path(program.folder) / word;
   if (!fs::is_regular_file(path, ignored))
     fail(

@@ -76,7 +76,8 @@ result::ProgramCommand command_of(const Program& program, const PythonCase& one,
 std::vector<ProgramCase> cases_of(const Program& program);
 
 // Throws ConfigError where its command's first word names no file below its folder, or no program
-// on PATH. One with a PATH of its own is not looked for.
+// on PATH (one with a PATH of its own is not looked for), or where the script that a Python, a
+// launcher or a shell is given is not there.
 void check_is_there(const Program& program, const ProgramCase& one);
 
 }  // namespace peakbench::plan

@@ -20,6 +20,8 @@ using Texts = std::vector<std::string>;
 
 class SuitePrograms : public ::testing::Test {
  protected:
+  SuitePrograms() { write_text(folder_ / "train.sh", ""); }
+
   Plan plan_of(const std::string& text) {
     write_text(path_, text);
     auto request = read_suite(path_);
@@ -51,6 +53,13 @@ class SuitePrograms : public ::testing::Test {
   ScratchFolder folder_;
   std::string path_ = folder_ / "mine.toml";
 };
+
+TEST_F(SuitePrograms, AScriptThatIsNotThereIsNamed) {
+  EXPECT_EQ(error_of(program("", "[\"sh\", \"trian.sh\"]")),
+            "FILE:1:1: program \"train\": there is no file FOLDER/trian.sh; did you mean "
+            "\"train.sh\"?");
+  EXPECT_NO_THROW(plan_of(program("", "[\"sh\", \"-c\", \"./absent.sh\"]"))) << "a shell's words";
+}
 
 TEST_F(SuitePrograms, EveryCombinationOfTheAxesIsACase) {
   std::filesystem::create_directory(folder_ / "scripts");

@@ -117,6 +117,7 @@ sequence_length = 512
   EXPECT_EQ(request.published.at(0).dtype, "bf16");
   auto asked_for = request;
   asked_for.ablation = false;
+  asked_for.is_narrowed = true;  // what is published is of no case
   EXPECT_EQ(make_plan(asked_for, fake_plugins()).cases.size(), 24u + 16u);
 }
 
@@ -325,6 +326,46 @@ TEST_F(Suite, KeysHaveAFewParts) {
 }
 
 // The suites of the repository hold together with the manifests of its plugins, neither built.
+TEST_F(Suite, WhatMatchesNothingIsRefusedWithTheNearest) {
+  const std::string two = "models = [\"vit-l-16\"]\nstrategies = [\"baseline\", \"lora\"]\n";
+  const auto figure = [](const std::string& more) {
+    return "[[published]]\nmodel = \"vit-l-16\"\nmetric = \"peak_memory\"\nvalue = 6\nunit = "
+           "\"GB\"\nsource = \"x\"\n" +
+           more;
+  };
+  EXPECT_EQ(error_of(two + "[[exclude]]\nstrategy = \"*lroa*\"\n"),
+            "FILE:4:12: strategy \"*lroa*\": no case has it, so that this exclude leaves out "
+            "nothing; did you mean \"lora\"?");
+  EXPECT_EQ(error_of(two + "[[exclude]]\nmodel = \"plain\"\n"),
+            "FILE:4:9: model \"plain\": no case has it, so that this exclude leaves out nothing; "
+            "known: vit-l-16");
+  EXPECT_EQ(error_of(two + "batch_sizes = [1, 2]\n[[exclude]]\nbatch_size = 4\n"),
+            "FILE:5:14: batch_size \"4\": no case has it, so that this exclude leaves out nothing; "
+            "known: 1, 2");
+  EXPECT_EQ(error_of(two + "[[exclude]]\nstrategy = \"lora\"\n[[exclude]]\nstrategy = \"*\"\n"
+                           "dtype = \"bf16\"\n")
+                .substr(0, 26),
+            "FILE:7:9: dtype \"bf16\": no");
+  EXPECT_EQ(error_of(two + "[strategy_options.foreach-off]\n"),
+            "FILE:3:1: strategy_options.foreach-off: no case has that strategy, so that these "
+            "options set nothing; known: baseline, lora");
+  EXPECT_EQ(error_of(two + "[model_options.plain]\nlayers = 2\n").substr(0, 50),
+            "FILE:3:1: model_options.plain: no case has that mo");
+  EXPECT_EQ(error_of(two + figure("batch_size = 8\n")),
+            "FILE:4:9: published figure 1 of vit-l-16: no case agrees with its model, strategy, "
+            "device, dtype and sizes, so that no report would show it");
+  // All of them match something; and what is typed may leave less.
+  EXPECT_NO_THROW(
+      make_plan(read(two + figure("batch_size = 1\n") + "[strategy_options.lora]\nrank = 16\n"),
+                fake_plugins()));
+  write_text(path_, two + "[[exclude]]\nstrategy = \"lora\"\n" + figure(""));
+  auto request = read_suite(path_);
+  request.lists[Axis::kStrategy] = {"baseline"};
+  EXPECT_THROW(make_plan(request, fake_plugins()), ConfigError);
+  request.is_narrowed = true;
+  EXPECT_EQ(make_plan(request, fake_plugins()).cases.size(), 1U);
+}
+
 class OurSuites : public ::testing::Test {
  protected:
   Plan plan_of(const std::string& name) {
@@ -360,6 +401,8 @@ TEST_F(OurSuites, ExamplesOfTheDocs) {
   for (auto at = docs.find(begin); at != std::string::npos; at = docs.find(begin, at + 1)) {
     const auto start = at + begin.size();
     const std::string path = scratch_ / "example.toml";
+    std::filesystem::create_directories(scratch_ / "scripts");
+    write_text(scratch_ / "scripts/train.py", "");
     write_text(path, docs.substr(start, docs.find(end, start) - start));
     expect_all_run(plan_of(path));
     ++examples;
