@@ -1,8 +1,12 @@
 # The headers of the CUDA runtime and driver that LibTorch's own include: from the small package that pip installs beside it, or a CUDA
 # Toolkit. Sets PEAKBENCH_CUDA_INCLUDE, PEAKBENCH_CUDA_VERSION (13000) and PEAKBENCH_CUDA_MAJOR.
-get_filename_component(_site ${PEAKBENCH_TORCH_DIR} DIRECTORY)
+if(PEAKBENCH_TORCH_DIR)
+  get_filename_component(_site ${PEAKBENCH_TORCH_DIR} DIRECTORY)
+endif()
+# The packages that pip brings for a build (pyproject.toml) lie below these, and CMake looks in their include/ alone.
+list(TRANSFORM CMAKE_PREFIX_PATH APPEND /nvidia/cu13/include OUTPUT_VARIABLE _of_the_build)
 find_path(PEAKBENCH_CUDA_INCLUDE cuda_runtime_api.h
-  HINTS ${_site}/nvidia/cu13/include ${_site}/nvidia/cuda_runtime/include $ENV{CUDA_HOME}/include
+  HINTS ${_site}/nvidia/cu13/include ${_site}/nvidia/cuda_runtime/include ${_of_the_build} $ENV{CUDA_HOME}/include
   PATHS /usr/local/cuda/include
   DOC "Folder of cuda.h and cuda_runtime_api.h (nvidia-cuda-runtime, or a CUDA Toolkit)")
 if(NOT PEAKBENCH_CUDA_INCLUDE)

@@ -28,50 +28,8 @@ endif()
 
 # --- worker --------------------------------------------------------------------------------------------
 
-# What peakbench_add_plugin checks manifests with.
-install(TARGETS peakbench-check-manifest EXPORT PeakbenchTargets RUNTIME DESTINATION bin COMPONENT worker)
-if(TARGET peakbench-worker)
-  install(TARGETS peakbench-worker RUNTIME DESTINATION bin COMPONENT worker)
-  set_target_properties(peakbench-worker PROPERTIES INSTALL_RPATH "$ORIGIN/../lib;${_torch_lib}")
-endif()
-# The modules of devices, which the worker opens where a case needs one: CUDA's is for real and emulated cards.
-get_property(_device_modules GLOBAL PROPERTY PEAKBENCH_DEVICE_MODULES)
-if(_device_modules)
-  install(TARGETS ${_device_modules} LIBRARY DESTINATION lib/peakbench COMPONENT worker)
-  set_target_properties(${_device_modules} PROPERTIES INSTALL_RPATH "$ORIGIN/..;${_torch_lib_below}")
-endif()
-
-install(TARGETS peakbench_sdk EXPORT PeakbenchTargets LIBRARY DESTINATION lib COMPONENT worker INCLUDES DESTINATION include)
-set_target_properties(peakbench_sdk PROPERTIES INSTALL_RPATH "${_torch_lib}")
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/harness/sdk/include/peakbench DESTINATION include COMPONENT worker)
-
-get_property(_plugins GLOBAL PROPERTY PEAKBENCH_PLUGINS)
-install(TARGETS ${_plugins} LIBRARY DESTINATION lib/peakbench/plugins COMPONENT worker)
-# A plugin is told from another build of it by its bytes, so they name no place of this machine, before the installation as after it; who
-# loads a plugin has loaded LibTorch.
-set_target_properties(${_plugins} PROPERTIES INSTALL_RPATH "$ORIGIN/../.." BUILD_WITH_INSTALL_RPATH ON)
-
-install(EXPORT PeakbenchTargets NAMESPACE Peakbench:: DESTINATION ${_package} COMPONENT worker)
-configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/PeakbenchConfig.cmake.in
-  ${PROJECT_BINARY_DIR}/PeakbenchConfig.cmake INSTALL_DESTINATION ${_package})
-# Plugins are held to the SDK's revision and LibTorch's build by their stamp; the version says which Peakbench this is.
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/PeakbenchConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES
-  ${PROJECT_BINARY_DIR}/PeakbenchConfig.cmake
-  ${PROJECT_BINARY_DIR}/PeakbenchConfigVersion.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/PeakbenchLibTorch.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/libtorch_releases.txt
-  ${PROJECT_SOURCE_DIR}/cmake/PeakbenchPlugin.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/PeakbenchTest.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/plugin_section.cpp.in
-  ${PROJECT_SOURCE_DIR}/cmake/plugin_test.cmake
-  DESTINATION ${_package} COMPONENT worker)
-
-if(PEAKBENCH_CARRIED OR EXISTS ${PROJECT_SOURCE_DIR}/third_party)
-  get_target_property(_benchmark benchmark::benchmark IMPORTED_LOCATION)
-  file(REAL_PATH ${_benchmark} _benchmark_file)
-  get_filename_component(_benchmark_name ${_benchmark} NAME)
-  install(FILES ${_benchmark_file} DESTINATION lib RENAME ${_benchmark_name} COMPONENT worker)
+if(NOT PEAKBENCH_PROGRAM_ONLY)
+  include(PeakbenchInstallWorker)
 endif()
 
 if(PEAKBENCH_WORKER_ONLY)
@@ -96,6 +54,8 @@ install(FILES ${PROJECT_SOURCE_DIR}/harness/tracer/python/sitecustomize.py ${PRO
   DESTINATION lib/peakbench/tracer COMPONENT program)
 if(TARGET peakbench_tracer)
   install(TARGETS peakbench_tracer LIBRARY DESTINATION lib/peakbench/tracer COMPONENT program)
+endif()
+if(TARGET peakbench_tracer_source)
   install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/peakbench/tracer/source DESTINATION lib/peakbench/tracer COMPONENT program)
 endif()
 
@@ -106,19 +66,27 @@ add_custom_command(OUTPUT ${_man}
   COMMAND peakbench man > ${_man}
   DEPENDS peakbench COMMENT "Writing the manual page" VERBATIM)
 add_custom_target(peakbench_man ALL DEPENDS ${_man})
-install(FILES ${_man} DESTINATION share/man/man1 COMPONENT program)
+set(_shells share)
+if(SKBUILD_DATA_DIR)  # a wheel: the environment's share/, not the package's
+  set(_shells ${SKBUILD_DATA_DIR}/share)
+endif()
+install(FILES ${_man} DESTINATION ${_shells}/man/man1 COMPONENT program)
 set(_completion ${PROJECT_SOURCE_DIR}/templates/completion)
-install(FILES ${_completion}/bash DESTINATION share/bash-completion/completions COMPONENT program RENAME peakbench)
-install(FILES ${_completion}/zsh DESTINATION share/zsh/site-functions COMPONENT program RENAME _peakbench)
-install(FILES ${_completion}/fish DESTINATION share/fish/vendor_completions.d COMPONENT program RENAME peakbench.fish)
+install(FILES ${_completion}/bash DESTINATION ${_shells}/bash-completion/completions COMPONENT program RENAME peakbench)
+install(FILES ${_completion}/zsh DESTINATION ${_shells}/zsh/site-functions COMPONENT program RENAME _peakbench)
+install(FILES ${_completion}/fish DESTINATION ${_shells}/fish/vendor_completions.d COMPONENT program RENAME peakbench.fish)
 
 foreach(_folder templates suites)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${_folder}/ DESTINATION share/peakbench/${_folder} COMPONENT program OPTIONAL)
 endforeach()
 install(FILES ${PROJECT_SOURCE_DIR}/harness/result/run.schema.json DESTINATION share/peakbench/schema COMPONENT program)
 
-# Workers for the releases of PyTorch that are carried along, and the sources that `peakbench workers build` compiles for another: ci/wheel
-# makes that folder.
-if(PEAKBENCH_CARRIED_FILES)
-  install(DIRECTORY ${PEAKBENCH_CARRIED_FILES}/ DESTINATION . COMPONENT program USE_SOURCE_PERMISSIONS)
+# The sources that a worker for the user's PyTorch is compiled from, with the libraries that they need.
+if(PEAKBENCH_PROGRAM_ONLY)
+  set(_sources ${PROJECT_BINARY_DIR}/sources)
+  set(_licences ${PROJECT_BINARY_DIR}/licences)
+  file(REMOVE_RECURSE ${_sources} ${_licences})
+  execute_process(COMMAND ${PROJECT_SOURCE_DIR}/ci/wheel_sources ${_sources} ${_licences} COMMAND_ERROR_IS_FATAL ANY)
+  install(DIRECTORY ${_sources}/ DESTINATION source COMPONENT program USE_SOURCE_PERMISSIONS)
+  install(DIRECTORY ${_licences} DESTINATION share COMPONENT program)
 endif()

@@ -10,6 +10,17 @@ file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/libtorch_releases.txt _releases REGEX "^[
 list(TRANSFORM _releases REPLACE " .*" "")
 list(GET _releases 0 _default_release)
 
+# The program alone needs none: what it says of its own build is that of the default release.
+if(PEAKBENCH_PROGRAM_ONLY)
+  file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/libtorch_releases.txt _facts REGEX "^${_default_release} ")
+  string(REGEX MATCHALL "[^ ]+" _facts "${_facts}")
+  list(GET _facts 1 PEAKBENCH_LIBTORCH_CUDA)
+  list(GET _facts 2 PEAKBENCH_LIBTORCH_GIT_VERSION)
+  string(REPLACE "." "" _local "${PEAKBENCH_LIBTORCH_CUDA}")
+  set(PEAKBENCH_LIBTORCH_VERSION ${_default_release}+cu${_local})
+  return()
+endif()
+
 if(NOT PEAKBENCH_TORCH_DIR AND DEFINED ENV{PEAKBENCH_TORCH_DIR})
   set(PEAKBENCH_TORCH_DIR $ENV{PEAKBENCH_TORCH_DIR})
 endif()

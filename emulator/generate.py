@@ -13,6 +13,9 @@ usage:
   generate.py listed MAJOR OUT.json
       The same as `scan` for a major version of CUDA that no LibTorch is at hand for, from LIBRARY/exports.txt alone: the
       libraries whose name differs in that version.
+  generate.py released released.json OUT.json
+      The same as `scan` for the default release of LibTorch, from what the repository lists of it: released.json has what
+      is in no exports.txt.
   generate.py exports LIBRARY/exports.txt MAJOR VENDOR_LIBRARY
       Adds the functions that a vendor's library of that CUDA exports to the list: the stand-ins have all of them, so that any
       PyTorch, and any other program of that CUDA, finds what it links.
@@ -136,6 +139,15 @@ def listed(major):
             libraries[library] = {"soname": soname_of(library, major), "node": "", "functions": set()}
             add_listed(library, libraries[library], major)
     return {"libraries": libraries, "listed": True}
+
+
+def released(facts_file):
+    facts = json.loads(pathlib.Path(facts_file).read_text())
+    nodes = {library: node for node, library in NODES.items()}
+    libraries = {library: {"soname": soname_of(library, facts["cuda"]), "node": nodes.get(library, ""), "functions": set()} for library in LIBRARIES}
+    for library, known in libraries.items():
+        add_listed(library, known, facts["cuda"])
+    return {"libraries": libraries, "architectures": facts["architectures"], "versions": facts["versions"]}
 
 
 def add_listed(library, known, major):
@@ -314,6 +326,8 @@ def main(arguments):
         write_versions(*arguments[1:])
     elif len(arguments) == 3 and arguments[0] == "listed":
         pathlib.Path(arguments[2]).write_text(json.dumps(listed(int(arguments[1])), indent=1) + "\n")
+    elif len(arguments) == 3 and arguments[0] == "released":
+        pathlib.Path(arguments[2]).write_text(json.dumps(released(arguments[1]), indent=1) + "\n")
     elif len(arguments) == 4 and arguments[0] == "exports":
         add_exports(*arguments[1:])
     elif len(arguments) >= 6 and arguments[0] == "stubs":
