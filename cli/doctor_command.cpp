@@ -67,7 +67,7 @@ Finding check_program(const std::optional<manifest::Worker>& worker) {
 // Nullopt: there is none, which is found.
 std::optional<manifest::Worker> find_worker(World& world, std::vector<Finding>& findings) {
   try {
-    return worker_of(world);
+    return worker_at_hand(world);
   } catch (const ConfigError& error) {
     findings.push_back(
         {"worker", false, error.what(), "`peakbench workers` shows those there are"});

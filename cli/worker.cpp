@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <utility>
 
+#include "cli/workers_build.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "launch/host.h"
@@ -15,15 +18,27 @@ namespace fs = std::filesystem;
 
 using workers::WorkerFolder;
 
-manifest::Worker choose_worker(const World& world) {
+// `missing` is called where none fits.
+manifest::Worker choose_worker(
+    const World& world,
+    const std::function<void(const workers::TorchFound&, const std::string& why)>& missing) {
   if (takes_own_worker(world)) return own_worker(world);
   const auto wish = wish_of(world);
-  const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
   const auto environment = workers::torch_of_environment();
-  const auto all = candidates_of(world, folders, environment);
-  const auto chosen = workers::choose(all, wish, environment);
-  if (!chosen) throw ConfigError(why_no_worker(world, all, environment));
-  return workers::worker_of(*chosen);
+  const auto look = [&]() -> std::pair<std::optional<manifest::Worker>, std::string> {
+    const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
+    const auto all = candidates_of(world, folders, environment);
+    if (const auto chosen = workers::choose(all, wish, environment))
+      return {workers::worker_of(*chosen), ""};
+    return {std::nullopt, why_no_worker(world, all, environment)};
+  };
+  auto found = look();
+  if (!found.first) {
+    missing(environment, found.second);
+    found = look();
+  }
+  if (!found.first) throw ConfigError(found.second);
+  return *found.first;
 }
 
 }  // namespace
@@ -82,13 +97,24 @@ std::string why_no_worker(const World& world, std::vector<workers::Candidate> al
 }
 
 const manifest::Worker& worker_of(World& world) {
-  if (!world.chosen) world.chosen = choose_worker(world);
+  if (!world.chosen)
+    world.chosen = choose_worker(world, [&](const auto& environment, const std::string& why) {
+      if (!wish_of(world).version.empty() || !environment.torch) throw ConfigError(why);
+      build_worker_for(world, environment);
+    });
+  return *world.chosen;
+}
+
+const manifest::Worker& worker_at_hand(World& world) {
+  if (!world.chosen)
+    world.chosen =
+        choose_worker(world, [](const auto&, const std::string& why) { throw ConfigError(why); });
   return *world.chosen;
 }
 
 manifest::Worker worker_to_look_at(World& world) {
   try {
-    return worker_of(world);
+    return worker_at_hand(world);
   } catch (const ConfigError&) {
     auto any = any_worker(world);
     if (!wish_of(world).version.empty() || !files::is_folder(any.plugins)) throw;

@@ -35,11 +35,14 @@ std::string why_no_worker(const World& world, std::vector<workers::Candidate> al
                           const workers::TorchFound& environment);
 
 // By --torch, else the variable; else the one beside the program; else by the environment's
-// PyTorch, which starts Python. Chosen once. Throws ConfigError where none fits, with what to do.
+// PyTorch, which starts Python; for that one a worker is compiled where there is none
+// (workers_build.h). Chosen once. Throws ConfigError where none fits, with what to do.
 const manifest::Worker& worker_of(World& world);
+// The same, and nothing is compiled.
+const manifest::Worker& worker_at_hand(World& world);
 
-// Whose plugins are looked at and not run: worker_of(), and where no PyTorch is there for any of
-// them and none was named, any_worker().
+// Whose plugins are looked at and not run: worker_at_hand(), and where no PyTorch is there for any
+// of them and none was named, any_worker().
 manifest::Worker worker_to_look_at(World& world);
 
 // For what must be quick and may not fail, such as a shell's completion: whose plugins are looked

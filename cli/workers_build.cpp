@@ -80,11 +80,11 @@ workers::TorchFound torch_to_build_for(const WorkersBuild& arguments) {
     found.python = python;
   }
   if (found.torch) return found;
-  throw ConfigError(fmt::format(
-      "no worker can be built: {}{}", workers::about(found),
-      found.folder.empty() ? ". Install one (pip install \"peakbench[torch]\"), or name its folder "
-                             "with --torch-dir"
-                           : ""));
+  throw ConfigError(
+      fmt::format("no worker can be built: {}{}", workers::about(found),
+                  found.folder.empty()
+                      ? ". Install one (pip install torch), or name its folder with --torch-dir"
+                      : ""));
 }
 
 std::string sources_of(const World& world) {
@@ -93,28 +93,31 @@ std::string sources_of(const World& world) {
   return world.places.source;
 }
 
-}  // namespace
-
-int build_worker(World& world, const WorkersBuild& arguments) {
+workers::BuildEnd worker_built(World& world, const workers::TorchFound& found) {
   const launch::InterruptScope interrupts;
-  const auto found = torch_to_build_for(arguments);
   const workers::BuildOrder order{*found.torch,
                                   sources_of(world),
                                   found.python,
                                   world.places.workers,
                                   launch::peakbench_version(),
                                   jobs_for(launch::host_memory().available_bytes)};
-  workers::BuildEnd end;
-  {
-    BuildProgress progress(world);
-    end = workers::build_worker(order, {[&](const std::string& text) { progress.say(text); },
-                                        [&](const std::string& line) { progress.show(line); },
-                                        [] { return launch::interrupted(); }});
-  }
-  if (end.folder.empty()) {
-    world.err << "Interrupted: nothing is left of the build.\n";
-    return kInterrupted;
-  }
+  BuildProgress progress(world);
+  return workers::build_worker(order, {[&](const std::string& text) { progress.say(text); },
+                                       [&](const std::string& line) { progress.show(line); },
+                                       [] { return launch::interrupted(); }});
+}
+
+constexpr const char* kNothingIsLeft = "Interrupted: nothing is left of the build.";
+
+}  // namespace
+
+void build_worker_for(World& world, const workers::TorchFound& found) {
+  if (worker_built(world, found).folder.empty()) throw Interrupted(kNothingIsLeft);
+}
+
+int build_worker(World& world, const WorkersBuild& arguments) {
+  const auto end = worker_built(world, torch_to_build_for(arguments));
+  if (end.folder.empty()) throw Interrupted(kNothingIsLeft);
   world.out << fmt::format("{}{}\n", end.was_there ? "It is there already: " : "",
                            printable(end.folder.string()));
   return kDone;

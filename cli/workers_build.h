@@ -1,11 +1,22 @@
 // `peakbench workers build`.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 
 #include "cli/program.h"
+#include "workers/torch_found.h"
 
 namespace peakbench::cli {
+
+// Ctrl-C, where a command has nothing to show for it: its exit code is kInterrupted.
+struct Interrupted : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// For a PyTorch that was found, with its progress on `err`. Throws ConfigError: what is missing, or
+// why the build failed; Interrupted.
+void build_worker_for(World& world, const workers::TorchFound& found);
 
 struct WorkersBuild {
   std::string torch_folder;  // empty: the environment's

@@ -17,7 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kWithout =
-    "Without a worker these work: emulate, report, compare, gate, history, publish.";
+    "Commands that need no worker: emulate, trace, fit -- PROGRAM, import, report, compare, gate, "
+    "history, publish.";
 
 std::string release_of(const std::string& version) { return version.substr(0, version.find('+')); }
 
@@ -72,7 +73,10 @@ std::string what_to_do(const TorchFound& environment) {
   if (environment.torch)
     return "`peakbench workers build` compiles one for it, once and in minutes.";
   if (!environment.folder.empty()) return "";
-  return "Install one: pip install \"peakbench[torch]\".";
+  return "Install one: pip install torch (5 GB); or without NVIDIA's packages (1.2 GB): pip "
+         "install "
+         "--no-deps torch, then pip install filelock fsspec jinja2 networkx setuptools sympy "
+         "typing-extensions.";
 }
 
 // A worker for what was asked for, without its PyTorch.

@@ -17,7 +17,7 @@ import unittest
 from installation import SOURCE, ProgramTest, wait_for
 
 RUN = ("run", "--model", "tiny", "--strategy", "baseline", "--repetitions", "0", "--device", "cpu", "--out", "out")
-WITHOUT = "Without a worker these work: emulate, report, compare, gate, history, publish."
+WITHOUT = "Commands that need no worker: emulate, trace, fit -- PROGRAM, import, report, compare, gate, history, publish."
 
 
 def of_length(text, length):
@@ -289,18 +289,20 @@ class Choosing(Workers):
 class NoWorker(Workers):
     def test_a_pytorch_of_another_release(self):
         torch = self.environment_of("2.8.0+cu128", of_length("8", 40))
-        done = self.fails(*RUN, says=[f"there is no worker for PyTorch 2.8.0+cu128 in {torch}", self.here[0], self.there[0],
-                                      "`peakbench workers build` compiles one", WITHOUT])  # fmt: skip
-        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.variables["PEAKBENCH_SOURCE_DIR"] = str(self.folder)
+        self.fails(*RUN, says=[f"no worker can be built for PyTorch 2.8.0+cu128 in {torch}", f"the sources are not in {self.folder}"])
         self.assertFalse((self.folder / "out").exists())
+        found = {one["subject"]: one for one in json.loads(self.peakbench("doctor", "--json", exit_code=2).stdout)}
+        for part in (f"there is no worker for PyTorch 2.8.0+cu128 in {torch}", self.here[0], self.there[0], "compiles one", WITHOUT):
+            self.assertIn(part, found["worker"]["found"])
 
     def test_another_build_of_a_release(self):
         self.environment_of(self.here[0], of_length("abc", 40))
-        self.fails(*RUN, says=["there is no worker for PyTorch " + self.here[0], "workers build"])
+        self.fails("--cmake-dir", says=["there is no worker for PyTorch " + self.here[0], "workers build"])
 
     def test_no_pytorch(self):
         python = self.make_python()
-        self.fails(*RUN, says=[f"the environment of {python} has no PyTorch", 'pip install "peakbench[torch]"', WITHOUT])
+        self.fails(*RUN, says=[f"the environment of {python} has no PyTorch", "pip install torch (5 GB)", "pip install --no-deps torch", WITHOUT])
 
     def test_no_python(self):
         (self.folder / "empty").mkdir()
@@ -483,8 +485,29 @@ class Building(Workers):
     def left(self):
         return sorted(path.name for path in self.workers.iterdir()) if self.workers.exists() else []
 
+    def test_a_command_that_needs_one_builds_it_first(self):
+        self.assertIn("tiny", self.peakbench("list", "models").stdout)
+        self.assertEqual(self.left(), [], "a command that only lists builds none")
+        done = self.peakbench(*RUN, "--json")
+        self.assertIn("Building the worker for PyTorch " + self.there[0], done.stderr)
+        self.assertEqual(json.loads(done.stdout)["environment"]["libtorch"], self.there[0])
+        self.assertEqual(self.chosen(), [f"torch-{self.there[0]}"])
+        self.assertNotIn("Building", self.peakbench(*RUN, "--overwrite").stderr)
+
+    def test_a_command_that_needs_one_is_interrupted_or_says_why_there_is_none(self):
+        self.behave("fail")
+        done = self.peakbench(*RUN, exit_code=2)
+        self.assertIn("worker.cpp:7:1: error: no such thing", done.stderr)
+        self.behave("hang")
+        process = self.start(*RUN)
+        wait_for(lambda: (self.tools / "hangs").exists() and (self.tools / "hangs").read_text(encoding="utf-8"))
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130, said)
+        self.assertIn("Interrupted: nothing is left of the build.", said)
+        self.assertFalse((self.folder / "out").exists())
+
     def test_it_is_built_for_the_environments_pytorch_and_chosen(self):
-        self.fails(*RUN, says=["`peakbench workers build`"])
         done = self.peakbench("workers", "build")
         folder = self.workers / f"torch-{self.there[0]}"
         self.assertEqual(done.stdout, f"{folder}\n")

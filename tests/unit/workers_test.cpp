@@ -251,11 +251,11 @@ TEST(NoWorker, SaysWhatWasFoundWhatThereIsAndWhatToDo) {
       why(environment_with(torch("2.8.0+cu128", "g8", "12.8"))),
       "there is no worker for PyTorch 2.8.0+cu128 in /env/torch. There are workers for "
       "2.11.0+cu130, 2.15.0+cu132. `peakbench workers build` compiles one for it, once and in "
-      "minutes. Without a worker these work: emulate, report, compare, gate, history, "
-      "publish.");
+      "minutes. Commands that need no worker: emulate, trace, fit -- PROGRAM, import, report, "
+      "compare, gate, history, publish.");
   EXPECT_THAT(why({.python = "/env/bin/python3"}),
               AllOf(HasSubstr("the environment of /env/bin/python3 has no PyTorch."),
-                    HasSubstr("pip install \"peakbench[torch]\"")));
+                    HasSubstr("pip install --no-deps torch")));
   EXPECT_THAT(why({}), HasSubstr("there is no python3 or python on PATH"));
   EXPECT_THAT(why({.python = "p", .folder = "/env/torch", .torch = {}, .problem = "it is odd"}),
               AllOf(HasSubstr("the PyTorch in /env/torch cannot be used: it is odd"),
@@ -278,15 +278,16 @@ TEST(NoWorker, SaysWhatIsMissingOfWhatWasAskedFor) {
 
 TEST(NoWorker, OfABuildThatIsNotHereSaysWhichIs) {
   const std::string asked = "2.11.0+cu128";
-  EXPECT_EQ(why(environment_with(torch("2.11.0+cu130", "g11", "13.0")), {asked, "--torch"}),
-            "--torch 2.11.0+cu128: that build of PyTorch is not here, 2.11.0+cu130 in /env/torch "
-            "is. The worker for 2.11.0+cu130 serves any build of the release: install that one, or "
-            "take what is here with --torch 2.11.0. Without a worker these work: emulate, report, "
-            "compare, gate, history, publish.");
+  EXPECT_EQ(
+      why(environment_with(torch("2.11.0+cu130", "g11", "13.0")), {asked, "--torch"}),
+      "--torch 2.11.0+cu128: that build of PyTorch is not here, 2.11.0+cu130 in /env/torch "
+      "is. The worker for 2.11.0+cu130 serves any build of the release: install that one, or "
+      "take what is here with --torch 2.11.0. Commands that need no worker: emulate, trace, fit "
+      "-- PROGRAM, import, report, compare, gate, history, publish.");
   const auto other = why(environment_with(torch("2.15.0+cu132", "g15", "13.2")), {asked, "V"});
   EXPECT_THAT(other, HasSubstr("V 2.11.0+cu128: that build of PyTorch is not here: the environment "
                                "has 2.15.0+cu132 in /env/torch. The worker for 2.11.0+cu130 serves "
-                               "any build of the release: install that one. Without"));
+                               "any build of the release: install that one. Commands"));
   EXPECT_THAT(why({}, {"2.9.0+cu128", "V"}), HasSubstr("there is no worker for that PyTorch"));
 }
 
