@@ -28,7 +28,7 @@ kPyTorch = ["libtorch*.so", "libc10*.so", "libshm.so"]
 # Mangled names in PyTorch's namespaces: at, c10, torch, caffe2.
 kPyTorchSymbol = re.compile(r"^_Z(N|NK|NSt|TI|TV|TS|GV)?K?(2at|3c10|5torch|6caffe2)\d")
 # Files whose purpose is PyTorch's: workers, and what computes values inside a program.
-kForPyTorch = ["workers/*", "lib/peakbench/emulator/values/*", "lib/peakbench/tracer/*", "source/*"]
+kForPyTorch = ["workers/*", "libraries/*", "source/*"]
 kLoader = "ld-linux-x86-64.so.2"
 
 

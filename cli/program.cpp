@@ -14,11 +14,13 @@
 #include "cli/help_format.h"
 #include "cli/safe_stream.h"
 #include "cli/worker.h"
+#include "cli/workers_build.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "launch/host.h"
 #include "launch/runner.h"
 #include "program/case_worker.h"
+#include "program/release_libraries.h"
 #include "text/nearest.h"
 #include "text/utf8.h"
 
@@ -77,7 +79,7 @@ std::string version_text(const World& world) {
 // Where find_package(Peakbench) of a plugin's build is to look.
 int print_cmake_folder(World& world) {
   const auto folder =
-      fs::path(worker_of(world).program).parent_path().parent_path() / "lib/cmake/Peakbench";
+      fs::path(worker_at_hand(world).program).parent_path().parent_path() / "lib/cmake/Peakbench";
   if (!files::is_there((folder / "PeakbenchConfig.cmake").string()))
     throw ConfigError(fmt::format(
         "{}: there is no CMake package; a build folder has none until it is installed: cmake "
@@ -261,6 +263,10 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
     return complete(app, world, words_to_complete(arguments));
   if (arguments.size() == 2 && arguments[0] == launch::kProgramWorker)
     return program::run_case_worker(arguments[1]);
+  if (arguments.size() == 3 && arguments[0] == program::kReleaseLibraries) {
+    world.out << program::make_release_libraries(arguments[1], arguments[2]).string() << "\n";
+    return kDone;
+  }
   // `help COMMAND` as people type it.
   auto words = arguments;
   if (!words.empty() && words[0] == "help") {
@@ -326,6 +332,9 @@ int run_program(const std::vector<std::string>& arguments, World& bare) {
   World world{out, err, bare.screen, bare.out_width, bare.places, bare.make_runner};
   try {
     return run_parsed(arguments, world);
+  } catch (const Interrupted& error) {
+    world.err << error.what() << "\n";
+    return kInterrupted;
   } catch (const ConfigError& error) {
     world.err << "peakbench: " << message(error) << "\n";
     return kUnusableInput;

@@ -13,6 +13,7 @@ pytorch::LibraryInUse values_library_for(const std::optional<pytorch::TorchInUse
       .built_for = installation.libtorch_version,
       .workers = folder.parent_path().parent_path().parent_path() / "workers",
       .in_worker = "lib/peakbench/values/peakbench_values.so",
+      .libraries = folder.parent_path().parent_path().parent_path() / "libraries",
       .sources = {.kind = "values",
                   .folder = folder / "values/source",
                   .whole = "values/whole.cpp",

@@ -94,6 +94,7 @@ pytorch::LibraryBuilds tracer_builds(const TracerPlaces& places) {
           .built_for = places.built_for,
           .workers = places.folder.parent_path().parent_path() / "workers",
           .in_worker = "lib/peakbench/tracer/peakbench_tracer.so",
+          .libraries = places.folder.parent_path().parent_path() / "libraries",
           .sources = {.kind = "tracer",
                       .folder = places.folder / "tracer/source",
                       .whole = "tracer/whole.cpp",

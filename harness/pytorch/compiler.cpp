@@ -31,16 +31,16 @@ std::vector<std::string> command_of(const std::string& text) {
   return words;
 }
 
-// Of libstdc++, as this PyTorch was compiled: wheels before 2.7 have the old one.
+}  // namespace
+
 std::string cxx_abi(const fs::path& torch) {
-  const auto config = files::read_regular_file(
-      (torch / "share/cmake/Torch/TorchConfig.cmake").string(), files::kMostSmallText);
+  const auto file = (torch / "share/cmake/Torch/TorchConfig.cmake").string();
+  if (!files::is_there(file)) return "1";
+  const auto config = files::read_regular_file(file, files::kMostSmallText);
   static const std::regex flag(R"(_GLIBCXX_USE_CXX11_ABI=([01]))");
   std::smatch parts;
   return std::regex_search(config, parts, flag) ? parts[1].str() : "1";
 }
-
-}  // namespace
 
 fs::path cuda_headers(const fs::path& torch) {
   const fs::path beside = torch.parent_path() / "nvidia";

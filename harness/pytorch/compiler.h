@@ -16,6 +16,9 @@ std::vector<std::string> find_compiler();
 // Whether a command like that can be run: its program is there.
 bool is_command(const std::string& text);
 
+// "0" or "1": _GLIBCXX_USE_CXX11_ABI of this PyTorch. Wheels before 2.7 may have the old one.
+std::string cxx_abi(const std::filesystem::path& torch);
+
 // pip installs CUDA's headers beside PyTorch. Throws ConfigError where they are neither there, nor
 // in CUDA_HOME or /usr/local/cuda.
 std::filesystem::path cuda_headers(const std::filesystem::path& torch);

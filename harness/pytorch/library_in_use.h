@@ -15,8 +15,10 @@ namespace peakbench::pytorch {
 struct LibraryBuilds {
   std::filesystem::path built;  // of this build
   std::string built_for;        // the version of its PyTorch
-  // Of a worker that is carried along: below its folder, `workers`/torch-VERSION.
+  // Of a bundled worker: below its folder, `workers`/torch-VERSION.
   std::filesystem::path workers, in_worker;
+  // Bundled for releases: `libraries`/library_folder(), under the name of `built`.
+  std::filesystem::path libraries;
   LibrarySources sources;
 };
 
@@ -26,9 +28,13 @@ struct LibraryInUse {
   std::string problem;        // why there is none for the program's PyTorch; empty where there is
 };
 
+// "torch-2.6.0-1eba9b3aa3c4-cu12-abi0": one library serves every build of a release with this CUDA
+// and this C++ ABI. Empty: this PyTorch does not say its revision, or has no CUDA.
+std::string library_folder(const TorchInUse& torch);
+
 // The one of this build where the program's PyTorch has its version, or is not known, or there are
-// no sources; for another version that of a worker that is carried along. Otherwise it is compiled:
-// see compiled_library.h.
+// no sources; else that of a bundled worker, else the one bundled for the release. Otherwise it is
+// compiled: see compiled_library.h.
 LibraryInUse library_for(const std::optional<TorchInUse>& torch, const LibraryBuilds& builds,
                          const std::function<bool()>& cancelled);
 

@@ -218,7 +218,9 @@ TEST_F(Compiled, OneAtHandIsNeverCompiled) {
                              .built_for = "2.98.0",
                              .workers = folder_ / "workers",
                              .in_worker = "lib/values.so",
+                             .libraries = folder_ / "libraries",
                              .sources = sources_};
+  write("built.so", "");
   const auto at_hand = [&] { return library_at_hand(torch_, builds); };
   EXPECT_FALSE(at_hand());
   EXPECT_FALSE(fs::exists(folder_ / "home")) << "nothing is made";
@@ -236,6 +238,49 @@ TEST_F(Compiled, OneAtHandIsNeverCompiled) {
   EXPECT_EQ(at_hand()->path, folder_ / "built.so");
   EXPECT_EQ(library_at_hand(std::nullopt, builds)->torch_version, "2.98.0");
   EXPECT_EQ(calls(), 1u);
+}
+
+// A wheel's libraries: one for a release, its CUDA and its C++ ABI.
+TEST_F(Compiled, OneBundledForTheReleaseIsNeverCompiled) {
+  const LibraryBuilds builds{.built = folder_ / "lib/values.so",
+                             .built_for = "2.98.0",
+                             .workers = folder_ / "workers",
+                             .in_worker = "lib/values.so",
+                             .libraries = folder_ / "libraries",
+                             .sources = sources_};
+  torch_.version = "2.6.0+cu124";
+  torch_.cuda = "12.4";
+  torch_.git_version = "1eba9b3aa3c43f86f4a2c807ac8e12c4a7767340";
+  write("libraries/torch-2.6.0-1eba9b3aa3c4-cu12-abi1/values.so", "");
+  const auto path = [&] {
+    const auto found = library_at_hand(torch_, builds);
+    return found ? found->path.lexically_relative(folder_).string() : "";
+  };
+  EXPECT_EQ(path(), "libraries/torch-2.6.0-1eba9b3aa3c4-cu12-abi1/values.so");
+  torch_.version = "2.6.0+cu126";
+  torch_.cuda = "12.6";
+  EXPECT_EQ(path(), "libraries/torch-2.6.0-1eba9b3aa3c4-cu12-abi1/values.so");
+  EXPECT_EQ(library_at_hand(torch_, builds)->torch_version, "2.6.0+cu126");
+  torch_.cuda = "13.0";
+  EXPECT_EQ(path(), "") << "another CUDA";
+  torch_.cuda = "";
+  EXPECT_EQ(path(), "") << "no CUDA";
+  torch_.cuda = "12.6";
+  torch_.git_version[0] = '2';
+  EXPECT_EQ(path(), "") << "built from another revision";
+  torch_.git_version = "";
+  EXPECT_EQ(path(), "");
+  torch_.git_version = "1eba9b3aa3c43f86f4a2c807ac8e12c4a7767340";
+  torch_.version = "2.6.1";
+  EXPECT_EQ(path(), "") << "another release";
+  torch_.version = "2.6.0";
+  fs::create_directories(torch_.folder / "share/cmake/Torch");
+  std::ofstream(torch_.folder / "share/cmake/Torch/TorchConfig.cmake")
+      << "set(TORCH_CXX_FLAGS \"-D_GLIBCXX_USE_CXX11_ABI=0\")\n";
+  EXPECT_EQ(path(), "") << "another C++ ABI";
+  EXPECT_EQ(calls(), 0u);
+  const auto unknown = library_at_hand(std::nullopt, builds);
+  EXPECT_NE(unknown->problem.find("not known before it starts"), std::string::npos);
 }
 
 TEST_F(Compiled, WhyNot) {

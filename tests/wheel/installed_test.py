@@ -53,7 +53,7 @@ def timed(command, **more):
 class Environment:
     """A virtual environment with the wheel, in a folder whose name has a space."""
 
-    def __init__(self, python, torch, extra=()):
+    def __init__(self, python, torch, extra=(), packages=None):
         self.folder = Path(tempfile.mkdtemp(prefix=f"an environment {Path(python).name} {torch or 'without'} ", dir=os.environ.get("PEAKBENCH_WHEEL_SCRATCH")))
         found = python_of(python)
         if not found:
@@ -62,7 +62,7 @@ class Environment:
         self.python = self.folder / "venv/bin/python"
         self.cache = self.folder / "cache"
         if torch:
-            self.pip("install", "--no-deps", f"torch=={torch}", *BESIDE[torch])
+            self.pip("install", "--no-deps", f"torch=={torch}", *(BESIDE[torch] if packages is None else packages))
             self.pip("install", *PURE, *extra)
         _, self.seconds = timed([self.python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", WHEEL], check=True)
 
@@ -88,8 +88,8 @@ def peaks(run):
 
 
 class Installed(unittest.TestCase):
-    def environment(self, python, torch, extra=()):
-        environment = Environment(python, torch, extra)
+    def environment(self, python, torch, **more):
+        environment = Environment(python, torch, **more)
         self.addCleanup(environment.remove)
         return environment
 
@@ -138,18 +138,27 @@ class Installed(unittest.TestCase):
         self.assertNotIn("compiling", self.emulate(environment))  # the worker's values library is carried along
         self.assertNotIn("compiling", self.trace(environment))  # and its tracer
 
-    def test_2_8_on_3_13_has_no_worker_until_it_is_built(self):
+    def test_2_8_on_3_13_has_no_worker_until_one_is_needed(self):
         environment = self.environment("3.13", "2.8.0", extra=["cmake>=3.25,<4", "ninja"])
-        ran, _ = environment.command("quickstart", "--out", "first")
-        self.assertEqual(ran.returncode, 2, ran)
-        for word in ("2.8.0", "2.11.0", "2.15.0", "peakbench workers build", "emulate"):
-            self.assertIn(word, ran.stderr)
-        self.assertFalse((environment.folder / "first").exists())
-        self.emulate(environment)
-        self.assertIn("compiling the tracer library for PyTorch 2.8.0", self.trace(environment))
-        ran, seconds = environment.command("workers", "build")
-        self.well(ran, seconds, "workers build for PyTorch 2.8.0")
+        self.assertNotIn("compiling", self.emulate(environment))
+        self.assertNotIn("compiling", self.trace(environment))
+        ran, seconds = environment.command("quickstart", "--out", "before")
+        self.well(ran, seconds, "quickstart with a worker built for PyTorch 2.8.0")
+        self.assertIn("Building the worker for PyTorch 2.8.0", ran.stderr)
         self.first_figures(environment, "Python 3.13, PyTorch 2.8.0")
+
+    def test_the_oldest_without_nvidias_packages_is_traced_without_a_compiler(self):
+        environment = self.environment("3.12", "2.6.0", packages=[])
+        self.assertNotIn("compiling", self.emulate(environment))
+        self.assertNotIn("compiling", self.trace(environment))
+
+    def test_the_manual_page_and_completions_are_where_the_environments_are(self):
+        environment = self.environment("3.12", None)
+        share = environment.folder / "venv/share"
+        for file in ("man/man1/peakbench.1", "bash-completion/completions/peakbench", "zsh/site-functions/_peakbench",
+                     "fish/vendor_completions.d/peakbench.fish"):  # fmt: skip
+            self.assertTrue((share / file).is_file(), file)
+        self.nothing_is_left(environment)
 
     def test_without_pytorch(self):
         environment = self.environment("3.12", None)
@@ -202,6 +211,7 @@ class Installed(unittest.TestCase):
         environment.pip("uninstall", "--yes", "peakbench")
         self.assertEqual([str(path) for path in packages.rglob("*peakbench*")], [])
         self.assertEqual(list((environment.folder / "venv/bin").glob("*peakbench*")), [])
+        self.assertEqual(list((environment.folder / "venv/share").rglob("*peakbench*")), [])
 
 
 def wheel():
