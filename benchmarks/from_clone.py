@@ -22,6 +22,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 # "[ 3/12] ok  5.670 GiB ... ID" and, under way, the messages of ci/lib.sh.
 ROW = re.compile(r"^\[ *\d+/\d+\] (\S+) .*?(\S+/\S+)$")
 DONE = re.compile(r"^(.+): done in \d+ s$")
+REPORT = re.compile(r"^Report: +\S+index\.html$")
 
 
 def environment(folder, downloads):
@@ -41,6 +42,8 @@ def watch(process, began):
             print(f"{at:7.0f} s  result: {found[2]} ({found[1]})", flush=True)
         elif found := DONE.match(line.rstrip()):
             print(f"{at:7.0f} s  {found[1]}", flush=True)
+        elif REPORT.match(line.rstrip()):
+            print(f"{at:7.0f} s  a table and its report", flush=True)
     return rows
 
 
