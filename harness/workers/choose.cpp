@@ -73,7 +73,7 @@ std::string what_to_do(const TorchFound& environment) {
   if (environment.torch)
     return "`peakbench workers build` compiles one for it, once and in minutes.";
   if (!environment.folder.empty()) return "";
-  return "Install one: pip install torch (5 GB); or without NVIDIA's packages (1.2 GB): pip "
+  return "Install one: pip install torch (5 GB); or without NVIDIA's packages (1.3 GB): pip "
          "install "
          "--no-deps torch, then pip install filelock fsspec jinja2 networkx setuptools sympy "
          "typing-extensions.";
