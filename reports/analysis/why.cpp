@@ -164,7 +164,8 @@ std::string when(Phase phase, std::int32_t step) {
 }
 
 std::string when(const trace::Trace& trace, const char* before, Phase phase, std::int32_t step) {
-  return trace.scopes.empty() ? "" : before + when(phase, step);
+  const bool is_known = !trace.scopes.empty() || phase != Phase::kBuild;
+  return is_known ? before + when(phase, step) : "";
 }
 
 std::string level_text(const trace::Trace& trace, const trace::Peak& peak) {
