@@ -5,11 +5,17 @@
 
 #include <optional>
 
-#include "driver/kernel_parameters.h"
+#include "core/cubin.h"
+#include "core/occupancy.h"
 
 namespace peakbench::emulator::driver {
 
-// Nullopt where its image could not be read.
-std::optional<ParameterSizes> parameters_of(CUfunction function);
+struct Function {
+  std::optional<KernelFacts> facts;  // nullopt where its image could not be read
+  KernelSettings settings;
+};
+
+// Nullopt for a handle that no module gave.
+std::optional<Function> function_of(CUfunction function);
 
 }  // namespace peakbench::emulator::driver

@@ -1,7 +1,6 @@
 // Kernel launches through the driver: checked as the driver checks them, counted, not run. Triton
 // launches with cuLaunchKernelEx; its driver utilities and PyTorch's ask for occupancies.
-#include <algorithm>
-
+#include "core/kernels.h"
 #include "driver/errors.h"
 #include "driver/functions.h"
 
@@ -20,9 +19,9 @@ CUresult launched(CUfunction function, void* const* arguments, CUstream stream,
     if (!threads || threads > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
     if (shared_bytes > card().shared_memory_per_block_optin_bytes) return CUDA_ERROR_INVALID_VALUE;
     if (!stream_exists(number(stream))) return CUDA_ERROR_INVALID_HANDLE;
-    const auto sizes = arguments ? parameters_of(function) : std::nullopt;
-    if (sizes)
-      count_launch(number(stream), words_of(*sizes, arguments));
+    const auto called = arguments ? function_of(function) : std::nullopt;
+    if (called && called->facts)
+      count_launch(number(stream), words_of(called->facts->parameters, arguments));
     else
       count_launch(number(stream));
     return CUDA_SUCCESS;
@@ -44,15 +43,11 @@ unsigned cluster_size(const CUlaunchConfig& config) {
   return 1;
 }
 
-// Without the kernel's register use: what threads, blocks and shared memory allow.
-std::uint64_t blocks_per_multiprocessor(std::uint64_t threads, std::uint64_t shared_bytes) {
-  unmodelled("occupancy: register use of kernels");
-  const CardFacts& facts = card();
-  std::uint64_t blocks = facts.max_threads_per_multiprocessor / std::max<std::uint64_t>(threads, 1);
-  if (shared_bytes)
-    blocks = std::min(blocks, facts.shared_memory_per_multiprocessor_bytes / shared_bytes);
-  return std::max<std::uint64_t>(
-      1, std::min<std::uint64_t>(blocks, facts.max_blocks_per_multiprocessor));
+int blocks_of(CUfunction function, std::uint64_t threads, std::uint64_t shared_bytes) {
+  const auto called = function_of(function).value_or(Function{});
+  if (!called.facts || !called.facts->registers) unmodelled(kUnknownKernel);
+  return blocks_per_multiprocessor(card(), called.facts.value_or(KernelFacts{}), called.settings,
+                                   {static_cast<int>(threads), shared_bytes});
 }
 
 }  // namespace
@@ -87,12 +82,11 @@ PEAKBENCH_ENTRY CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, vo
   });
 }
 
-PEAKBENCH_ENTRY CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* out, CUfunction,
-                                                                              int block_size,
-                                                                              size_t shared_bytes,
-                                                                              unsigned) {
+PEAKBENCH_ENTRY CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int* out, CUfunction function, int block_size, size_t shared_bytes, unsigned) {
   return entry([&] {
-    *out = static_cast<int>(blocks_per_multiprocessor(std::max(block_size, 1), shared_bytes));
+    if (!out || block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
+    *out = blocks_of(function, block_size, shared_bytes);
     return CUDA_SUCCESS;
   });
 }
@@ -106,14 +100,14 @@ PEAKBENCH_ENTRY CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* out, C
 
 // A cluster's blocks run at the same time, each in its multiprocessor. Which multiprocessors make
 // up a group that a cluster can span is not known here.
-PEAKBENCH_ENTRY CUresult cuOccupancyMaxActiveClusters(int* out, CUfunction,
+PEAKBENCH_ENTRY CUresult cuOccupancyMaxActiveClusters(int* out, CUfunction function,
                                                       const CUlaunchConfig* config) {
   return entry([&] {
     if (!out || !config || card().major < 9) return CUDA_ERROR_INVALID_VALUE;
     const auto size = cluster_size(*config);
     if (!size || size > kLargestClusterSize) return CUDA_ERROR_INVALID_VALUE;
-    const auto blocks = blocks_per_multiprocessor(threads_of(*config), config->sharedMemBytes);
-    *out = static_cast<int>(blocks * card().multiprocessor_count / size);
+    const auto blocks = blocks_of(function, threads_of(*config), config->sharedMemBytes);
+    *out = blocks * card().multiprocessor_count / static_cast<int>(size);
     return CUDA_SUCCESS;
   });
 }

@@ -1,4 +1,4 @@
-// Modules compiled at run time: of their kernels, only the parameters are looked at.
+// Modules compiled at run time: of their kernels, the parameters and what they use are looked at.
 #include <fstream>
 #include <iterator>
 #include <mutex>
@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/kernels.h"
 #include "driver/errors.h"
 #include "driver/functions.h"
 
@@ -14,12 +15,12 @@ using namespace peakbench::emulator::driver;
 
 namespace {
 
-using Kernels = std::map<std::string, ParameterSizes>;
+constexpr std::size_t kHeaderBytes = 64;  // of an ELF file, the largest that is looked at unasked
 
 struct Loaded {
   std::mutex mutex;
-  std::unordered_map<CUmodule, Kernels> modules;
-  std::unordered_map<CUfunction, ParameterSizes> functions;
+  std::unordered_map<CUmodule, const Kernels*> modules;
+  std::unordered_map<CUfunction, Function> functions;
 };
 
 Loaded& known() {
@@ -29,19 +30,48 @@ Loaded& known() {
 
 CUresult loaded(CUmodule* out, const void* image) {
   return entry([&] {
+    if (!out || !image) return CUDA_ERROR_INVALID_VALUE;
     *out = static_cast<CUmodule>(new_handle());
-    auto kernels = kernels_in(image);
+    const Kernels* const kernels = read_kernels(image);
     const std::lock_guard lock(known().mutex);
-    if (!kernels.empty()) known().modules.emplace(*out, std::move(kernels));
+    known().modules.emplace(*out, kernels);
     return CUDA_SUCCESS;
   });
+}
+
+int attribute(CUfunction_attribute which, const Function& function) {
+  const KernelFacts facts = function.facts.value_or(KernelFacts{});
+  const auto known_or = [&](int value, int typical) {
+    if (facts.registers) return value;
+    unmodelled(kUnknownKernel);
+    return typical;
+  };
+  switch (which) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      return max_threads_per_block(card(), facts);
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+      return known_or(facts.registers, kTypicalRegisters);
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+      return known_or(static_cast<int>(facts.static_shared_bytes), 0);
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+      return known_or(static_cast<int>(facts.local_bytes), 0);
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+      return facts.arch ? facts.arch : card().binary_arch;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      return static_cast<int>(max_dynamic_shared_bytes(card(), facts, function.settings));
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      return function.settings.carveout;
+    default:
+      return 0;
+  }
 }
 
 }  // namespace
 
 namespace peakbench::emulator::driver {
 
-std::optional<ParameterSizes> parameters_of(CUfunction function) {
+std::optional<Function> function_of(CUfunction function) {
   const std::lock_guard lock(known().mutex);
   const auto found = known().functions.find(function);
   return found == known().functions.end() ? std::nullopt : std::optional(found->second);
@@ -51,8 +81,10 @@ std::optional<ParameterSizes> parameters_of(CUfunction function) {
 
 PEAKBENCH_ENTRY CUresult cuModuleLoad(CUmodule* out, const char* path) {
   std::ifstream file(path ? path : "", std::ios::binary);
+  if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
   const std::string image{std::istreambuf_iterator<char>(file), {}};
-  return loaded(out, image.size() > sizeof(std::uint64_t) * 8 ? image.data() : nullptr);
+  if (image.size() <= kHeaderBytes) return CUDA_ERROR_INVALID_IMAGE;
+  return loaded(out, image.data());
 }
 PEAKBENCH_ENTRY CUresult cuModuleLoadData(CUmodule* out, const void* image) {
   return loaded(out, image);
@@ -61,51 +93,58 @@ PEAKBENCH_ENTRY CUresult cuModuleLoadDataEx(CUmodule* out, const void* image, un
                                             CUjit_option*, void**) {
   return loaded(out, image);
 }
+PEAKBENCH_ENTRY CUresult cuModuleLoadFatBinary(CUmodule* out, const void* image) {
+  return loaded(out, image);
+}
 PEAKBENCH_ENTRY CUresult cuModuleUnload(CUmodule module) {
   return entry([&] {
     const std::lock_guard lock(known().mutex);
-    known().modules.erase(module);
+    const auto found = known().modules.find(module);
+    if (found == known().modules.end()) return CUDA_ERROR_INVALID_HANDLE;
+    forget_kernels(found->second);
+    known().modules.erase(found);
     return CUDA_SUCCESS;
   });
 }
 
 PEAKBENCH_ENTRY CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
   return entry([&] {
-    *out = static_cast<CUfunction>(new_handle());
+    if (!out || !name) return CUDA_ERROR_INVALID_VALUE;
     const std::lock_guard lock(known().mutex);
     const auto kernels = known().modules.find(module);
-    if (kernels == known().modules.end() || !name) return CUDA_SUCCESS;
-    const auto kernel = kernels->second.find(name);
-    if (kernel != kernels->second.end()) known().functions.emplace(*out, kernel->second);
+    if (kernels == known().modules.end()) return CUDA_ERROR_INVALID_HANDLE;
+    *out = static_cast<CUfunction>(new_handle());
+    const auto kernel = kernels->second->find(name);
+    Function function;
+    if (kernel != kernels->second->end()) function.facts = kernel->second;
+    known().functions.emplace(*out, std::move(function));
     return CUDA_SUCCESS;
   });
 }
 
-PEAKBENCH_ENTRY CUresult cuFuncGetAttribute(int* out, CUfunction_attribute which, CUfunction) {
+PEAKBENCH_ENTRY CUresult cuFuncGetAttribute(int* out, CUfunction_attribute which,
+                                            CUfunction function) {
   return entry([&] {
-    switch (which) {
-      case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        *out = 1024;
-        break;
-      case CU_FUNC_ATTRIBUTE_NUM_REGS:
-        *out = 32;
-        break;
-      case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-      case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-        *out = card().binary_arch;
-        break;
-      case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        *out = static_cast<int>(card().shared_memory_per_block_bytes);
-        break;
-      default:
-        *out = 0;
-    }
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    *out = attribute(which, function_of(function).value_or(Function{}));
     return CUDA_SUCCESS;
   });
 }
 
-PEAKBENCH_ENTRY CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) {
-  return entry([] { return CUDA_SUCCESS; });
+PEAKBENCH_ENTRY CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute which,
+                                            int value) {
+  return entry([&] {
+    const std::lock_guard lock(known().mutex);
+    const auto found = known().functions.find(function);
+    if (found == known().functions.end()) return CUDA_SUCCESS;
+    KernelSettings& settings = found->second.settings;
+    if (which == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) settings.carveout = value;
+    if (which != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) return CUDA_SUCCESS;
+    if (!may_set_dynamic_shared(card(), found->second.facts.value_or(KernelFacts{}), value))
+      return CUDA_ERROR_INVALID_VALUE;
+    settings.max_dynamic_shared_bytes = value;
+    return CUDA_SUCCESS;
+  });
 }
 PEAKBENCH_ENTRY CUresult cuFuncSetCacheConfig(CUfunction, CUfunc_cache) {
   return entry([] { return CUDA_SUCCESS; });

@@ -9,8 +9,6 @@ using namespace peakbench::emulator::runtime;
 
 namespace {
 
-constexpr int kTypicalRegisters = 32;
-
 struct Configuration {
   dim3 grid, block;
   size_t shared_bytes;
@@ -34,18 +32,6 @@ cudaError_t launch(const dim3& grid, const dim3& block, size_t shared_bytes, cud
     count_launch(number(stream));
     return cudaSuccess;
   });
-}
-
-// Without the kernel's register use: what threads, blocks and shared memory allow.
-int occupancy(int block_size, size_t dynamic_shared_bytes) {
-  const CardFacts& facts = card();
-  int blocks = facts.max_threads_per_multiprocessor / std::max(block_size, 1);
-  blocks = std::min(blocks, facts.max_blocks_per_multiprocessor);
-  if (dynamic_shared_bytes) {
-    blocks = static_cast<int>(std::min<std::uint64_t>(
-        blocks, facts.shared_memory_per_multiprocessor_bytes / dynamic_shared_bytes));
-  }
-  return std::max(blocks, 1);
 }
 
 }  // namespace
@@ -107,47 +93,4 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamAddCallback(cudaStream_t stream,
     callback(stream, cudaSuccess, data);
     return cudaSuccess;
   });
-}
-
-PEAKBENCH_ENTRY cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* out, const void*) {
-  return entry([&] {
-    *out = {};
-    out->maxThreadsPerBlock = kMaxThreadsPerBlock;
-    out->numRegs = kTypicalRegisters;
-    // cub chooses its tuning by these: the code in this LibTorch that the card would run.
-    out->ptxVersion = out->binaryVersion = card().binary_arch;
-    out->maxDynamicSharedSizeBytes = static_cast<int>(card().shared_memory_per_block_bytes);
-    return cudaSuccess;
-  });
-}
-
-PEAKBENCH_ENTRY cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute,
-                                                 int value) {
-  return entry([&] {
-    const bool too_much =
-        attribute == cudaFuncAttributeMaxDynamicSharedMemorySize &&
-        value > static_cast<long long>(card().shared_memory_per_block_optin_bytes);
-    return too_much ? cudaErrorInvalidValue : cudaSuccess;
-  });
-}
-
-PEAKBENCH_ENTRY cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) {
-  return entry([] { return cudaSuccess; });
-}
-
-PEAKBENCH_ENTRY cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    int* out, const void*, int block_size, size_t shared_bytes, unsigned) {
-  return entry([&] {
-    unmodelled("occupancy: register use of kernels");
-    *out = occupancy(block_size, shared_bytes);
-    return cudaSuccess;
-  });
-}
-
-PEAKBENCH_ENTRY cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* out,
-                                                                          const void* function,
-                                                                          int block_size,
-                                                                          size_t shared_bytes) {
-  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(out, function, block_size,
-                                                                shared_bytes, 0);
 }

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 
+#include "core/occupancy.h"
 #include "runtime/errors.h"
 
 using namespace peakbench::emulator;
@@ -15,9 +16,6 @@ namespace {
 
 constexpr int kRegistersPerBlock = 65536;
 constexpr int kMaxGrid = 0x7fffffff;
-constexpr int kReservedSharedMemory = 1024;  // from sm_80 on
-
-int reserved_shared_memory() { return card().major >= 8 ? kReservedSharedMemory : 0; }
 
 void fill_identity(cudaDeviceProp& out, int device) {
   std::snprintf(out.name, sizeof out.name, "%s", card().name.c_str());
@@ -33,7 +31,7 @@ void fill_sizes(cudaDeviceProp& out) {
   out.sharedMemPerBlock = facts.shared_memory_per_block_bytes;
   out.sharedMemPerBlockOptin = facts.shared_memory_per_block_optin_bytes;
   out.sharedMemPerMultiprocessor = facts.shared_memory_per_multiprocessor_bytes;
-  out.reservedSharedMemPerBlock = reserved_shared_memory();
+  out.reservedSharedMemPerBlock = reserved_shared_bytes(card());
   out.regsPerBlock = kRegistersPerBlock;
   out.regsPerMultiprocessor = facts.registers_per_multiprocessor;
   out.warpSize = facts.warp_size;

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "core/kernels.h"
 #include "core/memory.h"
 #include "core/pools.h"
 #include "core/read_kinds.h"
@@ -165,6 +166,10 @@ class Judge {
       add(result_.conditions,
           "processes share memory of the card (CUDA IPC): what one of them writes, the others do "
           "not see");
+    if (name == kUnknownKernel)
+      add(result_.conditions,
+          "the program asked for the registers, shared memory or occupancy of a kernel that has no "
+          "machine code for this card: what it sizes by them is a guess");
     if (name.starts_with("unified memory")) lower(std::string(name));
     if (name == kPoolGrowth)
       add(result_.conditions,

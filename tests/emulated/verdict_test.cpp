@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/kernels.h"
 #include "core/pools.h"
 #include "core/read_kinds.h"
 #include "verdict/judge.h"
@@ -194,9 +195,15 @@ TEST_F(VerdictTest, WorkspacesThatWereAnsweredWithNoneAreMissing) {
 }
 
 TEST_F(VerdictTest, WhatIsNoWorkspaceChangesNothing) {
-  add_name(ledger_->unmodelled, "occupancy: register use of kernels");
   add_name(ledger_->unmodelled, "cudnn RNN reserve space: a model of what backward needs");
   EXPECT_EQ(verdict().kind, VerdictKind::exact);
+}
+
+TEST_F(VerdictTest, AKernelWithoutCodeForTheCardIsACondition) {
+  add_name(ledger_->unmodelled, kUnknownKernel);
+  EXPECT_EQ(verdict().kind, VerdictKind::exact_if);
+  ASSERT_EQ(verdict().conditions.size(), 1u);
+  EXPECT_NE(verdict().conditions[0].find("no machine code for this card"), std::string::npos);
 }
 
 TEST_F(VerdictTest, TheGrowthOfMemoryPoolsIsACondition) {

@@ -1,10 +1,11 @@
-// Device code in the program: registered before main, never looked into.
+// Variables of device code in the program, registered before main.
+#include "runtime/symbols.h"
+
 #include <cstdlib>
 #include <mutex>
 #include <unordered_map>
 
 #include "runtime/errors.h"
-#include "runtime/symbols.h"
 
 using namespace peakbench::emulator;
 using namespace peakbench::emulator::runtime;
@@ -47,24 +48,10 @@ std::size_t symbol_bytes(const void* host_variable) {
 
 }  // namespace peakbench::emulator::runtime
 
-PEAKBENCH_ENTRY void** __cudaRegisterFatBinary(void*) {
-  static void* module = nullptr;  // only its address is passed around
-  return &module;
-}
-PEAKBENCH_ENTRY void __cudaRegisterFatBinaryEnd(void**) {}
-PEAKBENCH_ENTRY void __cudaUnregisterFatBinary(void**) {}
-PEAKBENCH_ENTRY void __cudaRegisterFunction(void**, const char*, char*, const char*, int, uint3*,
-                                            uint3*, dim3*, dim3*, int*) {}
 PEAKBENCH_ENTRY void __cudaRegisterVar(void**, char* host_variable, char*, const char*, int,
                                        size_t bytes, int, int) {
   std::lock_guard lock(symbols().mutex);
   symbols().known[host_variable] = {bytes};
-}
-PEAKBENCH_ENTRY char __cudaInitModule(void**) { return 1; }
-
-PEAKBENCH_ENTRY cudaError_t __cudaGetKernel(cudaKernel_t* out, const void* function) {
-  *out = static_cast<cudaKernel_t>(const_cast<void*>(function));
-  return cudaSuccess;
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaGetSymbolAddress(void** out, const void* symbol) {
