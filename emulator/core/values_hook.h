@@ -91,6 +91,8 @@ struct PeakbenchExchange {
   void (*forget)(std::uint64_t to, std::uint64_t bytes);
 };
 PEAKBENCH_VALUES_API void peakbench_emulator_exchange(const struct PeakbenchExchange* exchange);
+// How many captures of graphs are under way in the process.
+PEAKBENCH_VALUES_API int peakbench_emulator_captures(void);
 // Whether the card's tensor cores round float32 to TF32: from compute capability 8.0 on.
 PEAKBENCH_VALUES_API int peakbench_emulator_has_tf32(void);
 // Says in the ledger that values are not computed after all.

@@ -1,6 +1,7 @@
 // Listening: to the operators that PyTorch calls, to its allocator, and to what the host reads.
 #include <ATen/record_function.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -256,6 +257,20 @@ std::unique_ptr<at::ObserverContext> start_composite_writer(
   return under;
 }
 
+// Into a graph of CUDA's: it runs when the graph is replayed, and with what lies there then.
+bool is_captured() {
+  return peakbench_emulator_captures() != 0 &&
+         c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None;
+}
+
+// What was known before the capture stays so until then. With the lock.
+bool is_kept_until_replay(const Call& call) {
+  return std::ranges::any_of(call.targets, [](const at::Tensor& target) {
+    const auto value = value_at(target);
+    return value && !value->substituted;
+  });
+}
+
 // Of what lies below an operator that is recorded as a whole, nothing is known for certain.
 bool is_checked(const Operator& op) {
   return op.check && computes && !thread.inside_writer && !thread.inside_reader &&
@@ -279,7 +294,9 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function)
   if (op.appends_sparse && are_all(at::kSparse, arguments)) return nullptr;
   const bool wrapped =
       !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python) && has_wrapper(arguments);
-  if (op.mutates && (wrapped || !op.direct)) return start_composite_writer(op, arguments);
+  const bool captured = is_captured();
+  if (op.mutates && (wrapped || !op.direct))
+    return captured ? nullptr : start_composite_writer(op, arguments);
   if (wrapped) return nullptr;
   const SizeOf size_of = size_of_call(op, arguments);
   if (size_of != SizeOf::nothing) wait_for_values(arguments);
@@ -287,6 +304,8 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function)
   const std::lock_guard lock(Storages::all().mutex());
   under->call = gather(op, arguments);
   if (op.mutates && (under->call.target_on_host || under->call.targets.empty())) return nullptr;
+  if (captured && is_kept_until_replay(under->call)) return nullptr;
+  if (!under->call.lost) under->call.node->substituted |= captured;
   for (const at::Tensor& target : under->call.targets)
     if (target.is_cuda() && has_storage(target)) peakbench_emulator_written(base_of(target));
   under->records = true;
