@@ -28,6 +28,13 @@ at::Tensor empty_on_host(const at::Tensor& tensor) {
   return at::detail::empty_cpu(tensor.sizes(), tensor.scalar_type());
 }
 
+// Of one that is only said to be zeros (forward-mode differentiation), on either side.
+at::Tensor zeros_on_host(const at::Tensor& tensor) {
+  at::Tensor zeros = empty_on_host(tensor);
+  if (zeros.nbytes() != 0) std::memset(zeros.mutable_data_ptr(), 0, zeros.nbytes());
+  return zeros;
+}
+
 at::Tensor clone_of_host(const at::Tensor& tensor) {
   if (tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg()) {
     at::Tensor copy = empty_on_host(tensor);
@@ -163,6 +170,8 @@ class Gatherer {
     input.argument = argument;
     input.index = index;
     if (!tensor.defined()) {
+    } else if (tensor._is_zerotensor() && !writes(argument)) {
+      input.constant = zeros_on_host(tensor);
     } else if (!tensor.is_cuda()) {
       add_host(input, tensor);
     } else if (tensor.layout() != at::kStrided) {

@@ -156,7 +156,7 @@ bool is_wrapper(const at::Tensor& tensor) {
 }
 bool is_plain(const at::Tensor& tensor) {
   return tensor.defined() && tensor.layout() == at::kStrided && !tensor.is_quantized() &&
-         !tensor.key_set().has_any(kWrappers) && tensor.has_storage();
+         !tensor.key_set().has_any(kWrappers) && tensor.has_storage() && !tensor._is_zerotensor();
 }
 bool has_storage(const at::Tensor& tensor) {
   return is_plain(tensor) && !tensor.key_set().has_any(kChanging) && base_of(tensor) != 0;
