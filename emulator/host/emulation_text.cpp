@@ -64,7 +64,7 @@ std::string why_unused(const std::vector<int>& cuda_majors) {
   return fmt::format(
       "The card stands in for the libraries of CUDA {}: another major version of CUDA, or a CUDA "
       "runtime linked into a program or a library, is out of reach, and so is a program that is "
-      "started without its environment (env -i, sudo, a container): LD_PRELOAD must reach it.\n",
+      "started without its environment (sudo, a container): LD_PRELOAD must reach it.\n",
       fmt::join(cuda_majors, " and "));
 }
 

@@ -218,6 +218,7 @@ def trace(out: Union[str, "os.PathLike[str]"]) -> Iterator[None]:
             memory._record_memory_history(enabled=None)
             # On an emulated card the program would otherwise be given one, too.
             plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD" and not name.startswith(("PEAKBENCH_EMULA", "PEAKBENCH_TRACE_"))}
+            plain["PEAKBENCH_EMULATED_CARD"] = ""  # said to be none: it is not put back
             done = subprocess.run([program, "import", snapshot, "--out", str(folder)], env=plain, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"{folder} could not be written: {(done.stderr or done.stdout).strip()}")
