@@ -22,6 +22,8 @@ PEAKBENCH_EMULATOR_API void peakbench_emulator_work(void);
 // the same as JSON, valid until the calling thread asks again.
 PEAKBENCH_EMULATOR_API const void* peakbench_emulator_ledger(void);
 PEAKBENCH_EMULATOR_API const char* peakbench_emulator_report(void);
+// nvidia-smi says how much memory is free, or in use.
+PEAKBENCH_EMULATOR_API void peakbench_emulator_says_free_memory(const char* function);
 // 1 where this process has used CUDA, which its forks then cannot.
 PEAKBENCH_EMULATOR_API int peakbench_emulator_in_use(void);
 }

@@ -22,3 +22,8 @@ void enter_out_of_memory(std::uint64_t bytes) {
 }
 
 }  // namespace peakbench::emulator
+
+extern "C" void peakbench_emulator_says_free_memory(const char* function) {
+  using namespace peakbench::emulator;
+  if (machine_state() == MachineState::ready) free_memory_is_read(function, nullptr);
+}

@@ -1,8 +1,10 @@
 // nvidia-smi as emulated programs find it on their PATH: the list of cards, queries in CSV and a
 // short table, from the card in the environment and what the program's processes have taken. What
 // else the real one can is refused by name.
+#include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
@@ -93,6 +95,21 @@ void print_table(const std::vector<CardNow>& cards) {
                   text_of_process(card, user, "used_memory").c_str());
 }
 
+bool says_what_is_free(const Arguments& asked) {
+  if (asked.what != What::cards) return asked.what != What::list;
+  return std::ranges::any_of(asked.fields, [](const std::string& field) {
+    return field.starts_with("memory.") && field != "memory.total";
+  });
+}
+
+// The libraries of the emulated card are preloaded into this program as into any other.
+void enter_in_ledger() {
+  using Enter = void (*)(const char*);
+  if (const auto enter =
+          reinterpret_cast<Enter>(dlsym(RTLD_DEFAULT, "peakbench_emulator_says_free_memory")))
+    enter("nvidia-smi");
+}
+
 void print(const Arguments& asked, const std::vector<CardNow>& cards) {
   switch (asked.what) {
     case What::list:
@@ -119,6 +136,7 @@ int main(int count, char** words) {
     auto cards = cards_now(facts);
     choose(asked, cards);
     print(asked, cards);
+    if (says_what_is_free(asked)) enter_in_ledger();
   } catch (const std::exception& error) {
     std::printf("%s\n", error.what());
     return kRefused;

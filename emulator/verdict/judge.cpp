@@ -56,6 +56,11 @@ class Judge {
       unmodelled(ledger, ledger.unmodelled.rows[i]);
     if (!request_.of_case && !ledger.finished && used_the_card(ledger) && !is_left_behind(ledger))
       lower(fmt::format("process {} did not come to its end by itself", ledger.pid));
+    if (ledger.host_refusals)
+      unreliable(
+          fmt::format("this machine refused process {} memory that the card had (ulimit -v, a "
+                      "limit of its memory): raise the limit",
+                      ledger.pid));
     memory_left(ledger);
     timing(ledger);
     if (ledger.shared_page_allocations)
