@@ -128,6 +128,15 @@ Fit fit(State& s, const void* address, std::uint64_t bytes) {
   return Fit::whole;
 }
 
+// The same of both ends.
+Fit fit(State& s, const void* to, const void* from, std::uint64_t bytes, DeviceEnds ends) {
+  const auto is_unknown = [&](const void* address) {
+    return find_range(s, address) == s.memory.ranges.end();
+  };
+  if ((ends.to && is_unknown(to)) || (ends.from && is_unknown(from))) return Fit::nothing_there;
+  return std::max(fit(s, to, bytes), fit(s, from, bytes));
+}
+
 // Names the call in the ledger, without the lock.
 MemoryResult misfit(const char* what, Fit fit) {
   char text[sizeof LedgerName::name];
@@ -176,7 +185,7 @@ bool is_whole(const void* address, std::uint64_t bytes, const char* call) {
   return fits == Fit::whole;
 }
 
-MemoryResult copy_bytes(void* to, const void* from, std::uint64_t bytes) {
+MemoryResult copy_bytes(void* to, const void* from, std::uint64_t bytes, DeviceEnds ends) {
   if (!bytes) return MemoryResult::ok;
   if (!to || !from) return MemoryResult::invalid_value;
   State& s = state();
@@ -184,7 +193,7 @@ MemoryResult copy_bytes(void* to, const void* from, std::uint64_t bytes) {
   Fit fits;
   {
     std::lock_guard lock(s.mutex);
-    fits = std::max(fit(s, to, bytes), fit(s, from, bytes));
+    fits = fit(s, to, from, bytes, ends);
     if (fits == Fit::whole)
       outcome = copy_locked(s, static_cast<char*>(to), static_cast<const char*>(from), bytes);
   }
@@ -194,7 +203,7 @@ MemoryResult copy_bytes(void* to, const void* from, std::uint64_t bytes) {
 }
 
 MemoryResult copy_rows(void* to, std::uint64_t to_pitch, const void* from, std::uint64_t from_pitch,
-                       std::uint64_t width, std::uint64_t height) {
+                       std::uint64_t width, std::uint64_t height, DeviceEnds ends) {
   if (!width || !height) return MemoryResult::ok;
   if (!to || !from || to_pitch < width || from_pitch < width) return MemoryResult::invalid_value;
   State& s = state();
@@ -204,8 +213,8 @@ MemoryResult copy_rows(void* to, std::uint64_t to_pitch, const void* from, std::
   {
     std::lock_guard lock(s.mutex);
     for (std::uint64_t row = 0; row < height && fits == Fit::whole; ++row) {
-      fits = std::max(fit(s, static_cast<char*>(to) + row * to_pitch, width),
-                      fit(s, static_cast<const char*>(from) + row * from_pitch, width));
+      fits = fit(s, static_cast<char*>(to) + row * to_pitch,
+                 static_cast<const char*>(from) + row * from_pitch, width, ends);
     }
     for (std::uint64_t row = 0; row < height && fits == Fit::whole; ++row) {
       const Outcome one = copy_locked(s, static_cast<char*>(to) + row * to_pitch,

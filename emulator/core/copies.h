@@ -8,14 +8,21 @@
 
 namespace peakbench::emulator {
 
+// Which ends of a copy must be memory that CUDA knows of: where the call says that it is a
+// device's.
+struct DeviceEnds {
+  bool to = false, from = false;
+};
+
 // Copies whatever is on either side: bytes are kept in small device allocations and on the host.
 // Reading device memory to the host enters the ledger with its caller; what no copy had put there
 // reads as zeros.
-PEAKBENCH_EMULATOR_API MemoryResult copy_bytes(void* to, const void* from, std::uint64_t bytes);
+PEAKBENCH_EMULATOR_API MemoryResult copy_bytes(void* to, const void* from, std::uint64_t bytes,
+                                               DeviceEnds ends = {});
 // Rows of `width` bytes, `height` of them, each side with its own distance between rows.
 PEAKBENCH_EMULATOR_API MemoryResult copy_rows(void* to, std::uint64_t to_pitch, const void* from,
                                               std::uint64_t from_pitch, std::uint64_t width,
-                                              std::uint64_t height);
+                                              std::uint64_t height, DeviceEnds ends = {});
 // `count` elements of `element_bytes` (1, 2 or 4).
 PEAKBENCH_EMULATOR_API MemoryResult fill_bytes(void* to, std::uint32_t value,
                                                unsigned element_bytes, std::uint64_t count);

@@ -10,8 +10,13 @@ namespace peakbench::emulator {
 // Every one of the vendors' libraries says success with zero.
 inline constexpr int kSuccess = 0;
 
+// What is answered where an entry point has nowhere to put its answer. The libraries have other
+// numbers for that; none of them is success.
+inline constexpr int kNowhere = 3;
+
 // Answers an "create" entry point.
 inline int give_handle(void** out) {
+  if (!out) return kNowhere;
   *out = new_handle();
   return kSuccess;
 }

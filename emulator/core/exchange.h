@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,10 @@ PEAKBENCH_EMULATOR_API void put_value(void* to, std::uint64_t bytes, const void*
                                       Standing standing);
 // As a copy on the device, values included.
 PEAKBENCH_EMULATOR_API MemoryResult move_value(void* to, const void* from, std::uint64_t bytes);
+// Of bytes that were written there past PyTorch's operators: values are what was written, or not
+// known. `bytes_there` is asked for where somebody keeps them.
+void follow_bytes(void* to, std::uint64_t bytes, const std::function<std::string()>& bytes_there);
+void follow_move(void* to, const void* from, std::uint64_t bytes);
 // What lies there is not known from now on.
 PEAKBENCH_EMULATOR_API void forget_value(void* to, std::uint64_t bytes);
 

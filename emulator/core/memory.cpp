@@ -147,6 +147,7 @@ MemoryResult take_device(int device, std::uint64_t bytes, std::uint64_t size, vo
 }  // namespace
 
 MemoryResult allocate_device(int device, std::uint64_t bytes, void** out) {
+  if (!out) return MemoryResult::invalid_value;
   if (bytes > (1ull << 60))
     bytes = 1ull << 60;  // keeps the rounding from wrapping; refused all the same
   const auto size = round_up(std::max<std::uint64_t>(bytes, 1), kPage);
@@ -179,6 +180,7 @@ MemoryResult allocate_managed(int device, std::uint64_t bytes, void** out) {
 }
 
 MemoryResult allocate_pinned(std::uint64_t bytes, void** out) {
+  if (!out) return MemoryResult::invalid_value;
   State& s = state();
   std::lock_guard lock(s.mutex);
   const auto size = round_up(std::max<std::uint64_t>(bytes, 1), kHostPage);

@@ -2,9 +2,13 @@
 
 #include <link.h>
 
+#include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <set>
 
 #include "core/machine.h"
+#include "core/symbols.h"
 #include "core/vendor_versions.h"
 
 namespace peakbench::emulator {
@@ -24,6 +28,20 @@ std::string loaded_library(const char* name) {
       },
       &search);
   return search.found;
+}
+
+bool is_pytorchs(const void* code) {
+  // PyTorch is never unloaded, so that its addresses stay its own; others may be given anew.
+  static std::mutex mutex;
+  static auto* const seen = new std::set<const void*>;
+  const std::lock_guard lock(mutex);
+  if (seen->contains(code)) return true;
+  static constexpr const char* kLibraries[] = {"libtorch_cuda.so", "libc10_cuda.so",
+                                               "libtorch_cpu.so", "libtorch_python.so"};
+  const bool is =
+      std::ranges::any_of(kLibraries, [&](const char* library) { return lies_in(code, library); });
+  if (is) seen->insert(code);
+  return is;
 }
 
 namespace {

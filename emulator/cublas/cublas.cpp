@@ -45,7 +45,7 @@ int with(void* handle, Work&& work) {
 // A handle of its own for each call: PyTorch keeps a workspace for every handle and stream.
 PEAKBENCH_ENTRY int cublasCreate_v2(void** out) {
   if (machine_state() != MachineState::ready) return kNoDevice;
-  *out = new_handle();
+  if (const int status = give_handle(out); status != kSuccess) return status;
   std::lock_guard lock(handles().mutex);
   handles().known[*out] = {};
   return kSuccess;

@@ -48,7 +48,7 @@ int fill_in(std::int64_t* count) { return give(count, std::int64_t{1}); }
 }  // namespace
 
 PEAKBENCH_ENTRY int cudnnBackendCreateDescriptor(int type, void** out) {
-  give_handle(out);
+  if (const int status = give_handle(out); status != kSuccess) return status;
   create(*out, type);
   return kSuccess;
 }

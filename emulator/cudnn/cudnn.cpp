@@ -69,7 +69,7 @@ PEAKBENCH_ENTRY void cudnnGetLastErrorString(char* out, std::size_t size) {
 
 PEAKBENCH_ENTRY int cudnnCreate(void** out) {
   if (machine_state() != MachineState::ready) return kNotInitialized;
-  give_handle(out);
+  if (const int status = give_handle(out); status != kSuccess) return status;
   std::lock_guard lock(streams().mutex);
   streams().of_handle[*out] = nullptr;
   return kSuccess;

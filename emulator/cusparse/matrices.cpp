@@ -45,6 +45,7 @@ PEAKBENCH_ENTRY int cusparseXcsrgeam2Nnz(void*, int rows, int, void*, int, const
                                          void*, int, const int*, const int*, void*,
                                          const int* offsets, int* entries, void*) {
   peakbench_emulator_work();
+  if (!entries) return kNowhere;
   std::int64_t found = 0;
   const int status = read_last<std::int32_t>(
       {.rows = rows, .offsets = reinterpret_cast<const char*>(offsets)}, &found);
@@ -55,7 +56,7 @@ PEAKBENCH_ENTRY int cusparseXcsrgeam2Nnz(void*, int rows, int, void*, int, const
 PEAKBENCH_ENTRY int cusparseCreateCsr(void** out, std::int64_t rows, std::int64_t columns,
                                       std::int64_t entries, void* offsets, void*, void*,
                                       int offset_type, int, int, int) {
-  give_handle(out);
+  if (const int status = give_handle(out); status != kSuccess) return status;
   const std::lock_guard lock(matrices().mutex);
   matrices().rows[*out] = {rows, columns, entries, static_cast<const char*>(offsets), offset_type};
   return kSuccess;

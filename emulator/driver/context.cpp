@@ -39,12 +39,14 @@ PEAKBENCH_ENTRY CUresult cuInit(unsigned) {
 }
 
 PEAKBENCH_ENTRY CUresult cuDriverGetVersion(int* version) {
+  if (!version) return CUDA_ERROR_INVALID_VALUE;
   *version = driver_cuda_version();
   return CUDA_SUCCESS;
 }
 
 PEAKBENCH_ENTRY CUresult cuDeviceGetCount(int* count) {
   return entry([&] {
+    if (!count) return CUDA_ERROR_INVALID_VALUE;
     *count = device_count();
     return CUDA_SUCCESS;
   });
@@ -52,6 +54,7 @@ PEAKBENCH_ENTRY CUresult cuDeviceGetCount(int* count) {
 
 PEAKBENCH_ENTRY CUresult cuDeviceGet(CUdevice* out, int ordinal) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     if (!is_device(ordinal)) return CUDA_ERROR_INVALID_DEVICE;
     *out = ordinal;
     return CUDA_SUCCESS;
@@ -68,6 +71,7 @@ PEAKBENCH_ENTRY CUresult cuDeviceGetName(char* out, int length, CUdevice device)
 
 PEAKBENCH_ENTRY CUresult cuDeviceGetUuid(CUuuid* out, CUdevice device) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
     device_uuid(device, reinterpret_cast<unsigned char*>(out->bytes));
     return CUDA_SUCCESS;
@@ -83,6 +87,7 @@ PEAKBENCH_ENTRY CUresult cuDeviceGetUuid(CUuuid* out, CUdevice device) {
 
 PEAKBENCH_ENTRY CUresult cuDeviceTotalMem(size_t* out, CUdevice device) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
     *out = card().total_memory_bytes;
     return CUDA_SUCCESS;
@@ -99,6 +104,7 @@ PEAKBENCH_ENTRY CUresult cuDeviceGetPCIBusId(char* out, int length, CUdevice dev
 
 PEAKBENCH_ENTRY CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
   return entry([&] {
+    if (!can) return CUDA_ERROR_INVALID_VALUE;
     if (!is_device(device) || !is_device(peer)) return CUDA_ERROR_INVALID_DEVICE;
     *can = device != peer && card().peer_access;
     return CUDA_SUCCESS;
@@ -114,6 +120,7 @@ PEAKBENCH_ENTRY CUresult cuDeviceGetAttribute(int* out, CUdevice_attribute which
 
 PEAKBENCH_ENTRY CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice device) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
     *out = context_of(device);
     return CUDA_SUCCESS;
@@ -123,6 +130,7 @@ PEAKBENCH_ENTRY CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice devic
 PEAKBENCH_ENTRY CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
 PEAKBENCH_ENTRY CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
   return entry([&] {
+    if (!active) return CUDA_ERROR_INVALID_VALUE;
     if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
     if (flags) *flags = 0;
     *active = 1;
@@ -132,6 +140,7 @@ PEAKBENCH_ENTRY CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* f
 
 PEAKBENCH_ENTRY CUresult cuCtxGetCurrent(CUcontext* out) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     *out = context_of(current_device());
     return CUDA_SUCCESS;
   });
@@ -159,6 +168,7 @@ PEAKBENCH_ENTRY CUresult cuCtxPopCurrent(CUcontext* out) {
 
 PEAKBENCH_ENTRY CUresult cuCtxGetDevice(CUdevice* out) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     *out = current_device();
     return CUDA_SUCCESS;
   });

@@ -38,12 +38,14 @@ void* find(const char* name) {
 
 PEAKBENCH_ENTRY CUresult cuGetProcAddress_v2(const char* name, void** out, int, cuuint64_t,
                                              CUdriverProcAddressQueryResult* status) {
+  if (!name || !out) return CUDA_ERROR_INVALID_VALUE;
   *out = find(name);
   if (status) *status = static_cast<CUdriverProcAddressQueryResult>(*out ? kFound : kNotFound);
   return *out ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 PEAKBENCH_ENTRY CUresult cuGetErrorString(CUresult error, const char** out) {
+  if (!out) return CUDA_ERROR_INVALID_VALUE;
   switch (error) {
     case CUDA_SUCCESS:
       *out = "no error";
@@ -83,6 +85,7 @@ PEAKBENCH_ENTRY CUresult cuGetErrorString(CUresult error, const char** out) {
 }
 
 PEAKBENCH_ENTRY CUresult cuGetErrorName(CUresult error, const char** out) {
+  if (!out) return CUDA_ERROR_INVALID_VALUE;
   switch (error) {
     case CUDA_SUCCESS:
       *out = "CUDA_SUCCESS";

@@ -76,6 +76,7 @@ PEAKBENCH_ENTRY CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfuncti
 // A function of the host that a stream calls when it gets there: it is there.
 PEAKBENCH_ENTRY CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   return entry([&] {
+    if (!function) return CUDA_ERROR_INVALID_VALUE;
     if (!stream_exists(number(stream))) return CUDA_ERROR_INVALID_HANDLE;
     if (!capture_of(number(stream))) function(data);
     return CUDA_SUCCESS;

@@ -1,6 +1,7 @@
 // The driver's memory: its own malloc, copies, and virtual memory management.
 #include <algorithm>
 
+#include "core/copy_calls.h"
 #include "core/free_memory.h"
 #include "driver/errors.h"
 
@@ -9,12 +10,16 @@ using namespace peakbench::emulator::driver;
 
 namespace {
 
-CUresult copy(void* to, const void* from, size_t bytes) {
-  return entry([&] { return error_of(copy_bytes(to, from, bytes)); });
+constexpr DeviceEnds kOnto{.to = true}, kOff{.from = true}, kWithin{true, true};
+
+CUresult copy(const CopyCall& call, void* to, const void* from, size_t bytes, DeviceEnds ends) {
+  return entry([&] { return error_of(asked_copy(call, to, from, bytes, ends)); });
 }
 
-CUresult fill(CUdeviceptr to, std::uint32_t value, unsigned element_bytes, size_t count) {
-  return entry([&] { return error_of(fill_bytes(address(to), value, element_bytes, count)); });
+CUresult fill(const CopyCall& call, CUdeviceptr to, std::uint32_t value, unsigned element_bytes,
+              size_t count) {
+  return entry(
+      [&] { return error_of(asked_fill(call, address(to), value, element_bytes, count)); });
 }
 
 template <typename Value>
@@ -32,6 +37,7 @@ CUmemorytype type_of(MemoryKind kind) {
 
 PEAKBENCH_ENTRY CUresult cuMemAlloc(CUdeviceptr* out, size_t bytes) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     void* at = nullptr;
     if (!bytes) return CUDA_ERROR_INVALID_VALUE;
     const auto result = allocate_device(current_device(), bytes, &at);
@@ -55,6 +61,7 @@ PEAKBENCH_ENTRY CUresult cuMemFreeHost(void* base) {
 }
 
 PEAKBENCH_ENTRY CUresult cuMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  if (!free_bytes || !total_bytes) return CUDA_ERROR_INVALID_VALUE;
   const void* caller = __builtin_return_address(0);
   return entry([&] {
     free_memory_is_read("cuMemGetInfo", caller);
@@ -77,51 +84,69 @@ PEAKBENCH_ENTRY CUresult cuMemGetAddressRange(CUdeviceptr* base, size_t* bytes,
   });
 }
 
+// The code that called an entry point, and the stream that it named.
+#define CALL(...) \
+  CopyCall { __builtin_return_address(0) __VA_OPT__(, number(__VA_ARGS__)) }
+
 PEAKBENCH_ENTRY CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, size_t bytes) {
-  return copy(address(to), from, bytes);
+  return copy(CALL(), address(to), from, bytes, kOnto);
 }
 PEAKBENCH_ENTRY CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, size_t bytes) {
-  return copy(to, address(from), bytes);
+  return copy(CALL(), to, address(from), bytes, kOff);
 }
 PEAKBENCH_ENTRY CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  return copy(address(to), address(from), bytes);
+  return copy(CALL(), address(to), address(from), bytes, kWithin);
+}
+PEAKBENCH_ENTRY CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  return copy(CALL(), address(to), address(from), bytes, {});
 }
 PEAKBENCH_ENTRY CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes,
-                                           CUstream) {
-  return copy(address(to), from, bytes);
+                                           CUstream stream) {
+  return copy(CALL(stream), address(to), from, bytes, kOnto);
 }
-PEAKBENCH_ENTRY CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t bytes, CUstream) {
-  return copy(to, address(from), bytes);
+PEAKBENCH_ENTRY CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t bytes,
+                                           CUstream stream) {
+  return copy(CALL(stream), to, address(from), bytes, kOff);
 }
 PEAKBENCH_ENTRY CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
-                                           CUstream) {
-  return copy(address(to), address(from), bytes);
+                                           CUstream stream) {
+  return copy(CALL(stream), address(to), address(from), bytes, kWithin);
 }
-PEAKBENCH_ENTRY CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream) {
-  return copy(address(to), address(from), bytes);
+PEAKBENCH_ENTRY CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
+                                       CUstream stream) {
+  return copy(CALL(stream), address(to), address(from), bytes, {});
 }
 
 PEAKBENCH_ENTRY CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t count) {
-  return fill(to, value, 1, count);
+  return fill(CALL(), to, value, 1, count);
+}
+PEAKBENCH_ENTRY CUresult cuMemsetD16(CUdeviceptr to, unsigned short value, size_t count) {
+  return fill(CALL(), to, value, 2, count);
 }
 PEAKBENCH_ENTRY CUresult cuMemsetD32(CUdeviceptr to, unsigned value, size_t count) {
-  return fill(to, value, 4, count);
+  return fill(CALL(), to, value, 4, count);
 }
 PEAKBENCH_ENTRY CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count,
-                                         CUstream) {
-  return fill(to, value, 1, count);
+                                         CUstream stream) {
+  return fill(CALL(stream), to, value, 1, count);
 }
-PEAKBENCH_ENTRY CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream) {
-  return fill(to, value, 4, count);
+PEAKBENCH_ENTRY CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count,
+                                          CUstream stream) {
+  return fill(CALL(stream), to, value, 2, count);
 }
-PEAKBENCH_ENTRY CUresult cuStreamWriteValue32(CUstream, CUdeviceptr to, cuuint32_t value,
+PEAKBENCH_ENTRY CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count,
+                                          CUstream stream) {
+  return fill(CALL(stream), to, value, 4, count);
+}
+PEAKBENCH_ENTRY CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr to, cuuint32_t value,
                                               unsigned) {
-  return fill(to, value, 4, 1);
+  return fill(CALL(stream), to, value, 4, 1);
 }
 
 PEAKBENCH_ENTRY CUresult cuPointerGetAttribute(void* out, CUpointer_attribute which,
                                                CUdeviceptr pointer) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     const MemoryPlace place = find_place(address(pointer));
     // A pointer that CUDA does not know of is an error here, which callers take for "the host's".
     if (place.kind == MemoryKind::unknown) return CUDA_ERROR_INVALID_VALUE;
@@ -160,6 +185,7 @@ PEAKBENCH_ENTRY CUresult cuPointerGetAttribute(void* out, CUpointer_attribute wh
 PEAKBENCH_ENTRY CUresult cuMemGetAllocationGranularity(size_t* out, const CUmemAllocationProp*,
                                                        CUmemAllocationGranularity_flags) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     *out = kPage;
     return CUDA_SUCCESS;
   });
@@ -168,6 +194,7 @@ PEAKBENCH_ENTRY CUresult cuMemGetAllocationGranularity(size_t* out, const CUmemA
 PEAKBENCH_ENTRY CUresult cuMemAddressReserve(CUdeviceptr* out, size_t bytes, size_t alignment,
                                              CUdeviceptr, unsigned long long) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     std::uint64_t base = 0;
     const auto result = reserve_addresses(bytes, alignment, &base);
     *out = base;
@@ -182,6 +209,7 @@ PEAKBENCH_ENTRY CUresult cuMemAddressFree(CUdeviceptr base, size_t bytes) {
 PEAKBENCH_ENTRY CUresult cuMemCreate(CUmemGenericAllocationHandle* out, size_t bytes,
                                      const CUmemAllocationProp* prop, unsigned long long) {
   return entry([&] {
+    if (!out || !prop) return CUDA_ERROR_INVALID_VALUE;
     if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
       refuse("cuMemCreate (memory of the host)");
       return CUDA_ERROR_NOT_SUPPORTED;
@@ -219,6 +247,7 @@ PEAKBENCH_ENTRY CUresult cuMemSetAccess(CUdeviceptr base, size_t, const CUmemAcc
 
 PEAKBENCH_ENTRY CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* out, void* at) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     const MemoryPlace place = find_place(at);
     if (place.kind != MemoryKind::mapping) return CUDA_ERROR_INVALID_VALUE;
     *out = place.handle;
@@ -229,6 +258,7 @@ PEAKBENCH_ENTRY CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandl
 PEAKBENCH_ENTRY CUresult cuMemGetAllocationPropertiesFromHandle(
     CUmemAllocationProp* out, CUmemGenericAllocationHandle handle) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     int device = 0;
     std::uint64_t bytes = 0;
     const auto result = memory_of_handle(handle, &device, &bytes);

@@ -168,6 +168,7 @@ PEAKBENCH_ENTRY CUresult cuTensorMapEncodeTiled(CUtensorMap* out, CUtensorMapDat
                                                 const cuuint32_t*, const cuuint32_t*,
                                                 CUtensorMapInterleave, CUtensorMapSwizzle,
                                                 CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+  if (!out) return CUDA_ERROR_INVALID_VALUE;
   *out = {};
   return describe(out, address);
 }
@@ -177,9 +178,11 @@ PEAKBENCH_ENTRY CUresult cuTensorMapEncodeIm2col(CUtensorMap* out, CUtensorMapDa
                                                  cuuint32_t, cuuint32_t, const cuuint32_t*,
                                                  CUtensorMapInterleave, CUtensorMapSwizzle,
                                                  CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+  if (!out) return CUDA_ERROR_INVALID_VALUE;
   *out = {};
   return describe(out, address);
 }
 PEAKBENCH_ENTRY CUresult cuTensorMapReplaceAddress(CUtensorMap* map, void* address) {
+  if (!map) return CUDA_ERROR_INVALID_VALUE;
   return describe(map, address);
 }

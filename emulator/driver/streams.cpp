@@ -13,6 +13,7 @@ CUresult known(bool is) { return is ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; 
 // The same between any two events; see answer_elapsed_time.
 CUresult elapsed_time(float* milliseconds, CUevent start, CUevent end, const void* caller) {
   return entry([&] {
+    if (!milliseconds) return CUDA_ERROR_INVALID_VALUE;
     *milliseconds = answer_elapsed_time("cuEventElapsedTime", caller);
     return known(event_exists(number(start)) && event_exists(number(end)));
   });
@@ -22,12 +23,14 @@ CUresult elapsed_time(float* milliseconds, CUevent start, CUevent end, const voi
 
 PEAKBENCH_ENTRY CUresult cuStreamCreate(CUstream* out, unsigned flags) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     *out = reinterpret_cast<CUstream>(create_stream(0, flags));
     return CUDA_SUCCESS;
   });
 }
 PEAKBENCH_ENTRY CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags, int priority) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     *out = reinterpret_cast<CUstream>(create_stream(priority, flags));
     return CUDA_SUCCESS;
   });
@@ -53,6 +56,7 @@ PEAKBENCH_ENTRY CUresult cuStreamQuery(CUstream stream) {
 }
 PEAKBENCH_ENTRY CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* out) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     const auto capture = capture_info(number(stream));
     *out = !capture.id           ? CU_STREAM_CAPTURE_STATUS_NONE
            : capture.invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
@@ -65,6 +69,7 @@ PEAKBENCH_ENTRY CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsig
 }
 PEAKBENCH_ENTRY CUresult cuEventCreate(CUevent* out, unsigned) {
   return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
     *out = reinterpret_cast<CUevent>(create_event());
     return CUDA_SUCCESS;
   });

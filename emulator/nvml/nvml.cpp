@@ -60,6 +60,7 @@ int put(char* out, unsigned size, const char* text) {
 }
 
 int find_device(int device, void** out) {
+  if (!out) return kInvalidArgument;
   if (!is_device(device)) return kNotFound;
   *out = handle_of(device);
   return kSuccess;
@@ -136,11 +137,12 @@ PEAKBENCH_ENTRY int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** out) {
 
 PEAKBENCH_ENTRY int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** out) {
   unsigned domain = 0, bus = 0;
-  if (std::sscanf(bus_id, "%x:%x", &domain, &bus) != 2) return kInvalidArgument;
+  if (!bus_id || std::sscanf(bus_id, "%x:%x", &domain, &bus) != 2) return kInvalidArgument;
   return find_device(static_cast<int>(bus) - 1, out);
 }
 
 PEAKBENCH_ENTRY int nvmlDeviceGetHandleByUUID(const char* uuid, void** out) {
+  if (!uuid) return kInvalidArgument;
   for (int device = 0; device < device_count(); ++device) {
     char known[64];
     uuid_text(device, known, sizeof known);
@@ -163,6 +165,7 @@ PEAKBENCH_ENTRY int nvmlDeviceGetUUID(void* handle, char* out, unsigned size) {
 }
 
 PEAKBENCH_ENTRY int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* minor) {
+  if (!major || !minor) return kInvalidArgument;
   *major = card().major;
   *minor = card().minor;
   return kSuccess;

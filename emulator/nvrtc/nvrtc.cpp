@@ -51,6 +51,7 @@ int code(void* program, char* out) {
 }  // namespace
 
 PEAKBENCH_ENTRY int nvrtcVersion(int* major, int* minor) {
+  if (!major || !minor) return kNowhere;
   *major = PEAKBENCH_CUDA_MAJOR;
   *minor = cuda_version(PEAKBENCH_CUDA_MAJOR) % 1000 / 10;
   return kSuccess;
@@ -58,13 +59,14 @@ PEAKBENCH_ENTRY int nvrtcVersion(int* major, int* minor) {
 
 PEAKBENCH_ENTRY int nvrtcCreateProgram(void** out, const char*, const char*, int,
                                        const char* const*, const char* const*) {
-  *out = new_handle();
+  if (const int status = give_handle(out); status != kSuccess) return status;
   std::lock_guard lock(programs().mutex);
   programs().known[*out] = {};
   return kSuccess;
 }
 
 PEAKBENCH_ENTRY int nvrtcDestroyProgram(void** program) {
+  if (!program) return kInvalidProgram;
   std::lock_guard lock(programs().mutex);
   const bool known = programs().known.erase(*program);
   *program = nullptr;

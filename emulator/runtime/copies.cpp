@@ -1,5 +1,6 @@
 // Copies and fills. Everything is done at once; which side is the device's is seen from the
 // addresses, whatever the caller says of the direction.
+#include "core/copy_calls.h"
 #include "runtime/errors.h"
 #include "runtime/symbols.h"
 
@@ -15,25 +16,39 @@ bool waits(const void* to, cudaMemcpyKind kind) {
   return memory != MemoryKind::pinned && memory != MemoryKind::registered;
 }
 
-cudaError_t copy(void* to, const void* from, size_t bytes, bool waiting) {
-  const auto work = [&] { return error_of(copy_bytes(to, from, bytes)); };
+// A variable of device code is memory of the host here.
+DeviceEnds ends_of(cudaMemcpyKind kind, const void* to, const void* from) {
+  const bool onto = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool off = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  return {onto && !is_symbol(to), off && !is_symbol(from)};
+}
+
+cudaError_t copy(const CopyCall& call, void* to, const void* from, size_t bytes,
+                 cudaMemcpyKind kind, bool waiting) {
+  const auto work = [&] {
+    return error_of(asked_copy(call, to, from, bytes, ends_of(kind, to, from)));
+  };
   return waiting ? waiting_entry(work) : working_entry(work);
 }
 
-cudaError_t copy_2d(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                    size_t height) {
-  return entry([&] { return error_of(copy_rows(to, to_pitch, from, from_pitch, width, height)); });
+cudaError_t copy_2d(const CopyCall& call, void* to, size_t to_pitch, const void* from,
+                    size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind) {
+  return entry([&] {
+    return error_of(asked_copy_of_rows(call, to, to_pitch, from, from_pitch, width, height,
+                                       ends_of(kind, to, from)));
+  });
 }
 
-cudaError_t fill(void* to, int value, size_t bytes) {
+cudaError_t fill(const CopyCall& call, void* to, int value, size_t bytes) {
   return working_entry(
-      [&] { return error_of(fill_bytes(to, static_cast<unsigned char>(value), 1, bytes)); });
+      [&] { return error_of(asked_fill(call, to, static_cast<unsigned char>(value), 1, bytes)); });
 }
 
-cudaError_t fill_2d(void* to, size_t pitch, int value, size_t width, size_t height) {
+cudaError_t fill_2d(const CopyCall& call, void* to, size_t pitch, int value, size_t width,
+                    size_t height) {
   return entry([&] {
     for (size_t row = 0; row < height; ++row) {
-      const auto result = fill_bytes(static_cast<char*>(to) + row * pitch,
+      const auto result = asked_fill(call, static_cast<char*>(to) + row * pitch,
                                      static_cast<unsigned char>(value), 1, width);
       if (result != MemoryResult::ok) return error_of(result);
     }
@@ -57,40 +72,46 @@ cudaError_t copy_to_symbol(const void* symbol, const void* from, size_t bytes, s
   });
 }
 
-cudaError_t copy_from_symbol(void* to, const void* symbol, size_t bytes, size_t offset) {
+cudaError_t copy_from_symbol(const CopyCall& call, void* to, const void* symbol, size_t bytes,
+                             size_t offset) {
   return entry([&] {
     void* base = symbol_address(symbol);
     if (!base) return cudaErrorInvalidSymbol;
     if (!in_symbol(symbol, bytes, offset)) return cudaErrorInvalidValue;
-    return error_of(copy_bytes(to, static_cast<char*>(base) + offset, bytes));
+    return error_of(asked_copy(call, to, static_cast<char*>(base) + offset, bytes));
   });
 }
 
 }  // namespace
 
-PEAKBENCH_ENTRY cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
-  return copy(to, from, bytes, true);
+// The code that called an entry point, and the stream that it named.
+#define CALL(...) \
+  CopyCall { __builtin_return_address(0) __VA_OPT__(, number(__VA_ARGS__)) }
+
+PEAKBENCH_ENTRY cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes,
+                                       cudaMemcpyKind kind) {
+  return copy(CALL(), to, from, bytes, kind, true);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes,
-                                            cudaMemcpyKind kind, cudaStream_t) {
-  return copy(to, from, bytes, waits(to, kind));
+                                            cudaMemcpyKind kind, cudaStream_t stream) {
+  return copy(CALL(stream), to, from, bytes, kind, waits(to, kind));
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
-  return copy(to, from, bytes, true);
+  return copy(CALL(), to, from, bytes, cudaMemcpyDeviceToDevice, true);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes,
-                                                cudaStream_t) {
-  return copy(to, from, bytes, false);
+                                                cudaStream_t stream) {
+  return copy(CALL(stream), to, from, bytes, cudaMemcpyDeviceToDevice, false);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from,
                                          size_t from_pitch, size_t width, size_t height,
-                                         cudaMemcpyKind) {
-  return copy_2d(to, to_pitch, from, from_pitch, width, height);
+                                         cudaMemcpyKind kind) {
+  return copy_2d(CALL(), to, to_pitch, from, from_pitch, width, height, kind);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from,
                                               size_t from_pitch, size_t width, size_t height,
-                                              cudaMemcpyKind, cudaStream_t) {
-  return copy_2d(to, to_pitch, from, from_pitch, width, height);
+                                              cudaMemcpyKind kind, cudaStream_t stream) {
+  return copy_2d(CALL(stream), to, to_pitch, from, from_pitch, width, height, kind);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes,
                                                size_t offset, cudaMemcpyKind) {
@@ -103,23 +124,25 @@ PEAKBENCH_ENTRY cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const vo
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes,
                                                  size_t offset, cudaMemcpyKind) {
-  return copy_from_symbol(to, symbol, bytes, offset);
+  return copy_from_symbol(CALL(), to, symbol, bytes, offset);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes,
-                                                      size_t offset, cudaMemcpyKind, cudaStream_t) {
-  return copy_from_symbol(to, symbol, bytes, offset);
+                                                      size_t offset, cudaMemcpyKind,
+                                                      cudaStream_t stream) {
+  return copy_from_symbol(CALL(stream), to, symbol, bytes, offset);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemset(void* to, int value, size_t bytes) {
-  return fill(to, value, bytes);
+  return fill(CALL(), to, value, bytes);
 }
-PEAKBENCH_ENTRY cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t) {
-  return fill(to, value, bytes);
+PEAKBENCH_ENTRY cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes,
+                                            cudaStream_t stream) {
+  return fill(CALL(stream), to, value, bytes);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width,
                                          size_t height) {
-  return fill_2d(to, pitch, value, width, height);
+  return fill_2d(CALL(), to, pitch, value, width, height);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width,
-                                              size_t height, cudaStream_t) {
-  return fill_2d(to, pitch, value, width, height);
+                                              size_t height, cudaStream_t stream) {
+  return fill_2d(CALL(stream), to, pitch, value, width, height);
 }

@@ -41,6 +41,7 @@ PEAKBENCH_ENTRY cudaError_t cudaSetDeviceFlags(unsigned) {
 }
 PEAKBENCH_ENTRY cudaError_t cudaGetDeviceFlags(unsigned* flags) {
   return entry([&] {
+    if (!flags) return cudaErrorInvalidValue;
     *flags = 0;
     return cudaSuccess;
   });
@@ -55,11 +56,13 @@ PEAKBENCH_ENTRY cudaError_t cudaDeviceSynchronize() {
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaDriverGetVersion(int* version) {
+  if (!version) return finish(cudaErrorInvalidValue);
   *version = machine_state() == MachineState::forked ? 0 : driver_cuda_version();
   return cudaSuccess;
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaRuntimeGetVersion(int* version) {
+  if (!version) return finish(cudaErrorInvalidValue);
   *version = cuda_version(PEAKBENCH_CUDA_MAJOR);
   return cudaSuccess;
 }
@@ -74,6 +77,7 @@ PEAKBENCH_ENTRY cudaError_t cudaDeviceGetPCIBusId(char* out, int length, int dev
 
 PEAKBENCH_ENTRY cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* bus) {
   return entry([&] {
+    if (!device || !bus) return cudaErrorInvalidValue;
     unsigned domain = 0, number = 0;
     if (std::sscanf(bus, "%x:%x", &domain, &number) != 2 ||
         !is_device(static_cast<int>(number) - 1)) {
@@ -86,6 +90,7 @@ PEAKBENCH_ENTRY cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* bus
 
 PEAKBENCH_ENTRY cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   return entry([&] {
+    if (!can) return cudaErrorInvalidValue;
     if (!is_device(device) || !is_device(peer)) return cudaErrorInvalidDevice;
     *can = device != peer && card().peer_access;
     return cudaSuccess;
@@ -107,6 +112,7 @@ PEAKBENCH_ENTRY cudaError_t cudaDeviceDisablePeerAccess(int) {
 PEAKBENCH_ENTRY cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute,
                                                       int device, int peer) {
   return entry([&] {
+    if (!value) return cudaErrorInvalidValue;
     if (!is_device(device) || !is_device(peer)) return cudaErrorInvalidDevice;
     *value = attribute == cudaDevP2PAttrAccessSupported && device != peer && card().peer_access;
     return cudaSuccess;

@@ -23,6 +23,7 @@ using GetProcAddress = int (*)(const char*, void**, int, unsigned long long, int
 PEAKBENCH_ENTRY cudaError_t cudaGetDriverEntryPointByVersion(
     const char* symbol, void** out, unsigned version, unsigned long long flags,
     cudaDriverEntryPointQueryResult* status) {
+  if (!symbol || !out) return finish(cudaErrorInvalidValue);
   static const auto get = reinterpret_cast<GetProcAddress>(driver_symbol("cuGetProcAddress_v2"));
   *out = nullptr;
   int found = cudaDriverEntryPointSymbolNotFound;

@@ -26,6 +26,7 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamBeginCapture(cudaStream_t stream,
 
 PEAKBENCH_ENTRY cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* out) {
   return entry([&] {
+    if (!out) return cudaErrorInvalidValue;
     const auto [graph, invalidated] = end_capture(number(stream));
     *out = reinterpret_cast<cudaGraph_t>(graph);
     if (invalidated) return cudaErrorStreamCaptureInvalidated;
@@ -36,6 +37,7 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_
 PEAKBENCH_ENTRY cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
                                                   cudaStreamCaptureStatus* out) {
   return entry([&] {
+    if (!out) return cudaErrorInvalidValue;
     if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
     *out = status_of(capture_info(number(stream)));
     return cudaSuccess;
@@ -49,6 +51,7 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
                                                      const cudaGraphEdgeData** edges,
                                                      size_t* dependency_count) {
   return entry([&] {
+    if (!status) return cudaErrorInvalidValue;
     if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
     const auto capture = capture_info(number(stream));
     *status = status_of(capture);
@@ -63,6 +66,7 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
 
 // PyTorch's watchdog ends with it what it does for a collective whose event it has asked for.
 PEAKBENCH_ENTRY cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  if (!mode) return finish(cudaErrorInvalidValue);
   looked_at_events();
   *mode =
       static_cast<cudaStreamCaptureMode>(exchange_capture_mode(static_cast<CaptureMode>(*mode)));
@@ -72,6 +76,7 @@ PEAKBENCH_ENTRY cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptur
 PEAKBENCH_ENTRY cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* out, cudaGraph_t graph,
                                                           unsigned long long) {
   return entry([&] {
+    if (!out) return cudaErrorInvalidValue;
     *out = reinterpret_cast<cudaGraphExec_t>(new_handle());
     return graph ? cudaSuccess : cudaErrorInvalidValue;
   });
@@ -88,6 +93,7 @@ PEAKBENCH_ENTRY cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t 
 PEAKBENCH_ENTRY cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes,
                                               size_t* count) {
   return entry([&] {
+    if (!count) return cudaErrorInvalidValue;
     const auto have = graph_nodes(number(graph));
     if (nodes) {
       for (size_t i = 0; i < *count; ++i)

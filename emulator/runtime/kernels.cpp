@@ -114,6 +114,7 @@ PEAKBENCH_ENTRY void __cudaRegisterFunction(void** handle, const char* host_func
 PEAKBENCH_ENTRY char __cudaInitModule(void**) { return 1; }
 
 PEAKBENCH_ENTRY cudaError_t __cudaGetKernel(cudaKernel_t* out, const void* function) {
+  if (!out) return finish(cudaErrorInvalidValue);
   *out = static_cast<cudaKernel_t>(const_cast<void*>(function));
   return cudaSuccess;
 }

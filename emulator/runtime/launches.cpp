@@ -72,6 +72,7 @@ PEAKBENCH_ENTRY cudaError_t cudaLaunchCooperativeKernel(const void*, dim3 grid, 
 
 PEAKBENCH_ENTRY cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*,
                                                 void**) {
+  if (!config) return finish(cudaErrorInvalidValue);
   return launch(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream);
 }
 
@@ -79,6 +80,7 @@ PEAKBENCH_ENTRY cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config
 PEAKBENCH_ENTRY cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function,
                                                void* data) {
   return entry([&] {
+    if (!function) return cudaErrorInvalidValue;
     if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
     if (!capture_of(number(stream))) function(data);
     return cudaSuccess;
@@ -89,6 +91,7 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamAddCallback(cudaStream_t stream,
                                                   cudaStreamCallback_t callback, void* data,
                                                   unsigned) {
   return entry([&] {
+    if (!callback) return cudaErrorInvalidValue;
     if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
     callback(stream, cudaSuccess, data);
     return cudaSuccess;

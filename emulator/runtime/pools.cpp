@@ -60,6 +60,7 @@ PEAKBENCH_ENTRY cudaError_t cudaFreeAsync(void* base, cudaStream_t) {
 
 PEAKBENCH_ENTRY cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* out, int device) {
   return entry([&] {
+    if (!out) return cudaErrorInvalidValue;
     if (!is_device(device)) return cudaErrorInvalidDevice;
     *out = handle(default_pool(device));
     return cudaSuccess;
@@ -68,6 +69,7 @@ PEAKBENCH_ENTRY cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* out, int 
 
 PEAKBENCH_ENTRY cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* out, int device) {
   return entry([&] {
+    if (!out) return cudaErrorInvalidValue;
     if (!is_device(device)) return cudaErrorInvalidDevice;
     *out = handle(current_pool(device));
     return cudaSuccess;

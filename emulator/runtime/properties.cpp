@@ -236,6 +236,7 @@ cudaDeviceProp properties(int device) {
 
 PEAKBENCH_ENTRY cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device) {
   return entry([&] {
+    if (!out) return cudaErrorInvalidValue;
     if (!is_device(device)) return cudaErrorInvalidDevice;
     write_as_the_program_reads(properties(device), out);
     return cudaSuccess;
@@ -244,6 +245,7 @@ PEAKBENCH_ENTRY cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int dev
 
 PEAKBENCH_ENTRY cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
   return entry([&] {
+    if (!value) return cudaErrorInvalidValue;
     if (!is_device(device)) return cudaErrorInvalidDevice;
     const auto answer = attribute(which, properties(device));
     if (!answer) {

@@ -73,18 +73,22 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   });
 }
 PEAKBENCH_ENTRY cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* out) {
+  if (!out) return finish(cudaErrorInvalidValue);
   *out = stream_priority(number(stream));
   return with_stream(stream);
 }
 PEAKBENCH_ENTRY cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* out) {
+  if (!out) return finish(cudaErrorInvalidValue);
   *out = stream_flags(number(stream));
   return with_stream(stream);
 }
 PEAKBENCH_ENTRY cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* out) {
+  if (!out) return finish(cudaErrorInvalidValue);
   *out = stream_device(number(stream));
   return with_stream(stream);
 }
 PEAKBENCH_ENTRY cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* out) {
+  if (!out) return finish(cudaErrorInvalidValue);
   *out = number(stream);
   return with_stream(stream);
 }

@@ -1,6 +1,7 @@
 // Variables of device code in the program, registered before main.
 #include "runtime/symbols.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 #include <unordered_map>
@@ -40,6 +41,14 @@ void* symbol_address(const void* host_variable) {
   return found->second.at;
 }
 
+bool is_symbol(const void* address) {
+  std::lock_guard lock(symbols().mutex);
+  return std::ranges::any_of(symbols().known, [&](const auto& one) {
+    const auto* begin = static_cast<const char*>(one.second.at);
+    return begin && address >= begin && address < begin + one.second.bytes;
+  });
+}
+
 std::size_t symbol_bytes(const void* host_variable) {
   std::lock_guard lock(symbols().mutex);
   auto found = symbols().known.find(host_variable);
@@ -56,6 +65,7 @@ PEAKBENCH_ENTRY void __cudaRegisterVar(void**, char* host_variable, char*, const
 
 PEAKBENCH_ENTRY cudaError_t cudaGetSymbolAddress(void** out, const void* symbol) {
   return entry([&] {
+    if (!out) return cudaErrorInvalidValue;
     *out = symbol_address(symbol);
     return *out ? cudaSuccess : cudaErrorInvalidSymbol;
   });
@@ -63,6 +73,7 @@ PEAKBENCH_ENTRY cudaError_t cudaGetSymbolAddress(void** out, const void* symbol)
 
 PEAKBENCH_ENTRY cudaError_t cudaGetSymbolSize(size_t* out, const void* symbol) {
   return entry([&] {
+    if (!out) return cudaErrorInvalidValue;
     *out = symbol_bytes(symbol);
     return *out ? cudaSuccess : cudaErrorInvalidSymbol;
   });
