@@ -15,6 +15,8 @@ from browser import Browser, find_chromium
 WIDTHS = (360, 390, 768, 1280, 1440, 1920, 2560)
 PAPER = 718  # A4 without its margins, in CSS pixels
 LOOK = (Path(__file__).parent / "layout.js").read_text(encoding="utf-8")
+# A chart is drawn anew for another width in the frame that follows.
+DRAWN = "[...document.querySelectorAll('canvas')].every((one) => one.getBoundingClientRect().right <= document.documentElement.clientWidth)"
 OPEN = "document.querySelectorAll('details').forEach((d) => { d.open = !d.closest('.alive-tree'); })"
 
 
@@ -131,6 +133,7 @@ class Layout(unittest.TestCase):
     def found(self, width, media=""):
         self.page.send("Emulation.setDeviceMetricsOverride", width=width, height=1000, deviceScaleFactor=1, mobile=width < 600)
         self.page.send("Emulation.setEmulatedMedia", media=media)
+        self.page.wait(DRAWN)
         return self.page.run(LOOK)
 
     def test_no_word_breaks_and_nothing_is_cut(self):
