@@ -16,6 +16,8 @@ namespace peakbench::program {
 
 namespace fs = std::filesystem;
 
+constexpr unsigned kForAll = 0755;
+
 fs::path make_release_libraries(const fs::path& torch, const fs::path& out) {
   const launch::InterruptScope interrupts;
   const std::function<bool()> cancelled = [] { return launch::interrupted(); };
@@ -31,8 +33,11 @@ fs::path make_release_libraries(const fs::path& torch, const fs::path& out) {
   fs::create_directories(out / name);
   const std::pair<fs::path, const char*> libraries[]{{values.path, "peakbench_values.so"},
                                                      {tracer.path, "peakbench_tracer.so"}};
-  for (const auto& [library, file] : libraries)
-    fs::copy_file(library, out / name / file, fs::copy_options::overwrite_existing);
+  for (const auto& [library, file] : libraries) {
+    const auto copy = out / name / file;
+    fs::copy_file(library, copy, fs::copy_options::overwrite_existing);
+    fs::permissions(copy, fs::perms(kForAll));  // the cache keeps them for one user alone
+  }
   return out / name;
 }
 
