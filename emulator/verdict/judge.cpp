@@ -36,6 +36,14 @@ std::string what_was_read(const LedgerReadBack& row) {
   return fmt::format("{} values that are not known", kind);
 }
 
+// Where the card refused it some, too, that is what ended it.
+bool refused_by_host_alone(const Ledger& ledger) {
+  const auto* end = ledger.devices + std::min<unsigned>(ledger.device_count, kLedgerDevices);
+  return ledger.host_refusals > 0 &&
+         std::all_of(ledger.devices, end,
+                     [](const LedgerDevice& device) { return device.refused_allocations == 0; });
+}
+
 class Judge {
  public:
   Judge(const std::vector<const Ledger*>& ledgers, const VerdictRequest& request)
@@ -56,7 +64,7 @@ class Judge {
       unmodelled(ledger, ledger.unmodelled.rows[i]);
     if (!request_.of_case && !ledger.finished && used_the_card(ledger) && !is_left_behind(ledger))
       lower(fmt::format("process {} did not come to its end by itself", ledger.pid));
-    if (ledger.host_refusals)
+    if (refused_by_host_alone(ledger))
       unreliable(
           fmt::format("this machine refused process {} memory that the card had (ulimit -v, a "
                       "limit of its memory): raise the limit",
