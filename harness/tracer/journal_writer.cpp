@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 
 namespace peakbench::tracer {
@@ -24,14 +25,25 @@ void* map(int file, std::uint64_t offset, std::uint64_t bytes) {
   return at == MAP_FAILED ? nullptr : at;
 }
 
+// Processes of several PID namespaces have the same number: the later ones get "1.2.journal".
+int create(const std::string& path) {
+  constexpr int kMostOfOneNumber = 1000;
+  int file = -1;
+  for (int i = 1; file < 0 && i <= kMostOfOneNumber; ++i) {
+    const auto name = path + (i == 1 ? "" : "." + std::to_string(i)) + kSuffix;
+    file = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0 && errno != EEXIST) break;
+  }
+  return file;
+}
+
 }  // namespace
 
 bool JournalWriter::open(const std::string& folder, std::int32_t rank, std::uint64_t most_bytes) {
   const std::lock_guard lock(mutex_);
   most_windows_ = std::max<std::uint64_t>(1, (most_bytes ? most_bytes : kMostBytes) / kWindowBytes);
   folder_ = folder;
-  const auto path = folder + "/" + std::to_string(getpid()) + kSuffix;
-  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  file_ = create(folder + "/" + std::to_string(getpid()));
   if (file_ < 0) return false;
   header_ = static_cast<Header*>(map(file_, 0, kHeaderBytes));
   if (header_ == nullptr) return false;

@@ -7,6 +7,7 @@ Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -254,6 +255,19 @@ y = x + 1
         case = self.case()
         self.assertNotIn("not traced", done.stderr)
         self.assertEqual(sorted(rank["memory"]["peak_allocated_bytes"] for rank in case["ranks"]), [8 * MIB, 8 * MIB])
+
+    @unittest.skipUnless(shutil.which("unshare") and subprocess.run(["unshare", "-fp", "true"], capture_output=True).returncode == 0, "no PID namespaces")
+    def test_processes_that_have_one_number(self):
+        """The first process of each PID namespace is 1."""
+        script = self.write("""
+import subprocess, sys, torch
+x = torch.ones(1 << 20, device="cuda")
+for size in (1 << 21, 1 << 22):
+    subprocess.run(["unshare", "-fp", sys.executable, "-c", f"import torch; torch.ones({size}, device='cuda')"], check=True)
+""")
+        done = self.trace(PYTHON, script)
+        self.assertNotIn("not traced", done.stderr)
+        self.assertEqual(sorted(rank["memory"]["peak_allocated_bytes"] for rank in self.case()["ranks"]), [4 * MIB, 8 * MIB, 16 * MIB])
 
     def test_a_process_that_is_not_traced_makes_a_lower_bound(self):
         script = self.write("""
