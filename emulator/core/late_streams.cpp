@@ -34,10 +34,19 @@ void merge(Progress& into, const Progress& from) {
   for (const auto& [stream, until] : from) into[stream] = std::max(into[stream], until);
 }
 
-bool is_done(const State& s, const Event& event) {
-  if (event.issued <= s.queues.all_done_until) return true;
-  const auto done = s.queues.done_until.find(event.issued_on);
-  return done != s.queues.done_until.end() && event.issued <= done->second;
+bool reaches(const Progress& progress, const PeakbenchIssued& issued) {
+  const auto found = progress.find(issued.stream);
+  return found != progress.end() && issued.number <= found->second;
+}
+
+bool is_done(const State& s, const PeakbenchIssued& issued) {
+  return issued.number <= s.queues.all_done_until || reaches(s.queues.done_until, issued);
+}
+
+PeakbenchIssued issue(State& s, std::uint64_t stream) {
+  const PeakbenchIssued issued = {key_of(s, stream), ++s.queues.issued};
+  progress_of(s, stream)[issued.stream] = issued.number;
+  return issued;
 }
 
 // Marks it as asked for.
@@ -75,11 +84,8 @@ bool asks_in_a_loop(std::uint64_t event, std::uint64_t device_work) {
 bool streams_lag() { return state().card.late_streams || state().card.soon_streams; }
 
 void late_recorded(State& s, Event& event, std::uint64_t stream) {
-  auto& progress = progress_of(s, stream);
-  event.issued_on = key_of(s, stream);
-  event.issued = ++s.queues.issued;
-  progress[event.issued_on] = event.issued;
-  event.progress = progress;
+  event.issued = issue(s, stream);
+  event.progress = progress_of(s, stream);
   event.asked_for = false;
 }
 
@@ -97,9 +103,8 @@ void late_waited_for_event(std::uint64_t event) {
 void late_waited_for_stream(std::uint64_t stream) {
   State& s = state();
   std::lock_guard lock(s.mutex);
-  auto& progress = progress_of(s, stream);
-  progress[key_of(s, stream)] = ++s.queues.issued;
-  merge(s.queues.done_until, progress);
+  issue(s, stream);
+  merge(s.queues.done_until, progress_of(s, stream));
   idle_since(s, stream) = work_asked_for(s);
 }
 
@@ -110,11 +115,43 @@ void late_waited_for_everything() {
   s.queues.all_idle_since = work_asked_for(s);
 }
 
+void told_of_event(std::uint64_t event) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  const auto found = s.queues.events.find(event);
+  if (found != s.queues.events.end()) merge(s.queues.told_until, found->second.progress);
+}
+
+void told_of_stream(std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  issue(s, stream);
+  merge(s.queues.told_until, progress_of(s, stream));
+}
+
+PeakbenchIssued issued_now(std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  return issue(s, stream);
+}
+
+bool is_known_done(const PeakbenchIssued& issued) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  return is_done(s, issued) || reaches(s.queues.told_until, issued);
+}
+
+bool is_ordered_before(const PeakbenchIssued& issued, std::uint64_t stream) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  return reaches(progress_of(s, stream), issued);
+}
+
 bool is_event_certain(std::uint64_t event) {
   State& s = state();
   std::lock_guard lock(s.mutex);
   const auto found = s.queues.events.find(event);
-  return found == s.queues.events.end() || is_done(s, found->second);
+  return found == s.queues.events.end() || is_done(s, found->second.issued);
 }
 
 bool is_stream_certain(std::uint64_t stream) {

@@ -21,6 +21,16 @@ void late_waited_for_event(std::uint64_t event);
 void late_waited_for_stream(std::uint64_t stream);
 void late_waited_for_everything();
 
+// Without it: a query said that the work is done; see also told_of_stream in streams.h. It is no
+// wait: whether blocks are free is asked as before.
+void told_of_event(std::uint64_t event);
+// A place in a stream's work: behind all that was asked of it so far.
+PeakbenchIssued issued_now(std::uint64_t stream);
+// Whether the host has waited for it, or was told.
+bool is_known_done(const PeakbenchIssued& issued);
+// Whether what is asked of the stream from now on is done later.
+bool is_ordered_before(const PeakbenchIssued& issued, std::uint64_t stream);
+
 // Whether the host has waited for what the event ends; for all that was asked of the card before it
 // waited for the stream. Without the mutex.
 bool is_event_certain(std::uint64_t event);

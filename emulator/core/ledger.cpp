@@ -194,19 +194,11 @@ void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, const c
   row->substitute_calls += answer == Answer::substitute;
 }
 
-void count_device_work() {
-  state().device_work.fetch_add(1, std::memory_order_relaxed);
-  tell_of_work();
-}
-
-void count_device_work(const std::vector<std::uint64_t>& words) {
-  state().device_work.fetch_add(1, std::memory_order_relaxed);
-  tell_of_work(words);
-}
+void count_device_work() { tell_of_work(kPeakbenchLibraryCall, nullptr); }
 
 void count_graph_launch() {
   add(ledger().graph_launches);
-  count_device_work();
+  tell_of_work(kPeakbenchLoadedAtRunTime, nullptr);
 }
 
 void refuse(const char* name) {

@@ -6,18 +6,21 @@
 
 #include "core/api.h"
 #include "core/ledger.h"
+#include "core/values_hook.h"
 
 namespace peakbench::emulator {
 
 PEAKBENCH_EMULATOR_API Ledger& ledger();
-PEAKBENCH_EMULATOR_API void count_launch(std::uint64_t stream);
+// `caller`: the code that launches it.
+PEAKBENCH_EMULATOR_API void count_launch(std::uint64_t stream, PeakbenchWork work,
+                                         const void* caller);
 // Of a kernel whose arguments are known: `words` are all that could be addresses in them.
-PEAKBENCH_EMULATOR_API void count_launch(std::uint64_t stream,
+PEAKBENCH_EMULATOR_API void count_launch(std::uint64_t stream, PeakbenchWork work,
+                                         const void* caller,
                                          const std::vector<std::uint64_t>& words);
 PEAKBENCH_EMULATOR_API void count_graph_launch();
 // A library's call that would have made the device write memory.
 PEAKBENCH_EMULATOR_API void count_device_work();
-PEAKBENCH_EMULATOR_API void count_device_work(const std::vector<std::uint64_t>& words);
 // An entry point that is not emulated was called: recorded, and named once on stderr.
 PEAKBENCH_EMULATOR_API void refuse(const char* name);
 // Something that is wrong in the program, or would make its figures wrong: recorded, and named once

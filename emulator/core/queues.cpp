@@ -162,15 +162,16 @@ void count_kernel() {
 
 }  // namespace
 
-void count_launch(std::uint64_t stream) {
+void count_launch(std::uint64_t stream, PeakbenchWork work, const void* caller) {
   count_kernel();
-  count_device_work();
+  tell_of_work(work, caller);
   count_in_capture(stream);
 }
 
-void count_launch(std::uint64_t stream, const std::vector<std::uint64_t>& words) {
+void count_launch(std::uint64_t stream, PeakbenchWork work, const void* caller,
+                  const std::vector<std::uint64_t>& words) {
   count_kernel();
-  count_device_work(words);
+  tell_of_work(work, caller, words);
   count_in_capture(stream);
 }
 

@@ -16,6 +16,7 @@
 #include "core/pool_space.h"
 #include "core/pools.h"
 #include "core/shared_cards.h"
+#include "core/values_hook.h"
 
 namespace peakbench::emulator {
 
@@ -103,7 +104,7 @@ struct Event {
   std::uint64_t end_recorded = 0;  // and when that one was
   bool waited_for = false, joined = false, seen = false;
   Progress progress;  // of the stream, when it was recorded
-  std::uint64_t issued_on = 0, issued = 0;
+  PeakbenchIssued issued{};
   bool asked_for = false;  // since it was recorded
 };
 
@@ -123,6 +124,7 @@ struct Queues {
   std::uint64_t next_capture = 0;
   std::vector<Ticket> tickets_of_default;  // of the default streams, which are one here
   Progress progress_of_default, done_until;
+  Progress told_until;  // that the host was told of, see told_of_stream
   std::uint64_t default_idle_since = 0, all_idle_since = 0;
   std::uint64_t issued = 0, all_done_until = 0;
 };
@@ -179,9 +181,9 @@ MemoryResult no_host_memory(State& state, std::uint64_t bytes, MemoryResult resu
 const char* ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& answer);
 // What PyTorch's allocator has handed out of a device. False: nobody knows.
 bool allocated_now(int device, std::uint64_t& bytes);
-// Of work that may have written anywhere; of work that was given these words.
-void tell_of_work();
-void tell_of_work(const std::vector<std::uint64_t>& words);
+// Counts work that may have written anywhere, or work that was given these words.
+void tell_of_work(PeakbenchWork work, const void* caller);
+void tell_of_work(PeakbenchWork work, const void* caller, const std::vector<std::uint64_t>& words);
 // A memory pool has handed it out. With no lock held.
 void tell_of_piece(std::uint64_t base, std::uint64_t bytes);
 

@@ -21,6 +21,10 @@ PEAKBENCH_EMULATOR_API bool event_exists(std::uint64_t event);
 PEAKBENCH_EMULATOR_API bool record_event(std::uint64_t event, std::uint64_t stream);
 PEAKBENCH_EMULATOR_API bool wait_event(std::uint64_t stream, std::uint64_t event);
 
+// The host knows that all is done which was asked of the stream: a query said so, or a copy has
+// come to its end.
+PEAKBENCH_EMULATOR_API void told_of_stream(std::uint64_t stream);
+
 // cudaStreamCaptureMode, by its values.
 enum class CaptureMode { global, thread, relaxed };
 // The calling thread's own, which is global at first; returns what it was.

@@ -76,6 +76,7 @@ bool answer_event_query(std::uint64_t event, const char* function, const void* c
   switch (asker(caller)) {
     case Asker::program:
       program_asked(function);
+      if (done) told_of_event(event);
       break;
     case Asker::allocator:
       count(ledger().blocks_in_question);
@@ -91,7 +92,10 @@ bool answer_stream_query(std::uint64_t stream, const char* function, const void*
   const bool certain = is_stream_certain(stream);
   const bool done = is_stream_done(stream);
   // No allocator asks for a stream: CUDAStream::query, which does, is in the library of one.
-  if (!certain && asker(caller) != Asker::pinned_allocator_or_watchdog) program_asked(function);
+  if (!certain && asker(caller) != Asker::pinned_allocator_or_watchdog) {
+    program_asked(function);
+    if (done) told_of_stream(stream);
+  }
   return done;
 }
 

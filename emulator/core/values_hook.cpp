@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 
+#include "core/late_streams.h"
 #include "core/machine.h"
 #include "core/places.h"
 #include "core/python_place.h"
@@ -121,13 +122,20 @@ void tell_of_piece(std::uint64_t base, std::uint64_t bytes) {
   if (const auto listener = piece_listener.load(std::memory_order_acquire)) listener(base, bytes);
 }
 
-void tell_of_work() {
-  if (const auto listener = work_listener.load(std::memory_order_acquire)) listener(nullptr, -1);
+namespace {
+
+void tell(PeakbenchWork work, const void* caller, const std::uint64_t* words, int count) {
+  state().device_work.fetch_add(1, std::memory_order_relaxed);
+  if (const auto listener = work_listener.load(std::memory_order_acquire))
+    listener(words, count, work, caller);
 }
 
-void tell_of_work(const std::vector<std::uint64_t>& words) {
-  if (const auto listener = work_listener.load(std::memory_order_acquire))
-    listener(words.data(), static_cast<int>(words.size()));
+}  // namespace
+
+void tell_of_work(PeakbenchWork work, const void* caller) { tell(work, caller, nullptr, -1); }
+
+void tell_of_work(PeakbenchWork work, const void* caller, const std::vector<std::uint64_t>& words) {
+  tell(work, caller, words.data(), static_cast<int>(words.size()));
 }
 
 }  // namespace peakbench::emulator
@@ -212,6 +220,21 @@ extern "C" void peakbench_emulator_written(std::uint64_t base) {
     fault("a kernel writes page-locked host memory: its bytes stay, and reads are not seen");
 }
 
+extern "C" PeakbenchIssued peakbench_emulator_in_flight(std::uint64_t stream, const void* to) {
+  using namespace peakbench::emulator;
+  const auto kind = find_place(to).kind;
+  const bool locked = kind == MemoryKind::pinned || kind == MemoryKind::registered;
+  return locked ? issued_now(stream) : PeakbenchIssued{};
+}
+
+extern "C" int peakbench_emulator_is_done(PeakbenchIssued issued) {
+  return peakbench::emulator::is_known_done(issued);
+}
+
+extern "C" int peakbench_emulator_is_before(PeakbenchIssued issued, std::uint64_t stream) {
+  return peakbench::emulator::is_ordered_before(issued, stream);
+}
+
 extern "C" void peakbench_emulator_unspecified(const char* operation, const char* what) {
   using namespace peakbench::emulator;
   char place[64] = "";
@@ -221,6 +244,10 @@ extern "C" void peakbench_emulator_unspecified(const char* operation, const char
   if (text.size() >= sizeof LedgerName::name)
     text = std::string(operation) + ": " + what + " is not specified";
   unmodelled(text.c_str());
+}
+
+extern "C" void peakbench_emulator_failed(const char* why) {
+  peakbench::emulator::fault((std::string("a value could not be computed: ") + why).c_str());
 }
 
 extern "C" int peakbench_emulator_has_tf32(void) { return peakbench::emulator::card().major >= 8; }

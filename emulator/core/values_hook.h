@@ -21,9 +21,17 @@ enum PeakbenchStanding {
 // where nothing is, it holds zeros. `kind` becomes one of read_kinds.h, or "".
 using PeakbenchReader = int (*)(std::uint64_t from, void* to, std::uint64_t bytes,
                                 enum PeakbenchStanding held, const char** kind);
+// What the device was asked to run.
+enum PeakbenchWork {
+  kPeakbenchLibraryCall = 0,     // of a vendor's library, for whoever called that
+  kPeakbenchBuiltInKernel = 1,   // a kernel that its library brings along
+  kPeakbenchLoadedAtRunTime = 2  // a kernel of an image that was loaded at run time, or a graph
+};
 // Called for each launch or library call that would have made the device write memory. `words`:
 // where it may have written, among them numbers that are no addresses; -1 of them: anywhere.
-using PeakbenchWorkListener = void (*)(const std::uint64_t* words, int count);
+// `caller`: the code that launched; null where that is not known.
+using PeakbenchWorkListener = void (*)(const std::uint64_t* words, int count,
+                                       enum PeakbenchWork work, const void* caller);
 
 // Either may be null. Called with no lock held.
 PEAKBENCH_VALUES_API void peakbench_emulator_listen(PeakbenchReader reader,
@@ -51,6 +59,19 @@ PEAKBENCH_VALUES_API void peakbench_emulator_unspecified(const char* operation, 
 // device_assert.h. Takes Python's lock: with no lock held.
 PEAKBENCH_VALUES_API void peakbench_emulator_assert_failed(int device, const char* operation,
                                                            const char* what);
+// All that was asked of a stream up to a point in time.
+struct PeakbenchIssued {
+  std::uint64_t stream, number;
+};
+// Of a copy to the host that was asked of the stream just now, and that the host does not wait for:
+// number 0 where `to` is no page-locked memory, which is written before the call returns.
+PEAKBENCH_VALUES_API struct PeakbenchIssued peakbench_emulator_in_flight(std::uint64_t stream,
+                                                                         const void* to);
+// Whether the host has waited for it since, or was told that it is done.
+PEAKBENCH_VALUES_API int peakbench_emulator_is_done(struct PeakbenchIssued issued);
+// Whether what is asked of the stream from now on comes after it.
+PEAKBENCH_VALUES_API int peakbench_emulator_is_before(struct PeakbenchIssued issued,
+                                                      std::uint64_t stream);
 // PyTorch's counts of its memory on a device, for the ledger: the peaks since it last said.
 PEAKBENCH_VALUES_API void peakbench_emulator_counted(int device, std::uint64_t peak_allocated_bytes,
                                                      std::uint64_t peak_reserved_bytes);
@@ -95,6 +116,9 @@ PEAKBENCH_VALUES_API void peakbench_emulator_exchange(const struct PeakbenchExch
 PEAKBENCH_VALUES_API int peakbench_emulator_captures(void);
 // Whether the card's tensor cores round float32 to TF32: from compute capability 8.0 on.
 PEAKBENCH_VALUES_API int peakbench_emulator_has_tf32(void);
+// A value could not be computed, though an operator has a kernel for it: a fault. With no lock of
+// the stand-ins held.
+PEAKBENCH_VALUES_API void peakbench_emulator_failed(const char* why);
 // Says in the ledger that values are not computed after all.
 PEAKBENCH_VALUES_API void peakbench_emulator_cannot_compute(const char* why);
 // Whoever computes values says when it works on the calling thread, 1 for the beginning and 0 for

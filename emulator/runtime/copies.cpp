@@ -23,10 +23,18 @@ DeviceEnds ends_of(cudaMemcpyKind kind, const void* to, const void* from) {
   return {onto && !is_symbol(to), off && !is_symbol(from)};
 }
 
+bool is_on_device(const void* address) {
+  const auto kind = find_place(address).kind;
+  return kind == MemoryKind::device || kind == MemoryKind::mapping;
+}
+
 cudaError_t copy(const CopyCall& call, void* to, const void* from, size_t bytes,
                  cudaMemcpyKind kind, bool waiting) {
   const auto work = [&] {
-    return error_of(asked_copy(call, to, from, bytes, ends_of(kind, to, from)));
+    const auto error = error_of(asked_copy(call, to, from, bytes, ends_of(kind, to, from)));
+    if (waiting && error == cudaSuccess && !(is_on_device(to) && is_on_device(from)))
+      told_of_stream(call.stream);
+    return error;
   };
   return waiting ? waiting_entry(work) : working_entry(work);
 }

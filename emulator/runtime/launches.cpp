@@ -25,11 +25,12 @@ bool fits(const dim3& grid, const dim3& block, size_t shared_bytes) {
   return shared_bytes <= card().shared_memory_per_block_optin_bytes;
 }
 
-cudaError_t launch(const dim3& grid, const dim3& block, size_t shared_bytes, cudaStream_t stream) {
+cudaError_t launch(const dim3& grid, const dim3& block, size_t shared_bytes, cudaStream_t stream,
+                   const void* caller) {
   return working_entry([&] {
     if (!fits(grid, block, shared_bytes)) return cudaErrorInvalidConfiguration;
     if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
-    count_launch(number(stream));
+    count_launch(number(stream), kPeakbenchBuiltInKernel, caller);
     return cudaSuccess;
   });
 }
@@ -57,23 +58,24 @@ PEAKBENCH_ENTRY cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block,
 
 PEAKBENCH_ENTRY cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3 grid, dim3 block, void**,
                                                size_t shared_bytes, cudaStream_t stream) {
-  return launch(grid, block, shared_bytes, stream);
+  return launch(grid, block, shared_bytes, stream, __builtin_return_address(0));
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaLaunchKernel(const void*, dim3 grid, dim3 block, void**,
                                              size_t shared_bytes, cudaStream_t stream) {
-  return launch(grid, block, shared_bytes, stream);
+  return launch(grid, block, shared_bytes, stream, __builtin_return_address(0));
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaLaunchCooperativeKernel(const void*, dim3 grid, dim3 block, void**,
                                                         size_t shared_bytes, cudaStream_t stream) {
-  return launch(grid, block, shared_bytes, stream);
+  return launch(grid, block, shared_bytes, stream, __builtin_return_address(0));
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*,
                                                 void**) {
   if (!config) return finish(cudaErrorInvalidValue);
-  return launch(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream);
+  return launch(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream,
+                __builtin_return_address(0));
 }
 
 // A function on the host that a stream calls when it gets there: it is there.

@@ -1,6 +1,7 @@
 #include "values/gather.h"
 
 #include <ATen/EmptyTensor.h>
+#include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
 #include <cstring>
@@ -192,11 +193,18 @@ class Gatherer {
         is_plain(tensor) && tensor.is_cpu() && tensor.nbytes() <= largest_of(tensor.scalar_type());
     if (!plain || call_.target_on_host) {
       call_.lost = true;
-    } else if (is_marked_on_host(tensor)) {
+    } else if (is_marked_on_host(tensor, stream_that_copies())) {
       add_marked(input, tensor);
     } else {
       input.constant = copy_of_host(tensor);
     }
+  }
+
+  // Of a copy from the host: it looks at the numbers when it is its turn.
+  std::optional<std::uint64_t> stream_that_copies() const {
+    if (!op_.is_copy) return std::nullopt;
+    const auto stream = c10::cuda::getCurrentCUDAStream().stream();
+    return reinterpret_cast<std::uint64_t>(stream);
   }
 
   // Numbers that came from the card and are not known.

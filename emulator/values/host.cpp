@@ -16,6 +16,26 @@ namespace {
 
 using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
 
+// Bytes of a storage that a copy writes.
+struct Flight {
+  std::int64_t begin = 0, end = 0;
+  PeakbenchIssued copy{};
+};
+
+// Where the elements of a tensor begin and end in its storage.
+Flight flight_to(const at::Tensor& tensor, const PeakbenchIssued& copy) {
+  const auto size = static_cast<std::int64_t>(tensor.dtype().itemsize());
+  std::int64_t last = 0;
+  for (std::int64_t i = 0; i < tensor.dim(); ++i) last += (tensor.size(i) - 1) * tensor.stride(i);
+  const auto begin = tensor.storage_offset() * size;
+  return {begin, tensor.numel() == 0 ? begin : begin + (last + 1) * size, copy};
+}
+
+struct Standing {
+  bool unknown = false, in_flight = false;
+  Purpose purpose = Purpose::any;
+};
+
 // By storage. A weak reference keeps its address from being another's, not its bytes.
 class Marks {
  public:
@@ -30,30 +50,63 @@ class Marks {
   void put(const at::Tensor& tensor, Purpose purpose) {
     const std::lock_guard lock(mutex_);
     if (marks_.size() >= next_sweep_) sweep();
-    const auto* storage = tensor.storage().unsafeGetStorageImpl();
-    marks_.insert_or_assign(storage, Mark{tensor.storage().getWeakStorageImpl(), purpose});
-    count_ = marks_.size();
+    Mark& mark = mark_of(tensor);
+    mark.unknown = true;
+    mark.purpose = purpose;
   }
 
+  void put(const at::Tensor& tensor, const PeakbenchIssued& copy) {
+    const std::lock_guard lock(mutex_);
+    if (marks_.size() >= next_sweep_) sweep();
+    mark_of(tensor).flights.push_back(flight_to(tensor, copy));
+  }
+
+  // What the host writes over a copy in flight, the copy may write over again.
   void drop(const at::Tensor& tensor) {
     const std::lock_guard lock(mutex_);
-    marks_.erase(tensor.storage().unsafeGetStorageImpl());
+    const auto found = marks_.find(tensor.storage().unsafeGetStorageImpl());
+    if (found == marks_.end()) return;
+    found->second.unknown = false;
+    if (found->second.flights.empty()) marks_.erase(found);
     count_ = marks_.size();
   }
 
-  bool find(const at::Tensor& tensor, Purpose& purpose) const {
+  Standing find(const at::Tensor& tensor, std::optional<std::uint64_t> stream) {
     const std::lock_guard lock(mutex_);
     const auto found = marks_.find(tensor.storage().unsafeGetStorageImpl());
-    if (found == marks_.end()) return false;
-    purpose = found->second.purpose;
-    return true;
+    if (found == marks_.end()) return {};
+    Mark& mark = found->second;
+    std::erase_if(mark.flights,
+                  [](const Flight& flight) { return peakbench_emulator_is_done(flight.copy); });
+    const Flight looked_at = flight_to(tensor, {});
+    const bool in_flight = std::ranges::any_of(mark.flights, [&](const Flight& flight) {
+      return flight.begin < looked_at.end && looked_at.begin < flight.end &&
+             !(stream && peakbench_emulator_is_before(flight.copy, *stream));
+    });
+    const Standing result = {mark.unknown, in_flight, mark.purpose};
+    if (!mark.unknown && mark.flights.empty()) marks_.erase(found);
+    count_ = marks_.size();
+    return result;
   }
 
  private:
   struct Mark {
     WeakStorage storage;
-    Purpose purpose;
+    bool unknown = false;
+    Purpose purpose = Purpose::any;
+    std::vector<Flight> flights;
   };
+
+  Mark& mark_of(const at::Tensor& tensor) {
+    const auto* storage = tensor.storage().unsafeGetStorageImpl();
+    const auto [found, is_new] =
+        marks_.try_emplace(storage, Mark{tensor.storage().getWeakStorageImpl(), false, {}, {}});
+    // Of a storage that is gone, which had this address.
+    if (!is_new && found->second.storage.expired())
+      found->second = {tensor.storage().getWeakStorageImpl(), false, {}, {}};
+    count_ = marks_.size();
+    return found->second;
+  }
 
   void sweep() {
     std::erase_if(marks_, [](const auto& mark) { return mark.second.storage.expired(); });
@@ -71,11 +124,14 @@ bool can_be_marked(const at::Tensor& tensor) {
 }
 
 void look_at(const at::Tensor& tensor, HostCall& call) {
-  Purpose purpose = Purpose::any;
-  if (!can_be_marked(tensor) || !Marks::all().find(tensor, purpose)) return;
+  if (!can_be_marked(tensor)) return;
+  const Standing found = Marks::all().find(tensor, std::nullopt);
+  if (!found.unknown && !found.in_flight) return;
+  const auto purpose = found.in_flight ? Purpose::any : found.purpose;
   // Checks for finite values alone are one.
   call.purpose = call.rests && call.purpose != purpose ? Purpose::any : purpose;
   call.rests = true;
+  call.in_flight |= found.in_flight;
 }
 
 // What the operator tells the program; "" where it is nothing that decides.
@@ -90,6 +146,11 @@ const char* decided(const Operator& op, const HostCall& call, at::ScalarType dty
   if (op.size_of == SizeOf::nonzero || op.size_of == SizeOf::unique || op.has_mask)
     return emulator::kReadSize;
   return op.size_of != SizeOf::nothing || op.has_counts ? emulator::kReadInteger : "";
+}
+
+const char* kind_of_number(at::ScalarType dtype) {
+  if (dtype == at::kBool) return emulator::kReadBool;
+  return c10::isIntegralType(dtype, false) ? emulator::kReadInteger : emulator::kReadFloating;
 }
 
 // Where a number of rows is assumed, the numbers that nobody knows become such that it is right.
@@ -112,9 +173,13 @@ void mark_on_host(const at::Tensor& tensor, Purpose purpose) {
 void unmark_on_host(const at::Tensor& tensor) {
   if (Marks::all().any() && can_be_marked(tensor)) Marks::all().drop(tensor);
 }
-bool is_marked_on_host(const at::Tensor& tensor) {
-  Purpose purpose = Purpose::any;
-  return Marks::all().any() && can_be_marked(tensor) && Marks::all().find(tensor, purpose);
+void mark_in_flight(const at::Tensor& tensor, const PeakbenchIssued& copy) {
+  if (can_be_marked(tensor)) Marks::all().put(tensor, copy);
+}
+bool is_marked_on_host(const at::Tensor& tensor, std::optional<std::uint64_t> stream) {
+  if (!Marks::all().any() || !can_be_marked(tensor)) return false;
+  const Standing found = Marks::all().find(tensor, stream);
+  return found.unknown || found.in_flight;
 }
 
 HostCall start_on_host(const Operator& op, c10::ArrayRef<const c10::IValue> arguments,
@@ -135,7 +200,10 @@ HostCall start_on_host(const Operator& op, c10::ArrayRef<const c10::IValue> argu
   }
   const at::Tensor& first = arguments[0].isTensor() ? arguments[0].toTensor() : at::Tensor();
   const auto dtype = first.defined() ? first.scalar_type() : at::kFloat;
-  const std::string_view kind = decided(op, call, dtype, asking.truth > 0);
+  std::string_view kind = decided(op, call, dtype, asking.truth > 0);
+  // That numbers are not known is told when they are copied; that nobody waited, when they are
+  // read.
+  if (kind.empty() && call.in_flight) kind = kind_of_number(dtype);
   call.decides = !kind.empty();
   if (!call.decides || asking.size > 0) return call;
   if (kind == emulator::kReadSize) assume_rows(op, op.has_mask ? arguments[1].toTensor() : first);

@@ -1,10 +1,13 @@
-// Tensors of the host that hold numbers which were read of the card and are not known. What
-// operators make of them there is not known either; a size, an integer or a truth of them decides
-// what the program does.
+// Tensors of the host that hold numbers which were read of the card and are not known, or that a
+// copy may not have written yet. What operators make of them there is not known either; a size, an
+// integer or a truth of them decides what the program does.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "core/values_hook.h"
 #include "values/operators.h"
 
 namespace peakbench::values {
@@ -12,12 +15,17 @@ namespace peakbench::values {
 // From now on the tensor's storage holds such numbers; or nothing of them any more.
 void mark_on_host(const at::Tensor& tensor, Purpose purpose);
 void unmark_on_host(const at::Tensor& tensor);
-bool is_marked_on_host(const at::Tensor& tensor);
+// A copy to the tensor has begun for which the host does not wait.
+void mark_in_flight(const at::Tensor& tensor, const PeakbenchIssued& copy);
+// `stream`: who looks at it, in its turn; absent: the host, now.
+bool is_marked_on_host(const at::Tensor& tensor,
+                       std::optional<std::uint64_t> stream = std::nullopt);
 
 // A call of an operator on tensors of the host.
 struct HostCall {
-  bool rests = false;    // on numbers that are not known
-  bool decides = false;  // what it asks of them below is a part of that
+  bool rests = false;      // on numbers that are not known
+  bool decides = false;    // what it asks of them below is a part of that
+  bool in_flight = false;  // a copy may not have written them yet
   Purpose purpose = Purpose::any;
   std::vector<at::Tensor> targets;
 };

@@ -2,6 +2,7 @@
 #include <ATen/record_function.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGraphsC10Utils.h>
+#include <c10/cuda/CUDAStream.h>
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "core/values_hook.h"
 #include "record/cuda/allocator_events.h"
 #include "trace/trace.h"
+#include "values/callers.h"
 #include "values/counts.h"
 #include "values/exchange.h"
 #include "values/host.h"
@@ -30,14 +32,15 @@ bool computes = false;
 std::atomic<bool> stopped{false};
 
 struct Thread {
-  int operators = 0;      // under way on this thread, one in another
+  std::vector<const at::RecordFunction*> functions;  // under way on this thread, one in another
   int inside_writer = 0;  // below an operator that writes in place: it is recorded as a whole
   int inside_reader = 0;  // below one whose size is computed beforehand
   at::ScalarType reading = at::ScalarType::Undefined;
   bool reading_storage = false;
   bool copying = false;  // the read is a tensor's, onto the host
   Asking asking;
-  bool read_known = true;               // of the read under way: whether all of it was known
+  const void* read_to = nullptr;        // where the read under way puts what it reads
+  bool read_known = true;               // whether all of it was known
   Purpose read_purpose = Purpose::any;  // and what it is good for otherwise
   // The tensor that was set to a storage last; kept weakly, so that no other gets its address.
   c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> shows_storage{
@@ -52,7 +55,8 @@ struct Under : at::ObserverContext {
   at::ScalarType reading_before = at::ScalarType::Undefined;
   // Of an operator that leaves writing to others: what its targets held before.
   std::vector<std::pair<at::Tensor, ValuePtr>> untouched;
-  at::Tensor read_into;  // the tensor of the host that a copy to it fills
+  at::Tensor read_into;                  // the tensor of the host that a copy to it fills
+  std::optional<std::uint64_t> read_on;  // the stream of one that the host does not wait for
   HostCall on_host;
   at::Tensor resized;
   ValuePtr resized_value;  // what it held
@@ -135,8 +139,24 @@ std::unique_ptr<at::ObserverContext> start_read(c10::ArrayRef<const c10::IValue>
   thread.copying = source != 0;
   thread.read_known = true;
   thread.read_purpose = Purpose::any;
-  if (source != 0) under->read_into = arguments[0].toTensor();
+  thread.read_to = nullptr;
+  if (source == 0) return under;
+  under->read_into = arguments[0].toTensor();
+  if (arguments.size() > 2 && arguments[2].isBool() && arguments[2].toBool())
+    under->read_on = reinterpret_cast<std::uint64_t>(
+        c10::cuda::getCurrentCUDAStream(read.device().index()).stream());
   return under;
+}
+
+// What the host reads there before it has waited is what was there before, with all likelihood.
+void leave_in_flight(const at::Tensor& into, std::uint64_t stream) {
+  if (!is_plain(into)) return;
+  const auto* begin = static_cast<const char*>(into.storage().data());
+  const auto* at = static_cast<const char*>(thread.read_to);
+  // Where types differ, the copy is to other memory, and the host waits for that.
+  if (!at || at < begin || at >= begin + into.storage().nbytes()) return;
+  const auto copy = peakbench_emulator_in_flight(stream, at);
+  if (copy.number != 0) mark_in_flight(into, copy);
 }
 
 // Integers and truths that are not known are told of when they are read; numbers, when something
@@ -151,6 +171,7 @@ void end_read(const Under& under) {
       unmark_on_host(into);
     }
   }
+  if (under.read_on) leave_in_flight(into, *under.read_on);
   thread.reading = under.reading_before;
   thread.reading_storage = thread.copying = false;
 }
@@ -283,6 +304,8 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function)
   if (is_checked(op)) check_as_a_kernel(op, arguments);
   if (op.sets_storage) thread.shows_storage = arguments[0].toTensor().getIntrusivePtr();
   if (op.asks_truth && computes) return start_truth();
+  if (op.shows && computes && !uses_card(arguments))
+    return start_on_host(op, arguments, thread.asking), nullptr;
   if (op.ignored && !op.reads_scalar && !op.resizes && !op.is_collective) return nullptr;
   if (!uses_card(arguments)) return computes ? start_host_call(op, arguments) : nullptr;
   if (!watches_allocator() || !computes) return nullptr;
@@ -315,12 +338,17 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function)
   return under;
 }
 
+bool is_refusal(const std::exception& error) {
+  return dynamic_cast<const c10::Error*>(&error) != nullptr;
+}
+
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
-  ++thread.operators;
+  thread.functions.push_back(&function);
   if (stopped || Unseen::now()) return nullptr;
   try {
     return started(function);
-  } catch (const std::exception&) {  // a tensor of a kind that was not thought of: no value
+  } catch (const std::exception& error) {  // a tensor of a kind that was not thought of: no value
+    if (!is_refusal(error)) tell_of_failure(error);
     const std::lock_guard lock(Storages::all().mutex());
     for (const c10::IValue& argument : function.inputs()) for_each_tensor(argument, forget_storage);
     return nullptr;
@@ -361,7 +389,7 @@ void ended(const at::RecordFunction& function, Under& under) {
 }
 
 void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
-  --thread.operators;
+  thread.functions.pop_back();
   if (!context) return;
   auto& under = static_cast<Under&>(*context);
   thread.inside_writer -= under.writer;
@@ -376,7 +404,8 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
       return end_on_host(operator_of(function), under.on_host, function.outputs());
     if (under.resized.defined()) return end_resize(under);
     ended(function, under);
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
+    if (!is_refusal(error)) tell_of_failure(error);
     // What it wrote is not known.
     const std::lock_guard lock(Storages::all().mutex());
     for (const at::Tensor& target : under.call.targets) forget_storage(target);
@@ -437,6 +466,7 @@ int read_without_value(void* to, std::uint64_t bytes, PeakbenchStanding held) {
 
 int on_read(std::uint64_t from, void* to, std::uint64_t bytes, PeakbenchStanding held,
             const char** kind) {
+  thread.read_to = to;
   if (const Size* size = size_asked_for()) return tell(*size, to, bytes, kind);
   *kind = thread.reading_storage            ? emulator::kReadStorage
           : thread.copying && !has_python() ? emulator::kReadCopy
@@ -453,9 +483,20 @@ int on_read(std::uint64_t from, void* to, std::uint64_t bytes, PeakbenchStanding
   return standing;
 }
 
-// The work of operators is known from them.
-void on_work(const std::uint64_t* words, int count) {
-  if (thread.operators != 0) return;
+// The work of operators is known from them: PyTorch's own kernels run in one, and what another
+// library brings along may run in one of its own. What is called in PyTorch's operators and is no
+// part of it (by a dispatch mode), and in functions that are no operators (of autograd, of
+// torch.compile, hooks), is known from nobody.
+bool is_an_operators(PeakbenchWork work, const void* caller) {
+  if (thread.functions.empty()) return false;
+  if (work == kPeakbenchLibraryCall || is_pytorchs(caller)) return true;
+  if (work == kPeakbenchLoadedAtRunTime) return false;
+  const Operator& innermost = operator_of(*thread.functions.back());
+  return innermost.handle && !innermost.name.starts_with("aten::");
+}
+
+void on_work(const std::uint64_t* words, int count, PeakbenchWork work, const void* caller) {
+  if (Unseen::now() || is_an_operators(work, caller)) return;
   if (count < 0) return count_foreign_work();
   const std::lock_guard lock(Storages::all().mutex());
   for (int i = 0; i < count; ++i) Storages::all().may_be_written(words[i]);

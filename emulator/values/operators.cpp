@@ -134,6 +134,7 @@ Operator read(const at::RecordFunction& function) {
   op.check = kernel_check_of(op.name);
   op.reads_scalar = op.name == "aten::_local_scalar_dense";
   op.asks_truth = op.name == "aten::is_nonzero";
+  op.shows = op.name == "aten::resolve_conj";
   op.has_mask = op.name == "aten::masked_select";
   op.has_counts = op.name == "aten::bincount" || op.name == "aten::repeat_interleave";
   op.size_of = size_of(op.name);

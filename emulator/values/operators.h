@@ -46,6 +46,7 @@ struct Operator {
   bool uninitialised = false;      // aten::empty and its like
   bool reads_scalar = false;       // aten::_local_scalar_dense
   bool asks_truth = false;         // aten::is_nonzero
+  bool shows = false;              // aten::resolve_conj: tolist() begins with it
   bool is_copy = false;            // aten::copy_
   bool sets_storage = false;       // aten::set_ to a storage
   Purpose purpose = Purpose::any;  // of its result

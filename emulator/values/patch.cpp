@@ -51,6 +51,12 @@ std::shared_ptr<Arrival> missing(const ValuePtr& value) {
   return Search().in(value);
 }
 
+bool differs_on_cards(const Value& value, std::size_t offset, std::size_t bytes) {
+  if (!value.rounded.is_bounded()) return value.rounded.any();
+  return std::memcmp(static_cast<const char*>(value.rounded.low.data_ptr()) + offset,
+                     static_cast<const char*>(value.rounded.high.data_ptr()) + offset, bytes) != 0;
+}
+
 // Ranges of the source, where they come to lie.
 void add_moved(Ranges& to, const Ranges& from, const Patch& patch) {
   const auto end = patch.source_offset + patch.bytes;
@@ -126,12 +132,14 @@ int read_bytes(const ValuePtr& value, std::size_t offset, std::size_t bytes, voi
     const std::lock_guard lock(Storages::all().mutex());
     try {
       compute(*value);
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
+      tell_of_failure(error);
       return kPeakbenchUnknown;
     }
     std::memcpy(to, static_cast<const char*>(value->data.data_ptr()) + offset, bytes);
     if (!known_where_written(*value, offset, offset + bytes)) standing = kPeakbenchSubstitute;
     choices = value->choices;
+    if (differs_on_cards(*value, offset, bytes)) choices.add(value->rounded.by);
   }
   choices.tell(standing == kPeakbenchKnown);
   return standing;

@@ -14,7 +14,6 @@ namespace peakbench::values {
 namespace {
 
 constexpr const char* kTf32 = "what TF32 rounds off";
-constexpr const char* kHalf = "where half precision rounds";
 
 constexpr std::array<std::string_view, 6> kProductNames = {
     "aten::mm",      "aten::bmm",    "aten::addmm",
@@ -49,17 +48,6 @@ bool has_more_bits(const at::Tensor& tensor) {
   return tensor.contiguous().view(at::kInt).bitwise_and(0x1FFF).ne(0).any().item<bool>();
 }
 
-// Integers whose sums all have a place in the mantissa are added exactly, in whatever order.
-bool adds_exactly(const at::Tensor& tensor) {
-  const double most = tensor.scalar_type() == at::kHalf ? 2048 : 256;
-  const at::Tensor wide = tensor.to(at::kDouble);
-  return wide.eq(wide.round()).all().item<bool>() && wide.abs().sum().item<double>() <= most;
-}
-
-bool is_half(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
-}
-
 }  // namespace
 
 bool may_round_to_tf32(const Operator& op) {
@@ -75,14 +63,6 @@ bool may_round_to_tf32(const Operator& op) {
 
 void look_for_rounding(std::string_view name, const Node& node, const Stack& arguments,
                        Found& found) {
-  if (name == "aten::cumsum" || name == "aten::cumprod" || name == "aten::logcumsumexp") {
-    const at::Tensor& tensor = arguments.at(0).toTensor();
-    const auto* dtype = argument_of(node, arguments, "dtype");
-    const bool wider = dtype && dtype->isInt() &&
-                       !c10::isReducedFloatingType(static_cast<at::ScalarType>(dtype->toInt()));
-    if (is_half(tensor) && !wider && !(name == "aten::cumsum" && adds_exactly(tensor)))
-      found.push_back({-1, kHalf});
-  }
   if (!node.tf32) return;
   // What is added to a product is not rounded.
   const bool adds = name.starts_with("aten::addmm") || name.starts_with("aten::baddbmm") ||

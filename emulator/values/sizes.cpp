@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/values_hook.h"
+#include "values/bounds.h"
 #include "values/recorded.h"
 #include "values/storages.h"
 
@@ -113,6 +114,7 @@ void count_indices(const Call& call, Size& size) {
   compute(*indices->value);
   size.substituted = doubtful(*indices->value);
   size.choices = indices->value->choices;
+  size.choices.add(indices->value->rounded.by);
   size.indices = std::get<0>(at::unique_dim(tensor_in(indices->value->data, indices->view), 1));
   size.count = size.indices.size(1);
 }
@@ -164,6 +166,7 @@ Size find_size(Call& call) {
   });
   size.count = count_of(call, size.results);
   size.choices = choices_of(*call.node);
+  size.choices.add(rounded_like_inputs(*call.node).by);
   return size;
 }
 

@@ -4,6 +4,9 @@
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <vector>
+
+#include "values/patch.h"
 
 namespace peakbench::values {
 namespace {
@@ -97,17 +100,32 @@ void Storages::forget(std::uint64_t base, std::size_t bytes) {
 }
 
 void Storages::may_be_written(std::uint64_t at) {
-  std::uint64_t base = 0;
-  const auto value = find_storage(at, 1, base);
-  if (!value) return;
-  forget(base, value->bytes);
-  if (!value->data.defined()) return;
-  // A table of pointers, as kernels over groups of tensors are given.
-  const auto* bytes = static_cast<const char*>(value->data.data_ptr());
-  for (std::size_t i = 0; i + sizeof(std::uint64_t) <= value->bytes; i += sizeof(std::uint64_t)) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes + i, sizeof word);
-    if (const auto pointed = find_storage(word, 1, base)) forget(base, pointed->bytes);
+  std::vector<std::uint64_t> open = {at};
+  while (!open.empty()) {
+    std::uint64_t base = 0;
+    const auto value = find_storage(open.back(), 1, base);
+    open.pop_back();
+    if (!value) continue;
+    forget(base, value->bytes);
+    if (value->substituted) continue;  // addresses come of the host
+    if (waits(value)) {
+      count_foreign_work();
+      continue;
+    }
+    try {
+      compute(*value);
+    } catch (const std::exception& error) {
+      tell_of_failure(error);
+      count_foreign_work();
+      continue;
+    }
+    // A table of pointers, as kernels over groups of tensors are given, or of such tables.
+    const auto* bytes = static_cast<const char*>(value->data.data_ptr());
+    for (std::size_t i = 0; i + sizeof(std::uint64_t) <= value->bytes; i += sizeof(std::uint64_t)) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes + i, sizeof word);
+      if (find_storage(word, 1, base)) open.push_back(word);
+    }
   }
 }
 

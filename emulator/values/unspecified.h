@@ -33,7 +33,7 @@ void look_for_duplicates(std::string_view name, const Node& node, const Stack& a
                          const Stack& results, Found& found);
 // Factorisations that are not unique.
 void look_for_factors(std::string_view name, Found& found);
-// Sums in half precision, and products that may be computed in TF32.
+// Products that may be computed in TF32.
 void look_for_rounding(std::string_view name, const Node& node, const Stack& arguments,
                        Found& found);
 

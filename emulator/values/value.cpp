@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <new>
 
+#include "core/values_hook.h"
+#include "values/bounds.h"
 #include "values/conversions.h"
+#include "values/evaluate.h"
 #include "values/operators.h"
 #include "values/patch.h"
 #include "values/storages.h"
@@ -26,132 +29,6 @@ namespace {
 thread_local int unseen = 0;
 
 constexpr std::uint64_t kSubstituteSeed = 20261122;
-
-// While it lives, random operators draw from a seed of ours; the program's own generator is put
-// back.
-class Seeded {
- public:
-  explicit Seeded(const Node& node) : random_(node.random) {
-    if (!random_) return;
-    state_ = generator_.get_state();
-    generator_.set_current_seed(node.sequence);
-  }
-  Seeded(const Seeded&) = delete;
-  Seeded& operator=(const Seeded&) = delete;
-  ~Seeded() {
-    if (random_) generator_.set_state(state_);
-  }
-
- private:
-  bool random_;
-  at::Generator generator_ = at::detail::getDefaultCPUGenerator();
-  at::Tensor state_;
-};
-
-using Lists = std::map<int, std::vector<at::Tensor>>;
-using Parts = std::map<std::pair<int, int>, std::vector<at::Tensor>>;
-
-at::Tensor sparse_of(const Sparse& what, const std::vector<at::Tensor>& parts) {
-  const auto options = parts.back().options().layout(what.layout);
-  if (what.layout == at::kSparse)
-    return at::_sparse_coo_tensor_unsafe(parts[0], parts[1], what.sizes, options, what.coalesced);
-  return at::_sparse_compressed_tensor_unsafe(parts[0], parts[1], parts[2], what.sizes, options);
-}
-
-void put_list(const Node& node, int argument, const std::vector<at::Tensor>& tensors,
-              std::vector<c10::IValue>& stack) {
-  if (!node.op->optional_list[static_cast<std::size_t>(argument)]) {
-    stack[static_cast<std::size_t>(argument)] = c10::List<at::Tensor>(tensors);
-    return;
-  }
-  c10::List<std::optional<at::Tensor>> optional;
-  for (const auto& tensor : tensors)
-    optional.push_back(tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt);
-  stack[static_cast<std::size_t>(argument)] = optional;
-}
-
-// `targets`: the bytes that the outputs are written in, for those that are arguments.
-std::vector<c10::IValue> stack_of(const Node& node, const std::vector<at::Tensor>& targets) {
-  std::vector<c10::IValue> stack = node.arguments;
-  Lists lists;
-  for (std::size_t i = 0; i < node.list_sizes.size(); ++i)
-    if (node.list_sizes[i] >= 0)
-      lists[static_cast<int>(i)].resize(static_cast<std::size_t>(node.list_sizes[i]));
-  Parts parts;
-  const auto put = [&](int argument, int index, const at::Tensor& tensor) {
-    if (index < 0) {
-      stack[static_cast<std::size_t>(argument)] = tensor;
-    } else {
-      lists[argument][static_cast<std::size_t>(index)] = tensor;
-    }
-  };
-  for (const Input& input : node.inputs) {
-    at::Tensor tensor = input.constant;
-    if (input.target >= 0) {
-      tensor = tensor_in(targets[static_cast<std::size_t>(input.target)], input.view);
-    } else if (input.value) {
-      compute(*input.value);
-      tensor = tensor_in(input.value->data, input.view);
-    }
-    if (input.part >= 0) {
-      parts[{input.argument, input.index}].push_back(tensor);
-    } else {
-      put(input.argument, input.index, tensor);
-    }
-  }
-  for (const Sparse& what : node.sparse)
-    put(what.argument, what.index, sparse_of(what, parts.at({what.argument, what.index})));
-  for (const auto& [argument, tensors] : lists) put_list(node, argument, tensors, stack);
-  return stack;
-}
-
-bool run(const Node& node, std::vector<c10::IValue>& stack) {
-  // An operator with several `out` arguments (kthvalue) returns references to what lay on the
-  // stack, which PyTorch's boxing takes off it before it copies them: somebody must still have
-  // them.
-  const std::vector<c10::IValue> held = stack;
-  try {
-    const Seeded seeded(node);
-    if (node.op->equivalent) {
-      node.op->equivalent->call(stack);
-    } else {
-      node.op->handle->callBoxed(&stack);
-    }
-    return true;
-  } catch (const std::exception&) {  // no such kernel on the CPU, or values that it refuses
-    return false;
-  }
-}
-
-at::Tensor whole_result_of(const std::vector<c10::IValue>& stack, const Output& output) {
-  if (output.result < 0 || output.result >= static_cast<int>(stack.size())) return {};
-  const c10::IValue& result = stack[static_cast<std::size_t>(output.result)];
-  if (output.index < 0) return result.isTensor() ? result.toTensor() : at::Tensor();
-  if (!result.isTensorList()) return {};
-  const auto list = result.toTensorVector();
-  return static_cast<std::size_t>(output.index) < list.size()
-             ? list[static_cast<std::size_t>(output.index)]
-             : at::Tensor();
-}
-
-at::Tensor result_of(const std::vector<c10::IValue>& stack, const Output& output) {
-  const at::Tensor whole = whole_result_of(stack, output);
-  if (output.part < 0) return whole;
-  const auto parts = parts_of(whole);
-  return static_cast<std::size_t>(output.part) < parts.size()
-             ? parts[static_cast<std::size_t>(output.part)]
-             : at::Tensor();
-}
-
-bool is_unsure_input(const Input& input) {
-  return input.value && is_unsure(*input.value, input.view);
-}
-
-bool any_substituted(const Node& node) {
-  bool any = node.substituted || std::ranges::any_of(node.inputs, is_unsure_input);
-  for (const Output& output : node.outputs) any |= output.before && output.before->substituted;
-  return any;
-}
 
 // The same, and what the call itself leaves open of one of its outputs.
 Choices choices_of(const Node& node, const Output& output, const std::vector<Unspecified>& open) {
@@ -182,58 +59,52 @@ Ranges bytes_of(const Node& node, std::size_t output) {
   return {{begin, begin + (static_cast<std::size_t>(last) + 1) * c10::elementSize(view.dtype)}};
 }
 
-// Whether a factorisation went well. Of values that nobody knows it is taken to have, as gradients
-// are taken to be finite.
-bool tells_success(const Node& node, const Output& output) {
-  if (output.result < 0 || !node.op->handle) return false;
-  const auto& returns = node.op->handle->schema().returns();
-  const auto index = static_cast<std::size_t>(output.result);
-  return index < returns.size() &&
-         (returns[index].name() == "info" || returns[index].name() == "infos");
-}
-
 void compute_node(Node& node) {
-  std::vector<at::Tensor> targets;
-  for (const Output& output : node.outputs) {
-    if (output.shared >= 0) {
-      targets.push_back(targets[static_cast<std::size_t>(output.shared)]);
-      continue;
-    }
-    if (output.before) compute(*output.before);
-    targets.push_back(output.before
-                          ? output.before->data.clone()
-                          : at::zeros({static_cast<std::int64_t>(output.bytes)}, at::kByte));
-  }
-  std::vector<c10::IValue> stack = stack_of(node, targets);
-  const bool substituted = any_substituted(node);
+  Evaluation got = evaluate(node);
+  const bool substituted = got.substituted;
   const auto purpose = purpose_of(node);
-  const std::vector<c10::IValue> arguments = stack;
-  const bool done = run(node, stack);
+  const bool sure = got.done && !substituted;
   std::vector<Unspecified> open;
-  if (done && !substituted) open = unspecified_in(node, arguments, stack);
-  const bool beyond = done && !substituted && converts_beyond_range(node, arguments);
+  if (sure) open = unspecified_in(node, got.arguments, got.results);
+  const bool beyond = sure && converts_beyond_range(node, got.arguments);
   if (beyond) open.push_back({-1, "an integer beyond its range", /*unsure=*/true});
-  std::vector<bool> right(node.outputs.size(), done);
-  for (std::size_t i = 0; i < node.outputs.size() && done; ++i) {
-    const Output& output = node.outputs[i];
-    if (output.result < 0) continue;
-    const at::Tensor result = result_of(stack, output);
-    right[i] = result.defined() && result.sizes() == c10::IntArrayRef(output.view.sizes);
-    if (right[i] && !(substituted && tells_success(node, output)))
-      tensor_in(targets[i], output.view).copy_(result);
-    if (output.shared >= 0 && !right[i]) right[static_cast<std::size_t>(output.shared)] = false;
-  }
+  auto rounded = sure ? rounded_in(node, got) : std::vector<Rounded>(node.outputs.size());
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const Output& output = node.outputs[i];
     const auto value = output.value.lock();
     if (!value || output.shared >= 0) continue;
-    finish(*value, right[i] ? targets[i] : made_up(value->bytes, {output.view.dtype, {}, 1}),
-           substituted || !right[i] || beyond, choices_of(node, output, open));
-    if (beyond && right[i]) value->unsure = bytes_of(node, i);
+    finish(*value, got.right[i] ? got.bytes[i] : made_up(value->bytes, {output.view.dtype, {}, 1}),
+           substituted || !got.right[i] || beyond, choices_of(node, output, open));
+    if (got.right[i]) value->rounded = std::move(rounded[i]);
+    if (beyond && got.right[i]) value->unsure = bytes_of(node, i);
     if (node.op->purpose == Purpose::any) value->purpose = purpose;
   }
   node.inputs.clear();
   node.outputs.clear();
+}
+
+// Of the patched bytes what the source says, of the others what was there before.
+Rounded rounded_after(const Patch& patch) {
+  const Value *before = patch.before.get(), *source = patch.source.get();
+  Rounded rounded;
+  if (before) rounded.by = before->rounded.by;
+  if (rounded.by.empty()) rounded.by = source->rounded.by;
+  const auto is_open = [](const Value* one) {
+    return one && one->rounded.any() && !one->rounded.is_bounded();
+  };
+  if (!rounded.any() || is_open(before) || is_open(source)) return rounded;
+  const auto joined = [&](Side side, std::size_t bytes) {
+    at::Tensor all = before ? bytes_on(*before, side).clone()
+                            : at::zeros({static_cast<std::int64_t>(bytes)}, at::kByte);
+    std::memcpy(static_cast<char*>(all.data_ptr()) + patch.offset,
+                static_cast<const char*>(bytes_on(*source, side).data_ptr()) + patch.source_offset,
+                patch.bytes);
+    return all;
+  };
+  const auto bytes = before ? before->bytes : patch.offset + patch.bytes;
+  rounded.low = joined(Side::low, bytes);
+  rounded.high = joined(Side::high, bytes);
+  return at::equal(rounded.low, rounded.high) ? Rounded{} : rounded;
 }
 
 void compute_patch(Value& value, const Patch& patch) {
@@ -251,6 +122,7 @@ void compute_patch(Value& value, const Patch& patch) {
     if (standing == kPeakbenchFinite) arrived.purpose = Purpose::finite_check;
     value.purpose = purpose_of_both(value, arrived);
     value.unsure = unsure_after(patch);
+    if (patch.before) value.rounded = patch.before->rounded;
     for (const auto& [begin, end] : patch.arrival->unsure())
       value.unsure.emplace_back(begin + patch.offset, end + patch.offset);
   } else {
@@ -258,6 +130,7 @@ void compute_patch(Value& value, const Patch& patch) {
     std::memcpy(to, static_cast<char*>(patch.source->data.data_ptr()) + patch.source_offset,
                 patch.bytes);
     choices.add(patch.source->choices);
+    value.rounded = rounded_after(patch);
     value.purpose = purpose_of_both(value, *patch.source);
     value.unsure = unsure_after(patch);
   }
@@ -266,6 +139,14 @@ void compute_patch(Value& value, const Patch& patch) {
 }
 
 }  // namespace
+
+void tell_of_failure(const std::exception& error) {
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  const auto* pytorchs = dynamic_cast<const c10::Error*>(&error);
+  peakbench_emulator_failed(memory     ? "the host has not got the memory"
+                            : pytorchs ? pytorchs->what_without_backtrace()
+                                       : error.what());
+}
 
 Choices choices_of(const Node& node) {
   Choices choices;
@@ -386,8 +267,10 @@ bool settle(Node& node) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
       if (!at::equal(tries[0][i], other[i])) return false;
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
-    if (const auto value = node.outputs[i].value.lock())
+    if (const auto value = node.outputs[i].value.lock()) {
       finish(*value, tries[0][i], false, choices_of(node, node.outputs[i], open));
+      value->rounded = rounded_like_inputs(node);
+    }
   return true;
 }
 

@@ -8,12 +8,13 @@
 #include <ATen/record_function.h>
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "values/choices.h"
+#include "values/rounded.h"
 
 namespace peakbench::values {
 
@@ -50,6 +51,7 @@ struct Value {
   std::shared_ptr<Patch> patch;    // until then, if bytes were put into another value
   Ranges unwritten;                // bytes of new memory that nobody has written yet
   Choices choices;                 // once computed: what it hangs on that PyTorch leaves open
+  Rounded rounded;                 // once computed: what it may be on a card
 };
 using ValuePtr = std::shared_ptr<Value>;
 
@@ -140,6 +142,10 @@ Purpose purpose_of(const Node& node);
 Purpose purpose_of_both(const Value& value, const Value& source);
 // Calls the operator at once; false when it cannot be. `substituted` is set where an input is.
 bool call(const Node& node, std::vector<c10::IValue>& stack);
+
+// Something else than a refusal of PyTorch's stopped a computation: a fault of the program's
+// figures.
+void tell_of_failure(const std::exception& error);
 
 // What all that a node is made of hangs on, once that is computed.
 Choices choices_of(const Node& node);

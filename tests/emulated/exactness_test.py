@@ -105,6 +105,54 @@ torch.cuda.synchronize()
 torch.zeros(int(host[3]), 1000, device="cuda")
 """
 
+# A copy to page-locked memory; the card is busy, so the host reads what was there before.
+ASYNC = """
+import torch
+flag, side = torch.zeros(2, dtype=torch.long, pin_memory=True), torch.cuda.Stream()
+numbers, event = torch.tensor([5, 6]).cuda(), torch.cuda.Event()
+COPY
+WAIT
+torch.zeros(READ, 1024, device="cuda")
+"""
+COPIES = {"copy_": "flag.copy_(numbers, non_blocking=True)", "to": "flag = numbers.to('cpu', non_blocking=True)",
+          "side": "with torch.cuda.stream(side):\n    flag.copy_(numbers, non_blocking=True)\n    event.record()"}  # fmt: skip
+
+# A kernel of an image that is loaded at run time, as Triton's are: it is given the address of one tensor, and writes it.
+LOADED = """
+import ctypes, struct, torch
+from torch.utils._python_dispatch import TorchDispatchMode
+names, info = b"\\0.shstrtab\\0.nv.info.step\\0", struct.pack("<IIHHI", 0x000C1704, 0, 0, 0, 8 << 18 | 0x1F000)
+section = lambda name, offset, size: struct.pack("<IIQQQQIIQQ", name, 0, 0, 0, offset, size, 0, 0, 0, 0)
+head = struct.pack("<16sHHIQQQIHHHHHH", b"\\x7fELF\\x02", 0, 190, 0, 0, 0, 64 + len(names) + len(info), 0, 0, 0, 0, 64, 3, 1)
+image = head + names + info + section(0, 0, 0) + section(1, 64, len(names)) + section(11, 64 + len(names), len(info))
+driver, module, kernel = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_void_p()
+counter, other = torch.tensor([3]).cuda(), torch.tensor([4]).cuda()
+table = torch.tensor([counter.data_ptr()]).cuda()
+assert driver.cuModuleLoadData(ctypes.byref(module), image) == 0
+assert driver.cuModuleGetFunction(ctypes.byref(kernel), module, b"step") == 0
+def launch(given=counter):
+    address = ctypes.c_uint64(given.data_ptr())
+    arguments = (ctypes.c_void_p * 1)(ctypes.addressof(address))
+    assert driver.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, None, arguments, None) == 0
+class Function(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        launch()
+        return x * 2
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+class Mode(TorchDispatchMode):
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        launch()
+        return function(*arguments, **(options or {}))
+x = torch.ones(2, device="cuda", requires_grad=True)
+RUN
+torch.zeros(int(READ), 1024, device="cuda")
+"""
+LAUNCHES = {"alone": "launch()", "function": "Function.apply(x)", "hook": "x.register_hook(lambda gradient: launch())\n(x * 2).sum().backward()",
+            "mode": "with Mode():\n    x.detach() + 1", "table": "launch(table)"}  # fmt: skip
+
 TOGETHER = """
 import torch, torch.multiprocessing as mp
 def take(i, barrier):
@@ -199,6 +247,43 @@ class ExactnessTest(unittest.TestCase):
         self.assertEqual(self.emulate(MAPPED.replace("CHANGE", "view.add_(1)")), "unreliable", self.said)
         self.assertRegex(self.verdict["reasons"][0], "a kernel writes page-locked host memory")
         self.assertEqual(self.emulate(MAPPED.replace("CHANGE", "")), "exact", self.said)
+
+    def test_copies_that_nobody_waited_for(self):
+        waits = {"copy_": ("torch.cuda.synchronize()", "torch.cuda.current_stream().synchronize()", "numbers.sum().item()"),
+                 "to": ("torch.cuda.synchronize()", "numbers.cpu()"),
+                 "side": ("side.synchronize()", "event.synchronize()", "torch.cuda.current_stream().wait_stream(side); numbers[0].item()")}  # fmt: skip
+        too_little = {"copy_": "side.synchronize()", "to": "", "side": "torch.cuda.current_stream().wait_stream(side)"}
+        for name, copy in COPIES.items():
+            for read in ("int(flag[0])", "flag.nonzero().shape[0]", "(flag + 1).tolist()[0] + int(flag.sum() > 3)"):
+                text = ASYNC.replace("COPY", copy).replace("READ", read)
+                with self.subTest(copy=name, read=read):
+                    self.assertEqual(self.emulate(text.replace("WAIT", too_little[name])), "unreliable", self.said)
+                    self.assertRegex(" ".join(self.verdict["reasons"]), r"at program\.py:\d+ read (integer|a size|bool)")
+            for wait in waits[name]:
+                with self.subTest(copy=name, wait=wait):
+                    self.assertEqual(self.emulate(ASYNC.replace("COPY", copy).replace("READ", "int(flag[0])").replace("WAIT", wait)), "exact", self.said)
+
+    def test_numbers_of_copies_that_nobody_waited_for_are_a_condition(self):
+        for read in ("flag[0].item()", "flag.tolist()[0]"):
+            text = ASYNC.replace("dtype=torch.long, ", "").replace("[5, 6]", "[5.0, 6.0]").replace("COPY", COPIES["copy_"]).replace("WAIT", "")
+            self.assertEqual(self.emulate(text.replace("READ", f"1 << ({read} > 1)")), "exact if", self.said)
+            self.assertRegex(self.verdict["conditions"][0], r"at program\.py:7 read floating values that are not known")
+
+    def test_a_copy_in_flight_says_nothing_of_its_neighbour(self):
+        text = ASYNC.replace("COPY", "flag[:1].copy_(numbers[:1], non_blocking=True)").replace("WAIT", "")
+        self.assertEqual(self.emulate(text.replace("READ", "1 + int(flag[1])")), "exact", self.said)
+        self.assertEqual(self.emulate(text.replace("READ", "1 + int(flag[0])")), "unreliable", self.said)
+        # The card itself comes to it in order.
+        back = "int(flag.to('cuda', non_blocking=True)[0])"
+        self.assertEqual(self.emulate(ASYNC.replace("COPY", COPIES["copy_"]).replace("WAIT", "").replace("READ", back)), "exact", self.said)
+
+    def test_what_a_kernel_that_was_loaded_at_run_time_writes_is_not_known(self):
+        for where, run in LAUNCHES.items():
+            with self.subTest(where):
+                text = LOADED.replace("RUN", run)
+                self.assertEqual(self.emulate(text.replace("READ", "counter")), "unreliable", self.said)
+                self.assertIn("read integer values that are not known (1 time)", " ".join(self.verdict["reasons"]))
+                self.assertEqual(self.emulate(text.replace("READ", "other")), "exact", self.said)
 
     def test_the_peak_of_several_processes(self):
         self.assertEqual(self.emulate(TOGETHER.replace("COUNT", "2")), "exact if", self.said)

@@ -652,6 +652,54 @@ BEYOND = {
 }
 
 
+# What a card rounds otherwise than the CPU. Each is given a function that puts tensors on the device.
+tenths = torch.full((64,), 0.1)
+bf16 = torch.bfloat16
+ROUNDED = {
+    # By a formula of the card's own: the test has it in float32.
+    "divided by a number": lambda on: (on(torch.arange(4100.0)) / 41.0).floor().long().bincount().tolist(),
+    "divided in place": lambda on: on(torch.arange(200.0)).div_(41).floor().long().bincount().tolist(),
+    "cut off": lambda on: on(torch.arange(200.0)).div(41, rounding_mode="trunc").long().bincount().tolist(),
+    "a mean": lambda on: int(on(ones(41)).mean() == 1),
+    "means of rows": lambda on: (on(ones(3, 41)).mean(1) == 1).tolist(),
+    "arange": lambda on: (torch.arange(0, 10, 0.1, device=on(ones(1)).device) * 10).floor().long().tolist(),
+    "linspace": lambda on: (torch.linspace(0, 1, 50, device=on(ones(1)).device) * 49).floor().long().tolist(),
+    # The CPU's, on every card.
+    "integers": lambda on: (int(on(torch.arange(1000.0)).sum()), int(on(torch.arange(100.0)).cumsum(0)[-1]), int(on(ones(8) * 3) @ on(ones(8)))),
+    "a whole interval": lambda on: (int(on(tenths).sum() > 6), int(on(tenths).cumsum(0)[-1].long()), on(tenths).exp().floor().long().tolist()),
+    "the order of numbers apart": lambda on: on(torch.tensor([3.0, 1.0, 2.0])).exp().argsort().tolist(),
+    "the largest": lambda on: int((on(torch.rand(9, generator=torch.Generator().manual_seed(3))) * 3).exp().argmax()),
+    "half precision": lambda on: int(torch.zeros(2, device=on(ones(1)).device, dtype=bf16).index_add_(0, on(one(*[0, 1] * 99)), on(ones(198).to(bf16)))[0]),
+    "moved": lambda on: int((torch.cat([on(tenths).sum().view(1), on(ones(1)) * 9]).flip(0)[1].clamp(0, 5) == 5)),
+}  # fmt: skip
+UNDECIDED = {
+    "scatter_add": lambda on: int(torch.zeros(8, device=on(ones(1)).device, dtype=bf16).scatter_add_(0, on(torch.arange(8192) % 8), on(ones(8192).to(bf16))).max()),
+    "index_put": lambda on: int(torch.zeros(2, device=on(ones(1)).device, dtype=bf16).index_put_((on(torch.arange(999) % 2),), on(ones(999).to(bf16)), accumulate=True)[0]),
+    "index_add": lambda on: int(torch.zeros(2, device=on(ones(1)).device).index_add_(0, on(torch.arange(64) % 2), on(tenths)).sum() >= 6.4),
+    "cumsum": lambda on: int(on(ones(999).to(bf16)).cumsum(0)[-1]),
+    "prod": lambda on: int(on(torch.full((40,), 1.125).to(bf16)).prod()),
+    "nll_loss": lambda on: int(functional.nll_loss(on((ones(999, 2) * 1.5).to(bf16)), on(torch.zeros(999, dtype=torch.long))) * -1000),
+    "sum": lambda on: int(on(tenths).sum() == tenths.double().sum().float().item()),
+    "var": lambda on: int(on(tenths).cumsum(0).var() * 1e6),
+    "exp": lambda on: int(on(torch.log(torch.tensor(3.0))).exp() >= 3),
+    "bincount": lambda on: int(torch.bincount(on(torch.arange(640) % 2), on(torch.full((640,), 0.1)))[0] >= 32),
+    "nonzero": lambda on: (on(tenths).cumsum(0) >= 3.2).nonzero().shape[0],
+    "read as it is": lambda on: on(torch.rand(9, generator=torch.Generator().manual_seed(2))).sum().item() > 0,
+}  # fmt: skip
+
+
+def on_both(function):
+    return [function(lambda tensor: tensor.to(device)) for device in ("cpu", "cuda")]
+
+
+def rounded():
+    return in_processes(lambda kind: on_both(ROUNDED[kind]), ROUNDED)
+
+
+def undecided():
+    return in_processes(lambda kind: on_both(UNDECIDED[kind]), UNDECIDED)
+
+
 def in_processes(function, kinds):
     """Each kind in a process of its own, forked before anybody uses the card: what it says, and which process it is."""
     children, said = {}, {}
@@ -909,6 +957,20 @@ def step():
     del model, optimizer
     torch.cuda.reset_peak_memory_stats()
     return {key: statistics[key + ".all.peak"] for key in ("requested_bytes", "allocated_bytes", "reserved_bytes")}
+
+
+def no_memory_of_the_host():
+    """The values take 16 MiB each, and the host has no more while one is read."""
+    import resource
+
+    x = torch.arange(1 << 21).to("cuda")
+    numbers = x * 3 + 1
+    pages = int(open("/proc/self/statm").read().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (1 << 20), resource.RLIM_INFINITY))
+    try:
+        return {"read": numbers[5].item() is not None}
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
 def too_much():

@@ -27,6 +27,7 @@ WHY = {
     "how much memory is free": r"how much memory is free",
     "memory that was refused": r"ran out of memory|was refused",
     "what TF32 rounds off": r"TF32",
+    "how a card rounds": r"how a card rounds",
     "which of equal values": r"is not specified",
     "how memory pools grow": r"memory pools",
     "whether work is done": r"read whether work is done|read how long work took|record_stream",

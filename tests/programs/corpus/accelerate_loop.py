@@ -1,6 +1,6 @@
 """A loop of accelerate: gradients are gathered over micro-batches, clipped, and metrics are gathered over all processes, of which there is one.
 
-Expected: ends well, exact (a network as small as this has values)
+Expected: ends well, exact if (a network as small as this has values); how a card rounds
 Truth: the CPU's run (steps and gathered labels)
 """
 

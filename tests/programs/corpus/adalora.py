@@ -1,6 +1,6 @@
 """AdaLoRA of peft: ranks are taken away from adapters whose importance is small, by a threshold that is read from the card.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (how many ranks of each adapter are masked)
 """
 

@@ -1,6 +1,6 @@
 """A neural differential equation by an adaptive method: steps are taken or refused by their error, and memory grows with those that were taken.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (steps taken and refused)
 """
 

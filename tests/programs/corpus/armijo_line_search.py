@@ -1,6 +1,6 @@
 """Gradient descent with a backtracking line search on the host's numbers: how far it goes back, and when it ends, is read each time.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (steps and trials)
 """
 

@@ -1,6 +1,6 @@
 """The largest eigenvalue of a network's Hessian by products with vectors, until it stands still; the network and its data came from the host.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (rounds)
 """
 

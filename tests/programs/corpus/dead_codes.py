@@ -1,6 +1,6 @@
 """A vector quantiser: the nearest code by distance, codes that nobody uses are set to inputs again, averages by counts.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (used and dead codes)
 """
 

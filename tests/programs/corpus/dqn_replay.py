@@ -1,6 +1,6 @@
 """DQN with a replay buffer on the host, whose batch grows with it, a target network, and actions that are sometimes the best.
 
-Expected: ends well, exact (a network as small as this has values)
+Expected: ends well, exact if (a network as small as this has values); how a card rounds
 Truth: the CPU's run (batches and actions)
 """
 

@@ -1,6 +1,6 @@
 """torch._foreach_* on lists of tensors from the host, with norms that decide how much is clipped.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 """
 
 import os

@@ -1,6 +1,6 @@
 """Gaussian splatting's housekeeping: points are cloned and pruned by masks, and Adam's state is cut and joined with them.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (points)
 """
 

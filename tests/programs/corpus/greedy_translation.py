@@ -1,6 +1,6 @@
 """A small transformer from the host's weights translates until every sentence has ended, one token at a time.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (tokens)
 """
 

@@ -1,6 +1,6 @@
 """Online mining of hard examples: those with the largest losses are kept, by topk, sort and a cumulated sum from the host's numbers.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 """
 
 import os

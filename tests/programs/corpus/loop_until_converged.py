@@ -1,6 +1,6 @@
 """Loops whose ends are decided on the card by numbers that came from the host: power iteration, Newton's method, bisection.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 """
 
 import os

@@ -1,6 +1,6 @@
 """A mixture of experts with a capacity: small tokens from the host go to experts by a router that came from the host, as on the CPU.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 """
 
 import os

@@ -1,0 +1,134 @@
+#include "values/arithmetic.h"
+
+#include <algorithm>
+#include <array>
+
+namespace peakbench::values {
+namespace {
+
+using enum Rounds;
+using enum Follows;
+
+constexpr auto kKnown = std::to_array<Arithmetic>({
+    // Rounded to the nearest, once.
+    {"aten::add", alike, either},
+    {"aten::sub", alike, either},
+    {"aten::rsub", alike, either},
+    {"aten::mul", alike, either},
+    {"aten::div", alike, one_side},
+    {"aten::reciprocal", alike, one_side},
+    {"aten::abs", alike, one_side},
+    {"aten::sqrt", alike, rising},
+    {"aten::copy", alike, rising},
+    {"aten::_to_copy", alike, rising},
+    // Whose formula on a card is computed (card_arithmetic.h).
+    {"aten::arange", alike, nobody_knows},
+    {"aten::linspace", alike, nobody_knows},
+    {"aten::mean", sums, added_up},
+    // Added up.
+    {"aten::sum", sums, added_up},
+    {"aten::nansum", sums, added_up},
+    {"aten::trace", sums, added_up},
+    {"aten::cumsum", own_sums, added_up},
+    {"aten::scatter_add", own_sums, added_up},
+    {"aten::index_add", own_sums, added_up},
+    {"aten::index_put", own_sums, added_up},
+    {"aten::_index_put_impl", own_sums, added_up},
+    {"aten::put", own_sums, added_up},
+    {"aten::bincount", own_sums, added_up},
+    {"aten::embedding_dense_backward", own_sums, added_up},
+    {"aten::dot", own_sums, added_up},
+    {"aten::mv", own_sums, added_up},
+    {"aten::mm", own_sums, added_up},
+    {"aten::bmm", own_sums, added_up},
+    {"aten::addmv", own_sums, added_up},
+    {"aten::addmm", own_sums, added_up},
+    {"aten::baddbmm", own_sums, added_up},
+    // By approximations.
+    {"aten::_softmax", shares, nobody_knows},
+    {"aten::_log_softmax", shares, nobody_knows},
+    {"aten::exp", a_little, rising},
+    {"aten::exp2", a_little, rising},
+    {"aten::expm1", a_little, rising},
+    {"aten::log", a_little, rising},
+    {"aten::log2", a_little, rising},
+    {"aten::log10", a_little, rising},
+    {"aten::log1p", a_little, rising},
+    {"aten::sigmoid", a_little, rising},
+    {"aten::tanh", a_little, rising},
+    {"aten::erf", a_little, rising},
+    {"aten::atan", a_little, rising},
+    {"aten::sin", a_little, nobody_knows},
+    {"aten::cos", a_little, nobody_knows},
+    {"aten::rsqrt", a_little, nobody_knows},
+    {"aten::pow", a_little, one_side},
+    // Moved, chosen or compared.
+    {"aten::clone", alike, rising},
+    {"aten::cat", alike, rising},
+    {"aten::stack", alike, rising},
+    {"aten::fill", alike, rising},
+    {"aten::zero", alike, rising},
+    {"aten::index", alike, rising},
+    {"aten::index_select", alike, rising},
+    {"aten::index_copy", alike, rising},
+    {"aten::gather", alike, rising},
+    {"aten::scatter", alike, rising},
+    {"aten::take", alike, rising},
+    {"aten::embedding", alike, rising},
+    {"aten::flip", alike, rising},
+    {"aten::roll", alike, rising},
+    {"aten::repeat", alike, rising},
+    {"aten::constant_pad_nd", alike, rising},
+    {"aten::tril", alike, rising},
+    {"aten::triu", alike, rising},
+    {"aten::where", alike, either},
+    {"aten::masked_fill", alike, either},
+    {"aten::neg", alike, either},
+    {"aten::relu", alike, rising},
+    {"aten::clamp", alike, rising},
+    {"aten::clamp_min", alike, rising},
+    {"aten::clamp_max", alike, rising},
+    {"aten::maximum", alike, rising},
+    {"aten::minimum", alike, rising},
+    {"aten::amax", alike, rising},
+    {"aten::amin", alike, rising},
+    {"aten::max", alike, rising},
+    {"aten::min", alike, rising},
+    {"aten::sort", alike, rising},
+    {"aten::topk", alike, rising},
+    {"aten::argmax", alike, nobody_knows},
+    {"aten::argmin", alike, nobody_knows},
+    {"aten::floor", alike, rising},
+    {"aten::ceil", alike, rising},
+    {"aten::round", otherwise, rising},
+    {"aten::trunc", alike, rising},
+    {"aten::sign", alike, rising},
+    {"aten::gt", alike, either},
+    {"aten::ge", alike, either},
+    {"aten::lt", alike, either},
+    {"aten::le", alike, either},
+    {"aten::eq", alike, equality},
+    {"aten::ne", alike, equality},
+    {"aten::logical_not", alike, equality},
+    {"aten::bitwise_not", alike, either},
+    {"aten::any", alike, rising},
+    {"aten::all", alike, rising},
+    {"aten::logical_and", alike, rising},
+    {"aten::logical_or", alike, rising},
+    {"aten::bitwise_and", alike, rising},
+    {"aten::bitwise_or", alike, rising},
+    // Scales that are powers of two, and the count beside them.
+    {"aten::_amp_update_scale", alike, nobody_knows},
+    {"aten::_amp_foreach_non_finite_check_and_unscale", alike, nobody_knows},
+});
+constexpr Arithmetic kUnknown = {"", otherwise, nobody_knows};
+
+}  // namespace
+
+const Arithmetic& arithmetic_of(std::string_view name) {
+  if (name.ends_with('_')) name.remove_suffix(1);
+  const auto* found = std::ranges::find(kKnown, name, &Arithmetic::name);
+  return found == kKnown.end() ? kUnknown : *found;
+}
+
+}  // namespace peakbench::values
