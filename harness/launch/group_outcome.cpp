@@ -22,6 +22,26 @@ std::optional<std::size_t> first_failure(const std::vector<WorkerReport>& ranks)
   return first;
 }
 
+namespace {
+
+// What is doubtful of one rank is of the case: the others met it. The largest rank's, of equals.
+const result::Verdict* worst_verdict(const std::vector<WorkerReport>& ranks,
+                                     const result::WorkerResult& largest) {
+  const auto of = [](const result::WorkerResult& rank) {
+    return rank.emulation && rank.emulation->verdict ? &*rank.emulation->verdict : nullptr;
+  };
+  const auto* worst = of(largest);
+  for (const auto& rank : ranks) {
+    const auto* verdict = of(rank.result);
+    if (verdict != nullptr &&
+        (worst == nullptr || result::doubt(verdict->kind) > result::doubt(worst->kind)))
+      worst = verdict;
+  }
+  return worst;
+}
+
+}  // namespace
+
 result::WorkerResult group_outcome(const std::vector<WorkerReport>& ranks) {
   if (const auto failed = first_failure(ranks)) {
     auto outcome = ranks[*failed].result;
@@ -35,6 +55,8 @@ result::WorkerResult group_outcome(const std::vector<WorkerReport>& ranks) {
   auto outcome = ranks.front().result;
   outcome.memory = largest.memory;
   outcome.emulation = largest.emulation;
+  if (const auto* verdict = worst_verdict(ranks, largest); verdict != nullptr && outcome.emulation)
+    outcome.emulation->verdict = *verdict;
   return outcome;
 }
 

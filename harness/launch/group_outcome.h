@@ -16,8 +16,8 @@ bool is_interrupted(const GroupReport& report);
 std::optional<std::size_t> first_failure(const std::vector<WorkerReport>& ranks);
 
 // What the group found, as one worker's result: the first failure's, whose reason says which of
-// several ranks it was; else that of rank 0, as all do the same steps, but with the memory, and
-// what it rests on, of the largest rank.
+// several ranks it was; else that of rank 0, as all do the same steps, but with the memory of
+// the largest rank, and the verdict of the one that is most in doubt.
 result::WorkerResult group_outcome(const std::vector<WorkerReport>& ranks);
 
 }  // namespace peakbench::launch

@@ -188,6 +188,21 @@ TEST(GroupOutcome, MemoryIsTheLargestRanksAndTheRestIsRank0s) {
   EXPECT_EQ(outcome.losses, (std::vector<double>{1.0}));
 }
 
+TEST(GroupOutcome, IsAsDoubtfulAsItsWorstRank) {
+  auto small = ended(Status::kOk, 1), large = small;
+  small.result.memory = memory_of(100);
+  auto& doubted = small.result.emulation.emplace().verdict.emplace();
+  doubted.kind = result::VerdictKind::unreliable;
+  doubted.reasons = {"it read a size"};
+  large.result.memory = memory_of(200);
+  large.result.emulation.emplace().verdict.emplace().kind = result::VerdictKind::exact_if;
+  for (const auto& ranks : {std::vector{small, large}, std::vector{large, small}}) {
+    const auto verdict = *group_outcome(ranks).emulation->verdict;
+    EXPECT_EQ(verdict.kind, result::VerdictKind::unreliable);
+    EXPECT_EQ(verdict.reasons, std::vector<std::string>{"it read a size"});
+  }
+}
+
 // Answers for three processes, whatever the order.
 class ThreeRanks : public FakeRunner {
  public:
