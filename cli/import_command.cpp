@@ -26,7 +26,7 @@ in it is run. `compare` and `gate` hold two such runs against each other where t
 Exit codes: 0; 2 when it is no snapshot, is damaged, or the folder holds a run already.)";
 
 struct ImportArguments {
-  std::string snapshot, out, name;
+  std::string snapshot, out, name, card;
   bool overwrite = false;
 };
 
@@ -39,7 +39,7 @@ std::string folder_of(const ImportArguments& arguments) {
 }
 
 int import(World& world, const ImportArguments& arguments, const std::vector<std::string>& typed) {
-  auto run = program::import_snapshots(arguments.snapshot, arguments.name);
+  auto run = program::import_snapshots(arguments.snapshot, arguments.name, arguments.card);
   run.command = typed;
   const auto folder = folder_of(arguments);
   program::write_program_run(
@@ -72,6 +72,10 @@ Command add_import(CLI::App& app, World& world, const std::vector<std::string>& 
       ->add_option("--name", arguments->name,
                    "What the program is called (default: the script that most stacks begin in)")
       ->type_name("NAME");
+  command
+      ->add_option("--card", arguments->card,
+                   "Emulated card that the snapshot was made on (default: a real card)")
+      ->type_name("CARD");
   command->add_flag("--overwrite", arguments->overwrite, "Delete the run in --output first");
   return [&world, arguments, &typed] { return import(world, *arguments, typed); };
 }

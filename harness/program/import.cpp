@@ -10,6 +10,8 @@
 #include "errors/errors.h"
 #include "files/file.h"
 #include "files/folder.h"
+#include "host/card.h"
+#include "host/installation.h"
 #include "program/history.h"
 #include "program/rank_names.h"
 #include "program/snapshot.h"
@@ -123,9 +125,22 @@ void add_outcome(const std::vector<History>& histories, ProgramRun& run) {
   }
 }
 
+// Events of an emulated card are numbered: its times are the host's.
+void take_card(const std::string& card, ProgramRun& run) {
+  run.device = "emulated:" + card;
+  run.emulation.emplace().card =
+      emulator::parse_card(card, emulator::find_installation()).facts.name;
+  for (auto& process : run.processes) {
+    process.trace.device = run.device;
+    process.trace.emulated = true;
+    for (auto& event : process.trace.events) event.time_ns = -1;
+  }
+}
+
 }  // namespace
 
-ProgramRun import_snapshots(const std::string& path, const std::string& name) {
+ProgramRun import_snapshots(const std::string& path, const std::string& name,
+                            const std::string& card) {
   ProgramRun run;
   std::vector<History> histories;
   std::string script;
@@ -140,6 +155,7 @@ ProgramRun import_snapshots(const std::string& path, const std::string& name) {
   run.name = !name.empty() ? name : script;
   if (run.name.empty())
     run.name = fs::path(path).lexically_normal().filename().replace_extension().string();
+  if (!card.empty()) take_card(card, run);
   add_settings(histories, run.settings);
   if (!files.is_sure && files.files.size() > 1) add_names(files, run.settings);
   add_outcome(histories, run);

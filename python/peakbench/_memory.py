@@ -8,8 +8,10 @@ import functools
 import gc
 import importlib
 import os
+import pickle
 import subprocess
 import tempfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple, Union
@@ -201,27 +203,67 @@ def trace(out: Union[str, "os.PathLike[str]"]) -> Iterator[None]:
     """Records what is allocated within it, by PyTorch's own history, and leaves a run folder with a report, as `peakbench import` does.
 
     In any process that has a card, real or emulated. Categories are inferred from lifetimes; `peakbench trace` of the whole program knows more.
-    FileExistsError where ``out`` is there already. What the program raises goes on, and what was recorded until then is kept.
+    FileExistsError where ``out`` is there already. What the program raises goes on, and what was recorded until then is kept. PyTorch keeps one
+    history for all threads: RuntimeError within another trace(), or beside one. A history that the program records itself continues.
     """
     folder = Path(out)
     if folder.exists():
         raise FileExistsError(f"{folder} is there already: name another folder, or delete it")
     program = _program()
-    memory = cuda().cuda.memory
-    memory._record_memory_history(stacks="python", max_entries=10_000_000)
+    torch = cuda()
+    if not _TRACING.acquire(blocking=False):
+        raise RuntimeError("peakbench.trace() is already recording in this process, and PyTorch keeps one history for all threads: leave that trace() first")
     try:
-        yield
+        history = _History(torch)
+        try:
+            yield
+        finally:
+            _write_run(program, torch, history.take(), folder)
     finally:
-        with tempfile.TemporaryDirectory(prefix="peakbench-") as scratch:
-            snapshot = os.path.join(scratch, "snapshot.pickle")
-            memory._dump_snapshot(snapshot)
-            memory._record_memory_history(enabled=None)
-            # On an emulated card the program would otherwise be given one, too.
-            plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD" and not name.startswith(("PEAKBENCH_EMULA", "PEAKBENCH_TRACE_"))}
-            plain["PEAKBENCH_EMULATED_CARD"] = ""  # said to be none: it is not put back
-            done = subprocess.run([program, "import", snapshot, "--out", str(folder)], env=plain, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(f"{folder} could not be written: {(done.stderr or done.stdout).strip()}")
+        _TRACING.release()
+
+
+_TRACING = threading.Lock()
+
+
+class _History:
+    """PyTorch's record of what is allocated from now on; where the program records already, what its record has from now on."""
+
+    def __init__(self, torch: Any) -> None:
+        self._memory = torch.cuda.memory
+        torch.cuda.init()
+        self._is_own = not torch._C._cuda_isHistoryEnabled()
+        self._before: List[Any] = []  # of each device, the last entry
+        if self._is_own:
+            self._memory._record_memory_history(stacks="python", max_entries=10_000_000)
+        else:
+            self._before = [entries[-1:] for entries in self._memory._snapshot()["device_traces"]]
+
+    def take(self) -> Dict[str, Any]:
+        snapshot: Dict[str, Any] = self._memory._snapshot()
+        if self._is_own:
+            self._memory._record_memory_history(enabled=None)
+        for entries, last in zip(snapshot["device_traces"], self._before):
+            # The oldest fall out of a history that is full: then all there are came later.
+            for at in range(len(entries) - 1, -1, -1):
+                if last and entries[at] == last[0]:
+                    del entries[: at + 1]
+                    break
+        return snapshot
+
+
+def _write_run(program: str, torch: Any, snapshot: Dict[str, Any], folder: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="peakbench-") as scratch:
+        file = os.path.join(scratch, "snapshot.pickle")
+        with open(file, "wb") as out:
+            pickle.dump(snapshot, out)
+        card = ["--card", _cards.here(torch).id] if os.environ.get("PEAKBENCH_EMULATED_CARD") else []
+        # On an emulated card the program would otherwise be given one, too.
+        plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD" and not name.startswith(("PEAKBENCH_EMULA", "PEAKBENCH_TRACE_"))}
+        plain["PEAKBENCH_EMULATED_CARD"] = ""  # said to be none: it is not put back
+        done = subprocess.run([program, "import", file, "--out", str(folder), *card], env=plain, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{folder} could not be written: {(done.stderr or done.stdout).strip()}")
 
 
 @functools.lru_cache(maxsize=None)

@@ -134,7 +134,7 @@ class Program(unittest.TestCase):
             pass
         run = peakbench.load("out")
         (case,) = run.cases
-        assert case.status == "ok" and case.device == "cuda:0"
+        assert case.status == "ok" and case.device == "emulated:h100-80gb"
         assert case.reserved_bytes == torch.cuda.max_memory_reserved(), (case, torch.cuda.max_memory_reserved())
         alive = case.alive_at_peak()
         assert sum(one.bytes for one in alive) == sum(case.at_peak.values()) == case.allocated_bytes
@@ -149,6 +149,48 @@ class Program(unittest.TestCase):
         """)
         self.assertIn("out is there already: name another folder, or delete it", said)
         self.assertTrue((self.folder / "out/report/index.html").is_file())
+
+    def test_one_part_at_a_time_is_recorded(self):
+        said = self.emulated("""
+        import threading, torch, peakbench
+        def record(folder):
+            try:
+                with peakbench.trace(folder):
+                    print("recorded", folder)
+            except RuntimeError as error:
+                print(error)
+        with peakbench.trace("outer"):
+            kept = torch.zeros(10 << 20, dtype=torch.uint8, device="cuda")
+            record("inner")
+            thread = threading.Thread(target=record, args=("beside",))
+            thread.start()
+            thread.join()
+            torch.zeros(300 << 20, dtype=torch.uint8, device="cuda")
+        (case,) = peakbench.load("outer").cases
+        assert case.allocated_bytes == torch.cuda.max_memory_allocated() == 310 << 20, case
+        record("after")
+        """)
+        self.assertEqual(said.count("peakbench.trace() is already recording in this process, and PyTorch keeps one history for all threads: leave that"), 2)
+        self.assertIn("recorded after", said)
+        self.assertFalse((self.folder / "inner").exists() or (self.folder / "beside").exists())
+
+    def test_the_programs_own_history_goes_on(self):
+        self.emulated("""
+        import torch, peakbench
+        def make(mib):
+            return torch.zeros(mib << 20, dtype=torch.uint8, device="cuda")
+        torch.cuda.memory._record_memory_history(max_entries=1000)
+        make(700)
+        kept = make(20)
+        with peakbench.trace("out"):
+            make(100)
+        make(200)
+        entries = torch.cuda.memory._snapshot()["device_traces"][0]
+        allocated = [entry["size"] >> 20 for entry in entries if entry["action"] == "alloc"]
+        assert allocated == [700, 20, 100, 200], allocated
+        (case,) = peakbench.load("out").cases
+        assert case.allocated_bytes == 120 << 20, case
+        """)
 
     def test_a_run_that_peakbench_wrote(self):
         # No report in it, and a title that would be markup.
