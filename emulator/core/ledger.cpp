@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -73,7 +74,11 @@ void read_command(char* out, std::size_t size) {
 // A number that torchrun and its like set; `otherwise` where there is none.
 std::int32_t from_environment(const char* variable, std::int32_t otherwise) {
   const char* text = std::getenv(variable);
-  return text && *text ? std::atoi(text) : otherwise;
+  if (!text || !*text) return otherwise;
+  std::int32_t number = 0;
+  const auto* const end = text + std::strlen(text);
+  const auto [read, error] = std::from_chars(text, end, number);
+  return error == std::errc{} && read == end ? number : otherwise;
 }
 
 void write_header(Ledger& ledger) {

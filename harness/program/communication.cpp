@@ -79,8 +79,11 @@ class Naming {
 
   Maker maker(const trace::StackFrame& frame) const {
     if (frame.file == trace::kNone || frame.function == trace::kNone) return Maker::kOther;
-    return maker_of(trace_.files[static_cast<std::size_t>(frame.file)],
-                    trace_.functions[static_cast<std::size_t>(frame.function)]);
+    const std::string_view function = trace_.functions[static_cast<std::size_t>(frame.function)];
+    const bool is_comprehension = function == "<listcomp>" || function == "<genexpr>";
+    if (is_comprehension && frame.parent != trace::kNone)  // it is part of who has it
+      return makers_[static_cast<std::size_t>(frame.parent)];
+    return maker_of(trace_.files[static_cast<std::size_t>(frame.file)], function);
   }
   Maker maker_of_event(std::uint64_t event) const {
     const auto hook = hooks_.find(event);

@@ -88,6 +88,19 @@ TEST_F(Communication, OfFsdpAreItsBuffersAndNotWhatTheyLeave) {
                          Category::kGradient, Category::kParameter}));
 }
 
+// The first time they are made in a list comprehension, which has a frame up to Python 3.11.
+TEST_F(Communication, OfFsdpIsWhatIsGatheredFirst) {
+  const auto* const file = "distributed/fsdp/_fully_shard/_fsdp_param.py";
+  fake_.forward(0).from(
+      {mine(), torch(file, "init_all_gather_outputs"), torch(file, "<listcomp>")});
+  const auto gathered = fake_.alloc(1000, 1024);
+  fake_.from({mine(), torch(file, "other"), torch(file, "<listcomp>")});
+  const auto scratch = fake_.alloc(1000, 1024);
+  fake_.backward(0).free(gathered).free(scratch);
+  EXPECT_EQ(categories({gathered, scratch}),
+            (std::vector{Category::kParameter, Category::kActivation}));
+}
+
 TEST_F(Communication, WhatACollectiveIsGivenIsItWhereItIsNothingElse) {
   fake_.named(Role::kParameter, "weight");
   const auto parameter = fake_.alloc(1000, 1024);
