@@ -10,6 +10,7 @@
 #include "errors/errors.h"
 #include "launch/host.h"
 #include "program/communication.h"
+#include "program/copies.h"
 #include "program/journal_file.h"
 #include "program/phases.h"
 #include "program/ranges.h"
@@ -101,10 +102,25 @@ class Reader {
   void take_mark(const Record& record) {
     if (record.kind >= tracer::kMarkCount) fail("it has a mark of no kind");
     const auto mark = static_cast<tracer::Mark>(record.kind);
-    marks_.push_back(
-        {.event = trace_.events.size(), .mark = mark, .thread = record.thread, .value = record.a});
+    if (mark == tracer::Mark::kCopyBegins || mark == tracer::Mark::kCopyEnds)
+      return copies_.push_back(copy_of(record, mark));
+    marks_.push_back({.event = trace_.events.size(),
+                      .mark = mark,
+                      .thread = record.thread,
+                      .value = record.a,
+                      .call = record.b});
     if (mark == tracer::Mark::kBackwardBegins) ranges_.begin_backward(record.thread);
     if (mark == tracer::Mark::kBackwardEnds) ranges_.end_backward(record.thread);
+  }
+
+  CopyMark copy_of(const Record& record, tracer::Mark mark) const {
+    if (record.a < 0 || record.a >= tracer::kCopyCount) fail("it has a copy of no kind");
+    const auto source = live_.find(record.address);
+    return {.event = trace_.events.size(),
+            .ends = mark == tracer::Mark::kCopyEnds,
+            .thread = record.thread,
+            .copy = static_cast<tracer::Copy>(record.a),
+            .source = source == live_.end() ? std::nullopt : std::optional(source->second)};
   }
 
   void take_range(const Record& record) {
@@ -323,7 +339,8 @@ class Reader {
     for (auto& space : spaces_) size_last(space, -1);
     if (const auto why = trace::why_not_readable(trace_); !why.empty()) fail("it has " + why);
     end_at_out_of_memory();
-    trace_.scopes = scopes_of(marks_, built());
+    trace_.scopes = scopes_of(marks_, built(), !reading_.failed);
+    add_copies(trace_, copies_);
     trace::decide_phases(trace_);
     drop_inputs_that_were_made();
     name_communication(trace_, communicated_, hooks_);
@@ -348,6 +365,7 @@ class Reader {
     trace_.events.resize(last);
     std::erase_if(trace_.names, [&](const trace::Name& name) { return name.event >= last; });
     std::erase_if(marks_, [&](const TimedMark& mark) { return mark.event >= last; });
+    std::erase_if(copies_, [&](const CopyMark& mark) { return mark.event >= last; });
   }
 
   // Behind the last parameter or buffer that was made before a model was first called.
@@ -411,6 +429,7 @@ class Reader {
   std::vector<std::string> texts_;
   std::vector<Space> spaces_;
   std::vector<TimedMark> marks_;
+  std::vector<CopyMark> copies_;
   std::vector<Communicated> communicated_;
   std::unordered_map<std::uint64_t, std::int32_t> hooks_;  // event -> stack, of backward's hooks
   std::unordered_map<std::uint64_t, std::uint64_t> live_;  // address -> its allocation

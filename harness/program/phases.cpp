@@ -61,8 +61,16 @@ std::vector<std::uint64_t> step_ends(const std::vector<TimedMark>& marks) {
 
 class Phases {
  public:
-  Phases(const std::vector<TimedMark>& marks, std::uint64_t built)
-      : marks_(marks), ends_(step_ends(marks)), built_(built) {}
+  Phases(const std::vector<TimedMark>& marks, std::uint64_t built, bool ended_well)
+      : marks_(marks), ends_(step_ends(marks)), built_(built) {
+    if (ended_well) last_backward_ = marks.size();
+    for (std::size_t i = 0; i < marks.size(); ++i) {
+      if (marks[i].mark == Mark::kDifferentiates) differentiated_.insert(marks[i].call);
+      if (marks[i].mark == Mark::kCallEnds && marks[i].value == kWithGraph)
+        with_graph_.insert(marks[i].call);
+      if (marks[i].mark == Mark::kBackwardEnds) last_backward_ = std::max(last_backward_, i);
+    }
+  }
 
   std::vector<ScopeMark> take() {
     say(Phase::kBuild, 0, trace::kNone, 0);
@@ -148,6 +156,10 @@ class Phases {
         return scope(ScopeKind::kRecomputation, true, mark);
       case Mark::kCaptureBegins:
         return scope(ScopeKind::kCapture, false, mark);
+      case Mark::kDifferentiates:
+      case Mark::kCopyBegins:
+      case Mark::kCopyEnds:
+        return;  // no phase begins with them
       case Mark::kCaptureEnds:
         return scope(ScopeKind::kCapture, true, mark);
     }
@@ -156,22 +168,10 @@ class Phases {
   bool is_free() const { return backwards_ == 0; }
 
   void begin_evaluation(const TimedMark& mark) {
-    if (is_trained()) return begin(Phase::kForward, mark);
+    if (differentiated_.contains(mark.call)) return begin(Phase::kForward, mark);
     begin(Phase::kEvaluation, mark);
-    if (mark.value == kWithGradients) scope(ScopeKind::kModule, false, mark);
-  }
-
-  // A call that recorded gradients, of a model that is not in training mode, and a backward
-  // follows: a part of the loss, or a model whose mode was forgotten.
-  bool is_trained() const {
-    for (auto i = at_; i < marks_.size(); ++i) {
-      const auto& mark = marks_[i];
-      if (mark.mark == Mark::kBackwardBegins) return true;
-      const bool part = mark.mark == Mark::kCallEnds ||
-                        (mark.mark == Mark::kEvaluationBegins && mark.value == kWithGradients);
-      if (!part) return false;
-    }
-    return false;
+    if (with_graph_.contains(mark.call) && at_ < last_backward_)
+      scope(ScopeKind::kModule, false, mark);
   }
 
   // The end of what did not begin is left out: of a capture that failed to begin, say.
@@ -215,6 +215,8 @@ class Phases {
   const std::vector<TimedMark>& marks_;
   const std::vector<std::uint64_t> ends_;
   const std::uint64_t built_;
+  std::set<std::int32_t> differentiated_, with_graph_;  // calls
+  std::size_t last_backward_ = 0;                       // the mark at which the last one ended
   std::vector<ScopeMark> scopes_;
   std::size_t at_ = 0, next_end_ = 0;
   std::int32_t step_ = trace::kNone;
@@ -225,8 +227,9 @@ class Phases {
 
 }  // namespace
 
-std::vector<ScopeMark> scopes_of(const std::vector<TimedMark>& marks, std::uint64_t built) {
-  return Phases(marks, built).take();
+std::vector<ScopeMark> scopes_of(const std::vector<TimedMark>& marks, std::uint64_t built,
+                                 bool ended_well) {
+  return Phases(marks, built, ended_well).take();
 }
 
 }  // namespace peakbench::program

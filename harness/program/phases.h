@@ -3,13 +3,13 @@
 // A phase lasts until the next thing is seen:
 // - build: until the last parameter or buffer was made before a model is first called;
 // - forward: a model called in training with gradients, and what follows, its loss; one that is not
-//   in training mode too, where gradients are recorded and a backward follows;
+//   in training mode too, where a backward runs what it recorded;
 // - backward: a call of autograd's engine, not of one inside an update;
 // - optimizer_step: an optimizer's step, and what comes between backward and it (unscaling,
 //   clipping, reducing). One inside of a backward (a hook that updates) stays backward; what comes
 //   before one that calls the model itself (a closure) is data;
-// - evaluation, generation: a model called otherwise, until the call returns; where gradients are
-//   recorded, a module's scope says so (trace.h);
+// - evaluation, generation: a model called otherwise, until the call returns; where it records a
+//   graph that no backward runs, a module's scope says so (trace.h);
 // - checkpoint: torch.save;
 // - data: everything else.
 // A step is one round of updates: it ends with the last one before an optimizer has its turn again,
@@ -26,8 +26,8 @@
 
 namespace peakbench::program {
 
-// Of a mark that an evaluation begins: gradients are recorded all the same.
-inline constexpr std::int32_t kWithGradients = 1;
+// Of a mark that a call ends: it recorded a graph.
+inline constexpr std::int32_t kWithGraph = 1;
 
 // Something began or ended on a thread, before the event of this number.
 struct TimedMark {
@@ -35,10 +35,13 @@ struct TimedMark {
   tracer::Mark mark = tracer::Mark::kForwardBegins;
   std::int32_t thread = 0;
   std::int32_t value = 0;
+  std::int32_t call = 0;  // of a model, that it begins, ends or differentiates
 };
 
 // The scopes of a trace with so many events; `built`: the event behind the last parameter that was
-// made before a model was called.
-std::vector<trace::ScopeMark> scopes_of(const std::vector<TimedMark>& marks, std::uint64_t built);
+// made before a model was called; `ended_well`: the program did not fail, so that what no backward
+// ran until then was for none.
+std::vector<trace::ScopeMark> scopes_of(const std::vector<TimedMark>& marks, std::uint64_t built,
+                                        bool ended_well);
 
 }  // namespace peakbench::program

@@ -33,6 +33,8 @@ class PhaseRules {
       case ScopeKind::kRecomputation:
         return mark.ends ? end_recomputation(open) : begin_recomputation(open);
       case ScopeKind::kCapture:
+      case ScopeKind::kLargerCopy:
+      case ScopeKind::kFrozenCopy:
         return;  // changes no phase
     }
   }

@@ -64,9 +64,11 @@ enum class ScopeKind : std::uint8_t {
   kBackwardNode,   // a node of autograd's backward
   kUpdate,         // a parameter update, wherever it happens
   kRecomputation,  // a checkpointed block runs again
-  kCapture         // of a CUDA graph
+  kCapture,        // of a CUDA graph
+  kLargerCopy,     // of a floating-point tensor to a larger dtype
+  kFrozenCopy      // of a parameter that needs no gradient to a smaller dtype
 };
-inline constexpr std::size_t kScopeKindCount = 6;
+inline constexpr std::size_t kScopeKindCount = 8;
 
 struct Event {
   EventKind kind = EventKind::kAlloc;
@@ -101,8 +103,8 @@ struct Name {
 
 // A scope begins or ends on a thread, before the event of this number. kPhase and kModule have no
 // end: the rules need none. Modules and nodes are there only inside of an optimizer step, which is
-// where they change a phase; a module also where an evaluation of a program begins that records
-// gradients.
+// where they change a phase; a module also where an evaluation of a program begins that records a
+// graph which no backward runs. Copies are there of programs alone.
 struct ScopeMark {
   std::uint64_t event = 0;
   ScopeKind kind = ScopeKind::kPhase;

@@ -11,7 +11,7 @@
 namespace peakbench::trace {
 
 // Grows when a reader of the last one would misread a file; new tables and views leave it.
-inline constexpr std::int64_t kTraceSchemaVersion = 7;
+inline constexpr std::int64_t kTraceSchemaVersion = 8;
 
 // Atomic: written beside and renamed; throws HostError with the path and the system's reason.
 void write_trace(const Trace& trace, const std::vector<Lifetime>& lifetimes,

@@ -36,7 +36,8 @@ const char* to_string(EventKind kind) {
 
 const char* to_string(ScopeKind kind) {
   static constexpr std::array<const char*, kScopeKindCount> kWords = {
-      "phase", "module", "backward_node", "update", "recomputation", "capture"};
+      "phase",         "module",  "backward_node", "update",
+      "recomputation", "capture", "larger_copy",   "frozen_copy"};
   return kWords.at(static_cast<std::size_t>(kind));
 }
 

@@ -49,7 +49,8 @@ enum class Tag : std::uint8_t {
   kWhere,  // of this thread's allocations since its last one: a: stack or -1, b: text of the
            // operator or -1, requested: module or -1, block: stack of what Python runs within
            // backward or -1
-  kMark,   // kind: Mark; a: its value
+  kMark,   // kind: Mark; a: its value; b: the call that begins or ends, from 1; address: of
+           // kCopyBegins, the storage that is copied
   kRange,  // kind: RangeSource; address: its number; a: text of its name, b: stack or -1; one that
            // ends: a: -1
   kName,   // kind: trace::Role; address; a: text of the name, b: of the shape, requested: of the
@@ -59,10 +60,10 @@ enum class Tag : std::uint8_t {
 
 // What a program does, as its thread does it.
 enum class Mark : std::uint8_t {
-  kForwardBegins,     // a model is called by nobody else's forward: in training
-  kEvaluationBegins,  // a: 1 where gradients are recorded
+  kForwardBegins,  // a model is called by nobody else's forward: in training
+  kEvaluationBegins,
   kGenerationBegins,
-  kCallEnds,
+  kCallEnds,  // a: 1 where autograd recorded a graph in it
   kBackwardBegins,
   kBackwardEnds,
   kUpdateBegins,  // a: which optimizer
@@ -73,8 +74,16 @@ enum class Mark : std::uint8_t {
   kRecomputationEnds,
   kCaptureBegins,  // of a CUDA graph
   kCaptureEnds,
+  kDifferentiates,  // b: a backward runs a node that this call recorded
+  kCopyBegins,      // to another floating-point dtype; a: Copy
+  kCopyEnds,
 };
-inline constexpr int kMarkCount = 14;
+inline constexpr int kMarkCount = 17;
+
+// What a copy to another dtype is: one to a larger dtype, or one to a smaller dtype of what needs
+// no gradient.
+enum class Copy : std::int32_t { kLarger, kSmallerOfFrozen };
+inline constexpr int kCopyCount = 2;
 
 // Who named a range. The numbers are those of python/peakbench_tracing.py.
 enum class RangeSource : std::uint8_t { kRecordFunction, kNvtx, kPhase };

@@ -23,7 +23,7 @@ constexpr std::int32_t kUnknown = -1, kNotLooked = -2;
 
 struct Origin {
   std::int64_t sequence = -1;
-  std::int32_t stack = kUnknown, module = kUnknown;
+  std::int32_t stack = kUnknown, module = kUnknown, call = 0;
 };
 
 // Sequence numbers rise within a thread, so that each list is sorted.
@@ -69,6 +69,7 @@ struct Frame final : at::ObserverContext {
 };
 thread_local std::vector<Frame*> frames;
 thread_local Origin last_node;  // that ended on this thread
+thread_local std::int32_t last_differentiated = 0;
 thread_local std::int32_t hook_stack = kNotLooked;
 
 // What merely makes a tensor is named after who wanted it. The worker's recorder has a list of its
@@ -111,8 +112,10 @@ void place_here(std::size_t at) {
   }
   const auto stack = stack_of(at);
   hook = std::max(hook, kUnknown);
-  // The engine itself, on a thread of its own: it sums a gradient to the shape of what it is of.
-  if (stack < 0 && open_nodes() == 0 && last_node.stack >= 0)
+  // The engine itself, on a thread of its own: it sums a gradient to the shape of what it is of. Or
+  // what adds the gradient of the node before to a leaf.
+  const auto* node = node_origin();
+  if (stack < 0 && (node == nullptr || node->sequence < 0) && last_node.stack >= 0)
     return place_allocations(last_node.stack, op, last_node.module, hook);
   place_allocations(stack, op, current_module(), hook);
 }
@@ -121,6 +124,12 @@ void place_here(std::size_t at) {
 void place_before() {
   if (has_unplaced() && frames.size() > 1 && !is_factory(frames[frames.size() - 2]->name))
     place_here(frames.size() - 2);
+}
+
+void note_differentiated(std::int32_t call) {
+  if (call == 0 || call == last_differentiated) return;
+  last_differentiated = call;
+  Tracer::one().mark_differentiated(call);
 }
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
@@ -135,13 +144,15 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
     enter_node();
     if (function.seqNr() >= 0)
       frame->origin = origins().find(function.forwardThreadId(), function.seqNr());
+    note_differentiated(frame->origin.call);
   } else if (function.seqNr() >= 0 && at::GradMode::is_enabled()) {
     const bool again = open_nodes() > 0 && !is_recomputing();
     const auto* outer = again ? node_origin() : nullptr;  // of a backward that is differentiated
     origins().note(function.threadId(),
                    outer != nullptr
-                       ? Origin{function.seqNr(), outer->stack, outer->module}
-                       : Origin{function.seqNr(), stack_of(frames.size() - 1), current_module()});
+                       ? Origin{function.seqNr(), outer->stack, outer->module, outer->call}
+                       : Origin{function.seqNr(), stack_of(frames.size() - 1), current_module(),
+                                current_call()});
   }
   return frame;
 }
@@ -213,12 +224,38 @@ void name_communicated(const c10::IValue& value) {
   }
 }
 
-// Of ProcessGroup's methods, which every collective goes through: c10d::allreduce_, ...
-std::unique_ptr<at::ObserverContext> on_collective(const at::RecordFunction& function) {
-  if (!Tracer::one().is_recording() || !std::string_view(function.name()).starts_with("c10d::"))
-    return nullptr;
-  for (const auto& input : function.inputs()) name_communicated(input);
+struct CopyContext final : at::ObserverContext {};
+
+// A copy to a floating-point dtype of another size: said until it ends.
+std::unique_ptr<at::ObserverContext> begin_copy(const at::RecordFunction& function) {
+  const auto inputs = function.inputs();
+  if (inputs.size() < 2 || !inputs[0].isTensor() || !inputs[1].isInt()) return nullptr;
+  const auto& source = inputs[0].toTensor();
+  const auto type = inputs[1].toScalarType();
+  if (!source.defined() || !source.is_floating_point() || !at::isFloatingType(type)) return nullptr;
+  const auto from = source.element_size();
+  const auto to = static_cast<std::int64_t>(c10::elementSize(type));
+  if (from == to || (from > to && source.requires_grad())) return nullptr;
+  const bool has_storage =
+      !source.unsafeGetTensorImpl()->key_set().has(at::DispatchKey::Python) && source.has_storage();
+  if (!has_storage) return nullptr;
+  Tracer::one().mark_copy(from < to ? Copy::kLarger : Copy::kSmallerOfFrozen,
+                          reinterpret_cast<std::uint64_t>(source.storage().data()));
+  return std::make_unique<CopyContext>();
+}
+
+// What operators are called with says of what copies are made, and which memory is communicated:
+// ProcessGroup's methods, which every collective goes through, are c10d::allreduce_, ...
+std::unique_ptr<at::ObserverContext> on_arguments(const at::RecordFunction& function) {
+  if (!Tracer::one().is_recording()) return nullptr;
+  const std::string_view name = function.name();
+  if (name == "aten::_to_copy") return begin_copy(function);
+  if (name.starts_with("c10d::"))
+    for (const auto& input : function.inputs()) name_communicated(input);
   return nullptr;
+}
+void on_copied(const at::RecordFunction&, at::ObserverContext* context) {
+  if (context != nullptr) Tracer::one().mark(Mark::kCopyEnds, 0);
 }
 
 }  // namespace
@@ -227,19 +264,13 @@ void note_hook() {
   if (hook_stack == kNotLooked) hook_stack = python_stack(Tracer::one().journal());
 }
 
-void listen_to_collectives() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    at::addGlobalCallback(at::RecordFunctionCallback(on_collective)
-                              .needsInputs(true)
-                              .scopes({at::RecordScope::FUNCTION}));
-  });
-}
-
 void listen_to_operators() {
   at::addGlobalCallback(
       at::RecordFunctionCallback(on_start, on_end)
           .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+  at::addGlobalCallback(at::RecordFunctionCallback(on_arguments, on_copied)
+                            .needsInputs(true)
+                            .scopes({at::RecordScope::FUNCTION}));
   at::addGlobalCallback(at::RecordFunctionCallback(on_range_start, on_range_end)
                             .scopes({at::RecordScope::USER_SCOPE}));
 }

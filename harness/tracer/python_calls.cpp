@@ -93,10 +93,6 @@ PEAKBENCH_EXPORT void peakbench_tracer_end_range(std::uint64_t number) {
   Tracer::one().end_range(number);
 }
 
-PEAKBENCH_EXPORT void peakbench_tracer_watch_collectives() {
-  peakbench::tracer::listen_to_collectives();
-}
-
 PEAKBENCH_EXPORT int peakbench_tracer_text(const char* text) {
   return Tracer::one().journal().text(text);
 }

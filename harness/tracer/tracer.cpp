@@ -1,5 +1,6 @@
 #include "tracer/tracer.h"
 
+#include <ATen/SequenceNumber.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <dlfcn.h>
@@ -36,6 +37,8 @@ struct ThreadPlace {
   std::vector<Entered> modules;
   int nodes = 0, operators = 0, recomputations = 0;
   bool unplaced = false;
+  std::int32_t call = 0;       // of a model; 0: none
+  std::uint64_t sequence = 0;  // of autograd's nodes, as the call began
 
   static std::atomic<std::int32_t> next;
 };
@@ -141,8 +144,10 @@ void Tracer::on_cuda(const record::AllocatorEvent& event) {
   record.total = stats.allocated_bytes[kAll].allocated;
   record.current = stats.allocated_bytes[kAll].current;
   record.stream_or_time = event.stream;
-  if (event.pool != decltype(event.pool){})
+  if (event.pool != decltype(event.pool){}) {
+    const std::lock_guard lock(pools_mutex_);
     record.b = pools_.try_emplace(event.pool, pools_.size() + 1).first->second;
+  }
   add_event(record, event.kind, first_cuda_ + event.device);
 }
 
@@ -196,6 +201,31 @@ void Tracer::mark(Mark mark, std::int32_t value) {
   auto record = of(Tag::kMark);
   record.kind = static_cast<std::uint8_t>(mark);
   record.a = value;
+  if (mark == Mark::kForwardBegins || mark == Mark::kEvaluationBegins ||
+      mark == Mark::kGenerationBegins) {
+    place.call = ++calls_;
+    place.sequence = at::sequence_number::peek();
+  }
+  record.b = place.call;
+  if (mark == Mark::kCallEnds) {
+    record.a = at::sequence_number::peek() > place.sequence ? 1 : 0;
+    place.call = 0;
+  }
+  journal_.add(record);
+}
+
+void Tracer::mark_differentiated(std::int32_t call) {
+  auto record = of(Tag::kMark);
+  record.kind = static_cast<std::uint8_t>(Mark::kDifferentiates);
+  record.b = call;
+  journal_.add(record);
+}
+
+void Tracer::mark_copy(Copy copy, std::uint64_t storage) {
+  auto record = of(Tag::kMark);
+  record.kind = static_cast<std::uint8_t>(Mark::kCopyBegins);
+  record.a = static_cast<std::int32_t>(copy);
+  record.address = storage;
   journal_.add(record);
 }
 
@@ -231,6 +261,7 @@ void Tracer::name(std::uint64_t address, trace::Role role, std::int32_t name, st
 }
 
 std::int32_t current_module() { return place.modules.empty() ? -1 : place.modules.back().module; }
+std::int32_t current_call() { return place.call; }
 bool has_unplaced() { return place.unplaced; }
 
 void place_allocations(std::int32_t stack, std::int32_t op, std::int32_t module,

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -39,6 +40,9 @@ class Tracer final : public record::AllocationSink {
   void enter_module(std::int32_t module);
   void exit_module();
   void mark(Mark mark, std::int32_t value);
+  // Of the call that recorded the nodes which a backward runs.
+  void mark_differentiated(std::int32_t call);
+  void mark_copy(Copy copy, std::uint64_t storage);
   // A range of the program's begins, and ends by its number: none is 0.
   std::uint64_t begin_range(std::int32_t name, RangeSource source);
   void end_range(std::uint64_t number);
@@ -53,19 +57,18 @@ class Tracer final : public record::AllocationSink {
   bool with_times_ = false;
   std::int64_t start_ns_ = 0;
   int spaces_ = 0, first_cuda_ = -1, cuda_devices_ = 0;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::int32_t> pools_;  // under its lock
+  std::mutex pools_mutex_;  // devices have locks of their own
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::int32_t> pools_;
   std::atomic<std::uint64_t> ranges_ = 0;
+  std::atomic<std::int32_t> calls_ = 0;
 };
 
 // The record functions that say which operator runs; once, before the first operator.
 void listen_to_operators();
 
-// From now on what collectives are given is named as such. Operators then hand over what they are
-// called with, which costs a little: for programs that have a process group.
-void listen_to_collectives();
-
 // For the operators' side: of the calling thread.
 std::int32_t current_module();
+std::int32_t current_call();  // the model's that it is in; 0: none
 // Whether allocations wait for the line that asks for them.
 bool has_unplaced();
 // `hook`: the stack of what Python runs within backward, where memory is the forward line's; or -1.

@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 
 #include "reports/analysis/by_line.h"
-#include "trace/timeline.h"
 #include "units/bytes.h"
 
 namespace peakbench::analysis {
@@ -20,31 +17,27 @@ using trace::Category;
 using trace::Lifetime;
 using trace::Phase;
 
-// What may stay for the whole of a training.
-bool belongs_to_training(Category category) {
-  return category == Category::kParameter || category == Category::kGradient ||
-         category == Category::kOptimizerState || category == Category::kBuffer ||
-         category == Category::kWorkspace || category == Category::kInput;
+// Whether it may pile up: not what stays for the whole of a training. A gradient without a name is
+// no parameter's.
+bool may_pile_up(const Program& program, const Lifetime& lifetime) {
+  switch (lifetime.category) {
+    case Category::kGradient:
+      return lifetime.name == trace::kNone ||
+             program.trace.names[static_cast<std::size_t>(lifetime.name)].name.empty();
+    case Category::kParameter:
+    case Category::kOptimizerState:
+    case Category::kBuffer:
+    case Category::kWorkspace:
+    case Category::kGraphPool:
+      return false;
+    default:
+      return is_own(program, lifetime) && lifetime.first >= program.first_call;
+  }
 }
 
-// Alive when each step begins, from the second on; inputs follow the data.
-std::vector<std::int64_t> levels(const Program& program) {
-  const auto& steps = program.steps;
-  std::vector<std::int64_t> changes(steps.count() + 1);
-  for (const auto& lifetime : program.lifetimes) {
-    if (!is_own(program, lifetime) || lifetime.category == Category::kInput) continue;
-    const auto from = steps.first_after(lifetime.first), to = steps.first_after(lifetime.last);
-    if (from >= to) continue;
-    changes[from] += event_of(program, lifetime).block_bytes;
-    changes[to] -= event_of(program, lifetime).block_bytes;
-  }
-  std::vector<std::int64_t> found;
-  std::int64_t level = 0;
-  for (std::size_t i = 0; i < steps.count(); ++i) {
-    level += changes[i];
-    if (i > 0) found.push_back(level);
-  }
-  return found;
+// The place of the step that made it among those that count.
+std::optional<std::size_t> made_in(const Program& program, const Lifetime& lifetime) {
+  return program.steps.index_of(event_of(program, lifetime).step);
 }
 
 }  // namespace
@@ -53,85 +46,103 @@ std::string in_words(std::int64_t bytes) { return size_text(static_cast<std::uin
 
 namespace {
 
-// What a step kept for later ones: not what was made before any model was called.
-bool was_kept(const Program& program, const Lifetime& lifetime) {
-  return is_own(program, lifetime) && lifetime.category == Category::kKept &&
-         lifetime.first >= program.first_call;
-}
-
-// Of what grew: what is there at the end and was not at the beginning.
+// What is alive when the last step begins of steps before the one before it, by step and by line.
+// What a step hands to the next one (its last output, the batch that was loaded ahead) is no part
+// of it, however large it grows.
 struct Growth {
+  explicit Growth(const Program& program) : lines(program), of_steps(program.steps.count() - 2) {}
+
   ByLine lines;
-  std::map<std::size_t, std::set<std::int32_t>> made_in = {};  // by line: the steps
-  std::size_t count = 0, of_forward = 0;
+  std::vector<std::int64_t> of_steps;
+  std::map<std::size_t, std::set<std::size_t>> made_in = {};  // by line: the steps
+  std::int64_t of_forward = 0, freed_by_backward = 0;         // bytes that forwards made
+  std::size_t tensors_of_forward = 0;
+
+  // Where graphs are kept, backwards free nothing of what forwards left for them.
+  bool is_a_graph() const {
+    return tensors_of_forward >= 2 * (of_steps.size() - 1) && freed_by_backward * 10 < of_forward;
+  }
 };
 
 Growth growth_of(const Program& program) {
-  Growth growth{ByLine(program)};
+  Growth growth(program);
   for (const auto& lifetime : program.lifetimes) {
-    if (!is_own(program, lifetime) || lifetime.category == Category::kInput) continue;
-    const bool before = program.steps.is_alive(lifetime, 1);
-    const bool after = program.steps.is_alive(lifetime, program.steps.count() - 1);
-    if (before) growth.lines.add(lifetime, -1);
-    if (after) growth.lines.add(lifetime);
-    if (before || !after) continue;
-    ++growth.count;
+    const auto step = made_in(program, lifetime);
+    if (!step || *step >= growth.of_steps.size() || !may_pile_up(program, lifetime)) continue;
     const auto& event = event_of(program, lifetime);
-    growth.made_in[program.lines.of(event.stack)].insert(event.step);
-    growth.of_forward += event.phase == Phase::kForward ? 1 : 0;
+    const bool is_kept = program.steps.is_alive(lifetime, program.steps.count() - 1);
+    const bool of_forward = *step > 0 && event.phase == Phase::kForward;
+    const bool is_freed_by_backward =
+        lifetime.last < program.trace.events.size() &&
+        program.trace.events[lifetime.last].phase == Phase::kBackward &&
+        lifetime.category == Category::kActivation;
+    if (of_forward && is_freed_by_backward) growth.freed_by_backward += event.block_bytes;
+    if (!is_kept) continue;
+    growth.of_steps[*step] += event.block_bytes;
+    if (*step == 0) continue;  // what the first step makes may be for all of them
+    growth.lines.add(lifetime);
+    growth.made_in[program.lines.of(event.stack)].insert(*step);
+    growth.of_forward += of_forward ? event.block_bytes : 0;
+    growth.tensors_of_forward += of_forward ? 1 : 0;
   }
   return growth;
 }
 
-// What autograd saved, where several tensors of a forward stay; one alone is its output.
-bool is_a_graph(const Growth& growth, std::size_t steps) {
-  return growth.of_forward * 2 > growth.count && growth.of_forward >= 2 * steps;
-}
-
-// What steps kept, by line: all of it, whenever it was let go.
-ByLine kept_by_line(const Program& program) {
-  ByLine kept(program);
-  for (const auto& lifetime : program.lifetimes)
-    if (was_kept(program, lifetime)) kept.add(lifetime);
-  return kept;
-}
-
-// Of the lines that add to it in every step: another may keep something once.
-std::int64_t at_peak_of(const Program& program, const Growth& growth, std::size_t increases) {
-  const auto kept = kept_by_line(program);
+// What lines that add to it in every step hold at the peak.
+std::int64_t at_peak_of(const Program& program, const std::set<std::size_t>& lines) {
   std::int64_t bytes = 0;
-  for (const auto& [line, steps] : growth.made_in)
-    if (steps.size() >= increases) bytes += kept.at_peak(line);
+  for (const auto& lifetime : program.lifetimes) {
+    const auto& event = event_of(program, lifetime);
+    if (may_pile_up(program, lifetime) && is_at_peak(program, lifetime) &&
+        (event.step < program.peak.step || lifetime.category == Category::kKept) &&
+        lines.contains(program.lines.of(event.stack)))
+      bytes += event.block_bytes;
+  }
   return bytes;
+}
+
+// "24.0 MiB of it made at train.py:8 and 8.0 MiB at train.py:9"; without the first size where it is
+// all of it.
+std::string made_at(const Growth& growth, const std::vector<std::size_t>& lines,
+                    std::int64_t a_step) {
+  const auto steps = static_cast<std::int64_t>(growth.of_steps.size()) - 1;
+  const auto of = [&](std::size_t line) {
+    return in_words(std::max<std::int64_t>(1, growth.lines.of(line) / steps));
+  };
+  const bool is_all = of(lines.front()) == in_words(a_step);
+  auto text = (is_all ? "" : of(lines.front()) + " of it ") + "made at " +
+              growth.lines.in_words(lines.front());
+  if (!is_all && lines.size() > 1 &&
+      growth.lines.of(lines[1]) * 4 >= growth.lines.of(lines.front()))
+    text += " and " + of(lines[1]) + " at " + growth.lines.in_words(lines[1]);
+  return text;
 }
 
 }  // namespace
 
 std::vector<Finding> find_growth(const Program& program) {
-  constexpr std::size_t kLeastSteps = 3;
-  auto increases = levels(program);
-  if (increases.size() < kLeastSteps) return {};
-  std::adjacent_difference(increases.begin(), increases.end(), increases.begin());
-  increases.erase(increases.begin());
+  constexpr std::size_t kLeastSteps = 5;
+  if (program.steps.count() < kLeastSteps) return {};
+  const auto grown = growth_of(program);
+  std::vector<std::int64_t> increases(grown.of_steps.begin() + 1, grown.of_steps.end());
   std::ranges::sort(increases);
   const auto steps = static_cast<std::int64_t>(increases.size());
   const auto a_step = increases[increases.size() / 2];  // one step may keep much for itself
   if (increases.front() <= 0 || increases.front() * steps < least(program)) return {};
-  const auto grown = growth_of(program);
-  Finding finding{FindingKind::kGrowth, "", a_step, 0, {}};
-  finding.at_peak_bytes = at_peak_of(program, grown, increases.size());
+  std::set<std::size_t> in_every_step;
+  for (const auto& [line, made] : grown.made_in)
+    if (made.size() >= increases.size()) in_every_step.insert(line);
+  Finding finding{FindingKind::kGrowth, "", a_step, at_peak_of(program, in_every_step), {}};
   finding.sentence = fmt::format("Memory grows by {} a step", in_words(a_step));
   if (finding.at_peak_bytes > 0)
     finding.sentence += ", to " + in_words(finding.at_peak_bytes) + of_the_peak(program);
   const auto largest = grown.lines.largest(1);
   if (!largest.empty()) {
     finding.line = program.lines.at(largest.front());
-    const auto of_line = std::max<std::int64_t>(1, grown.lines.of(largest.front()) / steps);
-    const auto part = in_words(of_line) == in_words(a_step) ? "" : in_words(of_line) + " of it ";
-    finding.sentence += ": " + part + "made at " + grown.lines.in_words(largest.front());
+    finding.sentence += ": " + made_at(grown, largest, a_step);
   }
   finding.sentence +=
-      is_a_graph(grown, increases.size())
+      grown.is_a_graph()
           ? "; the graph of every step is kept: is a loss or an output added up or stored without "
             ".item() or .detach()?"
           : "; something keeps it: a list that grows?";
@@ -140,137 +151,111 @@ std::vector<Finding> find_growth(const Program& program) {
 
 namespace {
 
-// How often a line left something that is alive then, and whether always where a checkpoint was
-// saved.
+// How often a line left something that is alive then, and what it looks like.
 struct Times {
   std::set<std::int32_t> steps;
-  bool with_saves = true, is_a_store = false;       // of which some were let go before
+  bool with_saves = true;   // always where a checkpoint was saved
+  bool is_of_state = true;  // always of a size that a parameter, a buffer or a state has
+  bool is_a_store = false;  // of which some were let go before
   bool grows() const { return steps.size() >= 3; }  // fewer are copies of the best and the last
+  bool copies_state() const { return with_saves && is_of_state; }
+};
+
+// Sizes of what a state_dict() holds.
+std::set<std::int64_t> sizes_of_state(const Program& program) {
+  std::set<std::int64_t> sizes;
+  for (const auto& lifetime : program.lifetimes)
+    if (lifetime.category == Category::kParameter || lifetime.category == Category::kBuffer ||
+        lifetime.category == Category::kOptimizerState)
+      sizes.insert(event_of(program, lifetime).requested_bytes);
+  return sizes;
+}
+
+std::set<std::int32_t> saving_steps(const trace::Trace& trace) {
+  std::set<std::int32_t> steps;
+  for (const auto& mark : trace.scopes)
+    if (mark.kind == trace::ScopeKind::kPhase && mark.phase == Phase::kCheckpoint)
+      steps.insert(mark.step);
+  return steps;
+}
+
+// What is alive when a step begins of steps before the last one; the step where it is most.
+class Left {
+ public:
+  explicit Left(const Program& program) : program_(program) {
+    std::vector<std::int64_t> changes(program.steps.count() + 1);
+    for (const auto& lifetime : program.lifetimes) {
+      const auto step = made_in(program, lifetime);
+      if (!step || *step + 2 >= program.steps.count() || !may_pile_up(program, lifetime)) continue;
+      if (!program.steps.is_alive(lifetime, *step + 2)) continue;
+      made_.push_back(&lifetime);
+      changes[*step + 2] += event_of(program, lifetime).block_bytes;
+      changes[program.steps.first_after(lifetime.last)] -= event_of(program, lifetime).block_bytes;
+    }
+    std::int64_t level = 0, highest = 0;
+    for (std::size_t i = 0; i < program.steps.count(); ++i) {
+      level += changes[i];
+      if (level < highest || level == 0) continue;
+      highest = level;
+      most_ = i;
+    }
+  }
+
+  const std::vector<const Lifetime*>& made() const { return made_; }
+  bool is_there(const Lifetime& lifetime) const {
+    return *made_in(program_, lifetime) + 2 <= most_ && program_.steps.is_alive(lifetime, most_);
+  }
+  bool is_gone(const Lifetime& lifetime) const {
+    return lifetime.first < program_.steps.begin(most_);
+  }
+
+ private:
+  const Program& program_;
+  std::vector<const Lifetime*> made_;
+  std::size_t most_ = 0;
 };
 
 std::string sentence_of_kept(const Program& program, const ByLine& found, std::size_t line,
                              std::int64_t at_peak, const Times& times) {
-  const auto bytes = found.of(line);
-  if (!times.grows())
-    return fmt::format("{} made at {} is still alive two steps later: something keeps it.",
-                       in_words(bytes), found.in_words(line));
   const auto count = static_cast<std::int64_t>(times.steps.size());
   return fmt::format(
-      "Memory grows by {} {}, to {}{}, made at {}: {}", in_words(bytes / count),
-      times.with_saves ? "with each checkpoint" : "now and then", in_words(at_peak),
+      "Memory grows by {} {}, to {}{}, made at {}: {}", in_words(found.of(line) / count),
+      times.copies_state() ? "with each checkpoint" : "now and then", in_words(at_peak),
       of_the_peak(program), found.in_words(line),
-      times.with_saves ? "is a copy of the state kept on the card?" : "something keeps it.");
+      times.copies_state() ? "is a copy of the state kept on the card?" : "something keeps it.");
 }
 
 }  // namespace
 
 std::vector<Finding> find_kept(const Program& program, const std::vector<Finding>& grown) {
-  // Of each step's beginning, what is there of steps before the last one; told where it is most.
-  const auto is_kept = [&](const Lifetime& lifetime, std::size_t index) {
-    const auto made = program.steps.index_of(event_of(program, lifetime).step);
-    return made && *made + 2 <= index && program.steps.is_alive(lifetime, index);
-  };
-  std::vector<const Lifetime*> candidates;
-  for (const auto& lifetime : program.lifetimes) {
-    const auto made = program.steps.index_of(event_of(program, lifetime).step);
-    if (is_own(program, lifetime) && lifetime.first >= program.first_call &&
-        !belongs_to_training(lifetime.category) && made && *made + 2 < program.steps.count() &&
-        is_kept(lifetime, *made + 2))
-      candidates.push_back(&lifetime);
-  }
-  std::vector<std::int64_t> changes(program.steps.count() + 1);
-  for (const auto* lifetime : candidates) {
-    const auto bytes = event_of(program, *lifetime).block_bytes;
-    changes[*program.steps.index_of(event_of(program, *lifetime).step) + 2] += bytes;
-    changes[program.steps.first_after(lifetime->last)] -= bytes;
-  }
-  std::size_t most = 0;
-  std::int64_t level = 0, highest = 0;
-  for (std::size_t i = 0; i < program.steps.count(); ++i) {
-    level += changes[i];
-    if (level < highest || level == 0) continue;
-    highest = level;
-    most = i;
-  }
-  if (highest == 0) return {};
-  std::set<std::int32_t> saving;
-  for (const auto& mark : program.trace.scopes)
-    if (mark.kind == trace::ScopeKind::kPhase && mark.phase == Phase::kCheckpoint)
-      saving.insert(mark.step);
+  const Left left(program);
+  if (left.made().empty()) return {};
+  const auto saving = saving_steps(program.trace);
+  const auto sizes = sizes_of_state(program);
   ByLine found(program);
   std::map<std::size_t, Times> times;
-  for (const auto* lifetime : candidates) {
+  for (const auto* lifetime : left.made()) {
     const auto& event = event_of(program, *lifetime);
     auto& line = times[program.lines.of(event.stack)];
-    if (!is_kept(*lifetime, most)) {
-      line.is_a_store = line.is_a_store || lifetime->first < program.steps.begin(most);
+    if (!left.is_there(*lifetime)) {
+      line.is_a_store = line.is_a_store || left.is_gone(*lifetime);
       continue;
     }
     found.add(*lifetime);
     line.steps.insert(event.step);
     line.with_saves = line.with_saves && saving.contains(event.step);
+    line.is_of_state = line.is_of_state && sizes.contains(event.requested_bytes);
   }
-  const auto kept = kept_by_line(program);
   std::vector<Finding> findings;
   for (const auto line : found.largest(least(program))) {
-    if (times[line].is_a_store) continue;
-    const auto at_peak = times[line].grows() ? kept.at_peak(line) : 0;
+    const bool in_every_step = times[line].steps.size() + 3 >= program.steps.count();
+    if (times[line].is_a_store || !times[line].grows() || (in_every_step && !grown.empty()))
+      continue;
+    const auto at_peak = at_peak_of(program, {line});
     findings.push_back({FindingKind::kKept,
                         sentence_of_kept(program, found, line, at_peak, times[line]),
                         found.of(line), at_peak, program.lines.at(line)});
   }
-  std::erase_if(findings, [&](const Finding& finding) {
-    return std::any_of(grown.begin(), grown.end(),
-                       [&](const Finding& other) { return other.line == finding.line; });
-  });
-  return findings;
-}
-
-namespace {
-
-// Whether it outlives the step after the one that it was made in; where that has no end, the trace.
-bool outlives_next_step(const Program& program, const Lifetime& lifetime, std::int32_t step) {
-  const auto& steps = program.steps;
-  std::size_t next = 0;  // the first step after this one
-  while (next < steps.count() && steps.number(next) <= step) ++next;
-  if (next == steps.count()) return false;
-  const auto end = next + 1 < steps.count() ? steps.begin(next + 1) : program.trace.events.size();
-  return lifetime.last >= end;
-}
-
-}  // namespace
-
-std::vector<Finding> find_checkpoint(const Program& program) {
-  std::vector<trace::PhaseSpan> spans;
-  for (const auto& span : trace::phase_spans(program.trace))
-    if (span.phase == Phase::kCheckpoint) spans.push_back(span);
-  constexpr std::size_t kMost = 64;  // each is a walk over all allocations
-  if (spans.size() > kMost)
-    spans.erase(spans.begin(), spans.end() - static_cast<std::ptrdiff_t>(kMost));
-  std::optional<ByLine> worst;
-  for (const auto& span : spans) {
-    ByLine left(program);
-    std::int64_t difference = 0;
-    for (const auto& lifetime : program.lifetimes) {
-      if (lifetime.first >= span.last) break;
-      if (!is_own(program, lifetime) || lifetime.last < span.first) continue;
-      const bool before = lifetime.first < span.first, after = lifetime.last >= span.last;
-      const auto bytes = event_of(program, lifetime).block_bytes;
-      if (before && !after) difference -= bytes;
-      if (!before && after) difference += bytes;
-      if (!before && after && !belongs_to_training(lifetime.category) &&
-          outlives_next_step(program, lifetime, span.step))
-        left.add(lifetime);
-    }
-    if (difference > 0 && left.total() > (worst ? worst->total() : 0)) worst.emplace(left);
-  }
-  if (!worst) return {};
-  std::vector<Finding> findings;
-  for (const auto line : worst->largest(least(program)))
-    findings.push_back({FindingKind::kCheckpoint,
-                        fmt::format("A checkpoint leaves {} allocated, made at {}.",
-                                    in_words(worst->of(line)), worst->in_words(line)),
-                        worst->of(line), worst->at_peak(line), program.lines.at(line)});
   return findings;
 }
 

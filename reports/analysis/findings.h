@@ -33,9 +33,9 @@ std::string level_text(const trace::Trace& trace, const trace::Peak& peak);
 std::vector<Finding> find_growth(const Program& program);
 // `grown`: what find_growth has said already.
 std::vector<Finding> find_kept(const Program& program, const std::vector<Finding>& grown);
-std::vector<Finding> find_checkpoint(const Program& program);
 std::vector<Finding> find_evaluation(const Program& program);
-std::vector<Finding> find_conversion(const Program& program);
+std::vector<Finding> find_larger_copies(const Program& program);
+std::vector<Finding> find_frozen_copies(const Program& program);
 std::vector<Finding> find_elsewhere(const Program& program);
 std::vector<Finding> find_inputs(const Program& program);
 

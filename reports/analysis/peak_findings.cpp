@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -16,27 +17,41 @@ using trace::Lifetime;
 using trace::Phase;
 using trace::ScopeKind;
 
-// Where evaluations begin, and whether gradients are recorded there.
+// Evaluations in the order in which they begin: whether a graph was recorded that no backward runs,
+// and which lines made what is alive at the peak.
 class Evaluations {
  public:
   explicit Evaluations(const trace::Trace& trace) {
+    bool is_open = false;
     for (const auto& mark : trace.scopes) {
       const bool evaluates = mark.kind == ScopeKind::kPhase && mark.phase == Phase::kEvaluation;
-      if (evaluates) begins_.emplace_back(mark.event, false);
-      if (mark.kind == ScopeKind::kPhase) is_open_ = evaluates;
-      if (mark.kind == ScopeKind::kModule && is_open_) begins_.back().second = true;
+      if (evaluates) all_.push_back({mark.event});
+      if (mark.kind == ScopeKind::kPhase) is_open = evaluates;
+      if (mark.kind == ScopeKind::kModule && is_open) all_.back().has_graph = true;
     }
   }
-  // Of the last one that began before this event.
-  bool has_gradients(std::uint64_t event) const {
-    const auto after =
-        std::ranges::upper_bound(begins_, event, {}, [](const auto& begin) { return begin.first; });
-    return after != begins_.begin() && std::prev(after)->second;
+
+  void add(const trace::Lifetime& lifetime, std::int32_t stack) {
+    const auto after = std::ranges::upper_bound(all_, lifetime.first, {}, &Evaluation::begin);
+    if (after == all_.begin() || !std::prev(after)->has_graph) return;
+    std::prev(after)->made.push_back(&lifetime);
+    std::prev(after)->stacks.insert(stack);
+  }
+  // Of a graph, several lines of it: one alone is an output, which is kept without a graph as well.
+  void add_graphs_to(ByLine& found) const {
+    for (const auto& evaluation : all_)
+      if (evaluation.stacks.size() > 1)
+        for (const auto* lifetime : evaluation.made) found.add(*lifetime);
   }
 
  private:
-  std::vector<std::pair<std::uint64_t, bool>> begins_;
-  bool is_open_ = false;
+  struct Evaluation {
+    std::uint64_t begin = 0;
+    bool has_graph = false;
+    std::vector<const trace::Lifetime*> made = {};
+    std::set<std::int32_t> stacks = {};
+  };
+  std::vector<Evaluation> all_;
 };
 
 struct Saying {
@@ -61,8 +76,7 @@ std::vector<Finding> of_all_lines(const Program& program, FindingKind kind, cons
 
 std::vector<Finding> find_evaluation(const Program& program) {
   constexpr std::int64_t kLeastShareOfOutputs = 100;
-  const Evaluations evaluations(program.trace);
-  ByLine found(program);
+  Evaluations evaluations(program.trace);
   for (const auto& lifetime : program.lifetimes) {
     if (lifetime.first > program.peak.event) break;
     const auto phase = event_of(program, lifetime).phase;
@@ -71,10 +85,11 @@ std::vector<Finding> find_evaluation(const Program& program) {
         (phase == Phase::kData && lifetime.category == Category::kActivation);
     const bool counts = in_evaluation && (lifetime.category == Category::kActivation ||
                                           lifetime.category == Category::kKept);
-    if (counts && is_at_peak(program, lifetime) && is_own(program, lifetime) &&
-        evaluations.has_gradients(lifetime.first))
-      found.add(lifetime);
+    if (counts && is_at_peak(program, lifetime) && is_own(program, lifetime))
+      evaluations.add(lifetime, event_of(program, lifetime).stack);
   }
+  ByLine found(program);
+  evaluations.add_graphs_to(found);
   return of_all_lines(program, FindingKind::kEvaluation, found, kLeastShareOfOutputs,
                       {"activations of an evaluation, kept for a backward that never comes",
                        "was torch.no_grad() forgotten?"});
@@ -82,43 +97,56 @@ std::vector<Finding> find_evaluation(const Program& program) {
 
 namespace {
 
-// Whether a copy by `_to_copy` is twice (or four times) what it was made of: what is alive then and
-// was made last, of the sizes that another dtype can make of it.
-bool is_larger_copy(const Program& program, std::size_t number) {
-  constexpr std::size_t kLookedAt = 256;
-  const auto& copy = program.lifetimes[number];
-  const auto bytes = event_of(program, copy).requested_bytes;
-  for (std::size_t i = number, end = number > kLookedAt ? number - kLookedAt : 0; i-- > end;) {
-    const auto& before = program.lifetimes[i];
-    if (before.last < copy.first || !is_own(program, before)) continue;
-    const auto size = event_of(program, before).requested_bytes;
-    if (size * 2 == bytes || size * 4 == bytes) return true;
-    if (size == bytes || size == bytes * 2 || size == bytes * 4) return false;
+// Of each event, whether it is within a scope of this kind on its thread.
+class Within {
+ public:
+  Within(const trace::Trace& trace, ScopeKind kind) {
+    for (const auto& mark : trace.scopes)
+      if (mark.kind == kind) marks_[mark.thread].push_back(&mark);
   }
-  return false;
+  bool holds(std::uint64_t number, const trace::Event& event) const {
+    const auto marks = marks_.find(event.thread);
+    if (marks == marks_.end()) return false;
+    const auto after = std::ranges::upper_bound(marks->second, number, {},
+                                                [](const auto* mark) { return mark->event; });
+    return after != marks->second.begin() && !(*std::prev(after))->ends;
+  }
+
+ private:
+  std::map<std::int32_t, std::vector<const trace::ScopeMark*>> marks_;
+};
+
+// What forwards copied and is alive at the peak, but for what is too small to matter.
+std::vector<Finding> find_copies(const Program& program, ScopeKind kind, FindingKind finding,
+                                 Saying words) {
+  constexpr std::int64_t kLeastShareOfCopies = 20;
+  const Within copies(program.trace, kind);
+  ByLine found(program);
+  for (const auto& lifetime : program.lifetimes) {
+    if (lifetime.first > program.peak.event) break;
+    const auto& event = event_of(program, lifetime);
+    const bool counts =
+        event.phase == Phase::kForward && is_own(program, lifetime) &&
+        is_at_peak(program, lifetime) && lifetime.category != Category::kParameter &&
+        lifetime.category != Category::kInput && copies.holds(lifetime.first, event);
+    if (counts) found.add(lifetime);
+  }
+  return of_all_lines(program, finding, found, kLeastShareOfCopies, words);
 }
 
 }  // namespace
 
-std::vector<Finding> find_conversion(const Program& program) {
-  constexpr std::int64_t kLeastShareOfCopies = 20;
-  const auto& operators = program.trace.operators;
-  const auto copies = std::ranges::find(operators, "aten::_to_copy") - operators.begin();
-  ByLine found(program);
-  for (std::size_t i = 0; i < program.lifetimes.size(); ++i) {
-    const auto& lifetime = program.lifetimes[i];
-    if (lifetime.first > program.peak.event) break;
-    const auto& event = event_of(program, lifetime);
-    const bool counts =
-        event.op == copies && event.phase == Phase::kForward && is_own(program, lifetime) &&
-        is_at_peak(program, lifetime) && lifetime.category != Category::kParameter &&
-        lifetime.category != Category::kInput && event.block_bytes >= least(program);
-    if (counts && is_larger_copy(program, i)) found.add(lifetime);
-  }
-  return of_all_lines(program, FindingKind::kConversion, found, kLeastShareOfCopies,
-                      {"copies in a larger dtype",
-                       "is .float() (or what autocast does) needed there? What is made of such a "
-                       "copy is as large."});
+std::vector<Finding> find_larger_copies(const Program& program) {
+  return find_copies(program, ScopeKind::kLargerCopy, FindingKind::kConversion,
+                     {"copies in a larger dtype",
+                      "is .float() (or what autocast does) needed there? What is made of such a "
+                      "copy is as large."});
+}
+
+std::vector<Finding> find_frozen_copies(const Program& program) {
+  return find_copies(program, ScopeKind::kFrozenCopy, FindingKind::kFrozen,
+                     {"copies of frozen parameters in a smaller dtype",
+                      "load these parameters in that dtype, and nothing is copied."});
 }
 
 std::vector<Finding> find_elsewhere(const Program& program) {
@@ -147,12 +175,23 @@ std::uint64_t end_of_input(const Program& program, const Lifetime& lifetime) {
   return std::min(lifetime.last, program.steps.begin(*made + 1));
 }
 
-// The most that inputs hold in the forward of each step.
+// Whether an evaluation or a generation comes behind it, and no forward: then it is that one's.
+bool is_of_evaluation(const std::vector<trace::PhaseSpan>& spans, const Lifetime& lifetime) {
+  auto span = std::ranges::upper_bound(spans, lifetime.first, {}, &trace::PhaseSpan::first);
+  while (span != spans.end() && span->phase == Phase::kData) ++span;
+  return span != spans.end() &&
+         (span->phase == Phase::kEvaluation || span->phase == Phase::kGeneration);
+}
+
+// The most that inputs hold in the forward of each step: bytes that were asked for, as a block may
+// be larger for reasons of its own.
 std::vector<std::int64_t> inputs_of_steps(const Program& program) {
+  const auto spans = trace::phase_spans(program.trace);
   std::vector<std::pair<std::uint64_t, std::int64_t>> changes;
   for (const auto& lifetime : program.lifetimes) {
     if (lifetime.category != Category::kInput || !is_own(program, lifetime)) continue;
-    const auto bytes = event_of(program, lifetime).block_bytes;
+    if (is_of_evaluation(spans, lifetime)) continue;
+    const auto bytes = event_of(program, lifetime).requested_bytes;
     changes.emplace_back(lifetime.first, bytes);
     changes.emplace_back(end_of_input(program, lifetime), -bytes);
   }
@@ -160,7 +199,7 @@ std::vector<std::int64_t> inputs_of_steps(const Program& program) {
   std::vector<std::int64_t> most(program.steps.count());
   std::int64_t alive = 0;
   auto change = changes.begin();
-  for (const auto& span : trace::phase_spans(program.trace)) {
+  for (const auto& span : spans) {
     const auto step = program.steps.index_of(span.step);
     for (auto event = span.first; event < span.last; ++event) {
       for (; change != changes.end() && change->first <= event; ++change) alive += change->second;

@@ -175,7 +175,7 @@ std::string level_text(const trace::Trace& trace, const trace::Peak& peak) {
 
 const char* to_string(FindingKind kind) {
   static constexpr std::array<const char*, 8> kWords = {"out_of_memory", "growth",     "evaluation",
-                                                        "kept",          "checkpoint", "conversion",
+                                                        "kept",          "conversion", "frozen",
                                                         "elsewhere",     "inputs"};
   return kWords.at(static_cast<std::size_t>(kind));
 }
@@ -195,8 +195,8 @@ Why why(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes
   append(found.findings, grown);
   append(found.findings, find_evaluation(program));
   append(found.findings, find_kept(program, grown));
-  append(found.findings, find_checkpoint(program));
-  append(found.findings, find_conversion(program));
+  append(found.findings, find_larger_copies(program));
+  append(found.findings, find_frozen_copies(program));
   append(found.findings, find_elsewhere(program));
   append(found.findings, find_inputs(program));
   return found;

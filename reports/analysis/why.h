@@ -13,10 +13,10 @@ namespace peakbench::analysis {
 enum class FindingKind : std::uint8_t {
   kOutOfMemory,  // what was asked for, by which line, and what filled the card
   kGrowth,       // every step begins with more than the one before
-  kEvaluation,   // activations of an evaluation that records gradients are alive at the peak
-  kKept,         // what a step allocated is alive two steps later
-  kCheckpoint,   // more is allocated after a checkpoint than before it
+  kEvaluation,   // activations whose graph no backward runs are alive at the peak
+  kKept,         // what a line allocated in three steps or more is all alive
   kConversion,   // copies in a larger dtype are alive at the peak
+  kFrozen,       // copies in a smaller dtype of frozen parameters are alive at the peak
   kElsewhere,    // optimizer state of parameters on another device is alive at the peak
   kInputs,       // the step of the peak has larger inputs than the others
 };
@@ -39,7 +39,7 @@ struct Why {
 };
 
 // Of the trace's own space. A finding is there only where the figures say so; what is below a
-// thousandth of the peak is not told (an evaluation: a hundredth; a conversion: a twentieth).
+// thousandth of the peak is not told (an evaluation: a hundredth; copies: a twentieth).
 Why why(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes);
 
 struct Sentence {

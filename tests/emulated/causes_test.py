@@ -107,7 +107,187 @@ print(torch.cuda.max_memory_allocated())
 PARAMETERS = 4 * (2 * (1 << 15) * 128 + 2 * (2 * 4 * 128 * 128 + 5 * 128))
 LOGITS = 4 * 128 * (1 << 15)
 
-FUNCTIONS = {"EVALUATION": "loss_of", "STATE": "step", "LONG": "batch"}
+# Small trainings, by what is to be said first of each; None: nothing but where the peak is. Those look like one that has the mistake.
+BEGINNING = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+def mlp(n, width=1024, **more):
+    return nn.Sequential(*[nn.Sequential(nn.Linear(width, width, bias=False), nn.BatchNorm1d(width), nn.GELU()) for _ in range(n)]).cuda()
+def step_of(loss):
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+PROMPT = """
+net = nn.Sequential(*[nn.Linear(2048, 2048, bias=False) for _ in range(6)]).cuda().requires_grad_({trained})
+prompt = nn.Parameter(torch.zeros(512, 2048, device="cuda"))
+optimizer = torch.optim.SGD([prompt], lr=0.1)
+for step in range(3):
+    x = torch.randn(512, 2048, device="cuda")
+    with torch.autocast("cuda", torch.bfloat16, enabled={autocast}):
+        out = net(prompt + x)  # CALL
+    out.backward(torch.ones_like(out))
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+PLAIN = """
+net, kept = mlp(3), []
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(9):
+    x = torch.randn({rows}, 1024, device="cuda")
+    out = net(x){then}
+    step_of(out.square().mean())
+"""
+TEACHER = """
+student, teacher = mlp(2), mlp(6).eval()
+optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+for step in range(3):
+    x = torch.randn(4096, 1024, device="cuda")
+    out = student(x)
+    {call}  # TEACHER
+    step_of(F.mse_loss(out, told))
+"""
+EVALUATION = """
+net = {net}
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(4):
+    step_of(net(torch.randn(1024, 1024, device="cuda")).square().mean())
+    if step == 2:
+        net.eval()
+        outputs = []
+        for _ in range(6):
+            {call}
+        net.train()
+"""
+LOOK_ALIKES = {
+    "frozen weights are copied": (
+        PROMPT.format(trained=False, autocast=True),
+        r"^48.0 MiB of the peak's .* is copies of frozen parameters in a smaller dtype: made at train.py:\d+; load these parameters in that dtype",
+    ),
+    "trained weights are copied once": (PROMPT.format(trained=True, autocast=True), None),
+    "frozen weights are used as they are": (PROMPT.format(trained=False, autocast=False), None),
+    "a copy to channels_last": (
+        """
+net = nn.Conv2d(3, 32, 3).cuda().to(memory_format=torch.channels_last)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(3):
+    step_of(net(torch.randn(32, 3, 128, 128, device="cuda").to(memory_format=torch.channels_last)).square().mean())
+""",
+        None,
+    ),
+    "pictures become numbers": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+    def forward(self, x):
+        return self.conv(x.float() / 255)
+net = Net().cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(3):
+    step_of(net(torch.zeros(64, 3, 256, 256, dtype=torch.uint8, device="cuda")).square().mean())
+""",
+        None,
+    ),
+    "an expanded view becomes smaller and larger": (
+        """
+net = nn.Linear(512, 512, dtype=torch.bfloat16).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+row = torch.randn(1, 512, device="cuda")
+for step in range(3):
+    step_of(net(row.expand(65536, 512).to(torch.bfloat16)).square().mean())
+""",
+        None,
+    ),
+    "a backbone in eval() is trained": (
+        """
+backbone, head = mlp(4).eval(), nn.Linear(1024, 10).cuda()
+optimizer = torch.optim.SGD([*backbone.parameters(), *head.parameters()], lr=0.1)
+for step in range(3):
+    step_of(head(backbone(torch.randn(8192, 1024, device="cuda"))).square().mean())
+""",
+        None,
+    ),
+    "a teacher's graph that no backward runs": (
+        TEACHER.format(call="told = teacher(x).detach()"),
+        r"is activations of an evaluation, kept for a backward that never comes: .* was torch.no_grad\(\) forgotten\?$",
+    ),
+    "a teacher without a graph": (TEACHER.format(call="told = teacher.requires_grad_(False)(x)"), None),
+    "a teacher without gradients": (TEACHER.format(call="told = torch.no_grad()(teacher)(x)"), None),
+    "outputs of an evaluation whose graph holds nothing": (
+        EVALUATION.format(net="nn.Linear(1024, 1024).cuda()", call='outputs.append(net(torch.randn(4096, 1024, device="cuda")).detach())'),
+        None,
+    ),
+    "outputs of an evaluation, with their graphs until they are detached": (
+        EVALUATION.format(net="mlp(4)", call='outputs.append(net(torch.randn(4096, 1024, device="cuda")).detach())'),
+        r"^.* is activations of an evaluation, kept for a backward that never comes: ",
+    ),
+    "outputs of an evaluation, with their graphs": (
+        EVALUATION.format(net="mlp(4)", call='outputs.append(net(torch.randn(4096, 1024, device="cuda")))'),
+        r"^.* is activations of an evaluation, kept for a backward that never comes: ",
+    ),
+    "inputs are kept": (
+        PLAIN.format(rows=2048, then="; kept.append(x)"),
+        r"^Memory grows by 8.0 MiB a step, to .* of the peak's .*: made at train.py:\d+; something keeps it: a list that grows\?$",
+    ),
+    "two outputs of a step are kept": (
+        PLAIN.format(rows=2048, then="; kept.append((out.detach() * 1, out.detach() * 2))"),
+        r"^Memory grows by 16.0 MiB a step, .*; something keeps it: a list that grows\?$",
+    ),
+    "graphs are kept": (
+        PLAIN.format(rows=2048, then="").replace(
+            "step_of(out.square().mean())",
+            "kept.append(out.square().mean())\n    kept[-1].backward(retain_graph=True)\n    optimizer.step()\n    optimizer.zero_grad()",
+        ),
+        r"^Memory grows by .* a step, .*; the graph of every step is kept",
+    ),
+    "sorted by length": (PLAIN.format(rows="(step + 1) * 512", then=""), "inputs are larger than other steps'"),
+    "sorted by length, the last outputs kept": (
+        PLAIN.format(rows="(step + 1) * 512", then="; kept = [*kept[-1:], out.detach()]"),
+        "inputs are larger than other steps'",
+    ),
+    "a mask that is made once": (
+        PLAIN.format(rows=2048, then="\n    if step == 2: mask = torch.ones(4096, 4096, device='cuda')"),
+        None,
+    ),
+    "plain DistributedDataParallel": (
+        """
+import torch.distributed as dist
+dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
+net = nn.parallel.DistributedDataParallel(mlp(4), device_ids=[0])
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(6):
+    step_of(net(torch.randn(64, 1024, device="cuda")).square().mean())
+dist.destroy_process_group()
+""",
+        None,
+    ),
+    "equal inputs in unequal blocks": (
+        """
+net = nn.Linear(1, 1).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+for step in range(2):
+    x = torch.randn(9 * 2**18 + 2**16, 1, device="cuda")
+    step_of(net(x).square().mean())
+    del x
+    torch.cuda.empty_cache()
+    torch.randn(10 * 2**18, device="cuda")
+""",
+        None,
+    ),
+    "state of what is moved to the host afterwards": (
+        """
+net = mlp(4)
+optimizer = torch.optim.AdamW(net.parameters())
+for step in range(3):
+    step_of(net(torch.randn(64, 1024, device="cuda")).square().mean())
+net.cpu()
+""",
+        None,
+    ),
+}
 
 
 class Causes(TracedPrograms):
@@ -170,6 +350,18 @@ class Causes(TracedPrograms):
     def test_copies_at_each_checkpoint(self):
         first = self.sentences("save")[0][0]
         self.assertRegex(first, rf"^Memory grows by {PARAMETERS / MIB:.1f} MiB with each checkpoint, to .* of the peak's .*, made at {self.at('# SAVE')}")
+
+
+    def test_what_looks_alike(self):
+        for name, (text, expected) in LOOK_ALIKES.items():
+            with self.subTest(name):
+                out = name.replace(" ", "-").replace("()", "").replace(",", "").replace("'", "")
+                done = self.trace(warm(), self.write(BEGINNING + text), out=out, options=("--card", "a100-40gb"))
+                told = done.stderr.split("none run\n")[1].split("\nBy category")[0].strip().splitlines()
+                if expected is None:
+                    self.assertEqual([line[:12] for line in told], ["The peak is "], told)
+                else:
+                    self.assertRegex("\n".join(told), re.compile(expected, re.MULTILINE))
 
 
 if __name__ == "__main__":

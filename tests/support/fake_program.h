@@ -19,6 +19,7 @@ class FakeProgram {
   std::function<std::int64_t(int step)> input_bytes = [](int) { return 2 * kMiB; };
   bool runs_out = false;                           // in the last step's forward
   bool keeps_inputs = false;                       // of all steps, to the end
+  bool keeps_graphs = false;                       // as an output with its graph does
   std::vector<FakeTrace::Allocation> free_at_end;  // of the step
 
   FakeTrace fake{"cuda:0"};
@@ -73,7 +74,7 @@ class FakeProgram {
     }
     fake.backward(step).from({main(25)});
     const auto gradient = fake.named(Role::kGradient, "weight.grad").alloc(16 * kMiB);
-    fake.free(out).free(hidden);
+    if (!keeps_graphs) fake.free(out).free(hidden);
     fake.optimizer_step(step).from({main(26), torch("adam")});
     if (step == 0) fake.named(Role::kOptimizerState, "weight.exp_avg").alloc(32 * kMiB);
     fake.free(gradient);

@@ -17,23 +17,40 @@ using tracer::Mark;
 struct Script {
   std::vector<TimedMark> marks;
   std::uint64_t events = 0;
+  std::int32_t call = 0;
 
   Script& event(int count = 1) {
     events += static_cast<std::uint64_t>(count);
     return *this;
   }
   Script& mark(Mark what, int value = 0, int thread = 0) {
-    marks.push_back({events, what, thread, value});
+    marks.push_back({events, what, thread, value, call});
     return *this;
   }
   Script& forward() {
+    ++call;
     return mark(Mark::kForwardBegins).event().mark(Mark::kCallEnds).event();  // and the loss
   }
-  Script& evaluate() { return mark(Mark::kEvaluationBegins).event().mark(Mark::kCallEnds).event(); }
-  Script& untrained() {  // gradients are recorded, the model is not in training mode
-    return mark(Mark::kEvaluationBegins, kWithGradients).event().mark(Mark::kCallEnds).event();
+  Script& evaluate() {
+    ++call;
+    return mark(Mark::kEvaluationBegins).event().mark(Mark::kCallEnds).event();
+  }
+  Script& untrained() {  // a graph is recorded, the model is not in training mode
+    ++call;
+    return mark(Mark::kEvaluationBegins).event().mark(Mark::kCallEnds, kWithGraph).event();
   }
   Script& backward() { return mark(Mark::kBackwardBegins).event().mark(Mark::kBackwardEnds); }
+  Script& backward_of(std::int32_t differentiated) {
+    mark(Mark::kBackwardBegins).event().mark(Mark::kDifferentiates);
+    marks.back().call = differentiated;
+    return mark(Mark::kBackwardEnds);
+  }
+  std::vector<std::uint64_t> modules(bool ended_well = true) const {
+    std::vector<std::uint64_t> found;
+    for (const auto& scope : scopes_of(marks, 1, ended_well))
+      if (scope.kind == trace::ScopeKind::kModule) found.push_back(scope.event);
+    return found;
+  }
   Script& update(int optimizer = 0) {
     return mark(Mark::kUpdateBegins, optimizer).event().mark(Mark::kUpdateEnds, optimizer);
   }
@@ -41,7 +58,7 @@ struct Script {
   std::string phases(std::uint64_t built) const {
     trace::Trace trace;
     trace.events.resize(events);
-    trace.scopes = scopes_of(marks, built);
+    trace.scopes = scopes_of(marks, built, true);
     trace::decide_phases(trace);
     std::string text;
     for (const auto& event : trace.events)
@@ -122,7 +139,7 @@ TEST(ProgramPhases, EvaluationGenerationAndSavingStandBesideTheSteps) {
 
 TEST(ProgramPhases, AModelWhoseModeWasForgottenIsTrainedAllTheSame) {
   Script program;
-  program.event().untrained().backward().update().untrained().forward().backward().update();
+  program.event().untrained().backward_of(1).update().untrained().forward().backward().update();
   EXPECT_EQ(program.phases(1),
             "build forward0 forward0 backward0 optimizer_step0 evaluation1 data1 forward1 forward1 "
             "backward1 optimizer_step1");
@@ -179,17 +196,28 @@ TEST(ProgramPhases, BeforeAnUpdateThatCallsTheModelIsItsBatch) {
             "data1");
 }
 
-TEST(ProgramPhases, AnEvaluationThatRecordsGradientsIsAModulesScope) {
+TEST(ProgramPhases, AnEvaluationThatRecordsAGraphIsAModulesScope) {
   Script program;
   program.event().forward().backward().update().untrained().evaluate();
-  const auto scopes = scopes_of(program.marks, 1);
-  std::vector<std::uint64_t> modules;
-  for (const auto& scope : scopes)
-    if (scope.kind == trace::ScopeKind::kModule) modules.push_back(scope.event);
-  EXPECT_EQ(modules, std::vector<std::uint64_t>{5});
+  EXPECT_EQ(program.modules(), std::vector<std::uint64_t>{5});
+  EXPECT_TRUE(program.modules(false).empty()) << "a backward may have been to come";
   EXPECT_EQ(
       program.phases(1),
       "build forward0 forward0 backward0 optimizer_step0 evaluation0 data0 evaluation0 data0");
+}
+
+// A backbone in eval() whose head is trained, and a teacher behind its student.
+TEST(ProgramPhases, ACallThatABackwardRunsThroughIsAForward) {
+  Script backbone;
+  backbone.event().untrained().forward().backward_of(1).update();
+  EXPECT_EQ(backbone.phases(1),
+            "build forward0 forward0 forward0 forward0 backward0 optimizer_step0");
+  EXPECT_TRUE(backbone.modules().empty());
+  Script teacher;
+  teacher.event().forward().untrained().backward().update();
+  EXPECT_EQ(teacher.phases(1),
+            "build forward0 forward0 evaluation0 forward0 backward0 optimizer_step0");
+  EXPECT_EQ(teacher.modules(false), std::vector<std::uint64_t>{3}) << "a backward passed it by";
 }
 
 TEST(ProgramPhases, ProgramsWithoutAModelAreBuilding) {

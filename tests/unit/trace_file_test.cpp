@@ -342,9 +342,9 @@ TEST_F(TraceFile, CutShortAtAnyLength) {
 
 TEST_F(TraceFile, Newer) {
   write_trace(rich().trace(), path_);
-  execute("UPDATE schema_version SET version = 8");
-  EXPECT_THAT(error_of_reading(), AllOf(HasSubstr("newer Peakbench"), HasSubstr("schema 8"),
-                                        HasSubstr("up to 7"), HasSubstr("update Peakbench")));
+  execute("UPDATE schema_version SET version = 9");
+  EXPECT_THAT(error_of_reading(), AllOf(HasSubstr("newer Peakbench"), HasSubstr("schema 9"),
+                                        HasSubstr("up to 8"), HasSubstr("update Peakbench")));
 }
 
 TEST_F(TraceFile, Damaged) {
@@ -387,8 +387,8 @@ TEST_F(TraceFile, DamagedScopes) {
   EXPECT_THAT(damaged("UPDATE scopes SET event = 9 WHERE id = 8"), HasSubstr("scope 8: event 9"));
   EXPECT_THAT(damaged("UPDATE scopes SET event = 1 WHERE id = 3"),
               HasSubstr("scope 3: before event 1, after one before event 2"));
-  EXPECT_THAT(damaged("UPDATE scopes SET kind = 6 WHERE id = 2"),
-              HasSubstr("scope 2: scope kind 6"));
+  EXPECT_THAT(damaged("UPDATE scopes SET kind = 8 WHERE id = 2"),
+              HasSubstr("scope 2: scope kind 8"));
   EXPECT_THAT(damaged("UPDATE scopes SET ends = 2 WHERE id = 2"), HasSubstr("scope 2: ends 2"));
   EXPECT_THAT(damaged("UPDATE scopes SET thread = 1 << 31 WHERE id = 2"),
               HasSubstr("scope 2: thread 2147483648"));

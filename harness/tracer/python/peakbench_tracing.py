@@ -22,6 +22,7 @@ NVTX, PHASE = 1, 2  # who named a range (RangeSource)
 PARAMETER, BUFFER, GRADIENT, OPTIMIZER_STATE, INPUT = 0, 1, 2, 3, 4
 KINDS = 256  # a mark's value is above its kind
 
+MOST_RANKS = 1 << 31
 DEEPEST = 64  # of containers within containers that tensors are looked for in
 ELSEWHERE = " of a parameter on "  # as reports/analysis/findings.cpp reads it
 
@@ -54,7 +55,8 @@ TELLING = None
 def start(torch, say):
     library = ctypes.PyDLL(os.environ["PEAKBENCH_TRACE_LIBRARY"])
     rank = os.environ.get("RANK", "0")
-    if library.peakbench_tracer_start(int(rank) if rank.isdigit() else 0) != 1:
+    number = int(rank) if rank.isdecimal() else 0
+    if library.peakbench_tracer_start(number if number < MOST_RANKS else 0) != 1:
         say("this process is not traced: no journal can be written")
         return
     telling = Telling(torch, library, say)
@@ -77,7 +79,6 @@ class Telling:
         self.begin_range.restype = ctypes.c_uint64
         self.end_range = library.peakbench_tracer_end_range
         self.end_range.argtypes = [ctypes.c_uint64]
-        self.watch_collectives = library.peakbench_tracer_watch_collectives
         self.attach = library.peakbench_tracer_attach_cuda
         self.attach.restype = ctypes.c_char_p
         by_identity = importlib.import_module("torch.utils.weak").WeakIdKeyDictionary
@@ -103,7 +104,6 @@ class Telling:
         self.wrap(torch.autograd.graph, "_engine_run_backward", BACKWARD_BEGINS, BACKWARD_ENDS)
         torch.autograd._engine_run_backward = torch.autograd.graph._engine_run_backward
         self.wrap(torch, "save", SAVE_BEGINS, SAVE_ENDS)
-        self.watch_groups()
         self.watch_captures()
         self.watch_nvtx()
         self.begin_open_phases()
@@ -129,20 +129,6 @@ class Telling:
                 mark(ends)
 
         setattr(owner, name, marked)
-
-    def watch_groups(self):
-        """Collectives are looked at once there is a process group: only they need their tensors."""
-        c10d = sys.modules.get("torch.distributed.distributed_c10d")
-        make = getattr(c10d, "_new_process_group_helper", None)
-        if make is None:
-            return  # built without torch.distributed
-
-        @functools.wraps(make)
-        def watched(*args, **kwargs):
-            self.watch_collectives()
-            return make(*args, **kwargs)
-
-        c10d._new_process_group_helper = watched
 
     def watch_captures(self):
         """What is allocated while a CUDA graph is captured comes from its private pool."""
@@ -238,8 +224,7 @@ class Telling:
         if module.training and self.torch.is_grad_enabled():
             self.mark(FORWARD_BEGINS)
         else:
-            gradients = int(self.torch.is_grad_enabled())
-            self.mark(GENERATION_BEGINS if is_generating() else EVALUATION_BEGINS + KINDS * gradients)
+            self.mark(GENERATION_BEGINS if is_generating() else EVALUATION_BEGINS)
 
     def number_of(self, module):
         """Names everything in the model, whose outermost module this is."""
