@@ -130,12 +130,25 @@ std::string_view said_by_bench(const std::string& log_tail) {
   return at == std::string::npos ? "" : std::string_view(log_tail).substr(at + line.size());
 }
 
+// As the system and PyTorch's store say it.
+bool port_was_taken(const std::string& log_tail) {
+  return log_tail.find("ddress already in use") != std::string::npos ||
+         log_tail.find("EADDRINUSE") != std::string::npos;
+}
+
 // What a program printed last says more of its failure than its exit code.
 WorkerResult as_written(const Evidence& evidence) {
   auto result = *evidence.written;
   if (!evidence.is_program ||
       (result.status != Status::kCrashed && result.status != Status::kUnsupported))
     return result;
+  if (port_was_taken(evidence.log_tail)) {
+    result.reason = printable(
+        "the port at which its processes meet was taken (address already in use): give the "
+        "program another one, as torchrun's --master-port" +
+        tail_of(evidence));
+    return result;
+  }
   const auto said = said_by_bench(evidence.log_tail);
   result.reason = printable(said.empty() ? result.reason + tail_of(evidence) : std::string(said));
   return result;

@@ -18,6 +18,7 @@
 #include "files/file.h"
 #include "json/fields.h"
 #include "launch/outcome.h"
+#include "launch/rank_environment.h"
 #include "process/command.h"
 #include "process/process.h"
 #include "process/python_module.h"
@@ -189,6 +190,15 @@ class CaseWorker {
           fmt::format("{}: cannot be entered: {}", program.folder, std::strerror(errno)));
     for (const auto& [name, value] : program.environment) setenv(name.c_str(), value.c_str(), 1);
     if (device.is_host_memory) setenv("CUDA_VISIBLE_DEVICES", "", 1);  // there may be a card
+    give_port();
+  }
+
+  // Where the processes of a program meet: cases side by side would all take PyTorch's default.
+  // torchrun has the first for what --master-port is otherwise (argparse_util.py), others the
+  // second.
+  static void give_port() {
+    const auto port = std::to_string(launch::free_port());
+    for (const char* name : {"PET_MASTER_PORT", "MASTER_PORT"}) setenv(name, port.c_str(), 0);
   }
 
   // What the exit code alone does not say.
