@@ -71,6 +71,13 @@ std::optional<BytesView> bytes_view(const std::optional<std::int64_t>& bytes) {
 
 namespace {
 
+// Below the last digit of either figure: the same for who reads a table. The bytes are there, too.
+bool is_same_as_shown(std::int64_t bytes, std::int64_t reference) {
+  constexpr double kLeastGib = 0.0005, kLeastFraction = 5e-6;
+  const auto size = std::abs(static_cast<double>(bytes));
+  return size < kLeastGib * (1 << 30) && size < kLeastFraction * static_cast<double>(reference);
+}
+
 // With as many digits as tell a change from none: "+0.0" with a colour says two things at once.
 std::string telling_percent(double fraction) {
   constexpr double kRoundsToNothing = 0.0005;
@@ -82,12 +89,13 @@ std::string telling_percent(double fraction) {
 
 DeltaView delta_view(std::int64_t ours, std::int64_t reference) {
   const std::int64_t bytes = ours - reference;
-  return {.gib = signed_gib(bytes),
+  const auto shown = is_same_as_shown(bytes, reference) ? 0 : bytes;
+  return {.gib = signed_gib(shown),
           .bytes = (bytes > 0 ? "+" : "") + grouped(bytes),
-          .percent = reference ? telling_percent(static_cast<double>(bytes) /
+          .percent = reference ? telling_percent(static_cast<double>(shown) /
                                                  static_cast<double>(reference))
                                : "",
-          .less = bytes<0, .more = bytes> 0};
+          .less = shown<0, .more = shown> 0};
 }
 
 std::vector<TickView> ticks_view(double low, double high, int about) {

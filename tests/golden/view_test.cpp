@@ -25,6 +25,7 @@ TEST(View, ASmallChangeIsNoZeroWithAColour) {
     return delta_view(ours, reference).percent;
   };
   EXPECT_EQ(percent(1'000'010, 1'000'000), "+0.001");
+  EXPECT_EQ(percent(30'000'000'512, 30'000'000'000), "0.0") << "below what is shown";
   EXPECT_EQ(percent(999'990, 1'000'000), "\u22120.001");
   EXPECT_EQ(percent(1'000'500, 1'000'000), "+0.1");
   EXPECT_EQ(percent(1'000'000, 1'000'000), "0.0");
