@@ -91,7 +91,8 @@ Source read_side(const std::string& named, const std::string& history) {
   auto program = program::read_emulated_json(named);
   if (!program) return history::read_source(named, history);
   Source source;
-  source.run = std::move(*program);
+  source.run = std::move(program->run);
+  source.lines = std::move(program->lines);
   source.label = named;
   source.peaks_only = true;
   return source;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "errors/errors.h"
 #include "files/file.h"
 #include "json/fields.h"
@@ -38,6 +40,37 @@ std::optional<result::Memory> memory_in(const Fields& fields) {
   return most;
 }
 
+// What fills the peak, where that is the memory's own.
+std::optional<Fields> peak_in(const Fields& fields, const std::optional<result::Memory>& memory) {
+  auto peak = fields.maybe_child("peak");
+  if (!peak || !memory ||
+      peak->get<std::int64_t>("peak_allocated_bytes", kMeasured) != memory->peak_allocated_bytes)
+    return std::nullopt;
+  return peak;
+}
+
+void add_peak(const Fields& peak, result::Memory& memory) {
+  memory.peak_phase = peak.get<std::string>("peak_phase");
+  memory.peak_step = peak.get<std::int64_t>("peak_step", kMeasured);
+  const auto parts = peak.child("at_peak");
+  for (const auto& category : parts.keys())
+    memory.at_peak[category] = parts.get<std::int64_t>(category, kMeasured);
+}
+
+constexpr Range<std::int64_t> kLineNumber{0, std::numeric_limits<std::int32_t>::max()};
+
+std::vector<trace::LineShare> lines_in(const Fields& peak) {
+  std::vector<trace::LineShare> lines;
+  peak.each("lines", [&](const Fields& fields) {
+    auto& one = lines.emplace_back();
+    one.line.file = fields.maybe<std::string>("file").value_or("");
+    one.line.function = fields.get_or<std::string>("function", "");
+    one.line.line = static_cast<std::int32_t>(fields.get_or("line", std::int64_t{0}, kLineNumber));
+    one.bytes = fields.get<std::int64_t>("bytes", kMeasured);
+  });
+  return lines;
+}
+
 void read_end(const Fields& fields, CaseResult& found) {
   const auto answer = fields.child("answer");
   const auto code = fields.get<std::int64_t>("exit_code");
@@ -50,9 +83,10 @@ void read_end(const Fields& fields, CaseResult& found) {
 
 CaseResult case_in(const Fields& fields) {
   const auto command = fields.get<std::vector<std::string>>("command");
+  const auto name = fields.maybe<std::string>("name");
   CaseResult found;
   found.spec = spec_of_program(
-      name_of(command),
+      name.value_or(name_of(command)),
       result::device_from(result::emulated_device(fields.get<std::string>("card"))).id);
   read_end(fields, found);
   found.memory = memory_in(fields);
@@ -67,7 +101,7 @@ CaseResult case_in(const Fields& fields) {
 
 }  // namespace
 
-std::optional<result::Run> read_emulated_json(const std::string& path) {
+std::optional<EmulatedFile> read_emulated_json(const std::string& path) {
   if (!files::is_there(path) || files::is_folder(path)) return std::nullopt;
   nlohmann::json json;
   try {
@@ -78,13 +112,19 @@ std::optional<result::Run> read_emulated_json(const std::string& path) {
   if (!is_of_emulate(json)) return std::nullopt;
   try {
     const Fields fields(json);
-    result::Run run;
+    EmulatedFile file;
+    auto& run = file.run;
     run.cases.push_back(case_in(fields));
+    auto& memory = run.cases.front().memory;
+    if (const auto peak = peak_in(fields, memory)) {
+      add_peak(*peak, *memory);
+      file.lines = lines_in(*peak);
+    }
     run.title = run.cases.front().spec.model.id;
     run.command = fields.get<std::vector<std::string>>("command");
     run.environment = run.cases.front().environment;
     run.status = "complete";
-    return run;
+    return file;
   } catch (const ConfigError& error) {
     throw ConfigError(fmt::format("{}: {}", path, error.what()));
   }

@@ -6,6 +6,7 @@
 
 #include "reports/analysis/parts.h"
 #include "result/run.h"
+#include "trace/lines.h"
 
 namespace peakbench::analysis {
 
@@ -14,9 +15,11 @@ struct Source {
   std::vector<CaseParts> parts;  // of cases whose trace was at hand when they were filed
   std::string folder;            // where traces are, to be read where they are needed; "" = none
   std::string label;             // "results/new", "main@latest (run 12, 3f9c2d1)"
-  // What `peakbench emulate --json` wrote: of memory it has allocated and reserved at the peak, and
-  // what else a case would have is not known rather than none.
+  // What `peakbench emulate --json` wrote: of memory it has allocated and reserved at the peak and,
+  // where it was traced, the categories and `lines` there. What else a case would have is not known
+  // rather than none.
   bool peaks_only = false;
+  std::vector<trace::LineShare> lines = {};
 };
 
 }  // namespace peakbench::analysis

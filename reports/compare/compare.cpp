@@ -225,9 +225,9 @@ void add_peaks_only(const Source& base, const Source& now, std::vector<std::stri
   if (!base.peaks_only && !now.peaks_only) return;
   notes.push_back(fmt::format(
       "{} what `peakbench emulate --json` wrote: allocated and reserved memory at the peak are "
-      "compared, of the process that had the most allocated. Bytes asked for, phases, categories "
-      "and "
-      "lines are not in it.",
+      "compared, of the process that had the most allocated, and what fills the peak where both "
+      "say "
+      "it. Bytes asked for and phases are not in it.",
       base.peaks_only && now.peaks_only ? "Both are"
       : base.peaks_only                 ? "BASE is"
                                         : "NEW is"));

@@ -22,11 +22,20 @@ struct LinesOfPeak {
   std::vector<trace::LineShare> lines;
 };
 
+LinesOfPeak lines_of_file(const Source& source) {
+  LinesOfPeak found{{}, source.lines};
+  for (const auto& share : found.lines)
+    if (!share.line.file.empty()) found.files.push_back(share.line.file);
+  return found;
+}
+
 // A trace that was left from another run must explain nothing; growth_note says why.
 std::optional<LinesOfPeak> lines_of_peak(const Source& source, const result::CaseResult& result) {
+  if (!source.lines.empty()) return lines_of_file(source);
+  if (source.folder.empty()) return std::nullopt;
   try {
     const auto path = result::trace_file(result, source.folder);
-    if (source.folder.empty() || !files::is_there(path)) return std::nullopt;
+    if (!files::is_there(path)) return std::nullopt;
     const auto trace = trace::read_trace(path);
     if (trace.frames.empty() || trace.events.empty()) return std::nullopt;
     const auto lifetimes = trace::lifetimes(trace);
@@ -45,6 +54,72 @@ bool share_a_file(const LinesOfPeak& base, const LinesOfPeak& now) {
   });
 }
 
+// A line of one side, by the name that it has there.
+struct NamedLine {
+  std::string name;
+  std::int32_t number = 0;
+  std::int64_t bytes = 0;
+};
+// The lines of each function, from the top of its file on.
+using Functions = std::map<std::pair<std::string, std::string>, std::vector<NamedLine>>;
+
+Functions functions_of(const LinesOfPeak& side, const LineNames& names) {
+  Functions functions;
+  for (const auto& share : side.lines)
+    functions[{names.file(share.line.file), share.line.function}].push_back(
+        {names.line(share.line), share.line.line, share.bytes});
+  for (auto& [where, lines] : functions) std::ranges::stable_sort(lines, {}, &NamedLine::number);
+  return functions;
+}
+
+// Which lines of a function are the same in both: in their order, so that the bytes that differ are
+// fewest, and of such pairings the one that moves fewest lines. -1: none.
+std::vector<int> pairs_of(const std::vector<NamedLine>& base, const std::vector<NamedLine>& now) {
+  constexpr std::size_t kMostPairs = 1 << 22;  // a function of so many lines is nobody's
+  if (base.size() * now.size() > kMostPairs) return std::vector<int>(now.size(), -1);
+  using Cost = std::pair<std::int64_t, std::int64_t>;  // bytes that differ, lines that moved
+  const auto rows = base.size() + 1, columns = now.size() + 1;
+  std::vector<Cost> least(rows * columns);
+  const auto at = [&](std::size_t i, std::size_t k) -> Cost& { return least[i * columns + k]; };
+  const auto alone = [](const Cost& before, const NamedLine& line) {
+    return Cost{before.first + line.bytes, before.second};
+  };
+  const auto paired = [&](std::size_t i, std::size_t k) {
+    const auto &one = base[i - 1], &other = now[k - 1];
+    const auto& before = at(i - 1, k - 1);
+    return Cost{before.first + std::llabs(one.bytes - other.bytes),
+                before.second + (one.number != other.number ? 1 : 0)};
+  };
+  for (std::size_t i = 1; i < rows; ++i) at(i, 0) = alone(at(i - 1, 0), base[i - 1]);
+  for (std::size_t k = 1; k < columns; ++k) at(0, k) = alone(at(0, k - 1), now[k - 1]);
+  for (std::size_t i = 1; i < rows; ++i)
+    for (std::size_t k = 1; k < columns; ++k)
+      at(i, k) = std::min(
+          {paired(i, k), alone(at(i - 1, k), base[i - 1]), alone(at(i, k - 1), now[k - 1])});
+  std::vector<int> pairs(now.size(), -1);
+  for (std::size_t i = base.size(), k = now.size(); i > 0 && k > 0;) {
+    if (at(i, k) == paired(i, k))
+      pairs[--k] = static_cast<int>(--i);
+    else if (at(i, k) == alone(at(i - 1, k), base[i - 1]))
+      --i;
+    else
+      --k;
+  }
+  return pairs;
+}
+
+void add_changes(const std::string& function, const std::vector<NamedLine>& base,
+                 const std::vector<NamedLine>& now, std::vector<LineChange>& found) {
+  const auto pairs = pairs_of(base, now);
+  for (std::size_t k = 0; k < now.size(); ++k) {
+    const auto before = pairs[k] < 0 ? 0 : base[static_cast<std::size_t>(pairs[k])].bytes;
+    if (before != now[k].bytes) found.push_back({now[k].name, function, before, now[k].bytes});
+  }
+  for (std::size_t i = 0; i < base.size(); ++i)
+    if (std::ranges::count(pairs, static_cast<int>(i)) == 0)
+      found.push_back({base[i].name, function, base[i].bytes, 0});
+}
+
 }  // namespace
 
 std::vector<LineChange> line_changes(const Source& base, const result::CaseResult& before,
@@ -55,22 +130,14 @@ std::vector<LineChange> line_changes(const Source& base, const result::CaseResul
   auto of_both = of_base->files;
   of_both.insert(of_both.end(), of_now->files.begin(), of_now->files.end());
   const bool together = share_a_file(*of_base, *of_now);
-  std::map<std::pair<std::string, std::string>, LineChange> changes;
-  const auto add = [&](const LinesOfPeak& side, std::int64_t LineChange::*bytes) {
-    const LineNames names(together ? of_both : side.files);
-    for (const auto& share : side.lines) {
-      const auto line = names.line(share.line);
-      auto& change = changes[{line, share.line.function}];
-      change.line = line;
-      change.function = share.line.function;
-      change.*bytes += share.bytes;
-    }
-  };
-  add(*of_base, &LineChange::base);
-  add(*of_now, &LineChange::now);
+  auto before_edit = functions_of(*of_base, LineNames(together ? of_both : of_base->files));
+  const auto after_edit = functions_of(*of_now, LineNames(together ? of_both : of_now->files));
   std::vector<LineChange> found;
-  for (auto& [key, change] : changes)
-    if (change.now != change.base) found.push_back(std::move(change));
+  for (const auto& [where, lines] : after_edit) {
+    add_changes(where.second, before_edit[where], lines, found);
+    before_edit.erase(where);
+  }
+  for (const auto& [where, lines] : before_edit) add_changes(where.second, lines, {}, found);
   std::stable_sort(found.begin(), found.end(), [](const LineChange& a, const LineChange& b) {
     return std::llabs(a.now - a.base) > std::llabs(b.now - b.base);
   });

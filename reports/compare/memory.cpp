@@ -273,18 +273,17 @@ void compare_memory(const Source& base, const result::CaseResult& before, const 
   const bool peaks_only = base.peaks_only || now.peaks_only;
   found.measures = measures_of(before, after, policy, peaks_only);
   found.memory = worst(found.measures);
-  if (peaks_only) {
-    if (found.memory != Direction::kSame)
-      found.growth_note =
-          "what `peakbench emulate --json` wrote has the peaks alone; `peakbench "
-          "trace` tells what fills them";
-    return;
-  }
-  for (const auto& category :
-       reports::in_stacking_order(keys_of_both(before.memory->at_peak, after.memory->at_peak)))
-    found.categories.push_back({category, value_or_none(before.memory->at_peak, category),
-                                value_or_none(after.memory->at_peak, category)});
-  add_growth(base, before, now, after, found);
+  const auto &parts_before = before.memory->at_peak, &parts_after = after.memory->at_peak;
+  if (!peaks_only || (!parts_before.empty() && !parts_after.empty()))
+    for (const auto& category : reports::in_stacking_order(keys_of_both(parts_before, parts_after)))
+      found.categories.push_back(
+          {category, value_or_none(parts_before, category), value_or_none(parts_after, category)});
+  if (!peaks_only)
+    add_growth(base, before, now, after, found);
+  else if (found.memory != Direction::kSame && found.categories.empty())
+    found.growth_note =
+        "what `peakbench emulate --json` wrote does not say what fills the peak; `peakbench trace` "
+        "does";
   if (result::facts_of(after.spec.kind).has_lines)
     found.lines = line_changes(base, before, now, after);
 }

@@ -160,6 +160,18 @@ void add_lines(Page& page, const std::vector<LineChange>& lines) {
     page.line(4, fmt::format("and {} lines more", lines.size() - in_text::kLinesShown));
 }
 
+// Of what has no traces, whose causes would say more.
+void add_categories(Page& page, const CaseComparison& one) {
+  if (one.at_peak || !one.growth.empty() || one.memory == Direction::kSame) return;
+  std::string text;
+  for (const auto& category : one.categories)
+    if (category.now != category.base)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ",
+                          short_difference(category.now - category.base),
+                          printable(reports::category_label(category.category)));
+  if (!text.empty()) page.line(2, "at the peak, by category: " + text);
+}
+
 bool has_details(const CaseComparison& one) {
   const bool speed = one.speed && one.speed->difference.direction != Direction::kSame;
   const bool verdict = one.verdict && one.verdict->direction != Direction::kSame;
@@ -178,6 +190,7 @@ void add_details(Page& page, const CaseComparison& one) {
     page.line(2, printable(verdict_text(*one.verdict)));
   add_measures(page, one);
   add_lines(page, one.lines);
+  add_categories(page, one);
   add_growths(page, one);
   if (!one.growth_note.empty())
     page.line(2, "what grew is not known: " + printable(one.growth_note));
