@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/one_of.h"
 #include "cli/quantities.h"
 #include "errors/errors.h"
 #include "host/card.h"
@@ -127,9 +128,8 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
                   "it alone)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100}))
       ->type_name("N");
-  command.add_flag("--no-least", arguments.no_least,
-                   "Do not look for the least memory: quicker, and what is left is beside what was "
-                   "reserved");
+  command.add_flag("--least", arguments.least,
+                   "Look for the least memory that it runs in, too: several runs more");
   command
       .add_option("--timeout", arguments.timeout_s, "Seconds that one run may take (default 3600)")
       ->check(CLI::Range(std::int64_t{1}, plan::kMostSeconds))
@@ -140,10 +140,10 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
   command
       .add_option("--assume", arguments.assume,
                   "Of sizes that rest on values which no emulated card knows: no rows or all")
-      ->check(CLI::IsMember({"nonzero=none", "nonzero=all"}))
+      ->check(one_of({"nonzero=none", "nonzero=all"}))
       ->type_name("nonzero=none|all");
   command.add_option("--cudnn", arguments.cudnn, "cuDNN: on (PyTorch's default) or off")
-      ->check(CLI::IsMember({"on", "off"}))
+      ->check(one_of({"on", "off"}))
       ->type_name("on|off");
   add_repeated(command, "--plugins", arguments.plugins,
                "Folder with more plugins (may be given several times)", "DIR");

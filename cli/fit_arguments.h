@@ -20,7 +20,7 @@ struct FitArguments {
   std::string largest, vary, assume, cudnn, out, name;
   std::optional<std::int64_t> steps, timeout_s, jobs;
   std::int64_t check = 3;
-  bool overwrite = false, no_report = false, quiet = false, no_least = false;
+  bool overwrite = false, no_report = false, quiet = false, least = false;
   OutputFormat format;
 };
 

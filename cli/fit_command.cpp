@@ -12,6 +12,7 @@
 #include "cli/measure.h"
 #include "cli/own_report.h"
 #include "cli/plugin_folders.h"
+#include "cli/program_words.h"
 #include "cli/progress.h"
 #include "cli/scratch_folder.h"
 #include "cli/worker.h"
@@ -45,7 +46,8 @@ constexpr const char* kFitFooter = R"(Examples:
   peakbench fit --card rtx-4090-24gb --vary batch=1..64 -- python3 train.py --batch {batch}
 
 The largest value is found by running cases on emulated cards: what is named ran, and the next one did
-not. Nothing is extrapolated. The least memory is the smallest card's memory that it ran in, to 2 MiB.
+not. Nothing is extrapolated. Where more of a program's {NAME} takes less memory, the smallest that runs is
+found. With --least: the smallest card's memory that it runs in, to 2 MiB.
 With --batch and without --largest: whether that fits. docs/fit.md has more.
 Exit codes: 0 something fits; 2 unusable input; 3 nothing fits; 130 interrupted.)";
 
@@ -133,6 +135,7 @@ class FitCommand {
 
   void ask_of_program() {
     const auto vary = vary_of(arguments_);
+    arguments_.command = runnable(arguments_.command);
     plan::Request request;
     request.programs = {fit_program(arguments_, vary)};
     const auto& program = request.programs.front();
@@ -155,7 +158,7 @@ class FitCommand {
     const search::TrialRunner trials(plan_.request, runner, scratch.path());
     search::FitOptions options;
     options.cell.beside = static_cast<int>(arguments_.check);
-    options.cell.least_memory = !arguments_.no_least;
+    options.cell.least_memory = arguments_.least;
     options.jobs = jobs();
     options.until_one_fits = found_.smallest_card;
     const auto lanes = found_.smallest_card ? search::lanes_by_card(found_.cells)
@@ -270,7 +273,7 @@ class FitCommand {
   }
 
   World& world_;
-  const FitArguments& arguments_;
+  FitArguments arguments_;
   const std::vector<std::string>& typed_;
   manifest::Found plugins_;
   plan::Plan plan_;
@@ -284,8 +287,7 @@ class FitCommand {
 }  // namespace
 
 Command add_fit(CLI::App& app, World& world, const std::vector<std::string>& typed) {
-  auto* command = app.add_subcommand(
-      "fit", "Find the largest batch that fits a card, and the least memory that it runs in");
+  auto* command = app.add_subcommand("fit", "Find the largest batch that fits a card");
   command->footer(kFitFooter);
   const auto arguments = std::make_shared<FitArguments>();
   add_fit_options(*command, *arguments);

@@ -132,13 +132,15 @@ std::string takes_words(const Cell& cell, const CellAnswer& answer) {
                       : kind == result::VerdictKind::upper_bound ? "at most "
                       : kind == result::VerdictKind::unreliable  ? "by unreliable figures "
                                                                  : "";
-  return fmt::format(
-      "{} {}{} GiB of {}{}{}", answer.state == State::kDoesNotFit ? "needs" : "takes", bound,
-      gib(*room.takes_bytes), of_card(cell),
-      cell.aside_bytes > 0
-          ? fmt::format(" ({} of it set aside for the context)", gib(cell.aside_bytes))
-          : "",
-      room.less_than_context ? ", and leaves less than a CUDA context takes" : "");
+  return fmt::format("{} {}{} GiB of {}{}{}",
+                     answer.state != State::kDoesNotFit ? "takes"
+                     : answer.least.bytes               ? "needs"
+                                                        : "without a limit takes",
+                     bound, gib(*room.takes_bytes), of_card(cell),
+                     cell.aside_bytes > 0 ? fmt::format(" ({} of it set aside for the context)",
+                                                        gib(cell.aside_bytes))
+                                          : "",
+                     room.less_than_context ? ", and leaves less than a CUDA context takes" : "");
 }
 
 std::string value_words(const FitFound& found, std::int64_t value) {
@@ -156,8 +158,9 @@ std::size_t nearest_to_fit(const FitFound& found, const std::vector<std::size_t>
 std::string fits_words(const FitFound& found, std::size_t i) {
   const auto& answer = found.answers[i];
   const auto& cell = found.cells[i];
-  const auto what = !has_axis(found)
-                        ? std::string("fits")
+  const auto what = !has_axis(found) ? std::string("fits")
+                    : answer.is_smallest
+                        ? fmt::format("from {} on", value_words(found, *answer.value))
                         : fmt::format("{}{}", answer.state == State::kUnknown ? "at least " : "",
                                       value_words(found, *answer.value));
   const auto stack = stack_of_cell(cell);
@@ -208,10 +211,13 @@ std::string grid_cell(const Cell& cell, const CellAnswer& answer) {
   const auto room = search::room_of(cell, answer);
   if (answer.state == State::kNotRun) return "not run";
   if (answer.state == State::kDoesNotFit)
-    return room.takes_bytes ? fmt::format("needs {}", gib(*room.takes_bytes)) : "does not fit";
+    return room.takes_bytes ? fmt::format("{} {}", answer.least.bytes ? "needs" : "takes",
+                                          gib(*room.takes_bytes))
+                            : "does not fit";
   if (!answer.value) return "not known";
-  const auto value =
-      cell.along == Along::kNothing ? std::string("fits") : reports::grouped(*answer.value);
+  const auto value = cell.along == Along::kNothing
+                         ? std::string("fits")
+                         : (answer.is_smallest ? "from " : "") + reports::grouped(*answer.value);
   return fmt::format("{}{}{}{}", answer.state == State::kUnknown ? ">= " : "", value,
                      answer.against.empty() ? "" : " ~", room.less_than_context ? " *" : "");
 }
@@ -402,6 +408,9 @@ std::string notes(const FitFound& found, int width) {
     if (answer.state == State::kNotRun && !found.smallest_card)
       say(fmt::format("{}: not run: {}", named(found, i), answer.reason));
     if (answer.state == State::kUnknown) say(fmt::format("{}: {}", named(found, i), answer.reason));
+    if (answer.is_smallest)
+      say(fmt::format("{}: more of {} takes less memory: {} is the smallest that runs",
+                      named(found, i), axis_label(found), reports::grouped(*answer.value)));
     if (answer.at_limit)
       say(fmt::format("{}: {} runs, and is the largest that {}", named(found, i),
                       reports::grouped(*answer.value),

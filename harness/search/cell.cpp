@@ -28,9 +28,7 @@ class CellSearch {
       answer_.reason = cell_.not_run;
       return std::move(answer_);
     }
-    take(largest_that_runs(
-        {.first = cell_.limits.first, .last = cell_.limits.last},
-        [this](std::int64_t value) { return try_value(value); }, options_.beside));
+    take(search());
     if (answer_.state == State::kDoesNotFit && !options_.only_what_fits) run_without_limit();
     if (options_.least_memory && answer_.found) find_least();
     return std::move(answer_);
@@ -59,7 +57,40 @@ class CellSearch {
     return result;
   }
 
+  // Of a program's value nobody says whether more of it takes more memory. Where the first does not
+  // run and the last one does, it takes less.
+  Boundary search() {
+    const auto& limits = cell_.limits;
+    auto found = largest_that_runs(
+        {.first = limits.first, .last = limits.last},
+        [this](std::int64_t value) { return try_value(value); }, options_.beside);
+    if (cell_.along != Along::kProgram || found.runs || found.stopped_at ||
+        limits.first == limits.last || try_value(limits.last).answer != Answer::kRuns)
+      return found;
+    answer_.is_smallest = true;
+    return turned(largest_that_runs(
+        {.first = -limits.last, .last = -limits.first},
+        [this](std::int64_t value) { return Tried{try_value(-value).answer}; }, options_.beside));
+  }
+
+  // Of negative numbers, among which the smallest value is the largest.
+  static Boundary turned(const Boundary& found) {
+    const auto negative = [](const std::optional<std::int64_t>& value) {
+      return value ? std::optional(-*value) : std::nullopt;
+    };
+    Boundary turned;
+    turned.runs = negative(found.runs);
+    turned.does_not = negative(found.does_not);
+    turned.stopped_at = negative(found.stopped_at);
+    for (const auto value : found.against) turned.against.push_back(-value);
+    for (const auto& [value, answer] : found.tried) turned.tried[-value] = answer;
+    return turned;
+  }
+
+  // No value is run twice.
   Tried try_value(std::int64_t value) {
+    if (const auto known = results_.find(value); known != results_.end())
+      return {.answer = answer_of(known->second)};
     auto result = run(value, std::nullopt);
     if (!result) return {};
     auto answer = answer_of(*result);
@@ -99,7 +130,8 @@ class CellSearch {
       answer_.failed = results_.at(*found.does_not);
       answer_.failed_value = found.does_not;
     }
-    answer_.at_limit = found.runs == cell_.limits.last && cell_.along != Along::kNothing;
+    answer_.at_limit =
+        found.runs == cell_.limits.last && cell_.along != Along::kNothing && !answer_.is_smallest;
     if (answer_.failed && answer_.failed->status == Status::kUnsupported) {
       answer_.at_limit = true;
       answer_.limit_reason = answer_.failed->reason;

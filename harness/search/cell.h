@@ -50,6 +50,8 @@ struct CellAnswer {
   State state = State::kNotRun;
   std::string reason;                 // of kNotRun and kUnknown, a sentence
   std::optional<std::int64_t> value;  // the largest that runs
+  // It is the smallest that runs: a program's value of which more takes less memory.
+  bool is_smallest = false;
   // There is no larger value, or none that the case can be given; why, where somebody said it.
   bool at_limit = false;
   std::string limit_reason;
@@ -57,7 +59,7 @@ struct CellAnswer {
   // The run of `value` under the card's own limit; of a cell that does not fit, of the smallest
   // value without a limit, where that ran.
   std::optional<result::CaseResult> found;
-  // The run that did not fit, of the next value or of the smallest.
+  // The run that did not fit, of the next value (of a smallest, of the one before) or of the first.
   std::optional<result::CaseResult> failed;
   std::optional<std::int64_t> failed_value;
   LeastMemory least;  // of `found`

@@ -57,9 +57,14 @@ Room room_of(const Cell& cell, const CellAnswer& answer) {
 ordered_json to_json(const Cell& cell, const CellAnswer& answer) {
   const auto value = answer.value.value_or(cell.limits.first);
   const auto planned = cell.not_run.empty() ? cell.with_value(value) : cell.planned;
-  ordered_json json{{"id", planned.spec.id},       {"state", to_string(answer.state)},
-                    {"reason", answer.reason},     {"largest", optional_to_json(answer.value)},
-                    {"at_limit", answer.at_limit}, {"limit_reason", answer.limit_reason}};
+  ordered_json json{
+      {"id", planned.spec.id},
+      {"state", to_string(answer.state)},
+      {"reason", answer.reason},
+      {"largest", optional_to_json(answer.is_smallest ? std::nullopt : answer.value)},
+      {"smallest", optional_to_json(answer.is_smallest ? answer.value : std::nullopt)},
+      {"at_limit", answer.at_limit},
+      {"limit_reason", answer.limit_reason}};
   result::append_json(json, planned.spec);
   json["promise"] = planned.promise.promise;
   json["card_memory_bytes"] = cell.card_bytes;

@@ -38,7 +38,7 @@ def quickstart(folder):
 
 def fit(folder):
     run(PEAKBENCH, "fit", "--model", "vit-b-16,layers=1,image=64", "--batch", "4", "--strategy", "baseline", "--strategy", "lora,rank=8+checkpointing",
-        "--card", "rtx-3090-ti-24gb,rtx-4090-24gb,a100-40gb,h100-80gb,h200-141gb", "--no-least", "--check", "1", "--out", folder / "fit")
+        "--card", "rtx-3090-ti-24gb,rtx-4090-24gb,a100-40gb,h100-80gb,h200-141gb", "--check", "1", "--out", folder / "fit")
     return report_of(folder / "fit")
 
 

@@ -37,6 +37,13 @@ if how != "well" and batch >= 6:
 x = [torch.empty(20 << 20, dtype=torch.uint8, device="cuda") for _ in range(batch)]
 """
 
+CHUNKS = """
+import sys, torch
+n = int(sys.argv[1])
+for _ in range(n):
+    torch.empty((400 << 20) // n, dtype=torch.uint8, device="cuda")
+"""
+
 
 class Fit(unittest.TestCase):
     def setUp(self):
@@ -82,7 +89,7 @@ class Models(Fit):
     def test_the_largest_runs_and_the_next_does_not(self):
         stacks = ("baseline", "lora+checkpointing")
         found = self.fit("--model", MODEL, "--strategy", stacks[0], "--strategy", stacks[1], "--card",
-                         "a100-40gb,memory=800MiB", "--card", "t4-16gb,memory=700MiB")
+                         "a100-40gb,memory=800MiB", "--card", "t4-16gb,memory=700MiB", "--least")
         self.assertEqual(len(found["cells"]), 4)
         for cell in found["cells"]:
             stack = "+".join(part["id"] for part in cell["strategies"])
@@ -105,7 +112,7 @@ class Models(Fit):
         self.peakbench("report", "fit")
 
     def test_what_does_not_fit_says_what_it_needs(self):
-        done = self.peakbench("fit", "--model", MODEL, "--strategy", "baseline", "--budget", "128MiB", "--out", "none", exit_code=3)
+        done = self.peakbench("fit", "--model", MODEL, "--strategy", "baseline", "--budget", "128MiB", "--least", "--out", "none", exit_code=3)
         first = done.stdout.splitlines()[0]
         self.assertRegex(first, r"^vit-b-16,layers=2 on h100-80gb,memory=128MiB: not even batch size 1; baseline needs at least 0\.\d+ GiB of 0\.125 GiB\.$")
         self.assertIn("Which allocation fails\n", done.stdout)
@@ -118,7 +125,7 @@ class Models(Fit):
 
     def test_one_size_and_the_allocators_settings(self):
         found = self.fit("--model", MODEL, "--strategy", "baseline", "--batch", "2", "--budget", "2GiB", "--allocator", "default",
-                         "--allocator", "expandable_segments:True")
+                         "--allocator", "expandable_segments:True", "--least")
         self.assertEqual([cell["state"] for cell in found["cells"]], ["fits", "fits"])
         self.assertEqual(found["largest"], "")
         for cell, more in zip(found["cells"], ((), ("--allocator", "expandable_segments:True"))):
@@ -127,13 +134,12 @@ class Models(Fit):
                                            (2,), *more), ["ok", "out_of_memory"])
 
     def test_layers_rank_and_length(self):
-        layers = self.fit("--model", "vit-b-16", "--strategy", "baseline", "--budget", "700MiB", "--largest", "layers", "--no-least")["cells"][0]
+        layers = self.fit("--model", "vit-b-16", "--strategy", "baseline", "--budget", "700MiB", "--largest", "layers")["cells"][0]
         n = layers["largest"]
         for count, status in ((n, "ok"), (n + 1, "out_of_memory")):
             self.assertEqual(self.statuses(f"vit-b-16,layers={count}", "baseline", [layers["device"]]), [status])
         model = "gpt2,layers=1,vocabulary=1000"
-        found = self.fit("--model", model, "--strategy", "baseline", "--strategy", "lora", "--budget", "200MiB", "--largest", "rank",
-                         "--no-least")["cells"]
+        found = self.fit("--model", model, "--strategy", "baseline", "--strategy", "lora", "--budget", "200MiB", "--largest", "rank")["cells"]
         self.assertEqual((found[0]["state"], found[0]["reason"]), ("not_run", "no part of the stack has a rank"))
         n = found[1]["largest"]
         for rank, status in ((n, "ok"), (n + 1, "out_of_memory")):
@@ -143,7 +149,7 @@ class Models(Fit):
         self.peakbench("fit", "--out", "fit", "--model", MODEL, "--strategy", "baseline", "--batch", "2", "--card", "a100-40gb", "--budget", "5",
                        exit_code=2)
         self.assertFalse((self.folder / "fit").exists())
-        self.peakbench("fit", "--out", "fit", "--model", MODEL, "--strategy", "baseline", "--card", "a100-40gb,memory=800MiB")
+        self.peakbench("fit", "--out", "fit", "--model", MODEL, "--strategy", "baseline", "--least", "--card", "a100-40gb,memory=800MiB")
         page = (self.folder / "fit/report/index.html").read_text(encoding="utf-8")
         largest = json.loads((self.folder / "fit/fit.json").read_text(encoding="utf-8"))["cells"][0]["largest"]
         self.assertLess(page.index("Largest batch size that fits"), page.index('class="group'))
@@ -160,7 +166,7 @@ class Models(Fit):
         self.assertFalse((self.folder / "run/fit.json").exists())
 
     def test_the_smallest_card(self):
-        done = self.peakbench("fit", "--model", MODEL, "--strategy", "baseline", "--card", "all", "--no-least", "--format", "csv",
+        done = self.peakbench("fit", "--model", MODEL, "--strategy", "baseline", "--card", "all", "--format", "csv",
                               "--out", "fit", "--no-report")
         rows = list(csv.DictReader(io.StringIO(done.stdout)))
         states = [row["state"] for row in sorted(rows, key=lambda row: int(row["card_memory_bytes"]))]
@@ -170,7 +176,7 @@ class Models(Fit):
         self.assertIn("the smallest card", json.loads((self.folder / "fit/fit.json").read_text(encoding="utf-8"))["answer"])
 
     def test_stacks_are_proposed(self):
-        found = self.fit("--model", "gpt2,layers=2,vocabulary=2000", "--seq", "128", "--budget", "300MiB", "--no-least")
+        found = self.fit("--model", "gpt2,layers=2,vocabulary=2000", "--seq", "128", "--budget", "300MiB")
         stacks = ["+".join(part["id"] for part in cell["strategies"]) for cell in found["cells"]]
         self.assertEqual(stacks[0], "baseline")
         self.assertGreater(len(stacks), 1)
@@ -205,7 +211,7 @@ class Models(Fit):
                 (["--card", "t4-16gb", "--", "no-such-program"], 'no program "no-such-program" on PATH')):
             done = self.peakbench("fit", "--out", "bad", "--overwrite", *arguments, exit_code=2)
             self.assertIn(said, done.stderr + done.stdout, arguments)
-        self.peakbench("fit", "--model", MODEL, "--strategy", "baseline", "--batch", "1", "--budget", "2GiB", "--out", "kept", "--no-least",
+        self.peakbench("fit", "--model", MODEL, "--strategy", "baseline", "--batch", "1", "--budget", "2GiB", "--out", "kept",
                        "--no-report")
         done = self.peakbench("fit", "--model", MODEL, "--budget", "2GiB", "--out", "kept", exit_code=2)
         self.assertIn("holds a run already", done.stderr)
@@ -223,7 +229,7 @@ class Programs(Fit):
                         "{batch}", how, exit_code=exit_code)["cells"][0]
 
     def test_the_largest(self):
-        cell = self.program("well", "1..64")
+        cell = self.program("well", "1..64", "--least")
         # 8 times 20 MiB are 160; 9 do not fit.
         self.assertEqual((cell["state"], cell["largest"]), ("fits", 8))
         self.assertEqual(cell["memory"]["least_memory_bytes"], 160 * MIB)
@@ -232,14 +238,33 @@ class Programs(Fit):
         run = json.loads((self.folder / "fit/run.json").read_text(encoding="utf-8"))
         self.assertEqual([case["model"] for case in run["cases"]], [{"id": "train.py", "options": {"batch": 8}}])
 
+    def test_the_least_memory_is_looked_for_where_it_is_asked_for(self):
+        cell = self.program("well", "1..64")
+        self.assertEqual((cell["largest"], cell["memory"]["least_memory_bytes"]), (8, None))
+        self.assertTrue(all(trial["card_memory_bytes"] is None for trial in cell["trials"]))
+        done = self.peakbench("fit", "--no-least", "--card", "t4-16gb", "--", "true", exit_code=2)
+        self.assertIn("no option --no-least of `peakbench fit`: leave it out", done.stderr)
+
+    def test_more_that_takes_less(self):
+        """N chunks of 400 MiB: one is of 400 MiB, and with 3 one is of 134 MiB; the card has 170."""
+        (self.folder / "train.py").write_text(CHUNKS, encoding="utf-8")
+        words = ("--card", "t4-16gb,memory=170MiB", "--vary", "n=1..20", "--check", "1", "--", ORACLE, "train.py", "{n}")
+        cell = self.fit(*words)["cells"][0]
+        self.assertEqual((cell["state"], cell["largest"], cell["smallest"], cell["fails"]["value"]), ("fits", None, 3, 2))
+        values = [trial["value"] for trial in cell["trials"]]
+        self.assertEqual(len(values), len(set(values)), "none is run twice")
+        done = self.peakbench("fit", "--out", "again", "--no-report", *words)
+        self.assertRegex(done.stdout.splitlines()[0], r"^train\.py on t4-16gb,memory=170MiB: from n 3 on: takes 0\.\d+ GiB of 0\.166 GiB")
+        self.assertIn("more of n takes less memory: 3 is the smallest that runs", " ".join(done.stdout.split()))
+
     def test_its_own_failures_are_no_want_of_memory(self):
-        cell = self.program("well", "1..4", "--no-least")
+        cell = self.program("well", "1..4")
         self.assertEqual((cell["largest"], cell["at_limit"]), (4, True))
-        cell = self.program("raise", "1..64", "--no-least")
+        cell = self.program("raise", "1..64")
         self.assertEqual(cell["state"], "unknown")
         self.assertIn("the script's own mistake", cell["reason"])
         self.assertLess(cell["largest"], 6)
-        cell = self.program("kill", "6..64", "--no-least", exit_code=3)
+        cell = self.program("kill", "6..64", exit_code=3)
         self.assertEqual((cell["state"], cell["largest"]), ("unknown", None))
         self.assertIn("SIGSEGV", cell["reason"])
 
@@ -257,7 +282,7 @@ class AgainstBruteForce(Fit):
             if model == "resnet-50" and ("lora" in stack or "checkpointing" in stack):
                 continue
             device = f"{card},memory={chosen.randrange(300, 1600)}MiB"
-            cell = self.fit("--model", model, "--strategy", stack, "--card", device, exit_code=(0, 3))["cells"][0]
+            cell = self.fit("--model", model, "--strategy", stack, "--card", device, "--least", exit_code=(0, 3))["cells"][0]
             if cell["state"] != "fits" or cell["largest"] > 60:
                 continue
             count -= 1

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -280,6 +281,30 @@ TEST(SearchCell, OutOfMemoryThatWasCaughtDoesNotFit) {
   const auto answer = one.search({.least_memory = false});
   EXPECT_EQ(answer.value, 4);
   EXPECT_EQ(answer.failed->reason, "the program ran out of memory, caught that and went on");
+}
+
+// Chunks: the smallest that runs is the answer, and no value is run twice.
+TEST(SearchCell, OfAProgramsValueMoreMayTakeLess) {
+  OneCell one;
+  one.cell.along = Along::kProgram;
+  one.cell.limits = {.first = 1, .last = 20};
+  const auto run = [&](const plan::PlannedCase& planned) -> std::optional<CaseResult> {
+    const auto needed = 9500 * kMiB / planned.spec.batch_size;
+    return needed <= one.cell.card_bytes ? ran(needed, needed)
+                                         : did_not(one.cell.card_bytes, one.cell.card_bytes);
+  };
+  const auto answer =
+      search_cell(one.cell, {.least_memory = false}, run, [](const Trial&) {});
+  EXPECT_EQ(answer.state, State::kFits);
+  EXPECT_TRUE(answer.is_smallest);
+  EXPECT_EQ(answer.value, 10);
+  EXPECT_EQ(answer.failed_value, 9);
+  EXPECT_FALSE(answer.at_limit);
+  EXPECT_THAT(answer.against, IsEmpty());
+  EXPECT_EQ(to_json(one.cell, answer)["smallest"], 10);
+  EXPECT_TRUE(to_json(one.cell, answer)["largest"].is_null());
+  std::set<std::int64_t> values;
+  for (const auto& trial : answer.trials) EXPECT_TRUE(values.insert(trial.value).second);
 }
 
 TEST(SearchCell, WhatIsNotRunSaysWhy) {

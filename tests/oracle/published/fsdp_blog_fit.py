@@ -47,7 +47,7 @@ def largest_batch(peakbench, model, method, cards):
                "--model", MODELS[model], "--method", *METHODS[method], "--block", "128", "--batch", "{batch}"]  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [peakbench, "fit", "--card", f"titan-rtx-24gb,count={cards},context={CONTEXT}", "--vary", "batch=1..64", "--no-least", "--check", "1",
+            [peakbench, "fit", "--card", f"titan-rtx-24gb,count={cards},context={CONTEXT}", "--vary", "batch=1..64", "--check", "1",
              "--no-report", "--quiet", "--json", "--out", "fit", "--", *program],
             cwd=folder, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=False)  # fmt: skip
     cell = json.loads(done.stdout)["cells"][0] if done.stdout else {"state": "unknown", "reason": done.stderr}
