@@ -58,13 +58,12 @@ const CaseResult& case_of(const result::Run& run, const AdviseArguments& argumen
       run, {.run = arguments.run,
             .name = arguments.wanted,
             .serves = can_be_advised,
-            .no_case = "no case of this run was measured with a stack of strategies; the report "
-                       "of a traced program names those that are meant for its peak"});
+            .no_case = "no case of this run was measured with a stack of strategies; for a "
+                       "program of yours, `peakbench train.py` names one thing to try"});
   if (result.spec.kind != result::CaseKind::kStrategy)
     throw ConfigError(
-        fmt::format("{} is a program of yours: strategies are added to Peakbench's own models. The "
-                    "report of a traced "
-                    "program names those that are meant for the largest part of its peak",
+        fmt::format("{} is a program of yours: strategies are added to Peakbench's own models. "
+                    "`peakbench train.py` names one thing to try for a program",
                     result.spec.id));
   if (!can_be_advised(result))
     throw ConfigError(

@@ -36,7 +36,7 @@ Command add_workers(CLI::App& app, World& world);
 Command add_doctor(CLI::App& app, World& world);
 Command add_completion(CLI::App& app, World& world);
 Command add_man(CLI::App& app, World& world);
-Command add_emulate(CLI::App& app);
+Command add_emulate(CLI::App& app, World& world);
 // `typed`: the whole command line, for the record.
 Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_export(CLI::App& app, World& world);

@@ -17,22 +17,9 @@ Words choices_of(const CLI::Option& option) {
   return CLI::detail::split(type.substr(begin + 2, end - begin - 2), ',');
 }
 
-bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
-
 std::string long_name(const CLI::Option& option) {
   const auto& names = option.get_lnames();
   return names.empty() ? "" : names.front();
-}
-
-const CLI::Option* option_named(const CLI::App& command, const std::string& word) {
-  const auto name = word.substr(0, word.find('='));
-  for (const auto* option : command.get_options())
-    for (const auto& known : option->get_lnames())
-      if (name == "--" + known) return option;
-  for (const auto* option : command.get_options())
-    for (const auto& known : option->get_snames())
-      if (name == "-" + known) return option;
-  return nullptr;
 }
 
 const CLI::App* command_named(const CLI::App& app, const std::string& word) {
@@ -127,6 +114,19 @@ Words candidates(const CLI::App& app, const Words& words, const CompletionValues
 }
 
 }  // namespace
+
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+const CLI::Option* option_named(const CLI::App& command, const std::string& word) {
+  const auto name = word.substr(0, word.find('='));
+  for (const auto* option : command.get_options())
+    for (const auto& known : option->get_lnames())
+      if (name == "--" + known) return option;
+  for (const auto* option : command.get_options())
+    for (const auto& known : option->get_snames())
+      if (name == "-" + known) return option;
+  return nullptr;
+}
 
 Words completions(const CLI::App& app, const Words& words, const CompletionValues& values) {
   if (words.empty()) return {};

@@ -21,4 +21,8 @@ struct CompletionValues {
 std::vector<std::string> completions(const CLI::App& app, const std::vector<std::string>& words,
                                      const CompletionValues& values);
 
+// The option of the command that a word names: "--json=took.json", "-q". nullptr: it has none.
+const CLI::Option* option_named(const CLI::App& command, const std::string& word);
+bool takes_value(const CLI::Option& option);
+
 }  // namespace peakbench::cli

@@ -15,6 +15,7 @@
 #include "plan/stack.h"
 #include "reports/render/format.h"
 #include "text/printable.h"
+#include "text/wrapped.h"
 
 namespace peakbench::cli {
 namespace {
@@ -82,22 +83,25 @@ std::string promise_text(const Entry& entry) {
 class Text {
  public:
   void heading(const std::string& title) { text_ += "\n" + title + "\n"; }
-  void line(const std::string& words) { text_ += "  " + printable(words) + "\n"; }
+  explicit Text(int width) : width_(width) {}
+  void line(const std::string& words) { text_ += hanging("  ", printable(words), width_); }
   void pair(const std::string& name, const std::string& words) {
-    if (!words.empty()) text_ += fmt::format("  {:<18} {}\n", printable(name), printable(words));
+    if (!words.empty())
+      text_ += hanging(fmt::format("  {:<18} ", printable(name)), printable(words), width_);
   }
   void raw(const std::string& text) { text_ += text; }
   const std::string& get() const { return text_; }
 
  private:
+  const int width_;
   std::string text_;
 };
 
 std::string describe(const Listed& listed, const std::vector<Listed>& strategies,
-                     const std::vector<Listed>& models) {
+                     const std::vector<Listed>& models, int width) {
   const Entry& entry = *listed.entry;
   const Company company = company_of(entry, strategies);
-  Text text;
+  Text text(width);
   text.raw(fmt::format("{}: {}\n", entry.id, printable(entry.title)));
   text.line(entry.summary);
   if (!entry.aliases.empty())
@@ -114,7 +118,7 @@ std::string describe(const Listed& listed, const std::vector<Listed>& strategies
   }
   if (!entry.options.empty()) {
     text.heading("Options");
-    for (const auto& option : entry.options) text.raw(option_line(option));
+    for (const auto& option : entry.options) text.raw(option_line(option, width));
   }
   const auto lacking = unsuited(entry, models);
   if (!entry.needs.empty() || !entry.requires_slots.empty()) {
@@ -169,7 +173,7 @@ int run(World& world, const DescribeArguments& arguments) {
   if (arguments.json)
     world.out << json_text(description(listed, strategies, models));
   else
-    world.out << describe(listed, strategies, models);
+    world.out << describe(listed, strategies, models, world.out_width);
   return kDone;
 }
 

@@ -26,6 +26,7 @@
 #include "reports/report/report.h"
 #include "result/device.h"
 #include "text/printable.h"
+#include "text/wrapped.h"
 
 namespace peakbench::cli {
 namespace {
@@ -242,10 +243,13 @@ int examine(World& world, bool json, const std::vector<std::string>& folders) {
     world.out << json_text(as_json(findings));
   } else {
     for (const auto& finding : findings) {
-      world.out << fmt::format("{:<8} {:<10} {}\n", finding.good ? "ok" : "PROBLEM",
-                               finding.subject, printable(finding.found));
-      if (!finding.good)
-        world.out << fmt::format("{:<8} {:<10} {}\n", "", "", printable(finding.fix));
+      const auto line = [&](const char* state, const std::string& subject,
+                            const std::string& words) {
+        world.out << hanging(fmt::format("{:<8} {:<10} ", state, subject), printable(words),
+                             world.out_width);
+      };
+      line(finding.good ? "ok" : "PROBLEM", finding.subject, finding.found);
+      if (!finding.good) line("", "", finding.fix);
     }
   }
   return good ? kDone : kUnusableInput;

@@ -5,58 +5,104 @@
 
 #include "cli/commands.h"
 #include "cli/emulate_peak.h"
+#include "cli/program_words.h"
 #include "cli/screen.h"
+#include "errors/errors.h"
 #include "host/run_emulated.h"
 
 namespace peakbench::cli {
 namespace {
+
+using emulator::View;
 
 constexpr const char* kEmulateFooter = R"(Examples:
   peakbench emulate --card h100-80gb -- python3 train.py
   peakbench emulate --card a100-40gb,memory=20GiB --json took.json -- python3 train.py --batch 8
   peakbench emulate --card h100-80gb --assume nonzero=all -- python3 train.py
   peakbench emulate --card h100-80gb,count=8 -- torchrun --nproc-per-node 8 train.py
+  peakbench train.py --batch 8
 
 The first line says whether the program fits the card and how far that can be relied on; the verdict
 and what each process took follow. Memory is PyTorch's own. Kernels do nothing: small tensors are
 computed on the host where what they depend on is known, and there are no times (docs/emulator.md).
-`peakbench list devices` shows the cards.
+`peakbench list devices` shows the cards. `peakbench train.py` is `peakbench emulate --short -- python3
+train.py`; -v prints everything.
 Exit code: the program's; 128 + N when signal N ended it; 2 when there was nothing to run, or --json
 cannot be written.)";
 
+struct EmulateArguments {
+  emulator::EmulateRequest request;
+  bool lines = true, is_short = false, verbose = false, quiet = false;
+  std::string json;
+};
+
+View view_of(const EmulateArguments& arguments) {
+  if (arguments.quiet) return View::kAnswer;
+  return arguments.is_short && !arguments.verbose ? View::kShort : View::kWhole;
+}
+
+void add_output_options(CLI::App& command, EmulateArguments& arguments) {
+  command
+      .add_option("--json", arguments.json,
+                  "Write the figures as JSON to this file, or without one to standard output")
+      ->type_name("[FILE]");
+  command
+      .add_option("--name", arguments.request.name,
+                  "What to call the program in comparisons (default: its script's name)")
+      ->type_name("NAME");
+  command.add_flag("--short", arguments.is_short,
+                   "Print whether it fits, the peak, what fills it and one thing to try");
+  auto* verbose = command.add_flag("-v,--verbose", arguments.verbose, "Print everything (default)");
+  command.add_flag("-q,--quiet", arguments.quiet, "Print whether it fits, and nothing else")
+      ->excludes(verbose);
+}
+
+int emulate(World& world, EmulateArguments& arguments, bool is_default_card) {
+  auto& request = arguments.request;
+  if (request.command.empty())
+    throw ConfigError("no program to run; expected: peakbench emulate --card " + request.card +
+                      " -- python3 train.py");
+  request.command = runnable(request.command);
+  if (arguments.json == "-")
+    request.json_out = &world.out;
+  else
+    request.json_path = arguments.json;
+  request.look.view = view_of(arguments);
+  if (is_default_card) request.look.card_note = " (the default card)";
+  if (arguments.lines) tell_peak(request);
+  return emulator::run_emulated(request);
+}
+
 }  // namespace
 
-Command add_emulate(CLI::App& app) {
+Command add_emulate(CLI::App& app, World& world) {
   auto* command = app.add_subcommand(
       "emulate", "Run any PyTorch program on an emulated CUDA card and say what it took of it");
   command->footer(kEmulateFooter);
-  const auto request = std::make_shared<emulator::EmulateRequest>();
-  command
-      ->add_option("--card", request->card,
-                   "Card: h100-80gb (default), h100-80gb,memory=60GiB,count=8, or a JSON file")
-      ->type_name("CARD");
-  command->add_option("--json", request->json_path, "Write the figures to this file too")
-      ->type_name("FILE");
+  const auto arguments = std::make_shared<EmulateArguments>();
+  auto& request = arguments->request;
+  auto* card =
+      command
+          ->add_option("--card", request.card,
+                       "Card: h100-80gb (default), h100-80gb,memory=60GiB,count=8, or a JSON file")
+          ->type_name("CARD");
+  add_output_options(*command, *arguments);
   command->add_flag_callback(
-      "--no-compute", [request] { request->values.compute = false; },
+      "--no-compute", [&request] { request.values.compute = false; },
       "Compute no values: what the host reads back is then mostly unknown");
   command
-      ->add_option("--assume", request->values.assume,
+      ->add_option("--assume", request.values.assume,
                    "nonzero=all or nonzero=none: rows of results whose count depends on values "
                    "that are not known; gives an upper or a lower bound")
       ->type_name("NAME=WHAT");
-  command->add_option("program", request->command, "The program and its arguments, after --")
+  command->add_option("program", request.command, "The program and its arguments, after --")
       ->type_name("PROGRAM ARG");
-  request->look.colours = screen_of(STDERR_FILENO).live;
-  request->look.width = [] { return table_width(STDERR_FILENO); };
-  const auto lines = std::make_shared<bool>(true);
+  request.look.colours = screen_of(STDERR_FILENO).live;
+  request.look.width = [] { return table_width(STDERR_FILENO); };
   command->add_flag_callback(
-      "--no-lines", [lines] { *lines = false; },
+      "--no-lines", [arguments] { arguments->lines = false; },
       "Do not tell what fills the peak: the program is not traced for it");
-  return [request, lines] {
-    if (*lines) tell_peak(*request);
-    return emulator::run_emulated(*request);
-  };
+  return [&world, arguments, card] { return emulate(world, *arguments, card->count() == 0); };
 }
 
 }  // namespace peakbench::cli

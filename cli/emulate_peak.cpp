@@ -10,9 +10,11 @@
 #include <optional>
 #include <string>
 
-#include "errors/errors.h"
+#include "files/file.h"
+#include "files/read_file.h"
 #include "host/card_use.h"
 #include "program/traced.h"
+#include "reports/analysis/peak_brief.h"
 #include "reports/analysis/peak_text.h"
 #include "text/printable.h"
 #include "trace/lifetimes.h"
@@ -67,38 +69,96 @@ std::optional<Found> largest(std::vector<program::Journal> journals) {
 }
 
 std::string not_told(const std::string& why) {
-  return fmt::format("\nWhat fills the peak is not told: {}; `peakbench trace` may.\n", why);
+  return fmt::format("What fills the peak is not told: {}; `peakbench trace` may.", why);
 }
 
-void tell(const emulator::EmulatedProgram& program, const fs::path& folder,
-          nlohmann::json& figures) {
+// What is said of the peak, and what is written of it.
+struct Told {
+  std::string whole = {};  // as `emulate` ends
+  analysis::PeakBrief brief = {};
+  nlohmann::json json = nullptr;  // nothing is known
+};
+
+Told told_of(const emulator::EmulatedProgram& program, const fs::path& folder) {
   auto recorded =
       program::read_journals(folder / kJournals, {.device = "emulated:" + program.card.spec,
                                                   .emulated = true,
                                                   .failed = program.wait_status != 0});
   const auto count = recorded.journals.size();
   const auto found = largest(std::move(recorded.journals));
-  if (!found) return;
+  if (!found) return {};
   const auto& journal = found->journal;
   const auto counted = counted_by_pytorch(program, journal.pid);
-  std::string text;
-  if (const auto other = larger_user(program, journal.pid, counted)) {
-    text = not_told(fmt::format("process {} took more of the card, and was not traced", *other));
-  } else if (static_cast<std::uint64_t>(found->peak.allocated_bytes) == counted) {
+  if (const auto other = larger_user(program, journal.pid, counted))
+    return {.whole = not_told(
+                fmt::format("process {} took more of the card, and was not traced", *other))};
+  if (static_cast<std::uint64_t>(found->peak.allocated_bytes) == counted) {
     const analysis::Teller teller{
         count > 1 ? fmt::format("rank {} (process {})", journal.rank, journal.pid) : "", count};
-    text = "\n" + analysis::peak_in_short(journal.trace, found->lifetimes, teller);
-    auto& peak = figures["peak"] = analysis::peak_json(journal.trace, found->lifetimes);
-    peak["pid"] = journal.pid;
-    peak["rank"] = journal.rank;
-  } else if (journal.stopped != tracer::Stopped::kNot) {
-    text = not_told("it did too much to be recorded in passing");
-  } else {
-    text = not_told(fmt::format("the trace says {}, PyTorch {}",
-                                size_text(static_cast<std::uint64_t>(found->peak.allocated_bytes)),
-                                size_text(counted)));
+    Told told{analysis::peak_in_short(journal.trace, found->lifetimes, teller),
+              analysis::peak_brief(journal.trace, found->lifetimes),
+              analysis::peak_json(journal.trace, found->lifetimes)};
+    told.json["pid"] = journal.pid;
+    told.json["rank"] = journal.rank;
+    return told;
   }
-  std::fputs(escaped_controls(text).c_str(), stderr);
+  return {.whole = not_told(
+              journal.stopped != tracer::Stopped::kNot
+                  ? "it did too much to be recorded in passing"
+                  : fmt::format("the trace says {}, PyTorch {}",
+                                size_text(static_cast<std::uint64_t>(found->peak.allocated_bytes)),
+                                size_text(counted)))};
+}
+
+// The line that the first process to fail ended with; empty where none is known.
+std::string last_line(const fs::path& journals) {
+  std::optional<fs::file_time_type> first;
+  std::string line;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(journals, ignored)) {
+    if (entry.path().extension() != tracer::kRaisedSuffix) continue;
+    const auto time = entry.last_write_time();
+    if (first && *first <= time) continue;
+    first = time;
+    line = files::read_regular_file(entry.path().string(), files::kMostSmallText);
+  }
+  return line.substr(0, line.find('\n'));
+}
+
+bool has_journal(const fs::path& journals) {
+  std::error_code ignored;
+  return std::ranges::any_of(fs::directory_iterator(journals, ignored), [](const auto& entry) {
+    return entry.path().extension() == tracer::kSuffix;
+  });
+}
+
+// Why a program has used no card, as far as is known.
+std::string why_no_card(const emulator::EmulatedProgram& program, const fs::path& folder) {
+  if (has_journal(folder / kJournals))
+    return "It imported PyTorch and took nothing of the card. Do the model and the batches go to "
+           "\"cuda\"?";
+  return program.torch ? "It did not import PyTorch."
+                       : "It did not import PyTorch, and no PyTorch was found for it (pip install "
+                         "torch; no GPU is needed).";
+}
+
+// The lines below the answer: what the program ended with, its peak, what fills it, what to try.
+std::string short_lines(const emulator::EmulatedProgram& program, const fs::path& folder,
+                        const Told& told, const emulator::Look& look) {
+  std::string text;
+  if (const auto line = last_line(folder / kJournals); !line.empty())
+    text += emulator::labelled("Ended with", line, look);
+  if (emulator::card_uses(program.ledgers).empty())
+    return text + emulator::labelled("Why", why_no_card(program, folder), look);
+  if (told.brief.when.empty())
+    return text + (told.whole.empty() ? "" : emulator::labelled("Peak", told.whole, look));
+  text += emulator::labelled("Peak", told.brief.when, look);
+  if (!told.brief.fills.empty()) text += emulator::labelled("Filled by", told.brief.fills, look);
+  return text + emulator::labelled("Try",
+                                   told.brief.advice.empty()
+                                       ? "nothing: no likely mistake was found"
+                                       : told.brief.advice,
+                                   look);
 }
 
 }  // namespace
@@ -123,20 +183,26 @@ void tell_peak(emulator::EmulateRequest& request) {
     return program::tracing_environment(
         *tracer, {.journals = journals, .quiet = true, .most_bytes = kMostBytes});
   };
-  request.afterwards = [state](const emulator::EmulatedProgram& program, const fs::path& folder,
-                               nlohmann::json& figures) {
-    figures["peak"] = nullptr;
-    try {
-      if (state->traced) tell(program, folder, figures);
-    } catch (const std::exception& error) {  // nothing of the figures rests on it
-      std::fputs(escaped_controls(not_told(error.what())).c_str(), stderr);
-    }
-    if (!state->compiled_for.empty() && !emulator::card_uses(program.ledgers).empty())
+  request.afterwards = [state, &look = request.look](const emulator::EmulatedProgram& program,
+                                                     const fs::path& folder,
+                                                     nlohmann::json& figures) {
+    Told told;
+    if (state->traced) try {
+        told = told_of(program, folder);
+      } catch (const std::exception& error) {  // nothing of the figures rests on it
+        told.whole = not_told(error.what());
+      }
+    else if (!state->compiled_for.empty() && !emulator::card_uses(program.ledgers).empty())
+      told.whole = fmt::format(
+          "What fills the peak: `peakbench trace` tells it, and `emulate` once a tracer is "
+          "compiled for PyTorch {} (trace does that).",
+          printable(state->compiled_for));
+    figures["peak"] = std::move(told.json);
+    if (look.view == emulator::View::kShort)
+      std::fputs(short_lines(program, folder, told, look).c_str(), stderr);
+    else if (look.view == emulator::View::kWhole && !told.whole.empty())
       std::fputs(
-          fmt::format("\nWhat fills the peak: `peakbench trace` tells it, and `emulate` once "
-                      "a tracer is compiled for PyTorch {} (trace does that).\n",
-                      printable(state->compiled_for))
-              .c_str(),
+          escaped_controls("\n" + told.whole + (told.whole.ends_with('\n') ? "" : "\n")).c_str(),
           stderr);
   };
 }

@@ -6,7 +6,8 @@
 namespace peakbench::cli {
 
 // Has the program traced where a tracer for its PyTorch is at hand, and the peak told when it has
-// ended: on stderr, and in the JSON as `peak` (null where nothing is known of it). Where one would
+// ended: on stderr as the request's view wants it, and in the JSON as `peak` (null where nothing is
+// known of it). Where one would
 // have to be compiled first, how to get it is said. The figures are told only where the trace's
 // peak is PyTorch's own.
 void tell_peak(emulator::EmulateRequest& request);

@@ -8,6 +8,7 @@
 #include "manifest/option.h"
 #include "reports/render/format.h"
 #include "text/printable.h"
+#include "text/wrapped.h"
 
 namespace peakbench::cli {
 namespace {
@@ -58,11 +59,11 @@ std::vector<Listed> entries_of(const manifest::Found& found, Kind kind) {
   return entries;
 }
 
-std::string option_line(const Option& option) {
+std::string option_line(const Option& option, int width) {
   const auto value = plain(option.default_value);
-  const auto line = fmt::format("      {}={}  ({}{}{})  {}", option.name, value, range_of(option),
-                                option.unit.empty() ? "" : " ", option.unit, option.summary);
-  return printable(line) + "\n";
+  const auto words = fmt::format("{}={}  ({}{}{})  {}", option.name, value, range_of(option),
+                                 option.unit.empty() ? "" : " ", option.unit, option.summary);
+  return hanging("      ", printable(words), width);
 }
 
 Json entry_json(const Listed& listed, Kind kind) {

@@ -17,8 +17,8 @@ struct Listed {
 // Strategies in the order in which they are stacked, models by family as their plugin has them.
 std::vector<Listed> entries_of(const manifest::Found& found, manifest::Kind kind);
 
-// One line: name, default, range, unit, what it is. Ends with a newline.
-std::string option_line(const manifest::Option& option);
+// Name, default, range, unit, what it is, within `width` columns. Ends with a newline.
+std::string option_line(const manifest::Option& option, int width);
 
 nlohmann::ordered_json entry_json(const Listed& listed, manifest::Kind kind);
 

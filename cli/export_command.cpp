@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/named_case.h"
+#include "cli/one_of.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "result/run.h"
@@ -86,7 +87,7 @@ Command add_export(CLI::App& app, World& world) {
   command->add_option("case", arguments->wanted, "Which case (may be left out where there is one)")
       ->type_name("CASE");
   command->add_option("-f,--format", arguments->format, "snapshot (default), chrome")
-      ->check(CLI::IsMember({"snapshot", "chrome"}))
+      ->check(one_of({"snapshot", "chrome"}))
       ->type_name("NAME");
   command->add_option("-o,--out", arguments->out, "File (default SLUG.pickle or SLUG.json, here)")
       ->type_name("FILE");

@@ -118,6 +118,12 @@ std::string HelpFormatter::make_description(const CLI::App* app) const {
   return wrapped(app->get_description(), kHelpColumns, 0);
 }
 
+std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
+  if (app->get_parent() != nullptr) return CLI::Formatter::make_usage(app, name);
+  return "Usage: peakbench [OPTIONS] train.py [ARGS]   run your script on an emulated card\n"
+         "       peakbench COMMAND [OPTIONS]\n";
+}
+
 std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
   return entry(command->get_name(), command->get_description());
 }

@@ -27,6 +27,7 @@ class HelpFormatter final : public CLI::Formatter {
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override;
   std::string make_description(const CLI::App* app) const override;
+  std::string make_usage(const CLI::App* app, std::string name) const override;
   std::string make_subcommand(const CLI::App* command) const override;
   std::string make_option(const CLI::Option* option, bool is_positional) const override;
   std::string make_footer(const CLI::App* app) const override;

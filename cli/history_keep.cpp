@@ -11,6 +11,7 @@
 
 #include "cli/history_command.h"
 #include "cli/history_text.h"
+#include "cli/one_of.h"
 #include "cli/whole_number.h"
 #include "errors/errors.h"
 #include "files/file.h"
@@ -279,7 +280,7 @@ Command add_history_export(CLI::App& parent, World& world) {
   command->add_option("--branch", arguments->filter.branch, "Of this branch")->type_name("NAME");
   command->add_option("--suite", arguments->filter.suite, "Of this suite")->type_name("NAME");
   command->add_option("-f,--format", arguments->format, "jsonl or folders")
-      ->check(CLI::IsMember({"jsonl", "folders"}))
+      ->check(one_of({"jsonl", "folders"}))
       ->capture_default_str();
   command->add_option("-o,--out", arguments->out, "File (default: standard output), or folder")
       ->type_name("PATH");

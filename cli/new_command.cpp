@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/one_of.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "files/read_file.h"
@@ -139,7 +140,7 @@ Command add_new(CLI::App& app, World& world) {
   const auto arguments = std::make_shared<NewArguments>();
   command->add_option("kind", arguments->kind, "What it is")
       ->required()
-      ->check(CLI::IsMember({"strategy", "model"}))
+      ->check(one_of({"strategy", "model"}))
       ->type_name("strategy|model");
   command->add_option("name", arguments->name, "Its id, as on the command line: my-sgd")
       ->required()

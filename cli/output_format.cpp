@@ -1,5 +1,6 @@
 #include "cli/output_format.h"
 
+#include "cli/one_of.h"
 #include "json/csv_text.h"
 #include "json/json_text.h"
 
@@ -11,7 +12,7 @@ std::string OutputFormat::of(const nlohmann::ordered_json& all) const {
 
 void add_output_format(CLI::App& command, OutputFormat& format) {
   auto* named = command.add_option("--format", format.name, "text (default), json or csv")
-                    ->check(CLI::IsMember({"text", "json", "csv"}))
+                    ->check(one_of({"text", "json", "csv"}))
                     ->type_name("NAME");
   command
       .add_flag_callback(

@@ -5,13 +5,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <new>
+#include <sstream>
 #include <system_error>
 
 #include "cli/commands.h"
 #include "cli/help_format.h"
+#include "cli/parse_words.h"
+#include "cli/program_words.h"
 #include "cli/safe_stream.h"
 #include "cli/worker.h"
 #include "cli/workers_build.h"
@@ -21,8 +23,7 @@
 #include "launch/runner.h"
 #include "program/case_worker.h"
 #include "program/release_libraries.h"
-#include "text/nearest.h"
-#include "text/utf8.h"
+#include "text/wrapped.h"
 
 namespace peakbench::cli {
 namespace {
@@ -30,6 +31,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kProgramFooter = R"(Examples:
+  peakbench train.py --batch 8
+  peakbench --card rtx-4090-24gb -v train.py
+  peakbench -- torchrun --nproc-per-node 2 train.py
   peakbench quickstart
   peakbench run --model vit-l-16 --strategy baseline --strategy fused-in-backward --out results/vit
   peakbench run tutorial --out results/tutorial
@@ -54,7 +58,8 @@ constexpr const char* kProgramFooter = R"(Examples:
 Exit codes: 0 done, whatever the cases' outcomes; 1 internal error; 2 unusable input (also: every case
 conflicts); 3 no case ended ok; 4 a gate found a regression; 5 a gate found a case that failed; 130
 interrupted, the report of what was done is written; 141 nobody reads the output any more.
-`peakbench COMMAND --help` says more; so does docs/cli.md.)";
+`peakbench COMMAND --help` says more; so does docs/cli.md. `peakbench train.py` is `emulate --short`
+and takes the options of `emulate` before the script.)";
 
 // Of each worker that is there; no Python is started.
 std::vector<std::string> libtorch_versions(const World& world) {
@@ -89,19 +94,6 @@ int print_cmake_folder(World& world) {
   return kDone;
 }
 
-std::vector<std::string> subcommand_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
-  return names;
-}
-
-std::vector<std::string> option_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const auto* option : app.get_options())
-    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
-  return names;
-}
-
 // What a completion's script calls: `__complete -- WORDS`.
 constexpr const char* kComplete = "__complete";
 
@@ -110,116 +102,12 @@ std::vector<std::string> words_to_complete(const std::vector<std::string>& argum
   return {arguments.begin() + behind, arguments.end()};
 }
 
-// CLI11 says what it did not expect; we say what was probably meant.
-void check_command_name(const CLI::App& app, const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments[0].rfind('-', 0) == 0) return;
-  const auto names = subcommand_names(app);
-  if (std::find(names.begin(), names.end(), arguments[0]) == names.end())
-    throw ConfigError(
-        fmt::format("no command \"{}\"{}", arguments[0], suggestion(arguments[0], names)));
-}
-
-// The command that was given, or the part of it: `history add`.
-const CLI::App& innermost(const CLI::App& app) {
-  const auto chosen = app.get_subcommands();
-  return chosen.empty() ? app : innermost(*chosen.front());
-}
-
-std::string full_name(const CLI::App& app) {
-  const auto* parent = app.get_parent();
-  return parent == nullptr || parent->get_parent() == nullptr
-             ? app.get_name()
-             : full_name(*parent) + " " + app.get_name();
-}
-
-// What other tools call an option.
-const std::map<std::string, std::string>& other_names() {
-  static const std::map<std::string, std::string> kNames{
-      {"--batch-size", "--batch"},
-      {"--batch_size", "--batch"},
-      {"--bs", "--batch"},
-      {"--seq-len", "--seq"},
-      {"--seq-length", "--seq"},
-      {"--sequence-length", "--seq"},
-      {"--max-length", "--seq"},
-      {"--precision", "--dtype"},
-      {"--gpu", "--device"},
-      {"--gpus", "--device"},
-      {"--cuda", "--device"},
-      {"--output", "--out"},
-      {"--device", "--card"},
-      {"--output-dir", "--out"},
-      {"--optimizer", "--strategy"},
-      {"--optim", "--strategy"},
-      {"--gradient-checkpointing", "--strategy"}};
-  return kNames;
-}
-
-[[noreturn]] void refuse_option(const CLI::App& at, const std::string& name) {
-  const auto names = option_names(at);
-  const auto other = other_names().find(name);
-  const bool is_known =
-      other != other_names().end() && std::ranges::count(names, other->second) != 0;
-  // The name itself is the nearest of one that is there.
-  throw ConfigError(fmt::format("no option {} of `peakbench {}`{}", name, full_name(at),
-                                suggestion(is_known ? other->second : name, names)));
-}
-
-[[noreturn]] void refuse_extra(const CLI::App& app) {
-  const CLI::App& at = innermost(app);
-  const auto extra = app.remaining(true);
-  for (const auto& text : extra) {
-    if (text.rfind('-', 0) != 0) continue;
-    refuse_option(at, text.substr(0, text.find('=')));
-  }
-  if (const auto parts = subcommand_names(at); !parts.empty() && !extra.empty())
-    throw ConfigError(fmt::format("no command \"{} {}\"{}", full_name(at), extra.front(),
-                                  suggestion(extra.front(), parts)));
-  throw ConfigError(fmt::format("`peakbench {}` does not expect \"{}\"; see `peakbench {} --help`",
-                                full_name(at), fmt::join(extra, " "), full_name(at)));
-}
-
-// The one before a command is that of --cmake-dir.
-void check_place_of_torch(const CLI::App& app, const std::vector<std::string>& words) {
-  if (words.empty() || words[0].substr(0, words[0].find('=')) != kTorchOption) return;
-  const std::size_t behind = words[0] == kTorchOption ? 2 : 1;
-  const CLI::App* at = &app;
-  for (std::size_t i = behind; i < words.size(); ++i) {
-    const auto named = [&](const CLI::App* one) { return one->get_name() == words[i]; };
-    const auto next = at->get_subcommands(named);
-    if (next.empty()) break;
-    at = next.front();
-  }
-  if (at == &app) return;
-  if (at->get_option_no_throw(kTorchOption) == nullptr) refuse_option(*at, kTorchOption);
-  const auto version = behind == 2 ? words[1] : words[0].substr(words[0].find('=') + 1);
-  throw ConfigError(fmt::format("{0} stands behind the command: peakbench {1} {0} {2}",
-                                kTorchOption, full_name(*at), version));
-}
-
-// What is typed comes into messages, results and jobs. A program of the user's own gets its
-// arguments as they are.
-void check_utf8(const std::vector<std::string>& arguments) {
-  if (!arguments.empty() && arguments[0] == "emulate") return;
-  for (const auto& argument : arguments)
-    if (!is_utf8(argument))
-      throw ConfigError(
-          fmt::format("the argument {} is not UTF-8; results are JSON, which holds nothing else: "
-                      "rename what it names, or link to it by another name",
-                      escaped_bytes(argument)));
-}
-
-void parse(CLI::App& app, std::vector<std::string> arguments) {
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
-  try {
-    app.parse(arguments);
-  } catch (const CLI::ExtrasError&) {
-    refuse_extra(app);
-  }
-}
-
 int run_parsed(const std::vector<std::string>& arguments, World& world) {
-  CLI::App app{"What a training strategy costs in peak memory and throughput.", "peakbench"};
+  CLI::App app{
+      "Does a training fit a GPU, and what fills its memory? What does a strategy cost in memory "
+      "and "
+      "throughput?",
+      "peakbench"};
   app.footer(kProgramFooter);
   app.set_version_flag("--version", [&world] { return version_text(world); });
   bool cmake_folder = false;
@@ -242,7 +130,7 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
       {"debug", add_debug(app, world, typed)},
       {"doctor", add_doctor(app, world)},
       {"workers", add_workers(app, world)},
-      {"emulate", add_emulate(app)},
+      {"emulate", add_emulate(app, world)},
       {"trace", add_trace(app, world, typed)},
       {"export", add_export(app, world)},
       {"import", add_import(app, world, typed)},
@@ -273,19 +161,15 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
     words.erase(words.begin());
     words.push_back("--help");
   }
+  words = with_program_set_apart(app, words);
   if (!words.empty() && words[0] == "debug")
     words.erase(std::ranges::find(words, "--"), words.end());
   try {
     if (words.empty()) words.push_back("--help");
-    check_utf8(words);
-    check_command_name(app, words);
-    check_place_of_torch(app, words);
-    parse(app, words);
+    parse_words(app, words);
   } catch (const CLI::Success& asked) {  // --help, --version
     app.exit(asked, world.out, world.err);
     return kDone;
-  } catch (const CLI::ParseError& error) {
-    throw ConfigError(error.what());
   }
   if (!world.places.problem.empty()) throw ConfigError(world.places.problem);
   if (cmake_folder) return print_cmake_folder(world);
@@ -303,6 +187,18 @@ std::string message(const std::exception& error) {
   for (const char c : said.substr(0, kShown)) text += c == '\n' ? "\n  " : std::string(1, c);
   if (said.size() > kShown) text += fmt::format("... ({} bytes more)", said.size() - kShown);
   return text;
+}
+
+// Within the window where there is one.
+void say(World& world, const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto indent = std::min(line.find_first_not_of(' '), line.size());
+    if (world.screen.live)
+      world.err << hanging(line.substr(0, indent), line.substr(indent), world.screen.width());
+    else
+      world.err << line << "\n";
+  }
 }
 
 }  // namespace
@@ -336,24 +232,24 @@ int run_program(const std::vector<std::string>& arguments, World& bare) {
     world.err << error.what() << "\n";
     return kInterrupted;
   } catch (const ConfigError& error) {
-    world.err << "peakbench: " << message(error) << "\n";
+    say(world, "peakbench: " + message(error));
     return kUnusableInput;
   } catch (const PluginError& error) {
-    world.err << "peakbench: " << message(error) << "\n";
+    say(world, "peakbench: " + message(error));
     return kUnusableInput;
   } catch (const fs::filesystem_error& error) {
-    world.err << fmt::format("peakbench: {}{}{}\n", error.path1().string(),
-                             error.path1().empty() ? "" : ": ", error.code().message());
+    say(world, fmt::format("peakbench: {}{}{}", error.path1().string(),
+                           error.path1().empty() ? "" : ": ", error.code().message()));
     return kUnusableInput;
   } catch (const std::system_error& error) {  // no more threads, say
-    world.err << "peakbench: the system refused: " << error.what() << "\n";
+    say(world, std::string("peakbench: the system refused: ") + error.what());
     return kUnusableInput;
   } catch (const std::bad_alloc&) {
     world.err << "peakbench: not enough memory (ulimit -v, or what the machine has)\n";
     return kUnusableInput;
   } catch (const std::exception& error) {
-    world.err << "peakbench: internal error: " << message(error)
-              << "\nPlease report this, with the command line and `peakbench doctor`.\n";
+    say(world, "peakbench: internal error: " + message(error) +
+                   "\nPlease report this, with the command line and `peakbench doctor`.");
     return kInternalError;
   }
 }

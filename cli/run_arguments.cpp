@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/one_of.h"
+#include "cli/program_words.h"
 #include "cli/quantities.h"
 #include "cli/whole_number.h"
 #include "errors/errors.h"
@@ -84,7 +86,7 @@ void add_measuring_options(CLI::App& command, RunArguments& arguments) {
 
 void add_cuda_options(CLI::App& command, RunArguments& arguments) {
   const std::string group = "CUDA, real or emulated (docs/emulator.md)";
-  const CLI::IsMember on_off({"on", "off"});
+  const auto on_off = one_of({"on", "off"});
   command
       .add_option("--card", arguments.card,
                   "Emulated card that --device auto takes where there is no real one (default "
@@ -96,7 +98,7 @@ void add_cuda_options(CLI::App& command, RunArguments& arguments) {
           "--assume", arguments.assume,
           "Of sizes that rest on values which no emulated card knows: no rows or all, for a "
           "lower and an upper bound")
-      ->check(CLI::IsMember({"nonzero=none", "nonzero=all"}))
+      ->check(one_of({"nonzero=none", "nonzero=all"}))
       ->type_name("nonzero=none|all")
       ->group(group);
   command.add_option("--cudnn", arguments.cudnn, "cuDNN: on (PyTorch's default) or off")
@@ -250,6 +252,9 @@ void take_cuda_options(const RunArguments& arguments, plan::Request& request) {
 
 plan::Request make_request(const RunArguments& arguments) {
   plan::Request request;
+  if (is_script(arguments.suite))
+    throw ConfigError(fmt::format(
+        "{0} is a script, and `run` takes a suite or --model: peakbench {0}", arguments.suite));
   if (!arguments.suite.empty()) request = plan::read_suite(arguments.suite);
   take_typed(arguments.cases, request);
   replace(request.steps, arguments.steps);

@@ -1,5 +1,7 @@
 #include "cli/safe_stream.h"
 
+#include <utility>
+
 #include "text/printable.h"
 
 namespace peakbench::cli {
@@ -43,9 +45,9 @@ std::streamsize SafeBuffer::xsputn(const char* text, std::streamsize size) {
 int SafeBuffer::sync() { return put("") && target_.flush() ? 0 : -1; }
 
 bool SafeBuffer::put(std::string_view bytes) {
-  const auto all = codes_ + std::string(bytes);
-  codes_.clear();
-  if (!all.empty()) target_.write(all.data(), static_cast<std::streamsize>(all.size()));
+  // As codes: a command that calls another has a safe stream for its target.
+  if (!codes_.empty()) write_codes(target_, std::exchange(codes_, {}));
+  if (!bytes.empty()) target_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   return static_cast<bool>(target_);
 }
 

@@ -8,6 +8,7 @@
 #include "cli/completion.h"
 #include "cli/entries.h"
 #include "cli/man_page.h"
+#include "cli/one_of.h"
 #include "cli/plugin_folders.h"
 #include "cli/worker.h"
 #include "files/read_file.h"
@@ -92,7 +93,7 @@ Command add_completion(CLI::App& app, World& world) {
   const auto shell = std::make_shared<std::string>();
   command->add_option("shell", *shell, "bash, zsh or fish")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+      ->check(one_of({"bash", "zsh", "fish"}));
   return [&world, shell] {
     world.out << files::read_regular_file(
         (fs::path(world.places.templates) / "completion" / *shell).string(), files::kMostSmallText);

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "cli/one_of.h"
 #include "errors/errors.h"
 
 namespace peakbench::cli {
@@ -44,7 +45,7 @@ void add_slurm_options(CLI::App& command, SlurmArguments& arguments) {
   command
       .add_option("--executor", arguments.executor,
                   "local: on this machine (default); slurm: as an array of jobs")
-      ->check(CLI::IsMember({"local", "slurm"}))
+      ->check(one_of({"local", "slurm"}))
       ->type_name("local|slurm")
       ->group(kGroup);
   Adder add(command, arguments);

@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/own_report.h"
+#include "cli/program_words.h"
 #include "cli/screen.h"
 #include "errors/errors.h"
 #include "files/file.h"
@@ -41,7 +42,7 @@ peak is told by cause and by line of your code; the run folder has the trace and
 Exit code: the program's; 128 + N when signal N ended it; 2 when there was nothing to run.)";
 
 struct TraceArguments {
-  std::string card, out;
+  std::string card, out, name;
   std::optional<std::string> steps;
   std::vector<std::string> command;
   bool overwrite = false, needed = true;
@@ -79,8 +80,9 @@ class JournalFolder {
 
 std::string traced_folder(const TraceArguments& arguments) {
   if (!arguments.out.empty()) return arguments.out;
-  const auto name = program::safe_name(program::name_of(arguments.command));
-  return "results/" + name;
+  return "results/" + program::safe_name(arguments.name.empty()
+                                             ? program::name_of(arguments.command)
+                                             : arguments.name);
 }
 
 class TraceCommand {
@@ -123,6 +125,7 @@ class TraceCommand {
     if (run.processes.empty()) return;
     if (arguments_.needed) find_needed(run);
     run.command = typed_;
+    if (!arguments_.name.empty()) run.name = arguments_.name;
     program::write_program_run(run, folder_, there());
     auto options = own_report(world_, folder_);
     options.formats = {"html", "markdown"};
@@ -159,6 +162,10 @@ Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& t
       ->add_option("--card", arguments->card,
                    "Emulated card: h100-80gb, h100-80gb,memory=60GiB,count=8, or a JSON file")
       ->type_name("CARD");
+  command
+      ->add_option("--name", arguments->name,
+                   "What to call the program in comparisons (default: its script's name)")
+      ->type_name("NAME");
   command->add_option("--out", arguments->out, "Run folder (default: results/NAME)")
       ->type_name("DIR");
   command
@@ -183,6 +190,7 @@ Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& t
     if (arguments->command.empty())
       throw ConfigError(
           "no program to run; expected: peakbench trace --card h100-80gb -- python3 train.py");
+    arguments->command = runnable(arguments->command);
     if (arguments->steps) arguments->step_range = program::step_range(*arguments->steps);
     return TraceCommand(world, *arguments, typed).go();
   };

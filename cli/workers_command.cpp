@@ -17,6 +17,7 @@
 #include "launch/host.h"
 #include "reports/render/format.h"
 #include "text/printable.h"
+#include "text/wrapped.h"
 #include "workers/remove.h"
 
 namespace peakbench::cli {
@@ -103,14 +104,14 @@ std::vector<Row> rows_of(const World& world, const std::vector<WorkerFolder>& fo
   return rows;
 }
 
-std::string text_of(const Row& row) {
+std::string text_of(const Row& row, int width) {
   auto text = fmt::format("{} {}\n", row.chosen ? "*" : " ", printable(row.folder));
   if (!row.version.empty()) text += fmt::format("    PyTorch {}", printable(row.version));
   if (row.size_bytes > 0) text += fmt::format(", {} MiB", row.size_bytes >> 20);
   if (row.serves_environment) text += ", serves the environment's";
   if (!row.torch.empty()) text += fmt::format("\n    loads {}", printable(row.torch));
   text += row.version.empty() ? "" : "\n";
-  if (!row.problem.empty()) text += fmt::format("    not used: {}\n", printable(row.problem));
+  if (!row.problem.empty()) text += hanging("    ", "not used: " + printable(row.problem), width);
   return text;
 }
 
@@ -143,13 +144,13 @@ int list_workers(World& world, bool json) {
     world.out << json_text(array);
     return kDone;
   }
-  for (const auto& row : rows) world.out << text_of(row);
+  for (const auto& row : rows) world.out << text_of(row, world.out_width);
   const bool none_as_wished =
       !wish_of(world).version.empty() && std::ranges::none_of(rows, &Row::chosen);
-  world.out << printable(none_as_wished ? fmt::format("No worker is chosen: {}",
-                                                      why_no_worker(world, all, environment))
-                                        : environment_text(environment))
-            << "\n";
+  const auto words = none_as_wished
+                         ? "No worker is chosen: " + why_no_worker(world, all, environment)
+                         : environment_text(environment);
+  world.out << wrapped(printable(words), world.out_width);
   if (rows.empty())
     world.out << "There is no worker yet; `peakbench workers build` compiles one.\n";
   return kDone;

@@ -16,12 +16,6 @@
 namespace peakbench::emulator {
 namespace {
 
-// An estimate has fewer digits.
-std::string about(std::uint64_t bytes) {
-  constexpr std::uint64_t kGiB = 1ull << 30;
-  return bytes >= kGiB / 10 ? gib_text(static_cast<std::int64_t>(bytes), 1) : size_text(bytes);
-}
-
 class Sentence {
  public:
   explicit Sentence(const EmulatedProgram& program)
@@ -252,6 +246,11 @@ class Sentence {
 };
 
 }  // namespace
+
+std::string about(std::uint64_t bytes) {
+  constexpr std::uint64_t kGiB = 1ull << 30;
+  return bytes >= kGiB / 10 ? gib_text(static_cast<std::int64_t>(bytes), 1) : size_text(bytes);
+}
 
 Answer answer_of(const EmulatedProgram& program) { return Sentence(program).answer(); }
 

@@ -10,6 +10,7 @@
 #include "host/process_details.h"
 #include "host/process_table.h"
 #include "text/printable.h"
+#include "text/wrapped.h"
 #include "units/bytes.h"
 
 namespace peakbench::emulator {
@@ -30,9 +31,12 @@ const char* code_of(Tone tone) {
 }
 
 // The sentence up to its colon: what it says, without the figures.
-std::string coloured(const std::string& sentence, Tone tone) {
-  const auto end = std::min(sentence.find(": "), sentence.size());
-  return fmt::format("{}{}\x1b[0m{}", code_of(tone), sentence.substr(0, end), sentence.substr(end));
+std::string coloured(const std::string& sentence, const char* code) {
+  auto end = sentence.find(':');
+  while (end < sentence.size() - 1 && sentence[end + 1] != ' ' && sentence[end + 1] != '\n')
+    end = sentence.find(':', end + 1);
+  end = std::min(end, sentence.size());
+  return fmt::format("{}{}\x1b[0m{}", code, sentence.substr(0, end), sentence.substr(end));
 }
 
 std::string context_line(const Card& card) {
@@ -75,7 +79,45 @@ std::string torch_line(const EmulatedProgram& program) {
 
 }  // namespace
 
+std::string short_answer(const EmulatedProgram& program, const Answer& answer) {
+  const auto head = answer.sentence.substr(0, answer.sentence.find(": "));
+  const auto& failure = answer.out_of_memory;
+  if (failure && !failure->swallowed && failure->needed_bytes > answer.total_bytes)
+    return fmt::format(
+        "{}: needs {} at least, {} more than it has; {}.", head, size_text(failure->needed_bytes),
+        size_text(failure->needed_bytes - answer.total_bytes), request_text(*failure));
+  if (program.wait_status != 0 || failure || !answer.card) return answer.sentence;
+  const auto context = answer.context_bytes.value_or(kLargestContext);
+  const auto contexts = answer.context_included ? 0 : answer.processes * context;
+  const auto taken = answer.peak_bytes + contexts;
+  const auto left = taken <= answer.total_bytes ? about(answer.total_bytes - taken) + " left"
+                                                : about(taken - answer.total_bytes) + " too much";
+  return fmt::format("{}: takes {} of {}, {} {} {}{}; {}.", head, size_text(answer.peak_bytes),
+                     size_text(answer.total_bytes), left,
+                     answer.context_included ? "with" : "beside",
+                     answer.processes > 1   ? fmt::format("{} CUDA contexts of ", answer.processes)
+                     : answer.context_bytes ? "a CUDA context of "
+                                            : "a CUDA context of up to ",
+                     about(context),
+                     std::string(verdict_word(program.verdict.kind)) +
+                         (program.verdict.kind == VerdictKind::exact ? "" : " (-v says why)"));
+}
+
+std::string labelled(const std::string& label, const std::string& words, const Look& look) {
+  constexpr const char* kCyan = "\x1b[36m";
+  const auto lines = wrapped(printable(label + ": " + words), look.width());
+  return look.colours ? coloured(lines, kCyan) : lines;
+}
+
 std::string emulation_text(const EmulatedProgram& program, const Answer& answer, const Look& look) {
+  if (look.view == View::kNothing) return "";
+  if (look.view != View::kWhole) {
+    auto sentence = look.view == View::kShort ? short_answer(program, answer) : answer.sentence;
+    if (const auto at = sentence.find(program.card.spec); at != std::string::npos)
+      sentence.insert(at + program.card.spec.size(), look.card_note);
+    const auto lines = wrapped(printable(sentence), look.width());
+    return "\n" + (look.colours ? coloured(lines, code_of(answer.tone)) : lines);
+  }
   const auto uses = card_uses(program.ledgers);
   std::string below = verdict_text(program.verdict);
   if (!uses.empty())
@@ -90,7 +132,7 @@ std::string emulation_text(const EmulatedProgram& program, const Answer& answer,
   if (program.wait_status != 0)
     below += fmt::format("The program ended with {}.\n", ending_text(program.wait_status));
   const auto sentence = escaped_controls(answer.sentence);
-  return "\n" + (look.colours ? coloured(sentence, answer.tone) : sentence) + "\n" +
+  return "\n" + (look.colours ? coloured(sentence, code_of(answer.tone)) : sentence) + "\n" +
          escaped_controls(below);
 }
 

@@ -10,13 +10,30 @@
 
 namespace peakbench::emulator {
 
+// How much of it.
+enum class View {
+  kWhole,
+  kShort,   // whether it fits and by how much, in one sentence (short_answer)
+  kAnswer,  // the answer alone
+  kNothing
+};
+
 // Of the window.
 struct Look {
+  View view = View::kWhole;
   bool colours = false;
   std::function<int()> width = [] { return 100; };  // columns
+  std::string card_note = {};                       // behind the card's name where it is short
 };
 
 // Safe for a terminal: what the program or its processes are called cannot move the cursor.
 std::string emulation_text(const EmulatedProgram& program, const Answer& answer, const Look& look);
+
+// Whether it fits and by how much: "Fits t4-16gb: takes 0.115 GiB of 14.748 GiB, 14.0 GiB left
+// beside a CUDA context of 0.6 GiB; exact."
+std::string short_answer(const EmulatedProgram& program, const Answer& answer);
+
+// Words within the window's width, which begin with "Label: ", in colour where the window has it.
+std::string labelled(const std::string& label, const std::string& words, const Look& look);
 
 }  // namespace peakbench::emulator

@@ -26,6 +26,7 @@
 #include "host/process_report.h"
 #include "host/program_signals.h"
 #include "host/run_program.h"
+#include "json/json_text.h"
 #include "process/exit_code.h"
 #include "process/find_program.h"
 #include "text/printable.h"
@@ -104,23 +105,28 @@ void write_json(const EmulateRequest& request, const EmulatedProgram& program, c
   const Card& card = program.card;
   nlohmann::json processes = nlohmann::json::array();
   for (const Ledger* ledger : program.ledgers) processes.push_back(to_json(*ledger));
-  nlohmann::json document = {{"emulated", true},
-                             {"answer", to_json(answer)},
-                             {"card", card.spec},
-                             {"card_name", card.facts.name},
-                             {"card_memory_bytes", card.facts.total_memory_bytes},
-                             {"context_set_aside_bytes", card.facts.context_bytes},
-                             {"context_memory", to_json(card.context_memory)},
-                             {"device_memory", device_memory_json(answer)},
-                             {"reserved", reserved_json(program, answer)},
-                             {"command", request.command},
-                             {"torch", torch_json(program.torch)},
-                             {"exit_code", process::exit_code(program.wait_status)},
-                             {"processes", processes},
-                             {"cards", cards_json(card, program.card_peaks)},
-                             {"verdict", to_json(program.verdict)}};
+  nlohmann::json document = {
+      {"emulated", true},
+      {"answer", to_json(answer)},
+      {"card", card.spec},
+      {"card_name", card.facts.name},
+      {"card_memory_bytes", card.facts.total_memory_bytes},
+      {"context_set_aside_bytes", card.facts.context_bytes},
+      {"context_memory", to_json(card.context_memory)},
+      {"device_memory", device_memory_json(answer)},
+      {"reserved", reserved_json(program, answer)},
+      {"name", request.name.empty() ? nlohmann::json() : nlohmann::json(request.name)},
+      {"command", request.command},
+      {"torch", torch_json(program.torch)},
+      {"exit_code", process::exit_code(program.wait_status)},
+      {"processes", processes},
+      {"cards", cards_json(card, program.card_peaks)},
+      {"verdict", to_json(program.verdict)}};
   document.update(more);
-  files::write_json_file(request.json_path, document);
+  if (request.json_out)
+    *request.json_out << json_text(document) << std::flush;
+  else
+    files::write_json_file(request.json_path, document);
 }
 
 // Before an hour of somebody's program, not after it.
@@ -141,8 +147,11 @@ int run_emulated(const EmulateRequest& request) {
   const LedgerFolder folder;
   const auto prepared = prepare(request, folder.path(), true, [&] { return signals.noted() != 0; });
   if (!prepared) return ended_before_the_program(signals.noted());
-  const int status = run_program(request.command, prepared->environment, signals);
-  const auto owned = read_ledgers_at_end(folder.path(), request.quiet);
+  const int status =
+      run_program(request.command, prepared->environment, signals,
+                  request.json_out ? ProgramOutput::kToStandardError : ProgramOutput::kOwn);
+  const bool quiet = request.look.view == View::kNothing;
+  const auto owned = read_ledgers_at_end(folder.path(), quiet);
   EmulatedProgram program{prepared->card,
                           {},
                           read_card_peaks(folder.path()),
@@ -154,11 +163,11 @@ int run_emulated(const EmulateRequest& request) {
   for (const auto& ledger : owned) program.ledgers.push_back(ledger.get());
   program.verdict = judge(program.ledgers, verdict_request(program, request.values.assume));
   const Answer answer = answer_of(program);
-  if (!request.quiet) std::fputs(emulation_text(program, answer, request.look).c_str(), stderr);
+  std::fputs(emulation_text(program, answer, request.look).c_str(), stderr);
   nlohmann::json more = nlohmann::json::object();
   if (request.afterwards) request.afterwards(program, folder.path(), more);
   // Said, and no reason to hide how the program ended; of one that ended well, it is the end.
-  if (!request.json_path.empty()) try {
+  if (request.json_out || !request.json_path.empty()) try {
       write_json(request, program, answer, more);
     } catch (const ConfigError& error) {
       std::fprintf(stderr, "peakbench: %s\n", escaped_controls(error.what()).c_str());

@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <ostream>
 #include <string>
 
 #include "host/emulated_command.h"
@@ -16,9 +17,11 @@
 namespace peakbench::emulator {
 
 struct EmulateRequest : EmulatedCommand {
+  std::string name;       // of the program, for comparisons; empty: what its command says
   std::string json_path;  // where the figures go besides; empty: nowhere
-  Look look;              // of stderr
-  bool quiet = false;     // nothing of ours on it: the program's own is all that is there
+  // Where they go in place of a file. Standard output is then theirs: the program's goes to stderr.
+  std::ostream* json_out = nullptr;
+  Look look;  // of stderr, and how much is said there
   // Called when it has ended, after all that is said of it; what it adds to the figures in JSON.
   // `folder` is the one of BeforeProgram.
   std::function<void(const EmulatedProgram&, const std::filesystem::path& folder,

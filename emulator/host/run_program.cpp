@@ -59,7 +59,7 @@ std::string not_started(const std::string& program, int error) {
 }  // namespace
 
 int run_program(const std::vector<std::string>& command, const process::Environment& environment,
-                const ProgramSignals& signals) {
+                const ProgramSignals& signals, ProgramOutput output) {
   // The program's start closes it; what comes through is why there was none.
   process::Pipe problem;
   if (!problem.open())
@@ -69,6 +69,7 @@ int run_program(const std::vector<std::string>& command, const process::Environm
     throw ConfigError(fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
   if (program == 0) {
     signals.restore();
+    if (output == ProgramOutput::kToStandardError) dup2(STDERR_FILENO, STDOUT_FILENO);
     become(command, environment, problem.write.get());
   }
   signals.pass_on_to(program);

@@ -59,7 +59,7 @@ class Tracing {
     emulated.command = request_.command;
     emulated.values = request_.values;
     emulated.look = request_.look;
-    emulated.quiet = request_.quiet;
+    if (request_.quiet) emulated.look.view = emulator::View::kNothing;
     emulated.more_environment = [this](const emulator::BeforeProgram& before) {
       return environment(before.torch, true, before.cancelled);
     };

@@ -9,4 +9,7 @@ namespace peakbench {
 // the first begin with `indent` spaces; a word that is wider is cut. Ends with a newline.
 std::string wrapped(const std::string& words, int width, int indent = 2);
 
+// Words behind a head, "  name  ", and in the lines after the first below where they began.
+std::string hanging(const std::string& head, const std::string& words, int width);
+
 }  // namespace peakbench

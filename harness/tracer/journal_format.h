@@ -26,6 +26,9 @@ inline constexpr const char* kTimesVariable = "PEAKBENCH_TRACE_TIMES";
 inline constexpr const char* kQuietVariable = "PEAKBENCH_TRACE_QUIET";
 inline constexpr const char* kMostVariable = "PEAKBENCH_TRACE_MOST";
 
+// Beside the journals, by process: the last line of what an uncaught exception of Python's printed.
+inline constexpr const char* kRaisedSuffix = ".raised";
+
 // Why recording stopped before the program did.
 enum class Stopped : std::uint32_t { kNot, kNoSpace, kTooLarge };
 

@@ -65,6 +65,8 @@ std::string problem_of_libraries(const fs::path& folder, bool has_cuda) {
 
 }  // namespace
 
+fs::path python_of_environment() { return find_python().program; }
+
 TorchFound torch_found_in(const fs::path& folder) {
   TorchFound found;
   found.folder = folder;

@@ -21,7 +21,8 @@ struct Program {
   std::uint64_t first_call = 0;  // the first event of a step that is not its data
 };
 
-std::string in_words(std::int64_t bytes);  // "12.0 MiB"
+std::string in_words(std::int64_t bytes);        // "12.0 MiB"
+const char* in_words(trace::Category category);  // as it follows "5.200 GiB is": "activations"
 // As it follows "The peak is 8.104 GiB,": "in backward of step 2".
 std::string when(trace::Phase phase, std::int32_t step);
 // The same with what comes before it; empty where no phases were recorded, as of a snapshot.

@@ -9,7 +9,9 @@
 namespace peakbench::analysis {
 
 // Of the files of one trace: the program's own without the folder that all of them are in, those
-// of libraries from behind site-packages. A name holds what the file's does, nothing is escaped.
+// of libraries from behind site-packages, a notebook's cells <cell> or, of several, <cell 1> and so
+// on, in the order in which they first allocate. A name holds what the file's does, nothing is
+// escaped.
 class LineNames {
  public:
   explicit LineNames(const std::vector<std::string>& files);
@@ -20,7 +22,8 @@ class LineNames {
   std::string in_words(const trace::SourceLine& line) const;  // `train.py:42 (forward)`
 
  private:
-  std::string folder_;  // of all of the program's own files, with its slash
+  std::string folder_;              // of all of the program's own files, with its slash
+  std::vector<std::string> cells_;  // of a notebook
 };
 
 }  // namespace peakbench::analysis

@@ -20,7 +20,7 @@
 namespace peakbench::analysis {
 namespace {
 
-constexpr std::size_t kLines = 8, kLinesInShort = 3, kLinesInJson = 5;
+constexpr std::size_t kLines = 8, kLinesInShort = 3, kLinesInJson = 32;
 
 using ByCategory = std::array<std::int64_t, trace::kCategoryCount>;
 
@@ -179,6 +179,7 @@ nlohmann::ordered_json peak_json(const trace::Trace& trace,
   return {{"peak_allocated_bytes", memory.peak_allocated_bytes},
           {"peak_phase", memory.peak_phase},
           {"peak_step", std::max<std::int64_t>(memory.peak_step, 0)},
+          {"peak_when", when(peak.phase, peak.step)},
           {"at_peak", memory.at_peak},
           {"lines", lines_json(own)},
           {"called_lines", lines_json(called_lines(trace, lifetimes, peak.event, own))}};

@@ -27,8 +27,9 @@ struct Teller {
 std::string peak_in_short(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
                           const Teller& teller);
 
-// Under the names of run.json's `memory`: peak_allocated_bytes, peak_phase, peak_step (0 before the
-// first one), at_peak; `lines`, the five that hold most; and `called_lines` (called_lines.h).
+// Under the names of run.json's `memory`: peak_allocated_bytes, peak_phase, peak_step (from 0; 0
+// before the first one), at_peak; `peak_when`, the same in words; `lines`, the 32 that hold most;
+// and `called_lines` (called_lines.h).
 nlohmann::ordered_json peak_json(const trace::Trace& trace,
                                  const std::vector<trace::Lifetime>& lifetimes);
 

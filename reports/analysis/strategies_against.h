@@ -18,4 +18,9 @@ struct Against {
 // each makes of the part is in its manifest (`cost`), in words.
 Against strategies_against(trace::Category category, trace::Phase phase);
 
+// The same for a user's program, of whose training only the trace is known: none where it only
+// evaluates, checkpoints already, or has another optimizer than those that a strategy stands for.
+Against strategies_for_program(const trace::Trace& trace, trace::Category category,
+                               trace::Phase phase);
+
 }  // namespace peakbench::analysis

@@ -20,25 +20,6 @@ namespace {
 using trace::Category;
 using trace::Phase;
 
-// As it follows "5.200 GiB is".
-const char* what(Category category) {
-  static constexpr std::array<const char*, trace::kCategoryCount> kWords = {
-      "parameters",
-      "buffers",
-      "gradients",
-      "optimizer state",
-      "inputs",
-      "activations",
-      "recomputed activations",
-      "temporary memory",
-      "library workspaces",
-      "buffers of communication",
-      "memory of CUDA graphs",
-      "kept memory",
-      "allocator slack"};
-  return kWords.at(static_cast<std::size_t>(category));
-}
-
 std::string in_range(const trace::Trace& trace, std::uint64_t event) {
   const auto range = trace.events[event].range;
   return range == trace::kNone ? "" : ", in your range \"" + trace::range_name(trace, range) + "\"";
@@ -75,7 +56,7 @@ std::string composition(const std::vector<Share>& shares, std::int64_t total,
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (i > 0) text += i + 1 == shares.size() ? " and " : ", ";
     text += fmt::format("{}{} is {} made at {}", in_words(shares[i].bytes),
-                        i == 0 ? " of " + in_words(total) : "", what(shares[i].category),
+                        i == 0 ? " of " + in_words(total) : "", in_words(shares[i].category),
                         names.in_words(shares[i].line));
   }
   return text;
@@ -92,16 +73,17 @@ std::optional<std::uint64_t> failure_of(const trace::Trace& trace) {
 }
 
 // What we have against the category that holds most.
-std::string against(const std::vector<trace::LineShare>& lines, Phase phase) {
+std::string against(const trace::Trace& trace, const std::vector<trace::LineShare>& lines,
+                    Phase phase) {
   std::array<std::int64_t, trace::kCategoryCount> bytes{};
   for (const auto& line : lines)
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] += line.by_category[i];
   const auto largest =
       static_cast<Category>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
-  const auto found = strategies_against(largest, phase);
+  const auto found = strategies_for_program(trace, largest, phase);
   if (found.strategies.empty()) return "";
   return fmt::format(" Most of it is {}; strategies against that: {} (`peakbench describe NAME`).",
-                     what(largest), fmt::join(found.strategies, ", "));
+                     in_words(largest), fmt::join(found.strategies, ", "));
 }
 
 std::vector<Finding> find_out_of_memory(const Program& program) {
@@ -120,7 +102,7 @@ std::vector<Finding> find_out_of_memory(const Program& program) {
   for (const auto& line : lines) total += line.bytes;
   if (const auto shares = main_shares(lines, total); !shares.empty())
     finding.sentence += "; " + composition(shares, total, program.names);
-  finding.sentence += "." + against(lines, event.phase);
+  finding.sentence += "." + against(program.trace, lines, event.phase);
   return {finding};
 }
 
@@ -141,11 +123,37 @@ std::uint64_t first_call_of(const trace::Trace& trace) {
   return static_cast<std::uint64_t>(call - trace.events.begin());
 }
 
+// Where memory ran out: a leak is why it did, and comes first.
+int place_of(FindingKind kind) {
+  if (kind == FindingKind::kOutOfMemory) return 1;
+  const bool leaks = kind == FindingKind::kGrowth || kind == FindingKind::kKept ||
+                     kind == FindingKind::kCheckpoint;
+  return leaks ? 0 : 2;
+}
+
 void append(std::vector<Finding>& all, std::vector<Finding> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
 }  // namespace
+
+const char* in_words(Category category) {
+  static constexpr std::array<const char*, trace::kCategoryCount> kWords = {
+      "parameters",
+      "buffers",
+      "gradients",
+      "optimizer state",
+      "inputs",
+      "activations",
+      "recomputed activations",
+      "temporary memory",
+      "library workspaces",
+      "buffers of communication",
+      "memory of CUDA graphs",
+      "kept memory",
+      "allocator slack"};
+  return kWords.at(static_cast<std::size_t>(category));
+}
 
 std::string when(Phase phase, std::int32_t step) {
   static constexpr std::array<const char*, trace::kPhaseCount> kWords = {
@@ -211,10 +219,11 @@ std::vector<Sentence> sentences_of(const Why& why) {
                        finding.at_peak_bytes * kLeadingShare >= why.peak_bytes;
     (leads ? leading : others).push_back(&finding);
   }
-  std::ranges::stable_sort(leading, [](const Finding* a, const Finding* b) {
-    const bool first = a->kind == FindingKind::kOutOfMemory,
-               second = b->kind == FindingKind::kOutOfMemory;
-    return first != second ? first : a->at_peak_bytes > b->at_peak_bytes;
+  const bool ran_out = std::ranges::any_of(
+      leading, [](const Finding* one) { return one->kind == FindingKind::kOutOfMemory; });
+  std::ranges::stable_sort(leading, [&](const Finding* a, const Finding* b) {
+    const int first = ran_out ? place_of(a->kind) : 0, second = ran_out ? place_of(b->kind) : 0;
+    return first != second ? first < second : a->at_peak_bytes > b->at_peak_bytes;
   });
   std::vector<Sentence> sentences;
   const auto say = [&](const Finding* finding) {

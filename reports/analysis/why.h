@@ -48,7 +48,8 @@ struct Sentence {
 };
 
 // In the order in which a person needs them: what ran out, what explains a tenth of the peak or
-// more (the largest first), where the peak is, and what else was found.
+// more (the largest first), where the peak is, and what else was found. Where memory ran out and
+// something grew by a tenth of the peak or more, that comes before it.
 std::vector<Sentence> sentences_of(const Why& why);
 
 }  // namespace peakbench::analysis

@@ -75,6 +75,29 @@ class Doctor(ProgramTest):
 
 class BadInput(ProgramTest):
     def test_unknown_names(self):
+        (self.folder / "train.py").write_text("import torch\n", encoding="utf-8")
+        (self.folder / "mine.toml").write_text("", encoding="utf-8")
+        for line, said in (
+            ("run train.py", "train.py is a script, and `run` takes a suite or --model: peakbench train.py"),
+            ("mine.toml", "mine.toml is a suite: peakbench run mine.toml"),
+            ("sh train.sh", 'no command "sh"; to run that program: peakbench -- sh train.sh'),
+            ("trian.py", 'trian.py: there is no such file; did you mean "train.py"?'),
+            ("list crads", 'what: "crads" is none of models, strategies, devices'),
+            ("list strategie", 'did you mean "strategies"?'),
+            ("completion sh", 'shell: "sh" is none of bash, zsh, fish'),
+            ("advise", "`peakbench advise` needs RUN (Run folder, or its run.json): peakbench advise RUN; see"),
+            ("gate x", "`peakbench gate` needs NEW (The new run): peakbench gate BASE NEW; see `peakbench gate --help`"),
+            ("history show", "`peakbench history show` needs NUMBER"),
+            ("-v", 'no option -v of `peakbench`; did you mean "--version"?'),
+            ("--card t4-16gb", "no program to run; expected: peakbench --card t4-16gb train.py"),
+            ("--quiet run", "--quiet stands behind the command: peakbench run --quiet"),
+            ("emulate --memory 24GB -- true", "no option --memory of `peakbench emulate`: it is part of the card, as in"),
+            ("emulate --gpu t4-16gb -- true", 'did you mean "--card"?'),
+            ("emulate", "no program to run; expected: peakbench emulate --card h100-80gb -- python3 train.py"),
+        ):  # fmt: skip
+            self.fails(*line.split(), says=[said])
+        for line in ("list", "list cards", "list model"):
+            self.assertTrue(self.peakbench(*line.split()).stdout, line)
         self.fails("rnu", says=['no command "rnu"', 'did you mean "run"?'])
         self.fails("run", "--model", "tinny", "--strategy", "baseline", says=["tinny", '"tiny"'])
         self.fails("run", "--model", "tiny", "--strategy", "basline", says=["basline", '"baseline"'])
@@ -106,7 +129,7 @@ class BadInput(ProgramTest):
     def test_what_is_missing(self):
         self.fails("run", "--strategy", "baseline", says=["no model", "list models"])
         self.fails("run", "no.toml", says=["no.toml"])
-        self.fails("report", says=["runs"])
+        self.fails("report", says=["`peakbench report` needs RUNS", "see `peakbench report --help`"])
         self.fails("report", "nowhere", says=["nowhere"])
 
     def test_names_as_people_write_them(self):

@@ -14,13 +14,13 @@ PRINTS = {
     "run": [*ONE, "--out", "new", "--overwrite"],
     "list": ["list", "models", "--json"],
     "describe": ["describe", "baseline", "--json"],
-    "fit": ["fit", "--model", "tiny", "--strategy", "baseline", "--batch", "1", "--no-least", "--budget", "1GiB", "--out", "fit",
+    "fit": ["fit", "--model", "tiny", "--strategy", "baseline", "--batch", "1", "--budget", "1GiB", "--out", "fit",
             "--overwrite", "--no-report"],
     "advise": ["advise", "out", "--card", "h100-80gb", "--json"],
     "report": ["report", "out"],
     "doctor": ["doctor", "--json"],
     "debug": None,  # becomes the debugger
-    "emulate": None,
+    "emulate": ["emulate", "--no-lines", "--json", "--", "true"],
     "trace": None,  # prints what the program prints
     "import": None,  # its folder must be new each time
     "export": None,  # prints a path after a trace was written: needs a traced case
@@ -57,26 +57,32 @@ PRINTS = {
 }
 
 
-class Output(ProgramTest):
-    def commands(self, *path):
-        """Every command that --help names, and theirs."""
-        out = self.peakbench(*path, "--help").stdout
-        block = re.search(r"^(?i:subcommands):\n((?:  .*\n)+)", out, re.MULTILINE)
-        names = re.findall(r"^  (\S+) ", block[1], re.MULTILINE) if block else []
-        found = []
-        for name in names:
-            found += [(*path, name), *self.commands(*path, name)]
-        return found
+def commands_of(test, *path):
+    """Every command that --help names, and theirs."""
+    out = test.peakbench(*path, "--help").stdout
+    block = re.search(r"^(?i:subcommands):\n((?:  .*\n)+)", out, re.MULTILINE)
+    names = re.findall(r"^  (\S+) ", block[1], re.MULTILINE) if block else []
+    found = []
+    for name in names:
+        found += [(*path, name), *commands_of(test, *path, name)]
+    return found
 
+
+def make_runs(test):
+    """What the lines of PRINTS read."""
+    for name in ("out", "other"):
+        test.peakbench(*ONE, "--out", name)
+    test.peakbench("history", "add", "out", "--commit", "abc", "--branch", "main")
+    (test.folder / "record.json").write_text(json.dumps({
+        "schema": "peakbench.fidelity/1", "figure": {"metric": "peak_allocated", "value": 1, "unit": "GiB"},
+        "source": {"name": "Lab", "url": "https://example.org"}, "card": "h100-80gb", "configuration": {"program": ["train.py"]},
+        "grade": "same_law", "emulated": {"bytes": 1 << 30, "date": "2026-11-23"}}), encoding="utf-8")
+
+
+class Output(ProgramTest):
     def setUp(self):
         super().setUp()
-        for name in ("out", "other"):
-            self.peakbench(*ONE, "--out", name)
-        self.peakbench("history", "add", "out", "--commit", "abc", "--branch", "main")
-        (self.folder / "record.json").write_text(json.dumps({
-            "schema": "peakbench.fidelity/1", "figure": {"metric": "peak_allocated", "value": 1, "unit": "GiB"},
-            "source": {"name": "Lab", "url": "https://example.org"}, "card": "h100-80gb", "configuration": {"program": ["train.py"]},
-            "grade": "same_law", "emulated": {"bytes": 1 << 30, "date": "2026-11-23"}}), encoding="utf-8")
+        make_runs(self)
 
     def ends(self, *arguments, stdout):
         arguments = [str(self.prefix / "installed") if word == "INSTALLED" else word for word in arguments]
@@ -101,10 +107,10 @@ class Output(ProgramTest):
             return self.ends(*arguments, stdout=pipe)
 
     def test_the_table_has_every_command(self):
-        self.assertEqual({" ".join(path) for path in self.commands()}, set(PRINTS))
+        self.assertEqual({" ".join(path) for path in commands_of(self)}, set(PRINTS))
 
     def test_every_help(self):
-        for path in [(), *self.commands()]:
+        for path in [(), *commands_of(self)]:
             for ask in ([*path, "--help"], [*path, "--help-all"] if not path else ["help", *path]):
                 done = self.full(*ask)
                 self.assertEqual(done.returncode, 2, ask)

@@ -1,25 +1,29 @@
-"""What is seen while it runs: redrawn lines on a terminal, plain lines elsewhere."""
+"""What is seen on a terminal: redrawn lines while it runs, plain lines elsewhere; every command within the window."""
 import fcntl
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import termios
+import unicodedata
 import unittest
 
+import output_test
 from installation import TIMEOUT, ProgramTest
+from output_test import ONE, PRINTS
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 RUN = ("run", "--model", "tiny", "--strategy", "baseline", "--strategy", "misbehave,behaviour=slow", "--out", "out")
 
 
-class Terminal(ProgramTest):
-    def on_terminal(self, columns, **environment):
-        """Everything written to a terminal of so many columns."""
+class OnTerminal(ProgramTest):
+    def on_terminal(self, columns, line, exit_code=0, **environment):
+        """Everything written to a terminal of so many columns; exit_code: None for any."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        process = subprocess.Popen([self.program, *RUN], cwd=self.folder, stdin=theirs, stdout=theirs, stderr=theirs,
+        process = subprocess.Popen([self.program, *line], cwd=self.folder, stdin=theirs, stdout=theirs, stderr=theirs,
                                    env=self.environment(**environment))
         os.close(theirs)
         seen = b""
@@ -32,8 +36,12 @@ class Terminal(ProgramTest):
                 break
             seen += chunk
         os.close(ours)
-        self.assertEqual(process.wait(timeout=TIMEOUT), 0)
+        ended = process.wait(timeout=TIMEOUT)
+        self.assertIn(ended, (ended,) if exit_code is None else (exit_code,))
         return seen.decode().replace("\r\n", "\n")
+
+
+class Terminal(OnTerminal):
 
     def status_lines(self, text):
         """What stood between two clearings of the status lines."""
@@ -41,7 +49,7 @@ class Terminal(ProgramTest):
         return [frame.split("\n")[:2] for frame in frames[1:-1]]
 
     def test_wide(self):
-        seen = self.on_terminal(120)
+        seen = self.on_terminal(120, RUN)
         frames = [frame for frame in self.status_lines(seen) if len(frame) == 2 and "worker" in frame[1]]
         self.assertGreater(len(frames), 3)
         lines = "\n".join(line for frame in frames for line in frame)
@@ -54,7 +62,7 @@ class Terminal(ProgramTest):
 
     def test_narrow(self):
         for columns in (40, 24):
-            seen = self.on_terminal(columns)
+            seen = self.on_terminal(columns, RUN)
             for frame in self.status_lines(seen):
                 if len(frame) == 2 and frame[0].startswith("[") and "/2] " in frame[0] and "peak" not in frame[0]:
                     for line in frame:
@@ -63,14 +71,14 @@ class Terminal(ProgramTest):
             subprocess.run(["rm", "-r", self.folder / "out"], check=True)
 
     def test_the_last_frame_is_taken_away(self):
-        seen = self.on_terminal(100)
+        seen = self.on_terminal(100, RUN)
         after = ESCAPE.sub("", seen[seen.rindex("\x1b[J"):])
         self.assertNotIn("memory worker", after)
         self.assertNotIn("timing, round", after)
 
     def test_no_escape_codes_when_asked(self):
         for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
-            seen = self.on_terminal(100, **environment)
+            seen = self.on_terminal(100, RUN, **environment)
             self.assertNotIn("\x1b", seen)
             self.assertIn("[1/2] tiny/baseline/cpu/fp32/b1\n", seen)
             subprocess.run(["rm", "-r", self.folder / "out"], check=True)
@@ -84,6 +92,93 @@ class Terminal(ProgramTest):
                                       "timing, round 2 of 3: 2 cases in turn, 4 workers left\n"
                                       "timing, round 3 of 3: 2 cases in turn, 2 workers left\n")
         self.assertRegex(done.stdout, r"\[1/2\] ok +peak 0\.098 GiB allocated +2\.001 ms/step +500 samples/s +tiny/baseline")
+
+
+# Of each command a line that shows what it prints for people; beside output_test.PRINTS, whose lines are seen without --json. None: why not.
+SEEN = {
+    **{name: [word for word in line if word != "--json"] for name, line in PRINTS.items() if line},
+    "run": [*ONE, "--out", "new"],
+    "emulate": ["emulate", "--no-lines", "--", "true"],
+    "trace": ["trace", "--card", "h100-80gb", "--out", "traced", "--", "true"],
+    "import": ["import", "none.pickle"],
+    "export": ["export", "out"],
+    "history": ["history"],
+    "fidelity": ["fidelity"],
+    "merge": ["merge", "out", "other", "--out", "merged"],
+    "new": ["new", "strategy", "mine"],
+    "check": ["check", "none"],
+    "quickstart": ["quickstart"],
+    "workers": ["workers"],
+    "debug": None,  # becomes the debugger
+    "work": None,  # runs where nobody looks, as a scheduler's task
+    "fidelity context": None,  # of a real card
+    "workers build": None,  # compiles a worker
+    "workers remove": None,  # of one that was compiled
+}
+CODES = re.compile(r"\x1b\[[0-9;]*m|\r\x1b\[\d+A\x1b\[J")  # colours, and the redrawing of status lines
+ESCAPED = re.compile(r"\\(u00[0-9a-f]{2}|x[0-9a-f]{2})|\[\d+A|\[J")  # such a code as text
+WIDTHS = (80, 120, 200)
+# What they print is for other programs or to be copied, not to be broken; the whole of `emulate` and `trace` is as wide as its sentences.
+COPIED = ("completion", "man", "history export", "new", "emulate", "trace")
+
+
+def columns_of(line):
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
+
+
+def too_wide(line, columns):
+    """A line that could have been broken: one word, as a path is, cannot be; code is to be copied whole."""
+    return columns_of(line) > columns and any(columns_of(part) < columns for part in line.strip().split(" ")[1:])
+
+
+class EveryCommand(OnTerminal):
+    def setUp(self):
+        super().setUp()
+        output_test.make_runs(self)
+
+    def test_a_line_for_each(self):
+        self.assertEqual({" ".join(path) for path in output_test.commands_of(self)}, set(SEEN))
+
+    def check(self, name, line, columns):
+        plain = CODES.sub("", self.on_terminal(columns, line, None))
+        with self.subTest(" ".join(line), columns=columns):
+            self.assertIsNone(ESCAPED.search(plain), repr(plain))
+            self.assertIsNone(re.search(r"[\x00-\x09\x0b-\x1f\x7f]", plain), repr(plain))
+            if name not in COPIED:
+                self.assertEqual([one for one in plain.split("\n") if too_wide(one, columns)], [], name)
+
+    def test_what_is_printed(self):
+        for name, line in SEEN.items():
+            for columns in WIDTHS if line else ():
+                for folder in ("new", "traced", "merged", "mine", "fit", "ab", "site", "results", "h.sqlite"):
+                    shutil.rmtree(self.folder / folder, ignore_errors=True)
+                self.check(name, line, columns)
+
+    def test_help_and_errors(self):
+        for path in [(), *output_test.commands_of(self)]:
+            for more in (["--help"], ["--no-such-option"]):
+                self.check("help", [*path, *more], 80)
+
+    def test_status_lines_are_redrawn_by_a_command_that_calls_another(self):
+        suites = self.prefix / "installed/share/peakbench/suites"
+        suites.mkdir(exist_ok=True)
+        (suites / "quickstart.toml").write_text('models = ["tiny"]\nstrategies = ["baseline"]\n', encoding="utf-8")
+        self.addCleanup(shutil.rmtree, suites)
+        seen = self.on_terminal(80, ["quickstart", "--cpu", "--out", "first"], None)
+        self.assertIn("\r\x1b[2A\x1b[J", seen)
+        self.assertIsNone(ESCAPED.search(CODES.sub("", seen)), repr(seen))
+
+    def test_the_short_view_is_within_the_window(self):
+        (self.folder / "train.py").write_text("print('no tensors')\n", encoding="utf-8")
+        for columns in WIDTHS:
+            seen = CODES.sub("", self.on_terminal(columns, ["train.py"], None))
+            self.assertIn("Used no card", seen)
+            self.assertEqual([one for one in seen.split("\n") if columns_of(one) > columns], [])
+
+    def test_colours_where_there_are_any(self):
+        line = ["emulate", "--no-lines", "--", "true"]
+        self.assertIn("\x1b[33mUsed no card\x1b[0m: ", self.on_terminal(80, line))
+        self.assertNotIn("\x1b", self.on_terminal(80, line, NO_COLOR="1"))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ class EmulationTextTest : public ProgramFixture {
  protected:
   std::string text(int columns = 80, bool colours = false) {
     const auto said = answer();
-    return emulation_text(program_, said, {colours, [columns] { return columns; }});
+    return emulation_text(program_, said,
+                          {.colours = colours, .width = [columns] { return columns; }});
   }
 
   std::string table(int columns) { return process_table(card_uses(program_.ledgers), columns); }

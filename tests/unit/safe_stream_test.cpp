@@ -48,6 +48,21 @@ TEST(SafeStream, OurOwnCodesPassWithWhatFollows) {
   EXPECT_EQ(target.str(), "\r\x1b[2A\\u001b[J\x1b[J");
 }
 
+TEST(SafeStream, OurOwnCodesPassAStreamWithinAnother) {
+  std::ostringstream target;
+  {
+    SafeStream outer(target);
+    std::ostream& as_any = outer;
+    SafeStream inner(as_any);
+    outer << "above\n";
+    write_codes(inner, "\r\x1b[2A\x1b[J");
+    inner << "a\x1b[31m" << std::flush;
+    write_codes(inner, "\x1b[J");
+    inner << std::flush;
+  }
+  EXPECT_EQ(target.str(), "above\n\r\x1b[2A\x1b[Ja\\u001b[31m\x1b[J");
+}
+
 TEST(SafeStream, FailsWithItsTarget) {
   std::ostringstream target;
   target.setstate(std::ios_base::badbit);

@@ -539,7 +539,8 @@ TEST(PeakText, AsJsonHasTheNamesOfTheRunsMemory) {
   EXPECT_EQ(json["peak_phase"], "backward");
   EXPECT_EQ(json["peak_step"], 1);
   EXPECT_EQ(json["at_peak"]["activation"], 50 * kMiB);
-  ASSERT_EQ(json["lines"].size(), 5u);
+  EXPECT_EQ(json["peak_when"], "in backward of step 2");
+  ASSERT_EQ(json["lines"].size(), 6u);
   EXPECT_EQ(json["lines"][0].dump(),
             R"({"file":"/home/me/vit/lib/model.py","line":12,"function":"forward",)"
             R"("bytes":41943040,"by_category":{"activation":41943040}})");
@@ -581,6 +582,11 @@ TEST(LineNames, LeaveOutWhatAllFilesHaveInCommon) {
   EXPECT_EQ(names.file(trace.files[4]), "<string>");
   EXPECT_EQ(names.in_words({trace.files[0], "<module>", 4}), "train.py:4");
   EXPECT_EQ(names.in_words({}), "an unknown line");
+  trace.files.push_back("/tmp/ipykernel_4711/2345678.py");
+  EXPECT_EQ(LineNames(trace).file(trace.files[5]), "<cell>");
+  EXPECT_EQ(LineNames(trace).file(trace.files[0]), "train.py");
+  trace.files.push_back("/tmp/ipykernel_4711/3456789.py");
+  EXPECT_EQ(LineNames(trace).in_words({trace.files[6], "<module>", 4}), "<cell 2>:4");
   trace.files.push_back("/srv/shared.py");
   EXPECT_EQ(LineNames(trace).file(trace.files[0]), trace.files[0])
       << "the root is nothing in common";

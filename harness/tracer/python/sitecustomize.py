@@ -80,6 +80,25 @@ def _begin(torch):
         _say(f"this process is not traced wholly: {error!r}")
 
 
+def _note_exceptions(folder):
+    """Leaves what an uncaught exception says beside the journals: who reads them has no other word of it."""
+    own = sys.excepthook
+
+    def noted(kind, error, trace):
+        own(kind, error, trace)
+        try:
+            import traceback
+
+            said = traceback.format_exception_only(kind, error)[-1]
+            with open(os.path.join(folder, f"{os.getpid()}.raised"), "w", errors="replace") as file:
+                file.write(said)
+        except Exception:  # the program ends all the same
+            pass
+
+    sys.excepthook = noted
+
+
 if os.environ.get("PEAKBENCH_TRACE_LIBRARY"):
     sys.meta_path.insert(0, _WhenImported())
+    _note_exceptions(os.environ.get("PEAKBENCH_TRACE_FOLDER", ""))
 _run_own()

@@ -1,0 +1,32 @@
+// Command lines that start a program of the user's: where its words begin, and what runs a script.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace peakbench::cli {
+
+// The command line with "--" before the program's first word: what follows belongs to the program.
+//
+// | typed                                  | becomes                                          |
+// |----------------------------------------|--------------------------------------------------|
+// | [OPTION] train.py ARG, [OPTION] -- ... | emulate --short [OPTION] -- ...                  |
+// | emulate, trace, fit [OPTION] word ARG  | the same with -- before the word                 |
+// | emulate --json without a file          | --json=-: the next word is a file where an       |
+// |                                        | option or -- follows it, or where it has a dot   |
+// |                                        | or a slash and does not end in .py               |
+//
+// Any other line stays as it is.
+std::vector<std::string> with_program_set_apart(const CLI::App& app,
+                                                std::vector<std::string> words);
+
+// A program that can be started: before a script that is no program itself (`train.py`), the Python
+// of the environment ($PEAKBENCH_PYTHON, the one Peakbench was installed for, python3 on PATH).
+// Throws ConfigError: no such script, or no Python.
+std::vector<std::string> runnable(std::vector<std::string> program);
+
+// "train.py": what Python runs.
+bool is_script(const std::string& word);
+
+}  // namespace peakbench::cli

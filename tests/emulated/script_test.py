@@ -1,0 +1,175 @@
+"""`peakbench train.py`: whether it fits, the peak, what fills it and one thing to try, in four lines.
+
+usage: script_test.py PEAKBENCH [-v]
+Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
+"""
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import unittest
+
+PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+ORACLE = os.environ.get("PEAKBENCH_ORACLE")
+if not ORACLE:
+    print("SKIP: no oracle")
+    sys.exit(77)
+PATIENCE_S = 200
+
+TRAIN = """
+import sys, torch
+model = torch.nn.Sequential(*[torch.nn.Linear(2048, 2048) for _ in range(4)]).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(2):
+    model(torch.randn(int(sys.argv[1]), 2048, device="cuda")).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print(torch.cuda.max_memory_allocated())
+"""
+# 1 MiB of activations a step is kept, until the card of 64 MiB is full.
+LEAKS = """
+import torch
+model = torch.nn.Linear(256, 256).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+losses = []
+for _ in range(100):
+    out = model(torch.randn(4096, 256, device="cuda"))
+    losses.append(out)
+    out.mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+FAILS = 'import torch\nx = torch.zeros(1 << 20, device="cuda")\nraise ValueError("the batch is odd\\nand more")\n'
+ON_CPU = "import torch\nprint(torch.zeros(8).sum().item())\n"
+WITHOUT = "print('no tensors here')\n"
+
+
+class Script(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="peakbench-script-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def script(self, text, name="train.py"):
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+    def peakbench(self, *words, exit_code=0):
+        done = subprocess.run([PEAKBENCH, *words], cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+                              env={**os.environ, "PEAKBENCH_PYTHON": ORACLE})
+        self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)
+        return done
+
+    def lines(self, done):
+        """By label; lines that go on are joined."""
+        said = re.sub(r"\n  +", " ", done.stderr).strip().splitlines()
+        return [said[0], *[re.match(r"([A-Z][a-z ]+): (.*)", line).groups() for line in said[1:]]]
+
+    def test_four_lines(self):
+        self.script(TRAIN)
+        done = self.peakbench("--json=took.json", "train.py", "64")
+        counted = int(done.stdout)
+        took = json.loads((self.folder / "took.json").read_text(encoding="utf-8"))
+        self.assertEqual(took["peak"]["peak_allocated_bytes"], counted)
+        first, (_, peak), (_, filled), (_, advice) = self.lines(done)
+        self.assertRegex(first, r"^Fits h100-80gb \(the default card\): takes \S+ \S+ of 79\.179 GiB, 78\.\d GiB left beside a CUDA context "
+                                r"of 0\.5 GiB; exact\.$")
+        self.assertEqual(peak, f"{counted / 2**30:.3f} GiB allocated, in the optimizer step of step 1")
+        # AdamW's two averages and foreach's temporary copy are made by the line of its step.
+        self.assertRegex(filled, r"^train\.py:7 \d\d% \(optimizer state\), train\.py:")
+        self.assertRegex(advice, r"^\d\d% is optimizer state, which adamw-8bit makes smaller \(peakbench describe adamw-8bit\)$")
+        self.peakbench("describe", "adamw-8bit")
+        whole = self.peakbench("-v", "--card", "t4-16gb", "train.py", "64").stderr
+        self.assertIn("\nprocess  ", whole)
+        self.assertIn("\nWhat fills the peak (", whole)
+        self.assertEqual(self.peakbench("--card", "t4-16gb", "--quiet", "--", ORACLE, "train.py", "64").stderr.strip().count("\n"), 0)
+
+    def test_json_on_standard_output_is_nothing_else(self):
+        self.script(TRAIN)
+        for words in (["--json", "train.py", "64"], ["emulate", "--no-lines", "--json", "-", "--", ORACLE, "train.py", "64"]):
+            done = self.peakbench(*words)
+            self.assertIs(json.loads(done.stdout)["answer"]["fits"], True)
+            self.assertRegex(done.stderr, r"(?m)^\d+$")  # what the script prints
+            self.assertEqual([path.name for path in self.folder.iterdir()], ["train.py"])
+
+    def test_what_it_ended_with(self):
+        self.script(FAILS)
+        said = self.peakbench("train.py", exit_code=1).stderr
+        self.assertRegex(said, r"\nFailed on h100-80gb \(the default card\) \(exit code 1\), not for lack of its memory: until then\s+peak")
+        self.assertIn("\nEnded with: ValueError: the batch is odd\n", said)
+
+    def test_a_leak_is_what_to_look_at(self):
+        self.script(LEAKS)
+        done = self.peakbench("--card", "t4-16gb,memory=96MiB", "train.py", exit_code=1)
+        said = done.stderr[done.stderr.index("Does not fit t4-16gb,memory=96MiB"):]
+        self.assertRegex(said, r"\nEnded with: torch\.OutOfMemoryError: CUDA out of memory")
+        self.assertRegex(said, r"\nPeak: memory ran out in \S+ of step \d+: \S+ MiB asked for at\s+train\.py:\d+")
+        self.assertRegex(said, r"\nTry: Memory grows by 4\.0 MiB a step")
+        traced = self.peakbench("trace", "--card", "t4-16gb,memory=96MiB", "--no-needed", "train.py", exit_code=1).stderr
+        self.assertLess(traced.index("Memory grows by 4.0 MiB a step"), traced.index("Memory ran out in"))
+
+    def test_scripts_that_use_no_card(self):
+        self.script(ON_CPU)
+        self.assertIn("took nothing of the card. Do the model and the batches go to", " ".join(self.peakbench("train.py").stderr.split()))
+        self.script(WITHOUT)
+        self.assertIn("Why: It did not import PyTorch", self.peakbench("train.py").stderr)
+
+    def test_a_script_that_is_not_there(self):
+        self.script(WITHOUT)
+        for words in (["trian.py"], ["emulate", "trian.py"], ["trace", "trian.py"], ["fit", "--card", "t4-16gb", "trian.py"]):
+            said = self.peakbench(*words, exit_code=2).stderr
+            self.assertEqual(said, 'peakbench: trian.py: there is no such file; did you mean "train.py"?\n')
+
+    def test_two_scripts_are_compared_under_one_name(self):
+        for name, size in (("a.py", 20), ("b.py", 21)):
+            self.script(f'import torch\nx = torch.zeros(1 << {size}, device="cuda")\n', name)
+            self.peakbench("--name", "mine", f"--json={name}.json", name)
+        self.assertIn("mine", self.peakbench("compare", "a.py.json", "b.py.json").stdout)
+
+    def test_an_edit_moves_lines_and_no_bytes(self):
+        """Two comments, and a line of 4 MiB more at the end: only that one differs."""
+        text = 'import torch\nx = torch.zeros(1 << 24, device="cuda")\ny = x * 2\n'
+        for name, script in (("a", text), ("b", f"# a\n# b\n{text}"), ("c", f'# a\n{text}z = torch.zeros(1 << 20, device="cuda")\n')):
+            self.script(script)
+            self.peakbench("trace", "--card", "t4-16gb", "--out", name, "train.py")
+            self.peakbench("--card", "t4-16gb", "--quiet", f"--json={name}.json", "train.py")
+        for end in ("", ".json"):
+            (case,) = json.loads(self.peakbench("compare", "a" + end, "b" + end, "--json").stdout)["cases"]
+            self.assertEqual(case["lines"], [])
+            (case,) = json.loads(self.peakbench("compare", "a" + end, "c" + end, "--json").stdout)["cases"]
+            (line,) = case["lines"]
+            self.assertEqual((line["line"], line["base_bytes"], line["new_bytes"]), ("train.py:5", 0, 4 << 20))
+        said = self.peakbench("compare", "a.json", "c.json").stdout
+        self.assertNotIn("what grew is not known", said)
+        self.assertIn("at the peak, by category: +0.004 GiB kept", said)
+
+    def test_within_a_window(self):
+        self.script(TRAIN)
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+        process = subprocess.Popen([PEAKBENCH, "train.py", "64"], cwd=self.folder, stderr=theirs, stdout=subprocess.DEVNULL,
+                                   env={**os.environ, "TERM": "xterm", "PEAKBENCH_PYTHON": ORACLE})
+        os.close(theirs)
+        seen = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                seen += chunk
+        except OSError:  # the other end is closed
+            pass
+        os.close(ours)
+        self.assertEqual(process.wait(timeout=PATIENCE_S), 0)
+        seen = seen.decode().replace("\r\n", "\n")
+        self.assertIn("\x1b[32mFits h100-80gb (the default card)\x1b[0m:", seen)
+        for label in ("Peak", "Filled by", "Try"):
+            self.assertIn(f"\n\x1b[36m{label}\x1b[0m: ", seen)
+        self.assertLessEqual(max(len(line) for line in re.sub(r"\x1b\[\d+m", "", seen).split("\n")), 80)
+
+
+if __name__ == "__main__":
+    unittest.main()
