@@ -87,6 +87,10 @@ std::vector<int> pairs_of(const std::vector<NamedLine>& base, const std::vector<
   const auto paired = [&](std::size_t i, std::size_t k) {
     const auto &one = base[i - 1], &other = now[k - 1];
     const auto& before = at(i - 1, k - 1);
+    // Moved and of other bytes may be another line: dearer than one that is gone and one that is
+    // new.
+    if (one.bytes != other.bytes && one.number != other.number)
+      return Cost{before.first + one.bytes + other.bytes + 1, before.second};
     return Cost{before.first + std::llabs(one.bytes - other.bytes),
                 before.second + (one.number != other.number ? 1 : 0)};
   };
