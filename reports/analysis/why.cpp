@@ -126,8 +126,7 @@ std::uint64_t first_call_of(const trace::Trace& trace) {
 // Where memory ran out: a leak is why it did, and comes first.
 int place_of(FindingKind kind) {
   if (kind == FindingKind::kOutOfMemory) return 1;
-  const bool leaks = kind == FindingKind::kGrowth || kind == FindingKind::kKept ||
-                     kind == FindingKind::kCheckpoint;
+  const bool leaks = kind == FindingKind::kGrowth || kind == FindingKind::kKept;
   return leaks ? 0 : 2;
 }
 
