@@ -139,11 +139,8 @@ Fit fit(State& s, const void* to, const void* from, std::uint64_t bytes, DeviceE
 
 // Names the call in the ledger, without the lock.
 MemoryResult misfit(const char* what, Fit fit) {
-  char text[sizeof LedgerName::name];
-  std::snprintf(text, sizeof text, "%s %s was refused (%.30s)", what,
-                fit == Fit::past_end ? "past the end of its block" : "where no memory is",
-                find_caller().function);
-  fault(text);
+  enter(fit == Fit::past_end ? Fact::copy_past_end : Fact::copy_to_nothing,
+        {.function = find_caller().function, .what = what});
   return MemoryResult::invalid_value;
 }
 
@@ -168,7 +165,7 @@ Outcome copy_locked(State& s, char* to, const char* from, std::uint64_t bytes) {
 // Whoever knows values is asked first. Both without the lock: values are computed by PyTorch's
 // operators, and finding names for the call stack may load libraries.
 void enter_copy(State& s, void* to, const void* from, std::uint64_t bytes, Outcome outcome) {
-  const char* kind = ask_reader(to, from, bytes, outcome.answer);
+  const auto kind = ask_reader(to, from, bytes, outcome.answer);
   enter_read_back(*s.ledger, bytes, outcome.answer, kind);
 }
 
@@ -225,7 +222,7 @@ MemoryResult copy_rows(void* to, std::uint64_t to_pitch, const void* from, std::
   }
   if (fits != Fit::whole) return misfit("a copy of rows", fits);
   if (all.read_back) {
-    const char* kind = "";
+    auto kind = ReadKind::bytes;
     for (std::uint64_t row = 0; row < height; ++row) {
       Answer answer = all.answer;
       kind = ask_reader(static_cast<char*>(to) + row * to_pitch,

@@ -16,7 +16,7 @@
 extern "C" {
 // For generated stubs.
 PEAKBENCH_EMULATOR_API void peakbench_emulator_refuse(const char* name);
-PEAKBENCH_EMULATOR_API void peakbench_emulator_missing_workspace(const char* what);
+PEAKBENCH_EMULATOR_API void peakbench_emulator_no_workspace(const char* function);
 PEAKBENCH_EMULATOR_API void peakbench_emulator_work(void);
 // For the process itself (dlsym): its ledger, a peakbench::emulator::Ledger of this very build; and
 // the same as JSON, valid until the calling thread asks again.

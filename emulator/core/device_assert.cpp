@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
-#include <string>
 #include <string_view>
 
 #include "core/python_place.h"
@@ -42,9 +41,7 @@ void fail_device_assert(int device, const char* operation, const char* what) {
   if (!stop->compare_exchange_strong(none, launches_block() ? Stop::known : Stop::failed)) return;
   char place[64] = "";
   find_python_place(place, sizeof place);
-  std::string text = std::string("device-side assert in ") + operation;
-  if (place[0]) text += std::string(" at ") + place;
-  fault((text + ": " + what).c_str());
+  enter(Fact::device_assert, {.function = operation, .what = what, .place = place});
 }
 
 bool meets_device_assert(int device) {

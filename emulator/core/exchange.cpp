@@ -29,9 +29,7 @@ Standing take_kept(const void* from, std::uint64_t bytes, void* to) {
   return *since == s.device_work ? Standing::known : Standing::substitute;
 }
 
-void forget_kept(void* to, std::uint64_t bytes) {
-  peakbench_emulator_handed_out(number(to), bytes);
-}
+void forget_kept(void* to, std::uint64_t bytes) { forget_kept_bytes(number(to), bytes); }
 
 void merge(std::vector<Ticket>& into, const Ticket& ticket) {
   for (Ticket& held : into) {

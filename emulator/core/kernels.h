@@ -6,11 +6,6 @@
 
 namespace peakbench::emulator {
 
-// Entered as unmodelled where a program asks for facts of a kernel that has no machine code for the
-// card here, only PTX, or an image of another kind.
-inline constexpr const char* kUnknownKernel =
-    "registers and shared memory of a kernel without machine code for this card";
-
 // Of a cubin, or of the code in a fat binary that the card would run; empty for PTX. They last
 // until they are forgotten, and are the core's to free.
 PEAKBENCH_EMULATOR_API const Kernels* read_kernels(const void* image);

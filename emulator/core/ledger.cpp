@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,13 +19,12 @@
 #include "core/callers.h"
 #include "core/ledger_json.h"
 #include "core/python_place.h"
-#include "core/read_kinds.h"
 #include "core/state.h"
 
 namespace peakbench::emulator {
 namespace {
 
-std::mutex names_mutex;  // of the rows of names and of read-backs
+std::mutex rows_mutex;
 
 // The file is named after the process; a second program in the same process (exec) gets a name of
 // its own.
@@ -90,45 +90,26 @@ void write_header(Ledger& ledger) {
   read_command(ledger.command, sizeof ledger.command);
 }
 
-void enter_name(LedgerNames& names, const char* name, bool* fresh) {
-  std::lock_guard lock(names_mutex);
-  *fresh = false;
-  for (std::uint32_t i = 0; i < names.count; ++i) {
-    if (std::strcmp(names.rows[i].name, name) == 0) {
-      ++names.rows[i].calls;
-      return;
-    }
-  }
-  *fresh = true;
-  if (names.count == kLedgerRows) {
-    ++names.dropped;
-    return;
-  }
-  LedgerName& row = names.rows[names.count];
-  std::snprintf(row.name, sizeof row.name, "%s", name);
-  row.calls = 1;
-  ++names.count;
+// The row that `is_it`, a new one, or the one for what finds none. With rows_mutex.
+template <typename Table, typename Is>
+auto& row_in(Table& table, Is&& is_it) {
+  auto* const end = table.rows + table.count;
+  auto* const row = std::find_if(table.rows, end, is_it);
+  if (row != end) return *row;
+  if (table.count == std::size(table.rows)) return table.beyond;
+  ++table.count;
+  return *row;
 }
 
-void enter_workspace(const char* name, int device, std::uint64_t allocated_bytes) {
-  const Caller& caller = find_caller();
-  Ledger& entry = ledger();
-  std::lock_guard lock(names_mutex);
-  auto* const end = entry.workspaces + entry.workspace_count;
-  auto* row = std::find_if(entry.workspaces, end, [&](const LedgerWorkspace& known) {
-    return known.device == static_cast<std::uint32_t>(device) &&
-           std::strcmp(known.name, name) == 0 &&
-           std::strcmp(known.operation, caller.operation) == 0;
-  });
-  if (row == end) {
-    if (entry.workspace_count == kLedgerPlaces) return;  // whoever adds up the calls sees it
-    row->device = static_cast<std::uint32_t>(device);
-    std::snprintf(row->name, sizeof row->name, "%s", name);
-    std::memcpy(row->operation, caller.operation, sizeof row->operation);
-    ++entry.workspace_count;
-  }
-  ++row->calls;
-  row->largest_allocated_bytes = std::max(row->largest_allocated_bytes, allocated_bytes);
+template <std::size_t size>
+void put(char (&to)[size], const char* text) {
+  std::snprintf(to, size, "%s", text);
+}
+
+// As much of it as a row keeps.
+template <std::size_t size>
+bool is(const char (&kept)[size], const char* text) {
+  return std::strncmp(kept, text, size - 1) == 0;
 }
 
 void add(std::uint64_t& counter) {
@@ -165,38 +146,41 @@ void detach_ledger(Ledger* ledger) {
   if (at != MAP_FAILED) write_header(*ledger);
 }
 
-void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, const char* kind) {
+LedgerTime ledger_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<LedgerTime>(now.tv_sec) * 1'000'000'000 + static_cast<LedgerTime>(now.tv_nsec);
+}
+
+void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, ReadKind kind) {
+  const auto now = ledger_now();
   const Caller& caller = find_caller();
   // Where in the program only matters where a value was not known.
   char place[sizeof LedgerReadBack::place] = "";
-  bool makes_integer = false;
-  if (answer != Answer::kept) find_python_place(place, sizeof place, makes_integer);
-  if (makes_integer && std::strcmp(kind, kReadFloating) == 0) kind = kReadInteger;
-  std::lock_guard lock(names_mutex);
-  auto* const end = ledger.read_backs + ledger.read_back_count;
-  auto* row = std::find_if(ledger.read_backs, end, [&](const LedgerReadBack& known) {
-    return std::strcmp(known.function, caller.function) == 0 &&
-           std::strcmp(known.library, caller.library) == 0 &&
-           std::strcmp(known.operation, caller.operation) == 0 &&
-           std::strcmp(known.kind, kind) == 0 && std::strcmp(known.place, place) == 0;
+  PythonUse use;
+  if (answer != Answer::kept) use = find_python_place(place, sizeof place);
+  if (use.makes_integer && kind == ReadKind::floating) kind = ReadKind::integer;
+  auto& table =
+      answer == Answer::kept ? ledger.known_reads : ledger.reads[static_cast<std::uint32_t>(kind)];
+  std::lock_guard lock(rows_mutex);
+  auto& row = row_in(table, [&](const LedgerReadBack& known) {
+    return known.kind == kind && is(known.function, caller.function) &&
+           is(known.library, caller.library) && is(known.operation, caller.operation) &&
+           is(known.place, place);
   });
-  if (row == end) {
-    if (ledger.read_back_count == kLedgerRows) {
-      ++ledger.read_backs_dropped;
-      return;
-    }
-    std::memcpy(row->function, caller.function, sizeof row->function);
-    std::memcpy(row->library, caller.library, sizeof row->library);
-    std::memcpy(row->operation, caller.operation, sizeof row->operation);
-    std::snprintf(row->kind, sizeof row->kind, "%s", kind);
-    std::memcpy(row->place, place, sizeof row->place);
-    ++ledger.read_back_count;
+  if (!row.calls) row.first = now;
+  if (!row.calls && &row != &table.beyond) {
+    put(row.function, caller.function);
+    put(row.library, caller.library);
+    put(row.operation, caller.operation);
+    put(row.place, place);
   }
-  ++row->calls;
-  row->bytes += bytes;
-  row->zero_calls += answer == Answer::zeros;
-  row->uncertain_calls += answer == Answer::uncertain;
-  row->substitute_calls += answer == Answer::substitute;
+  row.kind = kind;
+  ++row.calls;
+  row.bytes += bytes;
+  row.zero_calls += answer == Answer::zeros;
+  row.uncertain_calls += answer == Answer::uncertain;
+  row.substitute_calls += answer == Answer::substitute;
 }
 
 void count_device_work() { tell_of_work(kPeakbenchLibraryCall, nullptr); }
@@ -206,36 +190,66 @@ void count_graph_launch() {
   tell_of_work(kPeakbenchLoadedAtRunTime, nullptr);
 }
 
-void refuse(const char* name) {
-  bool fresh = false;
-  enter_name(ledger().refused, name, &fresh);
-  if (fresh) std::fprintf(stderr, "peakbench emulator: %s is not emulated; it was refused\n", name);
+void enter(Fact kind, const FactDetails& details) {
+  const auto now = ledger_now();
+  LedgerFacts& facts = ledger().facts[static_cast<std::uint32_t>(kind)];
+  LedgerFact fresh{};
+  {
+    std::lock_guard lock(rows_mutex);
+    auto& row = row_in(facts, [&](const LedgerFact& known) {
+      return is(known.function, details.function) && is(known.what, details.what) &&
+             is(known.place, details.place) && known.rank == details.rank &&
+             known.ranks == details.ranks;
+    });
+    if (row.calls++) return;
+    row.first = now;
+    if (&row == &facts.beyond) return;
+    put(row.function, details.function);
+    put(row.what, details.what);
+    put(row.place, details.place);
+    row.rank = details.rank;
+    row.ranks = details.ranks;
+    fresh = row;
+  }
+  const auto list = list_of(kind);
+  if (list == FactList::unmodelled) return;
+  std::fprintf(stderr, "peakbench emulator: %s%s\n", text_of(kind, fresh).c_str(),
+               list == FactList::refused ? " is not emulated; it was refused" : "");
 }
 
-void fault(const char* what) {
-  bool fresh = false;
-  enter_name(ledger().faults, what, &fresh);
-  if (fresh) std::fprintf(stderr, "peakbench emulator: %s\n", what);
-}
+void refuse(const char* name) { enter(Fact::refused_call, {.function = name}); }
 
-void unmodelled(const char* what) {
-  bool fresh = false;
-  enter_name(ledger().unmodelled, what, &fresh);
-}
-
-void missing_workspace(const char* what) {
-  unmodelled(what);
+void missing_workspace(Workspace kind, const char* function) {
   const int device = current_device();
   std::uint64_t allocated = 0;
-  if (allocated_now(device, allocated)) enter_workspace(what, device, allocated);
+  const bool counted = allocated_now(device, allocated);
+  const Caller& caller = find_caller();
+  LedgerWorkspaces& workspaces = ledger().workspaces;
+  std::lock_guard lock(rows_mutex);
+  auto& row = row_in(workspaces, [&](const LedgerWorkspace& known) {
+    return known.kind == kind && known.device == static_cast<std::uint32_t>(device) &&
+           is(known.function, function);
+  });
+  const bool beyond = &row == &workspaces.beyond;
+  if (!row.calls && !beyond) {
+    row.kind = kind;
+    row.device = static_cast<std::uint32_t>(device);
+    put(row.function, function);
+  }
+  const bool first = row.calls++ == 0;
+  row.uncounted_calls += !counted || beyond;
+  if (!first && allocated <= row.largest_allocated_bytes) return;
+  row.largest_allocated_bytes = allocated;
+  put(row.operation, caller.operation);
 }
 
 }  // namespace peakbench::emulator
 
 extern "C" void peakbench_emulator_refuse(const char* name) { peakbench::emulator::refuse(name); }
 
-extern "C" void peakbench_emulator_missing_workspace(const char* what) {
-  peakbench::emulator::missing_workspace(what);
+extern "C" void peakbench_emulator_no_workspace(const char* function) {
+  using namespace peakbench::emulator;
+  missing_workspace(Workspace::answered, function);
 }
 
 extern "C" void peakbench_emulator_work(void) { peakbench::emulator::count_device_work(); }

@@ -5,12 +5,17 @@
 
 #include <cstdint>
 
+#include "core/facts.h"
+
 namespace peakbench::emulator {
 
-inline constexpr std::uint64_t kLedgerMagic = 0x31524744454c4250;  // "PBLEDGR1"
+inline constexpr std::uint64_t kLedgerMagic = 0x32524744454c4250;  // "PBLEDGR2"
 inline constexpr int kLedgerDevices = 64;
-inline constexpr int kLedgerRows = 256;
+// Each kind of entry has rows of its own: many of one kind leave those of another their room.
+inline constexpr int kLedgerReads = 64;
+inline constexpr int kLedgerFacts = 32;
 inline constexpr int kLedgerPlaces = 32;
+inline constexpr int kLedgerWorkspaces = 64;
 
 struct LedgerDevice {
   std::uint64_t card;  // which one of the machine's it is (CUDA_VISIBLE_DEVICES)
@@ -39,6 +44,9 @@ struct LedgerDevice {
   std::uint64_t last_needed_bytes, largest_needed_bytes;
 };
 
+// A time of this machine's (CLOCK_MONOTONIC), by which entries are ordered.
+using LedgerTime = std::uint64_t;
+
 // A place in the program that read device memory back.
 struct LedgerReadBack {
   std::uint64_t calls;
@@ -49,27 +57,41 @@ struct LedgerReadBack {
   std::uint64_t uncertain_calls;
   // Answered with plausible values in place of ones that could not be computed.
   std::uint64_t substitute_calls;
+  LedgerTime first;  // of its calls
+  ReadKind kind;
   char function[240];  // the nearest named function that asked
   char library[64];
   char operation[96];  // the operator of PyTorch below which it happened, if any: aten::item
-  char kind[16];       // what was read (read_kinds.h), empty where nobody could tell
   char place[160];     // train.py:12, of reads whose values were not known, in Python
 };
 
-struct LedgerName {
-  std::uint64_t calls;
-  char name[96];
+// What did not find a row is counted in `beyond`, which names no place: it weighs as a row does.
+struct LedgerReads {
+  std::uint32_t count;
+  LedgerReadBack beyond;
+  LedgerReadBack rows[kLedgerReads];
 };
 
-struct LedgerNames {
+// What is entered beside counters: of a kind, whatever of it there is to name.
+struct LedgerFact {
+  std::uint64_t calls;
+  LedgerTime first;
+  std::int32_t rank, ranks;
+  char function[96];  // an entry point, or an operator of PyTorch
+  char what[160];
+  char place[160];  // train.py:12
+};
+
+struct LedgerFacts {
   std::uint32_t count;
-  std::uint32_t dropped;  // names that found no row
-  LedgerName rows[kLedgerRows];
+  LedgerFact beyond;
+  LedgerFact rows[kLedgerFacts];
 };
 
 // A place in the program whose path may depend on how much memory the card has left.
 struct LedgerPlace {
   std::uint64_t calls;
+  LedgerTime first;
   std::uint64_t largest_bytes;    // that were asked for
   std::uint64_t kernel_launches;  // before the first
   char function[240];             // that asked: the operator of PyTorch, if any
@@ -78,19 +100,27 @@ struct LedgerPlace {
 
 struct LedgerPlaces {
   std::uint32_t count;
-  std::uint32_t last;     // the row of the latest call that found one
-  std::uint32_t dropped;  // calls that found no row
+  std::uint32_t last;  // the row of the latest call that found one
+  LedgerPlace beyond;
   LedgerPlace rows[kLedgerPlaces];
 };
 
 // Calls of a vendor's library that would have had a workspace, which counts as none.
 struct LedgerWorkspace {
   std::uint64_t calls;
-  // That PyTorch's allocator had handed out of the device meanwhile.
+  std::uint64_t uncounted_calls;  // meanwhile nobody counted what was allocated
+  // That PyTorch's allocator had handed out of the device meanwhile, and below which operator.
   std::uint64_t largest_allocated_bytes;
   std::uint32_t device;
-  char name[96];       // as in the list of what is not modelled
-  char operation[96];  // the operator of PyTorch below which it happened, if any
+  Workspace kind;
+  char function[96];  // that answered, where the kind does not say
+  char operation[96];
+};
+
+struct LedgerWorkspaces {
+  std::uint32_t count;
+  LedgerWorkspace beyond;  // uncounted
+  LedgerWorkspace rows[kLedgerWorkspaces];
 };
 
 // Whether small tensors have values in this process.
@@ -128,30 +158,48 @@ struct Ledger {
   std::uint64_t copies_to_device, copies_to_device_bytes;
   std::uint64_t copies_in_device, copies_in_device_bytes;
   std::uint64_t copies_to_host, copies_to_host_bytes;
-  std::uint32_t read_back_count;
-  std::uint32_t read_backs_dropped;
-  LedgerReadBack read_backs[kLedgerRows];
+  LedgerReads known_reads;
+  LedgerReads reads[kReadKinds];  // by kind: those whose values were not known
   // Whether somebody reads PyTorch's own counts of memory; else they are zero.
   std::uint32_t counts_known;
   Computing computing;
   char computing_note[240];
   LedgerPlaces out_of_memory;      // refused allocations
   LedgerPlaces free_memory_reads;  // cudaMemGetInfo and its kin, asked by the program itself
-  LedgerPlaces timing_reads;  // whether work is done, and how long it took, asked by the program
+  LedgerPlaces done_reads;         // whether work is done, asked by the program
+  LedgerPlaces elapsed_reads;      // how long it took
+  LedgerPlaces profiles;           // profiled the card, whose device times are 0
   // How often PyTorch's allocators asked whether a block is free that work may still use, where the
   // host had not waited for that work: of the card; of page-locked memory.
   std::uint64_t blocks_in_question, pinned_in_question;
-  LedgerNames refused;  // entry points that are not emulated
-  LedgerNames faults;   // what would have gone wrong on a card, too: a copy past a block's end
-  LedgerNames
-      unmodelled;  // answered without a model of the vendor's size: "cudnn engine workspace"
-  std::uint32_t workspace_count;  // entries of it that are workspaces, where somebody counts
-  LedgerWorkspace workspaces[kLedgerPlaces];
+  LedgerFacts facts[kFacts];  // by kind
+  LedgerWorkspaces workspaces;
 };
 
 // Of a place's reads, those whose values were not known.
 inline std::uint64_t unknown_calls(const LedgerReadBack& row) {
   return row.zero_calls + row.uncertain_calls + row.substitute_calls;
+}
+
+// Calls visit(row) for each row, and for what found none.
+template <typename Table, typename Visit>
+void for_each_row(const Table& table, Visit&& visit) {
+  constexpr auto most = sizeof table.rows / sizeof table.rows[0];
+  for (std::uint32_t i = 0; i < table.count && i < most; ++i) visit(table.rows[i]);
+  if (table.beyond.calls) visit(table.beyond);
+}
+
+// The same of all reads, and visit(kind, row) of all facts.
+template <typename Visit>
+void for_each_read(const Ledger& ledger, Visit&& visit) {
+  for (const LedgerReads& reads : ledger.reads) for_each_row(reads, visit);
+  for_each_row(ledger.known_reads, visit);
+}
+template <typename Visit>
+void for_each_fact(const Ledger& ledger, Visit&& visit) {
+  for (int kind = 0; kind < kFacts; ++kind)
+    for_each_row(ledger.facts[kind],
+                 [&](const LedgerFact& row) { visit(static_cast<Fact>(kind), row); });
 }
 
 // What a process has started on its cards.

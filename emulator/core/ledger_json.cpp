@@ -1,7 +1,9 @@
 #include "core/ledger_json.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 
 namespace peakbench::emulator {
 namespace {
@@ -41,7 +43,8 @@ json read_back_json(const LedgerReadBack& row) {
   return {{"function", row.function},
           {"library", row.library},
           {"operator", row.operation},
-          {"kind", row.kind},
+          {"kind", word_of(row.kind)},
+          {"effect", word_of(unknown_calls(row) ? effect_of(row.kind) : Effect::none)},
           {"place", row.place},
           {"calls", row.calls},
           {"bytes", row.bytes},
@@ -50,16 +53,21 @@ json read_back_json(const LedgerReadBack& row) {
           {"substitute_calls", row.substitute_calls}};
 }
 
+json read_backs_json(const Ledger& ledger) {
+  json rows = json::array();
+  for_each_read(ledger, [&](const LedgerReadBack& row) { rows.push_back(read_back_json(row)); });
+  return rows;
+}
+
 json places_json(const LedgerPlaces& places) {
   json rows = json::array();
-  for (unsigned i = 0; i < std::min<unsigned>(places.count, kLedgerPlaces); ++i) {
-    const LedgerPlace& row = places.rows[i];
+  for_each_row(places, [&](const LedgerPlace& row) {
     rows.push_back({{"function", row.function},
                     {"place", row.place},
                     {"calls", row.calls},
                     {"largest_bytes", row.largest_bytes},
                     {"kernel_launches", row.kernel_launches}});
-  }
+  });
   return rows;
 }
 
@@ -81,22 +89,34 @@ const char* computing_text(Computing computing) {
 
 json workspaces_json(const Ledger& ledger) {
   json rows = json::array();
-  for (unsigned i = 0; i < std::min<unsigned>(ledger.workspace_count, kLedgerPlaces); ++i) {
-    const LedgerWorkspace& row = ledger.workspaces[i];
-    rows.push_back({{"name", row.name},
+  for_each_row(ledger.workspaces, [&](const LedgerWorkspace& row) {
+    rows.push_back({{"name", text_of(row)},
                     {"operator", row.operation},
                     {"device", row.device},
                     {"calls", row.calls},
+                    {"uncounted_calls", row.uncounted_calls},
                     {"largest_allocated_bytes", row.largest_allocated_bytes}});
-  }
+  });
   return rows;
 }
 
-json names_json(const LedgerNames& names) {
+json facts_json(const Ledger& ledger, FactList list) {
   json rows = json::array();
-  for (unsigned i = 0; i < std::min<unsigned>(names.count, kLedgerRows); ++i) {
-    rows.push_back({{"name", names.rows[i].name}, {"calls", names.rows[i].calls}});
-  }
+  for_each_fact(ledger, [&](Fact kind, const LedgerFact& row) {
+    if (list_of(kind) == list)
+      rows.push_back({{"kind", word_of(kind)}, {"name", text_of(kind, row)}, {"calls", row.calls}});
+  });
+  return rows;
+}
+
+// Workspaces that count as none are among it: of each name, all devices together.
+json unmodelled_json(const Ledger& ledger) {
+  std::map<std::string, std::uint64_t> workspaces;
+  for_each_row(ledger.workspaces,
+               [&](const LedgerWorkspace& row) { workspaces[list_text_of(row)] += row.calls; });
+  json rows = facts_json(ledger, FactList::unmodelled);
+  for (const auto& [name, calls] : workspaces)
+    rows.push_back({{"kind", "workspace"}, {"name", name}, {"calls", calls}});
   return rows;
 }
 
@@ -110,10 +130,6 @@ json to_json(const Ledger& ledger) {
   json devices = json::array();
   for (unsigned i = 0; i < std::min<unsigned>(ledger.device_count, kLedgerDevices); ++i) {
     devices.push_back(device_json(ledger, i));
-  }
-  json read_backs = json::array();
-  for (unsigned i = 0; i < std::min<unsigned>(ledger.read_back_count, kLedgerRows); ++i) {
-    read_backs.push_back(read_back_json(ledger.read_backs[i]));
   }
   return {{"pid", ledger.pid},
           {"parent_pid", ledger.parent_pid},
@@ -136,17 +152,17 @@ json to_json(const Ledger& ledger) {
           {"copies_to_host_bytes", ledger.copies_to_host_bytes},
           {"out_of_memory", places_json(ledger.out_of_memory)},
           {"free_memory_reads", places_json(ledger.free_memory_reads)},
-          {"timing_reads", places_json(ledger.timing_reads)},
+          {"done_reads", places_json(ledger.done_reads)},
+          {"elapsed_reads", places_json(ledger.elapsed_reads)},
+          {"profiles", places_json(ledger.profiles)},
           {"blocks_in_question", ledger.blocks_in_question},
           {"pinned_in_question", ledger.pinned_in_question},
-          {"read_backs", std::move(read_backs)},
-          {"read_back_places_dropped", ledger.read_backs_dropped},
+          {"read_backs", read_backs_json(ledger)},
           {"computing", computing_text(ledger.computing)},
           {"computing_note", ledger.computing_note},
-          {"refused", names_json(ledger.refused)},
-          {"refused_dropped", ledger.refused.dropped},
-          {"faults", names_json(ledger.faults)},
-          {"unmodelled", names_json(ledger.unmodelled)},
+          {"refused", facts_json(ledger, FactList::refused)},
+          {"faults", facts_json(ledger, FactList::faults)},
+          {"unmodelled", unmodelled_json(ledger)},
           {"workspaces", workspaces_json(ledger)}};
 }
 

@@ -28,8 +28,7 @@ bool device_limit(int limit, std::size_t* out) {
 
 bool set_device_limit(int limit, std::size_t value) {
   if (!is_limit(limit)) return false;
-  if (value > limits()[limit].exchange(value))
-    unmodelled("a raised device limit: memory that the driver sets aside for it");
+  if (value > limits()[limit].exchange(value)) enter(Fact::raised_limit);
   return true;
 }
 

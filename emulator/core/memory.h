@@ -11,10 +11,6 @@ namespace peakbench::emulator {
 inline constexpr std::uint64_t kPage = 2ull << 20;  // device memory is handed out in these
 inline constexpr std::uint64_t kKeptBytes = kPage;  // allocations up to this keep real bytes
 
-// What is entered as unmodelled where a process lets others open its memory.
-inline constexpr const char* kSharedMemory =
-    "memory that other processes may open (CUDA IPC): what they write is not seen";
-
 enum class MemoryResult { ok, out_of_memory, invalid_value, no_address_space };
 
 enum class MemoryKind {

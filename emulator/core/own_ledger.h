@@ -21,15 +21,19 @@ PEAKBENCH_EMULATOR_API void count_launch(std::uint64_t stream, PeakbenchWork wor
 PEAKBENCH_EMULATOR_API void count_graph_launch();
 // A library's call that would have made the device write memory.
 PEAKBENCH_EMULATOR_API void count_device_work();
-// An entry point that is not emulated was called: recorded, and named once on stderr.
+// What an entry has to name; see Fact.
+struct FactDetails {
+  const char* function = "";
+  const char* what = "";
+  const char* place = "";
+  int rank = 0, ranks = 0;
+};
+// The same entry counts its calls. What was refused and faults are named once on stderr, too.
+PEAKBENCH_EMULATOR_API void enter(Fact kind, const FactDetails& details = {});
+// An entry point that is not emulated was called.
 PEAKBENCH_EMULATOR_API void refuse(const char* name);
-// Something that is wrong in the program, or would make its figures wrong: recorded, and named once
-// on stderr.
-PEAKBENCH_EMULATOR_API void fault(const char* what);
-// A figure that the vendor's library decides was answered without a model of it.
-PEAKBENCH_EMULATOR_API void unmodelled(const char* what);
-// The same of a workspace that counts as none, held while the call runs that asks for it now: the
-// ledger keeps how much was allocated meanwhile. With no lock held.
-PEAKBENCH_EMULATOR_API void missing_workspace(const char* what);
+// A workspace counts as none, held while the call runs that asks for it now: the ledger keeps how
+// much was allocated meanwhile. With no lock held.
+PEAKBENCH_EMULATOR_API void missing_workspace(Workspace kind, const char* function = "");
 
 }  // namespace peakbench::emulator

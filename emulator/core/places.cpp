@@ -5,14 +5,15 @@
 #include <cstring>
 #include <mutex>
 
-#include "core/own_ledger.h"
 #include "core/python_place.h"
+#include "core/state.h"
 
 namespace peakbench::emulator {
 
 LedgerPlace place_now(const char* function, PythonsLock lock) {
   LedgerPlace place{};
   std::snprintf(place.function, sizeof place.function, "%s", function);
+  place.first = ledger_now();
   place.kernel_launches = ledger().kernel_launches;
   if (lock == PythonsLock::may_be_waited_for || holds_python())
     find_python_place(place.place, sizeof place.place);
@@ -42,7 +43,7 @@ void enter_place(LedgerPlaces& places, const LedgerPlace& place) {
   auto* row = find_row(places, places.count, place);
   if (row == end) {
     if (places.count == kLedgerPlaces) {
-      ++places.dropped;
+      if (places.beyond.calls++ == 0) places.beyond.first = place.first;
       return;
     }
     *row = place;

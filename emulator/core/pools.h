@@ -5,7 +5,7 @@
 // use of when somebody synchronises, down to its release threshold. How it grows is not: 32 MiB for
 // a piece of 12 bytes were seen (cupy/cupy#5177), so steps are multiples of that here. How pieces
 // are laid out, and whether the driver moves memory to make room, nobody says either. So what is in
-// use of a pool is exact, and what it has reserved is a model; see kPoolGrowth.
+// use of a pool is exact, and what it has reserved is a model (Fact::pool_growth).
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,6 @@
 #include "core/core.h"
 
 namespace peakbench::emulator {
-
-// In the ledger's list of what is not modelled; the verdict makes a condition of it.
-inline constexpr const char* kPoolGrowth = "cudaMallocAsync: growth of the driver's memory pools";
 
 struct PoolFigures {
   std::uint64_t reserved, peak_reserved;  // memory of the device

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace peakbench::emulator {
 namespace {
@@ -127,34 +129,59 @@ bool makes_integer_at(std::string_view line, std::size_t column) {
   return false;
 }
 
-bool looks_like_an_integer(const char* file, Position at) {
-  if (at.line < 1 || at.column < 0) return false;
-  std::ifstream source(file);
-  std::string line;
-  for (long i = 0; i < at.line; ++i)
-    if (!std::getline(source, line)) return false;
+// The lines of the file that was asked for last: a program reads at many of them.
+std::string line_of(const char* file, long number) {
+  static std::mutex mutex;
+  static auto* const lines = new std::vector<std::string>;
+  static auto* const of_file = new std::string;
+  const std::lock_guard lock(mutex);
+  if (*of_file != file) {
+    *of_file = file;
+    lines->clear();
+    std::ifstream source(file);
+    for (std::string line; std::getline(source, line);) lines->push_back(std::move(line));
+  }
+  const auto at = static_cast<std::size_t>(number) - 1;
+  return number > 0 && at < lines->size() ? lines->at(at) : "";
+}
+
+bool may_make_integer(std::string_view line) {
+  return std::ranges::any_of(kConversions, [&](std::string_view conversion) {
+    return line.find(conversion) != std::string_view::npos;
+  });
+}
+
+PythonUse find_use(const Python& p, void* frame, void* code, const char* file) {
+  const long number = p.line(frame);
+  const auto line = line_of(file, number);
+  if (line.empty()) return {};
+  PythonUse use;
+  if (!p.knows_columns() || !may_make_integer(line)) return use;
+  const auto at = position_of(p, frame, code);
   const auto column = static_cast<std::size_t>(at.column);
-  return column < line.size() && makes_integer_at(line, column);
+  use.makes_integer =
+      at.line == number && at.column >= 0 && column < line.size() && makes_integer_at(line, column);
+  return use;
 }
 
 // A loop reads at the same place again and again.
-bool is_made_an_integer(const Python& p, void* frame, void* code, const char* file) {
-  if (!p.knows_columns()) return false;
+PythonUse use_of(const Python& p, void* frame, void* code, const char* file) {
   static std::mutex mutex;  // never held while the interpreter may run something
-  static auto* const seen = new std::map<std::string, bool>;
-  const std::string key = std::string(file) + ":" + std::to_string(p.line(frame)) + ":" +
-                          std::to_string(p.instruction(frame));
+  static auto* const seen = new std::map<std::string, PythonUse>;
+  const int instruction = p.instruction ? p.instruction(frame) : -1;
+  const std::string key =
+      std::string(file) + ":" + std::to_string(p.line(frame)) + ":" + std::to_string(instruction);
   {
     const std::lock_guard lock(mutex);
     if (const auto found = seen->find(key); found != seen->end()) return found->second;
   }
-  const bool makes = looks_like_an_integer(file, position_of(p, frame, code));
+  const auto use = find_use(p, frame, code, file);
   const std::lock_guard lock(mutex);
-  return (*seen)[key] = makes;
+  return (*seen)[key] = use;
 }
 
 // Writes the frame's place; whether it is the program's own.
-bool describe(const Python& p, void* frame, char* out, std::size_t size, bool& integer) {
+bool describe(const Python& p, void* frame, char* out, std::size_t size, PythonUse& use) {
   void* code = p.code(frame);
   void* name = code ? p.attribute(code, "co_filename") : nullptr;
   const char* file = name ? p.utf8(name) : nullptr;
@@ -164,20 +191,22 @@ bool describe(const Python& p, void* frame, char* out, std::size_t size, bool& i
     std::snprintf(out, size, "%s:%d", slash ? slash + 1 : file, p.line(frame));
   }
   const bool own = file && !is_of_pytorch(file);
-  if (own) integer = is_made_an_integer(p, frame, code, file);
+  if (own) use = use_of(p, frame, code, file);
   if (name) p.drop(name);
   if (code) p.drop(code);
   return own;
 }
 
-void walk(const Python& p, char* out, std::size_t size, bool& integer) {
+PythonUse walk(const Python& p, char* out, std::size_t size) {
+  PythonUse use;
   void* frame = p.thread_frame(p.this_thread());
   while (frame) {
-    const bool own = describe(p, frame, out, size, integer);
+    const bool own = describe(p, frame, out, size, use);
     void* outer = own ? nullptr : p.back(frame);
     p.drop(frame);
     frame = outer;
   }
+  return use;
 }
 
 }  // namespace
@@ -192,15 +221,15 @@ bool python_is_ending() {
   return is_finalizing && is_finalizing();
 }
 
-void find_python_place(char* out, std::size_t size, bool& makes_integer) {
+PythonUse find_python_place(char* out, std::size_t size) {
   out[0] = '\0';
-  makes_integer = false;
   const Python& p = python();
-  if (!p.whole() || !p.is_initialized()) return;
-  if (python_is_ending()) return;
+  if (!p.whole() || !p.is_initialized()) return {};
+  if (python_is_ending()) return {};
   const int held = p.ensure();
-  walk(p, out, size, makes_integer);
+  const auto use = walk(p, out, size);
   p.release(held);
+  return use;
 }
 
 }  // namespace peakbench::emulator

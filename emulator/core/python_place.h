@@ -5,16 +5,16 @@
 
 namespace peakbench::emulator {
 
+// What the line of the program does with a number that it reads, as far as its source tells.
+struct PythonUse {
+  // It makes an integer of it, as int(count.sum()) and range(int(x.item())) do; known from Python
+  // 3.11 on.
+  bool makes_integer = false;
+};
+
 // Writes "train.py:12", the innermost line outside of PyTorch, or an empty text where the calling
 // thread runs no Python. Takes the interpreter's lock: call it with no lock held.
-// `makes_integer`: whether that line makes an integer of the number that it reads, as
-// int(count.sum()) and range(int(x.item())) do; known from Python 3.11 on, where its source is
-// there.
-void find_python_place(char* out, std::size_t size, bool& makes_integer);
-inline void find_python_place(char* out, std::size_t size) {
-  bool makes_integer = false;
-  find_python_place(out, size, makes_integer);
-}
+PythonUse find_python_place(char* out, std::size_t size);
 
 // Whether the calling thread has the interpreter's lock already.
 bool holds_python();

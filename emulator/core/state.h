@@ -177,13 +177,15 @@ void trim_pools_to_thresholds();
 MemoryResult no_host_memory(State& state, std::uint64_t bytes, MemoryResult result);
 
 // Whoever computes values, see values_hook.h: asked of what the host reads. Improves `answer` and
-// what `to` holds; returns the kind of what is read. Call without the mutex.
-const char* ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& answer);
+// what `to` holds. Call without the mutex.
+ReadKind ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& answer);
 // What PyTorch's allocator has handed out of a device. False: nobody knows.
 bool allocated_now(int device, std::uint64_t& bytes);
 // Counts work that may have written anywhere, or work that was given these words.
 void tell_of_work(PeakbenchWork work, const void* caller);
 void tell_of_work(PeakbenchWork work, const void* caller, const std::vector<std::uint64_t>& words);
+// What is kept there is an earlier tensor's. With no lock held.
+void forget_kept_bytes(std::uint64_t base, std::uint64_t bytes);
 // A memory pool has handed it out. With no lock held.
 void tell_of_piece(std::uint64_t base, std::uint64_t bytes);
 
@@ -200,8 +202,8 @@ void merge_tickets(std::vector<Ticket>& into, const std::vector<Ticket>& from);
 Ledger* open_ledger(const CardFacts& card, int device_count);
 // In a child after fork: what it writes must not reach its parent's ledger.
 void detach_ledger(Ledger* ledger);
-// Enters who is reading device memory; takes the call stack of the calling thread. `kind`: what
-// is read, see read_kinds.h, or an empty text.
-void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, const char* kind);
+// Enters who is reading device memory; takes the call stack of the calling thread.
+void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, ReadKind kind);
+LedgerTime ledger_now();
 
 }  // namespace peakbench::emulator

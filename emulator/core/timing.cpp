@@ -56,8 +56,8 @@ void count(std::uint64_t& counter) {
   std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
 }
 
-void program_asked(const char* function) {
-  enter_place(ledger().timing_reads, place_now(function, PythonsLock::is_held_or_not));
+void program_asked(LedgerPlaces& places, const char* function) {
+  enter_place(places, place_now(function, PythonsLock::is_held_or_not));
 }
 
 bool ends_work(std::uint64_t event) {
@@ -75,7 +75,7 @@ bool answer_event_query(std::uint64_t event, const char* function, const void* c
   if (certain) return done;
   switch (asker(caller)) {
     case Asker::program:
-      program_asked(function);
+      program_asked(ledger().done_reads, function);
       if (done) told_of_event(event);
       break;
     case Asker::allocator:
@@ -93,18 +93,18 @@ bool answer_stream_query(std::uint64_t stream, const char* function, const void*
   const bool done = is_stream_done(stream);
   // No allocator asks for a stream: CUDAStream::query, which does, is in the library of one.
   if (!certain && asker(caller) != Asker::pinned_allocator_or_watchdog) {
-    program_asked(function);
+    program_asked(ledger().done_reads, function);
     if (done) told_of_stream(stream);
   }
   return done;
 }
 
 float answer_elapsed_time(const char* function, const void* caller) {
-  if (asker(caller) == Asker::program) program_asked(function);
-  unmodelled("time between events: always one second");
+  if (asker(caller) == Asker::program) program_asked(ledger().elapsed_reads, function);
+  enter(Fact::elapsed_time);
   return 1000;
 }
 
-void card_is_profiled() { program_asked(kProfiler); }
+void card_is_profiled() { program_asked(ledger().profiles, "torch.profiler"); }
 
 }  // namespace peakbench::emulator

@@ -21,8 +21,7 @@ PEAKBENCH_EMULATOR_API bool answer_stream_query(std::uint64_t stream, const char
 // where the program asked.
 PEAKBENCH_EMULATOR_API float answer_elapsed_time(const char* function, const void* caller);
 
-// What is entered as a read of times where a program has the card profiled (CUPTI).
-inline constexpr const char* kProfiler = "torch.profiler";
+// A program has the card profiled (CUPTI).
 PEAKBENCH_EMULATOR_API void card_is_profiled();
 
 }  // namespace peakbench::emulator

@@ -92,10 +92,10 @@ PeakbenchStanding standing_of(Answer answer) {
 
 }  // namespace
 
-const char* ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& answer) {
-  const char* kind = "";
+ReadKind ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& answer) {
+  int kind = 0;
   const auto ask = reader.load(std::memory_order_acquire);
-  if (!ask) return kind;
+  if (!ask) return ReadKind::bytes;
   switch (ask(reinterpret_cast<std::uint64_t>(from), to, bytes, standing_of(answer), &kind)) {
     case kPeakbenchKnown:
       answer = Answer::kept;
@@ -109,7 +109,7 @@ const char* ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& 
     default:
       break;
   }
-  return kind;
+  return static_cast<ReadKind>(kind);
 }
 
 bool allocated_now(int device, std::uint64_t& bytes) {
@@ -157,6 +157,10 @@ extern "C" void peakbench_emulator_watch_allocator(void) {
 
 extern "C" void peakbench_emulator_handed_out(std::uint64_t base, std::uint64_t bytes) {
   using namespace peakbench::emulator;
+  forget_kept_bytes(base, bytes);
+}
+
+void peakbench::emulator::forget_kept_bytes(std::uint64_t base, std::uint64_t bytes) {
   State& s = state();
   std::lock_guard lock(s.mutex);
   for (std::uint64_t done = 0; done < bytes;) {
@@ -208,16 +212,15 @@ extern "C" int peakbench_emulator_is_own_work(void) {
   return peakbench::emulator::own_work > 0 ? 1 : 0;
 }
 
-extern "C" void peakbench_emulator_decided(const char* kind, std::uint64_t bytes) {
+extern "C" void peakbench_emulator_decided(int kind, std::uint64_t bytes) {
   using namespace peakbench::emulator;
-  enter_read_back(ledger(), bytes, Answer::substitute, kind);
+  enter_read_back(ledger(), bytes, Answer::substitute, static_cast<ReadKind>(kind));
 }
 
 extern "C" void peakbench_emulator_written(std::uint64_t base) {
   using namespace peakbench::emulator;
   const auto kind = find_place(reinterpret_cast<const void*>(base)).kind;
-  if (kind == MemoryKind::pinned || kind == MemoryKind::registered)
-    fault("a kernel writes page-locked host memory: its bytes stay, and reads are not seen");
+  if (kind == MemoryKind::pinned || kind == MemoryKind::registered) enter(Fact::pinned_written);
 }
 
 extern "C" PeakbenchIssued peakbench_emulator_in_flight(std::uint64_t stream, const void* to) {
@@ -239,15 +242,12 @@ extern "C" void peakbench_emulator_unspecified(const char* operation, const char
   using namespace peakbench::emulator;
   char place[64] = "";
   find_python_place(place, sizeof place);
-  std::string text = std::string(operation) + (place[0] ? std::string(", read at ") + place : "") +
-                     ": " + what + " is not specified";
-  if (text.size() >= sizeof LedgerName::name)
-    text = std::string(operation) + ": " + what + " is not specified";
-  unmodelled(text.c_str());
+  enter(Fact::open_choice, {.function = operation, .what = what, .place = place});
 }
 
 extern "C" void peakbench_emulator_failed(const char* why) {
-  peakbench::emulator::fault((std::string("a value could not be computed: ") + why).c_str());
+  using namespace peakbench::emulator;
+  enter(Fact::value_failed, {.what = why});
 }
 
 extern "C" int peakbench_emulator_has_tf32(void) { return peakbench::emulator::card().major >= 8; }

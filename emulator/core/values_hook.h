@@ -18,9 +18,9 @@ enum PeakbenchStanding {
   kPeakbenchPartly = 5,      // `to` holds values of which some are plausible ones
 };
 // Answers a read of device memory by the host. `held`: what is known of what `to` holds already;
-// where nothing is, it holds zeros. `kind` becomes one of read_kinds.h, or "".
+// where nothing is, it holds zeros. `kind` becomes a ReadKind (facts.h).
 using PeakbenchReader = int (*)(std::uint64_t from, void* to, std::uint64_t bytes,
-                                enum PeakbenchStanding held, const char** kind);
+                                enum PeakbenchStanding held, int* kind);
 // What the device was asked to run.
 enum PeakbenchWork {
   kPeakbenchLibraryCall = 0,     // of a vendor's library, for whoever called that
@@ -46,13 +46,13 @@ using PeakbenchPieceListener = void (*)(std::uint64_t base, std::uint64_t bytes)
 PEAKBENCH_VALUES_API void peakbench_emulator_watch_pools(PeakbenchPieceListener listener);
 // The host looks at numbers that it read before and that were not known, in its own memory, to
 // decide something: an entry as of a read, of this kind. Takes Python's lock: with no lock held.
-PEAKBENCH_VALUES_API void peakbench_emulator_decided(const char* kind, std::uint64_t bytes);
+PEAKBENCH_VALUES_API void peakbench_emulator_decided(int kind, std::uint64_t bytes);
 // An operator writes to the storage that begins there, as to one of the card. A fault where it is
 // page-locked memory of the host (cudaHostAlloc, mapped): no kernel runs, and what the host reads
 // there later is not seen. With none of the stand-ins' locks held.
 PEAKBENCH_VALUES_API void peakbench_emulator_written(std::uint64_t base);
 // The host reads a value that is one of several that PyTorch allows, as this operator leaves it
-// open: an entry with the line that reads, which ends in "is not specified". Takes Python's lock:
+// open: a Fact::open_choice with the line that reads. Takes Python's lock:
 // with no lock held.
 PEAKBENCH_VALUES_API void peakbench_emulator_unspecified(const char* operation, const char* what);
 // A kernel that this operator of PyTorch launches checks what it is given, and finds it wrong: see
@@ -138,5 +138,7 @@ inline constexpr const char* kValuesProblemVariable = "PEAKBENCH_EMULATED_VALUES
 inline constexpr const char* kComputeVariable = "PEAKBENCH_EMULATED_COMPUTE";
 // nonzero=all or nonzero=none: how many rows a size that rests on unknown values gets.
 inline constexpr const char* kAssumeVariable = "PEAKBENCH_EMULATED_ASSUME";
+// A number: which plausible values stand in for unknown ones. 0, or not set: the usual ones.
+inline constexpr const char* kGuessVariable = "PEAKBENCH_EMULATED_GUESS";
 
 }  // namespace peakbench::emulator

@@ -105,7 +105,7 @@ PEAKBENCH_ENTRY int cudnnBackendGetAttribute(void* descriptor, int attribute, in
 
 PEAKBENCH_ENTRY int cudnnBackendExecute(void*, void* plan, void*) {
   if (!plan) return kBadParameter;
-  if (!workspace_of(plan)) missing_workspace("cudnn engine workspace");
+  if (!workspace_of(plan)) missing_workspace(Workspace::cudnn_engine);
   count_device_work();
   return kSuccess;
 }

@@ -24,7 +24,7 @@ Streams& streams() {
 }
 
 int no_workspace(std::size_t* out) {
-  missing_workspace("cudnn batch normalization workspace");
+  missing_workspace(Workspace::cudnn_batch_norm);
   return give(out, std::size_t{0});
 }
 

@@ -211,8 +211,8 @@ PEAKBENCH_ENTRY int cudnnGetRNNTempSpaceSizes(void*, void* descriptor, int mode,
   const auto found = descriptors().rnns.find(descriptor);
   const auto steps = descriptors().steps.find(data);
   if (found == descriptors().rnns.end() || steps == descriptors().steps.end()) return kBadParameter;
-  missing_workspace("cudnn RNN workspace: answered with 0 bytes");
-  if (mode == kTraining) unmodelled("cudnn RNN reserve space: a model of what backward needs");
+  missing_workspace(Workspace::cudnn_rnn);
+  if (mode == kTraining) enter(Fact::reserve_space);
   give(workspace, std::size_t{0});
   return give(reserve, mode == kTraining ? reserve_bytes(found->second, steps->second) : 0);
 }

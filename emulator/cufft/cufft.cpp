@@ -18,7 +18,7 @@ PEAKBENCH_ENTRY int cufftXtMakePlanMany(int, int, long long*, long long*, long l
 }
 
 PEAKBENCH_ENTRY int cufftXtExec(int, void*, void*, int) {
-  missing_workspace("cufft plan workspace");
+  missing_workspace(Workspace::cufft_plan);
   count_device_work();
   return 0;
 }

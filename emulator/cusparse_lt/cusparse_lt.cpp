@@ -64,7 +64,7 @@ PEAKBENCH_ENTRY int cusparseLtSpMMACompressedSize2(const void*, const void* desc
   if (!descriptor) return kInvalidValue;
   Structured matrix;
   std::memcpy(&matrix, descriptor, sizeof matrix);
-  missing_workspace("cusparseLtSpMMACompressedSize2 workspace");
+  missing_workspace(Workspace::cusparse_lt);
   give(buffer, std::size_t{0});
   return give(compressed, static_cast<std::size_t>(compressed_bytes(matrix)));
 }

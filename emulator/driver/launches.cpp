@@ -69,7 +69,7 @@ unsigned cluster_size(const CUlaunchConfig& config) {
 
 int blocks_of(CUfunction function, std::uint64_t threads, std::uint64_t shared_bytes) {
   const auto called = function_of(function).value_or(Function{});
-  if (!called.facts || !called.facts->registers) unmodelled(kUnknownKernel);
+  if (!called.facts || !called.facts->registers) enter(Fact::unknown_kernel);
   return blocks_per_multiprocessor(card(), called.facts.value_or(KernelFacts{}), called.settings,
                                    {static_cast<int>(threads), shared_bytes});
 }

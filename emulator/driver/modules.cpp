@@ -43,7 +43,7 @@ int attribute(CUfunction_attribute which, const Function& function) {
   const KernelFacts facts = function.facts.value_or(KernelFacts{});
   const auto known_or = [&](int value, int typical) {
     if (facts.registers) return value;
-    unmodelled(kUnknownKernel);
+    enter(Fact::unknown_kernel);
     return typical;
   };
   switch (which) {

@@ -42,7 +42,10 @@ class Sentence {
  private:
   void choose_card() {
     const auto& facts = program_.card.facts;
-    context(facts.context_bytes);
+    answer_.context = context_taken(program_.card);
+    answer_.shown_context =
+        answer_.context.bytes ? answer_.context : largest_of(program_.card.context_memory);
+    answer_.context_included = facts.context_bytes != 0;
     const auto peaks = peaks_of_cards(uses_, program_.card_peaks, facts.context_bytes);
     if (peaks.empty()) return;
     auto chosen = std::ranges::max_element(peaks, {}, &CardPeak::bytes);
@@ -57,18 +60,9 @@ class Sentence {
     several_cards_ = peaks.size() > 1;
   }
 
-  void context(std::uint64_t set_aside) {
-    answer_.context_included = set_aside != 0;
-    if (set_aside) answer_.context_bytes = set_aside;
-    for (const auto& measured : program_.card.context_memory)
-      if (!set_aside)
-        answer_.context_bytes = std::max(answer_.context_bytes.value_or(0), measured.bytes);
-  }
-
   // That the peak does not have.
   std::uint64_t contexts() const {
-    if (answer_.context_included) return 0;
-    return peak_.users * answer_.context_bytes.value_or(kLargestContext);
+    return answer_.context_included ? 0 : peak_.users * answer_.context.bytes;
   }
 
   std::string card() const { return program_.card.spec; }
@@ -94,10 +88,14 @@ class Sentence {
   }
 
   std::string context_text() const {
-    const auto bytes = answer_.context_bytes ? about(*answer_.context_bytes) : "unknown";
-    const auto context = peak_.users > 1 && answer_.context_bytes
-                             ? fmt::format("contexts ({} of {})", peak_.users, bytes)
-                             : fmt::format("context ({})", bytes);
+    if (answer_.context.bytes == 0)
+      return std::string("no context set aside") +
+             (answer_.communicator_ranks ? ", NCCL's buffers not included" : "");
+    const auto bytes =
+        about(answer_.context.bytes) +
+        (answer_.context.source == ContextSource::largest_known ? ", the largest known" : "");
+    const auto context = peak_.users > 1 ? fmt::format("contexts ({} of {})", peak_.users, bytes)
+                                         : fmt::format("context ({})", bytes);
     if (answer_.context_included)
       return context + (answer_.communicator_ranks ? " included, NCCL's buffers not" : " included");
     return context +
@@ -116,6 +114,9 @@ class Sentence {
     const std::string word = verdict_word(verdict.kind);
     if (verdict.kind != VerdictKind::exact_if) return word;
     const auto count = verdict.conditions.size();
+    const auto& guess = verdict.second_guess;
+    if (guess && guess->same && count == 1)
+      return fmt::format("the same with other values ({} runs)", guess->runs);
     return fmt::format("{} ({} condition{} below)", word, count, count == 1 ? "" : "s");
   }
 
@@ -271,7 +272,8 @@ nlohmann::json to_json(const Answer& answer) {
           {"pid", answer.largest ? json(answer.largest->process->pid) : json()},
           {"peak_bytes", answer.peak_bytes},
           {"total_bytes", answer.total_bytes},
-          {"context_bytes", known(answer.context_bytes)},
+          {"context_bytes", answer.context.bytes},
+          {"context_source", word_of(answer.context.source)},
           {"context_included", answer.context_included},
           {"out_of_memory", answer.out_of_memory ? to_json(*answer.out_of_memory) : json()}};
 }

@@ -8,15 +8,13 @@
 #include <string>
 
 #include "host/card_use.h"
+#include "host/context_memory.h"
 #include "host/emulated_program.h"
 #include "host/out_of_memory.h"
 
 namespace peakbench::emulator {
 
 enum class Tone { good, bad, doubtful };
-
-// The largest in emulator/cards (an H200's after a training): for cards of which none is known.
-inline constexpr std::uint64_t kLargestContext = 767ull << 20;
 
 struct Answer {
   // Nullopt where the run does not show it: it was refused memory and went on, it failed for
@@ -30,11 +28,11 @@ struct Answer {
   std::optional<CardUse> largest;  // who took the most of it
   std::uint64_t peak_bytes = 0;    // what CUDA gave to all processes together
   std::uint64_t total_bytes = 0;
-  // Of one process: what was set aside, which `peak_bytes` includes, or what others measured of
-  // such a card, which it does not.
-  std::optional<std::uint64_t> context_bytes;
-  bool context_included = false;
-  std::size_t processes = 1;  // that used the card together: each has a context there
+  ContextMemoryTaken context;  // of one process, by the rule of context_taken()
+  // What nvidia-smi would show of it: where nothing is set aside, there is one all the same.
+  ContextMemoryTaken shown_context;
+  bool context_included = false;  // in `peak_bytes`: it was set aside
+  std::size_t processes = 1;      // that used the card together: each has a context there
   // Ranks of the largest communicator of NCCL on the card, which takes memory and says not how
   // much; 0 without one.
   std::size_t communicator_ranks = 0;

@@ -137,7 +137,8 @@ void apply_option(Card& card, const std::string& option) {
   if (name == "memory") {
     card.facts.total_memory_bytes = memory_option(card.spec, value);
   } else if (name == "context") {
-    card.facts.context_bytes = bytes_option(card.spec, name, value);
+    card.context_is_asked = true;
+    card.facts.context_bytes = value == "0" ? 0 : bytes_option(card.spec, name, value);
   } else if (name == "count") {
     card.facts.count = count_option(card.spec, value);
   } else if (name == "driver") {
@@ -204,6 +205,12 @@ std::string nearest_card(const std::string& name, const Installation& installati
 void take_limit_away(Card& card) {
   constexpr std::uint64_t kMoreThanAnyCard = 8ULL << 40;
   card.facts.total_memory_bytes = std::max(card.facts.total_memory_bytes, kMoreThanAnyCard);
+}
+
+ContextMemoryTaken context_taken(const Card& card) {
+  if (card.context_is_asked || card.facts.context_bytes)
+    return {card.facts.context_bytes, ContextSource::asked};
+  return largest_of(card.context_memory);
 }
 
 std::vector<CardListing> list_cards(const Installation& installation) {

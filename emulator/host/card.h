@@ -16,6 +16,7 @@ struct Card {
   std::string title;  // NVIDIA H100 SXM5 80 GB
   std::string spec;   // as it was asked for
   ContextMemories context_memory;
+  bool context_is_asked = false;  // by the option context=SIZE, which may be 0
 };
 
 struct CardListing {
@@ -28,7 +29,7 @@ struct CardListing {
 };
 
 // Options: memory=SIZE (the card's memory instead of its own), count=N devices, context=SIZE (set
-// aside for the CUDA context, which is 0 unless given), driver=12.8, streams=late (work is done
+// aside for the CUDA context in the figures; 0: nowhere), driver=12.8, streams=late (work is done
 // when the host waits for it; at-once unless given). Throws ConfigError: unknown card (the nearest
 // named; one that is no CUDA card, with what it is), a size of zero or above 16 TiB, a card that
 // this LibTorch has no code for, a file that is no card.
@@ -39,6 +40,11 @@ std::string nearest_card(const std::string& name, const Installation& installati
 
 // The same card with more memory than any program takes.
 void take_limit_away(Card& card);
+
+// What one process's CUDA context takes of the card: what the user set aside for it, or nothing if
+// that is 0; else the most that was measured on such a card; else the largest known of any card.
+// Whatever says whether something fits goes by it.
+ContextMemoryTaken context_taken(const Card& card);
 
 // All cards of the installation, by name.
 std::vector<CardListing> list_cards(const Installation& installation);

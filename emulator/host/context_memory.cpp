@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace peakbench::emulator {
@@ -52,6 +53,17 @@ ContextMemories read_context_memory(const Fields& card) {
   ContextMemories measured;
   card.each("context_memory", [&](const Fields& fields) { measured.push_back(read_one(fields)); });
   return measured;
+}
+
+const char* word_of(ContextSource source) {
+  if (source == ContextSource::asked) return "option";
+  return source == ContextSource::measured ? "measured" : "largest_known";
+}
+
+ContextMemoryTaken largest_of(const ContextMemories& measured) {
+  if (measured.empty()) return {};
+  const auto largest = std::ranges::max(measured, {}, &ContextMemory::bytes);
+  return {largest.bytes, ContextSource::measured};
 }
 
 nlohmann::json to_json(const ContextMemories& measured) {

@@ -20,11 +20,24 @@ struct ContextMemory {
 
 using ContextMemories = std::vector<ContextMemory>;
 
+// The largest in emulator/cards (an H200's after a training): for cards of which none is known.
+inline constexpr std::uint64_t kLargestContext = 767ull << 20;
+
+enum class ContextSource { asked, measured, largest_known };
+
+struct ContextMemoryTaken {
+  std::uint64_t bytes = kLargestContext;
+  ContextSource source = ContextSource::largest_known;
+};
+const char* word_of(ContextSource source);  // "option", "measured", "largest_known"
+
 // The list `context_memory` of a card's file; empty where there is none. Throws FieldError.
 ContextMemories read_context_memory(const Fields& card);
 
 nlohmann::json to_json(const ContextMemories& measured);
 
+// The most that was measured, or else the largest known of any card.
+ContextMemoryTaken largest_of(const ContextMemories& measured);
 // "534 MiB (github.com/...)", "unknown"
 std::string short_text(const ContextMemories& measured);
 // "534 MiB were measured on such a card (bare context; torch 2.10; github.com/...)", "how much it

@@ -46,13 +46,14 @@ std::string nccl_text(const DeviceMemory& memory) {
 
 std::optional<DeviceMemory> device_memory_of(const Answer& answer) {
   if (!answer.card) return std::nullopt;
-  const auto one = answer.context_bytes.value_or(kLargestContext);
-  DeviceMemory memory{.given_bytes = answer.peak_bytes,
-                      .total_bytes = answer.total_bytes,
-                      .context_bytes = answer.processes * one,
-                      .contexts = answer.processes,
-                      .context_measured = answer.context_bytes.has_value(),
-                      .nccl = nccl_memory_of(answer)};
+  const auto one = answer.shown_context.bytes;
+  DeviceMemory memory{
+      .given_bytes = answer.peak_bytes,
+      .total_bytes = answer.total_bytes,
+      .context_bytes = answer.processes * one,
+      .contexts = answer.processes,
+      .context_measured = answer.shown_context.source != ContextSource::largest_known,
+      .nccl = nccl_memory_of(answer)};
   memory.lacks_nccl = answer.communicator_ranks && !memory.nccl;
   if (answer.context_included)
     memory.given_bytes -= std::min(memory.given_bytes, memory.context_bytes);

@@ -77,6 +77,16 @@ std::string torch_line(const EmulatedProgram& program) {
   return fmt::format("PyTorch {}, in {}\n", program.torch->version, program.torch->folder.string());
 }
 
+std::string beside_context(const Answer& answer) {
+  const auto& context = answer.context;
+  if (context.bytes == 0) return "with no CUDA context set aside";
+  const bool largest = context.source == ContextSource::largest_known;
+  return fmt::format("{} {}{}{}", answer.context_included ? "with" : "beside",
+                     answer.processes > 1 ? fmt::format("{} CUDA contexts of ", answer.processes)
+                                          : "a CUDA context of ",
+                     largest ? "up to " : "", about(context.bytes));
+}
+
 }  // namespace
 
 std::string short_answer(const EmulatedProgram& program, const Answer& answer) {
@@ -87,18 +97,12 @@ std::string short_answer(const EmulatedProgram& program, const Answer& answer) {
         "{}: needs {} at least, {} more than it has; {}.", head, size_text(failure->needed_bytes),
         size_text(failure->needed_bytes - answer.total_bytes), request_text(*failure));
   if (program.wait_status != 0 || failure || !answer.card) return answer.sentence;
-  const auto context = answer.context_bytes.value_or(kLargestContext);
-  const auto contexts = answer.context_included ? 0 : answer.processes * context;
+  const auto contexts = answer.context_included ? 0 : answer.processes * answer.context.bytes;
   const auto taken = answer.peak_bytes + contexts;
   const auto left = taken <= answer.total_bytes ? about(answer.total_bytes - taken) + " left"
                                                 : about(taken - answer.total_bytes) + " too much";
-  return fmt::format("{}: takes {} of {}, {} {} {}{}; {}.", head, size_text(answer.peak_bytes),
-                     size_text(answer.total_bytes), left,
-                     answer.context_included ? "with" : "beside",
-                     answer.processes > 1   ? fmt::format("{} CUDA contexts of ", answer.processes)
-                     : answer.context_bytes ? "a CUDA context of "
-                                            : "a CUDA context of up to ",
-                     about(context),
+  return fmt::format("{}: takes {} of {}, {} {}; {}.", head, size_text(answer.peak_bytes),
+                     size_text(answer.total_bytes), left, beside_context(answer),
                      std::string(verdict_word(program.verdict.kind)) +
                          (program.verdict.kind == VerdictKind::exact ? "" : " (-v says why)"));
 }

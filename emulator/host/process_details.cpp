@@ -41,8 +41,9 @@ std::string reliance(const LedgerReadBack& row) {
 std::string read_back_text(const LedgerReadBack& row) {
   const std::string where =
       row.operation[0] ? fmt::format("{} in {}", row.operation, row.function) : row.function;
-  return fmt::format("  read back  {}{} ({}){}: {}, {} bytes; {}", row.kind,
-                     row.kind[0] ? fmt::format(" by {}", where) : where, row.library,
+  const std::string kind = word_of(row.kind);
+  return fmt::format("  read back  {}{} ({}){}: {}, {} bytes; {}", kind,
+                     kind.empty() ? where : fmt::format(" by {}", where), row.library,
                      row.place[0] ? fmt::format(" at {}", row.place) : "", times(row.calls),
                      row.bytes, reliance(row));
 }
@@ -59,10 +60,10 @@ class Details {
     unknown_counts();
     out_of_memory();
     read_backs();
-    const auto refused = names("refused", &Ledger::refused);
-    ways_round(refused);
-    names("fault", &Ledger::faults);
-    names("unmodelled", &Ledger::unmodelled);
+    facts("refused", FactList::refused);
+    ways_round();
+    facts("fault", FactList::faults);
+    facts("unmodelled", FactList::unmodelled);
     launches();
     return std::move(out_);
   }
@@ -150,15 +151,14 @@ class Details {
   // Those that were not known first.
   void read_backs() {
     const auto place = [](const LedgerReadBack& row) {
-      return std::tuple(!unknown_calls(row), std::string_view(row.kind),
-                        std::string_view(row.operation), std::string_view(row.function),
-                        std::string_view(row.place), std::string_view(row.library));
+      return std::tuple(!unknown_calls(row), row.kind, std::string_view(row.operation),
+                        std::string_view(row.function), std::string_view(row.place),
+                        std::string_view(row.library));
     };
     using Place = decltype(place(std::declval<LedgerReadBack>()));
     std::map<Place, std::pair<LedgerReadBack, std::set<const Ledger*>>> alike;
     for (const Ledger* ledger : ledgers_)
-      for (unsigned i = 0; i < std::min<unsigned>(ledger->read_back_count, kLedgerRows); ++i) {
-        const LedgerReadBack& row = ledger->read_backs[i];
+      for_each_read(*ledger, [&](const LedgerReadBack& row) {
         auto& [sum, processes] =
             alike.try_emplace(place(row), row, std::set<const Ledger*>()).first->second;
         if (!processes.empty()) {
@@ -169,41 +169,48 @@ class Details {
           sum.substitute_calls += row.substitute_calls;
         }
         processes.insert(ledger);
-      }
+      });
     std::vector<std::string> lines;
     for (const auto& [key, row] : alike)
       lines.push_back(read_back_text(row.first) + whose(row.second));
     add(lines);
   }
 
-  // The names, in the order in which they were entered.
-  std::vector<std::string> names(const char* what, LedgerNames Ledger::*of) {
+  // By their texts: several processes have the same.
+  void facts(const char* what, FactList list) {
     std::vector<std::string> order;
     std::map<std::string, std::pair<std::uint64_t, std::set<const Ledger*>>> alike;
+    const auto add_one = [&](const Ledger* ledger, const std::string& text, std::uint64_t calls) {
+      auto& [sum, processes] = alike[text];
+      if (processes.empty()) order.push_back(text);
+      sum += calls;
+      processes.insert(ledger);
+    };
     for (const Ledger* ledger : ledgers_) {
-      const LedgerNames& names = ledger->*of;
-      for (unsigned i = 0; i < std::min<unsigned>(names.count, kLedgerRows); ++i) {
-        auto& [calls, processes] = alike[names.rows[i].name];
-        if (processes.empty()) order.emplace_back(names.rows[i].name);
-        calls += names.rows[i].calls;
-        processes.insert(ledger);
-      }
+      for_each_fact(*ledger, [&](Fact kind, const LedgerFact& row) {
+        if (list_of(kind) == list) add_one(ledger, text_of(kind, row), row.calls);
+      });
+      if (list != FactList::unmodelled) continue;
+      for_each_row(ledger->workspaces, [&](const LedgerWorkspace& row) {
+        add_one(ledger, list_text_of(row), row.calls);
+      });
     }
     std::vector<std::string> lines;
-    for (const auto& name : order)
-      lines.push_back(fmt::format("  {}  {}: {}{}", what, name, times(alike[name].first),
-                                  whose(alike[name].second)));
+    for (const auto& text : order)
+      lines.push_back(fmt::format("  {}  {}: {}{}", what, text, times(alike[text].first),
+                                  whose(alike[text].second)));
     add(lines);
-    return order;
   }
 
-  void ways_round(const std::vector<std::string>& refused) {
+  void ways_round() {
     std::set<std::string_view> said;
-    for (const auto& name : refused) {
-      const auto sentence = way_round(name);
-      if (!sentence.empty() && said.insert(sentence).second)
-        out_ += fmt::format("    a way round: {}\n", sentence);
-    }
+    constexpr auto refused = static_cast<std::size_t>(Fact::refused_call);
+    for (const Ledger* ledger : ledgers_)
+      for_each_row(ledger->facts[refused], [&](const LedgerFact& row) {
+        const auto sentence = way_round(row.function);
+        if (!sentence.empty() && said.insert(sentence).second)
+          out_ += fmt::format("    a way round: {}\n", sentence);
+      });
   }
 
   void launches() {

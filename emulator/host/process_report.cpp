@@ -18,25 +18,47 @@ void end(char (&text)[size]) {
   text[size - 1] = '\0';
 }
 
+void end_texts(LedgerReadBack& row) {
+  end(row.function);
+  end(row.library);
+  end(row.operation);
+  end(row.place);
+}
+
+void end_texts(LedgerPlace& row) {
+  end(row.function);
+  end(row.place);
+}
+
+void end_texts(LedgerFact& row) {
+  end(row.function);
+  end(row.what);
+  end(row.place);
+}
+
+void end_texts(LedgerWorkspace& row) {
+  end(row.function);
+  end(row.operation);
+}
+
+template <typename Table>
+void end_texts_in(Table& table) {
+  for (auto& row : table.rows) end_texts(row);
+  end_texts(table.beyond);
+}
+
 // The program itself can have written into its ledger: every text ends within its room.
 void end_texts(Ledger& ledger) {
   end(ledger.command);
   end(ledger.card);
-  for (LedgerReadBack& row : ledger.read_backs) {
-    end(row.function);
-    end(row.library);
-    end(row.operation);
-    end(row.kind);
-    end(row.place);
-  }
   end(ledger.computing_note);
-  for (LedgerPlaces* places : {&ledger.out_of_memory, &ledger.free_memory_reads})
-    for (LedgerPlace& row : places->rows) {
-      end(row.function);
-      end(row.place);
-    }
-  for (LedgerNames* names : {&ledger.refused, &ledger.faults, &ledger.unmodelled})
-    for (LedgerName& row : names->rows) end(row.name);
+  end_texts_in(ledger.known_reads);
+  for (LedgerReads& reads : ledger.reads) end_texts_in(reads);
+  for (LedgerFacts& facts : ledger.facts) end_texts_in(facts);
+  for (LedgerPlaces* places : {&ledger.out_of_memory, &ledger.free_memory_reads, &ledger.done_reads,
+                               &ledger.elapsed_reads, &ledger.profiles})
+    end_texts_in(*places);
+  end_texts_in(ledger.workspaces);
 }
 
 std::unique_ptr<Ledger> read_ledger(const fs::path& path) {

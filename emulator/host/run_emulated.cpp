@@ -26,9 +26,10 @@
 #include "host/process_report.h"
 #include "host/program_signals.h"
 #include "host/run_program.h"
+#include "host/run_unattended.h"
+#include "host/second_guess.h"
 #include "json/json_text.h"
 #include "process/exit_code.h"
-#include "process/find_program.h"
 #include "text/printable.h"
 
 namespace peakbench::emulator {
@@ -139,6 +140,11 @@ void check_writable(const std::string& path) {
     throw ConfigError(fmt::format("--json {}: cannot be written: {}", path, std::strerror(errno)));
 }
 
+// Of another run with other values, which may take another way.
+std::chrono::seconds limit_after(std::chrono::steady_clock::duration took) {
+  return std::chrono::seconds(60) + 10 * std::chrono::duration_cast<std::chrono::seconds>(took);
+}
+
 }  // namespace
 
 int run_emulated(const EmulateRequest& request) {
@@ -147,10 +153,12 @@ int run_emulated(const EmulateRequest& request) {
   const LedgerFolder folder;
   const auto prepared = prepare(request, folder.path(), true, [&] { return signals.noted() != 0; });
   if (!prepared) return ended_before_the_program(signals.noted());
+  const bool quiet = request.look.view == View::kNothing;
+  const auto began = std::chrono::steady_clock::now();
   const int status =
       run_program(request.command, prepared->environment, signals,
                   request.json_out ? ProgramOutput::kToStandardError : ProgramOutput::kOwn);
-  const bool quiet = request.look.view == View::kNothing;
+  const auto took = std::chrono::steady_clock::now() - began;
   const auto owned = read_ledgers_at_end(folder.path(), quiet);
   EmulatedProgram program{prepared->card,
                           {},
@@ -161,7 +169,14 @@ int run_emulated(const EmulateRequest& request) {
                           status,
                           signals.came_for_program()};
   for (const auto& ledger : owned) program.ledgers.push_back(ledger.get());
-  program.verdict = judge(program.ledgers, verdict_request(program, request.values.assume));
+  auto asked = verdict_request(program, request.values.assume);
+  if (request.second_guesses > 0 && status == 0 && rests_on_unknown_values(program.ledgers))
+    asked.second_guess = second_guess({.command = request,
+                                       .first = program,
+                                       .runs = request.second_guesses,
+                                       .limit = limit_after(took),
+                                       .quiet = quiet});
+  program.verdict = judge(program.ledgers, asked);
   const Answer answer = answer_of(program);
   std::fputs(emulation_text(program, answer, request.look).c_str(), stderr);
   nlohmann::json more = nlohmann::json::object();
@@ -182,18 +197,7 @@ std::optional<process::ProcessEnd> run_without_limit(const AgainRequest& request
   const auto cancelled = [&] { return signals.noted() != 0; };
   const auto prepared = prepare(request, folder.path(), false, cancelled);
   if (!prepared) return std::nullopt;
-  process::ProcessSpec spec;
-  spec.arguments = request.command;
-  spec.arguments[0] = process::find_program(request.command[0])->string();
-  spec.environment = prepared->environment;
-  const char* devices = std::getenv("CUDA_VISIBLE_DEVICES");  // as in run_program
-  if (devices && *devices)
-    std::erase_if(spec.environment,
-                  [](const auto& variable) { return variable.first == "CUDA_VISIBLE_DEVICES"; });
-  spec.log_path = request.log.string();
-  spec.timeout = request.limit;
-  return process::run_process(
-      spec, [](const std::string&) {}, cancelled);
+  return run_unattended(request.command, *prepared, request.log, request.limit, cancelled);
 }
 
 }  // namespace peakbench::emulator

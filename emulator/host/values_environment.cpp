@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string>
+
 #include "core/values_hook.h"
 #include "errors/errors.h"
 
@@ -37,7 +39,8 @@ process::Environment values_environment(const ValuesRequest& request,
           {kComputeVariable, request.compute ? "1" : "0"},
           {kValuesVersionVariable, library.torch_version},
           {kValuesProblemVariable, library.problem},
-          {kAssumeVariable, request.assume}};
+          {kAssumeVariable, request.assume},
+          {kGuessVariable, std::to_string(request.guess)}};
 }
 
 }  // namespace peakbench::emulator

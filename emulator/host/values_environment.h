@@ -16,6 +16,7 @@ namespace peakbench::emulator {
 struct ValuesRequest {
   bool compute = true;
   std::string assume;  // "nonzero=all", "nonzero=none" or empty
+  int guess = 0;       // which plausible values stand in for unknown ones; 0: the usual ones
 };
 
 // May compile a library for the program's PyTorch: `cancelled` is asked meanwhile. Throws

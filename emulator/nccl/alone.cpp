@@ -40,8 +40,7 @@ int run_alone(const Communicator& self, const Collective& what) {
 
 int split_alone(const Communicator& parent, int color, int key, CommunicatorPtr& out) {
   if (color < 0) return kSuccess;
-  if (parent.ranks() > 1)
-    unmodelled("ncclCommSplit of a rank alone: how many ranks the new communicator has");
+  if (parent.ranks() > 1) enter(Fact::nccl_split_alone);
   const int rank = key >= 0 && key < parent.ranks() ? key : parent.rank();
   std::string problem;
   out = Communicator::create("", parent.ranks(), rank, parent.device(), &problem);

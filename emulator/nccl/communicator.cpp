@@ -91,7 +91,7 @@ bool Communicator::take_seat(std::string* problem) {
   for (int rank = 0; rank < ranks_; ++rank) {
     const Seat& seat = board_->seat(rank);
     if (rank != rank_ && seat.presence == Presence::joined && seat.card == card)
-      unmodelled("NCCL: two ranks on one card, which NCCL itself refuses");
+      enter(Fact::nccl_two_ranks);
   }
   if (board_->join(rank_, card)) return true;
   *problem = "rank " + std::to_string(rank_) + " has joined the communicator before";
@@ -111,10 +111,7 @@ void Communicator::say_how_to_be_alone() const {
 void Communicator::become_alone() {
   if (alone_.exchange(true) || ranks_ == 1) return;
   if (board_) process_is_alone = !somebody_came;
-  char text[96];
-  std::snprintf(text, sizeof text, "NCCL: rank %d of %d alone, the others taken to be like it",
-                rank_, ranks_);
-  unmodelled(text);
+  enter(Fact::nccl_alone, {.rank = rank_, .ranks = ranks_});
 }
 
 bool Communicator::nobody_came() {
@@ -130,9 +127,8 @@ bool Communicator::nobody_came() {
 int Communicator::fail(int error, const std::string& text) {
   int none = 0;
   if (!error_.compare_exchange_strong(none, error)) return error;
-  const std::string sentence = "NCCL: " + text;
-  set_last_error(sentence);
-  fault(sentence.c_str());
+  set_last_error("NCCL: " + text);
+  enter(Fact::nccl_failure, {.what = text.c_str()});
   return error;
 }
 

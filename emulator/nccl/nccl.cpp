@@ -44,11 +44,11 @@ std::string name_of_id(const UniqueId& id) {
 
 int create(void** out, int ranks, const UniqueId& id, int rank, int device) {
   if (!out || ranks < 1 || rank < 0 || rank >= ranks) return kInvalidArgument;
-  unmodelled("NCCL: its own device memory");
+  enter(Fact::nccl_memory);
   std::string problem;
   const auto made = Communicator::create(name_of_id(id), ranks, rank, device, &problem);
   if (!made) {
-    fault(("NCCL: " + problem).c_str());
+    enter(Fact::nccl_failure, {.what = problem.c_str()});
     return kInvalidUsage;
   }
   *out = handle_of(made);

@@ -67,7 +67,7 @@ cudaError_t fill_2d(const CopyCall& call, void* to, size_t pitch, int value, siz
 bool in_symbol(const void* symbol, size_t bytes, size_t offset) {
   const auto size = symbol_bytes(symbol);
   if (offset <= size && bytes <= size - offset) return true;
-  fault("a copy past the end of a symbol of the program was refused");
+  enter(Fact::symbol_past_end);
   return false;
 }
 

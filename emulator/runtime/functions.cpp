@@ -11,7 +11,7 @@ namespace {
 // What is not known is as a small kernel has it, and a condition.
 KernelFacts facts_or_typical(const ProgramKernel& kernel) {
   if (kernel.facts) return *kernel.facts;
-  unmodelled(kUnknownKernel);
+  enter(Fact::unknown_kernel);
   KernelFacts facts;
   facts.registers = kTypicalRegisters;
   return facts;

@@ -43,7 +43,7 @@ PEAKBENCH_ENTRY cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* out, void* b
   return entry([&] {
     const MemoryPlace place = find_place(base);
     if (!out || place.kind != MemoryKind::device) return cudaErrorInvalidValue;
-    unmodelled(kSharedMemory);
+    enter(Fact::shared_memory);
     write(out, place.bytes);
     return cudaSuccess;
   });
@@ -54,7 +54,7 @@ PEAKBENCH_ENTRY cudaError_t cudaIpcOpenMemHandle(void** out, cudaIpcMemHandle_t 
     Handle handle;
     if (const auto error = read(given, &handle); error != cudaSuccess) return error;
     if (!out || !handle.bytes) return cudaErrorInvalidValue;
-    unmodelled("memory of another process (CUDA IPC): charged to its owner, its bytes unknown");
+    enter(Fact::memory_of_another);
     return error_of(open_memory_of_another(current_device(), handle.bytes, out));
   });
 }

@@ -15,9 +15,8 @@ cudaError_t allocate(void** out, std::uint64_t bytes, std::uint64_t pool, cudaSt
   if (!out || !stream_exists(number(stream))) return cudaErrorInvalidValue;
   *out = nullptr;
   if (!bytes) return cudaSuccess;
-  unmodelled(kPoolGrowth);
-  if (capture_of(number(stream)))
-    unmodelled("cudaMallocAsync in a captured graph: its memory is taken when it is captured");
+  enter(Fact::pool_growth);
+  if (capture_of(number(stream))) enter(Fact::pool_in_capture);
   return error_of(allocate_from_pool(pool, bytes, out));
 }
 

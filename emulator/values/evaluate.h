@@ -2,6 +2,7 @@
 // card.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "values/unspecified.h"
@@ -30,6 +31,8 @@ struct Evaluation {
   std::vector<bool> right;        // which outputs came out as they were expected
 };
 
+// Which of the plausible values are asked for (core/values_hook.h). 0: the usual ones.
+std::uint64_t guess();
 bool is_unsure_input(const Input& input);
 // The arguments, computed. `targets`: the bytes that the outputs are written in, for those that are
 // arguments, which lie in them.

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
-#include "core/read_kinds.h"
+#include "core/facts.h"
 #include "core/values_hook.h"
 #include "values/gather.h"
 #include "values/sizes.h"
@@ -13,6 +14,8 @@
 
 namespace peakbench::values {
 namespace {
+
+using emulator::ReadKind;
 
 using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
 
@@ -134,23 +137,25 @@ void look_at(const at::Tensor& tensor, HostCall& call) {
   call.in_flight |= found.in_flight;
 }
 
-// What the operator tells the program; "" where it is nothing that decides.
-const char* decided(const Operator& op, const HostCall& call, at::ScalarType dtype, bool truth) {
+// What the operator tells the program; nullopt where it is nothing that decides.
+std::optional<ReadKind> decided(const Operator& op, const HostCall& call, at::ScalarType dtype,
+                                bool truth) {
   if (op.reads_scalar) {
     const bool floating = !truth && !c10::isIntegralType(dtype, true);
-    if (floating) return "";
-    if (call.purpose == Purpose::finite_check) return emulator::kReadFinite;
-    return truth || dtype == at::kBool ? emulator::kReadBool : emulator::kReadInteger;
+    if (floating) return std::nullopt;
+    if (call.purpose == Purpose::finite_check) return ReadKind::finite;
+    return truth || dtype == at::kBool ? ReadKind::boolean : ReadKind::integer;
   }
-  if (op.size_of == SizeOf::verdict) return emulator::kReadBool;
+  if (op.size_of == SizeOf::verdict) return ReadKind::boolean;
   if (op.size_of == SizeOf::nonzero || op.size_of == SizeOf::unique || op.has_mask)
-    return emulator::kReadSize;
-  return op.size_of != SizeOf::nothing || op.has_counts ? emulator::kReadInteger : "";
+    return ReadKind::size;
+  if (op.size_of != SizeOf::nothing || op.has_counts) return ReadKind::integer;
+  return std::nullopt;
 }
 
-const char* kind_of_number(at::ScalarType dtype) {
-  if (dtype == at::kBool) return emulator::kReadBool;
-  return c10::isIntegralType(dtype, false) ? emulator::kReadInteger : emulator::kReadFloating;
+ReadKind kind_of_number(at::ScalarType dtype) {
+  if (dtype == at::kBool) return ReadKind::boolean;
+  return c10::isIntegralType(dtype, false) ? ReadKind::integer : ReadKind::floating;
 }
 
 // Where a number of rows is assumed, the numbers that nobody knows become such that it is right.
@@ -200,14 +205,14 @@ HostCall start_on_host(const Operator& op, c10::ArrayRef<const c10::IValue> argu
   }
   const at::Tensor& first = arguments[0].isTensor() ? arguments[0].toTensor() : at::Tensor();
   const auto dtype = first.defined() ? first.scalar_type() : at::kFloat;
-  std::string_view kind = decided(op, call, dtype, asking.truth > 0);
+  auto kind = decided(op, call, dtype, asking.truth > 0);
   // That numbers are not known is told when they are copied; that nobody waited, when they are
   // read.
-  if (kind.empty() && call.in_flight) kind = kind_of_number(dtype);
-  call.decides = !kind.empty();
+  if (!kind && call.in_flight) kind = kind_of_number(dtype);
+  call.decides = kind.has_value();
   if (!call.decides || asking.size > 0) return call;
-  if (kind == emulator::kReadSize) assume_rows(op, op.has_mask ? arguments[1].toTensor() : first);
-  peakbench_emulator_decided(kind.data(), c10::elementSize(dtype));
+  if (kind == ReadKind::size) assume_rows(op, op.has_mask ? arguments[1].toTensor() : first);
+  peakbench_emulator_decided(static_cast<int>(*kind), c10::elementSize(dtype));
   return call;
 }
 

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/read_kinds.h"
+#include "core/facts.h"
 #include "core/values_hook.h"
 #include "record/cuda/allocator_events.h"
 #include "trace/trace.h"
@@ -27,6 +27,7 @@ namespace peakbench::values {
 namespace {
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
+using emulator::ReadKind;
 
 bool computes = false;
 std::atomic<bool> stopped{false};
@@ -412,10 +413,10 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   }
 }
 
-const char* kind_of(at::ScalarType dtype) {
-  if (dtype == at::ScalarType::Undefined) return "";
-  if (dtype == at::kBool || thread.asking.truth > 0) return emulator::kReadBool;
-  return c10::isIntegralType(dtype, false) ? emulator::kReadInteger : emulator::kReadFloating;
+ReadKind kind_of(at::ScalarType dtype) {
+  if (dtype == at::ScalarType::Undefined) return ReadKind::bytes;
+  if (dtype == at::kBool || thread.asking.truth > 0) return ReadKind::boolean;
+  return c10::isIntegralType(dtype, false) ? ReadKind::integer : ReadKind::floating;
 }
 
 template <typename Number>
@@ -424,19 +425,19 @@ void write(void* to, std::int64_t value) {
   std::memcpy(to, &number, sizeof number);
 }
 
-int tell(const Size& size, void* to, std::uint64_t bytes, const char** kind) {
-  *kind = emulator::kReadSize;
+int tell(const Size& size, void* to, std::uint64_t bytes, ReadKind& kind) {
+  kind = ReadKind::size;
   if (bytes == sizeof(std::int64_t)) {
     write<std::int64_t>(to, size.count);
   } else if (bytes == sizeof(std::int32_t)) {
     write<std::int32_t>(to, size.count);
   } else if (bytes == 1) {
     write<std::uint8_t>(to, size.count);
-    *kind = emulator::kReadBool;
+    kind = ReadKind::boolean;
   } else {
     return kPeakbenchUnknown;
   }
-  if (size.purpose == Purpose::finite_check) *kind = emulator::kReadFinite;
+  if (size.purpose == Purpose::finite_check) kind = ReadKind::finite;
   size.choices.tell(!size.substituted);
   return size.substituted ? kPeakbenchSubstitute : kPeakbenchKnown;
 }
@@ -464,13 +465,13 @@ int read_without_value(void* to, std::uint64_t bytes, PeakbenchStanding held) {
   return kPeakbenchSubstitute;
 }
 
-int on_read(std::uint64_t from, void* to, std::uint64_t bytes, PeakbenchStanding held,
-            const char** kind) {
+int answer_read(std::uint64_t from, void* to, std::uint64_t bytes, PeakbenchStanding held,
+                ReadKind& kind) {
   thread.read_to = to;
   if (const Size* size = size_asked_for()) return tell(*size, to, bytes, kind);
-  *kind = thread.reading_storage            ? emulator::kReadStorage
-          : thread.copying && !has_python() ? emulator::kReadCopy
-                                            : kind_of(thread.reading);
+  kind = thread.reading_storage            ? ReadKind::storage
+         : thread.copying && !has_python() ? ReadKind::copy
+                                           : kind_of(thread.reading);
   std::size_t offset = 0;
   const auto value = value_to_read(from, bytes, offset);
   if (!value) return read_without_value(to, bytes, held);
@@ -479,7 +480,14 @@ int on_read(std::uint64_t from, void* to, std::uint64_t bytes, PeakbenchStanding
   thread.read_known &= standing == kPeakbenchKnown;
   thread.read_purpose = value->purpose;
   if (standing == kPeakbenchSubstitute && value->purpose != Purpose::any)
-    *kind = value->purpose == Purpose::seed ? emulator::kReadSeed : emulator::kReadFinite;
+    kind = value->purpose == Purpose::seed ? ReadKind::seed : ReadKind::finite;
+  return standing;
+}
+
+int on_read(std::uint64_t from, void* to, std::uint64_t bytes, PeakbenchStanding held, int* kind) {
+  auto found = ReadKind::bytes;
+  const int standing = answer_read(from, to, bytes, held, found);
+  *kind = static_cast<int>(found);
   return standing;
 }
 

@@ -4,6 +4,7 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 
@@ -29,6 +30,9 @@ namespace {
 thread_local int unseen = 0;
 
 constexpr std::uint64_t kSubstituteSeed = 20261122;
+
+// A single number decides more often than one of many, and the first two guesses are extremes.
+constexpr std::uint64_t kLowGuess = 1, kHighGuess = 2;
 
 // The same, and what the call itself leaves open of one of its outputs.
 Choices choices_of(const Node& node, const Output& output, const std::vector<Unspecified>& open) {
@@ -197,8 +201,36 @@ at::Tensor tensor_in(const at::Tensor& bytes, const View& view) {
   return view.negative ? tensor._neg_view() : tensor;
 }
 
+namespace {
+
+// A single number decides more often than one of many. The extremes have logarithms and exponents.
+void guess_numbers(at::Tensor& elements, at::Generator& generator) {
+  if (elements.numel() == 1 && guess() <= kHighGuess) {
+    constexpr std::array kSingle{1.0, 0.01, 10.0};
+    elements.fill_(kSingle.at(guess()));
+  } else {
+    elements.normal_(0, 1, generator);
+  }
+}
+
+// From 0 to range - 1.
+void guess_integers(at::Tensor& elements, std::int64_t range, at::Generator& generator) {
+  if (guess() == kLowGuess) return;
+  if (guess() == kHighGuess)
+    elements.fill_(range - 1);
+  else
+    elements.random_(0, range, generator);
+}
+
+void guess_booleans(at::Tensor& elements, at::Generator& generator) {
+  if (guess() == kLowGuess) elements.fill_(1);
+  if (guess() >= kHighGuess) elements.random_(0, 2, generator);
+}
+
+}  // namespace
+
 at::Tensor made_up(std::size_t bytes, const Substitute& what) {
-  static auto generator = at::detail::createCPUGenerator(kSubstituteSeed);
+  static auto generator = at::detail::createCPUGenerator(kSubstituteSeed + guess());
   at::Tensor data = at::zeros({static_cast<std::int64_t>(bytes)}, at::kByte);
   const auto count = static_cast<std::int64_t>(bytes / c10::elementSize(what.dtype));
   if (count == 0) return data;
@@ -206,9 +238,11 @@ at::Tensor made_up(std::size_t bytes, const Substitute& what) {
   if (what.element) {
     elements.fill_(*what.element);
   } else if (c10::isFloatingType(what.dtype) || c10::isComplexType(what.dtype)) {
-    count == 1 ? elements.fill_(1) : elements.normal_(0, 1, generator);
+    guess_numbers(elements, generator);
+  } else if (what.dtype == at::kBool) {
+    guess_booleans(elements, generator);
   } else if (what.range > 1 && c10::isIntegralType(what.dtype, false)) {
-    elements.random_(0, what.range, generator);
+    guess_integers(elements, what.range, generator);
   }
   return data;
 }

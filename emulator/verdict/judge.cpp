@@ -4,37 +4,17 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
-#include <string_view>
+#include <vector>
 
-#include "core/kernels.h"
-#include "core/memory.h"
-#include "core/pools.h"
-#include "core/read_kinds.h"
+#include "units/bytes.h"
 #include "verdict/memory_left.h"
+#include "verdict/reads.h"
 #include "verdict/timing.h"
 #include "verdict/workspaces.h"
 
 namespace peakbench::emulator {
 namespace {
-
-constexpr std::size_t kMostLines = 12;
-
-std::string where(const LedgerReadBack& row) {
-  const char* name = row.operation[0] ? row.operation : row.function;
-  return row.place[0] ? fmt::format("{} at {}", name, row.place) : name;
-}
-
-std::string what_was_read(const LedgerReadBack& row) {
-  const std::string_view kind = row.kind;
-  if (kind == kReadSize) return "a size that rests on values that are not known";
-  if (kind == kReadFinite) return "whether values are finite, which they are taken to be";
-  if (kind == kReadCopy) return "values that are not known, onto the host as they are";
-  if (kind == kReadStorage) return "storages whose bytes are not known";
-  if (kind.empty()) return "bytes that are not known";
-  return fmt::format("{} values that are not known", kind);
-}
 
 // Where the card refused it some, too, that is what ended it.
 bool refused_by_host_alone(const Ledger& ledger) {
@@ -50,18 +30,9 @@ class Judge {
       : ledgers_(ledgers), request_(request) {}
 
   void process(const Ledger& ledger) {
-    for (unsigned i = 0; i < std::min<unsigned>(ledger.read_back_count, kLedgerRows); ++i)
-      if (unknown_calls(ledger.read_backs[i])) read(ledger.read_backs[i]);
-    if (ledger.read_backs_dropped)
-      unreliable(fmt::format("{} reads of device memory found no room in the record",
-                             ledger.read_backs_dropped));
-    for (unsigned i = 0; i < std::min<unsigned>(ledger.refused.count, kLedgerRows); ++i)
-      unreliable(fmt::format("{} is not emulated and was refused: a real card may have gone on",
-                             ledger.refused.rows[i].name));
-    for (unsigned i = 0; i < std::min<unsigned>(ledger.faults.count, kLedgerRows); ++i)
-      fault(ledger, ledger.faults.rows[i].name);
-    for (unsigned i = 0; i < std::min<unsigned>(ledger.unmodelled.count, kLedgerRows); ++i)
-      unmodelled(ledger, ledger.unmodelled.rows[i]);
+    for (const LedgerReadBack* row : unknown_reads(ledger)) read(*row);
+    for_each_fact(ledger, [&](Fact kind, const LedgerFact& row) { fact(ledger, kind, row); });
+    for (const auto& one : missing_workspaces(ledger, request_.peak_allocated_bytes)) missing(one);
     if (!request_.of_case && !ledger.finished && used_the_card(ledger) && !is_left_behind(ledger))
       lower(fmt::format("process {} did not come to its end by itself", ledger.pid));
     if (refused_by_host_alone(ledger))
@@ -94,6 +65,24 @@ class Judge {
 
   void unused() { unreliable("nothing was taken from a card that these stand-ins could see"); }
 
+  void second_guess() {
+    if (!request_.second_guess) return;
+    const auto& guess = *request_.second_guess;
+    result_.second_guess = guess;
+    if (guess.same) {
+      add(result_.conditions,
+          fmt::format("what it reads is not known, and its peaks are the same with other values "
+                      "({} runs)",
+                      guess.runs));
+    } else if (!guess.problem.empty()) {
+      add(result_.notes, "with other values it is not known: " + guess.problem);
+    } else {
+      const auto [least, most] = std::ranges::minmax(guess.peak_bytes);
+      unreliable(fmt::format("its peaks depend on values that are not known: {} to {} in {} runs",
+                             size_text(least), size_text(most), guess.runs));
+    }
+  }
+
   Verdict verdict() {
     if (request_.streams == Streams::late)
       add(result_.notes, "streams=late: work is done when the host waits for it, and no earlier");
@@ -123,6 +112,8 @@ class Judge {
                       request_.of_case ? "--cudnn off" : "torch.backends.cudnn.enabled = False"));
     if (sizes_ && request_.assume.empty())
       advise("--assume nonzero=none and --assume nonzero=all give a lower and an upper bound");
+    if (guessable_ && !request_.second_guess && !request_.of_case)
+      advise("--second-guess 2 runs the program again with other values and compares its peaks");
     if (branches_ && !request_.of_case)
       advise(
           "run it with inputs from the host and small weights, or make the program's path not "
@@ -132,16 +123,19 @@ class Judge {
 
  private:
   void read(const LedgerReadBack& row) {
-    const std::string_view kind = row.kind;
-    const auto calls = unknown_calls(row);
-    std::string text = fmt::format("{} read {} ({} time{})", where(row), what_was_read(row), calls,
-                                   calls == 1 ? "" : "s");
-    if (kind == kReadSeed) return;
-    if (kind == kReadFloating || kind == kReadFinite || kind == kReadStorage || kind == kReadCopy)
-      return add(result_.conditions, std::move(text));
-    if (kind == kReadSize) return size(std::move(text));
+    const auto effect = effect_of(row.kind);
+    if (effect == Effect::none || is_the_same_with_others(row)) return;
+    std::string text = text_of(row);
+    guessable_ |= row.kind != ReadKind::finite;
+    if (effect == Effect::condition) return add(result_.conditions, std::move(text));
+    if (row.kind == ReadKind::size) return size(std::move(text));
     branches_ = true;
     unreliable(std::move(text));
+  }
+
+  // Checks for finite values are the same with other values, too.
+  bool is_the_same_with_others(const LedgerReadBack& row) const {
+    return row.kind != ReadKind::finite && request_.second_guess && request_.second_guess->same;
   }
 
   // What torchrun ended, and what ranks missed of those that were ended, is no part of the run that
@@ -155,8 +149,18 @@ class Judge {
     return earlier;
   }
 
-  void fault(const Ledger& ledger, const std::string& name) {
-    if (!name.starts_with("NCCL: ") || !is_left_behind(ledger)) unreliable(name);
+  void fact(const Ledger& ledger, Fact kind, const LedgerFact& row) {
+    if (kind == Fact::nccl_failure && is_left_behind(ledger)) return;
+    switch (effect_of(kind)) {
+      case Effect::none:
+        return;
+      case Effect::condition:
+        return add(result_.conditions, sentence_of(kind, row));
+      case Effect::lower_bound:
+        return lower(sentence_of(kind, row));
+      case Effect::unreliable:
+        return unreliable(sentence_of(kind, row));
+    }
   }
 
   void size(std::string text) {
@@ -170,34 +174,12 @@ class Judge {
     }
   }
 
-  void unmodelled(const Ledger& ledger, const LedgerName& entry) {
-    const std::string_view name = entry.name;
-    if (name.find("alone, the others") != std::string_view::npos ||
-        name.ends_with("is not specified"))
-      add(result_.conditions, std::string(name));
-    if (name == kSharedMemory)
-      add(result_.conditions,
-          "processes share memory of the card (CUDA IPC): what one of them writes, the others do "
-          "not see");
-    if (name == kUnknownKernel)
-      add(result_.conditions,
-          "the program asked for the registers, shared memory or occupancy of a kernel that has no "
-          "machine code for this card: what it sizes by them is a guess");
-    if (name.starts_with("unified memory")) lower(std::string(name));
-    if (name == kPoolGrowth)
-      add(result_.conditions,
-          "memory pools (cudaMallocAsync) grow in steps that NVIDIA does not document, taken to be "
-          "of 32 MiB: the peak and what is reserved rest on it, what is allocated does not");
-    if (const auto workspace = missing_workspace(ledger, entry, request_.peak_allocated_bytes))
-      missing(*workspace);
-  }
-
   void missing(const MissingWorkspace& workspace) {
     const bool counted = workspace.room_bytes.has_value();
     workspaces_counted_ &= counted;
     if (counted)
       least_room_ = std::min(least_room_.value_or(*workspace.room_bytes), *workspace.room_bytes);
-    convolutions_ |= workspace.what == "cudnn engine workspace";
+    convolutions_ |= workspace.kind == Workspace::cudnn_engine;
     workspaces_.push_back(workspace);
   }
 
@@ -208,7 +190,10 @@ class Judge {
   }
 
   void memory_left(const Ledger& ledger) {
-    auto sentences = free_memory_reads(ledger, request_.context_bytes);
+    std::vector<std::string> sentences;
+    for_each_row(ledger.free_memory_reads, [&](const LedgerPlace& row) {
+      sentences.push_back(free_memory_text(row, request_.context_bytes));
+    });
     if (request_.wait_status == 0) {
       auto refused = survived_refusals(ledger);
       std::ranges::move(refused, std::back_inserter(sentences));
@@ -222,7 +207,13 @@ class Judge {
   }
 
   void timing(const Ledger& ledger) {
-    auto conditions = timing_reads(ledger);
+    std::vector<std::string> conditions;
+    for_each_row(ledger.done_reads,
+                 [&](const LedgerPlace& row) { conditions.push_back(done_text(row)); });
+    for_each_row(ledger.elapsed_reads,
+                 [&](const LedgerPlace& row) { conditions.push_back(elapsed_text(row)); });
+    for_each_row(ledger.profiles,
+                 [&](const LedgerPlace& row) { conditions.push_back(profile_text(row)); });
     if (auto blocks = blocks_in_question(ledger, request_.streams); !blocks.empty())
       conditions.push_back(std::move(blocks));
     if (!conditions.empty() && request_.streams == Streams::at_once && !request_.of_case)
@@ -268,17 +259,11 @@ class Judge {
   const VerdictRequest& request_;
   Verdict result_;
   bool bounded_below_ = false, bounded_above_ = false, sizes_ = false, branches_ = false;
+  bool guessable_ = false;
   std::vector<MissingWorkspace> workspaces_;
   bool workspaces_counted_ = true, convolutions_ = false;
   std::optional<std::uint64_t> least_room_;
 };
-
-void add_lines(std::string& out, const char* before, const std::vector<std::string>& lines) {
-  for (std::size_t i = 0; i < std::min(lines.size(), kMostLines); ++i)
-    out += fmt::format("  {}{}\n", before, lines[i]);
-  if (lines.size() > kMostLines)
-    out += fmt::format("  ... and {} more (--json has all)\n", lines.size() - kMostLines);
-}
 
 }  // namespace
 
@@ -286,9 +271,18 @@ Verdict judge(const std::vector<const Ledger*>& ledgers, const VerdictRequest& r
   Judge judge(ledgers, request);
   for (const Ledger* ledger : ledgers) judge.process(*ledger);
   if (ledgers.empty()) judge.unused();
+  judge.second_guess();
   judge.shared_cards();
   judge.ending();
   return judge.verdict();
+}
+
+bool rests_on_unknown_values(const std::vector<const Ledger*>& ledgers) {
+  return std::ranges::any_of(ledgers, [](const Ledger* ledger) {
+    return std::ranges::any_of(unknown_reads(*ledger), [](const LedgerReadBack* row) {
+      return row->kind != ReadKind::finite && effect_of(row->kind) != Effect::none;
+    });
+  });
 }
 
 bool is_of_an_earlier_attempt(const Ledger& ledger, const std::vector<const Ledger*>& ledgers) {
@@ -304,21 +298,6 @@ bool used_the_card(const Ledger& ledger) {
     return device.allocations > 0 || device.refused_allocations > 0;
   });
   return took || ledger.kernel_launches > 0;
-}
-
-std::string verdict_text(const Verdict& verdict) {
-  const bool conditional = verdict.kind == VerdictKind::exact_if;
-  std::string out = fmt::format("Verdict: {}{}\n", verdict_word(verdict.kind),
-                                conditional ? " the program's path does not depend on these:"
-                                : verdict.reasons.empty() ? ""
-                                                          : ", because");
-  add_lines(out, "", verdict.reasons);
-  if (!conditional && !verdict.conditions.empty())
-    out += "Provided that the program's path does not depend on these:\n";
-  add_lines(out, "", verdict.conditions);
-  add_lines(out, "note: ", verdict.notes);
-  add_lines(out, "to do: ", verdict.advice);
-  return out;
 }
 
 }  // namespace peakbench::emulator

@@ -13,6 +13,7 @@
 
 namespace peakbench::emulator {
 
+using result::SecondGuess;
 using result::Verdict;
 using result::verdict_word;
 using result::VerdictKind;
@@ -31,7 +32,12 @@ struct VerdictRequest {
   bool of_case = false;
   // Of the first device; absent: by the ledgers, from the process's start on.
   std::optional<std::uint64_t> peak_allocated_bytes = std::nullopt;
+  // What further runs with other plausible values showed.
+  std::optional<SecondGuess> second_guess = std::nullopt;
 };
+
+// Whether another plausible value could make another verdict: the program read unknown ones.
+bool rests_on_unknown_values(const std::vector<const Ledger*>& ledgers);
 
 // Of all processes of a program. Pure: from the records alone.
 Verdict judge(const std::vector<const Ledger*>& ledgers, const VerdictRequest& request);

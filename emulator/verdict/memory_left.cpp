@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 
 #include "core/ledger_json.h"
 #include "units/bytes.h"
@@ -15,21 +14,20 @@ std::string so_often(std::uint64_t calls) {
   return fmt::format("{} time{}", calls, calls == 1 ? "" : "s");
 }
 
-std::span<const LedgerPlace> rows_of(const LedgerPlaces& places) {
-  return {places.rows, std::min<std::size_t>(places.count, kLedgerPlaces)};
-}
-
 std::string place_of(const LedgerPlace& row) {
+  if (!row.function[0]) return "more places than the record has room for";
   return row.place[0] ? fmt::format("{} at {}", row.function, row.place) : row.function;
 }
 
 // aten::empty, which asked for 30.000 GiB after 12 kernel launches; aten::add, ...
 std::string who_asked(const LedgerPlaces& places) {
   std::string text;
-  for (const LedgerPlace& row : rows_of(places)) {
-    text += fmt::format("{}{} asked for {} after {} kernel launches", text.empty() ? "" : "; ",
-                        place_of(row), size_text(row.largest_bytes), row.kernel_launches);
-  }
+  for_each_row(places, [&](const LedgerPlace& row) {
+    text += text.empty() ? "" : "; ";
+    text += row.function[0] ? fmt::format("{} asked for {} after {} kernel launches", place_of(row),
+                                          size_text(row.largest_bytes), row.kernel_launches)
+                            : place_of(row);
+  });
   return text;
 }
 
@@ -51,21 +49,13 @@ std::string refusals(const Ledger& ledger, unsigned index) {
 
 }  // namespace
 
-std::vector<std::string> free_memory_reads(const Ledger& ledger, std::uint64_t context_bytes) {
+std::string free_memory_text(const LedgerPlace& row, std::uint64_t context_bytes) {
   const auto context = context_bytes
                            ? fmt::format("for which {} are set aside", size_text(context_bytes))
                            : std::string("which is in no figure");
-  std::vector<std::string> sentences;
-  for (const LedgerPlace& row : rows_of(ledger.free_memory_reads))
-    sentences.push_back(
-        fmt::format("{} read how much memory is free ({}): a card has less by its CUDA context, {}",
-                    place_of(row), so_often(row.calls), context));
-  if (ledger.free_memory_reads.dropped)
-    sentences.push_back(
-        fmt::format("{} more reads of how much memory is free found no room in the "
-                    "record",
-                    ledger.free_memory_reads.dropped));
-  return sentences;
+  return fmt::format(
+      "{} read how much memory is free ({}): a card has less by its CUDA context, {}",
+      place_of(row), so_often(row.calls), context);
 }
 
 std::vector<std::string> survived_refusals(const Ledger& ledger) {

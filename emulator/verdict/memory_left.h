@@ -11,9 +11,9 @@
 
 namespace peakbench::emulator {
 
-// A sentence for each place where the program asked how much is free. `context_bytes`: how much of
-// the card is set aside for the CUDA context.
-std::vector<std::string> free_memory_reads(const Ledger& ledger, std::uint64_t context_bytes);
+// Of a place where the program asked how much is free. `context_bytes`: how much of the card is set
+// aside for the CUDA context.
+std::string free_memory_text(const LedgerPlace& row, std::uint64_t context_bytes);
 
 // A sentence for each device on which allocations were refused in a program that ended well all the
 // same.

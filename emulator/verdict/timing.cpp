@@ -2,12 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <span>
-#include <string_view>
-
-#include "core/timing.h"
-
 namespace peakbench::emulator {
 namespace {
 
@@ -15,32 +9,28 @@ std::string times_text(std::uint64_t calls) {
   return fmt::format("{} time{}", calls, calls == 1 ? "" : "s");
 }
 
-std::string text_of(const LedgerPlace& row) {
-  const auto where = row.place[0] ? fmt::format("{} at {}", row.function, row.place) : row.function;
-  if (std::string_view(row.function) == kProfiler)
-    return fmt::format(
-        "{} profiled the card: no emulated card has times, so its device times are 0", where);
-  const bool elapsed = std::string_view(row.function).find("Elapsed") != std::string_view::npos;
-  return elapsed ? fmt::format("{} read how long work took ({}): no emulated card has times", where,
-                               times_text(row.calls))
-                 : fmt::format(
-                       "{} read whether work is done that the host had not waited for ({}): "
-                       "when a card is done depends on how fast it is",
-                       where, times_text(row.calls));
+std::string where(const LedgerPlace& row) {
+  if (!row.function[0]) return "more places than the record has room for";
+  return row.place[0] ? fmt::format("{} at {}", row.function, row.place) : row.function;
 }
 
 }  // namespace
 
-std::vector<std::string> timing_reads(const Ledger& ledger) {
-  const LedgerPlaces& places = ledger.timing_reads;
-  std::vector<std::string> sentences;
-  for (const LedgerPlace& row :
-       std::span(places.rows, std::min<std::size_t>(places.count, kLedgerPlaces)))
-    sentences.push_back(text_of(row));
-  if (places.dropped)
-    sentences.push_back(fmt::format(
-        "{} more reads of whether work is done found no room in the record", places.dropped));
-  return sentences;
+std::string done_text(const LedgerPlace& row) {
+  return fmt::format(
+      "{} read whether work is done that the host had not waited for ({}): when a card is done "
+      "depends on how fast it is",
+      where(row), times_text(row.calls));
+}
+
+std::string profile_text(const LedgerPlace& row) {
+  return fmt::format("{} profiled the card: no emulated card has times, so its device times are 0",
+                     where(row));
+}
+
+std::string elapsed_text(const LedgerPlace& row) {
+  return fmt::format("{} read how long work took ({}): no emulated card has times", where(row),
+                     times_text(row.calls));
 }
 
 namespace {

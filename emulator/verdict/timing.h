@@ -2,15 +2,16 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "core/card.h"
 #include "core/ledger.h"
 
 namespace peakbench::emulator {
 
-// Each is a condition: where the program asked whether work is done, or how long it took.
-std::vector<std::string> timing_reads(const Ledger& ledger);
+// Conditions: where the program asked whether work is done, and how long it took.
+std::string done_text(const LedgerPlace& row);
+std::string elapsed_text(const LedgerPlace& row);
+std::string profile_text(const LedgerPlace& row);
 
 // Blocks of the card that wait for a stream, a condition: empty where there were none.
 std::string blocks_in_question(const Ledger& ledger, Streams streams);

@@ -3,19 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
-#include <string_view>
 
 #include "units/bytes.h"
 
 namespace peakbench::emulator {
 namespace {
-
-constexpr std::string_view kAnswered = ": answered with 0 bytes";
-
-std::span<const LedgerWorkspace> rows_of(const Ledger& ledger) {
-  return {ledger.workspaces, std::min<std::size_t>(ledger.workspace_count, kLedgerPlaces)};
-}
 
 std::uint64_t peak_of(const Ledger& ledger, std::uint32_t device,
                       const std::optional<std::uint64_t>& of_first) {
@@ -28,29 +20,42 @@ std::uint64_t room_of(const LedgerWorkspace& row, std::uint64_t peak) {
   return peak > row.largest_allocated_bytes ? peak - row.largest_allocated_bytes : 0;
 }
 
-}  // namespace
+std::optional<std::uint64_t> room_of(const Ledger& ledger, const LedgerWorkspace& row,
+                                     const std::optional<std::uint64_t>& of_first) {
+  const auto peak = peak_of(ledger, row.device, of_first);
+  if (row.uncounted_calls || peak == 0) return std::nullopt;
+  return room_of(row, peak);
+}
 
-std::optional<MissingWorkspace> missing_workspace(
-    const Ledger& ledger, const LedgerName& entry,
-    const std::optional<std::uint64_t>& peak_allocated_bytes) {
-  const std::string_view name = entry.name;
-  const bool answered = name.ends_with(kAnswered);
-  if (!answered && name.find("workspace") == std::string_view::npos) return std::nullopt;
-  MissingWorkspace found;
-  found.what = answered ? name.substr(0, name.size() - kAnswered.size()) : name;
-  found.calls = entry.calls;
-  std::uint64_t counted = 0;
-  for (const LedgerWorkspace& row : rows_of(ledger)) {
-    const auto peak = peak_of(ledger, row.device, peak_allocated_bytes);
-    if (name != row.name || peak == 0) continue;
-    counted += row.calls;
-    const auto room = room_of(row, peak);
-    if (found.room_bytes && *found.room_bytes <= room) continue;
+// The least room counts, and none where it is not known of one.
+void add(MissingWorkspace& found, const LedgerWorkspace& row,
+         const std::optional<std::uint64_t>& room) {
+  const bool first = found.calls == 0;
+  found.calls += row.calls;
+  if (!room) {
+    found.room_bytes.reset();
+  } else if (first || (found.room_bytes && *room < *found.room_bytes)) {
     found.room_bytes = room;
     found.operation = row.operation;
   }
-  if (counted != entry.calls) found.room_bytes.reset();
-  return found;
+}
+
+}  // namespace
+
+std::vector<MissingWorkspace> missing_workspaces(
+    const Ledger& ledger, const std::optional<std::uint64_t>& peak_allocated_bytes) {
+  std::vector<MissingWorkspace> list;
+  for_each_row(ledger.workspaces, [&](const LedgerWorkspace& row) {
+    const auto what = text_of(row);
+    auto found = std::ranges::find(list, what, &MissingWorkspace::what);
+    if (found == list.end()) {
+      found = list.emplace(list.end());
+      found->kind = row.kind;
+      found->what = what;
+    }
+    add(*found, row, room_of(ledger, row, peak_allocated_bytes));
+  });
+  return list;
 }
 
 std::string text_of(const MissingWorkspace& workspace) {

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/ledger.h"
 
 namespace peakbench::emulator {
 
 struct MissingWorkspace {
+  Workspace kind{};
   std::string what;         // "cudnn engine workspace"
   std::uint64_t calls = 0;  // that would have had one
   std::string operation;    // PyTorch's operator of the call that is nearest to the peak
@@ -19,11 +21,10 @@ struct MissingWorkspace {
   std::optional<std::uint64_t> room_bytes;
 };
 
-// What an entry of the ledger's list of what is not modelled says of a workspace; nullopt: it is
-// none. `peak_allocated_bytes`: of the first device, where it is not the ledger's.
-std::optional<MissingWorkspace> missing_workspace(
-    const Ledger& ledger, const LedgerName& entry,
-    const std::optional<std::uint64_t>& peak_allocated_bytes);
+// One for each name, of all devices together. `peak_allocated_bytes`: of the first device, where it
+// is not the ledger's.
+std::vector<MissingWorkspace> missing_workspaces(
+    const Ledger& ledger, const std::optional<std::uint64_t>& peak_allocated_bytes);
 
 std::string text_of(const MissingWorkspace& workspace);
 

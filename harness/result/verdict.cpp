@@ -39,13 +39,27 @@ VerdictKind verdict_kind_from(const std::string& word) {
 
 int doubt(VerdictKind kind) { return row_of(kind).doubt; }
 
+namespace {
+
+nlohmann::ordered_json to_json(const SecondGuess& guess) {
+  return {{"runs", guess.runs},
+          {"peak_bytes", guess.peak_bytes},
+          {"same", guess.same},
+          {"problem", guess.problem}};
+}
+
+}  // namespace
+
 nlohmann::ordered_json to_json(const Verdict& verdict) {
-  return {{"kind", verdict_word(verdict.kind)},
-          {"reasons", verdict.reasons},
-          {"conditions", verdict.conditions},
-          {"notes", verdict.notes},
-          {"advice", verdict.advice},
-          {"workspace_room_bytes", optional_to_json(verdict.workspace_room_bytes)}};
+  nlohmann::ordered_json json{
+      {"kind", verdict_word(verdict.kind)},
+      {"reasons", verdict.reasons},
+      {"conditions", verdict.conditions},
+      {"notes", verdict.notes},
+      {"advice", verdict.advice},
+      {"workspace_room_bytes", optional_to_json(verdict.workspace_room_bytes)}};
+  if (verdict.second_guess) json["second_guess"] = to_json(*verdict.second_guess);
+  return json;
 }
 
 Verdict read_verdict(const Fields& fields) {

@@ -20,6 +20,17 @@ enum class VerdictKind {
   unreliable,
 };
 
+// Runs of a program with other plausible values in place of unknown ones (`emulate
+// --second-guess`).
+struct SecondGuess {
+  std::int64_t runs = 0;                 // that came to their end, the first one included
+  std::vector<std::int64_t> peak_bytes;  // of the fullest card, by run
+  std::string problem;                   // why another run says nothing; empty: all did
+  bool same = false;                     // all of its peaks were the same in each run
+
+  bool operator==(const SecondGuess&) const = default;
+};
+
 struct Verdict {
   VerdictKind kind = VerdictKind::exact;
   // What the figures do not contain, or rest on; the worst first.
@@ -32,6 +43,7 @@ struct Verdict {
   // Of a lower bound for which workspaces of the vendor's choosing are missing, and nothing else:
   // it is exact unless one of them is larger than this.
   std::optional<std::int64_t> workspace_room_bytes;
+  std::optional<SecondGuess> second_guess;
 };
 
 // exact, exact if, lower bound, upper bound, unreliable.

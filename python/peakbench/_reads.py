@@ -4,37 +4,47 @@ import ctypes
 import functools
 import json
 from collections import Counter
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
-# Of such reads (emulator/core/read_kinds.h), those that a verdict makes a condition of: the rest makes it unreliable (emulator/verdict).
-_CONDITIONS = ("floating", "finite", "storage", "copy")
-_NOTHING = ("seed",)
-
-Reads = Counter[Tuple[str, str]]
+# By what it means for a figure that comes after ("condition", "unreliable"), what was read, and where: "bool", "train.py:12".
+Reads = Counter[Tuple[str, str, str]]
 
 
-def unknown() -> Reads:
-    """So far, by what was read and where: ("bool", "train.py:12"). Nothing on a real card."""
-    library = _library()
-    if library is None:
-        return Counter()
-    rows = json.loads(library.peakbench_emulator_report().decode("utf-8", "replace"))["read_backs"]
+def so_far() -> "Counter[Tuple[str, ...]]":
+    """How often each place read what is not known. Nothing on a real card."""
+    return Counter({_place(row): _calls(row) for row in _rows() if _calls(row)})
+
+
+def since(before: "Counter[Tuple[str, ...]]") -> Reads:
     found: Reads = Counter()
-    for row in rows:
-        calls = row["zero_calls"] + row["uncertain_calls"] + row["substitute_calls"]
-        if calls and row["kind"] not in _NOTHING:
-            found[row["kind"] or "bytes", row["place"] or row["operation"] or row["function"]] += calls
+    for row in _rows():
+        calls = _calls(row) - before[_place(row)]
+        if calls > 0 and row["effect"] != "none":
+            found[row["effect"], row["kind"] or "bytes", row["place"] or row["operator"] or row["function"] or "more places"] += calls
     return found
 
 
-def is_condition(kind: str) -> bool:
-    """Whether the figure is exact if nothing that is allocated rests on it; otherwise it is unreliable."""
-    return kind in _CONDITIONS
+def _rows() -> List[Dict[str, Any]]:
+    library = _library()
+    return json.loads(library.peakbench_emulator_report().decode("utf-8", "replace"))["read_backs"] if library else []
+
+
+def _place(row: Dict[str, Any]) -> Tuple[str, ...]:
+    return tuple(str(row[key]) for key in ("kind", "place", "operator", "function", "library"))
+
+
+def _calls(row: Dict[str, Any]) -> int:
+    return int(row["zero_calls"] + row["uncertain_calls"] + row["substitute_calls"])
+
+
+def conditions(reads: Reads) -> Reads:
+    """Those by which a figure is exact if nothing that is allocated rests on them; the others make it unreliable."""
+    return Counter({read: calls for read, calls in reads.items() if read[0] == "condition"})
 
 
 def in_words(reads: Reads) -> str:
     """The places, most reads first."""
-    return "; ".join(f"{where} read {_KINDS.get(kind, kind + ' values')} ({calls} time{'' if calls == 1 else 's'})" for (kind, where), calls in reads.most_common(3))
+    return "; ".join(f"{where} read {_KINDS.get(kind, kind + ' values')} ({calls} time{'' if calls == 1 else 's'})" for (_, kind, where), calls in reads.most_common(3))
 
 
 _KINDS = {"size": "a size", "finite": "whether values are finite", "copy": "values onto the host", "storage": "whole storages", "bytes": "bytes"}

@@ -205,7 +205,7 @@ def _measured(item: pytest.Item) -> Generator[None, Any, Any]:
         raise pytest.fail.Exception(f"device_memory: {shown(str(wrong))}", pytrace=False) from None
     for _ in range(limit.warmup):
         item.ihook.pytest_pyfunc_call(pyfuncitem=item)
-    stretch, known = _memory.Stretch(torch, limit.workspaces), _reads.unknown()
+    stretch, known = _memory.Stretch(torch, limit.workspaces), _reads.so_far()
     with _children_apart() as started:
         try:
             returned = yield
@@ -224,14 +224,14 @@ def _measured(item: pytest.Item) -> Generator[None, Any, Any]:
     if others:
         _fail(f"device_memory: the test allocated on {', '.join(others)}, and only cuda:{stretch.device} is measured, which was current when it began: "
               "make the other one current in a fixture (torch.cuda.set_device)")  # fmt: skip
-    _doubt(item, _reads.unknown() - known)
+    _doubt(item, _reads.since(known))
     _hold(item, limit, peak, accepted, key, stretch.parts)
     return returned
 
 
 def _doubt(item: pytest.Item, reads: _reads.Reads) -> None:
     """Of a figure that rests on values which an emulated card does not know. It is accepted by nobody."""
-    conditions = Counter({read: calls for read, calls in reads.items() if _reads.is_condition(read[0])})
+    conditions = _reads.conditions(reads)
     if conditions:
         _say(item, _PROPERTY + "condition", f"exact if nothing that it allocates rests on this: {_reads.in_words(conditions)}")
     branches = reads - conditions

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/read_kinds.h"
 #include "program_fixture.h"
 
 namespace peakbench::emulator {
@@ -12,9 +11,10 @@ namespace {
 
 using AnswerTest = ProgramFixture;
 
-void add_read(Ledger& ledger, const char* kind) {
-  LedgerReadBack& row = ledger.read_backs[ledger.read_back_count++];
-  std::snprintf(row.kind, sizeof row.kind, "%s", kind);
+void add_read(Ledger& ledger, ReadKind kind) {
+  LedgerReads& reads = ledger.reads[static_cast<std::size_t>(kind)];
+  LedgerReadBack& row = reads.rows[reads.count++];
+  row.kind = kind;
   std::snprintf(row.operation, sizeof row.operation, "aten::item");
   row.calls = row.substitute_calls = 1;
 }
@@ -34,6 +34,7 @@ TEST_F(AnswerTest, OneProcessFits) {
                                            {"peak_bytes", 118 * kMiB},
                                            {"total_bytes", 80 * kGiB},
                                            {"context_bytes", 512 * kMiB},
+                                           {"context_source", "measured"},
                                            {"context_included", false},
                                            {"out_of_memory", nullptr}}));
 }
@@ -120,12 +121,22 @@ TEST_F(AnswerTest, EveryProcessHasAContext) {
   EXPECT_EQ(answer().fits, std::nullopt) << sentence();
 }
 
+TEST_F(AnswerTest, ContextZeroAsksForTheBrim) {
+  program_.card.context_is_asked = true;
+  add_process(80 * kGiB);
+  EXPECT_EQ(sentence(),
+            "Fits h100-80gb: peak 80.000 GiB of 80.000 GiB, no context set aside; exact.");
+  EXPECT_EQ(to_json(answer()).at("context_source"), "option");
+}
+
 TEST_F(AnswerTest, AContextThatNobodyMeasured) {
   program_.card.context_memory.clear();
   add_process(kGiB);
-  EXPECT_NE(sentence().find("context (unknown) not included"), std::string::npos);
+  EXPECT_NE(sentence().find("context (0.7 GiB, the largest known) not included"),
+            std::string::npos);
   EXPECT_EQ(answer().fits, true);
-  EXPECT_EQ(to_json(answer()).at("context_bytes"), nullptr);
+  EXPECT_EQ(to_json(answer()).at("context_bytes"), kLargestContext);
+  EXPECT_EQ(to_json(answer()).at("context_source"), "largest_known");
   program_.card_peaks[0].bytes = 80 * kGiB - 512 * kMiB;
   EXPECT_EQ(answer().fits, std::nullopt) << "others of as much were measured";
 }
@@ -185,7 +196,7 @@ TEST_F(AnswerTest, AbortedForWantOfMemory) {
 
 TEST_F(AnswerTest, UnreliableFiguresShowNoMisfit) {
   Ledger& ledger = add_process(60 * kGiB);
-  add_read(ledger, kReadSize);
+  add_read(ledger, ReadKind::size);
   run_out(ledger, 300 * kGiB, 60 * kGiB);
   program_.wait_status = kExitCode1;
   const Answer said = answer();
@@ -312,7 +323,7 @@ TEST_F(AnswerTest, AnAttemptThatElasticTrainingEndedIsNoEnd) {
 
 TEST_F(AnswerTest, ABoundOrAnUnreliableFigureShowsNoFit) {
   Ledger& ledger = add_process(20 * kGiB);
-  add_read(ledger, kReadSize);
+  add_read(ledger, ReadKind::size);
   EXPECT_TRUE(sentence().starts_with("May fit h100-80gb: peak 20.000 GiB of ")) << sentence();
   EXPECT_EQ(answer().fits, std::nullopt);
   assume_ = "nonzero=none";
@@ -326,15 +337,14 @@ TEST_F(AnswerTest, ABoundOrAnUnreliableFigureShowsNoFit) {
 
 TEST_F(AnswerTest, AMissingWorkspaceMayTakeWhatIsLeft) {
   Ledger& ledger = add_process(20 * kGiB);
-  std::snprintf(ledger.unmodelled.rows[0].name, sizeof ledger.unmodelled.rows[0].name, "%s",
-                "cudnn engine workspace");
-  ledger.unmodelled.rows[0].calls = 1;
-  ledger.unmodelled.count = 1;
+  ledger.workspaces.count = 1;
+  LedgerWorkspace& row = ledger.workspaces.rows[0];
+  row.calls = row.uncounted_calls = 1;
+  row.largest_allocated_bytes = 5 * kGiB;
   EXPECT_TRUE(sentence().starts_with("Fits h100-80gb as far as is counted: peak at least 20.000"))
       << "nobody counted what is held beside it: " << sentence();
   EXPECT_EQ(answer().fits, std::nullopt);
-  ledger.workspace_count = 1;
-  ledger.workspaces[0] = {1, 5 * kGiB, 0, "cudnn engine workspace", "aten::convolution"};
+  row.uncounted_calls = 0;
   const Answer said = answer();
   EXPECT_EQ(said.sentence,
             "Fits h100-80gb unless one workspace of a vendor's library exceeds 59.500 GiB: peak at "

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <sstream>
 
-#include "core/read_kinds.h"
 #include "host/card_use.h"
 #include "host/process_table.h"
 #include "program_fixture.h"
@@ -43,9 +42,10 @@ class EmulationTextTest : public ProgramFixture {
     return lines;
   }
 
-  static void add_read(Ledger& ledger, const char* kind, bool known) {
-    LedgerReadBack& row = ledger.read_backs[ledger.read_back_count++];
-    std::snprintf(row.kind, sizeof row.kind, "%s", kind);
+  static void add_read(Ledger& ledger, ReadKind kind, bool known) {
+    LedgerReads& reads = known ? ledger.known_reads : ledger.reads[static_cast<std::size_t>(kind)];
+    LedgerReadBack& row = reads.rows[reads.count++];
+    row.kind = kind;
     std::snprintf(row.operation, sizeof row.operation, "aten::item");
     std::snprintf(row.function, sizeof row.function, "local_scalar_dense");
     std::snprintf(row.library, sizeof row.library, "libtorch_cuda.so");
@@ -142,7 +142,7 @@ TEST_F(EmulationTextTest, OfManyRanksThoseThatTookTheSameShareARow) {
 
 TEST_F(EmulationTextTest, BeforeTheTableStandsNothingOfAnyRank) {
   add_ranks(4);
-  for (const auto& ledger : owned_) add_read(*ledger, kReadInteger, true);
+  for (const auto& ledger : owned_) add_read(*ledger, ReadKind::integer, true);
   const auto lines = lines_of(text());
   const auto head =
       std::ranges::find_if(lines, [](auto& line) { return line.starts_with("rank"); });
@@ -152,10 +152,10 @@ TEST_F(EmulationTextTest, BeforeTheTableStandsNothingOfAnyRank) {
 TEST_F(EmulationTextTest, WhatRanksDidAlikeIsSaidOnce) {
   add_ranks(4);
   for (const auto& ledger : owned_) {
-    add_read(*ledger, kReadInteger, true);
+    add_read(*ledger, ReadKind::integer, true);
     ledger->kernel_launches = 10;
   }
-  add_read(*owned_[1], kReadFloating, false);
+  add_read(*owned_[1], ReadKind::floating, false);
   EXPECT_THAT(text(),
               HasSubstr("\n4 processes, 4711 to 4714  python3 train.py\n"
                         "  read back  floating by aten::item in local_scalar_dense "

@@ -35,6 +35,7 @@ if __name__ == "__main__":
     queue.put(x)
     back.get(timeout=100)
     process.join()
+    torch.zeros(8, device="cuda")
 """
 
 # A buffer is used again where the card is done with it: on a card, that depends on how fast it is.
@@ -50,6 +51,7 @@ def busy():
     WAIT
 busy()
 print(ASK)
+torch.zeros(8, device="cuda")
 """
 
 TIMES = """
@@ -60,6 +62,7 @@ torch.zeros(1 << 20, device="cuda").add_(1)
 end.record()
 end.synchronize()
 print(start.elapsed_time(end))
+torch.zeros(8, device="cuda")
 """
 
 # Blocks of 64 MiB that a second stream uses.
@@ -172,11 +175,26 @@ dist.destroy_process_group()
 """
 
 
+# A matrix above 1 MiB has no values.
+UNKNOWN = """
+import torch
+x = torch.randn(64, 1024, device="cuda") @ torch.randn(1024, 1024, device="cuda")
+"""
+
+# The host reads an index that argsort leaves open, COUNT times, and then calls cuDNN.
+MANY = """
+import torch
+scores = torch.zeros(4, device="cuda")
+READS
+torch.nn.functional.conv2d(torch.randn(1, 3, 64, 64, device="cuda"), torch.randn(8, 3, 3, 3, device="cuda"))
+"""
+
+
 class ExactnessTest(unittest.TestCase):
-    def emulate(self, text, card="h100-80gb", options=(), **environment):
+    def emulate(self, text, card="h100-80gb", options=(), name="program.py", **environment):
         """The kind of the verdict; the record is kept."""
         with tempfile.TemporaryDirectory(prefix="peakbench-exactness-") as folder:
-            program, out = pathlib.Path(folder, "program.py"), pathlib.Path(folder, "took.json")
+            program, out = pathlib.Path(folder, name), pathlib.Path(folder, "took.json")
             program.write_text(text, encoding="utf-8")
             command = [PEAKBENCH, "emulate", "--card", card, *options, "--json", out, "--", WARM, program]
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env={**os.environ, **environment})
@@ -193,6 +211,31 @@ class ExactnessTest(unittest.TestCase):
         rows = SHARED.replace("READ", "t.nonzero().shape[0]")
         self.assertEqual(self.emulate(rows), "unreliable", self.said)
         self.assertEqual(self.emulate(rows, options=("--assume", "nonzero=all")), "upper bound", self.said)
+
+    def test_other_values_are_tried(self):
+        options = ("--second-guess", "2")
+        self.assertEqual(self.emulate(UNKNOWN + "n = int((x > 0).any())\ntorch.zeros(1 << 20, device='cuda')", options=options), "exact if", self.said)
+        guess = self.verdict["second_guess"]
+        self.assertEqual((guess["runs"], guess["same"], len(set(guess["peak_bytes"]))), (3, True, 1))
+        self.assertIn("the same with other values (3 runs)", self.answer["sentence"])
+        self.assertIs(self.answer["fits"], True)
+        self.assertEqual(self.emulate(UNKNOWN + "torch.zeros(int((x > 0).sum()), 1 << 16, device='cuda')", options=options), "unreliable", self.said)
+        self.assertIs(self.verdict["second_guess"]["same"], False)
+        self.assertGreater(len(set(self.verdict["second_guess"]["peak_bytes"])), 1)
+        self.assertRegex(" ".join(self.verdict["reasons"]), r"its peaks depend on values that are not known: .* to .* in 3 runs")
+        self.emulate(UNKNOWN, options=options)
+        self.assertNotIn("second_guess", self.verdict)
+
+    def test_neither_names_nor_many_reads_decide(self):
+        ties = "import torch\nfirst = torch.zeros(4, device='cuda').argsort()[0].item()\nkept = torch.empty(1 << 20, device='cuda')"
+        for name in ("train.py", "workspace.py", "alone, the others.py", "is not specified", "unified memory.py", "NCCL: 1.py"):
+            with self.subTest(name):
+                self.assertEqual(self.emulate(ties, name=name), "exact if", self.said)
+                self.assertIn(name, self.verdict["conditions"][0])
+        for count in (0, 10, 400):
+            with self.subTest(count):
+                self.assertEqual(self.emulate(MANY.replace("READS", "scores.argsort()[0].item()\n" * count)), "lower bound", self.said)
+                self.assertEqual(self.verdict["workspace_room_bytes"], 0)
 
     def test_memory_of_another_process_takes_none_and_is_a_condition(self):
         self.assertEqual(self.emulate(SHARED.replace("READ", "tuple(t.shape)")), "exact if", self.said)

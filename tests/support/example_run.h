@@ -110,7 +110,8 @@ inline result::CaseResult example_case() {
                                       .conditions = {"aten::item read floating values"},
                                       .notes = {"a note"},
                                       .advice = {"--cudnn off"},
-                                      .workspace_room_bytes = 1 << 30};
+                                      .workspace_room_bytes = 1 << 30,
+                                      .second_guess = std::nullopt};
   result.emulation = emulation;
   result.losses = {2.5, 2.25};
   result.ranks = {{0, example_memory(), "cases/x/trace.sqlite"}};
