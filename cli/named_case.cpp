@@ -38,7 +38,7 @@ const CaseResult& named_case(const result::Run& run, const NamedCase& named) {
     ids.push_back(result.spec.id);
   }
   if (named.name.empty()) found = serving;
-  if (found.empty() && named.name.empty())
+  if (found.empty() && (named.name.empty() || serving.empty()))
     throw ConfigError(fmt::format("{}: {}", named.run, named.no_case));
   if (found.empty())
     throw ConfigError(fmt::format("{}: no case \"{}\"{}; there are{}", named.run, named.name,

@@ -148,6 +148,8 @@ class Script(unittest.TestCase):
         said = self.peakbench("compare", "a.json", "c.json").stdout
         self.assertNotIn("what grew is not known", said)
         self.assertIn("at the peak, by category: +0.004 GiB kept", said)
+        said = self.peakbench("advise", "a", "train.py", exit_code=2).stderr
+        self.assertIn("no case of this run was measured with a stack of strategies", said)
 
     def test_within_a_window(self):
         self.script(TRAIN)
