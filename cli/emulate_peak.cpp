@@ -142,12 +142,27 @@ std::string why_no_card(const emulator::EmulatedProgram& program, const fs::path
                          "torch; no GPU is needed).";
 }
 
+// Why a program that failed may have been given what was meant for Peakbench; empty: it was not.
+std::string misplaced_card(const std::vector<std::string>& command) {
+  const auto is_card = [](const std::string& word) {
+    return word == "--card" || word.starts_with("--card=");
+  };
+  if (std::ranges::none_of(command, is_card)) return {};
+  return "--card stands after the program, which was given it. Put it before: peakbench --card "
+         "CARD "
+         "train.py";
+}
+
 // The lines below the answer: what the program ended with, its peak, what fills it, what to try.
 std::string short_lines(const emulator::EmulatedProgram& program, const fs::path& folder,
-                        const Told& told, const emulator::Look& look) {
+                        const Told& told, const std::vector<std::string>& command,
+                        const emulator::Look& look) {
   std::string text;
   if (const auto line = last_line(folder / kJournals); !line.empty())
     text += emulator::labelled("Ended with", line, look);
+  if (const auto misplaced = misplaced_card(command);
+      program.wait_status != 0 && !misplaced.empty())
+    return text + emulator::labelled("Why", misplaced, look);
   if (emulator::card_uses(program.ledgers).empty())
     return text + emulator::labelled("Why", why_no_card(program, folder), look);
   if (told.brief.when.empty())
@@ -183,9 +198,9 @@ void tell_peak(emulator::EmulateRequest& request) {
     return program::tracing_environment(
         *tracer, {.journals = journals, .quiet = true, .most_bytes = kMostBytes});
   };
-  request.afterwards = [state, &look = request.look](const emulator::EmulatedProgram& program,
-                                                     const fs::path& folder,
-                                                     nlohmann::json& figures) {
+  request.afterwards = [state, &command = request.command, &look = request.look](
+                           const emulator::EmulatedProgram& program, const fs::path& folder,
+                           nlohmann::json& figures) {
     Told told;
     if (state->traced) try {
         told = told_of(program, folder);
@@ -199,7 +214,7 @@ void tell_peak(emulator::EmulateRequest& request) {
           printable(state->compiled_for));
     figures["peak"] = std::move(told.json);
     if (look.view == emulator::View::kShort)
-      std::fputs(short_lines(program, folder, told, look).c_str(), stderr);
+      std::fputs(short_lines(program, folder, told, command, look).c_str(), stderr);
     else if (look.view == emulator::View::kWhole && !told.whole.empty())
       std::fputs(
           escaped_controls("\n" + told.whole + (told.whole.ends_with('\n') ? "" : "\n")).c_str(),

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "cli/completion.h"
+#include "cli/program_words.h"
 #include "cli/worker.h"
 #include "errors/errors.h"
 #include "files/file.h"
@@ -115,9 +116,16 @@ void check_program_is_named(const CLI::App& app, const std::vector<std::string>&
 [[noreturn]] void refuse_extra(const CLI::App& app) {
   const CLI::App& at = innermost(app);
   const auto extra = app.remaining(true);
+  const auto script = std::ranges::find_if(extra, is_script);
   for (const auto& text : extra) {
     if (text.rfind('-', 0) != 0) continue;
-    refuse_option(at, text.substr(0, text.find('=')));
+    const auto name = text.substr(0, text.find('='));
+    if (at.get_parent() == nullptr && script != extra.end())
+      throw ConfigError(fmt::format(
+          "no option {} of `peakbench`; if it belongs to the script, put it after it: peakbench {} "
+          "{}",
+          name, *script, name));
+    refuse_option(at, name);
   }
   if (const auto parts = subcommand_names(at); !parts.empty() && !extra.empty())
     throw ConfigError(fmt::format("no command \"{} {}\"{}", full_name(at), extra.front(),

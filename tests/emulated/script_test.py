@@ -126,6 +126,13 @@ class Script(unittest.TestCase):
             said = self.peakbench(*words, exit_code=2).stderr
             self.assertEqual(said, 'peakbench: trian.py: there is no such file; did you mean "train.py"?\n')
 
+    def test_options_on_the_wrong_side_of_the_script(self):
+        self.script("import argparse\nimport torch\nargparse.ArgumentParser().parse_args()\n")
+        said = " ".join(self.peakbench("train.py", "--card", "t4-16gb", exit_code=2).stderr.split())
+        self.assertIn("Why: --card stands after the program, which was given it. Put it before: peakbench --card CARD train.py", said)
+        said = self.peakbench("--batch", "16", "train.py", exit_code=2).stderr
+        self.assertIn("no option --batch of `peakbench`; if it belongs to the script, put it after it: peakbench train.py --batch", said)
+
     def test_two_scripts_are_compared_under_one_name(self):
         for name, size in (("a.py", 20), ("b.py", 21)):
             self.script(f'import torch\nx = torch.zeros(1 << {size}, device="cuda")\n', name)
