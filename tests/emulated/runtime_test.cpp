@@ -37,10 +37,14 @@ std::int64_t calls_of(const nlohmann::json& rows, const std::string& name) {
 nlohmann::json read_backs_of_this_test() {
   const nlohmann::json ledger = report();
   nlohmann::json sum = {{"calls", 0}, {"zero_calls", 0}, {"uncertain_calls", 0}, {"bytes", 0}};
-  for (const auto& row : ledger.at("read_backs"))
-    if (row.at("function") == "read_by_this_test")
-      for (auto& [name, value] : sum.items())
-        value = value.get<std::int64_t>() + row.at(name).get<std::int64_t>();
+  std::string library;
+  for (const auto& row : ledger.at("read_backs")) {
+    if (row.at("function") != "read_by_this_test") continue;
+    for (auto& [name, value] : sum.items())
+      value = value.get<std::int64_t>() + row.at(name).get<std::int64_t>();
+    library = row.at("library");
+  }
+  sum["library"] = library;
   return sum;
 }
 

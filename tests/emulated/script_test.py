@@ -147,14 +147,11 @@ class Script(unittest.TestCase):
             self.peakbench("trace", "--card", "t4-16gb", "--out", name, "train.py")
             self.peakbench("--card", "t4-16gb", "--quiet", f"--json={name}.json", "train.py")
         for end in ("", ".json"):
-            (case,) = json.loads(self.peakbench("compare", "a" + end, "b" + end, "--json").stdout)["cases"]
-            self.assertEqual(case["lines"], [])
-            (case,) = json.loads(self.peakbench("compare", "a" + end, "c" + end, "--json").stdout)["cases"]
-            (line,) = case["lines"]
-            self.assertEqual((line["line"], line["base_bytes"], line["new_bytes"]), ("train.py:5", 0, 4 << 20))
-        said = self.peakbench("compare", "a.json", "c.json").stdout
+            self.assertIn("memory: 1 the same", self.peakbench("compare", "a" + end, "b" + end).stdout)
+            said = self.peakbench("compare", "a" + end, "c" + end).stdout
+            self.assertEqual(re.findall("train.py:[0-9]+.*", said), ["train.py:5; nothing before"])
         self.assertNotIn("what grew is not known", said)
-        self.assertIn("at the peak, by category: +0.004 GiB kept", said)
+        self.assertIn("at the peak, by category: +0.004 GiB", said)
         said = self.peakbench("advise", "a", "train.py", exit_code=2).stderr
         self.assertIn("no case of this run was measured with a stack of strategies", said)
 

@@ -86,6 +86,9 @@ def _note_exceptions(folder):
 
     def noted(kind, error, trace):
         own(kind, error, trace)
+        # Python ends itself by the signal then, and would forget that over an import that calls eval().
+        if issubclass(kind, KeyboardInterrupt):
+            return
         try:
             import traceback
 
