@@ -107,8 +107,6 @@ class Guesses {
 
 }  // namespace
 
-SecondGuess second_guess(const SecondGuessRequest& request) {
-  return Guesses(request).go();
-}
+SecondGuess second_guess(const SecondGuessRequest& request) { return Guesses(request).go(); }
 
 }  // namespace peakbench::emulator

@@ -21,8 +21,8 @@ struct TorchFound {
 // Python, for 20 s at most.
 TorchFound torch_of_environment();
 
-// That Python, or the one that Peakbench was installed for. Empty: there is none. Throws ConfigError
-// where a variable names a program that is not there.
+// That Python, or the one that Peakbench was installed for. Empty: there is none. Throws
+// ConfigError where a variable names a program that is not there.
 std::filesystem::path python_of_environment();
 
 // The package in this folder. Problems: it cannot be read, its LibTorch is missing, is for another

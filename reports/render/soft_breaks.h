@@ -7,7 +7,8 @@
 namespace peakbench::reports {
 
 // The same page with a `<wbr>` behind separators and before capitals of words of more than 20
-// characters, and in runs of 20 characters without either. Text alone: tags, scripts, styles and pictures stay as they are.
+// characters, and in runs of 20 characters without either. Text alone: tags, scripts, styles and
+// pictures stay as they are.
 std::string with_soft_breaks(const std::string& html);
 
 }  // namespace peakbench::reports

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "core/card.h"
 #include "in_emulation.h"

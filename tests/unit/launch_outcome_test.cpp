@@ -51,7 +51,8 @@ TEST(Outcome, AProgramsFailureHasItsLastLines) {
   evidence.log_tail =
       "Traceback | peakbench: bench.py: step 2 of sgd raised ValueError: a | b (line 7)";
   EXPECT_EQ(outcome(evidence).reason, "bench.py: step 2 of sgd raised ValueError: a | b (line 7)");
-  evidence.log_tail = "DistNetworkError: port: 29500, name: EADDRINUSE, message: address already in use";
+  evidence.log_tail =
+      "DistNetworkError: port: 29500, name: EADDRINUSE, message: address already in use";
   EXPECT_EQ(outcome(evidence).reason,
             "the port at which its processes meet was taken (address already in use): give the "
             "program another one, as torchrun's --master-port [worker.log: " +

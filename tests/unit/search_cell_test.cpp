@@ -293,8 +293,7 @@ TEST(SearchCell, OfAProgramsValueMoreMayTakeLess) {
     return needed <= one.cell.card_bytes ? ran(needed, needed)
                                          : did_not(one.cell.card_bytes, one.cell.card_bytes);
   };
-  const auto answer =
-      search_cell(one.cell, {.least_memory = false}, run, [](const Trial&) {});
+  const auto answer = search_cell(one.cell, {.least_memory = false}, run, [](const Trial&) {});
   EXPECT_EQ(answer.state, State::kFits);
   EXPECT_TRUE(answer.is_smallest);
   EXPECT_EQ(answer.value, 10);
