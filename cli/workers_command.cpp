@@ -104,14 +104,15 @@ std::vector<Row> rows_of(const World& world, const std::vector<WorkerFolder>& fo
   return rows;
 }
 
-std::string text_of(const Row& row, int width) {
+std::string text_of(const Row& row) {
   auto text = fmt::format("{} {}\n", row.chosen ? "*" : " ", printable(row.folder));
   if (!row.version.empty()) text += fmt::format("    PyTorch {}", printable(row.version));
   if (row.size_bytes > 0) text += fmt::format(", {} MiB", row.size_bytes >> 20);
   if (row.serves_environment) text += ", serves the environment's";
   if (!row.torch.empty()) text += fmt::format("\n    loads {}", printable(row.torch));
   text += row.version.empty() ? "" : "\n";
-  if (!row.problem.empty()) text += hanging("    ", "not used: " + printable(row.problem), width);
+  // A path in it is copied from here, and stays whole.
+  if (!row.problem.empty()) text += fmt::format("    not used: {}\n", printable(row.problem));
   return text;
 }
 
@@ -144,7 +145,7 @@ int list_workers(World& world, bool json) {
     world.out << json_text(array);
     return kDone;
   }
-  for (const auto& row : rows) world.out << text_of(row, world.out_width);
+  for (const auto& row : rows) world.out << text_of(row);
   const bool none_as_wished =
       !wish_of(world).version.empty() && std::ranges::none_of(rows, &Row::chosen);
   const auto words = none_as_wished

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "core/facts.h"
 
@@ -184,7 +185,7 @@ inline std::uint64_t unknown_calls(const LedgerReadBack& row) {
 // Calls visit(row) for each row, and for what found none.
 template <typename Table, typename Visit>
 void for_each_row(const Table& table, Visit&& visit) {
-  constexpr auto most = sizeof table.rows / sizeof table.rows[0];
+  constexpr auto most = std::extent_v<decltype(Table::rows)>;
   for (std::uint32_t i = 0; i < table.count && i < most; ++i) visit(table.rows[i]);
   if (table.beyond.calls) visit(table.beyond);
 }

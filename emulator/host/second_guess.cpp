@@ -91,7 +91,7 @@ class Guesses {
     return "";
   }
 
-  void add(Outcome outcome) {
+  void add(const Outcome& outcome) {
     ++guess_.runs;
     guess_.peak_bytes.push_back(outcome.peak_bytes);
     if (guess_.runs == 1) first_ = outcome.peaks;

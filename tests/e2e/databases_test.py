@@ -132,7 +132,7 @@ IN_SQL = {
     "a text for a scope's thread": ("UPDATE scopes SET thread = 'main' WHERE id = 1", "thread holds a text"),
     "a thread below all": ("UPDATE events SET thread = -1 WHERE id = 5", "event 5: thread -1"),
     "a scope of an event far away": ("UPDATE scopes SET event = 41 WHERE id = 3", "scope 3: event 41"),
-    "a scope of no kind": ("UPDATE scopes SET kind = 6 WHERE id = 2", "scope 2: scope kind 6"),
+    "a scope of no kind": ("UPDATE scopes SET kind = 8 WHERE id = 2", "scope 2: scope kind 8"),
     "scopes in disorder": ("UPDATE scopes SET event = 39 WHERE id = 1", "scope 2: before event 30, after one before event 39"),
     "scopes with a gap": ("DELETE FROM scopes WHERE id = 1", "scope 1 is missing"),
     "an end without a beginning": ("UPDATE scopes SET ends = 1 WHERE id = 2", "scope 2: the end of what did not begin"),

@@ -169,10 +169,11 @@ class Choosing(Workers):
     def test_it_stands_behind_the_command(self):
         self.environment_of(*self.there)
         for typed in (["--torch", "2.15"], ["--torch=2.15"]):
-            self.fails(*typed, "workers", says=["--torch stands behind the command: peakbench workers --torch 2.15"])
-            self.fails(*typed, "workers", "list", says=["peakbench workers list --torch 2.15"])
-            self.fails(*typed, *RUN, says=["--torch stands behind the command: peakbench run --torch 2.15"])
-            self.fails(*typed, "debug", "suite.toml", "--", "-ex", "run", says=["peakbench debug --torch 2.15"])
+            said = " ".join(typed)
+            self.fails(*typed, "workers", says=[f"--torch stands behind the command: peakbench workers {said}"])
+            self.fails(*typed, "workers", "list", says=[f"peakbench workers list {said}"])
+            self.fails(*typed, *RUN, says=[f"--torch stands behind the command: peakbench run {said}"])
+            self.fails(*typed, "debug", "suite.toml", "--", "-ex", "run", says=[f"peakbench debug {said}"])
             self.fails(*typed, "report", "out", says=["no option --torch of `peakbench report`"])
             self.fails(*typed, "workers", "build", says=['no option --torch of `peakbench workers build`; did you mean "--torch-dir"?'])
         self.assertIn(self.there[0], self.peakbench("--torch", self.there[0], "--cmake-dir").stdout)

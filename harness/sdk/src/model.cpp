@@ -36,8 +36,11 @@ BlockFunction of_several(TensorFunction function) {
   };
 }
 
-// Strategies ask block_paths() which parameters are a block's.
-void need_path(std::size_t index, std::size_t paths) {
+// Strategies ask block_paths() which parameters are a block's. `blocks`: how many were counted when
+// wrappers were set; nobody has to set any.
+void need_path(const Model& model, std::size_t index, std::size_t blocks) {
+  if (index < blocks) return;
+  const auto paths = model.block_paths().size();
   if (index < paths) return;
   throw std::logic_error("run_block runs block " + std::to_string(index) +
                          ", counted from 0, and block_paths() names " + std::to_string(paths) +
@@ -106,7 +109,7 @@ void Model::set_embedding_wrappers(std::vector<std::shared_ptr<EmbeddingWrapper>
 
 at::Tensor Model::run_block(std::size_t index, const TensorFunction& block,
                             const TensorVector& inputs) {
-  need_path(index, blocks_);
+  need_path(*this, index, blocks_);
   if (!block_wrappers_.empty()) return the_one(run_block(index, of_several(block), inputs));
   const InBlock scope(*this, index);
   return block(inputs);
@@ -114,7 +117,7 @@ at::Tensor Model::run_block(std::size_t index, const TensorFunction& block,
 
 TensorVector Model::run_block(std::size_t index, const BlockFunction& block,
                               const TensorVector& inputs) {
-  need_path(index, blocks_);
+  need_path(*this, index, blocks_);
   const BlockFunction inside = [this, index, block](const TensorVector& x) {
     const InBlock scope(*this, index);
     return block(x);
