@@ -57,9 +57,10 @@ bool before(const Registered& one, const Registered& other) {
 const Registered* find(Registry& all, const void* host_function) {
   if (!all.sorted) std::ranges::stable_sort(all.functions, before);
   all.sorted = true;
-  const auto range =
-      std::ranges::equal_range(all.functions, Registered{host_function, nullptr, nullptr}, before);
-  for (auto one = range.end(); one != range.begin();)
+  // In clang 14's tools libstdc++'s subrange is no range.
+  const auto [first, last] = std::equal_range(all.functions.begin(), all.functions.end(),
+                                              Registered{host_function, nullptr, nullptr}, before);
+  for (auto one = last; one != first;)
     if ((--one)->module->image) return &*one;
   return nullptr;
 }
