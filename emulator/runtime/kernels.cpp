@@ -95,7 +95,7 @@ void set(const void* host_function, const KernelSettings& settings) {
 // The prototypes of these are nvcc's own; no header of the runtime has them.
 PEAKBENCH_ENTRY void** __cudaRegisterFatBinary(const FatBinaryWrapper* wrapper) {
   const std::lock_guard lock(registry().mutex);
-  return reinterpret_cast<void**>(&registry().modules.emplace_back(wrapper->image));
+  return reinterpret_cast<void**>(&registry().modules.emplace_back(Module{wrapper->image}));
 }
 PEAKBENCH_ENTRY void __cudaRegisterFatBinaryEnd(void**) {}
 PEAKBENCH_ENTRY void __cudaUnregisterFatBinary(void** handle) {
