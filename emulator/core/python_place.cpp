@@ -1,8 +1,7 @@
 #include "core/python_place.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdio>
 #include <cstring>
@@ -13,72 +12,15 @@
 #include <string_view>
 #include <vector>
 
+#include "tracer/collector.h"
+#include "tracer/python_api.h"
+#include "tracer/python_frames.h"
+
 namespace peakbench::emulator {
 namespace {
 
-// Of Python's C interface (its stable part, but for the frames), found in the process itself: the
-// stand-ins are built without Python and run under every version.
-struct Python {
-  int (*is_initialized)();
-  int (*is_finalizing)();
-  int (*is_held)();
-  int (*ensure)();
-  void (*release)(int);
-  void* (*thread_frame)(void*);
-  void* (*this_thread)();
-  void* (*back)(void*);
-  void* (*code)(void*);
-  int (*line)(void*);
-  void* (*attribute)(void*, const char*);
-  const char* (*utf8)(void*);
-  void (*drop)(void*);
-  void (*clear_error)();
-  // From 3.11 on.
-  int (*instruction)(void*);
-  void* (*call)(void*, const char*, const char*, ...);
-  void* (*next)(void*);
-  void* (*item)(void*, std::ptrdiff_t);
-  long (*number)(void*);
-
-  bool whole() const {
-    return is_initialized && ensure && release && thread_frame && this_thread && back && code &&
-           line && attribute && utf8 && drop && clear_error;
-  }
-  bool knows_columns() const { return instruction && call && next && item && number; }
-};
-
-template <typename Function>
-void look_up(Function& out, const char* name) {
-  out = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
-}
-
-const Python& python() {
-  static const Python found = [] {
-    Python p{};
-    look_up(p.is_initialized, "Py_IsInitialized");
-    look_up(p.is_finalizing, "Py_IsFinalizing");
-    if (!p.is_finalizing) look_up(p.is_finalizing, "_Py_IsFinalizing");
-    look_up(p.is_held, "PyGILState_Check");
-    look_up(p.ensure, "PyGILState_Ensure");
-    look_up(p.release, "PyGILState_Release");
-    look_up(p.thread_frame, "PyThreadState_GetFrame");
-    look_up(p.this_thread, "PyThreadState_Get");
-    look_up(p.back, "PyFrame_GetBack");
-    look_up(p.code, "PyFrame_GetCode");
-    look_up(p.line, "PyFrame_GetLineNumber");
-    look_up(p.attribute, "PyObject_GetAttrString");
-    look_up(p.utf8, "PyUnicode_AsUTF8");
-    look_up(p.drop, "Py_DecRef");
-    look_up(p.clear_error, "PyErr_Clear");
-    look_up(p.instruction, "PyFrame_GetLasti");
-    look_up(p.call, "PyObject_CallMethod");
-    look_up(p.next, "PyIter_Next");
-    look_up(p.item, "PyTuple_GetItem");
-    look_up(p.number, "PyLong_AsLong");
-    return p;
-  }();
-  return found;
-}
+using tracer::Owned;
+using tracer::PythonFrame;
 
 bool is_of_pytorch(const char* file) {
   return std::strstr(file, "/site-packages/torch/") || std::strstr(file, "/dist-packages/torch/") ||
@@ -89,23 +31,26 @@ struct Position {
   long line = -1, column = -1;
 };
 
+bool knows_columns() { return tracer::python().instruction != nullptr; }
+
 // Of the expression that the frame evaluates. An instruction takes two bytes.
-Position position_of(const Python& p, void* frame, void* code) {
-  Position found;
-  void* const positions = p.call(code, "co_positions", nullptr);
-  void* position = nullptr;
-  for (int left = positions ? p.instruction(frame) / 2 : -1; left >= 0; --left) {
-    if (position) p.drop(position);
-    position = p.next(positions);
+Position position_of(const PythonFrame& frame) {
+  const auto& p = tracer::python();
+  const tracer::CollectorHeld held;
+  const auto positions_of = tracer::attribute(frame.code, "co_positions");
+  const Owned positions(positions_of ? p.call_with(positions_of.get(), nullptr) : nullptr);
+  for (int left = positions ? frame.at / 2 : -1; left >= 0; --left) {
+    const Owned position(p.next(positions.get()));
     if (!position) break;
+    if (left > 0) continue;
+    const auto number = [&](std::ptrdiff_t at) {  // line, last line, column, last column
+      return static_cast<long>(p.number(p.tuple_item(position.get(), at)));
+    };
+    const Position found{number(0), number(2)};
+    p.clear_error();  // None is no number: -1
+    return found;
   }
-  if (position) {  // line, last line, column, last column
-    found = {p.number(p.item(position, 0)), p.number(p.item(position, 2))};
-    p.drop(position);
-  }
-  if (positions) p.drop(positions);
-  p.clear_error();
-  return found;
+  return {};
 }
 
 bool is_part_of_name(char c) {
@@ -151,13 +96,13 @@ bool may_make_integer(std::string_view line) {
   });
 }
 
-PythonUse find_use(const Python& p, void* frame, void* code, const char* file) {
-  const long number = p.line(frame);
+PythonUse find_use(const PythonFrame& frame, const char* file) {
+  const long number = tracer::line_of(frame);
   const auto line = line_of(file, number);
   if (line.empty()) return {};
   PythonUse use;
-  if (!p.knows_columns() || !may_make_integer(line)) return use;
-  const auto at = position_of(p, frame, code);
+  if (!knows_columns() || !may_make_integer(line)) return use;
+  const auto at = position_of(frame);
   const auto column = static_cast<std::size_t>(at.column);
   use.makes_integer =
       at.line == number && at.column >= 0 && column < line.size() && makes_integer_at(line, column);
@@ -165,69 +110,52 @@ PythonUse find_use(const Python& p, void* frame, void* code, const char* file) {
 }
 
 // A loop reads at the same place again and again.
-PythonUse use_of(const Python& p, void* frame, void* code, const char* file) {
+PythonUse use_of(const PythonFrame& frame, const char* file) {
   static std::mutex mutex;  // never held while the interpreter may run something
   static auto* const seen = new std::map<std::string, PythonUse>;
-  const int instruction = p.instruction ? p.instruction(frame) : -1;
-  const std::string key =
-      std::string(file) + ":" + std::to_string(p.line(frame)) + ":" + std::to_string(instruction);
+  const std::string key = std::string(file) + ":" + std::to_string(tracer::line_of(frame)) + ":" +
+                          std::to_string(frame.at);
   {
     const std::lock_guard lock(mutex);
     if (const auto found = seen->find(key); found != seen->end()) return found->second;
   }
-  const auto use = find_use(p, frame, code, file);
+  const auto use = find_use(frame, file);
   const std::lock_guard lock(mutex);
   return (*seen)[key] = use;
 }
 
 // Writes the frame's place; whether it is the program's own.
-bool describe(const Python& p, void* frame, char* out, std::size_t size, PythonUse& use) {
-  void* code = p.code(frame);
-  void* name = code ? p.attribute(code, "co_filename") : nullptr;
-  const char* file = name ? p.utf8(name) : nullptr;
-  if (!file) p.clear_error();
-  if (file) {
-    const char* slash = std::strrchr(file, '/');
-    std::snprintf(out, size, "%s:%d", slash ? slash + 1 : file, p.line(frame));
-  }
-  const bool own = file && !is_of_pytorch(file);
-  if (own) use = use_of(p, frame, code, file);
-  if (name) p.drop(name);
-  if (code) p.drop(code);
+bool describe(const PythonFrame& frame, char* out, std::size_t size, PythonUse& use) {
+  const auto name = tracer::attribute(frame.code, "co_filename");
+  const auto file = tracer::utf8_of(name.get(), "");
+  if (file.empty()) return false;
+  const auto slash = file.rfind('/');
+  std::snprintf(out, size, "%s:%d", file.c_str() + (slash == std::string::npos ? 0 : slash + 1),
+                tracer::line_of(frame));
+  const bool own = !is_of_pytorch(file.c_str());
+  if (own) use = use_of(frame, file.c_str());
   return own;
 }
 
-PythonUse walk(const Python& p, char* out, std::size_t size) {
+PythonUse walk(char* out, std::size_t size) {
+  constexpr std::size_t kDeepest = 1024;
+  static thread_local std::array<PythonFrame, kDeepest> frames;
+  const auto count = tracer::python_frames(frames.data(), frames.size());
   PythonUse use;
-  void* frame = p.thread_frame(p.this_thread());
-  while (frame) {
-    const bool own = describe(p, frame, out, size, use);
-    void* outer = own ? nullptr : p.back(frame);
-    p.drop(frame);
-    frame = outer;
-  }
+  for (std::size_t i = 0; i < count; ++i)
+    if (describe(frames[i], out, size, use)) break;
   return use;
 }
 
 }  // namespace
 
-bool holds_python() {
-  const Python& p = python();
-  return p.is_held && p.is_initialized && p.is_initialized() && p.is_held() == 1;
-}
-
-bool python_is_ending() {
-  const auto is_finalizing = python().is_finalizing;
-  return is_finalizing && is_finalizing();
-}
-
 PythonUse find_python_place(char* out, std::size_t size) {
   out[0] = '\0';
-  const Python& p = python();
-  if (!p.whole() || !p.is_initialized()) return {};
-  if (python_is_ending()) return {};
+  const auto& p = tracer::python();
+  if (!p.knows_frames() || !p.is_initialized()) return {};
+  if (tracer::python_is_ending()) return {};
   const int held = p.ensure();
-  const auto use = walk(p, out, size);
+  const auto use = walk(out, size);
   p.release(held);
   return use;
 }

@@ -8,8 +8,8 @@
 #include "core/exchange.h"
 #include "core/late_streams.h"
 #include "core/places.h"
-#include "core/python_place.h"
 #include "core/state.h"
+#include "tracer/python_api.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -45,7 +45,7 @@ Asker asker(const void* caller) {
     case Library::allocator:
       return Asker::allocator;
     case Library::kernels:
-      return holds_python() ? Asker::program : Asker::pinned_allocator_or_watchdog;
+      return tracer::holds_python() ? Asker::program : Asker::pinned_allocator_or_watchdog;
     case Library::other:
       break;
   }

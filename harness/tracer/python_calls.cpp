@@ -1,53 +1,142 @@
-// What the Python side calls (python/peakbench_tracing.py): plain C, and for what is called for
-// every module, functions of Python's own kind, which cost a tenth of ctypes'.
+// What Python calls: for every call of a module a function of C's, which makes no object of
+// Python's; for what is rarer plain C, by ctypes (python/peakbench_tracing.py).
+#include <ATen/core/grad_mode.h>
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <optional>
 
 #include "record/cpu_allocator.h"
+#include "tracer/python_frames.h"
+#include "tracer/storage_names.h"
 #include "tracer/tracer.h"
 
 namespace peakbench::tracer {
 namespace {
 
+using Arguments = void* const*;
+using Vectorcall = void* (*)(void* callable, Arguments, std::size_t, void* names);
+constexpr std::size_t kCounted = ~(std::size_t{1} << 63U);  // PY_VECTORCALL_ARGUMENTS_OFFSET
+
+// Module.__call__ as PyTorch has it.
+void* original_call = nullptr;
+
+thread_local int calls = 0;         // of modules that this thread is in
+thread_local bool told_of = false;  // of the outermost, that it began
+
+void* none() {
+  python().keep(python().none);
+  return python().none;
+}
+
+constexpr std::size_t kOuterFunctions = 64;  // that may be generate()
+
+bool is_generating() {
+  std::array<PythonFrame, kOuterFunctions> frames;
+  const auto count = python_frames(frames.data(), frames.size());
+  return std::any_of(frames.begin(), frames.begin() + count, [](const PythonFrame& frame) {
+    return utf8_of(attribute(frame.code, "co_name").get(), "") == "generate";
+  });
+}
+
+bool is_training(void* module) {
+  const auto training = attribute(module, "training");
+  return training && python().is_true(training.get()) == 1 && at::GradMode::is_enabled();
+}
+
+void enter(void* module) {
+  const CollectorHeld held;
+  const NoTorchFunction unseen;
+  const bool is_outermost = calls++ == 0;
+  const auto number = number_of_module(module, is_outermost);
+  if (is_outermost && name_model(module)) {  // a loss, an activation has no parameter
+    told_of = true;
+    Tracer::one().mark(is_training(module) ? Mark::kForwardBegins
+                       : is_generating()   ? Mark::kGenerationBegins
+                                           : Mark::kEvaluationBegins,
+                       0);
+  }
+  Tracer::one().enter_module(number);
+}
+
+void leave(Arguments arguments, std::size_t count) {
+  Tracer::one().exit_module();
+  if (--calls > 0) return;
+  const CollectorHeld held;
+  const NoTorchFunction unseen;
+  for (std::size_t i = 1; i < count; ++i) name_inputs(arguments[i]);
+  if (std::exchange(told_of, false)) Tracer::one().mark(Mark::kCallEnds, 0);
+}
+
+// Stands in Module.__call__. The result may be an error, which is the program's.
+void* call_module(void*, Arguments arguments, std::size_t count, void* names) {
+  const Python& p = python();
+  const auto given = count & kCounted;
+  if (given == 0 || !Tracer::one().is_recording())
+    return p.call(original_call, arguments, count, names);
+  enter(arguments[0]);
+  void* const result = p.call(original_call, arguments, count, names);
+  void *kind = nullptr, *value = nullptr, *trace = nullptr;
+  if (!result) p.fetch_error(&kind, &value, &trace);
+  const auto by_name = names ? static_cast<std::size_t>(p.tuple_size(names)) : 0;
+  leave(arguments, given + (result ? by_name : 0));
+  if (!result) p.restore_error(kind, value, trace);
+  return result;
+}
+
+// Of what is marked as long as it runs: the function, which is `self`.
+template <Mark begins, Mark ends>
+void* call_marked(void* self, Arguments arguments, std::size_t count, void* names) {
+  Tracer::one().mark(begins, 0);
+  void* const result = python().call(self, arguments, count, names);
+  Tracer::one().mark(ends, 0);
+  return result;
+}
+
+void* mark(void*, void* what) {
+  Tracer::one().mark(static_cast<Mark>(python().number(what)), 0);
+  return none();
+}
+
+void* before_update(void*, void* optimizer) {
+  const CollectorHeld held;
+  const NoTorchFunction unseen;
+  name_updated();  // of a step that raised
+  Tracer::one().mark(Mark::kUpdateBegins, name_before_update(optimizer));
+  return none();
+}
+
+void* after_update(void*, void*) {
+  const CollectorHeld held;
+  const NoTorchFunction unseen;
+  Tracer::one().mark(Mark::kUpdateEnds, 0);
+  name_updated();
+  return none();
+}
+
 // Of Python's stable interface (methodobject.h).
 struct MethodDef {
   const char* name;
-  void* (*call)(void* self, void* argument);
+  void* call;
   int flags;
   const char* doc;
 };
-constexpr int kOneArgument = 0x0008;  // METH_O
+constexpr int kOneArgument = 0x0008, kFast = 0x0080, kKeywords = 0x0002;
 
-long number_of(void* object) {
-  static const auto convert =
-      reinterpret_cast<long (*)(void*)>(dlsym(RTLD_DEFAULT, "PyLong_AsLong"));
-  return convert(object);
-}
-void* with_reference(void* object) {
-  static const auto keep = reinterpret_cast<void (*)(void*)>(dlsym(RTLD_DEFAULT, "Py_IncRef"));
-  keep(object);
-  return object;
+template <typename Function>
+MethodDef method(const char* name, Function* call, int flags) {
+  return {name, reinterpret_cast<void*>(call), flags, nullptr};
 }
 
-void* enter(void*, void* module) {
-  Tracer::one().enter_module(static_cast<std::int32_t>(number_of(module)));
-  return with_reference(module);
-}
-void* leave(void*, void* module) {
-  Tracer::one().exit_module();
-  return with_reference(module);
-}
-// value * 256 + mark
-void* mark(void*, void* what) {
-  const auto number = number_of(what);
-  Tracer::one().mark(static_cast<Mark>(number % 256), static_cast<std::int32_t>(number / 256));
-  return with_reference(what);
-}
-
-MethodDef methods[] = {{"enter", enter, kOneArgument, nullptr},
-                       {"leave", leave, kOneArgument, nullptr},
-                       {"mark", mark, kOneArgument, nullptr}};
+MethodDef methods[] = {
+    method("call", call_module, kFast | kKeywords),
+    method("mark", mark, kOneArgument),
+    method("before_update", before_update, kOneArgument),
+    method("after_update", after_update, kOneArgument),
+    method("backward", call_marked<Mark::kBackwardBegins, Mark::kBackwardEnds>, kFast | kKeywords),
+};
 
 }  // namespace
 }  // namespace peakbench::tracer
@@ -93,19 +182,42 @@ PEAKBENCH_EXPORT void peakbench_tracer_end_range(std::uint64_t number) {
   Tracer::one().end_range(number);
 }
 
-PEAKBENCH_EXPORT int peakbench_tracer_text(const char* text) {
-  return Tracer::one().journal().text(text);
+PEAKBENCH_EXPORT void peakbench_tracer_know(void* tensor, void* parameter, void* module,
+                                            void* parts_of) {
+  peakbench::tracer::set_python_side({tensor, parameter, module, parts_of});
 }
-PEAKBENCH_EXPORT void peakbench_tracer_name(std::uint64_t address, int role, int name, int shape,
-                                            int dtype) {
-  Tracer::one().name(address, static_cast<peakbench::trace::Role>(role), name, shape, dtype);
+
+// Module.__call__ is `original` for the program and for PyTorch's compiler; `called`, a Python
+// function with the same effect, is what a module's call runs, by a function of C's.
+PEAKBENCH_EXPORT void peakbench_tracer_watch_calls(void* called, void* original) {
+  using namespace peakbench::tracer;
+  python().keep(original_call = original);
+  const auto set = reinterpret_cast<void (*)(void*, Vectorcall)>(
+      dlsym(RTLD_DEFAULT, "PyFunction_SetVectorcall"));
+  if (set) return set(called, call_module);  // from 3.12 on
+  // PyTypeObject::tp_vectorcall_offset (Include/cpython/object.h, the same in every version).
+  constexpr std::size_t kOffsetAt = 7 * sizeof(void*);
+  const auto at =
+      *reinterpret_cast<std::ptrdiff_t*>(static_cast<char*>(python().function_type) + kOffsetAt);
+  *reinterpret_cast<Vectorcall*>(static_cast<char*>(called) + at) = call_module;
 }
+
+// The state of an optimizer whose step was the last, and raised.
+PEAKBENCH_EXPORT void peakbench_tracer_finish() { peakbench::tracer::name_updated(); }
+
+PEAKBENCH_EXPORT void peakbench_tracer_find_count(int first, int second, int third) {
+  peakbench::tracer::find_collector_count(first, second, third);
+}
+PEAKBENCH_EXPORT void peakbench_tracer_set_count(int count) {
+  peakbench::tracer::set_collector_count(count);
+}
+
 // A new reference to one of the functions above; null for another name.
-PEAKBENCH_EXPORT void* peakbench_tracer_function(const char* name) {
+PEAKBENCH_EXPORT void* peakbench_tracer_function(const char* name, void* self) {
   using namespace peakbench::tracer;
   static const auto make = reinterpret_cast<void* (*)(MethodDef*, void*, void*)>(
       dlsym(RTLD_DEFAULT, "PyCFunction_NewEx"));
   for (auto& method : methods)
-    if (std::string_view(method.name) == name) return make(&method, nullptr, nullptr);
+    if (std::string_view(method.name) == name) return make(&method, self, nullptr);
   return nullptr;
 }

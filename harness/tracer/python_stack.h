@@ -11,7 +11,4 @@ namespace peakbench::tracer {
 // allocator's or the journal's locks held.
 std::int32_t python_stack(JournalWriter& journal);
 
-// The calling thread has Python's lock, so that its stack can be taken whatever else is held.
-bool holds_python();
-
 }  // namespace peakbench::tracer

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "tracer/python_api.h"
 #include "tracer/python_stack.h"
 
 namespace peakbench::tracer {

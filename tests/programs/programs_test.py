@@ -109,12 +109,12 @@ def line_of(name, word):
     return found[1] if found else ""
 
 
-def emulate(name, **more):
+def emulate(name, *options, **more):
     """What a program's record has, what it printed, and all that was said."""
     card = line_of(name, "Card") or CARD
     with tempfile.TemporaryDirectory(prefix="peakbench-corpus-") as folder:
         took = pathlib.Path(folder, "took.json")
-        done = run([PEAKBENCH, "emulate", "--card", card, "--json", took, "--", PYTHON, "-B", CORPUS / f"{name}.py"], **more)
+        done = run([PEAKBENCH, "emulate", "--card", card, "--json", took, *options, "--", PYTHON, "-B", CORPUS / f"{name}.py"], **more)
         record = json.loads(took.read_text(encoding="utf-8"))
     if done.returncode == SKIPPED:
         return None, done.stdout, done.stderr
@@ -166,6 +166,14 @@ class Programs(unittest.TestCase):
                 with self.subTest(name):
                     self.assertEqual(emulate(name, PROGRAM_TWIN="1")[0]["peak"], expected[name]["peak"])
 
+    def test_who_looks_for_lines_changes_nothing(self):
+        expected = recorded()
+        for name in chosen():
+            with self.subTest(name):
+                found, _, said = emulate(name, "--no-lines")
+                if found is not None:
+                    self.assertEqual(without_why(found), without_why(expected[name]), said)
+
     def test_what_is_exact_is_held_against_something(self):
         for name, found in recorded().items():
             with self.subTest(name):
@@ -198,6 +206,8 @@ if __name__ == "__main__":
     if not PYTHON:
         print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
         sys.exit(77)
+    if UPDATE:  # what is written now is compared the next time
+        del Programs.test_who_looks_for_lines_changes_nothing
     if UPDATE or not ALL:  # it takes minutes; what skips a part of itself is run again where nothing changed
         del Programs.test_repeated_programs_take_the_same_bytes
     unittest.main()

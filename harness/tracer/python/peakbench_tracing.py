@@ -6,49 +6,21 @@ unsaid.
 import atexit
 import ctypes
 import functools
+import gc
 import importlib
 import os
 import sys
 import threading
-import warnings
-import weakref
 
-# The numbers of journal_format.h (Mark) and trace.h (Role).
-FORWARD_BEGINS, EVALUATION_BEGINS, GENERATION_BEGINS, CALL_ENDS = 0, 1, 2, 3
-BACKWARD_BEGINS, BACKWARD_ENDS, UPDATE_BEGINS, UPDATE_ENDS = 4, 5, 6, 7
+# The numbers of journal_format.h (Mark).
 SAVE_BEGINS, SAVE_ENDS = 8, 9
 CAPTURE_BEGINS, CAPTURE_ENDS = 12, 13
 NVTX, PHASE = 1, 2  # who named a range (RangeSource)
-PARAMETER, BUFFER, GRADIENT, OPTIMIZER_STATE, INPUT = 0, 1, 2, 3, 4
-KINDS = 256  # a mark's value is above its kind
 
 MOST_RANKS = 1 << 31
-DEEPEST = 64  # of containers within containers that tensors are looked for in
-ELSEWHERE = " of a parameter on "  # as reports/analysis/findings.cpp reads it
+DEEPEST = 64  # of tensors within tensors
+THRESHOLDS = 0x5EAC0101, 0x5EAC0102, 0x5EAC0103  # that nothing else in the process has
 
-
-def unfailing(hook):
-    """What goes wrong in telling is none of the program's concern; it is said once.
-
-    PyTorch's compiler traces hooks as it does the program: there they are nothing.
-    """
-    is_compiling = importlib.import_module("torch.compiler").is_compiling
-
-    @functools.wraps(hook)
-    def called(*args):
-        if is_compiling():
-            return
-        try:
-            hook(*args)
-        except Exception as error:
-            if hook.__name__ not in _FAILED:
-                _FAILED.add(hook.__name__)
-                args[0].say(f"{hook.__name__}: {error!r}")
-
-    return called
-
-
-_FAILED = set()
 TELLING = None
 
 
@@ -59,76 +31,106 @@ def start(torch, say):
     if library.peakbench_tracer_start(number if number < MOST_RANKS else 0) != 1:
         say("this process is not traced: no journal can be written")
         return
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*THRESHOLDS)
+    library.peakbench_tracer_find_count(*THRESHOLDS)
+    gc.set_threshold(*thresholds)
     telling = Telling(torch, library, say)
     telling.begin()
     global TELLING  # peakbench.phase() looks for it
     TELLING = telling
 
 
+def count_objects(count):
+    """As many as Python's collector has counted since it ran: those of the tracer are not the program's."""
+    if TELLING is not None:
+        TELLING.library.peakbench_tracer_set_count(count)
+
+
 class Telling:
     def __init__(self, torch, library, say):
-        self.torch, self.say = torch, say
+        self.torch, self.library, self.say = torch, library, say
         library.peakbench_tracer_function.restype = ctypes.py_object
-        self.enter = library.peakbench_tracer_function(b"enter")
-        self.leave = library.peakbench_tracer_function(b"leave")
-        self.mark = library.peakbench_tracer_function(b"mark")
-        self.text_of = library.peakbench_tracer_text
-        self.name_of = library.peakbench_tracer_name
-        self.name_of.argtypes = [ctypes.c_uint64] + [ctypes.c_int] * 4
+        library.peakbench_tracer_function.argtypes = [ctypes.c_char_p, ctypes.py_object]
+        library.peakbench_tracer_know.argtypes = [ctypes.py_object] * 4
+        library.peakbench_tracer_watch_calls.argtypes = [ctypes.py_object] * 2
+        self.mark = self.function(b"mark")
         self.begin_range = library.peakbench_tracer_begin_range
         self.begin_range.restype = ctypes.c_uint64
         self.end_range = library.peakbench_tracer_end_range
         self.end_range.argtypes = [ctypes.c_uint64]
         self.attach = library.peakbench_tracer_attach_cuda
         self.attach.restype = ctypes.c_char_p
-        by_identity = importlib.import_module("torch.utils.weak").WeakIdKeyDictionary
-        self.plain = {torch.Tensor, torch.nn.Parameter}  # no subclass: one storage
-        self.texts, self.kinds = {}, {}  # text -> its number; shape and dtype -> theirs
-        self.modules = by_identity()  # module -> its number
-        self.roots = by_identity()  # model -> prefix of its names
-        self.parameters = by_identity()  # parameter -> its name
-        self.optimizers = by_identity()  # optimizer -> its number
-        self.updating = None  # the optimizer whose step goes on, weakly
-        self.calls = threading.local()
+
+    def function(self, name, of=None):
+        return self.library.peakbench_tracer_function(name, of)
 
     def begin(self):
         torch = self.torch
-        # These hooks do nothing in what is compiled.
-        warnings.filterwarnings("ignore", message=".*there are global hooks on modules")
-        module = torch.nn.modules.module
-        module.register_module_forward_pre_hook(self.on_enter)
-        module.register_module_forward_hook(self.on_leave, with_kwargs=True, always_call=True)
-        optimizer = importlib.import_module("torch.optim.optimizer")  # torch.optim hides its name
-        optimizer.register_optimizer_step_pre_hook(self.before_update)
-        optimizer.register_optimizer_step_post_hook(self.after_update)
-        self.wrap(torch.autograd.graph, "_engine_run_backward", BACKWARD_BEGINS, BACKWARD_ENDS)
-        torch.autograd._engine_run_backward = torch.autograd.graph._engine_run_backward
-        self.wrap(torch, "save", SAVE_BEGINS, SAVE_ENDS)
+        self.library.peakbench_tracer_know(torch.Tensor, torch.nn.Parameter, torch.nn.Module, storages_of)
+        # PyTorch's compiler traces these as it does the program: there they are nothing.
+        self.is_compiling = importlib.import_module("torch.compiler").is_compiling
+        self.watch_calls()
+        self.watch_updates()
+        graph = torch.autograd.graph
+        graph._engine_run_backward = self.function(b"backward", graph._engine_run_backward)
+        torch.autograd._engine_run_backward = graph._engine_run_backward
+        self.watch_saves()
         self.watch_captures()
         self.watch_nvtx()
         self.begin_open_phases()
-        atexit.register(self.name_unfinished)
+        atexit.register(self.library.peakbench_tracer_finish)
         if torch.backends.cuda.is_built():
             torch.cuda._lazy_call(self.attach_cuda)
+
+    def watch_calls(self):
+        """A module that is called runs a function of C's, which makes no object. Python 3.11 runs this one where a class's own
+        __call__ calls super()'s."""
+        module, is_compiling, call = self.torch.nn.Module, self.is_compiling, self.function(b"call")
+        original = module.__call__
+
+        @functools.wraps(original)
+        def called(*args, **kwargs):
+            if is_compiling():
+                return original(*args, **kwargs)
+            return call(*args, **kwargs)
+
+        self.library.peakbench_tracer_watch_calls(called, original)
+        module.__call__ = called
+
+    def watch_updates(self):
+        is_compiling = self.is_compiling
+        before, after = self.function(b"before_update"), self.function(b"after_update")
+
+        def before_update(optimizer, args, kwargs):
+            if not is_compiling():
+                before(optimizer)
+
+        def after_update(optimizer, args, kwargs):
+            if not is_compiling():
+                after(optimizer)
+
+        optimizer = importlib.import_module("torch.optim.optimizer")  # torch.optim hides its name
+        optimizer.register_optimizer_step_pre_hook(before_update)
+        optimizer.register_optimizer_step_post_hook(after_update)
 
     def attach_cuda(self):
         problem = self.attach()
         if problem:
             self.say("CUDA memory is not traced: " + problem.decode(errors="replace"))
 
-    def wrap(self, owner, name, begins, ends):
-        function = getattr(owner, name)
-        mark = self.mark
+    def watch_saves(self):
+        save, mark = self.torch.save, self.mark
 
-        @functools.wraps(function)
+        @functools.wraps(save)
         def marked(*args, **kwargs):
-            mark(begins)
+            mark(SAVE_BEGINS)
             try:
-                return function(*args, **kwargs)
+                return save(*args, **kwargs)
             finally:
-                mark(ends)
+                mark(SAVE_ENDS)
 
-        setattr(owner, name, marked)
+        self.torch.save = marked
 
     def watch_captures(self):
         """What is allocated while a CUDA graph is captured comes from its private pool."""
@@ -186,156 +188,6 @@ class Telling:
         if begin is not None:
             begin(self)
 
-    # Modules.
-
-    @unfailing
-    def on_enter(self, module, args):
-        calls = self.calls.__dict__
-        depth = calls.get("depth", 0)
-        if depth == 0:
-            self.begin_call(module)
-        number = self.modules.get(module)
-        if number is None:
-            number = self.number_of(module)
-        calls["depth"] = depth + 1
-        self.enter(number)
-
-    @unfailing
-    def on_leave(self, module, args, *rest):
-        # Keyword arguments and output; of a call that raised, PyTorch leaves out the first.
-        calls = self.calls.__dict__
-        depth = calls.get("depth", 0) - 1
-        if depth < 0:
-            return
-        calls["depth"] = depth
-        self.leave(0)
-        if depth == 0:
-            self.name_inputs(args, rest[0] if len(rest) == 2 else None)
-            if calls.pop("said", False):
-                self.mark(CALL_ENDS)
-
-    def begin_call(self, module):
-        if module not in self.roots:
-            self.number_of(module)
-        if not any(True for _ in module.parameters()):
-            return  # a loss, an activation: part of what it is called in
-        self.name_model(module)
-        self.calls.said = True
-        if module.training and self.torch.is_grad_enabled():
-            self.mark(FORWARD_BEGINS)
-        else:
-            self.mark(GENERATION_BEGINS if is_generating() else EVALUATION_BEGINS)
-
-    def number_of(self, module):
-        """Names everything in the model, whose outermost module this is."""
-        known = self.modules.get(module)
-        if known is not None:
-            return known
-        name = type(module).__name__
-        prefix = "" if not self.roots else name + "."
-        if self.calls.__dict__.get("depth", 0) == 0:
-            self.roots[module] = prefix
-        for path, part in module.named_modules():
-            if part not in self.modules:
-                self.modules[part] = self.text(prefix + path if path else name)
-        return self.modules[module]
-
-    # Storages.
-
-    def text(self, text):
-        number = self.texts.get(text)
-        if number is None:
-            number = self.texts[text] = self.text_of(text.encode(errors="replace"))
-        return number
-
-    def name(self, tensor, role, name):
-        for part in (tensor,) if type(tensor) in self.plain else storages_of(tensor):
-            try:
-                address = part.untyped_storage().data_ptr()
-                kind = (part.shape, part.dtype)
-                words = self.kinds.get(kind)
-                if words is None:
-                    dtype = str(part.dtype).replace("torch.", "")
-                    words = self.kinds[kind] = self.text(str(list(part.shape))), self.text(dtype)
-            except Exception:  # a tensor without a storage of its own
-                continue
-            if address:
-                self.name_of(address, role, self.text(name), *words)
-
-    def name_model(self, module):
-        prefix = self.roots.get(module, "")
-        for name, parameter in module.named_parameters():
-            if parameter not in self.parameters:
-                self.parameters[parameter] = prefix + name
-            self.name(parameter, PARAMETER, prefix + name)
-        for name, buffer in module.named_buffers():
-            self.name(buffer, BUFFER, prefix + name)
-
-    def name_inputs(self, args, kwargs):
-        try:
-            for tensor in tensors_in((args, kwargs), self.torch.Tensor):
-                if tensor.grad_fn is None and not isinstance(tensor, self.torch.nn.Parameter):
-                    self.name(tensor, INPUT, "")
-        except Exception:
-            pass
-
-    # Updates.
-
-    @unfailing
-    def before_update(self, optimizer, args, kwargs):
-        self.name_unfinished()
-        self.updating = weakref.ref(optimizer)
-        number = self.optimizers.setdefault(optimizer, len(self.optimizers))
-        for parameter in self.parameters_of(optimizer):
-            name = self.parameters.get(parameter, "")
-            self.name(parameter, PARAMETER, name)
-            if parameter.grad is not None:
-                self.name(parameter.grad, GRADIENT, name)
-        self.mark(UPDATE_BEGINS + KINDS * number)
-
-    @unfailing
-    def after_update(self, optimizer, args, kwargs):
-        self.updating = None
-        self.mark(UPDATE_ENDS)
-        self.name_state(optimizer)
-
-    @unfailing
-    def name_unfinished(self):
-        """Of an update that raised, as when memory ran out in it: what it has made until then."""
-        optimizer = self.updating and self.updating()
-        self.updating = None
-        if optimizer is not None:
-            self.name_state(optimizer)
-
-    def name_state(self, optimizer):
-        for parameter, state in list(optimizer.state.items()):
-            name = self.parameters.get(parameter, "") if self.is_tensor(parameter) else ""
-            for key, tensor in tensors_by_key(state, self.torch.Tensor):
-                whose = f"{name}.{key}" if name else str(key)
-                if self.is_tensor(parameter) and parameter.device != tensor.device:
-                    whose += ELSEWHERE + str(parameter.device)
-                self.name(tensor, OPTIMIZER_STATE, whose)
-
-    def is_tensor(self, value):
-        return isinstance(value, self.torch.Tensor)
-
-    def parameters_of(self, optimizer):
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                if self.is_tensor(parameter):
-                    yield parameter
-
-
-def is_generating():
-    frame = sys._getframe(1)
-    for _ in range(DEEPEST):
-        frame = frame.f_back
-        if frame is None:
-            return False
-        if frame.f_code.co_name == "generate":
-            return True
-    return False
-
 
 def storages_of(tensor):
     """The plain tensors that one of a subclass is made of: DTensor, quantized ones."""
@@ -350,21 +202,3 @@ def storages_of(tensor):
             return parts
         parts = flat
     return parts
-
-
-def tensors_in(value, kind, depth=0):
-    if isinstance(value, kind):
-        yield value
-    elif depth < DEEPEST and isinstance(value, (list, tuple)):
-        for part in value:
-            yield from tensors_in(part, kind, depth + 1)
-    elif depth < DEEPEST and isinstance(value, dict):
-        for part in value.values():
-            yield from tensors_in(part, kind, depth + 1)
-
-
-def tensors_by_key(state, kind):
-    if isinstance(state, dict):
-        for key, value in state.items():
-            for tensor in tensors_in(value, kind):
-                yield key, tensor

@@ -1,0 +1,94 @@
+#include "tracer/python_api.h"
+
+#include <dlfcn.h>
+
+namespace peakbench::tracer {
+namespace {
+
+template <typename Function>
+void look_up(Function& out, const char* name) {
+  out = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+}
+
+Python look_up_all() {
+  Python p{};
+  look_up(p.is_initialized, "Py_IsInitialized");
+  look_up(p.is_finalizing, "Py_IsFinalizing");
+  if (!p.is_finalizing) look_up(p.is_finalizing, "_Py_IsFinalizing");
+  look_up(p.is_held, "PyGILState_Check");
+  look_up(p.ensure, "PyGILState_Ensure");
+  look_up(p.release, "PyGILState_Release");
+  look_up(p.thread, "PyGILState_GetThisThreadState");
+  look_up(p.keep, "Py_IncRef");
+  look_up(p.drop, "Py_DecRef");
+  look_up(p.clear_error, "PyErr_Clear");
+  look_up(p.fetch_error, "PyErr_Fetch");
+  look_up(p.restore_error, "PyErr_Restore");
+  look_up(p.thread_frame, "PyThreadState_GetFrame");
+  look_up(p.back, "PyFrame_GetBack");
+  look_up(p.code, "PyFrame_GetCode");
+  look_up(p.line, "PyFrame_GetLineNumber");
+  look_up(p.instruction, "PyFrame_GetLasti");
+  look_up(p.line_at, "PyCode_Addr2Line");
+  look_up(p.code_type, "PyCode_Type");
+  look_up(p.attribute, "PyObject_GetAttrString");
+  look_up(p.is_true, "PyObject_IsTrue");
+  look_up(p.is_instance_of, "PyType_IsSubtype");
+  look_up(p.differs, "PyObject_RichCompareBool");
+  look_up(p.text, "PyObject_Str");
+  look_up(p.utf8, "PyUnicode_AsUTF8");
+  look_up(p.number, "PyLong_AsUnsignedLongLong");
+  look_up(p.call, "PyObject_Vectorcall");
+  look_up(p.call_with, "PyObject_CallFunctionObjArgs");
+  look_up(p.iterator, "PyObject_GetIter");
+  look_up(p.next, "PyIter_Next");
+  look_up(p.new_reference, "PyWeakref_NewRef");
+  look_up(p.referent, "PyWeakref_GetObject");
+  look_up(p.strong_referent, "PyWeakref_GetRef");
+  look_up(p.dict_next, "PyDict_Next");
+  look_up(p.dict_item, "PyDict_GetItemString");
+  look_up(p.list_size, "PyList_Size");
+  look_up(p.list_item, "PyList_GetItem");
+  look_up(p.tuple_size, "PyTuple_Size");
+  look_up(p.tuple_item, "PyTuple_GetItem");
+  look_up(p.dict_type, "PyDict_Type");
+  look_up(p.list_type, "PyList_Type");
+  look_up(p.tuple_type, "PyTuple_Type");
+  look_up(p.function_type, "PyFunction_Type");
+  look_up(p.none, "_Py_NoneStruct");
+  look_up(p.disable_collector, "PyGC_Disable");
+  look_up(p.enable_collector, "PyGC_Enable");
+  look_up(p.interpreter, "PyInterpreterState_Get");
+  return p;
+}
+
+}  // namespace
+
+const Python& python() {
+  static const Python found = look_up_all();
+  return found;
+}
+
+bool holds_python() {
+  const Python& p = python();
+  return p.is_held && p.is_initialized && p.is_initialized() && p.is_held() == 1;
+}
+
+bool python_is_ending() {
+  const auto is_finalizing = python().is_finalizing;
+  return is_finalizing && is_finalizing();
+}
+
+bool is_a(void* object, void* type) {
+  void* const own = type_of(object);
+  return own == type || python().is_instance_of(own, type) != 0;
+}
+
+std::string utf8_of(void* object, const char* otherwise) {
+  const char* const found = object ? python().utf8(object) : nullptr;
+  if (found) return found;
+  python().clear_error();
+  return otherwise;
+}
+
+}  // namespace peakbench::tracer
