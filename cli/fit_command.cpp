@@ -48,7 +48,8 @@ constexpr const char* kFitFooter = R"(Examples:
 The largest value is found by running cases on emulated cards: what is named ran, and the next one did
 not. Nothing is extrapolated. Where more of a program's {NAME} takes less memory, the smallest that runs is
 found. With --least: the smallest card's memory that it runs in, to 2 MiB.
-With --batch and without --largest: whether that fits. docs/fit.md has more.
+With --batch and without --largest: whether that fits. A CUDA context is set aside, as much as was measured
+on such a card or else on any; --card CARD,context=0 sets none aside. docs/fit.md has more.
 Exit codes: 0 something fits; 2 unusable input; 3 nothing fits; 130 interrupted.)";
 
 class FitCommand {
@@ -227,7 +228,7 @@ class FitCommand {
     for (std::size_t i = 0; i < found_.cells.size(); ++i) {
       auto& cell = cells.emplace_back(search::to_json(found_.cells[i], found_.answers[i]));
       cell["row"] = row_of_cell(found_, found_.cells[i]);
-      cell["card"] = card_name(found_.cells[i]);
+      cell["card"] = found_.cells[i].card;
     }
     auto& left_out = json["left_out"] = nlohmann::ordered_json::array();
     if (!found_.proposal) return json;

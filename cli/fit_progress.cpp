@@ -58,7 +58,7 @@ class FitProgress : public search::FitListener {
     erase();
     err_ << counter(ended_++, found_.cells.size()) << " "
          << printable(fmt::format("{} on {}: {}", row_of_cell(found_, found_.cells[i]),
-                                  card_name(found_.cells[i]), in_short(found_, i, answer)))
+                                  found_.cells[i].card, in_short(found_, i, answer)))
          << "\n"
          << std::flush;
   }
@@ -79,7 +79,7 @@ class FitProgress : public search::FitListener {
     std::size_t lines = 0;
     for (const auto& [i, words] : at_work_) {
       text += fit(printable(fmt::format("  {} on {}: {}", row_of_cell(found_, found_.cells[i]),
-                                        card_name(found_.cells[i]), words)),
+                                        found_.cells[i].card, words)),
                   width) +
               "\n";
       ++lines;

@@ -15,7 +15,6 @@
 #include "reports/render/text.h"
 #include "reports/render/work_text.h"
 #include "result/axes.h"
-#include "result/device.h"
 #include "search/fit_json.h"
 #include "text/columns.h"
 #include "text/printable.h"
@@ -88,7 +87,7 @@ std::vector<std::string> in_order(const FitFound& found,
 std::vector<std::size_t> cells_on(const FitFound& found, const std::string& card) {
   std::vector<std::size_t> cells;
   for (std::size_t i = 0; i < found.cells.size(); ++i)
-    if (card_name(found.cells[i]) == card) cells.push_back(i);
+    if (found.cells[i].card == card) cells.push_back(i);
   return cells;
 }
 
@@ -102,7 +101,7 @@ std::vector<std::size_t> cells_on(const FitFound& found, const std::string& card
 
 // As typed; of all of them those that something ran on, from the smallest.
 std::vector<std::string> shown_cards(const FitFound& found) {
-  auto cards = in_order(found, card_name);
+  auto cards = in_order(found, std::mem_fn(&Cell::card));
   if (!found.smallest_card) return cards;
   std::erase_if(cards, [&](const std::string& card) {
     return std::ranges::all_of(cells_on(found, card), [&](std::size_t i) {
@@ -132,15 +131,12 @@ std::string takes_words(const Cell& cell, const CellAnswer& answer) {
                       : kind == result::VerdictKind::upper_bound ? "at most "
                       : kind == result::VerdictKind::unreliable  ? "by unreliable figures "
                                                                  : "";
-  return fmt::format("{} {}{} GiB of {}{}{}",
+  return fmt::format("{} {}{} GiB of {} {}",
                      answer.state != State::kDoesNotFit ? "takes"
                      : answer.least.bytes               ? "needs"
                                                         : "without a limit takes",
                      bound, gib(*room.takes_bytes), of_card(cell),
-                     cell.aside_bytes > 0 ? fmt::format(" ({} of it set aside for the context)",
-                                                        gib(cell.aside_bytes))
-                                          : "",
-                     room.less_than_context ? ", and leaves less than a CUDA context takes" : "");
+                     emulator::beside_text(cell.context));
 }
 
 std::string value_words(const FitFound& found, std::int64_t value) {
@@ -203,7 +199,7 @@ std::string smallest_card_answer(const FitFound& found, const std::string& subje
       least = i;
   if (!least) return fmt::format("{} fits no card that is emulated.", subject);
   const auto& cell = found.cells[*least];
-  return fmt::format("{} fits {}, the smallest card: with {} it {}.", subject, card_name(cell),
+  return fmt::format("{} fits {}, the smallest card: with {} it {}.", subject, cell.card,
                      stack_of_cell(cell), takes_words(cell, found.answers[*least]));
 }
 
@@ -218,8 +214,8 @@ std::string grid_cell(const Cell& cell, const CellAnswer& answer) {
   const auto value = cell.along == Along::kNothing
                          ? std::string("fits")
                          : (answer.is_smallest ? "from " : "") + reports::grouped(*answer.value);
-  return fmt::format("{}{}{}{}", answer.state == State::kUnknown ? ">= " : "", value,
-                     answer.against.empty() ? "" : " ~", room.less_than_context ? " *" : "");
+  return fmt::format("{}{}{}", answer.state == State::kUnknown ? ">= " : "", value,
+                     answer.against.empty() ? "" : " ~");
 }
 
 // Stacks down, cards across; as many cards a block as the window has room for.
@@ -228,7 +224,7 @@ std::string grid(const FitFound& found, int width) {
   const auto rows = in_order(found, [&](const Cell& cell) { return row_of_cell(found, cell); });
   const auto text_of = [&](const std::string& row, const std::string& card) -> std::string {
     for (std::size_t i = 0; i < found.cells.size(); ++i)
-      if (card_name(found.cells[i]) == card && row_of_cell(found, found.cells[i]) == row)
+      if (found.cells[i].card == card && row_of_cell(found, found.cells[i]) == row)
         return grid_cell(found.cells[i], found.answers[i]);
     return "";
   };
@@ -278,8 +274,7 @@ std::vector<std::vector<std::string>> takes_rows(const FitFound& found, const st
          has_axis(found) ? reports::grouped(answer.value.value_or(cell.limits.first)) : "",
          gib(memory.peak_allocated_bytes), figure(answer.least.bytes),
          figure(memory.peak_reserved_bytes),
-         *room.left_bytes < 0 ? "lacks " + gib(-*room.left_bytes)
-                              : gib(*room.left_bytes) + (room.less_than_context ? " *" : "")});
+         *room.left_bytes < 0 ? "lacks " + gib(-*room.left_bytes) : gib(*room.left_bytes)});
   }
   return rows;
 }
@@ -313,7 +308,7 @@ std::string listed(const std::string& heading, const std::vector<std::string>& l
 }
 
 std::string named(const FitFound& found, std::size_t i) {
-  return fmt::format("{} on {}", row_of_cell(found, found.cells[i]), card_name(found.cells[i]));
+  return fmt::format("{} on {}", row_of_cell(found, found.cells[i]), found.cells[i].card);
 }
 
 // A line a stack of a card, of the size in the tables above.
@@ -362,26 +357,6 @@ std::map<result::VerdictKind, std::vector<std::size_t>> doubts_of(const FitFound
   return doubts;
 }
 
-// No figure has it, unless memory was set aside for it; it fits beside them or it does not.
-std::string context_words(const FitFound& found) {
-  std::vector<std::string> measured, unknown;
-  for (std::size_t i = 0; i < found.cells.size(); ++i) {
-    const auto& cell = found.cells[i];
-    if (!found.answers[i].found || cell.aside_bytes > 0) continue;
-    const auto card = card_name(cell);
-    auto& list = cell.context_bytes ? measured : unknown;
-    auto words =
-        cell.context_bytes ? fmt::format("{} GiB of {}", gib(*cell.context_bytes), card) : card;
-    if (std::ranges::find(list, words) == list.end()) list.push_back(std::move(words));
-  }
-  if (measured.empty() && unknown.empty()) return "";
-  return fmt::format(
-      "the CUDA context is beside all figures: {}{}{}; --card CARD,context=500MiB sets memory "
-      "aside",
-      fmt::join(measured, ", "), measured.empty() || unknown.empty() ? "" : ", ",
-      unknown.empty() ? "" : fmt::format("not known for {}", fmt::join(unknown, ", ")));
-}
-
 // Where the smallest card was asked for: cards are tried from the smallest until one does.
 std::string not_tried_words(const FitFound& found) {
   std::map<std::string, std::int64_t> reasons;
@@ -403,7 +378,6 @@ std::string notes(const FitFound& found, int width) {
     if (!line.empty() && said.insert(line).second) lines.push_back(line);
   };
   for (std::size_t i = 0; i < found.cells.size(); ++i) {
-    const auto& cell = found.cells[i];
     const auto& answer = found.answers[i];
     if (answer.state == State::kNotRun && !found.smallest_card)
       say(fmt::format("{}: not run: {}", named(found, i), answer.reason));
@@ -420,14 +394,8 @@ std::string notes(const FitFound& found, int width) {
       say(fmt::format("~ {}: not monotone: {}", named(found, i), against));
     if (!answer.least.note.empty())
       say(fmt::format("{}: least memory: {}", named(found, i), answer.least.note));
-    if (search::room_of(cell, answer).less_than_context)
-      say(
-          fmt::format("* {}: a CUDA context takes {} GiB of such a card (measured on one), more "
-                      "than is left",
-                      named(found, i), gib(*cell.context_bytes)));
   }
   if (found.smallest_card) say(not_tried_words(found));
-  say(context_words(found));
   for (const auto& [kind, doubts] : doubts_of(found)) {
     std::vector<const result::Verdict*> verdicts;
     for (const auto i : doubts) verdicts.push_back(result::verdict_of(*found.answers[i].found));
@@ -465,10 +433,6 @@ std::string axis_label(const FitFound& found) {
   return found.along == Along::kProgram ? found.axis : search::label_of(found.along);
 }
 
-std::string card_name(const Cell& cell) {
-  return result::card_text(result::device_from(cell.planned.spec.device));
-}
-
 std::string row_of_cell(const FitFound& found, const Cell& cell) {
   const auto setting = setting_of_cell(found, cell);
   return stack_of_cell(cell) + (setting.empty() ? "" : " " + setting);
@@ -482,7 +446,7 @@ std::string fit_answer(const FitFound& found) {
       text += printable(smallest_card_answer(found, subject)) + "\n";
       continue;
     }
-    for (const auto& card : in_order(found, card_name))
+    for (const auto& card : in_order(found, std::mem_fn(&Cell::card)))
       if (const auto cells = cells_on(found, card, subject); !cells.empty())
         text += printable(fmt::format("{} on {}: {}.", subject, card, card_answer(found, cells))) +
                 "\n";

@@ -28,8 +28,6 @@ std::string fit_text(const FitFound& found, int width);
 // What a value of the axis is called: "batch size", or a program's placeholder; empty where nothing
 // was searched along.
 std::string axis_label(const FitFound& found);
-// "a100-40gb": a card as the grid names it.
-std::string card_name(const search::Cell& cell);
 // "lora+checkpointing", with the length and the allocator where cells differ in them.
 std::string row_of_cell(const FitFound& found, const search::Cell& cell);
 

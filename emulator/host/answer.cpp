@@ -248,11 +248,6 @@ class Sentence {
 
 }  // namespace
 
-std::string about(std::uint64_t bytes) {
-  constexpr std::uint64_t kGiB = 1ull << 30;
-  return bytes >= kGiB / 10 ? gib_text(static_cast<std::int64_t>(bytes), 1) : size_text(bytes);
-}
-
 Answer answer_of(const EmulatedProgram& program) { return Sentence(program).answer(); }
 
 std::string ending_text(int wait_status) {

@@ -42,9 +42,6 @@ struct Answer {
 // Pure: from the records alone.
 Answer answer_of(const EmulatedProgram& program);
 
-// An estimate has fewer digits: "0.5 GiB".
-std::string about(std::uint64_t bytes);
-
 // "exit code 1", "signal 9 (Killed)".
 std::string ending_text(int wait_status);
 

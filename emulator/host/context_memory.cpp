@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "units/bytes.h"
+
 namespace peakbench::emulator {
 namespace {
 
@@ -58,6 +60,19 @@ ContextMemories read_context_memory(const Fields& card) {
 const char* word_of(ContextSource source) {
   if (source == ContextSource::asked) return "option";
   return source == ContextSource::measured ? "measured" : "largest_known";
+}
+
+std::string about(std::uint64_t bytes) {
+  constexpr std::uint64_t kGiB = 1ull << 30;
+  return bytes >= kGiB / 10 ? gib_text(static_cast<std::int64_t>(bytes), 1) : size_text(bytes);
+}
+
+std::string beside_text(const ContextMemoryTaken& context, std::size_t processes, bool included) {
+  if (context.bytes == 0) return "with no CUDA context set aside";
+  return fmt::format("{} {} of {}{}", included ? "with" : "beside",
+                     processes > 1 ? fmt::format("{} CUDA contexts", processes) : "a CUDA context",
+                     context.source == ContextSource::largest_known ? "up to " : "",
+                     about(context.bytes));
 }
 
 ContextMemoryTaken largest_of(const ContextMemories& measured) {

@@ -77,16 +77,6 @@ std::string torch_line(const EmulatedProgram& program) {
   return fmt::format("PyTorch {}, in {}\n", program.torch->version, program.torch->folder.string());
 }
 
-std::string beside_context(const Answer& answer) {
-  const auto& context = answer.context;
-  if (context.bytes == 0) return "with no CUDA context set aside";
-  const bool largest = context.source == ContextSource::largest_known;
-  return fmt::format("{} {}{}{}", answer.context_included ? "with" : "beside",
-                     answer.processes > 1 ? fmt::format("{} CUDA contexts of ", answer.processes)
-                                          : "a CUDA context of ",
-                     largest ? "up to " : "", about(context.bytes));
-}
-
 }  // namespace
 
 std::string short_answer(const EmulatedProgram& program, const Answer& answer) {
@@ -102,7 +92,8 @@ std::string short_answer(const EmulatedProgram& program, const Answer& answer) {
   const auto left = taken <= answer.total_bytes ? about(answer.total_bytes - taken) + " left"
                                                 : about(taken - answer.total_bytes) + " too much";
   return fmt::format("{}: takes {} of {}, {} {}; {}.", head, size_text(answer.peak_bytes),
-                     size_text(answer.total_bytes), left, beside_context(answer),
+                     size_text(answer.total_bytes), left,
+                     beside_text(answer.context, answer.processes, answer.context_included),
                      std::string(verdict_word(program.verdict.kind)) +
                          (program.verdict.kind == VerdictKind::exact ? "" : " (-v says why)"));
 }

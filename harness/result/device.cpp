@@ -91,7 +91,8 @@ std::optional<int> number_from(std::string_view text, std::size_t longest) {
 
 void add_option(Device& device, const std::string& name, const std::string& value) {
   if (name == "memory" || name == "context") {
-    if (const auto why = why_no_memory_size(value); !why.empty())
+    const bool sets_none_aside = name == "context" && value == "0";
+    if (const auto why = why_no_memory_size(value); !why.empty() && !sets_none_aside)
       refuse_value(device, name, value, why);
   } else if (name == "count") {
     const auto count = number_from(value, 2);

@@ -27,7 +27,6 @@ FitCell cell_from(const Fields& fields) {
   cell.is_least = least.has_value();
   cell.takes_bytes = least ? least : memory->maybe<std::int64_t>("peak_reserved_bytes");
   cell.left_bytes = memory->maybe<std::int64_t>("left_bytes");
-  cell.less_than_context = memory->get_or("less_than_context", false);
   return cell;
 }
 

@@ -21,10 +21,10 @@ struct FitCell {
   std::optional<std::int64_t> largest;
   std::int64_t card_memory_bytes = 0;
   // Of `largest`, or of the smallest value where none fits: the least memory that it runs in, else
-  // what was reserved; and what the card has beside it, less than 0 where it lacks something.
+  // what was reserved; and what the card has beside it and a CUDA context, less than 0 where it
+  // lacks something.
   std::optional<std::int64_t> takes_bytes, left_bytes;
-  bool is_least = false;  // `takes_bytes` is the least memory
-  bool less_than_context = false;
+  bool is_least = false;             // `takes_bytes` is the least memory
   std::string fails;                 // why the next value does not run
   std::vector<std::string> against;  // what speaks against the boundary
 };

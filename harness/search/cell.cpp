@@ -113,8 +113,7 @@ class CellSearch {
     if (last_bytes <= before_bytes) return last * kMostGrowth;
     const double each =
         static_cast<double>(last_bytes - before_bytes) / static_cast<double>(last - before);
-    const double more =
-        static_cast<double>(cell_.card_bytes - cell_.aside_bytes - last_bytes) / each;
+    const double more = static_cast<double>(cell_.usable_bytes() - last_bytes) / each;
     if (more >= static_cast<double>(last * (kMostGrowth - 1))) return last * kMostGrowth;
     return last + static_cast<std::int64_t>(more);
   }
@@ -176,13 +175,11 @@ class CellSearch {
         // Of a graph that is replayed, what is allocated says little.
         .allocated_bytes = memory.replays_steps ? reserved : memory.peak_allocated_bytes,
         .reserved_bytes = reserved,
-        .card_bytes =
-            answer_.state == State::kDoesNotFit ? std::nullopt : std::optional(cell_.card_bytes),
-        .aside_bytes = cell_.aside_bytes};
+        .card_bytes = answer_.state == State::kDoesNotFit ? std::nullopt
+                                                          : std::optional(cell_.usable_bytes())};
+    const auto context = static_cast<std::int64_t>(cell_.context.bytes);
     answer_.least = find_least_memory(
-        known, [&](std::int64_t bytes) { return run(value, bytes); }, options_.beside);
-    // Beside it, as beside what is allocated and reserved.
-    if (answer_.least.bytes) *answer_.least.bytes -= cell_.aside_bytes;
+        known, [&](std::int64_t bytes) { return run(value, bytes + context); }, options_.beside);
   }
 
   const Cell& cell_;

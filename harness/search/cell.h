@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "host/context_memory.h"
 #include "plan/plan.h"
 #include "result/case.h"
 #include "search/least_memory.h"
@@ -16,6 +17,7 @@ namespace peakbench::search {
 
 struct Cell {
   plan::PlannedCase planned;  // with any value; decided: it is not run
+  std::string card;           // as it was asked for: "a100-40gb"
   Along along = Along::kNothing;
   std::string label;    // of a value, for people: "batch size", a placeholder's name
   Limits limits;        // of the values
@@ -23,9 +25,12 @@ struct Cell {
   // The case with another value.
   std::function<plan::PlannedCase(std::int64_t)> with_value;
   std::int64_t card_bytes = 0;
-  std::int64_t aside_bytes = 0;  // of that, for the CUDA context, where somebody asked for it
-  // What a CUDA context took on such a card, the most that was measured; nullopt: not known.
-  std::optional<std::int64_t> context_bytes;
+  // Set aside of that in every run, by the rule of emulator::context_taken().
+  emulator::ContextMemoryTaken context{0, emulator::ContextSource::asked};
+
+  std::int64_t usable_bytes() const {
+    return card_bytes - static_cast<std::int64_t>(context.bytes);
+  }
 };
 
 enum class State {
@@ -40,7 +45,7 @@ std::string to_string(State state);  // "fits", "does_not_fit", "not_run", "unkn
 // One run of the search.
 struct Trial {
   std::int64_t value = 0;
-  std::optional<std::int64_t> memory_bytes;  // of the card instead of its own
+  std::optional<std::int64_t> memory_bytes;  // of the card instead of its own, with the context
   result::Status status = result::Status::kOk;
   std::optional<std::int64_t> allocated_bytes, reserved_bytes;  // peaks
   std::int64_t wall_ns = 0;

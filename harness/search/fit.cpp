@@ -27,16 +27,20 @@ namespace fs = std::filesystem;
 // between cards, and nothing else does.
 constexpr double kSurelyTooSmall = 0.9;
 
+// The case runs with the context set aside: its device says so.
 void take_card(const plan::PlannedCase& planned, const manifest::Worker& worker, Cell& cell) {
-  const auto card =
-      emulator::parse_card(result::card_text(result::device_from(planned.spec.device)),
-                           launch::installation_for(worker));
+  cell.card = result::card_text(result::device_from(planned.spec.device));
+  const auto card = emulator::parse_card(cell.card, launch::installation_for(worker));
   cell.card_bytes = static_cast<std::int64_t>(card.facts.total_memory_bytes);
-  cell.aside_bytes = static_cast<std::int64_t>(card.facts.context_bytes);
-  if (cell.aside_bytes > 0) return;  // the context is in every figure already
-  for (const auto& measured : card.context_memory)
-    cell.context_bytes =
-        std::max(cell.context_bytes.value_or(0), static_cast<std::int64_t>(measured.bytes));
+  cell.context = emulator::context_taken(card);
+  if (cell.usable_bytes() <= 0)
+    throw ConfigError(
+        fmt::format("{}: a CUDA context takes {}, which leaves nothing of the card's memory: "
+                    "{},context=0 sets none aside",
+                    cell.card, emulator::about(cell.context.bytes), cell.card));
+  const bool is_said = cell.context.source == emulator::ContextSource::asked;
+  cell.planned =
+      is_said ? planned : with_context(planned, static_cast<std::int64_t>(cell.context.bytes));
 }
 
 void check_emulated(const std::string& device) {
@@ -106,13 +110,13 @@ class CellsAtWork {
       if (before == i) break;
       const auto& answer = answers_[before];
       if (answer.state == State::kFits)
-        return fmt::format("a smaller card does: {}", cells_[before].planned.spec.device);
+        return fmt::format("a smaller card does: {}", cells_[before].card);
       if (answer.state != State::kDoesNotFit || !answer.found) continue;
       const auto allocated = answer.found->memory->peak_allocated_bytes;
-      if (static_cast<double>(cells_[i].card_bytes) <
+      if (static_cast<double>(cells_[i].usable_bytes()) <
           kSurelyTooSmall * static_cast<double>(allocated))
         return fmt::format("it is smaller than the {} allocated on {} without a limit",
-                           gib_text(allocated), cells_[before].planned.spec.device);
+                           gib_text(allocated), cells_[before].card);
     }
     return "";
   }
@@ -173,17 +177,16 @@ std::vector<Cell> cells_of(const plan::Plan& plan, Along along, const manifest::
   for (const auto& planned : plan.cases) {
     check_emulated(planned.spec.device);
     auto& cell = cells.emplace_back();
-    cell.planned = planned;
+    take_card(planned, plan.request.worker, cell);
     cell.along = along;
     cell.label = label_of(along);
-    take_card(planned, plan.request.worker, cell);
     if (planned.decided)
       cell.not_run = planned.reason;
     else if (const auto limits = limits_of(planned, along, plugins, cell.not_run))
       cell.limits = *limits;
     if (!planned.decided && !cell.not_run.empty()) why = cell.not_run;
-    cell.with_value = [planned, along, &plugins](std::int64_t value) {
-      return with_value(planned, along, value, plugins);
+    cell.with_value = [on_card = cell.planned, along, &plugins](std::int64_t value) {
+      return with_value(on_card, along, value, plugins);
     };
   }
   const bool none =
@@ -198,13 +201,12 @@ std::vector<Cell> cells_of(const plan::Program& program, const std::string& axis
   for (const auto& planned : plan.cases) {
     check_emulated(planned.spec.device);
     auto& cell = cells.emplace_back();
-    cell.planned = planned;
+    take_card(planned, plan.request.worker, cell);
     cell.along = axis.empty() ? Along::kNothing : Along::kProgram;
     cell.label = axis;
     cell.limits = limits;
-    take_card(planned, plan.request.worker, cell);
-    cell.with_value = [planned, program, axis](std::int64_t value) {
-      auto sized = planned;
+    cell.with_value = [on_card = cell.planned, program, axis](std::int64_t value) {
+      auto sized = on_card;
       auto filled = program;
       if (!axis.empty()) filled.axes = {{axis, {{value, std::to_string(value)}}}};
       const auto one = plan::cases_of(filled).front();

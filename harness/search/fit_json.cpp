@@ -29,8 +29,7 @@ ordered_json memory_json(const Cell& cell, const CellAnswer& answer) {
           {"least_memory_note", answer.least.note},
           {"peak_reserved_bytes", optional_to_json(memory.peak_reserved_bytes)},
           {"peak_phase", memory.peak_phase},
-          {"left_bytes", optional_to_json(room.left_bytes)},
-          {"less_than_context", room.less_than_context}};
+          {"left_bytes", optional_to_json(room.left_bytes)}};
 }
 
 ordered_json failure_json(const CellAnswer& answer) {
@@ -48,9 +47,7 @@ Room room_of(const Cell& cell, const CellAnswer& answer) {
   const auto& memory = *answer.found->memory;
   room.takes_bytes = answer.least.bytes ? answer.least.bytes : memory.peak_reserved_bytes;
   if (!room.takes_bytes) room.takes_bytes = memory.peak_allocated_bytes;
-  room.left_bytes = cell.card_bytes - cell.aside_bytes - *room.takes_bytes;
-  room.less_than_context =
-      answer.state == State::kFits && cell.context_bytes && *room.left_bytes < *cell.context_bytes;
+  room.left_bytes = cell.usable_bytes() - *room.takes_bytes;
   return room;
 }
 
@@ -68,7 +65,8 @@ ordered_json to_json(const Cell& cell, const CellAnswer& answer) {
   result::append_json(json, planned.spec);
   json["promise"] = planned.promise.promise;
   json["card_memory_bytes"] = cell.card_bytes;
-  json["context_bytes"] = optional_to_json(cell.context_bytes);
+  json["context_bytes"] = cell.context.bytes;
+  json["context_source"] = emulator::word_of(cell.context.source);
   json["memory"] = memory_json(cell, answer);
   json["work"] = answer.found ? optional_to_json(answer.found->work) : ordered_json(nullptr);
   json["verdict"] = answer.found && answer.found->emulation && answer.found->emulation->verdict

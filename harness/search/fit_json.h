@@ -7,12 +7,10 @@
 
 namespace peakbench::search {
 
-// Of the answer: what the cell found takes, and the card has beside that.
+// Of the answer: what the cell found takes, and the card has beside that and the context.
 struct Room {
   std::optional<std::int64_t> takes_bytes;  // the least memory, else what was reserved
-  std::optional<std::int64_t> left_bytes;   // of the card, beside it; less than 0: it lacks
-  // A CUDA context takes more than is left, as far as it was measured on such a card.
-  bool less_than_context = false;
+  std::optional<std::int64_t> left_bytes;   // less than 0: it lacks
 };
 Room room_of(const Cell& cell, const CellAnswer& answer);
 

@@ -12,7 +12,7 @@
 namespace peakbench::search {
 namespace {
 
-constexpr std::int64_t kMostUnits = (std::int64_t{16} << 40) / kGranularityBytes;
+constexpr std::int64_t kMostUnits = kNoLimitBytes / kGranularityBytes;
 
 std::int64_t units_of(std::int64_t bytes) {
   return std::max<std::int64_t>(1, (bytes + kGranularityBytes - 1) / kGranularityBytes);
@@ -46,13 +46,11 @@ Answer answer_of(const result::CaseResult& result) {
 // round, so that limits are negative numbers there.
 LeastMemory find_least_memory(const KnownPeaks& known, const RunUnderLimit& run, int beside) {
   LeastMemory least;
-  const auto aside = known.aside_bytes / kGranularityBytes;
-  const auto allocated = units_of(known.allocated_bytes + known.aside_bytes);
+  const auto allocated = units_of(known.allocated_bytes);
   const auto most = known.card_bytes ? units_of(*known.card_bytes) : kMostUnits;
-  Bounds bounds{.first = -most, .last = -(aside + 1), .start = -std::min(allocated, most)};
+  Bounds bounds{.first = -most, .last = -1, .start = -std::min(allocated, most)};
   bounds.likely_not = -std::max<std::int64_t>(allocated - 1, 0);
-  bounds.likely_runs =
-      -std::min(most, std::max(allocated + 1, units_of(known.reserved_bytes + known.aside_bytes)));
+  bounds.likely_runs = -std::min(most, std::max(allocated + 1, units_of(known.reserved_bytes)));
   std::string other;
   const auto under_limit = [&](std::int64_t negative_units) -> Tried {
     const auto result = run(-negative_units * kGranularityBytes);
@@ -67,7 +65,7 @@ LeastMemory find_least_memory(const KnownPeaks& known, const RunUnderLimit& run,
                           to_string(result->status), result->reason);
     const auto units = units_at_failure(*result);
     if (answer != Answer::kDoesNot || !units) return {.answer = answer};
-    return {.answer = answer, .hint = -(*units + aside)};
+    return {.answer = answer, .hint = -*units};
   };
   const auto found = largest_that_runs(bounds, under_limit, beside);
   if (found.stopped_at) {

@@ -12,7 +12,7 @@
 
 namespace peakbench::search {
 
-// One run with so much memory on the card; nullopt: interrupted.
+// One run with so much memory on the card, the CUDA context's not counted; nullopt: interrupted.
 using RunUnderLimit = std::function<std::optional<result::CaseResult>(std::int64_t bytes)>;
 
 struct LeastMemory {
@@ -29,8 +29,6 @@ struct KnownPeaks {
   std::int64_t allocated_bytes = 0;        // it hardly runs in less
   std::int64_t reserved_bytes = 0;         // and runs in this, most likely
   std::optional<std::int64_t> card_bytes;  // it ran on a card of so much
-  // Of the card's memory, set aside for the CUDA context: there is no card with less.
-  std::int64_t aside_bytes = 0;
 };
 
 // `beside`: as of largest_that_runs().

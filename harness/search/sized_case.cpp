@@ -98,6 +98,15 @@ void name_anew(plan::PlannedCase& planned) {
   planned.spec.slug = plan::slug(planned.spec.id);
 }
 
+plan::PlannedCase with_card_option(plan::PlannedCase planned, const std::string& name,
+                                   const std::string& value) {
+  auto device = result::device_from(planned.spec.device);
+  device.options[name] = value;
+  planned.spec.device = result::device_from(result::emulated_device(card_text(device))).id;
+  name_anew(planned);
+  return planned;
+}
+
 Limits limits_of_option(const manifest::Option& option) {
   return {.first = std::max<std::int64_t>(1, whole(option.minimum, 1)),
           .last = whole(option.maximum, result::kMostSamples)};
@@ -164,11 +173,14 @@ plan::PlannedCase with_value(plan::PlannedCase planned, Along along, std::int64_
 }
 
 plan::PlannedCase with_memory(plan::PlannedCase planned, std::int64_t bytes) {
-  auto device = result::device_from(planned.spec.device);
-  device.options["memory"] = fmt::format("{}B", bytes);
-  planned.spec.device = result::device_from(result::emulated_device(card_text(device))).id;
-  name_anew(planned);
-  return planned;
+  return with_card_option(std::move(planned), "memory", fmt::format("{}B", bytes));
+}
+
+plan::PlannedCase with_context(plan::PlannedCase planned, std::int64_t bytes) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  return with_card_option(
+      std::move(planned), "context",
+      bytes % kMiB == 0 ? fmt::format("{}MiB", bytes / kMiB) : fmt::format("{}B", bytes));
 }
 
 }  // namespace peakbench::search

@@ -48,5 +48,7 @@ plan::PlannedCase with_value(plan::PlannedCase planned, Along along, std::int64_
                              const manifest::Found& plugins);
 // On the same emulated card with so much memory.
 plan::PlannedCase with_memory(plan::PlannedCase planned, std::int64_t bytes);
+// On the same emulated card with so much of it set aside for the CUDA context.
+plan::PlannedCase with_context(plan::PlannedCase planned, std::int64_t bytes);
 
 }  // namespace peakbench::search

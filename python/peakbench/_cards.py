@@ -1,12 +1,14 @@
-"""The cards that Peakbench knows, and which one this process is on."""
+"""The cards that Peakbench knows, what a CUDA context takes of them, and which one this process is on."""
 
 import difflib
 import json
 import os
+import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
-from typing import Any, Dict, List, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 from peakbench._texts import shown
 
@@ -18,6 +20,15 @@ class Card:
     id: str
     name: str
     total_bytes: int
+    context_bytes: int = 0  # the most that was measured of a CUDA context; 0: no measurement
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a CUDA context takes of a card."""
+
+    bytes: int
+    is_largest_known: bool = False  # of any card, as no measurement of this one has been published
 
 
 def roots() -> List[Path]:
@@ -49,6 +60,37 @@ def find(card: str) -> Card:
     raise ValueError(f'unknown card "{shown(card)}"' + (f'; did you mean "{near[0]}"?' if near else "; `peakbench list devices` shows them"))
 
 
+def with_options(spec: str) -> Tuple[Card, Context]:
+    """``t4-16gb,context=0``: a card as ``--card`` takes it, of whose options ``memory=SIZE`` and ``context=SIZE`` mean something here.
+
+    The context is what the option says, else the most that was measured on such a card, else the largest known of any card: the rule of
+    emulator::context_taken(). ValueError names what is wrong.
+    """
+    name, *options = spec.split(",")
+    card, asked = find(name), None
+    for option in options:
+        key, _, value = option.partition("=")
+        size = Decimal(0) if (key, value) == ("context", "0") else size_of(value)
+        if key not in ("memory", "context") or size is None:
+            raise ValueError(f'card "{shown(spec)}": expected memory=SIZE or context=SIZE, like context=500MiB, found "{shown(option)}"')
+        if key == "memory":
+            card = replace(card, total_bytes=int(size))
+        else:
+            asked = Context(int(size))
+    if asked or card.context_bytes:
+        return card, asked or Context(card.context_bytes)
+    return card, Context(max(one.context_bytes for one in known().values()), is_largest_known=True)
+
+
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
+
+
+def size_of(text: str) -> Optional[Decimal]:
+    """Bytes of "2 GiB"; None where that is no size."""
+    read = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B|B)\s*", text)
+    return Decimal(read[1]) * _UNITS[read[2].upper()] if read else None
+
+
 def here(torch: Any) -> Card:
     """The current device's; of an unknown real card, its name is its id."""
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
@@ -62,4 +104,6 @@ def here(torch: Any) -> Card:
 
 def _read(file: Union[str, Path]) -> Card:
     card = json.loads(Path(file).read_text(encoding="utf-8"))
-    return Card(card["id"], card["values"]["name"]["value"], int(card["values"]["total_memory_bytes"]["value"]))
+    values = card["values"]
+    contexts = [int(one["bytes"]) for one in card.get("context_memory", [])]
+    return Card(card["id"], values["name"]["value"], int(values["total_memory_bytes"]["value"]), max(contexts, default=0))

@@ -42,15 +42,16 @@ class Peak:
 
 @dataclass(frozen=True)
 class Fit:
-    """Whether what is reserved at the peak is within a card; true where it is. The CUDA context (about 0.5 GiB) is not included."""
+    """Whether what is reserved at the peak and a CUDA context are within a card together; true where they are."""
 
     card: str
     needed_bytes: int
     total_bytes: int
+    context_bytes: int
     sentence: str
 
     def __bool__(self) -> bool:
-        return self.needed_bytes <= self.total_bytes
+        return self.needed_bytes + self.context_bytes <= self.total_bytes
 
     def __str__(self) -> str:
         return self.sentence
@@ -186,16 +187,28 @@ def step() -> None:
 
 
 def fits(card: str) -> Fit:
-    """Whether the peak so far is within that card (``peakbench list devices``). ValueError where there is no such card."""
-    wanted, so_far = _cards.find(card), peak()
-    needed, total = so_far.reserved_bytes, wanted.total_bytes
-    if needed <= total:
+    """Whether the peak so far and a CUDA context are within that card (``peakbench list devices``). ValueError where there is no such card.
+
+    ``t4-16gb,context=500MiB`` says what the context takes, and ``context=0`` that it takes nothing.
+    """
+    (wanted, context), so_far = _cards.with_options(card), peak()
+    needed, allocated, total = so_far.reserved_bytes, so_far.allocated_bytes, wanted.total_bytes
+    if needed + context.bytes <= total:
         said = "it fits"
-    elif so_far.allocated_bytes <= total:
-        said = f"it may fit, as {in_words(so_far.allocated_bytes)} are allocated and the rest is cache: run it on that card (peakbench emulate --card {card})"
-    else:
+    elif allocated > total:
         said = "it does not fit"
-    return Fit(card, needed, total, f"{in_words(needed)} reserved at the peak, {card} has {in_words(total)}: {said}")
+    elif allocated + context.bytes > total:
+        said = "it may not fit, as the context has no room"
+    else:
+        said = f"it may fit, as {in_words(allocated)} are allocated and the rest is cache: run it on that card (peakbench emulate --card {card})"
+    sentence = f"{in_words(needed)} reserved at the peak, {card} has {in_words(total)}, {_of_context(context)}: {said}"
+    return Fit(card, needed, total, context.bytes, sentence)
+
+
+def _of_context(context: _cards.Context) -> str:
+    if context.bytes == 0:
+        return "none set aside for a CUDA context"
+    return f"{'up to ' if context.is_largest_known else ''}{in_words(context.bytes)} of it for a CUDA context"
 
 
 @contextlib.contextmanager

@@ -26,7 +26,6 @@ from peakbench._texts import shown, shown_object
 _SCHEMA = 1
 _PROPERTY = "device_memory_"  # ..allocated_bytes, ..reserved_bytes, ..requested_bytes, ..key, ..note, ..condition, ..doubt, ..ranks
 _TOLD = (_PROPERTY + "condition", _PROPERTY + "note")  # in the summary
-_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
 _FIGURES = ("allocated_bytes", "reserved_bytes", "requested_bytes")
 _MOST_LINES = 8
 _MOST_BYTES = 1 << 60  # more than any card has
@@ -285,8 +284,8 @@ def _of_mark(mark: pytest.Mark) -> _Limit:
 
 def _bytes(size: Any, where: str) -> int:
     count = Decimal(size) if type(size) is int else None
-    if type(size) is str and (read := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B|B)\s*", size)):
-        count = Decimal(read[1]) * _UNITS[read[2].upper()]
+    if type(size) is str:
+        count = _cards.size_of(size)
     if count is None or count < 0:
         raise _Wrong(f'{where} has the limit {shown_object(size)}, which is no size: write it as "2 GiB", "512 MiB" or a number of bytes')
     if count > _MOST_BYTES:

@@ -39,7 +39,6 @@ FitCellView cell_view(const result::FitCell& cell) {
   view.is_least = cell.is_least;
   if (cell.left_bytes)
     (*cell.left_bytes < 0 ? view.lacks : view.left) = gib(std::abs(*cell.left_bytes));
-  view.tight = cell.less_than_context;
   view.note = note_of(cell);
   return view;
 }
@@ -57,7 +56,6 @@ FitView fit_view(const result::FitGrid& grid, std::size_t index, const std::stri
     const auto name = printable(cell.card);
     if (std::ranges::find(view.cards, name, &FitCardView::name) == view.cards.end())
       view.cards.push_back({name, gib(cell.card_memory_bytes)});
-    view.has_tight = view.has_tight || cell.less_than_context;
   }
   for (const auto& cell : grid.cells) {
     const auto name = printable(cell.row);

@@ -12,22 +12,22 @@ namespace peakbench::reports {
 
 struct FitCellView {
   std::string card, largest, takes, left, lacks, state, state_label, note;
-  bool fits = false, is_least = false, at_least = false, tight = false;
+  bool fits = false, is_least = false, at_least = false;
 
   FieldValues fields() const {
-    return {{"card", card, "The card"},
-            {"fits", fits, "Some value runs"},
-            {"largest", largest, "The largest value that runs; empty where none was looked for"},
-            {"at_least", at_least, "A larger value may run: the search ended otherwise"},
-            {"takes", takes,
-             "GiB that it takes of the card; where it does not fit, that it would need"},
-            {"is_least", is_least, "`takes` is the least memory that it runs in, else reserved"},
-            {"left", left, "GiB of the card beside it; empty where it does not fit"},
-            {"lacks", lacks, "GiB that the card lacks; empty where it fits"},
-            {"tight", tight, "Less is left than a CUDA context took on such a card"},
-            {"state", state, "fits, does_not_fit, unknown, not_run"},
-            {"state_label", state_label, "The same in words"},
-            {"note", note, "Which allocation fails, what speaks against it, why it is not known"}};
+    return {
+        {"card", card, "The card"},
+        {"fits", fits, "Some value runs"},
+        {"largest", largest, "The largest value that runs; empty where none was looked for"},
+        {"at_least", at_least, "A larger value may run: the search ended otherwise"},
+        {"takes", takes,
+         "GiB that it takes of the card; where it does not fit, that it would need"},
+        {"is_least", is_least, "`takes` is the least memory that it runs in, else reserved"},
+        {"left", left, "GiB of the card beside it and a CUDA context; empty where it does not fit"},
+        {"lacks", lacks, "GiB that the card lacks; empty where it fits"},
+        {"state", state, "fits, does_not_fit, unknown, not_run"},
+        {"state_label", state_label, "The same in words"},
+        {"note", note, "Which allocation fails, what speaks against it, why it is not known"}};
   }
 };
 
@@ -52,7 +52,6 @@ struct FitView {
   std::vector<std::string> answers;
   std::vector<FitCardView> cards;
   std::vector<FitRowView> rows;
-  bool has_tight = false;
 
   FieldValues fields() const {
     return {{"anchor", anchor, "An id for links"},
@@ -60,7 +59,6 @@ struct FitView {
             {"answers", answers, "The answer in words, one a card"},
             {"label", label, "What the largest of was searched; empty: whether it fits"},
             {"cards", cards, "The columns"},
-            {"has_tight", has_tight, "Some cell is `tight`"},
             {"rows", rows, "One a stack, length and setting"}};
   }
 };

@@ -89,7 +89,7 @@ class Models(Fit):
     def test_the_largest_runs_and_the_next_does_not(self):
         stacks = ("baseline", "lora+checkpointing")
         found = self.fit("--model", MODEL, "--strategy", stacks[0], "--strategy", stacks[1], "--card",
-                         "a100-40gb,memory=800MiB", "--card", "t4-16gb,memory=700MiB", "--least")
+                         "a100-40gb,memory=800MiB,context=0", "--card", "t4-16gb,memory=700MiB,context=0", "--least")
         self.assertEqual(len(found["cells"]), 4)
         for cell in found["cells"]:
             stack = "+".join(part["id"] for part in cell["strategies"])
@@ -112,9 +112,11 @@ class Models(Fit):
         self.peakbench("report", "fit")
 
     def test_what_does_not_fit_says_what_it_needs(self):
-        done = self.peakbench("fit", "--model", MODEL, "--strategy", "baseline", "--budget", "128MiB", "--least", "--out", "none", exit_code=3)
+        done = self.peakbench("fit", "--model", MODEL, "--strategy", "baseline", "--card", "h100-80gb,memory=128MiB,context=0", "--least", "--out", "none",
+                              exit_code=3)
         first = done.stdout.splitlines()[0]
-        self.assertRegex(first, r"^vit-b-16,layers=2 on h100-80gb,memory=128MiB: not even batch size 1; baseline needs at least 0\.\d+ GiB of 0\.125 GiB\.$")
+        self.assertRegex(first, r"^vit-b-16,layers=2 on h100-80gb,context=0,memory=128MiB: not even batch size 1; baseline needs at least 0\.\d+ GiB of 0\.125 GiB "
+                                r"with no CUDA context set aside\.$")
         self.assertIn("Which allocation fails\n", done.stdout)
         cell = json.loads((self.folder / "none/fit.json").read_text(encoding="utf-8"))["cells"][0]
         self.assertEqual((cell["state"], cell["largest"]), ("does_not_fit", None))
@@ -134,12 +136,13 @@ class Models(Fit):
                                            (2,), *more), ["ok", "out_of_memory"])
 
     def test_layers_rank_and_length(self):
-        layers = self.fit("--model", "vit-b-16", "--strategy", "baseline", "--budget", "700MiB", "--largest", "layers")["cells"][0]
+        layers = self.fit("--model", "vit-b-16", "--strategy", "baseline", "--card", "h100-80gb,memory=700MiB,context=0", "--largest", "layers")["cells"][0]
         n = layers["largest"]
         for count, status in ((n, "ok"), (n + 1, "out_of_memory")):
             self.assertEqual(self.statuses(f"vit-b-16,layers={count}", "baseline", [layers["device"]]), [status])
         model = "gpt2,layers=1,vocabulary=1000"
-        found = self.fit("--model", model, "--strategy", "baseline", "--strategy", "lora", "--budget", "200MiB", "--largest", "rank")["cells"]
+        found = self.fit("--model", model, "--strategy", "baseline", "--strategy", "lora", "--card", "h100-80gb,memory=200MiB,context=0", "--largest",
+                         "rank")["cells"]
         self.assertEqual((found[0]["state"], found[0]["reason"]), ("not_run", "no part of the stack has a rank"))
         n = found[1]["largest"]
         for rank, status in ((n, "ok"), (n + 1, "out_of_memory")):
@@ -149,7 +152,7 @@ class Models(Fit):
         self.peakbench("fit", "--out", "fit", "--model", MODEL, "--strategy", "baseline", "--batch", "2", "--card", "a100-40gb", "--budget", "5",
                        exit_code=2)
         self.assertFalse((self.folder / "fit").exists())
-        self.peakbench("fit", "--out", "fit", "--model", MODEL, "--strategy", "baseline", "--least", "--card", "a100-40gb,memory=800MiB")
+        self.peakbench("fit", "--out", "fit", "--model", MODEL, "--strategy", "baseline", "--least", "--card", "a100-40gb,memory=800MiB,context=0")
         page = (self.folder / "fit/report/index.html").read_text(encoding="utf-8")
         largest = json.loads((self.folder / "fit/fit.json").read_text(encoding="utf-8"))["cells"][0]["largest"]
         self.assertLess(page.index("Largest batch size that fits"), page.index('class="group'))
@@ -176,7 +179,7 @@ class Models(Fit):
         self.assertIn("the smallest card", json.loads((self.folder / "fit/fit.json").read_text(encoding="utf-8"))["answer"])
 
     def test_stacks_are_proposed(self):
-        found = self.fit("--model", "gpt2,layers=2,vocabulary=2000", "--seq", "128", "--budget", "300MiB")
+        found = self.fit("--model", "gpt2,layers=2,vocabulary=2000", "--seq", "128", "--card", "h100-80gb,memory=300MiB,context=0")
         stacks = ["+".join(part["id"] for part in cell["strategies"]) for cell in found["cells"]]
         self.assertEqual(stacks[0], "baseline")
         self.assertGreater(len(stacks), 1)
@@ -191,6 +194,8 @@ class Models(Fit):
                 (["--model", MODEL, "--card", "rtx4090"], 'did you mean "rtx-4090-24gb"?'),
                 (["--model", MODEL, "--card", "t4-16gb", "--budget", "2GiB"], "--card and --budget both say"),
                 (["--model", MODEL, "--budget", "2"], "the unit is missing"),
+                (["--model", MODEL, "--budget", "128MiB"], "a CUDA context takes 0.5 GiB, which leaves nothing of the card's memory: "
+                                                           "h100-80gb,memory=128MiB,context=0 sets none aside"),
                 (["--model", MODEL], "no card is named"),
                 (["--card", "t4-16gb"], "no model was named"),
                 (["--model", MODEL, "--card", "all,t4-16gb"], "--card all is every card"),
@@ -225,8 +230,29 @@ class Programs(Fit):
 
     def program(self, how, values, *more, exit_code=0):
         (self.folder / "train.py").write_text(TRAIN, encoding="utf-8")
-        return self.fit("--card", "t4-16gb,memory=170MiB", "--vary", f"batch={values}", "--check", "1", *more, "--", ORACLE, "train.py",
+        return self.fit("--card", "t4-16gb,memory=170MiB,context=0", "--vary", f"batch={values}", "--check", "1", *more, "--", ORACLE, "train.py",
                         "{batch}", how, exit_code=exit_code)["cells"][0]
+
+    def test_a_cuda_context_has_to_fit_too(self):
+        """7,500 MiB twice, as one tensor: 102 MiB of a T4 are left, and no context that anybody measured is below 256 MiB. Of 15 tensors of
+        1 GiB, 13 fit with the largest context that is known (767 MiB), and 14 without one: 14.748 GiB less 0.749 are 13.999."""
+        (self.folder / "train.py").write_text("import torch\nx = torch.empty(7500 << 21, dtype=torch.uint8, device='cuda')\n", encoding="utf-8")
+        program = ("--", ORACLE, "train.py")
+        done = self.peakbench("fit", "--out", "a", "--no-report", "--card", "t4-16gb", *program, exit_code=3)
+        self.assertEqual(done.stdout.splitlines()[0],
+                         "train.py on t4-16gb: does not fit; it without a limit takes 14.648 GiB of 14.748 GiB beside a CUDA context of up to 0.7 GiB.")
+        done = self.peakbench("fit", "--out", "b", "--no-report", "--card", "t4-16gb,context=0", *program)
+        self.assertEqual(done.stdout.splitlines()[0],
+                         "train.py on t4-16gb,context=0: fits: takes 14.648 GiB of 14.748 GiB with no CUDA context set aside.")
+        (self.folder / "train.py").write_text("import sys, torch\nx = [torch.empty(1 << 30, dtype=torch.uint8, device='cuda') for _ in range(int(sys.argv[1]))]\n",
+                                              encoding="utf-8")
+        program = ("--vary", "n=12..15", "--check", "1", "--", ORACLE, "train.py", "{n}")
+        cell = self.fit("--card", "t4-16gb", *program)["cells"][0]
+        self.assertEqual((cell["largest"], cell["context_bytes"], cell["context_source"]), (13, 767 * MIB, "largest_known"))
+        self.assertEqual((cell["card"], cell["device"]), ("t4-16gb", "emulated:t4-16gb,context=767MiB"))
+        self.assertEqual(cell["memory"]["left_bytes"], cell["card_memory_bytes"] - 767 * MIB - (13 << 30))
+        cell = self.fit("--card", "t4-16gb,context=0", *program)["cells"][0]
+        self.assertEqual((cell["largest"], cell["context_bytes"], cell["context_source"]), (14, 0, "option"))
 
     def test_the_largest(self):
         cell = self.program("well", "1..64", "--least")
@@ -248,13 +274,13 @@ class Programs(Fit):
     def test_more_that_takes_less(self):
         """N chunks of 400 MiB: one is of 400 MiB, and with 3 one is of 134 MiB; the card has 170."""
         (self.folder / "train.py").write_text(CHUNKS, encoding="utf-8")
-        words = ("--card", "t4-16gb,memory=170MiB", "--vary", "n=1..20", "--check", "1", "--", ORACLE, "train.py", "{n}")
+        words = ("--card", "t4-16gb,memory=170MiB,context=0", "--vary", "n=1..20", "--check", "1", "--", ORACLE, "train.py", "{n}")
         cell = self.fit(*words)["cells"][0]
         self.assertEqual((cell["state"], cell["largest"], cell["smallest"], cell["fails"]["value"]), ("fits", None, 3, 2))
         values = [trial["value"] for trial in cell["trials"]]
         self.assertEqual(len(values), len(set(values)), "none is run twice")
         done = self.peakbench("fit", "--out", "again", "--no-report", *words)
-        self.assertRegex(done.stdout.splitlines()[0], r"^train\.py on t4-16gb,memory=170MiB: from n 3 on: takes 0\.\d+ GiB of 0\.166 GiB")
+        self.assertRegex(done.stdout.splitlines()[0], r"^train\.py on t4-16gb,context=0,memory=170MiB: from n 3 on: takes 0\.\d+ GiB of 0\.166 GiB")
         self.assertIn("more of n takes less memory: 3 is the smallest that runs", " ".join(done.stdout.split()))
 
     def test_its_own_failures_are_no_want_of_memory(self):
@@ -281,7 +307,7 @@ class AgainstBruteForce(Fit):
             model, stack, card = (chosen.choice(one) for one in (self.MODELS, self.STACKS, self.CARDS))
             if model == "resnet-50" and ("lora" in stack or "checkpointing" in stack):
                 continue
-            device = f"{card},memory={chosen.randrange(300, 1600)}MiB"
+            device = f"{card},memory={chosen.randrange(300, 1600)}MiB,context=0"
             cell = self.fit("--model", model, "--strategy", stack, "--card", device, "--least", exit_code=(0, 3))["cells"][0]
             if cell["state"] != "fits" or cell["largest"] > 60:
                 continue

@@ -114,8 +114,31 @@ class Program(unittest.TestCase):
         print(peakbench.fits("rtx-4080-16gb"))
         """)
         self.assertIn("20.000 GiB reserved at the peak, rtx-4080-16gb has ", said)
+        self.assertIn(" GiB, up to 767.000 MiB of it for a CUDA context: ", said)
         self.assertIn(": it does not fit\n", said)
         self.assertIn(": it may fit, as 10.000 GiB are allocated and the rest is cache", said)
+
+    def test_a_cuda_context_has_to_fit_too(self):
+        """14.648 of a T4's 14.748 GiB leave 102 MiB, and no context that anybody measured is below 256 MiB."""
+        said = self.emulated("""
+        import torch, peakbench
+        x = torch.empty(7500 << 21, dtype=torch.uint8, device="cuda")
+        for card in ("t4-16gb", "t4-16gb,context=500MiB", "t4-16gb,context=90MiB", "t4-16gb,context=0", "t4-16gb,memory=16GiB", "h100-80gb", "h100-80gb,memory=15GiB"):
+            fit = peakbench.fits(card)
+            print(bool(fit), fit.context_bytes >> 20, fit)
+        for card in ("t4-16gb,context", "t4-16gb,context=5", "t4-16gb,count=2"):
+            try:
+                peakbench.fits(card)
+            except ValueError as error:
+                print(error)
+        """)
+        lines = said.splitlines()
+        self.assertEqual([line.split()[:2] for line in lines[:7]], [
+            ["False", "767"], ["False", "500"], ["True", "90"], ["True", "0"], ["True", "767"], ["True", "534"], ["False", "534"]])
+        self.assertIn("t4-16gb has 14.748 GiB, up to 767.000 MiB of it for a CUDA context: it may not fit, as the context has no room", lines[0])
+        self.assertIn("none set aside for a CUDA context: it fits", lines[3])
+        self.assertEqual([line.split(": ")[1] for line in lines[7:10]], [
+            f'expected memory=SIZE or context=SIZE, like context=500MiB, found "{option}"' for option in ("context", "context=5", "count=2")])
 
     def test_without_lines_the_note_says_how_to_get_them(self):
         said = self.emulated("import torch, peakbench\nx = torch.zeros(1000, device='cuda')\nprint(peakbench.peak())\nprint(peakbench.peak().note)", "--no-lines")

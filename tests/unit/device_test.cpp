@@ -76,6 +76,7 @@ TEST(DeviceRecord, HasOneForm) {
   EXPECT_EQ(device_from("emulated:h100-80gb,count=1").id, "emulated:h100-80gb");
   EXPECT_EQ(device_from("emulated:x,driver=13.0,context=1GiB").id,
             "emulated:x,context=1GiB,driver=13.0");
+  EXPECT_EQ(device_from("emulated:x,context=0").id, "emulated:x,context=0") << "none set aside";
   EXPECT_EQ(device_from("emulated:./my card.json").card, "./my card.json");
   EXPECT_EQ(device_from(emulated_device("h100-80gb")).card, "h100-80gb");
 }

@@ -30,6 +30,7 @@ Cell cell_of(const std::string& stack, const std::string& card, bool another_pro
   cell.planned.spec.model.id = "m";
   cell.planned.spec.strategies.emplace_back().id = stack;
   cell.planned.spec.device = "emulated:" + card;
+  cell.card = card;
   cell.planned.promise.different_problem = another_problem;
   cell.along = Along::kBatch;
   cell.label = "batch size";
@@ -62,7 +63,18 @@ TEST(FitText, TheFirstLineIsTheAnswer) {
   const auto found = one(cell_of("lora", "a100-40gb"), takes(State::kFits, 1234, 38));
   EXPECT_THAT(fit_text(found, 100),
               StartsWith("m on a100-40gb: batch size 1,234 with lora: takes 38.000 GiB of 40.000 "
-                         "GiB.\n"));
+                         "GiB with no CUDA context set aside.\n"));
+}
+
+TEST(FitText, TheContextThatIsSetAsideIsInTheLine) {
+  auto found = one(cell_of("lora", "a100-40gb"), takes(State::kFits, 2, 38));
+  found.cells.front().context = {517ull << 20, emulator::ContextSource::measured};
+  EXPECT_THAT(fit_text(found, 100),
+              HasSubstr("takes 38.000 GiB of 40.000 GiB beside a CUDA context of 0.5 GiB.\n"));
+  found.cells.front().context = {};
+  const auto text = fit_text(found, 100);
+  EXPECT_THAT(text, HasSubstr("40.000 GiB beside a CUDA context of up to 0.7 GiB.\n"));
+  EXPECT_THAT(text, HasSubstr("1.251"));  // left: 40 GiB less 38 GiB and 767 MiB
 }
 
 TEST(FitText, WhatDoesNotFitSaysWhatItNeeds) {
@@ -73,7 +85,7 @@ TEST(FitText, WhatDoesNotFitSaysWhatItNeeds) {
   const auto text = fit_text(one(cell_of("baseline", "a100-40gb"), answer), 100);
   EXPECT_THAT(text,
               StartsWith("m on a100-40gb: not even batch size 1; baseline needs 45.000 GiB of "
-                         "40.000 GiB.\n"));
+                         "40.000 GiB with no CUDA context set aside.\n"));
   EXPECT_THAT(text, HasSubstr("lacks 5.000"));
   EXPECT_THAT(text, HasSubstr("Which allocation fails\nbaseline on a100-40gb, batch size 1: asked "
                               "for 1.000 GiB in backward, aten::mm\n"));
@@ -101,19 +113,17 @@ FitFound several() {
   found.answers.back() = {};
   found.answers.back().reason = "interrupted";
   found.answers.front().against = {"10 runs, too, though 9 does not"};
-  found.cells.front().context_bytes = 3 * kGiB;
   return found;
 }
 
 TEST(FitText, TheGridHasEveryCell) {
   const auto text = fit_text(several(), 200);
-  EXPECT_THAT(text, HasSubstr("checkpointing           8 ~ *              8                  8    "
+  EXPECT_THAT(text, HasSubstr("checkpointing             8 ~              8                  8    "
                               "              8\n"));
   EXPECT_THAT(text, HasSubstr("lora                       20             20                 20    "
                               "        not run\n"));
   EXPECT_THAT(text, HasSubstr("lora on rtx-pro-6000-96gb: not run: interrupted"));
   EXPECT_THAT(text, HasSubstr("~ checkpointing on a100-40gb: not monotone: 10 runs, too"));
-  EXPECT_THAT(text, HasSubstr("a CUDA context takes 3.000 GiB of such a card"));
 }
 
 // Adapters go further, and are not the same training.
@@ -121,8 +131,8 @@ TEST(FitText, FullFineTuningIsNamedFirst) {
   EXPECT_THAT(
       fit_answer(several()),
       StartsWith("m on a100-40gb: batch size 8 with checkpointing: takes 38.000 GiB of "
-                 "40.000 GiB, and leaves less than a CUDA context takes; batch size 20 with "
-                 "lora: takes 38.000 GiB of 40.000 GiB (another training problem).\n"));
+                 "40.000 GiB with no CUDA context set aside; batch size 20 with lora: takes 38.000 "
+                 "GiB of 40.000 GiB with no CUDA context set aside (another training problem).\n"));
 }
 
 // Of two models the larger batch is no answer for the other.
@@ -132,9 +142,12 @@ TEST(FitText, EachModelHasAnAnswerOfItsOwn) {
   found.cells.push_back(cell_of("checkpointing", "a100-40gb"));
   found.cells.back().planned.spec.model.id = "n";
   found.answers.push_back(takes(State::kFits, 107, 39));
-  EXPECT_EQ(fit_answer(found),
-            "m on a100-40gb: batch size 8 with baseline: takes 38.000 GiB of 40.000 GiB.\n"
-            "n on a100-40gb: batch size 107 with checkpointing: takes 39.000 GiB of 40.000 GiB.\n");
+  EXPECT_EQ(
+      fit_answer(found),
+      "m on a100-40gb: batch size 8 with baseline: takes 38.000 GiB of 40.000 GiB with no CUDA "
+      "context set aside.\n"
+      "n on a100-40gb: batch size 107 with checkpointing: takes 39.000 GiB of 40.000 GiB with "
+      "no CUDA context set aside.\n");
 }
 
 TEST(FitText, TablesKeepToTheWindow) {

@@ -93,21 +93,6 @@ TEST(LeastMemory, OfACardIsNoMoreThanThat) {
   EXPECT_EQ(least.bytes, bytes);
 }
 
-// No card has less memory than its context takes.
-TEST(LeastMemory, LeavesWhatIsSetAside) {
-  const std::int64_t aside = 500 * kMiB + 1;
-  const auto least = find_least_memory(
-      {.allocated_bytes = 10 * kMiB,
-       .reserved_bytes = 22 * kMiB,
-       .card_bytes = {},
-       .aside_bytes = aside},
-      [&](std::int64_t bytes) -> std::optional<CaseResult> {
-        EXPECT_GT(bytes, aside);
-        return bytes >= aside + 12 * kMiB ? ran(10 * kMiB, 22 * kMiB) : did_not(bytes, kMiB);
-      });
-  EXPECT_EQ(least.bytes, 514 * kMiB);
-}
-
 // What is known is only where to begin.
 TEST(LeastMemory, IsFoundBelowAndAboveWhatIsLikely) {
   Card less{.needed = 100 * kMiB, .reserved = 900 * kMiB, .limits = {}};
@@ -177,8 +162,8 @@ class OneCell {
     const auto at = device.find("memory=");
     const auto memory =
         at == std::string::npos ? cell.card_bytes : *bytes_from_text(device.substr(at + 7));
-    EXPECT_GT(memory, cell.aside_bytes) << "no such card";
-    const auto limit = memory - cell.aside_bytes;
+    const auto limit = memory - static_cast<std::int64_t>(cell.context.bytes);
+    EXPECT_GT(limit, 0) << "no such card";
     if (value >= catches_from) {
       auto caught = ran(kMiB, kMiB);
       caught.settings[result::kCaughtOutOfMemory] = 2;
@@ -254,24 +239,20 @@ TEST(SearchCell, WhatAPluginRefusesIsAnEndOfTheValues) {
   EXPECT_EQ(one.search().state, State::kUnknown);
 }
 
-TEST(SearchCell, LessLeftThanAContextTakesIsMarked) {
-  OneCell one;
-  one.cell.context_bytes = 500 * kMiB;
-  EXPECT_TRUE(room_of(one.cell, one.search()).less_than_context);
-  one.cell.limits.last = 1;
-  EXPECT_FALSE(room_of(one.cell, one.search()).less_than_context);
-}
-
-// As what is allocated and reserved, the least memory is beside what is set aside.
+// As what is allocated and reserved, the least memory is next to what is set aside. Contexts are no
+// multiple of what the allocator takes.
 TEST(SearchCell, WhatIsSetAsideForTheContextIsNoPartOfItsFigures) {
   OneCell one;
   one.cell.limits.last = 2;
   const auto without = one.search();
-  one.cell.aside_bytes = 600 * kMiB;
+  one.cell.context = {601 * kMiB, emulator::ContextSource::largest_known};
   const auto answer = one.search();
   EXPECT_EQ(answer.value, 2);
   EXPECT_EQ(answer.least.bytes, without.least.bytes);
-  EXPECT_EQ(room_of(one.cell, answer).left_bytes, (1000 - 600 - 160) * kMiB);
+  EXPECT_EQ(room_of(one.cell, answer).left_bytes, (1000 - 601 - 160) * kMiB);
+  const auto json = to_json(one.cell, answer);
+  EXPECT_EQ(json["context_bytes"], 601 * kMiB);
+  EXPECT_EQ(json["context_source"], "largest_known");
 }
 
 // A program that ran out, and went on with less, did not fit.
