@@ -225,13 +225,6 @@ int check(World& world, const HistoryPlace& place) {
   const auto problems = history.problems();
   if (problems.empty()) {
     world.out << fmt::format("{}: sound, {} runs\n", history.path(), history.runs({}).size());
-    if (const auto later = history.sealed_later(); later.runs > 0)
-      world.err << fmt::format(
-          "note: {} of them were filed before there were checksums: {}\n", later.runs,
-          later.since.empty() ? "whether their labels and figures changed since is not known; "
-                                "whatever next writes to the history makes checksums"
-                              : "their labels and figures are as they were on " +
-                                    reports::date_for_people(later.since));
     return kDone;
   }
   throw ConfigError(fmt::format(

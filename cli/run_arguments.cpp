@@ -81,7 +81,6 @@ void add_measuring_options(CLI::App& command, RunArguments& arguments) {
   command.add_flag("--no-ablation", arguments.no_ablation,
                    "On an emulated card: do not add the cases that tell what each part of a stack "
                    "saves");
-  command.add_flag("--no-shares", arguments.no_ablation)->group("");  // its name of before
 }
 
 void add_cuda_options(CLI::App& command, RunArguments& arguments) {

@@ -36,8 +36,7 @@ constexpr std::array<DeviceFacts, 3> kKinds{
       .needs = "A real card needs a driver and a torch installed with its vendor libraries (set "
                "PEAKBENCH_TORCH_DIR)",
       .is_card = true,
-      .caching_allocator = true,
-      .keeps_workspaces = true},
+      .caching_allocator = true},
      {.kind = DeviceKind::kEmulated,
       .word = "emulated",
       .form = DeviceForm::kNamed,
@@ -50,8 +49,7 @@ constexpr std::array<DeviceFacts, 3> kKinds{
       .computes_values = false,
       .no_times = "an emulated card computes nothing: it has no times",
       .no_values = "an emulated card computes no values",
-      .caching_allocator = true,
-      .keeps_workspaces = true}}};
+      .caching_allocator = true}}};
 
 constexpr bool says_why_not(const DeviceFacts& kind) {
   return kind.has_times == std::string_view(kind.no_times).empty() &&

@@ -39,7 +39,6 @@ struct DeviceFacts {
   bool results_repeat = false;      // to the bit: promises about training can be checked
   bool is_host_memory = false;      // what it allocates is the worker process's own memory
   bool caching_allocator = false;   // PyTorch's, with the settings of the axis `allocator`
-  bool keeps_workspaces = false;    // libraries keep what they allocate with their first call
 };
 
 struct Device : DeviceFacts {

@@ -11,7 +11,6 @@
 #include <unordered_set>
 
 #include "errors/errors.h"
-#include "result/device.h"
 
 namespace peakbench::trace {
 namespace {
@@ -162,8 +161,6 @@ class Categories {
       if (event.kind == EventKind::kAlloc) failure_.reset();  // caught, and the step went on
     }
     note_captures();
-    for (const auto& space : trace.spaces)
-      keeps_workspaces_.push_back(result::recorded_device(space).keeps_workspaces);
   }
 
   Category decide(const Lifetime& lifetime) {
@@ -178,7 +175,6 @@ class Categories {
       return is_of_evaluation(lifetime) ? Category::kActivation : Category::kInput;
     }
     if (lifetime.first < steps_begin_ && lifetime.last >= steps_begin_) return Category::kKept;
-    if (may_be_workspace(lifetime, event)) return Category::kWorkspace;
     if (lifetime.last >= next_step_after(event.step)) return Category::kKept;
     if (event.in_recompute)
       return lifetime.last > recompute_end_.at(event.recompute) ? Category::kRecomputedActivation
@@ -215,22 +211,13 @@ class Categories {
     return lifetime.first < end && lifetime.last >= end;
   }
 
-  // A guess, for traces that do not name them: library handles are made where products are.
-  bool may_be_workspace(const Lifetime& lifetime, const Event& event) const {
-    return !trace_.names_workspaces && keeps_workspaces_[static_cast<std::size_t>(event.space)] &&
-           event.step != kNone && event.phase != Phase::kOptimizerStep && !event.in_update &&
-           lifetime.last == trace_.events.size() &&
-           !(failure_ && event.step == trace_.events[*failure_].step);
-  }
-
   // The first event of the step after this one; never reached where there is none.
   std::uint64_t next_step_after(std::int32_t step) const {
     const auto next = step == kNone ? step_begins_.end() : step_begins_.upper_bound(step);
     return next == step_begins_.end() ? kNever : next->second;
   }
 
-  // A forward that ran out of memory ended there: what follows, in traces of schema 1, is the
-  // unwinding.
+  // A forward that ran out of memory ended there: what follows is the unwinding.
   std::uint64_t end_of_forward(std::uint64_t event, std::uint64_t phase_end) const {
     return failure_ && event < *failure_ ? std::min(phase_end, *failure_) : phase_end;
   }
@@ -264,7 +251,6 @@ class Categories {
   std::optional<std::uint64_t> failure_;  // the event that ended the trace out of memory
   std::unordered_map<std::int32_t, std::uint64_t> recompute_end_;
   std::map<std::uint64_t, std::uint64_t> captures_;  // the events [begin, end) of each
-  std::vector<bool> keeps_workspaces_;               // by space
 };
 
 // The last of a list that grows is let go when the program ends, as its last batch is; the last

@@ -52,38 +52,22 @@ void check_whole(const std::string& path, const FileLook& look) {
 }
 
 // The tables that are read.
-std::vector<Wanted> tables_of(std::int64_t version) {
-  std::vector<std::string> head{"device", "emulated", "events"};
-  if (version > 1) head.emplace_back("own_space");
-  std::vector<std::string> events{
-      "id",        "kind",    "phase",           "in_update",   "in_recompute",
-      "space",     "step",    "module",          "operator",    "stream",
-      "recompute", "address", "requested_bytes", "block_bytes", "time_ns"};
-  std::vector<Wanted> tables{{"trace", head},
-                             {"spaces", {"id", "name"}},
-                             {"modules", {"id", "name"}},
-                             {"operators", {"id", "name"}},
-                             {"names", {"id", "event", "role", "name", "shape", "dtype"}}};
-  if (version > 2) {
-    events.emplace_back("thread");
-    tables.push_back({"scopes", {"id", "event", "thread", "kind", "ends", "phase", "step"}});
-  }
-  if (version > 4) {
-    head.emplace_back("counts_build");
-    tables.front().columns = head;
-    events.emplace_back("stack");
-    tables.push_back({"files", {"id", "name"}});
-    tables.push_back({"functions", {"id", "name"}});
-    tables.push_back({"frames", {"id", "parent", "file", "function", "line"}});
-  }
-  if (version > 5) {
-    events.emplace_back("range");
-    events.emplace_back("pool");
-    tables.push_back({"ranges", {"id", "parent", "name"}});
-  }
-  if (version > 6) tables.push_back({"counted_steps", {"id", "first", "last"}});
-  tables.push_back({"events", std::move(events)});
-  return tables;
+std::vector<Wanted> read_tables() {
+  return {{"trace", {"device", "emulated", "events", "own_space", "counts_build"}},
+          {"spaces", {"id", "name"}},
+          {"modules", {"id", "name"}},
+          {"operators", {"id", "name"}},
+          {"names", {"id", "event", "role", "name", "shape", "dtype"}},
+          {"scopes", {"id", "event", "thread", "kind", "ends", "phase", "step"}},
+          {"files", {"id", "name"}},
+          {"functions", {"id", "name"}},
+          {"frames", {"id", "parent", "file", "function", "line"}},
+          {"ranges", {"id", "parent", "name"}},
+          {"counted_steps", {"id", "first", "last"}},
+          {"events",
+           {"id", "kind", "phase", "in_update", "in_recompute", "space", "step", "module",
+            "operator", "stream", "recompute", "address", "thread", "stack", "requested_bytes",
+            "block_bytes", "time_ns", "range", "pool"}}};
 }
 
 void require_plain(const Database& database, const std::vector<Wanted>& tables) {
@@ -102,7 +86,7 @@ Database open_trace(const std::string& path) {
   return database;
 }
 
-std::int64_t check_schema(const std::string& path, const Database& database) {
+void check_schema(const std::string& path, const Database& database) {
   Statement tables(database,
                    "SELECT count(*) FROM sqlite_schema WHERE name IN "
                    "('schema_version', 'trace', 'events')");
@@ -112,13 +96,14 @@ std::int64_t check_schema(const std::string& path, const Database& database) {
   Statement row(database, "SELECT max(version) AS version FROM schema_version");
   if (!row.next() || row.is_null(0)) throw Damage{"no schema version"};
   const auto version = row.integer(0);
-  if (version > kTraceSchemaVersion)
-    refuse(path, fmt::format("written by a newer Peakbench: trace schema {}, this one reads up to "
-                             "{}; update Peakbench",
-                             version, kTraceSchemaVersion));
   if (version < 1) throw Damage{fmt::format("schema version {}", version)};
-  require_plain(database, tables_of(version));
-  return version;
+  if (version != kTraceSchemaVersion)
+    refuse(path,
+           fmt::format("written by {} Peakbench: trace schema {}, this one reads {}; {}",
+                       version > kTraceSchemaVersion ? "a newer" : "an older", version,
+                       kTraceSchemaVersion,
+                       version > kTraceSchemaVersion ? "update Peakbench" : "run the case again"));
+  require_plain(database, read_tables());
 }
 
 }  // namespace peakbench::trace

@@ -19,8 +19,8 @@ inline constexpr int kMostTextBytes = 1 << 20;  // of a name in a trace
 // regular file, not SQLite, cut short, changed by somebody who has not ended.
 sqlite::Database open_trace(const std::string& path);
 
-// The file's schema, and that its tables are plain ones. Throws ConfigError for one that is not a
-// trace or is newer than this program, Damage.
-std::int64_t check_schema(const std::string& path, const sqlite::Database& database);
+// That its schema is this program's and its tables are plain ones. Throws ConfigError for one that
+// is not a trace or of another schema, Damage.
+void check_schema(const std::string& path, const sqlite::Database& database);
 
 }  // namespace peakbench::trace

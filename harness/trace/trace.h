@@ -158,8 +158,7 @@ struct Trace {
   std::vector<StackFrame> frames;  // empty where no stacks were recorded
   std::vector<std::string> files, functions;
   std::vector<Range> ranges;      // empty where the program names none
-  bool names_workspaces = true;   // of schema 1 and 2: no, they are guessed from their lifetimes
-  std::vector<ScopeMark> scopes;  // in the order in which they happened; of schema 1 and 2: none
+  std::vector<ScopeMark> scopes;  // in the order in which they happened
 };
 
 // Whether what is reached in this step (kNone: before the first) counts for a figure.

@@ -36,16 +36,10 @@ std::vector<std::string> read_words(const Database& database, const char* table,
   return words;
 }
 
-// Before schema 3 threads were not told apart, before 5 there were no stacks, before 6 no ranges
-// and pools.
-std::string events_query(std::int64_t version) {
-  return fmt::format(
-      "SELECT id, kind, phase, in_update, in_recompute, space, step, module, operator, stream, "
-      "recompute, address, requested_bytes, block_bytes, time_ns, {}, {}, {} FROM events "
-      "WHERE id >= ? ORDER BY id",
-      version > 2 ? "thread" : "0", version > 4 ? "stack" : "NULL",
-      version > 5 ? "range, pool" : "NULL, NULL");
-}
+constexpr const char* kEventsQuery =
+    "SELECT id, kind, phase, in_update, in_recompute, space, step, module, operator, stream, "
+    "recompute, address, requested_bytes, block_bytes, time_ns, thread, stack, range, pool "
+    "FROM events WHERE id >= ? ORDER BY id";
 
 enum EventColumn {
   kId,
@@ -213,7 +207,6 @@ void read_names(const Database& database, Trace& trace) {
   }
 }
 
-// Files of schema 1 do not name it: the first one is.
 int read_own_space(const Database& database, const Trace& trace) {
   Statement head(database, "SELECT own_space FROM trace");
   head.next();
@@ -238,25 +231,24 @@ void read_counted_steps(const Database& database, Trace& trace) {
   }
 }
 
-Trace read(const Database& database, const std::string& path, std::int64_t version) {
+Trace read(const Database& database, const std::string& path) {
   Trace trace;
   Statement head(database, "SELECT device, emulated, events FROM trace");
   if (!head.next()) throw Damage{"the table `trace` is empty"};
   trace.device = text_of(head, 0);
   trace.emulated = head.integer(1) != 0;
   trace.spaces = read_words(database, "spaces", kMostSpaces);
-  if (version > 1) trace.own_space = read_own_space(database, trace);
-  if (version > 4) trace.counts_build = read_counts_build(database);
+  trace.own_space = read_own_space(database, trace);
+  trace.counts_build = read_counts_build(database);
   trace.modules = read_words(database, "modules", kMostWords);
   trace.operators = read_words(database, "operators", kMostWords);
-  if (version > 4) read_frames(database, trace);
-  if (version > 5) read_ranges(database, trace);
-  if (version > 6) read_counted_steps(database, trace);
-  read_events(database, path, events_query(version), trace,
+  read_frames(database, trace);
+  read_ranges(database, trace);
+  read_counted_steps(database, trace);
+  read_events(database, path, kEventsQuery, trace,
               narrow<std::size_t>(head, 2, "events", 0, kMostEvents));
   read_names(database, trace);
-  trace.names_workspaces = version > 2;
-  if (version > 2) trace.scopes = read_scopes(database, trace.events.size());
+  trace.scopes = read_scopes(database, trace.events.size());
   return trace;
 }
 
@@ -270,8 +262,8 @@ std::string words_of(const DatabaseError& error) {
 Trace read_trace(const std::string& path) {
   try {
     const auto database = open_trace(path);
-    const auto version = check_schema(path, database);
-    return read(database, path, version);
+    check_schema(path, database);
+    return read(database, path);
   } catch (const DatabaseError& error) {
     throw ConfigError(fmt::format("{}: damaged: {}; run the case again", path, words_of(error)));
   } catch (const Damage& damage) {

@@ -23,24 +23,6 @@ void gather(const Database& database, const char* query, std::set<std::int64_t>&
   }
 }
 
-// Runs that were filed before there were checksums: by a version that filed what this one may not
-// read.
-std::set<std::int64_t> unsealed(const Database& database) {
-  std::set<std::int64_t> numbers;
-  gather(database, "SELECT run FROM seals WHERE since <> '' OR row < 0", numbers);
-  return numbers;
-}
-
-std::string unreadable(const History& history, std::int64_t number) {
-  try {
-    history.record(number);
-    history.parts(number);
-    return "";
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-}
-
 void look_at_structure(const Database& database, std::vector<std::string>& found) {
   try {
     Statement check(database, "PRAGMA integrity_check(20)");
@@ -77,32 +59,17 @@ bool History::has_sound_labels(std::int64_t number) const {
 
 std::vector<std::string> History::problems() const {
   std::vector<std::string> found;
-  const auto later = unsealed(database_);
   for (const auto number : numbers()) {
     database_.begin_work();
     std::string damaged;
     for (const auto what : {Sealed::kRow, Sealed::kRecord, Sealed::kFigures, Sealed::kParts})
       if (!is_sound(database_, number, what))
         damaged += (damaged.empty() ? "" : ", ") + std::string(name_of(what));
-    if (!damaged.empty()) {
-      found.push_back(fmt::format("run {} ({})", number, damaged));
-    } else if (later.count(number) != 0) {
-      if (const auto why = unreadable(*this, number); !why.empty()) found.push_back(why);
-    }
+    if (!damaged.empty()) found.push_back(fmt::format("run {} ({})", number, damaged));
   }
   database_.begin_work();
   look_at_structure(database_, found);
   return found;
-}
-
-History::Unsealed History::sealed_later() const {
-  return guarded([&] {
-    Statement row(database_,
-                  "SELECT count(*), coalesce(max(since), '') FROM seals "
-                  "WHERE since <> '' OR row < 0");
-    row.next();
-    return Unsealed{row.integer(0), row.text(1)};
-  });
 }
 
 }  // namespace peakbench::history

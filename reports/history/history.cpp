@@ -24,8 +24,7 @@ using sqlite::DatabaseError;
 using sqlite::FileLook;
 using sqlite::Statement;
 
-constexpr int kLongest = 300'000'000;                    // a text of kMostBytes, compressed
-constexpr std::uintmax_t kMostInMemory = 1'000'000'000;  // of an older file
+constexpr int kLongest = 300'000'000;  // a text of kMostBytes, compressed
 
 constexpr const char* kWayOut =
     "Nothing was changed. `peakbench history export --out saved.jsonl` saves the runs that can "
@@ -48,11 +47,11 @@ bool has_tables(const Database& database) {
 }
 
 void check_version(const std::string& path, std::int64_t version, bool tables) {
-  if (version > kHistoryVersion)
-    refuse(path, fmt::format("written by a newer Peakbench: history version {}, this one knows up "
-                             "to {}. Nothing was changed; use the newer Peakbench, or another "
-                             "--history",
-                             version, kHistoryVersion));
+  if (version > kHistoryVersion || (version > 0 && version < kHistoryVersion))
+    refuse(path, fmt::format("written by {} Peakbench: history version {}, this one has {}. "
+                             "Nothing was changed; use that Peakbench, or another --history",
+                             version > kHistoryVersion ? "a newer" : "an older", version,
+                             kHistoryVersion));
   if (version < 0 || (version == 0 && tables))
     refuse(path, fmt::format("damaged (history version {}, which there is none of). {}", version,
                              kWayOut));
@@ -130,25 +129,23 @@ int refused_with(const std::string& path) {
   return faccessat(AT_FDCWD, folder.c_str(), W_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
-// True where the file is of this version, false where it is empty or older.
-bool is_current(const std::string& path, Database& database) {
+// False where the file is empty.
+bool is_filled(const std::string& path, Database& database) {
   database.execute("BEGIN");
   const bool tables = has_tables(database);
   const auto version = version_of(database);
   if (tables) check_tables(path, database);
   check_version(path, version, tables);
   database.execute("COMMIT");
-  return tables && version == kHistoryVersion;
+  return tables;
 }
 
-// Most openings find the version as it should be, and take no lock that others would wait for.
-void bring_up(const std::string& path, Database& database) {
-  if (is_current(path, database)) return;
-  // For a new file only: what prune frees goes back to the file system.
-  if (!has_tables(database)) database.execute("PRAGMA auto_vacuum = INCREMENTAL");
+// Most openings find a file that is filled, and take no lock that others would wait for.
+void fill(const std::string& path, Database& database) {
+  if (is_filled(path, database)) return;
+  database.execute("PRAGMA auto_vacuum = INCREMENTAL");  // what prune frees goes back
   Transaction transaction(database);
-  check_version(path, version_of(database), has_tables(database));
-  if (version_of(database) < kHistoryVersion) migrate(database);
+  if (!has_tables(database)) make_tables(database);  // another may have been faster
   transaction.commit();
 }
 
@@ -164,22 +161,6 @@ Database opened_to_read(const std::string& path, int wait_ms) {
   database.wait_for_locks(wait_ms);
   database.limit_length(kLongest);
   return database;
-}
-
-// A reader changes no file of an older version: others may read it with their own Peakbench.
-Database read_copy(const std::string& path, const Database& database) {
-  std::error_code ignored;
-  if (fs::file_size(path, ignored) > kMostInMemory)
-    refuse(path, fmt::format("of an older version ({}), and too large to be read without bringing "
-                             "it up to date. Whatever writes to it does that: `peakbench history "
-                             "prune --keep 1000000000 --history {}` does nothing else",
-                             version_of(database), path));
-  auto copy = Database::copy_of(database, path);
-  copy.limit_length(kLongest);
-  Transaction transaction(copy);
-  migrate_copy(copy);
-  transaction.commit();
-  return copy;
 }
 
 }  // namespace
@@ -245,7 +226,7 @@ History History::open_to_write(const std::string& path, int wait_ms) {
   check_file(path, true);
   try {
     auto database = opened_to_write(path, wait_ms);
-    bring_up(path, database);
+    fill(path, database);
     return {path, std::move(database)};
   } catch (const DatabaseError& error) {
     explain(path, error);
@@ -270,8 +251,10 @@ History History::open_to_read(const std::string& path, int wait_ms) {
 
 History History::read(const std::string& path, int wait_ms) {
   auto database = opened_to_read(path, wait_ms);
-  if (is_current(path, database)) return {path, std::move(database)};
-  return {path, read_copy(path, database)};
+  if (is_filled(path, database)) return {path, std::move(database)};
+  auto empty = Database::copy_of(database, path);
+  make_tables(empty);
+  return {path, std::move(empty)};
 }
 
 }  // namespace peakbench::history

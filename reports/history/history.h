@@ -122,13 +122,6 @@ class History {
   // What a thorough look at the file finds, one line each: runs that are damaged or cannot be read,
   // by their numbers, then what SQLite finds. Reads all of it; empty where it is sound.
   std::vector<std::string> problems() const;
-  // How many runs were filed before there were checksums, and when theirs were made: "" where they
-  // have none, as nothing was written since.
-  struct Unsealed {
-    std::int64_t runs = 0;
-    std::string since;
-  };
-  Unsealed sealed_later() const;
 
   const std::string& path() const { return path_; }
 

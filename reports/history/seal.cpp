@@ -24,9 +24,6 @@ constexpr const char* kParts =
     "SELECT parts_id, packed, bytes, checksum FROM records LEFT JOIN parts ON parts.id = parts_id "
     "WHERE run = ?";
 
-// No checksum is negative.
-constexpr std::int64_t kDamaged = -1, kNone = -2;
-
 // Of all rows that the query finds of a run; of none too.
 std::int64_t sum_of(const Database& database, std::int64_t number, const char* query) {
   Statement rows(database, query);
@@ -45,8 +42,8 @@ std::string figures_query() {
          ", series FROM cases JOIN series ON series.id = cases.series WHERE run = ?";
 }
 
-// As many as the run's row says, each with its sum where `sealed`.
-bool are_figures_sound(const Database& database, std::int64_t number, bool sealed) {
+// As many as the run's row says, each with its sum.
+bool are_figures_sound(const Database& database, std::int64_t number) {
   Statement run(database, "SELECT cases FROM runs WHERE id = ?");
   run.bind(0, number);
   if (!run.next()) return false;
@@ -54,7 +51,7 @@ bool are_figures_sound(const Database& database, std::int64_t number, bool seale
   Statement rows(database, figures_query());
   rows.bind(0, number);
   for (; rows.next(); --missing)
-    if (!is_point_sound(rows) || rows.is_null(kSum) == sealed) return false;
+    if (!is_point_sound(rows)) return false;
   return missing == 0;
 }
 
@@ -80,17 +77,7 @@ bool are_parts_sound(const Database& database, std::int64_t number) {
   row.bind(0, number);
   if (!row.next()) return false;
   if (row.is_null(0)) return true;  // it has none
-  const auto sum = checksum(unpack(row.blob(1), row.integer(2)));
-  return row.integer(3) == 0 || sum == row.integer(3);  // 0: from versions without
-}
-
-// What a run that was filed without a seal says of itself.
-bool is_record_as_filed(const Database& database, std::int64_t number) {
-  Statement row(database,
-                "SELECT run_json, run_json_bytes, checksum FROM records JOIN runs ON runs.id = run "
-                "WHERE run = ?");
-  row.bind(0, number);
-  return row.next() && checksum(unpack(row.blob(0), row.integer(1))) == row.integer(2);
+  return checksum(unpack(row.blob(1), row.integer(2))) == row.integer(3);
 }
 
 // nullopt where even reading fails.
@@ -102,36 +89,6 @@ auto attempt(Answer answer) -> std::optional<decltype(answer())> {
     return std::nullopt;
   } catch (const ConfigError&) {
     return std::nullopt;
-  }
-}
-
-void write_seal(Database& database, std::int64_t number, std::int64_t row, std::int64_t record,
-                const std::string& since) {
-  Statement insert(database, "INSERT INTO seals VALUES (?, ?, ?, ?)");
-  insert.bind(0, number);
-  insert.bind(1, row);
-  insert.bind(2, record);
-  insert.bind(3, since);
-  insert.run();
-}
-
-// Files of versions 1 and 2 have parts without a checksum.
-void sum_parts(Database& database) {
-  std::vector<std::int64_t> numbers;
-  {
-    Statement rows(database, "SELECT id FROM parts WHERE checksum = 0");
-    while (rows.next()) numbers.push_back(rows.integer(0));
-  }
-  Statement read(database, "SELECT packed, bytes FROM parts WHERE id = ?");
-  Statement write(database, "UPDATE parts SET checksum = ? WHERE id = ?");
-  for (const auto number : numbers) {
-    read.bind(0, number);
-    read.next();
-    const auto sum = attempt([&] { return checksum(unpack(read.blob(0), read.integer(1))); });
-    read.reset();
-    write.bind(0, sum.value_or(kDamaged));
-    write.bind(1, number);
-    write.run();
   }
 }
 
@@ -153,13 +110,16 @@ const char* name_of(Sealed what) {
 
 bool is_point_sound(const Statement& row) {
   if (axes_sum(row.text(kCaseId), row.text(kAxes)) != row.integer(kAxesSum)) return false;
-  return row.is_null(kSum) || point_sum(row) == row.integer(kSum);
+  return !row.is_null(kSum) && point_sum(row) == row.integer(kSum);
 }
 
-void seal(Database& database, std::int64_t number, const std::string& since) {
+void seal(Database& database, std::int64_t number) {
   seal_figures(database, number);
-  write_seal(database, number, sum_of(database, number, kRow), sum_of(database, number, kRecord),
-             since);
+  Statement insert(database, "INSERT INTO seals VALUES (?, ?, ?)");
+  insert.bind(0, number);
+  insert.bind(1, sum_of(database, number, kRow));
+  insert.bind(2, sum_of(database, number, kRecord));
+  insert.run();
 }
 
 void seal_row(Database& database, std::int64_t number) {
@@ -169,46 +129,15 @@ void seal_row(Database& database, std::int64_t number) {
   update.run();
 }
 
-void seal_all(Database& database, const std::string& since) {
-  sum_parts(database);
-  std::vector<std::int64_t> numbers;
-  {
-    Statement rows(database, "SELECT id FROM runs ORDER BY id");
-    while (rows.next()) numbers.push_back(rows.integer(0));
-  }
-  const auto sum_or_damaged = [&](std::int64_t number, const char* query) {
-    return attempt([&] { return sum_of(database, number, query); }).value_or(kDamaged);
-  };
-  for (const auto number : numbers) {
-    const bool filed =
-        attempt([&] { return is_record_as_filed(database, number); }).value_or(false);
-    attempt([&] {
-      seal_figures(database, number);
-      return true;
-    });
-    write_seal(database, number, sum_or_damaged(number, kRow),
-               filed ? sum_or_damaged(number, kRecord) : kDamaged, since);
-  }
-}
-
-void note_unsealed(Database& database) {
-  Statement insert(database, "INSERT INTO seals SELECT id, ?, ?, '' FROM runs");
-  for (int column = 0; column < 2; ++column) insert.bind(column, kNone);
-  insert.run();
-}
-
 bool is_sound(const Database& database, std::int64_t number, Sealed what) {
   const auto answer = attempt([&] {
     if (what == Sealed::kParts) return are_parts_sound(database, number);
     Statement seal(database, "SELECT row, record FROM seals WHERE run = ?");
     seal.bind(0, number);
     if (!seal.next()) return false;
-    const bool sealed = seal.integer(0) != kNone;
-    if (what == Sealed::kFigures) return are_figures_sound(database, number, sealed);
-    const auto* query = what == Sealed::kRow ? kRow : kRecord;
-    const auto sum = sum_of(database, number, query);
-    if (sealed) return seal.integer(what == Sealed::kRow ? 0 : 1) == sum;
-    return what == Sealed::kRow || is_record_as_filed(database, number);
+    if (what == Sealed::kFigures) return are_figures_sound(database, number);
+    const bool is_row = what == Sealed::kRow;
+    return seal.integer(is_row ? 0 : 1) == sum_of(database, number, is_row ? kRow : kRecord);
   });
   return answer.value_or(false);
 }

@@ -43,23 +43,15 @@ enum FigureColumn {
   kFigures,
   kAfterFigures
 };
-// Of a row with these columns. One without a sum is as sound as it looks.
+// Of a row with these columns.
 bool is_point_sound(const sqlite::Statement& row);
 
-// Within the caller's transaction, after all of the run is written. `since`: when, where that is
-// not when the run was filed.
-void seal(sqlite::Database& database, std::int64_t number, const std::string& since = "");
+// Within the caller's transaction, after all of the run is written.
+void seal(sqlite::Database& database, std::int64_t number);
 // After a change of the row alone.
 void seal_row(sqlite::Database& database, std::int64_t number);
 
-// Runs that were filed before there were checksums get those of what is there now. What can be held
-// against an older checksum, the record and the parts, is; where it differs, the run stays damaged.
-void seal_all(sqlite::Database& database, const std::string& since);
-// As quick: they are noted as without, for a copy that is only read.
-void note_unsealed(sqlite::Database& database);
-
-// Reads the part whole, whatever state its pages are in. Of a run without checksums: whether it can
-// be read, and whether its record is the one that was filed.
+// Reads the part whole, whatever state its pages are in.
 bool is_sound(const sqlite::Database& database, std::int64_t number, Sealed what);
 
 }  // namespace peakbench::history

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "result/setting.h"
-#include "sqlite/database.h"
 
 namespace peakbench::history {
 
@@ -17,8 +16,5 @@ std::string axes_text(const result::Setting& setting);
 std::int64_t axes_sum(const std::string& case_id, const std::string& text);
 // {} where they are not as they were filed.
 nlohmann::json axes_from(const std::string& case_id, const std::string& text, std::int64_t sum);
-
-// Before version 5 each axis was a column. A series whose columns are damaged stays without.
-void fill_axes(sqlite::Database& database);
 
 }  // namespace peakbench::history

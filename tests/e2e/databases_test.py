@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import time
 import unittest
-import zlib
 
 from installation import ProgramTest
 
@@ -19,7 +18,7 @@ TRACE = "cases/x/trace.sqlite"
 EVENTS = ("id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, phase INTEGER NOT NULL, in_update INTEGER NOT NULL, in_recompute "
           "INTEGER NOT NULL, space INTEGER NOT NULL, step INTEGER, module INTEGER, operator INTEGER, stream INTEGER NOT NULL, "
           "recompute INTEGER, address INTEGER NOT NULL, requested_bytes INTEGER NOT NULL, block_bytes INTEGER NOT NULL, "
-          "time_ns INTEGER, thread INTEGER NOT NULL")
+          "time_ns INTEGER, thread INTEGER NOT NULL, stack INTEGER, range INTEGER, pool INTEGER")
 SCOPES = ("id INTEGER PRIMARY KEY, event INTEGER NOT NULL, thread INTEGER NOT NULL, kind INTEGER NOT NULL, ends INTEGER NOT NULL, "
           "phase INTEGER, step INTEGER")
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n)"
@@ -33,7 +32,7 @@ def make_trace(path):
         database.executescript(f"""
             CREATE TABLE schema_version (version INTEGER NOT NULL);
             CREATE TABLE trace (device TEXT NOT NULL, emulated INTEGER NOT NULL, events INTEGER NOT NULL,
-                                own_space INTEGER NOT NULL, problem TEXT);
+                                own_space INTEGER NOT NULL, counts_build INTEGER NOT NULL, problem TEXT);
             CREATE TABLE spaces (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
             CREATE TABLE modules (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
             CREATE TABLE operators (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
@@ -41,8 +40,14 @@ def make_trace(path):
             CREATE TABLE scopes ({SCOPES});
             CREATE TABLE names (id INTEGER PRIMARY KEY, event INTEGER NOT NULL, role INTEGER NOT NULL, name TEXT NOT NULL,
                                 shape TEXT NOT NULL, dtype TEXT NOT NULL);
-            INSERT INTO schema_version VALUES (3);
-            INSERT INTO trace VALUES ('cpu', 0, 40, 0, NULL);
+            CREATE TABLE files (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+            CREATE TABLE functions (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+            CREATE TABLE frames (id INTEGER PRIMARY KEY, parent INTEGER, file INTEGER NOT NULL, function INTEGER NOT NULL,
+                                 line INTEGER NOT NULL);
+            CREATE TABLE ranges (id INTEGER PRIMARY KEY, parent INTEGER, name TEXT NOT NULL);
+            CREATE TABLE counted_steps (id INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL);
+            INSERT INTO schema_version VALUES (8);
+            INSERT INTO trace VALUES ('cpu', 0, 40, 0, 0, NULL);
             INSERT INTO spaces VALUES (0, 'cpu');
             INSERT INTO modules VALUES (0, 'linear');
             INSERT INTO operators VALUES (0, 'aten::mm');
@@ -50,7 +55,7 @@ def make_trace(path):
             INSERT INTO scopes VALUES (0, 0, 0, 0, 0, 1, 0), (1, 20, 0, 0, 0, 1, 1), (2, 30, 0, 4, 0, NULL, NULL),
                                       (3, 40, 0, 4, 1, NULL, NULL);
         """)
-        database.executemany("INSERT INTO events VALUES (?, ?, 1, 0, 0, 0, ?, 0, 0, 0, NULL, ?, 100, 100, ?, 0)",
+        database.executemany("INSERT INTO events VALUES (?, ?, 1, 0, 0, 0, ?, 0, 0, 0, NULL, ?, 100, 100, ?, 0, NULL, NULL, NULL)",
                              [(i, i % 2, i // 20, 4096 * (i // 2 + 1), i) for i in range(40)])
 
 
@@ -123,7 +128,7 @@ IN_SQL = {
     "more events than there are": ("UPDATE trace SET events = 9000000000000", "events 9000000000000"),
     "fewer events than there are": ("UPDATE trace SET events = 3", "40 events of 3"),
     "an event far away": ("UPDATE trace SET events = 2000000001; INSERT INTO events SELECT 2000000000, kind, phase, 0, 0, 0, 1, 0, 0, 0, "
-                          "NULL, address, 0, 0, 0, 0 FROM events WHERE id = 1", "event 40 is missing"),
+                          "NULL, address, 0, 0, 0, 0, NULL, NULL, NULL FROM events WHERE id = 1", "event 40 is missing"),
     "the last event there can be": ("UPDATE trace SET events = 0; UPDATE events SET id = 9223372036854775807 WHERE id = 39", "damaged"),
     "scopes is an endless view": (
         f"DROP TABLE scopes; CREATE VIEW scopes AS {ENDLESS} SELECT i AS id, 0 AS event, 0 AS thread, 1 AS kind, 0 AS ends, NULL AS "
@@ -274,7 +279,7 @@ class Traces(Databases):
         trace = self.make_run() / TRACE
         (self.folder / "out").mkdir()
         kept = trace.read_bytes()
-        rows = {"schema_version": "SELECT 3 FROM n LIMIT 100000",
+        rows = {"schema_version": "SELECT 8 FROM n LIMIT 100000",
                 "modules": "SELECT i + 1, 'a module with a name' FROM n LIMIT 100000",
                 "names": "SELECT i + 1, 0, 0, 'a name', '', '' FROM n LIMIT 100000",
                 "scopes": "SELECT i + 4, 40, 0, 1, 0, NULL, NULL FROM n LIMIT 100000"}
@@ -302,9 +307,6 @@ class Traces(Databases):
 
 
 HISTORY = "h.sqlite"
-BACK_TO_5 = "DROP VIEW changes; DROP VIEW results; ALTER TABLE cases DROP COLUMN figures; PRAGMA user_version = 5;"
-BACK_TO_4 = BACK_TO_5 + "ALTER TABLE series DROP COLUMN axes; ALTER TABLE series DROP COLUMN axes_sum; PRAGMA user_version = 4;"
-BACK_TO_3 = BACK_TO_4 + "DROP TABLE seals; ALTER TABLE cases DROP COLUMN sum; PRAGMA user_version = 3;"
 
 
 class Histories(Databases):
@@ -342,7 +344,7 @@ class Histories(Databases):
             self.refused("history", *command, "--history", HISTORY, says=["damaged"])
 
     def test_versions_that_there_are_not(self):
-        for version in (-1, 0, 99, -2147483648):
+        for version in (-1, 0, 6, 99, -2147483648):
             self.sql(f"PRAGMA user_version = {version}")
             self.is_refused(f"history version {version}")
 
@@ -442,53 +444,6 @@ class Histories(Databases):
                         self.fails(*command, "--history", HISTORY, says=["run 6 is damaged", what])
                 self.file.write_bytes(kept)
                 shutil.rmtree(self.folder / "site")
-
-    def test_a_record_of_an_older_version_that_cannot_be_read(self):
-        run = json.loads((self.folder / "run6/run.json").read_text())
-        del run["cases"][0]["id"]
-        text = json.dumps(run).encode()
-        database = sqlite3.connect(self.file)
-        database.execute("UPDATE records SET run_json = ?, run_json_bytes = ? WHERE run = 6", (zlib.compress(text), len(text)))
-        database.execute("UPDATE runs SET checksum = ? WHERE id = 6", (zlib.crc32(text),))
-        database.executescript(BACK_TO_3)
-        database.commit()
-        database.close()
-        before = self.files()
-        self.refused("history", "check", "--history", HISTORY, says=["run 6: ", "id"])
-        published = self.peakbench("publish", "--history", HISTORY, "--out", "out/site")
-        self.assertIn("note: run 6 is left out: ", published.stderr)
-        self.assertTrue((self.folder / "out/site/runs/000005/index.html").is_file() or list((self.folder / "out/site").rglob("*5*")))
-        self.assertEqual(self.files(), before)
-
-    def test_an_older_version_is_read_and_left_as_it_is(self):
-        whole = self.peakbench("history", "export", "--history", HISTORY).stdout
-        self.sql(BACK_TO_3)
-        before = self.files()
-        self.assertEqual(self.peakbench("history", "export", "--history", HISTORY).stdout, whole)
-        done = self.peakbench("history", "check", "--history", HISTORY)
-        self.assertIn("sound, 6 runs", done.stdout)
-        self.assertIn("note: 6 of them were filed before there were checksums", done.stderr)
-        self.assertEqual(self.files(), before)
-        self.make_run("run7", 7)
-        self.peakbench("history", "add", "run7", "--history", HISTORY)
-        self.sql("UPDATE runs SET title = 'other' WHERE id = 2")
-        self.refused("history", "check", "--history", HISTORY, says=["run 2 (its labels)"])
-
-    def test_the_version_before_axes_were_data(self):
-        """Read as it is, then brought up: the axes are those of its columns, the checksums still hold."""
-        axes = "SELECT case_id, axes FROM series ORDER BY case_id"
-        before = self.rows(axes)
-        self.sql(BACK_TO_4)
-        old = self.files()
-        self.assertIn("sound, 6 runs", self.peakbench("history", "check", "--history", HISTORY).stdout)
-        self.peakbench("publish", "--history", HISTORY, "--out", "out/site")
-        self.assertEqual(self.files(), old)
-        self.make_run("run7", 7)
-        self.peakbench("history", "add", "run7", "--history", HISTORY)
-        self.assertIn("sound, 7 runs", self.peakbench("history", "check", "--history", HISTORY).stdout)
-        self.assertEqual(self.rows(axes), before)
-        self.sql("UPDATE series SET axes = replace(axes, 'cpu', 'gpu')")
-        self.refused("history", "check", "--history", HISTORY, says=["damaged", "its figures"])
 
     def test_accepted_and_pruned_runs_stay_sound(self):
         self.peakbench("history", "accept", "4", "--note", "wanted", "--history", HISTORY)

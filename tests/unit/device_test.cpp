@@ -134,7 +134,6 @@ TEST(DeviceRecord, AKindThatNobodyKnowsIsShownAsItStands) {
     EXPECT_TRUE(device.computes_values);
     EXPECT_FALSE(device.results_repeat);
     EXPECT_FALSE(device.is_card);
-    EXPECT_FALSE(device.keeps_workspaces);
     EXPECT_STREQ(device.model_fact, "card");
   }
 }

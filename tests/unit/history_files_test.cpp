@@ -25,36 +25,18 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST_F(Histories, AnOlderVersionIsBroughtUp) {
-  {
-    auto database = sqlite::Database::open_read_write(path_);
-    migrate(database, 1);
-    database.execute(
-        "INSERT INTO runs VALUES (7, 'then', '2026-01-01T03:04:05Z', 't', '', 'complete', 'main', "
-        "'c', '', '', '', '', 3, '', '', 0, 0, 0)");
-    sqlite::Statement record(database, "INSERT INTO records VALUES (7, x'', 0, ?, ?)");
-    const auto text = analysis::to_json(some_parts()).dump(), packed = pack(text);
-    record.bind_blob(0, packed);
-    record.bind(1, static_cast<std::int64_t>(text.size()));
-    record.run();
-    ASSERT_EQ(version_of(database), 1);
-  }
-  const auto history = History::open_to_read(path_);
-  EXPECT_EQ(history.run(7).labels.verdict, "");
-  EXPECT_EQ(history.parts(7), some_parts());
-  EXPECT_EQ(add(2, 4096).number, 8);
-  EXPECT_EQ(version_of(sqlite::Database::open_read_only(path_)), kHistoryVersion);
-}
-
-TEST_F(Histories, ANewerVersionIsRefusedAndLeftAlone) {
+TEST_F(Histories, AnotherVersionIsRefusedAndLeftAlone) {
   add(1, 4096);
-  sql("PRAGMA user_version = 99");
-  const auto before = read_text(path_);
-  for (const auto& message : {error_of_reading(), error_of_adding()}) {
-    EXPECT_THAT(message, HasSubstr("written by a newer Peakbench: history version 99"));
-    EXPECT_THAT(message, HasSubstr(path_));
+  for (const auto& [version, whose] : {std::pair(99, "a newer"), std::pair(6, "an older")}) {
+    sql("PRAGMA user_version = " + std::to_string(version));
+    const auto before = read_text(path_);
+    for (const auto& message : {error_of_reading(), error_of_adding()}) {
+      EXPECT_THAT(message, HasSubstr("written by " + std::string(whose) +
+                                     " Peakbench: history version " + std::to_string(version)));
+      EXPECT_THAT(message, HasSubstr(path_));
+    }
+    EXPECT_TRUE(read_text(path_) == before);
   }
-  EXPECT_TRUE(read_text(path_) == before);
 }
 
 TEST_F(Histories, AnotherProgramsDatabaseIsLeftAlone) {

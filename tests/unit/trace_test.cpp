@@ -182,20 +182,6 @@ TEST(Categories, AWorkspaceIsWhatIsNamedOne) {
   EXPECT_EQ(category(fake, last), Category::kTemporary) << "no later step is known";
 }
 
-TEST(Categories, AWorkspaceOfAnOldTraceIsNeverFreed) {
-  FakeTrace fake("cuda:0");
-  fake.trace().names_workspaces = false;
-  fake.forward(0);
-  const auto workspace = fake.alloc(100, 512);
-  const auto host = fake.in("cpu").alloc(100);
-  fake.in("cuda:0").backward(0);
-  const auto second = fake.alloc(100, 512);
-  fake.forward(1).alloc(1, 512);
-  EXPECT_EQ(category(fake, workspace), Category::kWorkspace);
-  EXPECT_EQ(category(fake, second), Category::kWorkspace);
-  EXPECT_EQ(category(fake, host), Category::kKept) << "libraries keep none on the host";
-}
-
 TEST(Categories, WhatTheBuildLeftToNobodyIsKept) {
   FakeTrace fake("cuda:0");
   const auto weight = fake.named(Role::kParameter, "w").alloc(100, 512);
@@ -305,19 +291,6 @@ TEST(Categories, AForwardThatRanOutOfMemoryHeldActivations) {
   const auto found = lifetimes(fake.trace());
   EXPECT_EQ(found[0].category, Category::kActivation) << "alive when memory ran out";
   EXPECT_EQ(found[1].category, Category::kTemporary);
-}
-
-TEST(Categories, WhatRunningOutOfMemoryLeftBehindIsNoWorkspaceOfAnOldTrace) {
-  FakeTrace fake("cuda:0");
-  fake.trace().names_workspaces = false;
-  fake.forward(0);
-  const auto workspace = fake.alloc(100, 512);
-  fake.backward(0).alloc(1, 512);
-  fake.forward(1);
-  const auto hidden = fake.alloc(100, 512);
-  fake.backward(1).out_of_memory(1000);
-  EXPECT_EQ(category(fake, workspace), Category::kWorkspace);
-  EXPECT_EQ(category(fake, hidden), Category::kActivation);
 }
 
 TEST(Peak, SumsToTheByte) {
