@@ -19,6 +19,7 @@
 #include "launch/host.h"
 #include "manifest/manifest.h"
 #include "plan/catalogue.h"
+#include "plan/stack.h"
 #include "reports/render/text.h"
 #include "result/device.h"
 #include "result/run.h"
@@ -38,12 +39,15 @@ constexpr const char* kCheckFooter = R"(Examples:
 DIR is a folder of built plugins, as --plugins takes it. Each strategy is run alone, with every choice
 of its options and stacked with every other strategy, on an emulated card and on the CPU; each model
 with every strategy. Asked are: does it run, are the bytes the same twice and in a longer run, is
-its promise kept, and with what does it stack. OUT has check.md, check.json, and the runs with their
-reports.
+its promise kept, and with what does it stack. A stack is compared with the same stack without the
+strategy. OUT has check.md, check.json, and the runs with their reports.
 Exit codes: 0 passed; 2 unusable input; 5 something failed, or nothing ran; 130 interrupted.)";
 
-constexpr const char* kSmallModels[] = {"vit-b-16,layers=2,width=48,mlp=64,image=32",
-                                        "qwen2.5-0.5b,layers=2,width=28,mlp=32,vocabulary=64"};
+// The last one draws random numbers: its blocks have dropout.
+constexpr const char* kSmallModels[] = {
+    "vit-b-16,layers=2,width=48,mlp=64,image=32",
+    "qwen2.5-0.5b,layers=2,width=28,mlp=32,vocabulary=64",
+    "gpt2,layers=3,width=32,mlp=64,heads=2,positions=16,vocabulary=64"};
 
 struct CheckArguments {
   std::string folder, card = "h100-80gb", out;
@@ -125,7 +129,7 @@ class CheckCommand {
         if (is_ours && entry.id != "baseline")
           checked_.push_back({plugin.kind, &entry});
         else if (plugin.kind == Kind::kStrategy && entry.id != "baseline")
-          others_.push_back(entry.id);
+          others_.push_back(&entry);
       }
     }
   }
@@ -180,12 +184,23 @@ class CheckCommand {
     return found;
   }
 
+  // Each with each other, and the other alone where the stack is compared with it.
   std::vector<std::string> stacked() const {
     auto stacks = alone();
     for (const auto& own : ids(Kind::kStrategy))
-      for (const auto& other : others_) stacks.push_back(own + "+" + other);
-    if (has(Kind::kModel)) stacks.insert(stacks.end(), others_.begin(), others_.end());
+      for (const auto* other : others_) stacks.push_back(own + "+" + other->id);
+    for (const auto* other : others_)
+      if (has(Kind::kModel) || is_reference(*other)) stacks.push_back(other->id);
     return stacks;
+  }
+
+  static bool is_promised(const Checked& one) {
+    return one.kind == Kind::kStrategy && one.entry->promise != "different_problem";
+  }
+  bool is_reference(const manifest::Entry& other) const {
+    return std::ranges::any_of(checked_, [&](const Checked& one) {
+      return is_promised(one) && plan::conflict_between(*one.entry, other).empty();
+    });
   }
 
   // Until every strategy's memory was seen whole.
@@ -261,6 +276,8 @@ class CheckCommand {
     };
     add("--model", part.models);
     add("--strategy", part.strategies);
+    for (const auto& one : checked_)
+      if (is_promised(one)) add("--check-promise", {one.entry->id});
     if (has_sequences(part)) add("--seq", {"16"});
     // One case's sums do not depend on the others' then.
     if (part.device == "cpu") add("--threads", {"1"});
@@ -337,8 +354,8 @@ class CheckCommand {
   World& world_;
   const CheckArguments& arguments_;
   manifest::Found ours_, all_;
-  std::vector<Checked> checked_;     // points into all_
-  std::vector<std::string> others_;  // strategies that are not checked
+  std::vector<Checked> checked_;                // points into all_
+  std::vector<const manifest::Entry*> others_;  // strategies that are not checked
   std::vector<Finding> findings_;
   std::string out_;
 };
@@ -354,8 +371,9 @@ Command add_check(CLI::App& app, World& world) {
       ->type_name("DIR");
   command
       ->add_option("--model", arguments->models,
-                   "Model to try strategies with (default: a small vision transformer and a small "
-                   "decoder; of a model's plugin each of its models). May be given several times")
+                   "Model to try strategies with (default: a small vision transformer and two "
+                   "small decoders, one with dropout; of a model's plugin each of its models). "
+                   "May be given several times")
       ->type_name("NAME");
   command->add_option("--card", arguments->card, "The emulated card")
       ->type_name("CARD")

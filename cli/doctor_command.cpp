@@ -47,14 +47,14 @@ constexpr const char* kBuild =
     "build it (ninja -C build/release), and install it whole: cmake --install build/release "
     "--prefix DIR";
 
-struct Finding {
+struct Diagnosis {
   std::string subject;
   bool good = true;
   std::string found;  // what is there
   std::string fix;    // what to do, where something is wrong
 };
 
-Finding check_program(const std::optional<manifest::Worker>& worker) {
+Diagnosis check_program(const std::optional<manifest::Worker>& worker) {
   auto found = fmt::format("{} (commit {}), SDK revision {}", launch::peakbench_version(),
                            launch::peakbench_commit(), manifest::kSdkRevision);
   if (worker)
@@ -66,18 +66,18 @@ Finding check_program(const std::optional<manifest::Worker>& worker) {
 }
 
 // Nullopt: there is none, which is found.
-std::optional<manifest::Worker> find_worker(World& world, std::vector<Finding>& findings) {
+std::optional<manifest::Worker> find_worker(World& world, std::vector<Diagnosis>& diagnoses) {
   try {
     return worker_at_hand(world);
   } catch (const ConfigError& error) {
-    findings.push_back(
+    diagnoses.push_back(
         {"worker", false, error.what(), "`peakbench workers` shows those there are"});
     return std::nullopt;
   }
 }
 
 // Without a job the worker says how it is used: enough to see that LibTorch is found and loads.
-Finding check_worker(const manifest::Worker& worker) {
+Diagnosis check_worker(const manifest::Worker& worker) {
   if (!files::is_there(worker.program)) return {"worker", false, "no " + worker.program, kBuild};
   const auto said = inventory::ask_worker(
       worker.program, {}, launch::environment_for(result::device_from("cpu"), worker));
@@ -94,7 +94,7 @@ Finding check_worker(const manifest::Worker& worker) {
 
 // The worker makes a tensor on the device: its module, LibTorch's half for it and what is below (a
 // driver, or the stand-ins) are there and fit each other.
-Finding try_device(const manifest::Worker& worker, const std::string& id) {
+Diagnosis try_device(const manifest::Worker& worker, const std::string& id) {
   const auto device = result::device_from(id);
   if (const auto why = launch::why_not_with(worker, device); !why.empty())
     return {device.module, true, why, ""};
@@ -112,10 +112,10 @@ Finding try_device(const manifest::Worker& worker, const std::string& id) {
 }
 
 // The first card that is emulated, and the first real one.
-void check_cards(const manifest::Worker& worker, std::vector<Finding>& findings) {
+void check_cards(const manifest::Worker& worker, std::vector<Diagnosis>& diagnoses) {
   const auto try_first = [&](const std::vector<DeviceFound>& found, auto is_wanted) {
     const auto first = std::ranges::find_if(found, is_wanted);
-    if (first != found.end()) findings.push_back(try_device(worker, first->id));
+    if (first != found.end()) diagnoses.push_back(try_device(worker, first->id));
   };
   try_first(inventory::emulated_devices(), [](const DeviceFound& one) { return one.served; });
   try_first(inventory::devices_of_this_machine(),
@@ -123,7 +123,7 @@ void check_cards(const manifest::Worker& worker, std::vector<Finding>& findings)
 }
 
 void check_plugins(const manifest::Worker& worker, const std::vector<std::string>& typed,
-                   std::vector<Finding>& findings) {
+                   std::vector<Diagnosis>& diagnoses) {
   try {
     const auto all = with_own(worker, named_folders(typed));
     const auto found = manifest::discover(all, worker.stamp);
@@ -131,21 +131,21 @@ void check_plugins(const manifest::Worker& worker, const std::vector<std::string
     for (const auto& plugin : found.plugins)
       (plugin.kind == manifest::Kind::kModel ? models : strategies) += plugin.entries.size();
     const bool enough = models > 0 && strategies > 0;
-    findings.push_back({"plugins", enough,
-                        fmt::format("{} models and {} strategies from {} plugins in {}", models,
-                                    strategies, found.plugins.size(), in_words(all)),
-                        kBuild});
+    diagnoses.push_back({"plugins", enough,
+                         fmt::format("{} models and {} strategies from {} plugins in {}", models,
+                                     strategies, found.plugins.size(), in_words(all)),
+                         kBuild});
     for (const auto& problem : found.problems)
-      findings.push_back({"plugin", false, problem,
-                          "build it with this Peakbench and its LibTorch, or remove it"});
+      diagnoses.push_back({"plugin", false, problem,
+                           "build it with this Peakbench and its LibTorch, or remove it"});
   } catch (const ConfigError& error) {
-    findings.push_back({"plugins", false, error.what(), kBuild});
+    diagnoses.push_back({"plugins", false, error.what(), kBuild});
   }
 }
 
 // Renders the report of a run without a case: every template is there, and names no field that
 // there is not.
-Finding check_templates(const Places& places) {
+Diagnosis check_templates(const Places& places) {
   reports::ReportOptions options;
   options.builtin_template_directory = places.templates;
   try {
@@ -159,7 +159,7 @@ Finding check_templates(const Places& places) {
           ""};
 }
 
-Finding check_memory() {
+Diagnosis check_memory() {
   const auto memory = launch::host_memory();
   return {
       "memory", memory.available_bytes >= kLittleMemory,
@@ -169,7 +169,7 @@ Finding check_memory() {
       "close other programs, or choose smaller models: cases that do not fit end out_of_memory"};
 }
 
-Finding check_disk() {
+Diagnosis check_disk() {
   const auto free = launch::free_disk_bytes(".");
   std::error_code error;
   const auto here = fs::current_path(error);
@@ -179,14 +179,14 @@ Finding check_disk() {
           "needs 4 bytes a parameter for a while"};
 }
 
-Finding check_devices() {
+Diagnosis check_devices() {
   std::vector<std::string> texts;
   for (const auto& device : inventory::devices_of_this_machine())
     texts.push_back(device.id + ": " + device.title);
   return {"devices", true, fmt::format("{}", fmt::join(texts, "; ")), ""};
 }
 
-Finding check_driver(const std::optional<manifest::Worker>& worker) {
+Diagnosis check_driver(const std::optional<manifest::Worker>& worker) {
   const auto driver = inventory::driver_of_this_machine(worker ? libtorch_cuda(*worker) : "");
   if (driver.version.empty())
     return {"driver", true, "none of NVIDIA's: devices are the CPU and emulated cards", ""};
@@ -194,7 +194,7 @@ Finding check_driver(const std::optional<manifest::Worker>& worker) {
           driver.problem};
 }
 
-Finding check_emulator() {
+Diagnosis check_emulator() {
   try {
     const auto installation = emulator::find_installation();
     const auto cards = emulator::list_cards(installation);
@@ -210,46 +210,46 @@ Finding check_emulator() {
   }
 }
 
-Json as_json(const std::vector<Finding>& findings) {
+Json as_json(const std::vector<Diagnosis>& diagnoses) {
   Json json = Json::array();
-  for (const auto& finding : findings)
-    json.push_back({{"subject", finding.subject},
-                    {"good", finding.good},
-                    {"found", finding.found},
-                    {"fix", finding.good ? "" : finding.fix}});
+  for (const auto& diagnosis : diagnoses)
+    json.push_back({{"subject", diagnosis.subject},
+                    {"good", diagnosis.good},
+                    {"found", diagnosis.found},
+                    {"fix", diagnosis.good ? "" : diagnosis.fix}});
   return json;
 }
 
-std::vector<Finding> find_all(World& world, const std::vector<std::string>& folders) {
-  std::vector<Finding> findings;
-  const auto worker = find_worker(world, findings);
-  findings.insert(findings.begin(), check_program(worker));
-  if (worker) findings.push_back(check_worker(*worker));
-  const bool starts = findings.back().good;
-  if (worker) check_plugins(*worker, folders, findings);
-  for (const auto& finding :
+std::vector<Diagnosis> find_all(World& world, const std::vector<std::string>& folders) {
+  std::vector<Diagnosis> diagnoses;
+  const auto worker = find_worker(world, diagnoses);
+  diagnoses.insert(diagnoses.begin(), check_program(worker));
+  if (worker) diagnoses.push_back(check_worker(*worker));
+  const bool starts = diagnoses.back().good;
+  if (worker) check_plugins(*worker, folders, diagnoses);
+  for (const auto& diagnosis :
        {check_templates(world.places), check_devices(), check_driver(worker), check_emulator()})
-    findings.push_back(finding);
-  if (worker && starts) check_cards(*worker, findings);
-  for (const auto& finding : {check_memory(), check_disk()}) findings.push_back(finding);
-  return findings;
+    diagnoses.push_back(diagnosis);
+  if (worker && starts) check_cards(*worker, diagnoses);
+  for (const auto& diagnosis : {check_memory(), check_disk()}) diagnoses.push_back(diagnosis);
+  return diagnoses;
 }
 
 int examine(World& world, bool json, const std::vector<std::string>& folders) {
-  const auto findings = find_all(world, folders);
+  const auto diagnoses = find_all(world, folders);
   bool good = true;
-  for (const auto& finding : findings) good &= finding.good;
+  for (const auto& diagnosis : diagnoses) good &= diagnosis.good;
   if (json) {
-    world.out << json_text(as_json(findings));
+    world.out << json_text(as_json(diagnoses));
   } else {
-    for (const auto& finding : findings) {
+    for (const auto& diagnosis : diagnoses) {
       const auto line = [&](const char* state, const std::string& subject,
                             const std::string& words) {
         world.out << hanging(fmt::format("{:<8} {:<10} ", state, subject), printable(words),
                              world.out_width);
       };
-      line(finding.good ? "ok" : "PROBLEM", finding.subject, finding.found);
-      if (!finding.good) line("", "", finding.fix);
+      line(diagnosis.good ? "ok" : "PROBLEM", diagnosis.subject, diagnosis.found);
+      if (!diagnosis.good) line("", "", diagnosis.fix);
     }
   }
   return good ? kDone : kUnusableInput;

@@ -12,8 +12,6 @@
 #include "reports/render/text.h"
 #include "reports/render/words.h"
 #include "result/selection_text.h"
-#include "text/printable.h"
-#include "text/wrapped.h"
 
 namespace peakbench::cli {
 namespace {
@@ -49,19 +47,31 @@ Cases joined(Cases first, const Cases& second) {
   return first;
 }
 
-std::string cases(std::size_t count) {
-  return count == 1 ? "1 case" : fmt::format("{} cases", count);
+std::string count_of(std::size_t count, const char* what) {
+  return count == 1 ? fmt::format("1 {}", what) : fmt::format("{} {}s", count, what);
 }
+std::string cases(std::size_t count) { return count_of(count, "case"); }
+
+bool is_unchecked(const CaseResult& result) {
+  return result.equivalence && result.equivalence->verdict == "not_checked";
+}
+
+constexpr const char* kStacks = "stacks";
+using Reasons = std::map<std::string, std::string>;  // by stack or case
 
 class Checker {
  public:
   Checker(const Checked& checked, const CheckRuns& runs) : checked_(checked), runs_(runs) {}
 
   std::vector<Finding> findings() const {
-    std::vector<Finding> found{runs(), same_bytes(), longer_run()};
-    if (!option_variants(*checked_.entry).empty()) found.insert(found.begin() + 1, options());
-    if (is_strategy()) found.push_back(promise());
-    found.push_back(stacks());
+    std::vector<Finding> found{runs()};
+    const auto add = [&](const std::vector<Finding>& more) {
+      found.insert(found.end(), more.begin(), more.end());
+    };
+    if (!option_variants(*checked_.entry).empty()) add(options());
+    add({same_bytes(), longer_run()});
+    if (is_strategy()) add(promise());
+    add(stacks());
     return found;
   }
 
@@ -69,6 +79,7 @@ class Checker {
   using Test = std::function<bool(const CaseResult&)>;
 
   bool is_strategy() const { return checked_.kind == Kind::kStrategy; }
+  bool promises() const { return is_strategy() && checked_.entry->promise != "different_problem"; }
 
   const std::string& id() const { return checked_.entry->id; }
 
@@ -107,14 +118,14 @@ class Checker {
     return made;
   }
 
-  // Failed where there are failures, else not tested where nothing was.
+  // Failed where there are failures, else not checked where nothing was.
   static Finding closed(Finding finding, std::size_t tested, const std::string& passed,
                         const std::string& untested) {
     if (!finding.failures.empty()) {
       finding.answer = Answer::kFailed;
       finding.text = fmt::format("{} not as it must be:", cases(finding.failures.size()));
     } else if (tested == 0) {
-      finding.answer = Answer::kNotTested;
+      finding.answer = Answer::kNotChecked;
       finding.text = untested;
     } else {
       finding.text = passed;
@@ -140,14 +151,16 @@ class Checker {
   }
 
   // An extreme value may have no effect or be refused: that is said in words, as a result.
-  Finding options() const {
+  std::vector<Finding> options() const {
     auto made = finding("options");
     std::size_t ok = 0, refused = 0;
+    Reasons unchecked;
     const auto of_options = [](const CaseResult&) { return true; };
     const auto of_cpu = [&](const CaseResult& result) {
       return is_strategy() && is_alone(result) && !is_plain(result);
     };
-    for (const auto* result : joined(ours(runs_.options, of_options), ours(runs_.cpu, of_cpu))) {
+    const auto on_cpu = ours(runs_.cpu, of_cpu);
+    for (const auto* result : joined(ours(runs_.options, of_options), on_cpu)) {
       if (result->status == Status::kOk && !breaks_promise(*result))
         ++ok;
       else if (is_refused(*result) || result->status == Status::kNoEffect)
@@ -155,11 +168,15 @@ class Checker {
       else
         made.failures.push_back(in_words(*result));
     }
+    for (const auto* result : on_cpu)
+      if (promises() && result->status == Status::kOk && is_unchecked(*result))
+        unchecked.emplace(result->spec.id, result->equivalence->reason);
     auto passed = fmt::format("{} of other choices", cases(ok));
     if (refused > 0) passed += fmt::format("; {} refused with a reason", refused);
-    return closed(
-        std::move(made), ok, passed,
-        refused > 0 ? "every other choice is refused, with a reason" : "no other choice was run");
+    return with_unchecked(closed(std::move(made), ok, passed,
+                                 refused > 0 ? "every other choice is refused, with a reason"
+                                             : "no other choice was run"),
+                          unchecked);
   }
 
   // The figures of those that ran in both.
@@ -211,67 +228,104 @@ class Checker {
         });
   }
 
-  Finding promise() const {
+  // With what was compared with nothing apart from the rest, where there is some.
+  std::vector<Finding> with_unchecked(Finding made, const Reasons& unchecked) const {
+    std::vector<Finding> found;
+    if (made.answer != Answer::kNotChecked || unchecked.empty()) found.push_back(made);
+    if (unchecked.empty()) return found;
+    auto& apart = found.emplace_back(finding(made.question));
+    apart.answer = Answer::kNotChecked;
+    apart.text =
+        fmt::format("{} ran and {} compared with nothing: {}",
+                    count_of(unchecked.size(), made.question == kStacks ? "stack" : "case"),
+                    unchecked.size() == 1 ? "was" : "were", with_reasons(unchecked));
+    return found;
+  }
+
+  std::vector<Finding> promise() const {
     auto made = finding("promise");
     std::size_t held = 0;
-    std::string why = "no case of it ran on the CPU";
-    std::optional<double> difference;
+    Reasons unchecked;
+    double difference = 0;
     for (const auto* result : plain(runs_.cpu)) {
       if (result->status != Status::kOk) {
         if (!is_refused(*result)) made.failures.push_back(in_words(*result));
-        continue;
-      }
-      if (breaks_promise(*result)) {
+      } else if (breaks_promise(*result)) {
         made.failures.push_back(in_words(*result));
-      } else if (result->equivalence && result->equivalence->verdict == "held") {
-        ++held;
-        difference =
-            std::max(difference.value_or(0), result->equivalence->max_abs_difference.value_or(0));
-      } else if (result->equivalence && result->equivalence->promise == "different_problem") {
-        why = "it promises different training: there is nothing to hold it against";
+      } else if (is_unchecked(*result)) {
+        unchecked.emplace(result->spec.id, result->equivalence->reason);
       } else if (result->equivalence) {
-        why = result->equivalence->reason;
+        ++held;
+        difference = std::max(difference, result->equivalence->max_abs_difference.value_or(0));
       }
     }
+    for (const auto* result : plain(runs_.card))
+      if (breaks_promise(*result)) made.failures.push_back(in_words(*result));
     const bool is_exact = checked_.entry->promise == "bit_identical";
-    return closed(
+    made = closed(
         std::move(made), held,
         fmt::format("{} on the CPU: losses and parameters are the baseline's, {}", cases(held),
-                    is_exact ? "bit for bit"
-                             : fmt::format("within the tolerance: at most {:.3g} apart",
-                                           difference.value_or(0))),
-        why);
+                    is_exact
+                        ? "bit for bit"
+                        : fmt::format("within the tolerance: at most {:.3g} apart", difference)),
+        "no case of it ran on the CPU");
+    if (promises()) return with_unchecked(std::move(made), unchecked);
+    if (!unchecked.empty() && made.answer == Answer::kNotChecked)
+      made.text = "it promises different training: there is nothing to compare it with";
+    return {made};
   }
 
-  Finding stacks() const {
-    auto made = finding("stacks");
-    std::set<std::string> works;
-    std::map<std::string, std::string> refused;  // by stack, and why
+  // Of stacks with others, by name.
+  struct Stacks {
+    std::set<std::string> work;
+    Reasons refused, unchecked;
+    std::vector<std::string> failures;
+  };
+
+  void look_at_stacks(const Run& run, Stacks& stacks) const {
     const auto with_others = [&](const CaseResult& result) {
       return is_strategy() ? !is_alone(result) : !is_baseline(result);
     };
-    for (const auto* result : joined(ours(runs_.card, with_others), ours(runs_.cpu, with_others))) {
+    for (const auto* result : ours(run, with_others)) {
       const auto name = result::stack_text(result->spec.strategies);
       if (result->status == Status::kOk && !breaks_promise(*result)) {
-        works.insert(name);
+        stacks.work.insert(name);
+        if (is_unchecked(*result)) stacks.unchecked.emplace(name, result->equivalence->reason);
       } else if (is_refused(*result) || others_have_no_effect(*result)) {
-        refused.emplace(name, result->reason);
+        stacks.refused.emplace(name, result->reason);
       } else {
-        made.failures.push_back(in_words(*result));
+        stacks.failures.push_back(in_words(*result));
       }
     }
-    std::erase_if(refused, [&](const auto& one) { return works.contains(one.first); });
-    auto passed = fmt::format("{} of {} stacks run, on the card and on the CPU", works.size(),
-                              works.size() + refused.size());
-    if (!refused.empty()) passed += "; refused on these models: " + with_reasons(refused);
-    return closed(std::move(made), works.size(), passed,
-                  refused.empty() ? "there is no other strategy" : "every stack is refused");
   }
 
-  // Stacks that are refused for the same reason together.
-  static std::string with_reasons(const std::map<std::string, std::string>& refused) {
+  std::vector<Finding> stacks() const {
+    Stacks on_cpu, all;
+    look_at_stacks(runs_.cpu, on_cpu);
+    look_at_stacks(runs_.card, all);
+    // Values are compared on the CPU alone. A stack that one model leaves unchecked is unchecked.
+    std::erase_if(all.unchecked, [&](const auto& one) { return on_cpu.work.contains(one.first); });
+    all.unchecked.merge(on_cpu.unchecked);
+    all.work.merge(on_cpu.work);
+    all.refused.merge(on_cpu.refused);
+    std::ranges::move(on_cpu.failures, std::back_inserter(all.failures));
+    std::erase_if(all.refused, [&](const auto& one) { return all.work.contains(one.first); });
+    auto made = finding(kStacks);
+    made.failures = std::move(all.failures);
+    auto passed = fmt::format(
+        "{} of {} stacks run, on the card and on the CPU; {} were seen to train as promised",
+        all.work.size(), all.work.size() + all.refused.size(),
+        all.work.size() - all.unchecked.size());
+    if (!all.refused.empty()) passed += "; refused on these models: " + with_reasons(all.refused);
+    made = closed(std::move(made), all.work.size(), passed,
+                  all.refused.empty() ? "there is no other strategy" : "every stack is refused");
+    return with_unchecked(std::move(made), all.unchecked);
+  }
+
+  // Names that have the same reason together.
+  static std::string with_reasons(const Reasons& reasons) {
     std::map<std::string, std::vector<std::string>> by_reason;
-    for (const auto& [name, reason] : refused) by_reason[reason].push_back(name);
+    for (const auto& [name, reason] : reasons) by_reason[reason].push_back(name);
     std::vector<std::string> texts;
     for (const auto& [reason, names] : by_reason)
       texts.push_back(fmt::format("{} ({})", fmt::join(names, ", "), reason));
@@ -282,44 +336,7 @@ class Checker {
   const CheckRuns& runs_;
 };
 
-nlohmann::ordered_json json_of(const Finding& finding) {
-  return {{"id", finding.id},
-          {"question", finding.question},
-          {"answer", answer_word(finding.answer)},
-          {"text", finding.text},
-          {"failures", finding.failures}};
-}
-
-std::string counts(const std::vector<Finding>& findings) {
-  const auto of = [&](Answer answer) {
-    return std::ranges::count(findings, answer, &Finding::answer);
-  };
-  return fmt::format("{} passed, {} failed, {} not tested", of(Answer::kPassed),
-                     of(Answer::kFailed), of(Answer::kNotTested));
-}
-
-// The words, in lines that begin where the first does.
-std::string behind(const std::string& before, const std::string& words, int width) {
-  const auto columns = before.size();
-  auto text = before + wrapped(words, std::max(width - static_cast<int>(columns), 20), 0);
-  for (auto at = text.find('\n'); at + 1 < text.size(); at = text.find('\n', at + 1))
-    text.insert(at + 1, columns, ' ');
-  return text;
-}
-
 }  // namespace
-
-std::string answer_word(Answer answer) {
-  switch (answer) {
-    case Answer::kPassed:
-      return "passed";
-    case Answer::kFailed:
-      return "failed";
-    case Answer::kNotTested:
-      return "not tested";
-  }
-  return "";
-}
 
 std::vector<std::string> option_variants(const manifest::Entry& entry) {
   std::vector<std::string> variants;
@@ -347,46 +364,6 @@ std::vector<std::string> option_variants(const manifest::Entry& entry) {
 
 std::vector<Finding> findings_of(const Checked& checked, const CheckRuns& runs) {
   return Checker(checked, runs).findings();
-}
-
-bool all_passed(const std::vector<Finding>& findings) {
-  return std::ranges::none_of(findings, [](const Finding& finding) {
-    return finding.answer == Answer::kFailed ||
-           // A plugin that ran with nothing was not checked.
-           (finding.answer == Answer::kNotTested && finding.question == "runs");
-  });
-}
-
-std::string findings_text(const std::vector<Finding>& findings, int width) {
-  std::string text, of;
-  for (const auto& finding : findings) {
-    if (finding.id != of) text += (text.empty() ? "" : "\n") + printable(finding.id) + "\n";
-    of = finding.id;
-    text += behind(fmt::format("  {:<10}  {:<10}  ", answer_word(finding.answer), finding.question),
-                   printable(finding.text), width);
-    for (const auto& failure : finding.failures)
-      text += behind("      ", printable(failure), width);
-  }
-  return text + "\n" + counts(findings) + "\n";
-}
-
-nlohmann::ordered_json findings_json(const std::vector<Finding>& findings) {
-  auto json = nlohmann::ordered_json::array();
-  for (const auto& finding : findings) json.push_back(json_of(finding));
-  return json;
-}
-
-std::string findings_markdown(const std::vector<Finding>& findings) {
-  std::string text = "| entry | question | answer | |\n|:--|:--|:--|:--|\n";
-  for (const auto& finding : findings) {
-    text += fmt::format("| {} | {} | {} | {} |\n", reports::escape_markdown(finding.id),
-                        finding.question, answer_word(finding.answer),
-                        reports::escape_markdown(finding.text));
-  }
-  for (const auto& finding : findings)
-    for (const auto& failure : finding.failures)
-      text += fmt::format("\n- {}: {}", finding.question, reports::escape_markdown(failure));
-  return text + (text.back() == '\n' ? "" : "\n");
 }
 
 }  // namespace peakbench::cli

@@ -1,10 +1,10 @@
 // What `peakbench check` asks of a plugin, and what its runs answer. Pure.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/findings.h"
 #include "manifest/manifest.h"
 #include "result/run.h"
 
@@ -29,25 +29,6 @@ struct CheckRuns {
   result::Run cpu;      // all of it on the CPU, where the promise is held
 };
 
-enum class Answer { kPassed, kFailed, kNotTested };
-std::string answer_word(Answer answer);  // passed | failed | not tested
-
-struct Finding {
-  std::string id;        // of the entry; of a library that cannot be used, its file
-  std::string question;  // build | runs | options | same bytes | longer run | promise | stacks
-  Answer answer = Answer::kPassed;
-  std::string text;                   // one sentence
-  std::vector<std::string> failures;  // one sentence a case: "ID: crashed: ..."
-};
-
 std::vector<Finding> findings_of(const Checked& checked, const CheckRuns& runs);
-
-bool all_passed(const std::vector<Finding>& findings);
-
-// A line a finding, failures below it, and how many passed.
-std::string findings_text(const std::vector<Finding>& findings, int width);
-nlohmann::ordered_json findings_json(const std::vector<Finding>& findings);
-// A table for a README or a release: GitHub's Markdown.
-std::string findings_markdown(const std::vector<Finding>& findings);
 
 }  // namespace peakbench::cli

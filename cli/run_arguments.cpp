@@ -81,6 +81,10 @@ void add_measuring_options(CLI::App& command, RunArguments& arguments) {
   command.add_flag("--no-ablation", arguments.no_ablation,
                    "On an emulated card: do not add the cases that tell what each part of a stack "
                    "saves");
+  // What `check` runs with.
+  add_repeated(command, "--check-promise", arguments.checked_promises,
+               "Compare each stack with the stack without this strategy", "STRATEGY")
+      ->group("");
 }
 
 void add_cuda_options(CLI::App& command, RunArguments& arguments) {
@@ -266,6 +270,7 @@ plan::Request make_request(const RunArguments& arguments) {
     request.memory_limit_bytes = bytes_from(arguments.memory_limit, "--memory-limit");
   request.assume = arguments.assume;
   if (arguments.no_ablation) request.ablation = false;
+  request.checked_promises = arguments.checked_promises;
   take_cuda_options(arguments, request);
   if (!arguments.program.empty())
     take_program(arguments, request);

@@ -23,7 +23,7 @@ struct RunArguments {
   std::optional<std::int64_t> jobs;
   SlurmArguments slurm;
   std::string card, cudnn, tf32, deterministic, assume;
-  std::vector<std::string> plugins;
+  std::vector<std::string> plugins, checked_promises;
   std::string out;
   bool resume = false, overwrite = false, dry_run = false, json = false, no_report = false,
        quiet = false, no_ablation = false;

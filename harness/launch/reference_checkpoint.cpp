@@ -119,6 +119,9 @@ ReferenceCheckpoint ReferenceCheckpoints::open(
   const auto& planned = plan_.cases[index];
   const bool differs = planned.promise.promise == "different_problem";
   ReferenceCheckpoint result;
+  const auto write = [&] {
+    if (is_wanted(index, ended) && shortage(index).empty()) result.write_path = file_of(index);
+  };
   if (reference_[index] >= 0 && !differs)
     result.reference_case = plan_.cases[static_cast<std::size_t>(reference_[index])].spec.id;
   const auto device = result::device_from(planned.spec.device);
@@ -128,13 +131,14 @@ ReferenceCheckpoint ReferenceCheckpoints::open(
     result.reason = "promises are checked on the CPU, where results repeat";
   } else if (is_reference(planned)) {
     result.reason = differs ? "the strategy changes what is trained" : "this case is the reference";
-    if (is_wanted(index, ended) && shortage(index).empty()) result.write_path = file_of(index);
+    write();
   } else if (reference_[index] < 0) {
     result.reason = fmt::format("the run has no case {} to compare with",
                                 result::stack_text(planned.reference));
   } else {
     const auto reference = static_cast<std::size_t>(reference_[index]);
     find_file(reference, ended[reference], result);
+    write();  // where one promise is checked, others are compared with this one
   }
   return result;
 }

@@ -58,8 +58,8 @@ PlannedCase plan_case(const Point& point, const Request& request) {
   spec.slug = slug(spec.id);
   planned.model = point.model.use;
   for (const auto& choice : point.stack.choices) planned.strategies.push_back(choice.use);
-  planned.promise = promise_of(point.stack);
-  planned.reference = reference_of(point.stack).selections;
+  planned.promise = promise_of(point.stack, request.checked_promises);
+  planned.reference = reference_of(point.stack, request.checked_promises).selections;
   decide(planned, *point.model.offer.entry, point.stack);
   if (!planned.decided) planned.warning = unseen_memory(point.stack, request.steps);
   return planned;

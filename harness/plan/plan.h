@@ -60,6 +60,8 @@ struct Request {
   // On an emulated card, add the cases that tell the parts of a stack apart
   // (PlannedCase::added_for).
   bool ablation = true;
+  // Ids of the strategies whose promise alone is checked (reference_of() in stack.h); empty: all.
+  std::vector<std::string> checked_promises;
   // By what was typed: then rules of the suite may match nothing.
   bool is_narrowed = false;
   // Where a text stands in the suite, for messages: "models/vit-l-16" -> "FILE:LINE:COLUMN". Typed

@@ -270,26 +270,35 @@ std::string unseen_memory(const Stack& stack, std::int64_t steps) {
   return fmt::format("{}", fmt::join(unseen, "; "));
 }
 
-Stack reference_of(const Stack& stack) {
+Stack reference_of(const Stack& stack, const std::vector<std::string>& checked) {
+  const auto is_checked = [&](const Choice& choice) { return holds(checked, entry_of(choice).id); };
+  const bool only_checked = std::ranges::any_of(stack.choices, is_checked);
   std::vector<Choice> parts;
   for (const auto& choice : stack.choices) {
-    if (is_baseline(choice) || solves_another_problem(choice)) parts.push_back(choice);
+    const bool stays = only_checked ? !is_checked(choice) : is_baseline(choice);
+    if (stays || solves_another_problem(choice)) parts.push_back(choice);
   }
   return with_selections(std::move(parts));
 }
 
-result::Equivalence promise_of(const Stack& stack) {
+result::Equivalence promise_of(const Stack& stack, const std::vector<std::string>& checked) {
+  const auto reference = reference_of(stack, checked);
+  const auto is_compared = [&](const Choice& choice) {
+    const auto& id = entry_of(choice).id;
+    return std::ranges::none_of(reference.choices,
+                                [&](const Choice& one) { return entry_of(one).id == id; });
+  };
   result::Equivalence promise;
   promise.promise = "bit_identical";
   promise.verdict = "not_checked";
   promise.different_problem = std::ranges::any_of(stack.choices, solves_another_problem);
-  if (promise.different_problem && reference_of(stack).choices.size() == stack.choices.size()) {
+  if (promise.different_problem && reference.choices.size() == stack.choices.size()) {
     promise.promise = "different_problem";
     return promise;
   }
   for (const auto& choice : stack.choices) {
     const auto& entry = entry_of(choice);
-    if (is_baseline(choice) || entry.promise != "within_tolerance") continue;
+    if (!is_compared(choice) || entry.promise != "within_tolerance") continue;
     promise.promise = entry.promise;
     add(promise.tolerance, entry.tolerance);
     add(promise.relative_tolerance, entry.relative_tolerance);

@@ -37,14 +37,14 @@ std::string lack_of(const manifest::Entry& model, const Stack& stack);
 // Which part's memory is not seen whole in so many steps, in a sentence; empty where all is.
 std::string unseen_memory(const Stack& stack, std::int64_t steps);
 
-// What a stack's training is held against: the stack of its baseline and of the parts that solve a
-// different problem (lora of lora+checkpointing), options and all. A stack of nothing else is its
-// own reference.
-Stack reference_of(const Stack& stack);
+// What a stack's training is compared with: the stack of its baseline and of the parts that solve a
+// different problem (lora of lora+checkpointing), options and all. Where the stack has a strategy
+// of `checked`, all parts but these strategies stay. A stack of nothing else is its own reference.
+Stack reference_of(const Stack& stack, const std::vector<std::string>& checked = {});
 
 // What the parts that the reference lacks promise together: within_tolerance where one of them does
 // not promise more, absolute and relative tolerances each added up. A stack that is its own
-// reference and not the baseline's promises different_problem.
-result::Equivalence promise_of(const Stack& stack);
+// reference and solves a different problem promises different_problem.
+result::Equivalence promise_of(const Stack& stack, const std::vector<std::string>& checked = {});
 
 }  // namespace peakbench::plan

@@ -221,8 +221,8 @@ class TracedRun {
       verdict.reason = "values are undefined on an emulated card";
     } else if (!device_->torch_device().is_cpu()) {
       verdict.reason = "checked on the CPU only";
-    } else if (!job_.write_parameters_path.empty()) {
-      verdict.reason = left_as_reference(parameters);
+    } else if (is_reference(verdict)) {
+      verdict.reason = "this is the reference case";
     } else if (verdict.promise == "different_problem") {
       verdict.reason = "promises a different optimization problem";
     } else if (job_.read_parameters_path.empty()) {
@@ -231,28 +231,32 @@ class TracedRun {
       verdict =
           compare_with_reference(job_.read_parameters_path, verdict, parameters, result_.losses);
     }
+    if (!job_.write_parameters_path.empty()) leave_as_reference(parameters);
     result_.equivalence = verdict;
     refute_by_structure(*result_.equivalence);
   }
 
   // On every device: which parameters had gradients and updates needs no values.
   void refute_by_structure(result::Equivalence& verdict) const {
-    const bool is_reference =
-        !job_.write_parameters_path.empty() || verdict.reference_case == job_.case_id;
-    if (is_reference || verdict.promise == "different_problem") return;
+    if (is_reference(verdict) || verdict.promise == "different_problem") return;
     const auto why = setup_.training->unlike_baseline();
     if (!why.empty()) verdict = refute(std::move(verdict), why);
   }
 
-  // What is said of the reference case. That its parameters could not be written is no failure of
-  // its own: the cases that would read them are not checked.
-  std::string left_as_reference(const std::vector<Parameter>& parameters) const {
+  // Of no other case, whatever others are compared with it.
+  bool is_reference(const result::Equivalence& verdict) const {
+    return verdict.reference_case == job_.case_id ||
+           (!job_.write_parameters_path.empty() && job_.read_parameters_path.empty());
+  }
+
+  // That its parameters could not be written is no failure of its own: the cases that would read
+  // them are not checked.
+  void leave_as_reference(const std::vector<Parameter>& parameters) const {
     try {
       write_reference(job_.write_parameters_path, parameters, result_.losses);
     } catch (const std::runtime_error& error) {
       std::fprintf(stderr, "%s\n", error.what());
     }
-    return "this is the reference case";
   }
 
   void finish() {

@@ -424,6 +424,25 @@ TEST(Stack, IsHeldAgainstItsPartsThatSolveADifferentProblem) {
   }
 }
 
+TEST(Stack, WhereOnePromiseIsCheckedIsComparedWithTheStackWithoutItsStrategy) {
+  struct Expected {
+    std::string stack, reference, promise;
+  };
+  const std::vector<Expected> all{
+      {"checkpointing", "baseline", "bit_identical"},
+      {"rounding+checkpointing", "rounding", "bit_identical"},
+      {"lora+rounding+checkpointing,every=2", "lora+rounding", "bit_identical"},
+      {"baseline,seed=1+checkpointing+foreach-off", "baseline,seed=1+foreach-off", "bit_identical"},
+      {"rounding+foreach-off", "baseline", "within_tolerance"}};  // it has no such strategy
+  for (const auto& expected : all) {
+    auto request = request_of({"vit-l-16"}, {expected.stack});
+    request.checked_promises = {"checkpointing"};
+    const auto planned = plan_of(request).cases.at(0);
+    EXPECT_EQ(result::stack_text(planned.reference), expected.reference) << expected.stack;
+    EXPECT_EQ(planned.promise.promise, expected.promise) << expected.stack;
+  }
+}
+
 TEST(Product, AxesMultiplyInAFixedOrderAndOnce) {
   auto request =
       request_of({"vit-l-16", "qwen2.5-0.5b", "vit-l-16,layers=24"}, {"foreach-off", "baseline"});
