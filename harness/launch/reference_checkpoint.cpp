@@ -70,6 +70,11 @@ ReferenceCheckpoints::ReferenceCheckpoints(const plan::Plan& plan, std::string r
       reference_[i] = static_cast<std::ptrdiff_t>(found->second);
 }
 
+std::optional<std::size_t> ReferenceCheckpoints::reference_of(std::size_t index) const {
+  if (reference_[index] < 0 || is_reference(plan_.cases[index])) return std::nullopt;
+  return static_cast<std::size_t>(reference_[index]);
+}
+
 bool ReferenceCheckpoints::needs_reference(std::size_t index) const {
   const auto& planned = plan_.cases[index];
   return !planned.decided && !is_reference(planned) &&

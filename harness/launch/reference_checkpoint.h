@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ class ReferenceCheckpoints {
  public:
   ReferenceCheckpoints(const plan::Plan& plan, std::string run_directory,
                        ParameterCount parameters);
+
+  // The case that this one is compared with; nullopt: its own, or not in the run.
+  std::optional<std::size_t> reference_of(std::size_t index) const;
 
   // For a memory worker about to run. `ended`: what is known of cases whose memory worker has
   // ended, by plan index; null: not yet.

@@ -7,6 +7,7 @@
 
 #include "errors/errors.h"
 #include "launch/environment.h"
+#include "launch/gradients.h"
 #include "launch/host.h"
 #include "launch/run_folder.h"
 
@@ -25,6 +26,8 @@ RunBook::RunBook(const plan::Plan& plan, const RunPlaces& places, result::Run ru
       texts_(plan.cases.size()),
       checkpoints_(plan, case_directory_, std::move(parameters)) {
   for (const auto index : order) place_of_.emplace(index, place_of_.size());
+  for (std::size_t i = 0; i < plan.cases.size(); ++i)
+    if (const auto reference = checkpoints_.reference_of(i)) compared_with_.emplace(*reference, i);
 }
 
 void RunBook::begin() {
@@ -64,6 +67,7 @@ std::vector<CaseOrder> RunBook::memory_orders(const std::vector<std::size_t>& ca
 void RunBook::take_memory(std::size_t index, result::CaseResult found) {
   texts_[index].clear();
   launch::take_memory(states_, index, std::move(found));
+  compare_gradients_of(index);
   to_close_.push_back(index);
 }
 
@@ -71,7 +75,19 @@ void RunBook::take_over(std::size_t index, result::CaseResult found) {
   texts_[index].clear();
   states_.to_check.erase(index);
   states_.results[index] = std::move(found);
+  compare_gradients_of(index);
   to_close_.push_back(index);
+}
+
+void RunBook::compare_gradients_of(std::size_t index) {
+  const auto compare = [this](std::size_t one, std::size_t reference) {
+    auto& result = states_.results[one];
+    const auto& other = states_.results[reference];
+    if (result && other && compare_gradients(*result, *other)) texts_[one].clear();
+  };
+  if (const auto reference = checkpoints_.reference_of(index)) compare(index, *reference);
+  const auto [first, last] = compared_with_.equal_range(index);
+  for (auto at = first; at != last; ++at) compare(at->second, index);
 }
 
 void RunBook::save() {

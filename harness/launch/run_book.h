@@ -63,6 +63,8 @@ class RunBook {
  private:
   // What is in run.json, by index: null where nothing is known of a case.
   const result::CaseResult* known(std::size_t index) const;
+  // With its reference's and with those that it is the reference of, as far as they are known.
+  void compare_gradients_of(std::size_t index);
   void write(const std::string& status);
 
   const plan::Plan& plan_;
@@ -74,6 +76,7 @@ class RunBook {
   CaseStates states_;
   std::vector<std::string> texts_;  // of cases that are over, for run.json; empty: none yet
   ReferenceCheckpoints checkpoints_;
+  std::multimap<std::size_t, std::size_t> compared_with_;  // reference -> case
   std::map<std::size_t, std::size_t> place_of_;
   WritePace pace_;
   bool unsaved_ = false;

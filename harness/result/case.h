@@ -123,6 +123,8 @@ struct Equivalence {
   // value.
   std::optional<double> tolerance, relative_tolerance;
   std::string reason;  // why not_checked, or what broke
+  // Trained parameters that some step gave no gradient to.
+  std::vector<std::string> without_gradient = {};
 };
 
 // The facts of an out-of-memory outcome.

@@ -83,14 +83,17 @@ Throughput read_throughput(const Fields& fields) {
 }
 
 ordered_json to_json(const Equivalence& equivalence) {
-  return {{"promise", equivalence.promise},
-          {"different_problem", equivalence.different_problem},
-          {"reference_case", equivalence.reference_case},
-          {"verdict", equivalence.verdict},
-          {"max_abs_difference", optional_number(equivalence.max_abs_difference)},
-          {"tolerance", optional_number(equivalence.tolerance)},
-          {"relative_tolerance", optional_number(equivalence.relative_tolerance)},
-          {"reason", equivalence.reason}};
+  ordered_json json{{"promise", equivalence.promise},
+                    {"different_problem", equivalence.different_problem},
+                    {"reference_case", equivalence.reference_case},
+                    {"verdict", equivalence.verdict},
+                    {"max_abs_difference", optional_number(equivalence.max_abs_difference)},
+                    {"tolerance", optional_number(equivalence.tolerance)},
+                    {"relative_tolerance", optional_number(equivalence.relative_tolerance)},
+                    {"reason", equivalence.reason}};
+  if (!equivalence.without_gradient.empty())
+    json["without_gradient"] = equivalence.without_gradient;
+  return json;
 }
 
 Equivalence read_equivalence(const Fields& fields) {
@@ -103,7 +106,8 @@ Equivalence read_equivalence(const Fields& fields) {
       .max_abs_difference = maybe_measured(fields, "max_abs_difference"),
       .tolerance = fields.maybe("tolerance", kTolerance),
       .relative_tolerance = fields.maybe("relative_tolerance", kTolerance),
-      .reason = fields.get_or<std::string>("reason", "")};
+      .reason = fields.get_or<std::string>("reason", ""),
+      .without_gradient = fields.get_or<std::vector<std::string>>("without_gradient", {})};
 }
 
 ordered_json to_json(const OutOfMemory& facts) {

@@ -1,5 +1,6 @@
 #include "worker/block_runs.h"
 
+#include <c10/core/GradMode.h>
 #include <c10/util/StringUtil.h>
 
 #include <algorithm>
@@ -29,10 +30,11 @@ std::optional<std::int64_t> BlockRuns::amount_of(const std::vector<at::Tensor>& 
 }
 
 void BlockRuns::note(const std::vector<at::Tensor>& inputs) {
-  if (is_over_) return;
-  ++calls_;
   const auto amount = amount_of(inputs);
   is_comparable_ = is_comparable_ && amount.has_value();
+  if (c10::GradMode::is_enabled()) with_autograd_ += amount.value_or(0);
+  if (is_over_) return;
+  ++calls_;
   seen_ += amount.value_or(0);
 }
 
@@ -44,13 +46,23 @@ std::string BlockRuns::unlike(const std::vector<at::Tensor>& inputs) const {
                   at::IntArrayRef(whole_shape_), ")");
 }
 
+std::string BlockRuns::in_words(std::size_t block, const char* how, std::int64_t seen) const {
+  return "runs " + named(block) + how + " on " + std::to_string(seen) + " of " +
+         std::to_string(whole_) + (part_.empty() ? " samples" : " positions");
+}
+
+std::string BlockRuns::named(std::size_t block) const {
+  return (part_.empty() ? "block " : part_ + " of block ") + std::to_string(block);
+}
+
 std::string BlockRuns::missing(std::size_t block) const {
-  const std::string name =
-      (part_.empty() ? "block " : part_ + " of block ") + std::to_string(block);
-  if (calls_ == 0) return "leaves " + name + " out";
-  if (!is_comparable_ || seen_ >= whole_) return "";
-  return "runs " + name + " on " + std::to_string(seen_) + " of " + std::to_string(whole_) +
-         (part_.empty() ? " samples" : " positions");
+  if (calls_ == 0) return "leaves " + named(block) + " out";
+  return is_comparable_ && seen_ < whole_ ? in_words(block, "", seen_) : "";
+}
+
+std::string BlockRuns::missing_gradients(std::size_t block) const {
+  const bool some = is_comparable_ && with_autograd_ > 0 && with_autograd_ < whole_;
+  return some ? in_words(block, " with autograd", with_autograd_) : "";
 }
 
 }  // namespace peakbench::worker

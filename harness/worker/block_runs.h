@@ -10,7 +10,8 @@
 
 namespace peakbench::worker {
 
-// One call of a wrapper. What the block is run on later, in backward, does not count.
+// One call of a wrapper. What the block is run on later, in backward, counts for its gradients
+// alone.
 //
 // A block is run on samples: (B, ...) -> (b, ...), the rest of the shape as it was. A part may be
 // run on slices of any dimension but the last, several times (a tiled MLP): its positions count.
@@ -28,14 +29,19 @@ class BlockRuns {
   // 3 on 96 of 128 positions"; empty where all were run, or where the block was run on something of
   // another shape.
   std::string missing(std::size_t block) const;
+  // The same once backward is over, of runs with autograd: "runs block 3 with autograd on 2 of 4
+  // samples". Empty, too, where there was none: what it trains has no gradient then.
+  std::string missing_gradients(std::size_t block) const;
 
  private:
   // How many samples, or positions; nullopt where the shape does not tell.
   std::optional<std::int64_t> amount_of(const std::vector<at::Tensor>& inputs) const;
+  std::string named(std::size_t block) const;
+  std::string in_words(std::size_t block, const char* how, std::int64_t seen) const;
 
   std::string part_;
   std::vector<std::int64_t> whole_shape_;
-  std::int64_t whole_ = 0, seen_ = 0, calls_ = 0;
+  std::int64_t whole_ = 0, seen_ = 0, with_autograd_ = 0, calls_ = 0;
   bool is_comparable_ = true, is_over_ = false;
 };
 

@@ -214,8 +214,16 @@ void Contributions::note_unlike_baseline(const Owner& owner, const std::string& 
   if (unlike_baseline_.empty() && promises(owner)) unlike_baseline_ = owner.id + " " + sentence;
 }
 
+void Contributions::watch(const Owner& owner, std::size_t block,
+                          std::shared_ptr<const BlockRuns> runs) {
+  if (promises(owner)) watched_.push_back({owner, block, std::move(runs)});
+}
+
 std::string Contributions::unlike_baseline() const {
   if (!unlike_baseline_.empty()) return unlike_baseline_;
+  for (const auto& [owner, block, runs] : watched_)
+    if (const auto missing = runs->missing_gradients(block); !missing.empty())
+      return owner.id + " " + missing;
   for (const Contribution& contribution : contributions_) {
     if (!promises(contribution.owner)) continue;
     if (contribution.place == "freezing" && contribution.calls > 0)

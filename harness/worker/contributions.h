@@ -5,12 +5,14 @@
 #include <atomic>
 #include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "manifest/manifest.h"
 #include "peakbench/recipe.h"
+#include "worker/block_runs.h"
 #include "worker/plugin_call.h"
 
 namespace peakbench::worker {
@@ -68,6 +70,8 @@ class Contributions {
   // What the strategy was seen to do otherwise than the baseline: "X SENTENCE". Kept where X does
   // not say so itself by its promise (different_problem); the first stays. Not while backward runs.
   void note_unlike_baseline(const Owner& owner, const std::string& sentence);
+  // The first run of a block, or of a part of one, with autograd: asked once backward is over.
+  void watch(const Owner& owner, std::size_t block, std::shared_ptr<const BlockRuns> runs);
   // The first that was noted, or what is known from the calls; empty where nothing is.
   std::string unlike_baseline() const;
 
@@ -92,6 +96,12 @@ class Contributions {
   std::map<const at::TensorImpl*, Call> misfits_;                 // by parameter
   std::string baseline_;
   std::string unlike_baseline_;
+  struct Watched {
+    const Owner& owner;  // a Contribution's
+    std::size_t block;
+    std::shared_ptr<const BlockRuns> runs;
+  };
+  std::vector<Watched> watched_;
 };
 
 }  // namespace peakbench::worker

@@ -91,6 +91,8 @@ class Counting<BlockWrapper> final : public Forwarding<BlockWrapper> {
     runs->end();
     if (runs->left_out()) contribution_.left_block_out = true;
     if (met_.insert(place).second) need_all(*runs, place.first);
+    if (at::GradMode::is_enabled() && trained_.insert(place).second)
+      contributions_.watch(contribution_.owner, place.first, runs);
     return outputs;
   }
 
@@ -107,7 +109,7 @@ class Counting<BlockWrapper> final : public Forwarding<BlockWrapper> {
 
   Contributions& contributions_;
   Owner model_;
-  std::set<Place> met_;
+  std::set<Place> met_, trained_;
 };
 
 }  // namespace peakbench::worker

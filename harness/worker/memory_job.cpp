@@ -232,6 +232,7 @@ class TracedRun {
           compare_with_reference(job_.read_parameters_path, verdict, parameters, result_.losses);
     }
     if (!job_.write_parameters_path.empty()) leave_as_reference(parameters);
+    verdict.without_gradient = setup_.training->without_gradient();
     result_.equivalence = verdict;
     refute_by_structure(*result_.equivalence);
   }

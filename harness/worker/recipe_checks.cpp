@@ -77,6 +77,10 @@ std::string RecipeTraining::unlike_baseline() const {
   return seen.empty() && tally_ ? tally_->unlike_baseline() : seen;
 }
 
+std::vector<std::string> RecipeTraining::without_gradient() const {
+  return tally_ ? tally_->without_gradient() : std::vector<std::string>{};
+}
+
 void RecipeTraining::check_frozen() const {
   std::unordered_set<const at::TensorImpl*> trained;
   for (const Parameter& parameter : parameters_) {

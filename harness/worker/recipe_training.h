@@ -52,6 +52,8 @@ class RecipeTraining final : public Training {
   // What the steps did otherwise than the baseline, as far as it can be told without values; empty:
   // nothing. Only where there is an observer.
   std::string unlike_baseline() const;
+  // The trained parameters that some step gave no gradient to. Only where there is an observer.
+  std::vector<std::string> without_gradient() const;
 
   // Training.
   const std::vector<Parameter>& parameters() const override { return parameters_; }

@@ -92,9 +92,17 @@ void StepTally::end_step(bool skipped) {
   for (Entry& entry : entries_) {
     // A step that replays has no backward to be seen: its gradients are those of the one before.
     if (passes_in_step_ == 0) entry.has_gradient = entry.has_gradient || entry.had_gradient;
+    entry.went_without = entry.went_without || !entry.has_gradient;
     entry.changed = entry.changed || entry.tensor._version() != entry.version;
   }
   if (!skipped && unlike_baseline_.empty()) find_differences();
+}
+
+std::vector<std::string> StepTally::without_gradient() const {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries_)
+    if (entry.went_without) names.push_back(entry.name);
+  return names;
 }
 
 // Who is to blame follows from how far the gradient came: handed over by the schedule, given to the

@@ -42,6 +42,8 @@ class StepTally {
 
   // What the first step that differs does otherwise than the baseline; empty: nothing.
   const std::string& unlike_baseline() const { return unlike_baseline_; }
+  // Parameters that some step gave no gradient to.
+  std::vector<std::string> without_gradient() const;
   // A parameter that one pass gave a gradient to and another pass of the same step did not; empty
   // where there is none.
   const std::string& unlike_first_pass() const { return unlike_first_pass_; }
@@ -53,6 +55,7 @@ class StepTally {
     std::string name;
     at::Tensor tensor;
     bool has_gradient = false, had_gradient = false;  // in this step, in the one before
+    bool went_without = false;                        // of a gradient, in some step
     bool in_first_pass = false, in_pass = false;
     bool changed = false;
     std::int64_t version = 0;  // when the step began

@@ -21,6 +21,7 @@ REFUTED = {
     "detached": "detached makes its loss of 0 of 4 samples",
     "leaves-out": "leaves-out leaves block 1 out",
     "half-of-a-block": "half-of-a-block runs block 1 on 2 of 4 samples",
+    "half-without-autograd": "half-without-autograd runs block 0 with autograd on 2 of 4 samples",
     "leaves-mlp-out": "leaves-mlp-out leaves mlp of block 1 out",
     "half-of-an-mlp": "half-of-an-mlp runs mlp of block 1 on 8 of 20 positions",
     "adds-up": "32 of 32 trained parameters had the gradients of more than one pass through the batch added up in step 1, "
@@ -28,6 +29,9 @@ REFUTED = {
     "pauses": "pauses pauses class_token, which the baseline trains",
     "freezes-some": "freezes-some freezes parameters that the baseline trains",
 }  # fmt: skip
+# Seen beside the reference alone: before the second block are a token, a convolution and its bias, positions, and 12 of a block.
+WITHOUT_GRADIENT = {stack: "some step gives no gradient to class_token, conv_proj.weight, conv_proj.bias and 13 more; in the reference "
+                           "case each does" for stack in ("cuts-graph", "cuts-graph-later", "no-autograd")}  # fmt: skip
 AS_THE_BASELINE = ("same", "twice", "loss-in-parts", "block-in-parts", "mlp-in-tiles", "micro,parts=3", "fused-in-backward", "every-wrapper")
 
 
@@ -44,20 +48,47 @@ class Structure(WorkerTest):
                 found = self.equivalence(stack)
                 self.assertEqual((found["verdict"], found["reason"]), ("broken", reason))
 
-    def test_they_refute_them_on_an_emulated_card(self):
+    def run_on_emulated_card(self, stacks, *arguments):
+        """What is printed, and of each stack its `equivalence`."""
         plugins = self.folder / "plugins"
-        plugins.mkdir()
+        plugins.mkdir(exist_ok=True)
         shutil.copy(PLANTED.with_name("unlike_baseline.so"), plugins)
-        stacks = ["baseline", *REFUTED, "loss-in-parts", "block-in-parts", "mlp-in-tiles"]
         done = subprocess.run(
             [os.environ["PEAKBENCH"], "run", "--plugins", plugins, "--model", MODEL, "--batch", "4", "--device", "emulated:a100-80gb",
-             "--no-ablation", "--repetitions", "0", "--out", self.folder / "run",
+             "--no-ablation", "--repetitions", "0", "--out", self.folder / "run", *arguments,
              *(part for stack in stacks for part in ("--strategy", stack))], capture_output=True, text=True)  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
         cases = json.loads((self.folder / "run/run.json").read_text())["cases"]
-        found = {case["id"].split("/")[1]: case["equivalence"] for case in cases}
-        self.assertEqual({stack: one["reason"] for stack, one in found.items() if one["verdict"] == "broken"}, REFUTED)
-        self.assertIn("not bit-identical", done.stdout)
+        return done.stdout, {case["id"].split("/")[1]: case["equivalence"] for case in cases}
+
+    def test_they_refute_them_on_an_emulated_card(self):
+        said, found = self.run_on_emulated_card(["baseline", *REFUTED, *WITHOUT_GRADIENT, "loss-in-parts", "block-in-parts", "mlp-in-tiles"])
+        self.assertEqual({stack: one["reason"] for stack, one in found.items() if one["verdict"] == "broken"}, {**REFUTED, **WITHOUT_GRADIENT})
+        self.assertIn("not bit-identical", said)
+
+    def test_the_reference_may_be_named_last_or_be_there_already(self):
+        stacks = ["cuts-graph", "baseline"]
+        for missing in (None, *stacks):
+            with self.subTest(missing):
+                if missing is not None:  # as if the run had been ended before
+                    path = self.folder / "run/run.json"
+                    run = json.loads(path.read_text())
+                    gone = [case["id"] for case in run["cases"] if case["id"].split("/")[1] == missing]
+                    run.update(status="interrupted", pending=gone, cases=[case for case in run["cases"] if case["id"] not in gone])
+                    for case in run["cases"]:
+                        case["equivalence"]["verdict"] = "not_checked"
+                    path.write_text(json.dumps(run))
+                _, found = self.run_on_emulated_card(stacks, *(["--resume"] if missing else []))
+                self.assertEqual((found["cuts-graph"]["verdict"], found["cuts-graph"]["reason"]), ("broken", WITHOUT_GRADIENT["cuts-graph"]))
+                self.assertEqual(found["baseline"]["verdict"], "not_checked")
+
+    def test_a_stack_is_compared_with_what_its_reference_trains(self):
+        # Where only adapters are trained, and inside the blocks, nothing is missing before the first of them.
+        stacks = ["lora", "lora+cuts-graph", "lora+checkpointing", "mezo", "mezo+checkpointing", "fused-in-backward", "baseline"]
+        _, found = self.run_on_emulated_card(stacks)
+        broken = {stack: one["reason"] for stack, one in found.items() if one["verdict"] == "broken"}
+        self.assertEqual(set(broken), {"lora+cuts-graph"})
+        self.assertRegex(broken["lora+cuts-graph"], "some step gives no gradient to encoder\\.layers\\.encoder_layer_0\\..*; in the reference case")
 
     def test_promises_that_they_do_not_refute(self):
         for stack in AS_THE_BASELINE:

@@ -101,10 +101,24 @@ struct Blocks : BlockWrapper {
       const at::Tensor first = part(0);
       return {at::cat({first, first})};
     }
+    if (id_ == "cuts-graph" && index == 1) return block({x.detach()});
+    if (id_ == "cuts-graph-later" && index == 1 && ++steps_ > 1) return block({x.detach()});
+    if (id_ == "no-autograd" && index == 0) {
+      const at::NoGradGuard no_grad;
+      return block(inputs);
+    }
+    if (id_ == "half-without-autograd") {
+      const at::Tensor first = part(0);
+      const at::NoGradGuard no_grad;
+      const at::Tensor second = part(x.size(0) / 2);
+      const at::AutoGradMode grad(true);
+      return {at::cat({first, second})};
+    }
     if (id_ == "block-in-parts") return {at::cat({part(0), part(x.size(0) / 2)})};
     return block(inputs);
   }
   std::string id_;
+  int steps_ = 0;
 };
 
 // The same of a part: an MLP, of which each position is by itself. x: (B, T, C)
@@ -226,7 +240,8 @@ class Planted : public Strategy {
     if (id_ == "half-of-the-loss" || id_ == "loss-in-parts" || id_ == "picks-samples" ||
         id_ == "detached")
       recipe.loss_head = std::make_shared<Head>(id_);
-    if (id_ == "leaves-out" || id_ == "half-of-a-block" || id_ == "block-in-parts")
+    if (id_ == "leaves-out" || id_ == "half-of-a-block" || id_ == "block-in-parts" ||
+        id_.starts_with("cuts-graph") || id_ == "no-autograd" || id_ == "half-without-autograd")
       recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<Blocks>(id_));
     if (id_ == "leaves-mlp-out" || id_ == "half-of-an-mlp" || id_ == "mlp-in-tiles")
       recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<Mlps>(id_));
