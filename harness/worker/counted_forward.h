@@ -10,6 +10,7 @@
 #include "worker/blame.h"
 #include "worker/block_runs.h"
 #include "worker/counting.h"
+#include "worker/loss_checks.h"
 #include "worker/samples_seen.h"
 
 namespace peakbench::worker {
@@ -23,8 +24,8 @@ class Counting<LossHead> final : public Forwarding<LossHead> {
 
   at::Tensor loss(Model& model, const at::Tensor& hidden_states, const Batch& batch) override {
     const SamplesSeen seen(hidden_states);
-    auto loss =
-        count(contribution_, "loss", [&] { return inner_->loss(model, hidden_states, batch); });
+    auto loss = count(contribution_, "loss",
+                      [&] { return scalar(inner_->loss(model, hidden_states, batch)); });
     if (hidden_states.dim() > 0 && hidden_states.size(0) == batch.input.size(0))
       need_all(seen.in(loss), hidden_states.size(0));
     return loss;

@@ -60,6 +60,7 @@ RecipeTraining::RecipeTraining(Model& model, Recipe recipe, Contributions* contr
   if (observer() != nullptr) {
     state_names_.emplace(parameters_);
     tally_.emplace(parameters_);
+    registered_.emplace();
     if (contributions_ != nullptr) tally_->excuse(departures_of(*contributions_));
   }
   wrap_update_rule();
@@ -154,12 +155,13 @@ at::Tensor RecipeTraining::forward(const MicroBatch& part, const std::vector<Mic
     at::Tensor hidden =
         call_plugin(model_owner_, "hidden_states", [&] { return model_.hidden_states(batch); });
     loss = head ? head->loss(model_, hidden, batch) : call_plugin(model_owner_, "loss", [&] {
-      return model_.loss(std::move(hidden), batch);
+      return scalar(model_.loss(std::move(hidden), batch));
     });
     // Asked for in any case, as the model keeps its graph until then; a pass with a loss of its own
     // has that alone.
     const at::Tensor more = auxiliary(batch);
     if (more.defined() && head == recipe_.loss_head.get()) loss = loss + more;
+    if (registered_) registered_->check(loss, model_.module(), batch, model_owner_, steps_);
   }
   follow.reset();
   hooks.reset();

@@ -9,6 +9,7 @@
 #include "peakbench/recipe.h"
 #include "trace/trace.h"
 #include "worker/code_place.h"
+#include "worker/loss_checks.h"
 #include "worker/micro_batches.h"
 #include "worker/plugin_call.h"
 #include "worker/saved_tensor_chain.h"
@@ -108,6 +109,7 @@ class RecipeTraining final : public Training {
   std::shared_ptr<UpdateRule> rule_;                  // with its wrappers
   std::optional<StateNames> state_names_;             // where an observer wants them
   std::optional<StepTally> tally_;                    // as well
+  std::optional<RegisteredParameters> registered_;    // as well
   std::vector<std::shared_ptr<UpdateRule>> rules_;    // as well: the recipe's and those around it
   std::shared_ptr<SavedTensorChain> saved_tensor_hooks_;  // null: none
   std::optional<ModulePaths> module_paths_;               // where saved-tensor hooks ask

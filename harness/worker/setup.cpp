@@ -40,6 +40,20 @@ void need_filled(const torch::nn::Module& module, const Owner& owner) {
                         "fill_normal in initialise.h)");
 }
 
+// With the options of its manifest: others may make another number.
+void need_parameter_count(const torch::nn::Module& module, const manifest::Entry& manifest,
+                          const result::PluginUse& use) {
+  if (!use.selection.options.empty() || manifest.parameters == 0) return;
+  std::set<const at::TensorImpl*> met;  // what modules share counts once
+  std::int64_t count = 0;
+  for (const auto& item : module.named_parameters())
+    if (met.insert(item.value().unsafeGetTensorImpl()).second) count += item.value().numel();
+  if (count != manifest.parameters)
+    throw PluginError(use.path + ": " + manifest.id + " has " + std::to_string(count) +
+                      " parameters, and its manifest says " + std::to_string(manifest.parameters) +
+                      ": put " + std::to_string(count) + " into \"parameters\" of plugin.json");
+}
+
 // A rule that is for the parameters of blocks finds them by these.
 void need_block_paths(Model& model, const Owner& owner) {
   std::vector<std::string> modules;
@@ -137,6 +151,7 @@ void make_setup(const result::Job& job, const device::Device& device, RecordObse
   LoadedModel loaded = build_model(job, options);
   setup.model = std::move(loaded.model);
   need_filled(setup.model->module(), owner_of(job.model_plugin));
+  need_parameter_count(setup.model->module(), loaded.manifest, job.model_plugin);
   need_block_paths(*setup.model, owner_of(job.model_plugin));
   if (changes_base_weights(job)) setup.base_weights = way_of_building(setup.model->module());
   setup.options.push_back({job.model_plugin, loaded.options});

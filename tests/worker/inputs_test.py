@@ -65,6 +65,20 @@ class Inputs(WorkerTest):
             self.ends("crashed", f"{PATH}: few-blocks threw in hidden_states, step 1 of 3, forward: run_block runs block 1, counted from 0, and "
                       "block_paths() names 1: name every block, in the order they run", "few-blocks", *stack)  # fmt: skip
 
+    def test_a_loss_is_a_scalar(self):
+        self.ends("crashed", f"{PATH}: vector-loss threw in loss, step 1 of 3, forward: it must return a scalar tensor, not one of [2]", "vector-loss")
+
+    def test_what_is_trained_is_registered(self):
+        """Else nothing updates it. Whatever stands around the blocks."""
+        for stack in ([], ["checkpointing"], ["micro,parts=2"]):
+            self.ends("crashed", f"{PATH}: the loss of stray trains a tensor of [1] that is no parameter of its module tree, so that nothing "
+                      "updates it: make it one with register_parameter", "stray", *stack)  # fmt: skip
+
+    def test_parameters_are_as_many_as_the_manifest_says(self):
+        # Three matrices: an embedding and a head of 16 tokens, and 8 by 8 between them.
+        self.ends("crashed", f"{PATH}: miscounted has {2 * 16 * 8 + 8 * 8} parameters, and its manifest says 321: put 320 into "
+                  '"parameters" of plugin.json', "miscounted")  # fmt: skip
+
     def test_tensors_by_name_are_inputs(self):
         at_peak = self.ran("two-texts")["memory"]["at_peak"]
         self.assertEqual(at_peak["input"], 3 * tokens(TOKENS) + TOKENS * 4)

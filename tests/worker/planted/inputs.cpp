@@ -68,6 +68,8 @@ class Planted : public Model {
     const at::Tensor loss =
         at::cross_entropy_loss(at::linear(hidden, weights_->head).view({-1, kVocabulary}),
                                batch.target.reshape(-1), {}, at::Reduction::Mean, kIgnored);
+    if (id_ == "vector-loss") return loss * at::ones({2}, loss.options());
+    if (id_ == "stray") return loss * temperature_;
     return id_ == "router-inside" ? loss + balance() : loss;
   }
 
@@ -105,6 +107,7 @@ class Planted : public Model {
   }
 
   std::string id_;
+  at::Tensor temperature_ = at::ones({1}).requires_grad_(true);  // registered nowhere
   std::shared_ptr<TokenWeights> weights_;
   std::vector<at::Tensor> used_;  // a block each, of the last hidden_states
 };
