@@ -2,6 +2,7 @@
 // section 3.1; DeepSpeed, runtime/sequence_parallel/ulysses_sp.py, TiledMLP): an MLP treats each
 // position by itself, so that it can run on a part of the sequence after the other.
 #include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <memory>
