@@ -35,7 +35,7 @@ constexpr const char* kAdviseFooter = R"(Examples:
   peakbench advise results/cpu-run foreach-off --card rtx-4090-24gb
 
 The case is run again on its emulated card with room for all of it, and then once with each strategy
-that is meant for the parts of its peak, added to its stack. A CASE is an id, a slug or, where that
+that is meant for the parts of its peak, and each of your plugins, added to its stack. A CASE is an id, a slug or, where that
 says which, a stack of strategies.
 Exit codes: 0; 2 no such case, or one that cannot be run like this; 3 it does not run; 130
 interrupted.)";
@@ -87,6 +87,17 @@ std::int64_t longest_s(const CaseResult& now) {
   return std::max(kLeast, kTimes * now.wall_ns / kNsPerSecond);
 }
 
+// Strategies that do not come with the program.
+std::vector<std::string> of_others(const manifest::Found& plugins, const manifest::Worker& worker) {
+  std::vector<std::string> ids;
+  for (const auto& plugin : plugins.plugins) {
+    const bool is_own = plugin.path.starts_with(worker.plugins + "/");
+    if (is_own || plugin.kind != manifest::Kind::kStrategy) continue;
+    for (const auto& entry : plugin.entries) ids.push_back(entry.id);
+  }
+  return ids;
+}
+
 class AdviseCommand {
  public:
   AdviseCommand(World& world, const AdviseArguments& arguments)
@@ -118,7 +129,9 @@ class AdviseCommand {
     advice.now = attempt({""}).front();
     if (!advice.now.found) return tell_why_not(measured, advice.now);
     request.timeout_s = longest_s(*advice.now.found);
-    advice.tried = attempt(strategies_to_try(*advice.now.found));
+    advice.tried =
+        attempt(strategies_to_try(*advice.now.found, of_others(plugins, request.worker)));
+    search::leave_out_broken(advice.tried, advice.now);
     tell(advice);
     return launch::interrupted() ? kInterrupted : kDone;
   }

@@ -185,8 +185,7 @@ std::string others(const Advice& advice, int width) {
   std::string text;
   for (const auto& one : advice.tried) {
     if (!one.found)
-      text +=
-          wrapped(printable(fmt::format("{} cannot be run here: {}", one.id, one.why_not)), width);
+      text += wrapped(printable(fmt::format("{} is left out: {}", one.id, one.why_not)), width);
     else if (!saves(advice, one))
       useless.push_back(one.id);
   }
@@ -220,7 +219,8 @@ nlohmann::ordered_json json_of(const Advice& advice, const WithStrategy& one) {
 
 }  // namespace
 
-std::vector<std::string> strategies_to_try(const result::CaseResult& now) {
+std::vector<std::string> strategies_to_try(const result::CaseResult& now,
+                                           const std::vector<std::string>& more) {
   std::vector<std::string> found;
   std::set<std::string> known;
   for (const auto& selection : now.spec.strategies) known.insert(selection.id);
@@ -229,6 +229,8 @@ std::vector<std::string> strategies_to_try(const result::CaseResult& now) {
     for (const auto& id : against(category, now.memory->peak_phase).strategies)
       if (known.insert(id).second) found.push_back(id);
   }
+  for (const auto& id : more)
+    if (known.insert(id).second) found.push_back(id);
   return found;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "errors/errors.h"
+#include "launch/gradients.h"
 #include "launch/together.h"
 #include "plan/case_id.h"
 #include "result/axes.h"
@@ -45,6 +46,7 @@ class OneMore {
     const auto& planned = plan.cases.front();
     one.stack = plan::stack_text(planned.spec.strategies);
     one.promise = planned.promise;
+    one.reference = plan::stack_text(planned.reference);
     if (planned.decided) {
       one.why_not = planned.reason;
       return;
@@ -122,6 +124,17 @@ std::vector<WithStrategy> try_each(const plan::Request& request,
       },
       hearing);
   return tried;
+}
+
+void leave_out_broken(std::vector<WithStrategy>& tried, const WithStrategy& now) {
+  for (auto& one : tried) {
+    if (!one.found) continue;
+    if (one.reference == now.reference) launch::compare_gradients(*one.found, *now.found);
+    const auto& found = one.found->equivalence;
+    if (!found || found->verdict != "broken") continue;
+    one.why_not = "it does not train as it promises: " + found->reason;
+    one.found.reset();
+  }
 }
 
 }  // namespace peakbench::search

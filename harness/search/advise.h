@@ -20,8 +20,10 @@ struct WithStrategy {
   // It ran to its end; without a limit on the card's memory, so that what does not fit is measured.
   std::optional<result::CaseResult> found = std::nullopt;
   std::string why_not = {};  // it did not: what it conflicts with or needs, or how it ended
-  // Of the whole stack, as planned: what it promises about training.
+  // Of the whole stack, as planned: what it promises about training, and the stack that it is
+  // compared with.
   result::Equivalence promise = {};
+  std::string reference = {};
 };
 
 // One measured case as a request: `device` in place of its own where that is not empty.
@@ -35,5 +37,9 @@ std::vector<WithStrategy> try_each(const plan::Request& request,
                                    const manifest::Found& plugins, const plan::DeviceHook& devices,
                                    const TrialRunner& trials, std::size_t jobs,
                                    const std::function<void(const std::string&)>& said);
+
+// Those of which it is seen without values that they do not train as they promise: beside the case
+// as it is, too, where that has the same reference.
+void leave_out_broken(std::vector<WithStrategy>& tried, const WithStrategy& now);
 
 }  // namespace peakbench::search

@@ -1,16 +1,18 @@
 """`peakbench advise`: its figures are those of the same stacks under `run`, and what it says follows from them.
 
-usage: advise_test.py PEAKBENCH
+usage: advise_test.py PEAKBENCH PLANTED    (unlike_baseline.so of tests/worker)
 """
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
 PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+PLANTED = pathlib.Path(sys.argv.pop(1))
 MODEL = ("--model", "gpt2,layers=2", "--batch", "8", "--seq", "256")
 CARD = "emulated:h100-80gb"
 CASE = "gpt2,layers=2/{}/" + CARD + "/fp32/b8/s256"
@@ -67,6 +69,19 @@ class Advise(unittest.TestCase):
         needed = next(iter(out_of_memory.values()))["out_of_memory"]["needed_allocated_bytes"]
         self.assertEqual(advice["now"]["peak_allocated_bytes"], needed)
         self.assertIs(advice["ran_out_of_memory"], True)
+
+    def test_strategies_of_others_are_tried_and_held_to_their_promise(self):
+        plugins = pathlib.Path(self.scratch.name, "plugins")
+        plugins.mkdir()
+        shutil.copy(PLANTED, plugins)
+        self.run_cases("tiny", "--model", "vit-b-16,layers=2,width=48,mlp=64,image=32", "--batch", "4", "--device", CARD, "--strategy", "baseline")
+        self.assertNotIn("block-in-parts", [one["strategy"] for one in json.loads(self.peakbench("advise", "tiny", "--json").stdout)["tried"]])
+        advice = json.loads(self.peakbench("advise", "tiny", "--plugins", plugins, "--json").stdout)
+        tried = {one["strategy"]: one for one in advice["tried"]}
+        self.assertIsNone(tried["block-in-parts"]["why_not"])
+        self.assertIn("peak_allocated_bytes", tried["block-in-parts"])
+        self.assertRegex(tried["cuts-graph"]["why_not"], "^it does not train as it promises: some step gives no gradient to class_token, ")
+        self.assertEqual(tried["leaves-out"]["why_not"], "it does not train as it promises: leaves-out leaves block 1 out")
 
     def test_bad_input(self):
         self.run_cases("cpu", "--model", "gpt2,layers=1,width=32,heads=2,vocabulary=64", "--seq", "8", "--device", "cpu", "--strategy", "baseline", "--repetitions", "0")
