@@ -7,6 +7,7 @@
 #include "cli/emulate_peak.h"
 #include "cli/program_words.h"
 #include "cli/screen.h"
+#include "cli/second_guess_option.h"
 #include "errors/errors.h"
 #include "host/run_emulated.h"
 
@@ -95,12 +96,7 @@ Command add_emulate(CLI::App& app, World& world) {
                    "nonzero=all or nonzero=none: rows of results whose count depends on values "
                    "that are not known; gives an upper or a lower bound")
       ->type_name("NAME=WHAT");
-  command
-      ->add_option("--second-guess", request.second_guesses,
-                   "Where the program read unknown values: run it N times more with other values, "
-                   "and compare its peaks (default 0)")
-      ->check(CLI::Range(0, 20))
-      ->type_name("N");
+  add_second_guess(*command, request.second_guesses);
   command->add_option("program", request.command, "The program and its arguments, after --")
       ->type_name("PROGRAM ARG");
   request.look.colours = screen_of(STDERR_FILENO).live;

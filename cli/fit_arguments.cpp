@@ -8,6 +8,7 @@
 
 #include "cli/one_of.h"
 #include "cli/quantities.h"
+#include "cli/second_guess_option.h"
 #include "errors/errors.h"
 #include "host/card.h"
 #include "plan/programs.h"
@@ -92,6 +93,8 @@ void check_lists(const FitArguments& arguments, Along along) {
   };
   if (!arguments.vary.empty())
     throw ConfigError("--vary is for a program, which stands behind --; for a model: --largest");
+  if (arguments.second_guesses > 0)
+    throw ConfigError("--second-guess runs a program again, which stands behind --; leave it out");
   if (along == Along::kBatch && typed(arguments, Axis::kBatchSize)) refuse("--batch", "batch");
   if (along == Along::kSequence && typed(arguments, Axis::kSequenceLength)) refuse("--seq", "seq");
 }
@@ -142,6 +145,7 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
                   "Of sizes that rest on values which no emulated card knows: no rows or all")
       ->check(one_of({"nonzero=none", "nonzero=all"}))
       ->type_name("nonzero=none|all");
+  add_second_guess(command, arguments.second_guesses);
   command.add_option("--cudnn", arguments.cudnn, "cuDNN: on (PyTorch's default) or off")
       ->check(one_of({"on", "off"}))
       ->type_name("on|off");

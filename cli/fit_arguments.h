@@ -19,7 +19,7 @@ struct FitArguments {
   std::vector<std::string> cards, budgets, plugins, command;
   std::string largest, vary, assume, cudnn, out, name;
   std::optional<std::int64_t> steps, timeout_s, jobs;
-  std::int64_t check = 3;
+  std::int64_t check = 3, second_guesses = 0;
   bool overwrite = false, no_report = false, quiet = false, least = false;
   OutputFormat format;
 };

@@ -144,6 +144,7 @@ class FitCommand {
     request.title = program.name;
     request.repetitions = 0;
     request.assume = arguments_.assume;
+    request.second_guesses = arguments_.second_guesses;
     if (arguments_.timeout_s) request.timeout_s = *arguments_.timeout_s;
     request.worker.stamp = {};  // of no LibTorch: the program says which it had
     plan_ = plan::make_plan(request, plugins_, inventory::device_hook("", request.worker));

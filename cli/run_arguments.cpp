@@ -11,6 +11,7 @@
 #include "cli/one_of.h"
 #include "cli/program_words.h"
 #include "cli/quantities.h"
+#include "cli/second_guess_option.h"
 #include "cli/whole_number.h"
 #include "errors/errors.h"
 #include "result/device.h"
@@ -227,6 +228,7 @@ void check_card(const std::string& card, const std::vector<std::string>& devices
 void add_run_options(CLI::App& command, RunArguments& arguments) {
   add_suite(command, arguments);
   add_program(command, arguments);
+  add_second_guess(command, arguments.second_guesses);
   add_case_options(command, arguments);
   add_measuring_options(command, arguments);
   add_cuda_options(command, arguments);
@@ -269,6 +271,7 @@ plan::Request make_request(const RunArguments& arguments) {
   if (!arguments.memory_limit.empty())
     request.memory_limit_bytes = bytes_from(arguments.memory_limit, "--memory-limit");
   request.assume = arguments.assume;
+  request.second_guesses = arguments.second_guesses;
   if (arguments.no_ablation) request.ablation = false;
   request.checked_promises = arguments.checked_promises;
   take_cuda_options(arguments, request);
@@ -276,6 +279,9 @@ plan::Request make_request(const RunArguments& arguments) {
     take_program(arguments, request);
   else if (arguments.suite.empty())
     complete_typed(request);
+  if (request.second_guesses > 0 && request.programs.empty())
+    throw ConfigError(
+        "--second-guess runs programs again, and no case of this run is a program; leave it out");
   if (arguments.program.empty() || !arguments.cases.at(Axis::kDevice).empty())
     check_card(arguments.card, request.lists.at(Axis::kDevice));
   const auto& models = request.lists.at(Axis::kModel);

@@ -21,6 +21,7 @@ struct RunArguments {
   std::optional<std::uint64_t> seed;
   std::string memory_limit;
   std::optional<std::int64_t> jobs;
+  std::int64_t second_guesses = 0;
   SlurmArguments slurm;
   std::string card, cudnn, tf32, deterministic, assume;
   std::vector<std::string> plugins, checked_promises;

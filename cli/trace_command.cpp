@@ -14,6 +14,7 @@
 #include "cli/own_report.h"
 #include "cli/program_words.h"
 #include "cli/screen.h"
+#include "cli/second_guess_option.h"
 #include "errors/errors.h"
 #include "files/file.h"
 #include "files/temporary_folder.h"
@@ -47,6 +48,7 @@ struct TraceArguments {
   std::vector<std::string> command;
   bool overwrite = false, needed = true;
   std::int64_t needed_timeout_s = 600;
+  std::int64_t second_guesses = 0;
   std::optional<program::StepRange> step_range;  // of `steps`
   emulator::ValuesRequest values;
 };
@@ -100,6 +102,7 @@ class TraceCommand {
     request.command = arguments_.command;
     request.journals = journals_->path();
     request.values = arguments_.values;
+    request.second_guesses = arguments_.second_guesses;
     request.look.colours = screen_of(STDERR_FILENO).live;
     request.look.width = [] { return table_width(STDERR_FILENO); };
     request.steps = arguments_.step_range;
@@ -176,6 +179,7 @@ Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& t
   command->add_flag_callback(
       "--no-compute", [arguments] { arguments->values.compute = false; },
       "Compute no values: what the host reads back is then mostly unknown");
+  add_second_guess(*command, arguments->second_guesses);
   command->add_flag_callback(
       "--no-needed", [arguments] { arguments->needed = false; },
       "Do not run a program once more that ran out of an emulated card's memory");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -21,8 +22,8 @@ struct EmulateRequest : EmulatedCommand {
   std::string json_path;  // where the figures go besides; empty: nowhere
   // Where they go in place of a file. Standard output is then theirs: the program's goes to stderr.
   std::ostream* json_out = nullptr;
-  Look look;               // of stderr, and how much is said there
-  int second_guesses = 0;  // further runs with other plausible values; see second_guess.h
+  Look look;                        // of stderr, and how much is said there
+  std::int64_t second_guesses = 0;  // further runs with other plausible values; see second_guess.h
   // Called when it has ended, after all that is said of it; what it adds to the figures in JSON.
   // `folder` is the one of BeforeProgram.
   std::function<void(const EmulatedProgram&, const std::filesystem::path& folder,

@@ -56,8 +56,8 @@ class Guesses {
  private:
   void again(int run) {
     if (!request_.quiet)
-      std::fprintf(stderr, "peakbench: running it again with other values (%d of %d)\n", run,
-                   request_.runs);
+      std::fprintf(stderr, "peakbench: running it again with other values (%d of %lld)\n", run,
+                   static_cast<long long>(request_.runs));
     const ProgramSignals signals;
     const LedgerFolder folder;
     const auto cancelled = [&] { return signals.noted() != 0; };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 #include "host/emulated_command.h"
 #include "host/emulated_program.h"
@@ -12,7 +13,7 @@ namespace peakbench::emulator {
 struct SecondGuessRequest {
   const EmulatedCommand& command;
   const EmulatedProgram& first;  // that ended well
-  int runs = 0;                  // further ones
+  std::int64_t runs = 0;         // further ones
   std::chrono::seconds limit;    // of each; then it is ended
   bool quiet = false;
 };

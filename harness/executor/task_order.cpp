@@ -91,7 +91,8 @@ ordered_json to_json(const plan::Request& request) {
           {"memory_limit_bytes", request.memory_limit_bytes},
           {"threads", request.threads},
           {"seed", request.seed},
-          {"assume", request.assume}};
+          {"assume", request.assume},
+          {"second_guesses", request.second_guesses}};
 }
 
 plan::Request read_request(const Fields& fields) {
@@ -106,6 +107,7 @@ plan::Request read_request(const Fields& fields) {
   request.threads = fields.get<std::int64_t>("threads");
   request.seed = fields.get<std::uint64_t>("seed");
   request.assume = fields.get_or<std::string>("assume", "");
+  request.second_guesses = fields.get_or<std::int64_t>("second_guesses", 0);
   return request;
 }
 

@@ -61,6 +61,7 @@ WorkerOrder make_worker(const CaseOrder& order, JobMode mode, const Emulated& ho
   job.steps = request.steps;
   job.threads = request.threads;
   job.assume = request.assume;
+  job.second_guesses = request.second_guesses;
   job.memory_limit_bytes = budget_bytes;
   job.result_path = path(is_memory ? CaseFile::kMemoryResult : CaseFile::kThroughputResult);
   job.program = planned.program;

@@ -257,6 +257,7 @@ nlohmann::json settings_of(const plan::Request& request) {
                           {"threads", request.threads},
                           {"seed", request.seed}};
   if (!request.assume.empty()) settings["assume"] = request.assume;
+  if (request.second_guesses > 0) settings["second_guesses"] = request.second_guesses;
   if (request.gate) settings["gate"] = result::to_json(*request.gate);
   return settings;
 }

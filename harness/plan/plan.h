@@ -57,6 +57,9 @@ struct Request {
   // On an emulated card: how many rows an operator returns whose count rests on values that are not
   // known, "nonzero=all" or "nonzero=none"; empty: as plausible values say.
   std::string assume;
+  // On an emulated card, further runs of each program that read unknown values, with other
+  // plausible ones (emulator/host/second_guess.h).
+  std::int64_t second_guesses = 0;
   // On an emulated card, add the cases that tell the parts of a stack apart
   // (PlannedCase::added_for).
   bool ablation = true;

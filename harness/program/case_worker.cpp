@@ -112,6 +112,7 @@ class CaseWorker {
     request.command = program.arguments;
     request.journals = case_folder_ / result::kJournalsFolder;
     request.values.assume = job_.assume;
+    request.second_guesses = job_.second_guesses;
     request.quiet = true;
     if (device.kind == result::DeviceKind::kEmulated) request.card = card_of(device);
     files::make_folder(request.journals.string());

@@ -58,6 +58,7 @@ class Tracing {
     emulated.card = request_.card;
     emulated.command = request_.command;
     emulated.values = request_.values;
+    emulated.second_guesses = request_.second_guesses;
     emulated.look = request_.look;
     if (request_.quiet) emulated.look.view = emulator::View::kNothing;
     emulated.more_environment = [this](const emulator::BeforeProgram& before) {

@@ -2,6 +2,7 @@
 // `peakbench trace` and the programs of a suite have in common.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@ struct TraceRequest {
   std::vector<std::string> command;
   std::filesystem::path journals;  // an empty folder for what the processes record
   emulator::ValuesRequest values;
+  std::int64_t second_guesses = 0;  // on an emulated card: of emulator::EmulateRequest
   emulator::Look look;
   std::optional<StepRange> steps;  // that stay in the traces; nullopt: all
   // Standard error is the program's own: what is wrong with the recordings is in the verdict alone.

@@ -55,6 +55,7 @@ struct Job : Setting {
   std::int64_t memory_limit_bytes = 0;  // CPU budget; 0 = none
   std::int64_t threads = 0;             // 0 = LibTorch's default
   std::string assume;                   // of sizes on an emulated card: as in plan::Request
+  std::int64_t second_guesses = 0;      // of a program: as in plan::Request
   std::string result_path, trace_path;
   // Losses and parameters after the last step, for the equivalence check: the reference case
   // writes, the others read.

@@ -74,6 +74,7 @@ json to_json(const Job& job) {
   object["warmup"] = job.warmup;
   object["memory_limit_bytes"] = job.memory_limit_bytes;
   object["assume"] = job.assume;
+  object["second_guesses"] = job.second_guesses;
   object["threads"] = job.threads;
   object["result_path"] = job.result_path;
   object["trace_path"] = job.trace_path;
@@ -96,6 +97,7 @@ Job job_from_json(const json& object) {
   job.warmup = fields.get<std::int64_t>("warmup");
   job.memory_limit_bytes = fields.get_or<std::int64_t>("memory_limit_bytes", 0);
   job.assume = fields.get_or<std::string>("assume", "");
+  job.second_guesses = fields.get_or<std::int64_t>("second_guesses", 0);
   job.threads = fields.get_or<std::int64_t>("threads", 0);
   job.result_path = fields.get<std::string>("result_path");
   job.trace_path = fields.get_or<std::string>("trace_path", "");

@@ -46,6 +46,7 @@ std::vector<RunFact> facts_of_runs() {
           setting("threads"),
           setting("seed"),
           setting("assume"),
+          setting("second_guesses"),
           incidental("timeout_s", FactOf::kSettings),
           incidental("memory_limit_bytes", FactOf::kSettings),
           incidental("gate", FactOf::kSettings)};

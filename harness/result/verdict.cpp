@@ -48,6 +48,15 @@ nlohmann::ordered_json to_json(const SecondGuess& guess) {
           {"problem", guess.problem}};
 }
 
+SecondGuess read_second_guess(const Fields& fields) {
+  SecondGuess guess;
+  guess.runs = fields.get<std::int64_t>("runs");
+  guess.peak_bytes = fields.get_or<std::vector<std::int64_t>>("peak_bytes", {});
+  guess.same = fields.get_or("same", false);
+  guess.problem = fields.get_or<std::string>("problem", "");
+  return guess;
+}
+
 }  // namespace
 
 nlohmann::ordered_json to_json(const Verdict& verdict) {
@@ -76,6 +85,8 @@ Verdict read_verdict(const Fields& fields) {
   verdict.advice = fields.get_or<Texts>("advice", {});
   verdict.workspace_room_bytes =
       fields.maybe<std::int64_t>("workspace_room_bytes", Range<std::int64_t>{.least = 0});
+  if (const auto guess = fields.maybe_child("second_guess"))
+    verdict.second_guess = read_second_guess(*guess);
   return verdict;
 }
 

@@ -50,6 +50,13 @@ open(os.environ["COUNT"] + ".began", "w").write(str(os.getpid()))
 while os.environ["COUNT"] == "2048" and not os.path.exists("go"):
     time.sleep(0.05)
 """
+# Both read a count that nobody knows; the second allocates by it.
+COUNTS = """
+import sys, torch
+count = int((torch.randn(1 << 20, device="cuda") > 0).sum())
+rows = count if sys.argv[1] == "other" else max(min(count, 8), 8)
+kept = torch.zeros(rows, 1 << 10, device="cuda")
+"""
 STRANGE = "two words; $(touch pwned) '\" {}"
 
 
@@ -99,6 +106,24 @@ class SuitePrograms(unittest.TestCase):
 
     def trained(self, batch, out="base"):
         return next(case for name, case in self.cases(out).items() if name.startswith(f"program/train,batch={batch},"))
+
+    def test_programs_are_tried_with_other_values(self):
+        (self.folder / "counts.py").write_text(COUNTS, encoding="utf-8")
+        text = suite(program("counts", ["counts.py", "{rows}"], '[programs.axes]\nrows = ["same", "other"]\n'))
+        (self.folder / "counts.toml").write_text(text, encoding="utf-8")
+        self.peakbench("run", "counts.toml", "--out", "counts", "--second-guess", "2")
+        same, other = (self.cases("counts")[f"program/counts,rows={rows}/{CARD}"]["emulation"]["verdict"] for rows in ("same", "other"))
+        self.assertEqual((same["kind"], same["second_guess"]["runs"], same["second_guess"]["same"]), ("exact if", 3, True))
+        self.assertEqual(same["conditions"], ["what it reads is not known, and its peaks are the same with other values (3 runs)"])
+        self.assertEqual((other["kind"], len(set(other["second_guess"]["peak_bytes"]))), ("unreliable", 3))
+        self.assertEqual(self.run_of("counts")["settings"]["second_guesses"], 2)
+        self.peakbench("run", "counts.toml", "--out", "alone")
+        self.assertEqual({case["emulation"]["verdict"]["kind"] for case in self.cases("alone").values()}, {"unreliable"})
+        done = self.peakbench("run", "--model", "gpt2", "--second-guess", "2", "--out", "none", code=2)
+        self.assertIn("--second-guess runs programs again, and no case of this run is a program", done.stderr)
+        done = self.peakbench("fit", "--card", "h100-80gb", "--second-guess", "2", "--out", "fit", "--no-report", "--json", "--", PYTHON, "counts.py", "same")
+        verdict = json.loads(done.stdout)["cells"][0]["verdict"]
+        self.assertEqual((verdict["kind"], verdict["second_guess"]["same"]), ("exact if", True))
 
     def test_a_case_is_what_trace_makes_of_it(self):
         for batch in (4, 64):

@@ -149,6 +149,16 @@ TEST(CaseKind, FactsHaveWords) {
   }
 }
 
+TEST(VerdictJson, HasWhatOtherValuesShowed) {
+  result::Verdict verdict;
+  verdict.second_guess = result::SecondGuess{3, {5, 7, 5}, "it ended with exit code 1", false};
+  const nlohmann::json json = result::to_json(verdict);
+  EXPECT_EQ(result::read_verdict(Fields(json)).second_guess, verdict.second_guess);
+  verdict.second_guess.reset();
+  const nlohmann::json without = result::to_json(verdict);
+  EXPECT_EQ(result::read_verdict(Fields(without)).second_guess, std::nullopt);
+}
+
 TEST(RunFacts, SayWhatMakesTwoRunsOne) {
   using result::FactOf;
   using result::RunFact;
@@ -156,7 +166,8 @@ TEST(RunFacts, SayWhatMakesTwoRunsOne) {
   const Names build{"libtorch", "libtorch_git_version", "libtorch_cuda", "peakbench", "commit"};
   auto resumed = build;
   resumed.emplace_back("cpu");
-  const Names settings{"steps", "warmup", "repetitions", "threads", "seed", "assume"};
+  const Names settings{"steps", "warmup", "repetitions",   "threads",
+                       "seed",  "assume", "second_guesses"};
   EXPECT_EQ(names_where(FactOf::kEnvironment, &RunFact::is_build), build);
   EXPECT_EQ(names_where(FactOf::kEnvironment, &RunFact::is_merged), build);
   EXPECT_EQ(names_where(FactOf::kEnvironment, &RunFact::is_resumed), resumed);
