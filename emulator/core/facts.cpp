@@ -25,6 +25,7 @@ constexpr std::array<ReadRow, kReadKinds> kReads{{
     {ReadKind::seed, "seed", Effect::none},
     {ReadKind::storage, "storage", Effect::condition},
     {ReadKind::copy, "copy", Effect::condition},
+    {ReadKind::logged, "logged integer", Effect::condition},
 }};
 
 // In the texts, {function}, {what}, {place}, {rank} and {ranks} are the entry's. A part in brackets

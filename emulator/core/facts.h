@@ -32,8 +32,9 @@ enum class ReadKind : std::uint32_t {
   seed,     // a random number from all integers
   storage,  // a storage as it is: torch.save
   copy,     // a tensor onto the host, in a process without Python, which reads it by operators
+  logged,   // an integer of which the program makes nothing but texts and numbers (PythonUse)
 };
-inline constexpr int kReadKinds = 9;
+inline constexpr int kReadKinds = 10;
 
 // Of reads whose values were not known.
 Effect effect_of(ReadKind kind);

@@ -158,8 +158,9 @@ void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, ReadKin
   // Where in the program only matters where a value was not known.
   char place[sizeof LedgerReadBack::place] = "";
   PythonUse use;
-  if (answer != Answer::kept) use = find_python_place(place, sizeof place);
+  if (answer != Answer::kept) find_python_place(place, sizeof place, &use);
   if (use.makes_integer && kind == ReadKind::floating) kind = ReadKind::integer;
+  if (use.only_logged && kind == ReadKind::integer) kind = ReadKind::logged;
   auto& table =
       answer == Answer::kept ? ledger.known_reads : ledger.reads[static_cast<std::uint32_t>(kind)];
   std::lock_guard lock(rows_mutex);
@@ -176,6 +177,7 @@ void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, ReadKin
     put(row.place, place);
   }
   row.kind = kind;
+  row.only_printed = use.only_printed && (!row.calls || row.only_printed);
   ++row.calls;
   row.bytes += bytes;
   row.zero_calls += answer == Answer::zeros;

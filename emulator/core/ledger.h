@@ -60,7 +60,8 @@ struct LedgerReadBack {
   std::uint64_t substitute_calls;
   LedgerTime first;  // of its calls
   ReadKind kind;
-  char function[240];  // the nearest named function that asked
+  std::uint32_t only_printed;  // 1: PythonUse, of all calls
+  char function[240];          // the nearest named function that asked
   char library[64];
   char operation[96];  // the operator of PyTorch below which it happened, if any: aten::item
   char place[160];     // train.py:12, of reads whose values were not known, in Python
@@ -143,6 +144,7 @@ struct Ledger {
   std::int32_t elastic_attempt;
   std::uint32_t finished;  // 1: the process came to its end; 0: still running, or killed
   std::uint32_t device_count;
+  LedgerTime last_allocation;  // of a card's memory, by CUDA or by PyTorch's allocator; 0: none
   char command[1024];
   char card[96];
   LedgerDevice devices[kLedgerDevices];

@@ -103,6 +103,7 @@ bool try_charge(State& state, int device, Charge kind, std::uint64_t bytes) {
   if (kind == Charge::malloc_memory) raise(row.malloc_bytes, row.peak_malloc_bytes, bytes);
   if (kind == Charge::virtual_memory) raise(row.virtual_bytes, row.peak_virtual_bytes, bytes);
   ++row.allocations;
+  state.ledger->last_allocation = ledger_now();
   return true;
 }
 

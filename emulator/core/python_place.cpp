@@ -1,17 +1,14 @@
 #include "core/python_place.h"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
+#include "number_use.h"  // made from number_use.py
 #include "tracer/collector.h"
 #include "tracer/python_api.h"
 #include "tracer/python_frames.h"
@@ -27,86 +24,71 @@ bool is_of_pytorch(const char* file) {
          std::strstr(file, "/lib/peakbench/") || file[0] == '<';
 }
 
-struct Position {
-  long line = -1, column = -1;
-};
-
-bool knows_columns() { return tracer::python().instruction != nullptr; }
+// Line, last line, column, last column.
+using Position = std::array<long, 4>;
 
 // Of the expression that the frame evaluates. An instruction takes two bytes.
-Position position_of(const PythonFrame& frame) {
+std::optional<Position> position_of(const PythonFrame& frame) {
   const auto& p = tracer::python();
-  const tracer::CollectorHeld held;
   const auto positions_of = tracer::attribute(frame.code, "co_positions");
   const Owned positions(positions_of ? p.call_with(positions_of.get(), nullptr) : nullptr);
   for (int left = positions ? frame.at / 2 : -1; left >= 0; --left) {
     const Owned position(p.next(positions.get()));
     if (!position) break;
     if (left > 0) continue;
-    const auto number = [&](std::ptrdiff_t at) {  // line, last line, column, last column
-      return static_cast<long>(p.number(p.tuple_item(position.get(), at)));
-    };
-    const Position found{number(0), number(2)};
+    Position found;
+    for (std::size_t i = 0; i < found.size(); ++i)
+      found[i] =
+          static_cast<long>(p.number(p.tuple_item(position.get(), static_cast<std::ptrdiff_t>(i))));
     p.clear_error();  // None is no number: -1
     return found;
   }
-  return {};
+  return std::nullopt;
 }
 
-bool is_part_of_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+// By number_use.py, which is gone from the interpreter afterwards.
+PythonUse use_of_expression(const char* file, const Position& at) {
+  constexpr int kFileInput = 257;  // Py_file_input
+  constexpr unsigned long long kAllFlags = 7;
+  const auto& p = tracer::python();
+  const Owned names(p.new_dict());
+  const Owned code(p.compile(kNumberUse, "<peakbench>", kFileInput));
+  const Owned done(code ? p.evaluate(code.get(), names.get(), names.get()) : nullptr);
+  void* const function = done ? p.dict_item(names.get(), "number_use") : nullptr;
+  const Owned answer(function ? p.call_format(function, "sllll", file, at[0], at[1], at[2], at[3])
+                              : nullptr);
+  const auto told = answer ? p.number(answer.get()) : 0;
+  const auto flags = told <= kAllFlags ? told : 0;  // more: it is no number
+  p.clear_dict(names.get());                        // its functions hold it
+  p.clear_error();
+  return {.makes_integer = (flags & 1) != 0,
+          .only_logged = (flags & 2) != 0,
+          .only_printed = (flags & 4) != 0};
 }
 
-// int(, math.floor( and their like.
-constexpr std::string_view kConversions[] = {"int(", "floor(", "ceil(", "trunc("};
-
-// What begins at the column is such a call, or the first thing in one.
-bool makes_integer_at(std::string_view line, std::size_t column) {
-  const auto before = line.substr(0, column);
-  auto called = line.substr(column);
-  if (called.starts_with("math.")) called.remove_prefix(5);
-  for (const auto conversion : kConversions) {
-    if (called.starts_with(conversion)) return true;
-    if (!before.ends_with(conversion)) continue;
-    const auto ahead = before.substr(0, before.size() - conversion.size());
-    if (ahead.empty() || !is_part_of_name(ahead.back())) return true;
+// While it lives Python evaluates frames itself: torch.compile would compile those of ours.
+class PlainEvaluation {
+ public:
+  PlainEvaluation()
+      : interpreter_(tracer::python().interpreter()),
+        before_(tracer::python().evaluator(interpreter_)) {
+    tracer::python().set_evaluator(interpreter_, tracer::python().plain_evaluator);
   }
-  return false;
-}
+  PlainEvaluation(const PlainEvaluation&) = delete;
+  PlainEvaluation& operator=(const PlainEvaluation&) = delete;
+  ~PlainEvaluation() { tracer::python().set_evaluator(interpreter_, before_); }
 
-// The lines of the file that was asked for last: a program reads at many of them.
-std::string line_of(const char* file, long number) {
-  static std::mutex mutex;
-  static auto* const lines = new std::vector<std::string>;
-  static auto* const of_file = new std::string;
-  const std::lock_guard lock(mutex);
-  if (*of_file != file) {
-    *of_file = file;
-    lines->clear();
-    std::ifstream source(file);
-    for (std::string line; std::getline(source, line);) lines->push_back(std::move(line));
-  }
-  const auto at = static_cast<std::size_t>(number) - 1;
-  return number > 0 && at < lines->size() ? lines->at(at) : "";
-}
-
-bool may_make_integer(std::string_view line) {
-  return std::ranges::any_of(kConversions, [&](std::string_view conversion) {
-    return line.find(conversion) != std::string_view::npos;
-  });
-}
+ private:
+  void* interpreter_;
+  void* before_;
+};
 
 PythonUse find_use(const PythonFrame& frame, const char* file) {
-  const long number = tracer::line_of(frame);
-  const auto line = line_of(file, number);
-  if (line.empty()) return {};
-  PythonUse use;
-  if (!knows_columns() || !may_make_integer(line)) return use;
+  if (!tracer::python().knows_columns()) return {};
+  const PlainEvaluation plain;
+  const tracer::CollectorHeld held;
   const auto at = position_of(frame);
-  const auto column = static_cast<std::size_t>(at.column);
-  use.makes_integer =
-      at.line == number && at.column >= 0 && column < line.size() && makes_integer_at(line, column);
-  return use;
+  return at ? use_of_expression(file, *at) : PythonUse{};
 }
 
 // A loop reads at the same place again and again.
@@ -125,7 +107,7 @@ PythonUse use_of(const PythonFrame& frame, const char* file) {
 }
 
 // Writes the frame's place; whether it is the program's own.
-bool describe(const PythonFrame& frame, char* out, std::size_t size, PythonUse& use) {
+bool describe(const PythonFrame& frame, char* out, std::size_t size, PythonUse* use) {
   const auto name = tracer::attribute(frame.code, "co_filename");
   const auto file = tracer::utf8_of(name.get(), "");
   if (file.empty()) return false;
@@ -133,31 +115,27 @@ bool describe(const PythonFrame& frame, char* out, std::size_t size, PythonUse& 
   std::snprintf(out, size, "%s:%d", file.c_str() + (slash == std::string::npos ? 0 : slash + 1),
                 tracer::line_of(frame));
   const bool own = !is_of_pytorch(file.c_str());
-  if (own) use = use_of(frame, file.c_str());
+  if (own && use) *use = use_of(frame, file.c_str());
   return own;
 }
 
-PythonUse walk(char* out, std::size_t size) {
+void walk(char* out, std::size_t size, PythonUse* use) {
   constexpr std::size_t kDeepest = 1024;
   static thread_local std::array<PythonFrame, kDeepest> frames;
   const auto count = tracer::python_frames(frames.data(), frames.size());
-  PythonUse use;
   for (std::size_t i = 0; i < count; ++i)
     if (describe(frames[i], out, size, use)) break;
-  return use;
 }
 
 }  // namespace
 
-PythonUse find_python_place(char* out, std::size_t size) {
+void find_python_place(char* out, std::size_t size, PythonUse* use) {
   out[0] = '\0';
   const auto& p = tracer::python();
-  if (!p.knows_frames() || !p.is_initialized()) return {};
-  if (tracer::python_is_ending()) return {};
+  if (!p.knows_frames() || !p.is_initialized() || tracer::python_is_ending()) return;
   const int held = p.ensure();
-  const auto use = walk(out, size);
+  walk(out, size, use);
   p.release(held);
-  return use;
 }
 
 }  // namespace peakbench::emulator

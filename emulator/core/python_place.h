@@ -5,15 +5,19 @@
 
 namespace peakbench::emulator {
 
-// What the line of the program does with a number that it reads, as far as its source tells.
+// What the program does with a number that it reads, as far as its source tells; known from Python
+// 3.11 on.
 struct PythonUse {
-  // It makes an integer of it, as int(count.sum()) and range(int(x.item())) do; known from Python
-  // 3.11 on.
-  bool makes_integer = false;
+  bool makes_integer = false;  // int(count.sum()), range(int(x.item()))
+  // Nothing but texts and other such numbers comes of it: no branch, size or index, and no argument
+  // of code that the file does not show.
+  bool only_logged = false;
+  bool only_printed = false;  // and no logger or meter has it, which may be any code
 };
 
 // Writes "train.py:12", the innermost line outside of PyTorch, or an empty text where the calling
-// thread runs no Python. Takes the interpreter's lock: call it with no lock held.
-PythonUse find_python_place(char* out, std::size_t size);
+// thread runs no Python; into `use`, if given, what that line does with what it reads. Takes the
+// interpreter's lock: call it with no lock held.
+void find_python_place(char* out, std::size_t size, PythonUse* use = nullptr);
 
 }  // namespace peakbench::emulator

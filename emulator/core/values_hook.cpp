@@ -119,6 +119,7 @@ bool allocated_now(int device, std::uint64_t& bytes) {
 }
 
 void tell_of_piece(std::uint64_t base, std::uint64_t bytes) {
+  ledger().last_allocation = ledger_now();
   if (const auto listener = piece_listener.load(std::memory_order_acquire)) listener(base, bytes);
 }
 
@@ -157,6 +158,7 @@ extern "C" void peakbench_emulator_watch_allocator(void) {
 
 extern "C" void peakbench_emulator_handed_out(std::uint64_t base, std::uint64_t bytes) {
   using namespace peakbench::emulator;
+  ledger().last_allocation = ledger_now();
   forget_kept_bytes(base, bytes);
 }
 

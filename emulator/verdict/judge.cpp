@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <vector>
 
 #include "units/bytes.h"
@@ -27,7 +28,12 @@ bool refused_by_host_alone(const Ledger& ledger) {
 class Judge {
  public:
   Judge(const std::vector<const Ledger*>& ledgers, const VerdictRequest& request)
-      : ledgers_(ledgers), request_(request) {}
+      : ledgers_(ledgers), request_(request) {
+    for (const Ledger* ledger : ledgers) {
+      const bool is_seen = ledger->counts_known || !used_the_card(*ledger);
+      last_allocation_ = std::max(last_allocation_, is_seen ? ledger->last_allocation : kAtTheEnd);
+    }
+  }
 
   void process(const Ledger& ledger) {
     for (const LedgerReadBack* row : unknown_reads(ledger)) read(*row);
@@ -124,13 +130,20 @@ class Judge {
  private:
   void read(const LedgerReadBack& row) {
     const auto effect = effect_of(row.kind);
-    if (effect == Effect::none || is_the_same_with_others(row)) return;
+    if (effect == Effect::none || is_the_same_with_others(row) || changes_nothing(row)) return;
     std::string text = text_of(row);
     guessable_ |= row.kind != ReadKind::finite;
     if (effect == Effect::condition) return add(result_.conditions, std::move(text));
     if (row.kind == ReadKind::size) return size(std::move(text));
     branches_ = true;
     unreliable(std::move(text));
+  }
+
+  // A number that is printed when all memory is allocated. Of others it is not enough that nothing
+  // was allocated after them: with another value something might have been.
+  bool changes_nothing(const LedgerReadBack& row) const {
+    const bool is_number = row.kind == ReadKind::floating || row.kind == ReadKind::logged;
+    return is_number && row.only_printed && row.first > last_allocation_;
   }
 
   // Checks for finite values are the same with other values, too.
@@ -255,8 +268,12 @@ class Judge {
   }
   void advise(std::string text) { add(result_.advice, std::move(text)); }
 
+  // Where nobody sees what PyTorch's allocator hands out.
+  static constexpr LedgerTime kAtTheEnd = std::numeric_limits<LedgerTime>::max();
+
   const std::vector<const Ledger*>& ledgers_;
   const VerdictRequest& request_;
+  LedgerTime last_allocation_ = 0;  // in any of the processes
   Verdict result_;
   bool bounded_below_ = false, bounded_above_ = false, sizes_ = false, branches_ = false;
   bool guessable_ = false;

@@ -21,6 +21,8 @@ std::string what_was_read(ReadKind kind) {
       return "whether values are finite, which they are taken to be";
     case ReadKind::copy:
       return "values that are not known, onto the host as they are";
+    case ReadKind::logged:
+      return "integer values that are not known and, as its source shows, only logged";
     case ReadKind::storage:
       return "storages whose bytes are not known";
     case ReadKind::bytes:

@@ -40,6 +40,7 @@ Python look_up_all() {
   look_up(p.number, "PyLong_AsUnsignedLongLong");
   look_up(p.call, "PyObject_Vectorcall");
   look_up(p.call_with, "PyObject_CallFunctionObjArgs");
+  look_up(p.call_format, "PyObject_CallFunction");
   look_up(p.iterator, "PyObject_GetIter");
   look_up(p.next, "PyIter_Next");
   look_up(p.new_reference, "PyWeakref_NewRef");
@@ -47,6 +48,8 @@ Python look_up_all() {
   look_up(p.strong_referent, "PyWeakref_GetRef");
   look_up(p.dict_next, "PyDict_Next");
   look_up(p.dict_item, "PyDict_GetItemString");
+  look_up(p.new_dict, "PyDict_New");
+  look_up(p.clear_dict, "PyDict_Clear");
   look_up(p.list_size, "PyList_Size");
   look_up(p.list_item, "PyList_GetItem");
   look_up(p.tuple_size, "PyTuple_Size");
@@ -59,6 +62,11 @@ Python look_up_all() {
   look_up(p.disable_collector, "PyGC_Disable");
   look_up(p.enable_collector, "PyGC_Enable");
   look_up(p.interpreter, "PyInterpreterState_Get");
+  look_up(p.compile, "Py_CompileString");
+  look_up(p.evaluate, "PyEval_EvalCode");
+  look_up(p.evaluator, "_PyInterpreterState_GetEvalFrameFunc");
+  look_up(p.set_evaluator, "_PyInterpreterState_SetEvalFrameFunc");
+  look_up(p.plain_evaluator, "_PyEval_EvalFrameDefault");
   return p;
 }
 

@@ -39,6 +39,7 @@ struct Python {
   unsigned long long (*number)(void*);
   void* (*call)(void*, void* const*, std::size_t, void*);
   void* (*call_with)(void*, ...);
+  void* (*call_format)(void*, const char*, ...);
   void* (*iterator)(void*);
   void* (*next)(void*);
   void* (*new_reference)(void*, void*);   // a weak one
@@ -46,6 +47,8 @@ struct Python {
   int (*strong_referent)(void*, void**);  // from 3.13 on
   int (*dict_next)(void*, std::ptrdiff_t*, void**, void**);
   void* (*dict_item)(void*, const char*);
+  void* (*new_dict)();
+  void (*clear_dict)(void*);
   std::ptrdiff_t (*list_size)(void*);
   void* (*list_item)(void*, std::ptrdiff_t);
   std::ptrdiff_t (*tuple_size)(void*);
@@ -58,6 +61,18 @@ struct Python {
   int (*enable_collector)();
   void* (*interpreter)();
 
+  // Code from its text, and what evaluates frames.
+  void* (*compile)(const char*, const char*, int);
+  void* (*evaluate)(void*, void*, void*);
+  void* (*evaluator)(void*);
+  void (*set_evaluator)(void*, void*);
+  void* plain_evaluator;
+
+  bool knows_columns() const {
+    return instruction && call_with && call_format && next && number && tuple_item && dict_item &&
+           new_dict && clear_dict && interpreter && compile && evaluate && evaluator &&
+           set_evaluator && plain_evaluator;
+  }
   bool knows_frames() const {
     return is_initialized && is_held && ensure && release && thread && thread_frame && back &&
            code && line && attribute && utf8 && keep && drop && clear_error;

@@ -212,6 +212,20 @@ class ExactnessTest(unittest.TestCase):
         self.assertEqual(self.emulate(rows), "unreliable", self.said)
         self.assertEqual(self.emulate(rows, options=("--assume", "nonzero=all")), "upper bound", self.said)
 
+    def test_integers_that_are_only_logged_are_a_condition(self):
+        read = UNKNOWN + "right = 0\nfor _ in range(3):\n    right += (x > 0).sum().item()\n    torch.zeros(1 << 20, device='cuda')\n"
+        self.assertEqual(self.emulate(read + "print(right)"), "exact if", self.said)
+        self.assertRegex(self.verdict["conditions"][0], r"read integer values that are not known and, as its source shows, only logged \(3 times\)")
+        self.assertEqual(self.emulate(read + "if right < 0:\n    torch.zeros(1 << 28, device='cuda')"), "unreliable", self.said)
+
+    def test_numbers_that_are_printed_at_the_end_change_nothing(self):
+        for read, kind in (("print('loss', x.mean().item())", "exact"), ("print((x > 0).sum().item())", "exact"),
+                           ("v = x.mean().item()\nprint(v)\nif v < 0:\n    torch.zeros(1 << 28, device='cuda')", "exact if"),
+                           ("v = (x > 0).sum().item()\nif v < 0:\n    torch.zeros(1 << 28, device='cuda')", "unreliable"),
+                           ("print(x.mean().item())\ny = torch.zeros(8, device='cuda')", "exact if")):  # fmt: skip
+            with self.subTest(read):
+                self.assertEqual(self.emulate(UNKNOWN + read), kind, self.said)
+
     def test_other_values_are_tried(self):
         options = ("--second-guess", "2")
         self.assertEqual(self.emulate(UNKNOWN + "n = int((x > 0).any())\ntorch.zeros(1 << 20, device='cuda')", options=options), "exact if", self.said)

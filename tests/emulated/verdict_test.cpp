@@ -116,6 +116,41 @@ TEST_F(VerdictTest, ChecksForFiniteValuesAndCheckpointsAreConditions) {
             "(2 times)");
 }
 
+TEST_F(VerdictTest, IntegersThatAreOnlyLoggedAreACondition) {
+  add_read(ReadKind::logged, 0, 3);
+  const Verdict said = verdict();
+  EXPECT_EQ(said.kind, VerdictKind::exact_if);
+  ASSERT_EQ(said.conditions.size(), 1u);
+  EXPECT_EQ(said.conditions[0],
+            "aten::item at train.py:12 read integer values that are not known and, as its source "
+            "shows, only logged (3 times)");
+}
+
+// A branch that was not taken may have been one: only what the source shows to be printed is left
+// out, and only where every call came after the last allocation.
+TEST_F(VerdictTest, NumbersThatArePrintedAfterTheLastAllocationChangeNothing) {
+  ledger_->counts_known = 1;
+  ledger_->last_allocation = 1000;
+  for (const auto kind : {ReadKind::floating, ReadKind::logged}) {
+    for (LedgerReads& reads : ledger_->reads) reads.count = 0;
+    LedgerReadBack& row = add_read(kind, 0, 2);
+    row.first = 1001;
+    EXPECT_EQ(verdict().kind, VerdictKind::exact_if) << "it may decide something";
+    row.only_printed = 1;
+    EXPECT_EQ(verdict().kind, VerdictKind::exact);
+    row.first = 999;
+    EXPECT_EQ(verdict().kind, VerdictKind::exact_if) << "something was allocated since";
+    row.first = 1001;
+    ledger_->counts_known = 0;
+    EXPECT_EQ(verdict().kind, VerdictKind::exact_if) << "nobody saw PyTorch's allocator";
+    ledger_->counts_known = 1;
+  }
+  LedgerReadBack& truth = add_read(ReadKind::boolean, 0, 1);
+  truth.first = 1001;
+  truth.only_printed = 1;
+  EXPECT_EQ(verdict().kind, VerdictKind::unreliable);
+}
+
 TEST_F(VerdictTest, UnknownTruthsIntegersAndBytesAreUnreliable) {
   for (const auto kind : {ReadKind::boolean, ReadKind::integer, ReadKind::bytes}) {
     for (LedgerReads& reads : ledger_->reads) reads.count = 0;

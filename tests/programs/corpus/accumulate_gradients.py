@@ -1,6 +1,6 @@
 """Micro-batches whose gradients are added up, with a loss that is averaged on the card and read once.
 
-Expected: ends well, exact if (numbers that nobody knows are read)
+Expected: ends well, exact (the loss is unknown, and printed when all is allocated)
 """
 
 import torch

@@ -1,6 +1,6 @@
 """An evaluation that counts the correct answers on the card and prints the accuracy: an integer that rests on a network's output.
 
-Expected: ends well, unreliable (an integer was read that nobody knows)
+Expected: ends well, exact if (the integer is unknown, and only printed)
 """
 
 import torch

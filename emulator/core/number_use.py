@@ -1,0 +1,187 @@
+"""What a program does with a number that it reads from the card, as far as its source shows.
+
+It runs inside the program, in the program's own interpreter, and keeps nothing: objects that stay would move the program's garbage
+collections, which free tensors (python_place.cpp).
+"""
+
+import ast
+import warnings
+from types import SimpleNamespace
+
+FLAGS = {"makes_integer": 1, "only_logged": 2, "only_printed": 4}
+CONVERSIONS = {"int", "floor", "ceil", "trunc", "range"}  # make an integer of their argument
+READS = {"cpu", "item", "numpy", "to", "tolist", "float", "format", "int", "print", "str"}  # give the program what they read
+# Functions and methods whose result holds their arguments, or what they are called on.
+FUNCTIONS = {"abs", "dict", "divmod", "enumerate", "float", "format", "int", "len", "list", "max", "min", "pow", "repr", "round", "sorted", "str", "sum", "tuple", "zip"}
+MATHEMATICS = {"array", "asarray", "concatenate", "exp", "log", "mean", "median", "sqrt", "std", "sum"}  # of math and numpy
+METHODS = {"cpu", "detach", "float", "format", "get", "item", "items", "join", "mean", "numpy", "sum", "tolist", "values"}
+KEEPERS = {"add", "append", "extend", "insert", "setdefault", "update"}  # methods whose object holds their arguments from then on
+HANDING_OVER = {"put", "put_nowait", "send", "submit"}  # to another process or thread, which may act on it
+HIDING = {"eval", "exec", "globals", "locals", "vars"}  # whoever calls them does what its source does not show
+
+Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+Comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+Holder = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.FormattedValue, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Starred, *Comprehension)
+
+
+def number_use(file, *position):
+    """The sum of FLAGS for the expression at (line, last line, column, last column); 0 where it is not found."""
+    try:
+        with open(file, "rb") as source, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the program's own compilation has given them
+            program = program_of(ast.parse(source.read()))
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return 0
+    node = expression_at(program, position)
+    if node is None:
+        return 0
+    found = {"makes_integer": makes_integer(program, node), "only_logged": only_logs(program, node, True), "only_printed": only_logs(program, node, False)}
+    return sum(FLAGS[name] for name, is_so in found.items() if is_so)
+
+
+def program_of(tree):
+    """No class of ours: one refers to itself, and so stays until a collection."""
+    program = SimpleNamespace(nodes=list(ast.walk(tree)), trusts_loggers=True)
+    program.parents = {child: node for node in program.nodes for child in ast.iter_child_nodes(node)}
+    program.functions = nodes_of(program, Function)
+    imports = [(getattr(node, "module", None), alias) for node in nodes_of(program, (ast.Import, ast.ImportFrom)) for alias in node.names]
+    program.of_torch = {(alias.asname or alias.name).split(".")[0] for module, alias in imports if (module or alias.name).split(".")[0] == "torch"}
+    return program
+
+
+def nodes_of(program, kind):
+    return [node for node in program.nodes if isinstance(node, kind)]
+
+
+def expression_at(program, position):
+    return next((node for node in nodes_of(program, ast.expr) if (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset) == position), None)
+
+
+def makes_integer(program, node):
+    while isinstance(program.parents[node], (ast.BinOp, ast.UnaryOp)):
+        node = program.parents[node]
+    call = program.parents[node]
+    return name_called(node) in CONVERSIONS or (name_called(call) in CONVERSIONS and call.func is not node)
+
+
+def only_logs(program, node, trusts_loggers):
+    """Whether nothing but texts and other such numbers comes of it: no branch, size or index, and no argument of unknown code.
+
+    Loggers and meters may be unknown code, if they are trusted.
+    """
+    program.trusts_loggers = trusts_loggers
+    hides = any(isinstance(one, ast.Call) and getattr(one.func, "id", "") in HIDING for one in program.nodes)
+    is_thrown_away = isinstance(program.parents[node], ast.Expr) and name_called(node) != "print"
+    is_text = isinstance(node, (ast.JoinedStr, ast.FormattedValue)) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod))
+    if (name_called(node) not in READS and not is_text) or hides or is_thrown_away:
+        return False
+    seen, left = set(), [node]
+    while left:
+        holders = next_holders(program, left.pop())
+        if holders is None:
+            return False
+        left += [one for one in holders if one not in seen]
+        seen.update(holders)
+    return True
+
+
+def next_holders(program, node):
+    """The expressions that hold the number next. None: the program acts on it, or may."""
+    parent = program.parents[node]
+    if isinstance(parent, ast.Expr):
+        return []
+    if isinstance(parent, Holder) or (isinstance(parent, ast.IfExp) and parent.test is not node) or (isinstance(parent, ast.Subscript) and parent.value is node):
+        return [parent]
+    if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        return together(loads_of(program, target) for target in getattr(parent, "targets", None) or [parent.target])
+    if isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node:
+        return loads_of(program, parent.target)
+    if isinstance(parent, ast.Attribute):
+        call = program.parents[parent]
+        return [call] if name_called(call) in METHODS | KEEPERS and call.func is parent else None
+    if isinstance(parent, ast.keyword):
+        return holders_after_call(program, program.parents[parent], parent.arg)
+    if isinstance(parent, ast.Call) and parent.func is not node:
+        return holders_after_call(program, parent, parent.args.index(node))
+    if isinstance(parent, ast.Return):
+        return calls_of(program, function_around(program, parent))
+    return None
+
+
+def loads_of(program, target):
+    """Where what is stored there is read."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return together(loads_of(program, one) for one in target.elts)
+    if isinstance(target, ast.Subscript):
+        return loads_of(program, target.value)
+    if isinstance(target, ast.Attribute):
+        return [node for node in nodes_of(program, ast.Attribute) if node.attr == target.attr and isinstance(node.ctx, ast.Load)]
+    return loads_of_name(program, target.id, function_around(program, target)) if isinstance(target, ast.Name) else None
+
+
+def loads_of_name(program, name, function):
+    """In the function where it is a local name of it, else in the whole file."""
+    nodes = list(ast.walk(function)) if function else program.nodes
+    if any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in nodes):
+        nodes = program.nodes
+    return [node for node in nodes if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)]
+
+
+def holders_after_call(program, call, argument):
+    name, is_method = name_called(call), isinstance(call.func, ast.Attribute)
+    called = [function for function in program.functions if function.name == name]
+    if called:
+        return together(parameter(program, function, call, argument) for function in called)
+    if name in ("print", "save"):
+        return []
+    if is_method and name in KEEPERS and program.trusts_loggers:
+        return together([loads_of(program, call.func.value), [call]])
+    if name in (MATHEMATICS if root_of(call.func) in ("math", "np", "numpy", "statistics") else METHODS if is_method else FUNCTIONS):
+        return [call]
+    # Loggers and meters are called for nothing but what they do.
+    is_logger = is_method and isinstance(program.parents[call], ast.Expr) and name not in HANDING_OVER and not name.endswith("_")
+    return [] if program.trusts_loggers and is_logger and root_of(call.func) not in program.of_torch else None
+
+
+def parameter(program, function, call, argument):
+    names = [one.arg for one in function.args.posonlyargs + function.args.args]
+    if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["cls"]):
+        del names[0]
+    if any(isinstance(one, ast.Starred) for one in call.args):
+        return None
+    name = argument if argument in names else names[argument] if isinstance(argument, int) and argument < len(names) else None
+    return loads_of_name(program, name, function) if name else None
+
+
+def calls_of(program, function):
+    """None: it is called from elsewhere, or handed over."""
+    if function is None:
+        return None
+    if any(getattr(decorator, "id", "") == "property" for decorator in function.decorator_list):
+        return [node for node in nodes_of(program, ast.Attribute) if node.attr == function.name] or None
+    calls = [node for node in program.nodes if name_called(node) == function.name]
+    called = {call.func for call in calls}
+    names = [node for node in nodes_of(program, (ast.Name, ast.Attribute)) if getattr(node, "id", getattr(node, "attr", "")) == function.name]
+    return calls if calls and all(node in called for node in names) else None
+
+
+def function_around(program, node):
+    while node in program.parents and not isinstance(node, Function):
+        node = program.parents[node]
+    return node if isinstance(node, Function) else None
+
+
+def together(lists):
+    lists = list(lists)
+    return None if None in lists else [node for one in lists for node in one]
+
+
+def name_called(node):
+    function = getattr(node, "func", None) if isinstance(node, ast.Call) else None
+    return getattr(function, "id", getattr(function, "attr", ""))
+
+
+def root_of(node):
+    while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return getattr(node, "id", "")
