@@ -68,6 +68,11 @@ std::optional<Found> largest(std::vector<program::Journal> journals) {
   return found;
 }
 
+std::string name_of(const program::Journal& journal) {
+  return journal.rank < 0 ? fmt::format("process {}", journal.pid)
+                          : fmt::format("rank {} (process {})", journal.rank, journal.pid);
+}
+
 std::string not_told(const std::string& why) {
   return fmt::format("What fills the peak is not told: {}; `peakbench trace` may.", why);
 }
@@ -93,13 +98,12 @@ Told told_of(const emulator::EmulatedProgram& program, const fs::path& folder) {
     return {.whole = not_told(
                 fmt::format("process {} took more of the card, and was not traced", *other))};
   if (static_cast<std::uint64_t>(found->peak.allocated_bytes) == counted) {
-    const analysis::Teller teller{
-        count > 1 ? fmt::format("rank {} (process {})", journal.rank, journal.pid) : "", count};
+    const analysis::Teller teller{count > 1 ? name_of(journal) : "", count};
     Told told{analysis::peak_in_short(journal.trace, found->lifetimes, teller),
               analysis::peak_brief(journal.trace, found->lifetimes),
               analysis::peak_json(journal.trace, found->lifetimes)};
     told.json["pid"] = journal.pid;
-    told.json["rank"] = journal.rank;
+    told.json["rank"] = journal.rank < 0 ? nlohmann::json() : nlohmann::json(journal.rank);
     return told;
   }
   return {.whole = not_told(

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +18,7 @@
 #include "core/callers.h"
 #include "core/ledger_json.h"
 #include "core/python_place.h"
+#include "core/rank.h"
 #include "core/state.h"
 
 namespace peakbench::emulator {
@@ -71,16 +71,6 @@ void read_command(char* out, std::size_t size) {
   if (length && out[length - 1] == ' ') out[length - 1] = 0;
 }
 
-// A number that torchrun and its like set; `otherwise` where there is none.
-std::int32_t from_environment(const char* variable, std::int32_t otherwise) {
-  const char* text = std::getenv(variable);
-  if (!text || !*text) return otherwise;
-  std::int32_t number = 0;
-  const auto* const end = text + std::strlen(text);
-  const auto [read, error] = std::from_chars(text, end, number);
-  return error == std::errc{} && read == end ? number : otherwise;
-}
-
 void write_header(Ledger& ledger) {
   ledger.magic = kLedgerMagic;
   ledger.bytes = sizeof(Ledger);
@@ -130,13 +120,8 @@ Ledger* open_ledger(const CardFacts& card, int device_count) {
   write_header(*ledger);
   std::snprintf(ledger->card, sizeof ledger->card, "%s", card.id.c_str());
   ledger->device_count = device_count;
-  const auto rank = from_environment("RANK", -1);
-  const auto ranks = rank < 0 ? 0 : from_environment("WORLD_SIZE", 0);
-  for (int i = 0; i < device_count; ++i) {
-    ledger->devices[i].total_bytes = card.total_memory_bytes;
-    ledger->devices[i].rank = rank;
-    ledger->devices[i].ranks = ranks;
-  }
+  for (int i = 0; i < device_count; ++i) ledger->devices[i].total_bytes = card.total_memory_bytes;
+  enter_rank(*ledger);
   return ledger;
 }
 

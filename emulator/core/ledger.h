@@ -20,8 +20,7 @@ inline constexpr int kLedgerWorkspaces = 64;
 
 struct LedgerDevice {
   std::uint64_t card;  // which one of the machine's it is (CUDA_VISIBLE_DEVICES)
-  // Which one of the program's ranks has it, and of how many: by the environment (RANK,
-  // WORLD_SIZE), or by the largest communicator of NCCL. -1 and 0: nobody said.
+  // Which one of the program's ranks has it, and of how many (core/rank.h). -1 and 0: unknown.
   std::int32_t rank, ranks;
   std::int32_t communicator_ranks;  // of the largest of its NCCL communicators; 0 without one
   std::uint64_t total_bytes;

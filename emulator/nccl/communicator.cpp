@@ -12,6 +12,7 @@
 #include "core/card.h"
 #include "core/machine.h"
 #include "core/own_ledger.h"
+#include "core/rank.h"
 #include "core/shared_cards.h"
 #include "nccl/program.h"
 #include "nccl/registry.h"
@@ -70,12 +71,7 @@ std::shared_ptr<Communicator> Communicator::create(const std::string& name, int 
   made->device_ = device;
   made->calls_.resize(static_cast<std::size_t>(ranks));
   made->received_.resize(static_cast<std::size_t>(ranks));
-  auto& row = ledger().devices[device];
-  row.communicator_ranks = std::max(row.communicator_ranks, ranks);
-  if (row.ranks < ranks) {
-    row.rank = rank;
-    row.ranks = ranks;
-  }
+  enter_communicator_rank(device, rank, ranks);
   if (ranks > 1 && !name.empty() && ranks_setting() != "alone" && !process_is_alone) {
     made->board_ = Board::open(name, ranks);
     if (!made->board_) *problem = "the file of a communicator cannot be had, or has other ranks";

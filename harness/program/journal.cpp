@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "errors/errors.h"
@@ -453,7 +454,8 @@ Journal read(const fs::path& path, const JournalReading& reading) {
   const auto& header = file.header();
   Journal journal;
   journal.pid = header.pid;
-  journal.rank = std::max(header.rank, 0);
+  journal.rank = std::max(header.rank, -1);
+  journal.rank_source = header.rank_source;
   journal.ended = header.ended == 1;
   journal.stopped = header.stopped;
   journal.recorded_bytes = static_cast<std::int64_t>(header.records * sizeof(Record));
@@ -497,9 +499,11 @@ Recorded read_journals(const fs::path& folder, const JournalReading& reading) {
       unread(error.what());
     }
   }
-  std::ranges::sort(recorded.journals, [](const Journal& a, const Journal& b) {
-    return std::pair(a.rank, a.pid) < std::pair(b.rank, b.pid);
-  });
+  const auto order = [](const Journal& one) {
+    return std::tuple(one.rank < 0, one.rank, one.rank_source != tracer::RankSource::kProcessGroup,
+                      one.pid);
+  };
+  std::ranges::sort(recorded.journals, {}, order);
   std::ranges::sort(recorded.unread, {}, &Untraced::pid);
   return recorded;
 }

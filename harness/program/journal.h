@@ -20,7 +20,9 @@ struct Counted {
 };
 
 struct Journal {
-  std::int32_t pid = 0, rank = 0;
+  std::int32_t pid = 0;
+  std::int32_t rank = -1;  // -1: unknown
+  tracer::RankSource rank_source = tracer::RankSource::kNone;
   bool ended = false;  // the process came to its end by itself
   tracer::Stopped stopped = tracer::Stopped::kNot;
   trace::Trace trace;
@@ -49,9 +51,11 @@ std::int64_t most_recorded_bytes(std::int64_t available_bytes);
 
 // What the processes of a program left in a folder.
 struct Recorded {
-  std::vector<Journal> journals = {};  // that have events, in order of their ranks and process ids
-  std::vector<Untraced> unread = {};   // of the others, those whose recording was lost, and why
-  bool any_silent = false;             // of the others, one that allocated nothing
+  // Those that have events, by rank: of one rank the process that joined a group first, then by
+  // process id. Those of unknown rank are last.
+  std::vector<Journal> journals = {};
+  std::vector<Untraced> unread = {};  // of the others, those whose recording was lost, and why
+  bool any_silent = false;            // of the others, one that allocated nothing
 };
 Recorded read_journals(const std::filesystem::path& folder, const JournalReading& reading);
 

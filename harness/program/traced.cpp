@@ -209,6 +209,20 @@ std::optional<Tracer> tracer_at_hand(const std::optional<pytorch::TorchInUse>& t
 
 namespace {
 
+// A number each: its rank's, of the first process that has it. The others get numbers above.
+std::vector<std::int64_t> numbers_of(const std::vector<Journal>& journals) {
+  std::set<std::int64_t> ranks;
+  std::vector<std::int64_t> numbers;
+  for (const auto& one : journals) {
+    const bool is_its_own = one.rank >= 0 && ranks.insert(one.rank).second;
+    numbers.push_back(is_its_own ? one.rank : -1);
+  }
+  std::int64_t next = ranks.empty() ? 0 : *ranks.rbegin() + 1;
+  for (auto& number : numbers)
+    if (number < 0) number = next++;
+  return numbers;
+}
+
 std::string in_words(trace::Phase phase, std::int32_t step) {
   std::string text = trace::to_string(phase);
   std::ranges::replace(text, '_', ' ');
@@ -263,12 +277,9 @@ ProgramRun run_of(Recorded recorded, const std::vector<std::string>& command,
   run.name = name_of(command);
   run.device = device;
   run.command = command;
-  std::set<std::int64_t> ranks;
-  for (auto& journal : recorded.journals) {
-    // Processes beside the ranks have a rank's number, or none: each gets one of its own.
-    std::int64_t rank = journal.rank;
-    while (!ranks.insert(rank).second) ++rank;
-    run.processes.push_back({rank, std::move(journal.trace)});
+  const auto numbers = numbers_of(recorded.journals);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    run.processes.push_back({numbers[i], std::move(recorded.journals[i].trace)});
     auto& trace = run.processes.back().trace;
     if (device.empty()) trace.device = trace.spaces[static_cast<std::size_t>(trace.own_space)];
     if (run.device.empty()) run.device = trace.device;

@@ -32,10 +32,16 @@ inline constexpr const char* kRaisedSuffix = ".raised";
 // Why recording stopped before the program did.
 enum class Stopped : std::uint32_t { kNot, kNoSpace, kTooLarge };
 
+// Who said which rank of the program a process is: RANK of its environment, which its own children
+// inherit, or torch.distributed's default process group.
+enum class RankSource : std::uint32_t { kNone, kEnvironment, kProcessGroup };
+
 struct Header {
   char magic[8];
   std::uint64_t records;  // that are whole; the last thing written of each
-  std::int32_t pid, rank;
+  std::int32_t pid;
+  std::int32_t rank;  // -1: unknown
+  RankSource rank_source;
   Stopped stopped;
   std::uint32_t ended;  // 1: the program came to its end, and `kFinal` records are there
 };

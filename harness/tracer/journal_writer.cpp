@@ -39,7 +39,7 @@ int create(const std::string& path) {
 
 }  // namespace
 
-bool JournalWriter::open(const std::string& folder, std::int32_t rank, std::uint64_t most_bytes) {
+bool JournalWriter::open(const std::string& folder, std::uint64_t most_bytes) {
   const std::lock_guard lock(mutex_);
   most_windows_ = std::max<std::uint64_t>(1, (most_bytes ? most_bytes : kMostBytes) / kWindowBytes);
   folder_ = folder;
@@ -48,9 +48,17 @@ bool JournalWriter::open(const std::string& folder, std::int32_t rank, std::uint
   header_ = static_cast<Header*>(map(file_, 0, kHeaderBytes));
   if (header_ == nullptr) return false;
   header_->pid = getpid();
-  header_->rank = rank;
+  header_->rank = -1;
   std::memcpy(header_->magic, kMagic, sizeof kMagic);
   return next_window();  // else the header says why there is nothing
+}
+
+void JournalWriter::set_rank(std::int32_t rank, RankSource source) {
+  if (!is_open()) return;
+  const std::lock_guard lock(mutex_);
+  if (source < header_->rank_source) return;
+  header_->rank = rank;
+  header_->rank_source = source;
 }
 
 bool JournalWriter::next_window() {

@@ -16,7 +16,8 @@ class JournalWriter {
  public:
   // In the folder, named after the process. Nothing is recorded where there can be no such file.
   // `most_bytes`: then it is full; 0: 16 GiB.
-  bool open(const std::string& folder, std::int32_t rank, std::uint64_t most_bytes = 0);
+  bool open(const std::string& folder, std::uint64_t most_bytes = 0);
+  void set_rank(std::int32_t rank, RankSource source);
 
   void add(const Record& record);
   // The number of a text, written the first time.

@@ -145,12 +145,12 @@ MethodDef methods[] = {
 using peakbench::tracer::Tracer;
 
 // 1: recording. The journal is as the environment says.
-PEAKBENCH_EXPORT int peakbench_tracer_start(int rank) {
+PEAKBENCH_EXPORT int peakbench_tracer_start() {
   using namespace peakbench::tracer;
   const char* folder = std::getenv(kFolderVariable);
   const char* times = std::getenv(kTimesVariable);
   const char* most = std::getenv(kMostVariable);
-  if (!folder || !Tracer::one().open(folder, rank, times && *times == '1',
+  if (!folder || !Tracer::one().open(folder, times && *times == '1',
                                      most ? std::strtoull(most, nullptr, 10) : 0))
     return 0;
   listen_to_operators();
@@ -158,6 +158,10 @@ PEAKBENCH_EXPORT int peakbench_tracer_start(int rank) {
   if (cpu && *cpu == '1')
     peakbench::record::trace_cpu_allocator(Tracer::one(), 0, peakbench::record::CpuMemory::kDevice);
   return 1;
+}
+
+PEAKBENCH_EXPORT void peakbench_tracer_join_group(int rank, int ranks) {
+  Tracer::one().join_group(rank, ranks);
 }
 
 // nullptr, or why the card's allocator cannot be listened to.

@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "tracer/python_api.h"
@@ -68,11 +70,11 @@ Tracer& Tracer::one() {
   return *tracer;
 }
 
-bool Tracer::open(const std::string& folder, std::int32_t rank, bool with_times,
-                  std::uint64_t most_bytes) {
+bool Tracer::open(const std::string& folder, bool with_times, std::uint64_t most_bytes) {
   with_times_ = with_times;
   start_ns_ = now_ns();
-  if (!journal_.open(folder, rank, most_bytes)) return false;
+  if (!journal_.open(folder, most_bytes)) return false;
+  look_for_rank();
   pthread_atfork(nullptr, nullptr, [] { Tracer::one().journal_.forget(); });
   static const pid_t opened = getpid();
   std::atexit([] {
@@ -81,6 +83,23 @@ bool Tracer::open(const std::string& folder, std::int32_t rank, bool with_times,
     Tracer::one().journal_.end();
   });
   return true;
+}
+
+// A child of multiprocessing may set RANK after it has imported PyTorch.
+void Tracer::look_for_rank() {
+  const char* text = std::getenv("RANK");
+  const auto* const end = text ? text + std::strlen(text) : nullptr;
+  std::int32_t rank = -1;
+  const auto [read, error] = std::from_chars(text, end, rank);
+  if (error == std::errc{} && read == end && rank >= 0)
+    journal_.set_rank(rank, RankSource::kEnvironment);
+}
+
+void Tracer::join_group(std::int32_t rank, std::int32_t ranks) {
+  journal_.set_rank(rank, RankSource::kProcessGroup);
+  using Tell = void (*)(int, int);
+  if (const auto tell = reinterpret_cast<Tell>(dlsym(RTLD_DEFAULT, "peakbench_emulator_is_rank")))
+    tell(rank, ranks);
 }
 
 int Tracer::add_space(const std::string& name) {
@@ -154,6 +173,7 @@ void Tracer::on_cuda(const record::AllocatorEvent& event) {
 
 void Tracer::attach_cuda() {
   if (!is_recording() || first_cuda_ >= 0) return;
+  look_for_rank();
   cuda_devices_ = c10::cuda::device_count();
   for (int i = 0; i < cuda_devices_; ++i) {
     const int space = add_space("cuda:" + std::to_string(i));

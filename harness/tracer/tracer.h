@@ -18,8 +18,9 @@ class Tracer final : public record::AllocationSink {
  public:
   static Tracer& one();
 
-  bool open(const std::string& folder, std::int32_t rank, bool with_times,
-            std::uint64_t most_bytes);
+  bool open(const std::string& folder, bool with_times, std::uint64_t most_bytes);
+  // torch.distributed's default process group says which rank this is.
+  void join_group(std::int32_t rank, std::int32_t ranks);
   JournalWriter& journal() { return journal_; }
   bool is_recording() const { return journal_.is_open(); }
 
@@ -50,6 +51,7 @@ class Tracer final : public record::AllocationSink {
             std::int32_t dtype);
 
  private:
+  void look_for_rank();
   void on_cuda(const record::AllocatorEvent& event);
   void add_event(Record& record, trace::EventKind kind, int space);
 

@@ -59,6 +59,57 @@ if __name__ == "__main__":
         mp.spawn(train, (f"file://{__file__}.store",), nprocs=4)
 """
 
+# Ranks that the environment does not know, or knows wrongly. Each prints what PyTorch says of itself: rank, process, peak.
+STARTED = """
+import os, sys, torch, torch.distributed as dist, torch.multiprocessing as mp
+
+STORE = f"file://{__file__}.store"
+
+def train(rank, ranks, groups=False):
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", rank=rank, world_size=ranks, init_method=STORE)
+    group = [dist.new_group([0, 1]), dist.new_group([2, 3])][rank // 2] if groups else None
+    kept = torch.empty((rank + 1) << 26, dtype=torch.uint8, device="cuda")
+    dist.all_reduce(torch.ones(1, device="cuda"), group=group)
+    dist.barrier(group)
+    print("rank", dist.get_rank(), os.getpid(), torch.cuda.max_memory_allocated(), flush=True)
+
+def says_itself(rank):
+    os.environ["RANK"] = str(rank)
+    torch.cuda.set_device(rank)
+    kept = torch.empty((rank + 1) << 26, dtype=torch.uint8, device="cuda")
+    print("rank", rank, os.getpid(), torch.cuda.max_memory_allocated(), flush=True)
+
+def nest(outer):
+    os.environ["RANK"] = str(outer)
+    torch.zeros(1, device="cuda:3")
+    start([(train, 2 * outer + inner, 4) for inner in (0, 1)])
+
+def start(calls):
+    processes = [mp.get_context("spawn").Process(target=call, args=rest) for call, *rest in calls]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+
+if __name__ == "__main__":
+    kind = sys.argv[1]
+    if kind == "spawn":
+        mp.spawn(train, (3,), nprocs=3)
+    elif kind == "reversed":
+        start([(train, rank, 3) for rank in (2, 1, 0)])
+    elif kind == "later":
+        start([(says_itself, rank) for rank in (1, 0)])
+    elif kind == "inherited":
+        os.environ.update(RANK="0", WORLD_SIZE="2")
+        start([(train, rank, 2) for rank in (1, 0)])
+    elif kind == "groups":
+        start([(train, rank, 4, True) for rank in (3, 2, 1, 0)])
+    elif kind == "nested":
+        start([(nest, outer) for outer in (1, 0)])
+"""
+
 
 class RanksTest(unittest.TestCase):
     def emulate(self, *command, exit_code=0, options=("--card", "h100-80gb,count=2"), **environment):
@@ -133,6 +184,49 @@ class RanksTest(unittest.TestCase):
     def test_a_checkpoint_of_two_ranks_and_a_pipeline(self):
         self.ranks("checkpoint", "pipeline")
         self.assert_exact()
+    def started(self, kind, ranks, run):
+        """What each rank said of itself: its rank, process and peak."""
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "train.py")
+            program.write_text(STARTED)
+            printed = run(program, kind)
+        said = sorted(tuple(map(int, row)) for row in re.findall(r"rank (\d+) (\d+) (\d+)", printed))
+        self.assertEqual([rank for rank, _, _ in said], list(range(ranks)), printed)
+        return said
+
+    def emulated_ranks_are_their_own(self, kind, ranks):
+        said = self.started(kind, ranks, lambda *command: self.emulate(*command, options=("--card", "h100-80gb,count=4")))
+        rows = {process["pid"]: process["devices"] for process in self.took["processes"]}
+        for rank, process, peak in said:
+            self.assertEqual([(row["rank"], row["peak_allocated_bytes"]) for row in rows[process] if row["allocations"]], [(rank, peak)])
+        rank, process, _ = said[-1]
+        self.assertEqual((self.took["answer"]["rank"], self.took["answer"]["pid"]), (rank, process))
+        self.assertEqual((self.took["peak"]["rank"], self.took["peak"]["pid"]), (rank, process))
+
+    def traced_ranks_are_their_own(self, kind, ranks):
+        with tempfile.TemporaryDirectory() as folder:
+
+            def traced(*command):
+                line = [PEAKBENCH, "trace", "--card", "h100-80gb,count=4", "--out", f"{folder}/run", "--", PYTHON, *command]
+                done = subprocess.run(list(map(str, line)), capture_output=True, text=True, timeout=280)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                return done.stdout
+
+            said = self.started(kind, ranks, traced)
+            run = json.loads(pathlib.Path(folder, "run", "run.json").read_text(encoding="utf-8"))
+            peaks = {row["rank"]: row["memory"]["peak_allocated_bytes"] for row in run["cases"][0]["ranks"]}
+            self.assertEqual({rank: peaks.get(rank) for rank, _, _ in said}, {rank: peak for rank, _, peak in said})
+
+    def test_spawned_ranks_are_told(self):
+        self.emulated_ranks_are_their_own("reversed", 3)
+        self.traced_ranks_are_their_own("reversed", 3)
+
+    def test_a_rank_is_the_one_that_joins_the_process_group(self):
+        for kind, ranks in (("spawn", 3), ("later", 2), ("inherited", 2), ("groups", 4), ("nested", 4)):
+            with self.subTest(kind):
+                self.emulated_ranks_are_their_own(kind, ranks)
+        self.traced_ranks_are_their_own("nested", 4)
+
 
     def test_counts_travel_beside_what_nobody_knows(self):
         self.ranks("normalised")

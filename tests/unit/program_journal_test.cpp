@@ -35,7 +35,8 @@ class JournalTest : public ::testing::Test {
                ::testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(folder_);
     fs::create_directories(folder_);
-    EXPECT_TRUE(writer_.open(folder_.string(), 3));
+    EXPECT_TRUE(writer_.open(folder_.string()));
+    writer_.set_rank(3, tracer::RankSource::kEnvironment);
     Record space{};
     space.tag = Tag::kSpace;
     space.a = writer_.text("cuda:0");

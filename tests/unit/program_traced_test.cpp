@@ -42,6 +42,20 @@ TEST(ProgramName, OfOtherThingsIsWhatIsRun) {
   EXPECT_EQ(name_of({}), "program");
 }
 
+// In the order of read_journals: a process of its own number keeps it, whoever else says it.
+TEST(ProgramRanks, AnotherProcessTakesNoRanksNumber) {
+  Recorded recorded;
+  for (const auto rank : {0, 0, 1, -1, -1}) {
+    auto& journal = recorded.journals.emplace_back();
+    journal.rank = rank;
+    journal.trace.spaces = {"cuda:0"};
+  }
+  const auto run = run_of(std::move(recorded), {"train.py"}, "emulated:h100-80gb", {0});
+  std::vector<std::int64_t> numbers;
+  for (const auto& process : run.processes) numbers.push_back(process.rank);
+  EXPECT_EQ(numbers, (std::vector<std::int64_t>{0, 2, 1, 3, 4}));
+}
+
 std::string reason(int exit_code) {
   Journal journal;
   journal.trace.spaces = {"cuda:0"};

@@ -17,7 +17,6 @@ SAVE_BEGINS, SAVE_ENDS = 8, 9
 CAPTURE_BEGINS, CAPTURE_ENDS = 12, 13
 NVTX, PHASE = 1, 2  # who named a range (RangeSource)
 
-MOST_RANKS = 1 << 31
 DEEPEST = 64  # of tensors within tensors
 THRESHOLDS = 0x5EAC0101, 0x5EAC0102, 0x5EAC0103  # that nothing else in the process has
 
@@ -26,9 +25,7 @@ TELLING = None
 
 def start(torch, say):
     library = ctypes.PyDLL(os.environ["PEAKBENCH_TRACE_LIBRARY"])
-    rank = os.environ.get("RANK", "0")
-    number = int(rank) if rank.isdecimal() else 0
-    if library.peakbench_tracer_start(number if number < MOST_RANKS else 0) != 1:
+    if library.peakbench_tracer_start() != 1:
         say("this process is not traced: no journal can be written")
         return
     thresholds = gc.get_threshold()
@@ -59,6 +56,7 @@ class Telling:
         self.begin_range.restype = ctypes.c_uint64
         self.end_range = library.peakbench_tracer_end_range
         self.end_range.argtypes = [ctypes.c_uint64]
+        self.join_group = library.peakbench_tracer_join_group
         self.attach = library.peakbench_tracer_attach_cuda
         self.attach.restype = ctypes.c_char_p
 
@@ -78,6 +76,7 @@ class Telling:
         self.watch_saves()
         self.watch_captures()
         self.watch_nvtx()
+        self.watch_process_group()
         self.begin_open_phases()
         atexit.register(self.library.peakbench_tracer_finish)
         if torch.backends.cuda.is_built():
@@ -151,6 +150,21 @@ class Telling:
             return end(*args, **kwargs)
 
         graph.capture_begin, graph.capture_end = marked_begin, marked_end
+
+    def watch_process_group(self):
+        """Which rank this is: multiprocessing's children have it from nowhere else, and a child's RANK may be its parent's."""
+        module = sys.modules.get("torch.distributed.distributed_c10d")
+        update = getattr(module, "_update_default_pg", None)
+        if update is None:
+            return
+
+        @functools.wraps(update)
+        def watched_update(group):
+            update(group)
+            if isinstance(group, module.ProcessGroup):
+                self.join_group(group.rank(), group.size())
+
+        module._update_default_pg = watched_update
 
     # Ranges that the program names.
 
