@@ -131,8 +131,6 @@ void put_value(void* to, std::uint64_t bytes, const void* data, Standing standin
 
 namespace {
 
-constexpr std::uint64_t kMostFollowed = 1 << 20;  // what is larger has no value
-
 // Bytes that are there already: an arrival that nobody waits for.
 int give(void* token, void* to, const PeakbenchUnsure*) {
   const auto& bytes = *static_cast<std::string*>(token);
@@ -147,7 +145,7 @@ void release(void* token) { delete static_cast<std::string*>(token); }
 void follow_bytes(void* to, std::uint64_t bytes, const std::function<std::string()>& bytes_there) {
   const auto* values = exchange.load(std::memory_order_acquire);
   if (!values) return;
-  if (bytes <= kMostFollowed) {
+  if (bytes <= kLargestHostValue) {
     const PeakbenchArrival arrival = {new std::string(bytes_there()), give, release};
     if (values->expect(number(to), bytes, &arrival)) return;
     release(arrival.token);

@@ -129,6 +129,13 @@ PEAKBENCH_VALUES_API int peakbench_emulator_is_own_work(void);
 
 namespace peakbench::emulator {
 
+// Larger tensors have no values: computing them on the CPU would take long.
+inline constexpr std::uint64_t kLargestValue = 1 << 20;
+// But for integers and truths that come of the host alone (labels, masks): sizes come of them.
+inline constexpr std::uint64_t kLargestHostValue = 16 << 20;
+// And bytes that are only copied, within the card or between ranks: pickled objects.
+inline constexpr std::uint64_t kLargestCopied = 256 << 20;
+
 // Environment of an emulated process: the library that computes values (or only listens to the
 // allocator, without kComputeVariable=1), and the version of LibTorch that it is for.
 inline constexpr const char* kValuesVariable = "PEAKBENCH_EMULATED_VALUES";

@@ -139,8 +139,13 @@ std::uint64_t Communicator::post(Call call, int peer, int type, std::uint64_t ab
   record.sent = standing == Standing::unknown ? 0 : bytes.size();
   const bool collective = call != Call::send;
   const std::lock_guard lock(mutex_);
-  if (!board_->post(rank_, record, bytes.data(), collective))
-    fail(kRemoteError, "a rank cannot write what it sends (TMPDIR is full?)");
+  bool posted = board_->post(rank_, record, bytes.data(), collective);
+  if (!posted) {  // without its bytes, then
+    record.standing = static_cast<std::uint32_t>(Standing::unknown);
+    record.sent = 0;
+    posted = board_->post(rank_, record, nullptr, collective);
+  }
+  if (!posted) fail(kRemoteError, "a rank cannot write what it sends (TMPDIR is full?)");
   return collective ? ++collectives_ : 0;
 }
 

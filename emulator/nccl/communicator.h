@@ -23,9 +23,6 @@ constexpr int kInvalidArgument = 4;
 constexpr int kInvalidUsage = 5;
 constexpr int kRemoteError = 6;
 
-// What ranks send each other for real; the same as values have. Of more, nothing moves.
-constexpr std::uint64_t kLargestSent = 1 << 20;
-
 enum class Call : std::uint32_t {
   all_gather,
   all_reduce,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/entry.h"
+#include "core/values_hook.h"
 #include "nccl/alone.h"
 #include "nccl/reduce.h"
 
@@ -193,11 +194,17 @@ Standing take(const void* from, std::uint64_t bytes, int type, std::string& out)
   return standing;
 }
 
-bool travels(std::uint64_t bytes) { return bytes > 0 && bytes <= kLargestSent; }
+// What ranks send each other for real: as much as has values. Of more, nothing moves.
+bool travels(std::uint64_t bytes, int type) {
+  const auto largest = type == kBytes      ? kLargestCopied
+                       : is_floating(type) ? kLargestValue
+                                           : kLargestHostValue;
+  return bytes > 0 && bytes <= largest;
+}
 
 int run_together(const CommunicatorPtr& self, const Collective& what, std::uint64_t stream) {
   const auto given = given_bytes(*self, what), received = received_bytes(*self, what);
-  const bool moves = travels(std::max(given, received));
+  const bool moves = travels(std::max(given, received), what.type);
   std::string bytes;
   Standing standing = Standing::unknown;
   if (moves && gives(*self, what)) standing = take(what.from, given, what.type, bytes);
@@ -266,7 +273,7 @@ int send(const CommunicatorPtr& self, const void* from, std::uint64_t bytes, int
   mark_work(stream);
   if (self->alone()) return kSuccess;
   std::string data;
-  const auto standing = travels(bytes) ? take(from, bytes, type, data) : Standing::unknown;
+  const auto standing = travels(bytes, type) ? take(from, bytes, type, data) : Standing::unknown;
   self->post(Call::send, peer, type, bytes, standing, data);
   return self->error();
 }
@@ -285,7 +292,7 @@ int receive(const CommunicatorPtr& self, void* to, std::uint64_t bytes, int type
   const auto sequence = self->receive_from(peer);
   const Ticket ticket{self->id(), -2 - peer, sequence};
   enqueue(stream, ticket);
-  if (travels(bytes)) {
+  if (travels(bytes, type)) {
     expect({self, {Call::send, nullptr, to, bytes, type, 0, peer}, sequence}, bytes, ticket);
   } else {
     forget_value(to, bytes);

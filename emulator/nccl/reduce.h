@@ -11,6 +11,7 @@ namespace peakbench::emulator::nccl {
 // e5m2. 0 for none of these.
 std::size_t element_bytes(int type);
 bool is_floating(int type);
+constexpr int kBytes = 1;
 
 // ncclRedOp_t; later numbers are made by ncclRedOpCreatePreMulSum.
 enum Reduction { kSum, kProduct, kMax, kMin, kAverage };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "values/patch.h"
+#include "values/recorded.h"
 #include "values/storages.h"
 
 namespace peakbench::values {
@@ -14,6 +15,7 @@ namespace {
 struct Storage {
   std::uint64_t base = 0;
   std::size_t bytes = 0;
+  std::size_t largest = kLargest;  // that has a value
 
   bool holds(std::uint64_t at, std::size_t count) const {
     return at >= base && at - base <= bytes && count <= bytes - (at - base);
@@ -37,8 +39,8 @@ Storage storage_at(std::uint64_t at, std::size_t bytes) {
   Storage storage = found == storages.end() ? Storage() : *found;
   if (!storage.bytes)
     if (const auto value = Storages::all().find_storage(at, bytes, storage.base))
-      storage.bytes = value->bytes;
-  return storage.bytes <= kLargest ? storage : Storage();
+      storage.bytes = storage.largest = value->bytes;
+  return storage.bytes <= storage.largest ? storage : Storage();
 }
 
 // The value and where the bytes begin in it; the value is null where there is none.
@@ -127,7 +129,7 @@ constexpr PeakbenchExchange kExchange = {take, expect, move, forget};
 
 void add_to_collective(const at::Tensor& tensor) {
   if (collectives > 0 && has_storage(tensor) && tensor.is_cuda())
-    storages.push_back({base_of(tensor), bytes_of(tensor)});
+    storages.push_back({base_of(tensor), bytes_of(tensor), largest_copied(tensor.scalar_type())});
 }
 
 void begin_collective(c10::ArrayRef<const c10::IValue> arguments) {

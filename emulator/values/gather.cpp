@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "values/host.h"
+#include "values/recorded.h"
 #include "values/rounding.h"
 #include "values/storages.h"
 
@@ -118,13 +119,13 @@ class Gatherer {
     return false;
   }
 
-  static bool is_large(const at::Tensor& tensor) {
+  bool is_large(const at::Tensor& tensor) const {
     return can_be_read(tensor) && bytes_of(tensor) > kLargest && !large_value(tensor);
   }
 
   // Of integers that are known, mostly.
-  static ValuePtr large_value(const at::Tensor& tensor) {
-    if (bytes_of(tensor) > largest_of(tensor.scalar_type())) return nullptr;
+  ValuePtr large_value(const at::Tensor& tensor) const {
+    if (bytes_of(tensor) > largest_for(op_, tensor.scalar_type())) return nullptr;
     return Storages::all().find(base_of(tensor), bytes_of(tensor));
   }
 
@@ -189,8 +190,8 @@ class Gatherer {
 
   void add_host(Input& input, const at::Tensor& tensor) {
     // A fake tensor (torch.compile) says that it is on the CPU, and has no bytes there.
-    const bool plain =
-        is_plain(tensor) && tensor.is_cpu() && tensor.nbytes() <= largest_of(tensor.scalar_type());
+    const bool plain = is_plain(tensor) && tensor.is_cpu() &&
+                       tensor.nbytes() <= largest_for(op_, tensor.scalar_type());
     if (!plain || call_.target_on_host) {
       call_.lost = true;
     } else if (is_marked_on_host(tensor, stream_that_copies())) {
@@ -246,7 +247,8 @@ class Gatherer {
     call_.storages.push_back(tensor.storage().unsafeGetStorageImpl());
     const auto base = base_of(tensor);
     const auto bytes = bytes_of(tensor);
-    if (bytes <= largest_of(tensor.scalar_type())) input.value = Storages::all().find(base, bytes);
+    if (bytes <= largest_for(op_, tensor.scalar_type()))
+      input.value = Storages::all().find(base, bytes);
     if (input.value) {
       input.view = view_of(tensor);
       // Of what is written, `record` knows what of it stays.

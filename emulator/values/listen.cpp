@@ -20,6 +20,7 @@
 #include "values/host.h"
 #include "values/patch.h"
 #include "values/record.h"
+#include "values/recorded.h"
 #include "values/sizes.h"
 #include "values/storages.h"
 
@@ -236,7 +237,7 @@ void end_resize(const Under& under) {
   if (!under.resized_value || !has_storage(tensor)) return;
   const std::lock_guard lock(Storages::all().mutex());
   const auto bytes = bytes_of(tensor);
-  if (base_of(tensor) == under.resized_base || bytes > kLargest) return;
+  if (base_of(tensor) == under.resized_base || bytes > largest_copied(tensor.scalar_type())) return;
   Patch patch;
   patch.source = under.resized_value;
   patch.bytes = std::min(bytes, under.resized_value->bytes);

@@ -33,7 +33,8 @@ std::vector<Result> results_to_record(const Call& call, const std::vector<c10::I
   std::vector<Result> chosen;
   const bool direct = call.node->op->direct;
   const auto choose = [&](const at::Tensor& tensor, int result, int index, int part) {
-    if (!has_storage(tensor) || !tensor.is_cuda() || !may_have_value(tensor)) return;
+    if (!has_storage(tensor) || !tensor.is_cuda() || !may_have_value(*call.node->op, tensor))
+      return;
     if (std::ranges::find(call.storages, tensor.storage().unsafeGetStorageImpl()) !=
         call.storages.end())
       return;

@@ -18,9 +18,17 @@ bool is_small(const at::Tensor& tensor) {
   return bytes > 0 && bytes <= kLargest;
 }
 
-bool may_have_value(const at::Tensor& tensor) {
+std::size_t largest_copied(at::ScalarType dtype) {
+  return dtype == at::kByte ? emulator::kLargestCopied : largest_of(dtype);
+}
+
+std::size_t largest_for(const Operator& op, at::ScalarType dtype) {
+  return op.is_copy ? largest_copied(dtype) : largest_of(dtype);
+}
+
+bool may_have_value(const Operator& op, const at::Tensor& tensor) {
   const auto bytes = bytes_of(tensor);
-  return bytes > 0 && bytes <= largest_of(tensor.scalar_type());
+  return bytes > 0 && bytes <= largest_for(op, tensor.scalar_type());
 }
 
 bool is_floating(const at::Tensor& tensor) {

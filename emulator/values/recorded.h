@@ -13,7 +13,10 @@ namespace peakbench::values {
 inline constexpr std::size_t kPlausible = 64 << 10;
 
 bool is_small(const at::Tensor& tensor);
-bool may_have_value(const at::Tensor& tensor);
+// The largest storage whose value is kept through copies, and through this operator.
+std::size_t largest_copied(at::ScalarType dtype);
+std::size_t largest_for(const Operator& op, at::ScalarType dtype);
+bool may_have_value(const Operator& op, const at::Tensor& tensor);
 bool is_floating(const at::Tensor& tensor);
 
 std::uint64_t next_sequence();

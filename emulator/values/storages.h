@@ -5,14 +5,13 @@
 #include <map>
 #include <mutex>
 
+#include "core/values_hook.h"
 #include "values/value.h"
 
 namespace peakbench::values {
 
-// Larger storages have no values: computing them on the CPU would take long.
-inline constexpr std::size_t kLargest = 1 << 20;
-// But for integers and truths that come of the host alone (labels, masks): sizes come of them.
-inline constexpr std::size_t kLargestKnown = 16 << 20;
+inline constexpr std::size_t kLargest = emulator::kLargestValue;
+inline constexpr std::size_t kLargestKnown = emulator::kLargestHostValue;
 inline std::size_t largest_of(at::ScalarType dtype) {
   return c10::isIntegralType(dtype, true) ? kLargestKnown : kLargest;
 }

@@ -141,7 +141,8 @@ bool add_target(Call& call, std::size_t i, FirstTargets& firsts) {
   const Operator& op = *call.node->op;
   const auto place = call.target_places[i];
   Input* input = input_of(call, place);
-  if (!input || !has_storage(tensor) || !tensor.is_cuda() || !may_have_value(tensor)) return false;
+  if (!input || !has_storage(tensor) || !tensor.is_cuda() || !may_have_value(op, tensor))
+    return false;
   const bool overwritten = op.writes_wholly(place.first);
   Output output;
   output.view = view_of(tensor);
@@ -214,7 +215,8 @@ bool record_plain_copy(const Call& call) {
   if (!call.node->op->is_copy || call.targets.size() != 1) return false;
   const at::Tensor& to = call.targets[0];
   const auto from = std::ranges::find(call.node->inputs, 1, &Input::argument);
-  if (from == call.node->inputs.end() || !from->value || !has_storage(to) || !may_have_value(to))
+  if (from == call.node->inputs.end() || !from->value || !has_storage(to) ||
+      !may_have_value(*call.node->op, to))
     return false;
   const View view = view_of(to);
   if (view.dtype != from->view.dtype || view.sizes != from->view.sizes ||

@@ -91,6 +91,40 @@ def objects():
     equal(own, [["a", "bb"][RANK]])
 
 
+def large():
+    """What the host knows reaches the others whatever its size: objects of 3 and 40 MiB, integers, the states of an optimizer."""
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+
+    for size in (3 << 20, 40 << 20):
+        own = {"rank": RANK, "bytes": random.Random(RANK).randbytes(size + RANK)}
+        theirs = [{"rank": rank, "bytes": random.Random(rank).randbytes(size + rank)} for rank in range(WORLD)]
+        every = [None] * WORLD
+        dist.all_gather_object(every, own)
+        assert every == theirs, f"rank {RANK}: all_gather_object of {size}"
+        box = [own] if RANK == 1 else [None]
+        dist.broadcast_object_list(box, src=1)
+        assert box == [theirs[1]], f"rank {RANK}: broadcast_object_list of {size}"
+        root = [None] * WORLD if RANK == 1 else None
+        dist.gather_object(own, root, dst=1)
+        assert root == (theirs if RANK == 1 else None), f"rank {RANK}: gather_object of {size}"
+    count = 1 << 20
+    numbers = torch.arange(count) if RANK == 0 else torch.zeros(count, dtype=torch.int64)
+    numbers = numbers.cuda()
+    dist.broadcast(numbers, src=0)
+    equal(int(numbers.cpu().sum()), count * (count - 1) // 2)
+    net = nn.parallel.DistributedDataParallel(nn.Sequential(*[nn.Linear(1024, 1024, bias=False) for _ in range(8)]).cuda())
+    optimizer = ZeroRedundancyOptimizer(net.parameters(), torch.optim.Adam, lr=1e-3)
+    for _ in range(2):
+        net(torch.randn(4, 1024, device="cuda")).sum().backward()
+        optimizer.step()
+    optimizer.consolidate_state_dict(to=0)
+    if RANK == 0:
+        states = optimizer.state_dict()["state"]
+        equal(sorted(states), list(range(8)))
+        for state in states.values():
+            equal((float(state["step"]), state["exp_avg"].shape, state["exp_avg_sq"].shape), (2.0, (1024, 1024), (1024, 1024)))
+
+
 def groups():
     """Groups of some of the ranks, by new communicators and by splitting one."""
     for members in ([1], [0, 1]):

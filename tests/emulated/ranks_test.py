@@ -143,6 +143,9 @@ class RanksTest(unittest.TestCase):
         self.ranks("groups", "collectives", "objects")
         self.assert_exact()
 
+    def test_large_objects_reach_the_others(self):
+        self.ranks("large")
+
     def test_what_ranks_train_together_is_what_one_process_would(self):
         self.ranks("training")
         self.assert_exact()
@@ -181,9 +184,6 @@ class RanksTest(unittest.TestCase):
     def test_four_ranks_of_which_nccl_alone_knows(self):
         self.four_ranks_are_told()
 
-    def test_a_checkpoint_of_two_ranks_and_a_pipeline(self):
-        self.ranks("checkpoint", "pipeline")
-        self.assert_exact()
     def started(self, kind, ranks, run):
         """What each rank said of itself: its rank, process and peak."""
         with tempfile.TemporaryDirectory() as folder:
@@ -227,6 +227,9 @@ class RanksTest(unittest.TestCase):
                 self.emulated_ranks_are_their_own(kind, ranks)
         self.traced_ranks_are_their_own("nested", 4)
 
+    def test_a_checkpoint_of_two_ranks_and_a_pipeline(self):
+        self.ranks("checkpoint", "pipeline")
+        self.assert_exact()
 
     def test_counts_travel_beside_what_nobody_knows(self):
         self.ranks("normalised")
