@@ -110,7 +110,8 @@ class Gatherer {
   // Most calls of a training step: no value can come of them, so that what they take need not be
   // written down. Lists may have some positions that are known.
   bool rests_on_large(c10::ArrayRef<const c10::IValue> arguments) const {
-    if (op_.size_of != SizeOf::nothing || std::ranges::any_of(arguments, is_tensor_list))
+    if (size_of_call(op_, arguments) != SizeOf::nothing ||
+        std::ranges::any_of(arguments, is_tensor_list))
       return false;
     for (std::size_t i = 0; i < arguments.size(); ++i)
       if (on_card(arguments[i]) && !writes(static_cast<int>(i)) && is_used(static_cast<int>(i)) &&
@@ -308,7 +309,22 @@ bool are_all(at::Layout layout, c10::ArrayRef<const c10::IValue> arguments) {
   return any;
 }
 
+namespace {
+
+// The kernel for shorter rows reads nothing back: mode_kernel_impl in
+// aten/src/ATen/native/cuda/TensorModeKernel.cpp.
+bool has_long_rows(const Operator& op, c10::ArrayRef<const c10::IValue> arguments) {
+  constexpr std::int64_t kLongestInABlock = 2048;
+  const at::Tensor& self = arguments[0].toTensor();
+  const c10::IValue& dim = arguments[static_cast<std::size_t>(op.dim)];
+  if (!dim.isInt() || dim.toInt() < -self.dim() || dim.toInt() >= self.dim()) return false;
+  return self.size(dim.toInt()) > kLongestInABlock;
+}
+
+}  // namespace
+
 SizeOf size_of_call(const Operator& op, c10::ArrayRef<const c10::IValue> arguments) {
+  if (op.size_of == SizeOf::mode && !has_long_rows(op, arguments)) return SizeOf::nothing;
   const bool of_rows =
       op.size_of_rows != SizeOf::nothing && !op.mutates && are_all(at::kSparseCsr, arguments);
   return of_rows ? op.size_of_rows : op.size_of;

@@ -149,7 +149,8 @@ std::optional<ReadKind> decided(const Operator& op, const HostCall& call, at::Sc
   if (op.size_of == SizeOf::verdict) return ReadKind::boolean;
   if (op.size_of == SizeOf::nonzero || op.size_of == SizeOf::unique || op.has_mask)
     return ReadKind::size;
-  if (op.size_of != SizeOf::nothing || op.has_counts) return ReadKind::integer;
+  const bool has_size = op.size_of != SizeOf::nothing && op.size_of != SizeOf::mode;
+  if (has_size || op.has_counts) return ReadKind::integer;
   return std::nullopt;
 }
 

@@ -426,6 +426,11 @@ void write(void* to, std::int64_t value) {
   std::memcpy(to, &number, sizeof number);
 }
 
+// What thrust's searches read of a card: whether it is found, and where.
+struct FirstPlace {
+  std::int64_t is_found = 1, place = 0;
+};
+
 int tell(const Size& size, void* to, std::uint64_t bytes, ReadKind& kind) {
   kind = ReadKind::size;
   if (bytes == sizeof(std::int64_t)) {
@@ -435,6 +440,9 @@ int tell(const Size& size, void* to, std::uint64_t bytes, ReadKind& kind) {
   } else if (bytes == 1) {
     write<std::uint8_t>(to, size.count);
     kind = ReadKind::boolean;
+  } else if (size.finds_first && bytes == sizeof(FirstPlace)) {
+    constexpr FirstPlace kFirst{};
+    std::memcpy(to, &kFirst, sizeof kFirst);
   } else {
     return kPeakbenchUnknown;
   }

@@ -72,6 +72,7 @@ SizeOf size_of(std::string_view name) {
   if (name == "aten::nonzero") return SizeOf::nonzero;
   if (name == "torchvision::nms") return SizeOf::boxes;
   if (name == "aten::equal") return SizeOf::verdict;
+  if (name == "aten::mode") return SizeOf::mode;
   if (name == "aten::_coalesce") return SizeOf::coalesce;
   if (name == "aten::_sparse_sparse_matmul") return SizeOf::product;
   for (const char* unique : {"aten::_unique2", "aten::_unique", "aten::unique_dim",

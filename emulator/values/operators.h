@@ -25,6 +25,7 @@ enum class SizeOf {
   product,   // of two sparse matrices
   merged,    // entries of two that lie in rows: of their sum
   verdict,   // aten::equal: true or false
+  mode,      // of long rows: how many neighbours of a sorted row differ
 };
 
 struct Operator {

@@ -7,8 +7,10 @@
 
 #include "core/values_hook.h"
 #include "values/bounds.h"
+#include "values/evaluate.h"
 #include "values/recorded.h"
 #include "values/storages.h"
+#include "values/unspecified.h"
 
 namespace peakbench::values {
 namespace {
@@ -38,6 +40,13 @@ std::vector<std::int64_t> entries_of(const Call& call) {
   return entries;
 }
 
+std::int64_t neighbours_in_row(const Call& call) {
+  const auto& sizes = call.node->inputs[0].view.sizes;
+  const auto dim = call.node->arguments[static_cast<std::size_t>(call.node->op->dim)].toInt();
+  const auto rank = static_cast<std::int64_t>(sizes.size());
+  return rank == 0 ? 0 : sizes[static_cast<std::size_t>(c10::maybe_wrap_dim(dim, rank))] - 1;
+}
+
 // As many rows as there can be.
 std::int64_t most_rows(const Call& call) {
   if (call.node->inputs.empty()) return 0;
@@ -47,6 +56,8 @@ std::int64_t most_rows(const Call& call) {
       return first.sizes.empty() ? 0 : first.sizes[0];
     case SizeOf::verdict:
       return 1;
+    case SizeOf::mode:
+      return neighbours_in_row(call);
     case SizeOf::product:
       return most_entries(call.node->sparse);
     case SizeOf::merged: {
@@ -88,6 +99,24 @@ std::int64_t count_of(const Call& call, const std::vector<c10::IValue>& results)
   return results[0].toTensor().size(counted_dim(call));
 }
 
+// Of the row that has the most: the kernel takes one after another, and frees what it took for it.
+std::int64_t differing_neighbours(const Call& call) {
+  const Unseen unseen;
+  const at::Tensor self = stack_of(*call.node, {})[0].toTensor();
+  const auto dim = call.node->arguments[static_cast<std::size_t>(call.node->op->dim)].toInt();
+  const at::Tensor rows = std::get<0>(self.movedim(dim, -1).sort(-1));
+  const auto last = rows.size(-1) - 1;
+  return rows.narrow(-1, 1, last).ne(rows.narrow(-1, 0, last)).sum(-1).max().item<std::int64_t>();
+}
+
+void add_ties(const Call& call, Size& size) {
+  if (size.substituted || size.results.empty()) return;
+  const Unseen unseen;
+  const Stack arguments = stack_of(*call.node, {});
+  for (const Unspecified& one : unspecified_in(*call.node, arguments, size.results))
+    size.of_results.add({call.node->op->name, one.what, one.unsure});
+}
+
 bool has_all(const Call& call) { return !call.lost && is_computable(call); }
 
 // A sparse tensor's indices, which alone decide what is left once those that are the same are
@@ -126,6 +155,7 @@ void put_computed(const Size& size, const at::Tensor& tensor, const at::Tensor& 
   auto value = known(std::move(bytes));
   value->substituted = size.substituted;
   value->choices = size.choices;
+  value->choices.add(size.of_results);
   Storages::all().put(base_of(tensor), value);
 }
 
@@ -153,7 +183,11 @@ Size find_size(Call& call) {
     count_indices(call, size);
     return size;
   }
-  if (!has_all(call)) return size;
+  size.finds_first = call.size_of == SizeOf::mode;
+  if (!has_all(call)) {
+    size.count = size.finds_first ? most_rows(call) : fewest_rows(call);
+    return size;
+  }
   fill_absent(call);
   size.purpose = purpose_of(*call.node);
   if (!peakbench::values::call(*call.node, size.results)) {
@@ -164,8 +198,9 @@ Size find_size(Call& call) {
   size.substituted |= std::ranges::any_of(call.node->inputs, [](const Input& input) {
     return input.value && is_unsure(*input.value, input.view);
   });
-  size.count = count_of(call, size.results);
+  size.count = size.finds_first ? differing_neighbours(call) : count_of(call, size.results);
   size.choices = choices_of(*call.node);
+  if (size.finds_first) add_ties(call, size);
   size.choices.add(rounded_like_inputs(*call.node).by);
   return size;
 }

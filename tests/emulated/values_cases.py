@@ -109,6 +109,32 @@ def unique_along_a_dimension(device):
 
 
 @case
+def rows_of_2_mib(device):
+    """Of integers that the host knows, all different but two."""
+    row = torch.arange(1 << 18) * 7919 % (1 << 18)
+    row[5] = row[77]
+    x, rows = row.to(device), torch.stack([row.flip(0), row]).to(device)
+    made = {
+        "mode": x.mode()[0],
+        "modes of rows": rows.mode(1)[0],
+        "modes of columns": rows.t().contiguous().mode(0)[0],
+        "kthvalue": torch.stack(x.kthvalue(1000)),
+        "median": torch.stack(x.median(0)),
+        "cummax": torch.stack(x.cummax(0))[:, -3:],
+        "cummin": torch.stack(x.cummin(0))[:, -3:],
+        "topk": torch.stack(x.topk(3)),
+        "sort": x.sort()[0][::50000],
+        "max": torch.stack(x.max(0)),
+        "aminmax": torch.stack(x.aminmax(dim=0)),
+        "unique": torch.tensor([x.unique().numel(), x.unique_consecutive().numel()]),
+        "isin": torch.isin(x, x[:100]).sum(),
+        "searchsorted": torch.searchsorted(x.sort()[0], x[:3]),
+        "bincount": x.bincount()[:3],
+    }
+    return {name: tensor.tolist() for name, tensor in made.items()}
+
+
+@case
 def written_into_new_memory(device):
     order = torch.tensor([2, 0, 3, 1]).to(device)
     inverse = torch.empty_like(order).scatter_(0, order, torch.arange(4).to(device))
@@ -936,6 +962,20 @@ def jit():
             traced = torch.jit.trace(model.to(device), torch.rand(1, 8, 3, 3).to(device))
         graphs.append([node.kind() for node in traced.inlined_graph.nodes()])
     return graphs
+
+
+def rows_of_the_card():
+    """2 MiB that nobody knows: the results have their sizes all the same, and each block is a multiple of 512 bytes."""
+    rows = torch.randn(2, 1 << 18, device="cuda")
+    made = {}
+    for name in ("mode", "kthvalue", "median", "nanmedian", "cummax", "cummin", "topk", "sort", "max", "min"):
+        before = torch.cuda.memory_allocated()
+        results = getattr(rows, name)(*{"kthvalue": (3,), "topk": (5,)}.get(name, ()), dim=1)
+        blocks = [-(-result.numel() * result.itemsize // 512) * 512 for result in results]
+        made[name] = [list(map(len, results)), torch.cuda.memory_allocated() - before - sum(blocks)]
+        del results
+    made["isin"] = [list(torch.isin(rows, rows[0, :9]).shape), 0]
+    return made
 
 
 def negated():

@@ -103,6 +103,13 @@ class ValuesTest(unittest.TestCase):
                             for reason in self.verdict["reasons"]), self.said)  # fmt: skip
         self.assertEqual(self.emulate_one("product_of_drawn_edges", "--assume", "nonzero=all"), {"entries": 400})
 
+    def test_long_rows_that_are_not_known(self):
+        made = self.emulate_one("rows_of_the_card")
+        self.assertEqual(made.pop("isin"), [[2, 1 << 18], 0])
+        self.assertEqual(made, {name: [[2, 2], 0] for name in made}, self.said)
+        self.assertEqual(self.verdict["kind"], "unreliable", self.said)
+        self.assertTrue(any(reason.startswith("aten::mode at values_cases.py") and " read a size " in reason for reason in self.verdict["reasons"]), self.said)
+
     def test_a_size_that_is_not_known(self):
         self.emulate_one("mask")
         self.assertEqual(self.verdict["kind"], "unreliable")
