@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "program/annotations.h"
 #include "program/snapshot_blocks.h"
 #include "trace/lifetimes.h"
 #include "trace/trace_file.h"
@@ -317,6 +318,16 @@ std::vector<std::size_t> devices_of(const Snapshot& snapshot) {
   return devices;
 }
 
+// Of the last failure, which ended the program.
+void say_phase(const trace::Trace& trace, result::OutOfMemory& facts) {
+  const auto failed =
+      std::find_if(trace.events.rbegin(), trace.events.rend(),
+                   [](const Event& event) { return event.kind == EventKind::kOutOfMemory; });
+  if (failed == trace.events.rend()) return;
+  facts.phase = trace::to_string(failed->phase);
+  facts.step = failed->step;
+}
+
 }  // namespace
 
 History history_of(Snapshot snapshot) {
@@ -345,6 +356,8 @@ History history_of(Snapshot snapshot) {
   trace.device = trace.spaces[static_cast<std::size_t>(trace.own_space)];
   trace.counts_build = true;
   trace.events = joined(devices);
+  take_annotations(snapshot.annotations, trace);
+  if (history.out_of_memory && !trace.scopes.empty()) say_phase(trace, *history.out_of_memory);
   count_time(trace.events);
   trace.frames = std::move(snapshot.frames);
   trace.files = std::move(snapshot.files);

@@ -1,7 +1,8 @@
 // From a snapshot of PyTorch to a trace. For the room's own use.
 //
-// What was alive before the recording began is allocated at the trace's beginning. Phases are not
-// known, nor what tensors are called: categories follow from lifetimes alone.
+// What was alive before the recording began is allocated at the trace's beginning. Phases and steps
+// are those of annotations (program/annotations.h). What tensors are called is unknown: categories
+// follow from lifetimes alone.
 #pragma once
 
 #include <cstdint>

@@ -75,7 +75,8 @@ std::string script_of(const trace::Trace& trace) {
 }
 
 // What a reader of the figures must know.
-void add_settings(const std::vector<History>& histories, nlohmann::json& settings) {
+void add_settings(const std::vector<History>& histories, ProgramRun& run) {
+  auto& settings = run.settings;
   std::int64_t earlier = 0, bytes = 0, lost = 0, entries = 0;
   for (const auto& one : histories) {
     earlier += one.earlier;
@@ -85,9 +86,16 @@ void add_settings(const std::vector<History>& histories, nlohmann::json& setting
   }
   settings["recorded_by"] = "PyTorch itself (torch.cuda.memory._dump_snapshot)";
   settings["categories"] =
-      "inferred from lifetimes alone: kept is what was alive at the end, temporary what was freed; "
+      "inferred from lifetimes alone: kept is what was alive at the end, or when a later step "
+      "began "
+      "(where steps are recorded), temporary what was freed; "
       "which are parameters or activations, the snapshot does not say";
-  settings["phases"] = "not recorded: all counts as build";
+  const bool has_phases = std::ranges::any_of(
+      run.processes, [](const ProgramProcess& one) { return !one.trace.scopes.empty(); });
+  settings["phases"] =
+      has_phases ? "of PyTorch's annotations: optimizer_step; all else counts as build, as forward "
+                   "and backward are not annotated"
+                 : "not recorded: all counts as build";
   if (entries == 0)
     settings["history"] =
         "none: _record_memory_history was not on, so this is what was allocated at the dump";
@@ -156,7 +164,7 @@ ProgramRun import_snapshots(const std::string& path, const std::string& name,
   if (run.name.empty())
     run.name = fs::path(path).lexically_normal().filename().replace_extension().string();
   if (!card.empty()) take_card(card, run);
-  add_settings(histories, run.settings);
+  add_settings(histories, run);
   if (!files.is_sure && files.files.size() > 1) add_names(files, run.settings);
   add_outcome(histories, run);
   return run;

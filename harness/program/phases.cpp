@@ -7,14 +7,12 @@
 #include <utility>
 
 namespace peakbench::program {
-namespace {
 
 using trace::Phase;
 using trace::ScopeKind;
 using trace::ScopeMark;
 using tracer::Mark;
 
-// The events behind which a step ends and another begins.
 std::vector<std::uint64_t> step_ends(const std::vector<TimedMark>& marks) {
   std::vector<std::uint64_t> ends, backwards;
   std::set<std::int32_t> had_a_turn;
@@ -58,6 +56,8 @@ std::vector<std::uint64_t> step_ends(const std::vector<TimedMark>& marks) {
   }
   return ends;
 }
+
+namespace {
 
 class Phases {
  public:

@@ -38,6 +38,9 @@ struct TimedMark {
   std::int32_t call = 0;  // of a model, that it begins, ends or differentiates
 };
 
+// The events behind which a step ends and another begins.
+std::vector<std::uint64_t> step_ends(const std::vector<TimedMark>& marks);
+
 // The scopes of a trace with so many events; `built`: the event behind the last parameter that was
 // made before a model was called; `ended_well`: the program did not fail, so that what no backward
 // ran until then was for none.

@@ -12,15 +12,6 @@ namespace {
 // Names that come from loops are cut off here; what is within is then in the range around it.
 constexpr std::size_t kMostRanges = 100'000;
 
-// What PyTorch opens in C++ while a frame of the program's runs.
-bool is_name_of_pytorch(std::string_view name) {
-  constexpr std::array kBeginnings = {
-      "## ",   "ProfilerStep#", "TorchDynamo Cache Lookup", "Torch-Compiled Region",
-      "nccl:", "gloo:",         "Pregraph bytecode",        "CompiledFunction"};
-  return std::ranges::any_of(kBeginnings,
-                             [&](const char* beginning) { return name.starts_with(beginning); });
-}
-
 // What a range is opened through, whoever wanted it.
 bool only_opens_ranges(std::string_view file) {
   constexpr std::array kFiles = {"/torch/autograd/profiler.py", "/torch/cuda/nvtx.py",
@@ -30,6 +21,25 @@ bool only_opens_ranges(std::string_view file) {
 }
 
 }  // namespace
+
+bool is_name_of_pytorch(std::string_view name) {
+  constexpr std::array kBeginnings = {"## Call CompiledFxGraph",
+                                      "ProfilerStep#",
+                                      "Optimizer.step#",
+                                      "Optimizer.zero_grad#",
+                                      "enumerate(DataLoader)#",
+                                      "DistributedDataParallel.",
+                                      "FullyShardedDataParallel.",
+                                      "FSDP::",
+                                      "TorchDynamo Cache Lookup",
+                                      "Torch-Compiled Region",
+                                      "nccl:",
+                                      "gloo:",
+                                      "Pregraph bytecode",
+                                      "CompiledFunction"};
+  return std::ranges::any_of(kBeginnings,
+                             [&](const char* beginning) { return name.starts_with(beginning); });
+}
 
 bool is_named_by_program(const trace::Trace& trace, tracer::RangeSource source,
                          const std::string& name, std::int32_t stack) {

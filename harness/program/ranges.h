@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "tracer/journal_format.h"
 
 namespace peakbench::program {
+
+// Whether PyTorch opens a range of this name around its own work.
+bool is_name_of_pytorch(std::string_view name);
 
 // Whether a range is the program's own (or that of a library that it uses), and not one that
 // PyTorch opens around its own work (Optimizer.step#AdamW.step, enumerate(DataLoader)#...). Asked

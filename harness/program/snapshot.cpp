@@ -136,6 +136,8 @@ class SnapshotReader {
           "`segments` and `device_traces`");
     for (const auto& one : pickle.items(segments)) take_segment(pickle, one);
     for (const auto& one : pickle.items(traces)) take_history(pickle, one);
+    for (const auto& one : pickle.items(pickle.find(top, "external_annotations")))
+      take_annotation(pickle, one);
     take_settings(pickle, pickle.find(top, "allocator_settings"));
     return std::move(snapshot_);
   }
@@ -143,6 +145,14 @@ class SnapshotReader {
  private:
   [[noreturn]] void fail(const std::string& what) const {
     throw ConfigError(fmt::format("{}: {}", path_, what));
+  }
+
+  void take_annotation(const Pickle& pickle, Value dict) {
+    const auto& name = pickle.text(pickle.find(dict, "name"));
+    const auto& stage = pickle.text(pickle.find(dict, "stage"));
+    if (stage != "START" && stage != "END") return;
+    snapshot_.annotations.push_back({bounded(is_utf8(name) ? name : escaped_bytes(name)),
+                                     stage == "END", integer_or(pickle, dict, "time_us", 0)});
   }
 
   void take_settings(const Pickle& pickle, Value settings) {

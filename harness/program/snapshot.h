@@ -48,9 +48,17 @@ struct SnapshotSegment {
   std::vector<SnapshotBlock> blocks;  // that are allocated
 };
 
+// Where a range of record_function, or one that PyTorch opens itself, begins or ends.
+struct SnapshotAnnotation {
+  std::string name;
+  bool ends = false;
+  std::int64_t time_us = 0;
+};
+
 struct Snapshot {
   std::vector<SnapshotSegment> segments;              // when it was dumped
   std::vector<std::vector<SnapshotEntry>> histories;  // what was recorded, a device each
+  std::vector<SnapshotAnnotation> annotations;
   std::vector<trace::StackFrame> frames;
   std::vector<std::string> files, functions;
   std::int64_t most_split_bytes = -1;   // max_split_size; below 0: none

@@ -164,10 +164,14 @@ std::string when(Phase phase, std::int32_t step) {
       "in evaluation",
       "in generation",
       "while a checkpoint is saved"};
-  const std::string words = kWords.at(static_cast<std::size_t>(phase));
+  // Of a snapshot of PyTorch's: its annotations say no more.
+  const bool is_unsaid = phase == Phase::kBuild && step != trace::kNone;
+  const std::string words =
+      is_unsaid ? "outside of the optimizer step" : kWords.at(static_cast<std::size_t>(phase));
   if (step == trace::kNone) return words;
   const auto number = std::to_string(step + 1);
-  return words + (phase < Phase::kData ? " of step " + number : " (step " + number + ")");
+  return words +
+         (phase < Phase::kData && !is_unsaid ? " of step " + number : " (step " + number + ")");
 }
 
 std::string when(const trace::Trace& trace, const char* before, Phase phase, std::int32_t step) {

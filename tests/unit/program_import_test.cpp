@@ -106,6 +106,49 @@ TEST_F(Import, HasThePeakAndTheLinesOfTheSnapshot) {
   EXPECT_EQ(run.settings.count("from_before"), 0U);
 }
 
+std::string note(const std::string& stage, const std::string& name, std::uint64_t time_us) {
+  return dict({text("stage"), text(stage), text("name"), text(name), text("device"), number(0),
+               text("time_us"), number(time_us)});
+}
+
+// Two steps of a loop whose ranges are not closed in order, as an annotation names no number.
+TEST_F(Import, PhasesAndRangesAreThoseOfTheAnnotations) {
+  const auto at = [](std::uint64_t time_us, std::uint64_t address) {
+    return dict({text("action"), text("alloc"), text("addr"), number(address), text("size"),
+                 number(512), text("stream"), number(0), text("time_us"), number(time_us),
+                 text("frames"), list({})});
+  };
+  std::vector<std::string> entries{entry("segment_alloc", kAt, 20 * kMiB)};
+  for (std::uint64_t i = 0; i < 7; ++i) entries.push_back(at(1010 + 10 * i, kAt + 512 * i));
+  const auto run = import(pickle(dict(
+      {text("segments"), list({}), text("device_traces"), list({list(entries)}),
+       text("external_annotations"),
+       list({note("START", "ProfilerStep#2", 1005), note("START", "## step 2 ##", 1006),
+             note("START", "Optimizer.step#AdamW.step", 1020),
+             note("END", "Optimizer.step#AdamW.step", 1020), note("END", "## step 2 ##", 1035),
+             note("START", "Optimizer.zero_grad#AdamW.zero_grad", 1040),
+             note("END", "Optimizer.zero_grad#AdamW.zero_grad", 1040),
+             note("END", "ProfilerStep#2", 1045), note("START", "ProfilerStep#3", 1050),
+             note("START", "Optimizer.step#AdamW.step", 1055),
+             note("END", "Optimizer.step#AdamW.step", 1065), note("END", "never begun", 1066)})})));
+  const auto& trace = run.processes[0].trace;
+  ASSERT_EQ(trace.events.size(), 8U);
+  std::vector<bool> updates;
+  std::vector<std::int32_t> steps;
+  std::vector<std::string> ranges;
+  for (std::size_t i = 1; i < trace.events.size(); ++i) {
+    const auto& event = trace.events[i];
+    updates.push_back(event.phase == trace::Phase::kOptimizerStep);
+    steps.push_back(event.step);
+    ranges.push_back(event.range == trace::kNone ? "" : trace.ranges.at(event.range).name);
+  }
+  EXPECT_EQ(updates, (std::vector<bool>{false, true, false, false, false, true, false}));
+  EXPECT_EQ(steps, (std::vector<std::int32_t>{0, 0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(ranges, (std::vector<std::string>{"## step 2 ##", "## step 2 ##", "## step 2 ##", "",
+                                              "", "", ""}));
+  EXPECT_EQ(trace::why_not_readable(trace), "");
+}
+
 TEST_F(Import, ABlockThatIsNotSplitIsLargerThanItWasAskedFor) {
   const auto of = [&](std::uint64_t bytes) {
     return peak(import(snapshot(
