@@ -91,7 +91,7 @@ std::string short_answer(const EmulatedProgram& program, const Answer& answer) {
   const auto taken = answer.peak_bytes + contexts;
   const auto left = taken <= answer.total_bytes ? about(answer.total_bytes - taken) + " left"
                                                 : about(taken - answer.total_bytes) + " too much";
-  return fmt::format("{}: takes {} of {}, {} {}; {}.", head, size_text(answer.peak_bytes),
+  return fmt::format("{}: reserves {} of {}, {} {}; {}.", head, size_text(answer.peak_bytes),
                      size_text(answer.total_bytes), left,
                      beside_text(answer.context, answer.processes, answer.context_included),
                      std::string(verdict_word(program.verdict.kind)) +

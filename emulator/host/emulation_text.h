@@ -29,8 +29,8 @@ struct Look {
 // Safe for a terminal: what the program or its processes are called cannot move the cursor.
 std::string emulation_text(const EmulatedProgram& program, const Answer& answer, const Look& look);
 
-// Whether it fits and by how much: "Fits t4-16gb: takes 0.115 GiB of 14.748 GiB, 14.0 GiB left
-// beside a CUDA context of 0.6 GiB; exact."
+// Whether it fits and by how much: "Fits t4-16gb: reserves 0.115 GiB of 14.748 GiB, 14.0 GiB
+// left beside a CUDA context of 0.6 GiB; exact."
 std::string short_answer(const EmulatedProgram& program, const Answer& answer);
 
 // Words within the window's width, which begin with "Label: ", in colour where the window has it.

@@ -88,7 +88,7 @@ PeakBrief peak_brief(const trace::Trace& trace, const std::vector<trace::Lifetim
   } else {
     const auto peak = trace::find_peak(trace, lifetimes);
     event = peak.event;
-    brief.when = fmt::format("{} allocated, {}", in_words(peak.allocated_bytes),
+    brief.when = fmt::format("tensors fill {} of it (allocated), {}", in_words(peak.allocated_bytes),
                              when(peak.phase, peak.step));
   }
   brief.fills = fills_text(trace, lifetimes, event);

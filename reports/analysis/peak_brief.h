@@ -10,8 +10,8 @@
 namespace peakbench::analysis {
 
 struct PeakBrief {
-  // "0.115 GiB allocated, in backward of step 2"; where the program ended out of memory, what was
-  // asked for then.
+  // "tensors fill 0.115 GiB of it (allocated), in backward of step 2", it being what the program
+  // reserves; where the program ended out of memory, what was asked for then.
   std::string when;
   // "train.py:12 45% (activation), train.py:9 30% (gradient), ...": of the peak or, where memory
   // ran out, of what was allocated then. Where one line of the program holds more than half, what

@@ -78,9 +78,9 @@ class Script(unittest.TestCase):
         took = json.loads((self.folder / "took.json").read_text(encoding="utf-8"))
         self.assertEqual(took["peak"]["peak_allocated_bytes"], counted)
         first, (_, peak), (_, filled), (_, advice) = self.lines(done)
-        self.assertRegex(first, r"^Fits h100-80gb \(the default card\): takes \S+ \S+ of 79\.179 GiB, 78\.\d GiB left beside a CUDA context "
+        self.assertRegex(first, r"^Fits h100-80gb \(the default card\): reserves \S+ \S+ of 79\.179 GiB, 78\.\d GiB left beside a CUDA context "
                                 r"of 0\.5 GiB; exact\.$")
-        self.assertEqual(peak, f"{counted / 2**30:.3f} GiB allocated, in the optimizer step of step 1")
+        self.assertEqual(peak, f"tensors fill {counted / 2**30:.3f} GiB of it (allocated), in the optimizer step of step 1")
         # AdamW's two averages and foreach's temporary copy are made by the line of its step.
         self.assertRegex(filled, r"^train\.py:7 \d\d% \(optimizer state\), train\.py:")
         self.assertRegex(advice, r"^\d\d% is optimizer state, which adamw-8bit makes smaller \(peakbench describe adamw-8bit\)$")
