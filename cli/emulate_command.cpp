@@ -1,9 +1,12 @@
 // `peakbench emulate`: any program that uses PyTorch with CUDA, on a card that is not there.
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/emulate_peak.h"
 #include "cli/program_words.h"
 #include "cli/screen.h"
@@ -58,19 +61,37 @@ void add_output_options(CLI::App& command, EmulateArguments& arguments) {
       ->excludes(verbose);
 }
 
-int emulate(World& world, EmulateArguments& arguments, bool is_default_card) {
+// The option of `emulate` that the program was given in its place, and where it belongs; empty:
+// there is none. Short names are left out: programs have their own -v and -q.
+std::string misplaced_option(const CLI::App& command, const std::vector<std::string>& program) {
+  for (const auto& word : program) {
+    const auto* option = word.starts_with("--") ? option_named(command, word) : nullptr;
+    if (option == nullptr) continue;
+    const auto name = word.substr(0, word.find('='));
+    const auto value = takes_value(*option) ? " " + option->get_type_name() : "";
+    const auto script = std::ranges::find_if(program, is_script);
+    return fmt::format(
+        "{0} stands after the program, which was given it. If it is meant for Peakbench, put it "
+        "before: peakbench {0}{1} {2}",
+        name, value, script == program.end() ? "-- " + program.front() : *script);
+  }
+  return "";
+}
+
+int emulate(World& world, const CLI::App& command, EmulateArguments& arguments) {
   auto& request = arguments.request;
   if (request.command.empty())
     throw ConfigError("no program to run; expected: peakbench emulate --card " + request.card +
                       " -- python3 train.py");
+  const auto misplaced = misplaced_option(command, request.command);
   request.command = runnable(request.command);
   if (arguments.json == "-")
     request.json_out = &world.out;
   else
     request.json_path = arguments.json;
   request.look.view = view_of(arguments);
-  if (is_default_card) request.look.card_note = " (the default card)";
-  if (arguments.lines) tell_peak(request);
+  if (command.count("--card") == 0) request.look.card_note = " (the default card)";
+  if (arguments.lines) tell_peak(request, misplaced);
   return emulator::run_emulated(request);
 }
 
@@ -82,11 +103,10 @@ Command add_emulate(CLI::App& app, World& world) {
   command->footer(kEmulateFooter);
   const auto arguments = std::make_shared<EmulateArguments>();
   auto& request = arguments->request;
-  auto* card =
-      command
-          ->add_option("--card", request.card,
-                       "Card: h100-80gb (default), h100-80gb,memory=60GiB,count=8, or a JSON file")
-          ->type_name("CARD");
+  command
+      ->add_option("--card", request.card,
+                   "Card: h100-80gb (default), h100-80gb,memory=60GiB,count=8, or a JSON file")
+      ->type_name("CARD");
   add_output_options(*command, *arguments);
   command->add_flag_callback(
       "--no-compute", [&request] { request.values.compute = false; },
@@ -104,7 +124,7 @@ Command add_emulate(CLI::App& app, World& world) {
   command->add_flag_callback(
       "--no-lines", [arguments] { arguments->lines = false; },
       "Do not tell what fills the peak: the program is not traced for it");
-  return [&world, arguments, card] { return emulate(world, *arguments, card->count() == 0); };
+  return [&world, arguments, command] { return emulate(world, *command, *arguments); };
 }
 
 }  // namespace peakbench::cli

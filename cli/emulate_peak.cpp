@@ -82,6 +82,7 @@ struct Told {
   std::string whole = {};  // as `emulate` ends
   analysis::PeakBrief brief = {};
   nlohmann::json json = nullptr;  // nothing is known
+  std::string misplaced = {};     // as tell_peak has it
 };
 
 Told told_of(const emulator::EmulatedProgram& program, const fs::path& folder) {
@@ -146,27 +147,19 @@ std::string why_no_card(const emulator::EmulatedProgram& program, const fs::path
                          "torch; no GPU is needed).";
 }
 
-// Why a program that failed may have been given what was meant for Peakbench; empty: it was not.
-std::string misplaced_card(const std::vector<std::string>& command) {
-  const auto is_card = [](const std::string& word) {
-    return word == "--card" || word.starts_with("--card=");
-  };
-  if (std::ranges::none_of(command, is_card)) return {};
-  return "--card stands after the program, which was given it. Put it before: peakbench --card "
-         "CARD "
-         "train.py";
+// A program that does not know an option ends before it uses the card.
+bool ended_early(const emulator::EmulatedProgram& program) {
+  return program.wait_status != 0 && emulator::card_uses(program.ledgers).empty();
 }
 
 // The lines below the answer: what the program ended with, its peak, what fills it, what to try.
 std::string short_lines(const emulator::EmulatedProgram& program, const fs::path& folder,
-                        const Told& told, const std::vector<std::string>& command,
-                        const emulator::Look& look) {
+                        const Told& told, const emulator::Look& look) {
   std::string text;
   if (const auto line = last_line(folder / kJournals); !line.empty())
     text += emulator::labelled("Ended with", line, look);
-  if (const auto misplaced = misplaced_card(command);
-      program.wait_status != 0 && !misplaced.empty())
-    return text + emulator::labelled("Why", misplaced, look);
+  if (ended_early(program) && !told.misplaced.empty())
+    return text + emulator::labelled("Why", told.misplaced, look);
   if (emulator::card_uses(program.ledgers).empty())
     return text + emulator::labelled("Why", why_no_card(program, folder), look);
   if (told.brief.when.empty())
@@ -180,9 +173,18 @@ std::string short_lines(const emulator::EmulatedProgram& program, const fs::path
                                    look);
 }
 
+// The same where everything is printed: what fills the peak ends it.
+std::string whole_text(const emulator::EmulatedProgram& program, const Told& told,
+                       const emulator::Look& look) {
+  if (ended_early(program) && !told.misplaced.empty())
+    return emulator::labelled("Why", told.misplaced, look);
+  if (told.whole.empty()) return "";
+  return escaped_controls("\n" + told.whole + (told.whole.ends_with('\n') ? "" : "\n"));
+}
+
 }  // namespace
 
-void tell_peak(emulator::EmulateRequest& request) {
+void tell_peak(emulator::EmulateRequest& request, const std::string& misplaced) {
   struct State {
     bool traced = false;
     std::string compiled_for;  // the release that a tracer would have to be compiled for
@@ -202,7 +204,7 @@ void tell_peak(emulator::EmulateRequest& request) {
     return program::tracing_environment(
         *tracer, {.journals = journals, .quiet = true, .most_bytes = kMostBytes});
   };
-  request.afterwards = [state, &command = request.command, &look = request.look](
+  request.afterwards = [state, misplaced, &look = request.look](
                            const emulator::EmulatedProgram& program, const fs::path& folder,
                            nlohmann::json& figures) {
     Told told;
@@ -217,12 +219,11 @@ void tell_peak(emulator::EmulateRequest& request) {
           "compiled for PyTorch {} (trace does that).",
           printable(state->compiled_for));
     figures["peak"] = std::move(told.json);
+    told.misplaced = misplaced;
     if (look.view == emulator::View::kShort)
-      std::fputs(short_lines(program, folder, told, command, look).c_str(), stderr);
-    else if (look.view == emulator::View::kWhole && !told.whole.empty())
-      std::fputs(
-          escaped_controls("\n" + told.whole + (told.whole.ends_with('\n') ? "" : "\n")).c_str(),
-          stderr);
+      std::fputs(short_lines(program, folder, told, look).c_str(), stderr);
+    else if (look.view == emulator::View::kWhole)
+      std::fputs(whole_text(program, told, look).c_str(), stderr);
   };
 }
 

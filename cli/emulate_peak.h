@@ -1,6 +1,8 @@
 // What `emulate` says of the peak: what fills it, by category and by line of the program's code.
 #pragma once
 
+#include <string>
+
 #include "host/run_emulated.h"
 
 namespace peakbench::cli {
@@ -10,6 +12,9 @@ namespace peakbench::cli {
 // known of it). Where one would
 // have to be compiled first, how to get it is said. The figures are told only where the trace's
 // peak is PyTorch's own.
-void tell_peak(emulator::EmulateRequest& request);
+//
+// `misplaced` is the reason given where the program fails before it uses the card, if it is not
+// empty: it was given an option of Peakbench.
+void tell_peak(emulator::EmulateRequest& request, const std::string& misplaced);
 
 }  // namespace peakbench::cli

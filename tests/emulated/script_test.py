@@ -128,8 +128,13 @@ class Script(unittest.TestCase):
 
     def test_options_on_the_wrong_side_of_the_script(self):
         self.script("import argparse\nimport torch\nargparse.ArgumentParser().parse_args()\n")
-        said = " ".join(self.peakbench("train.py", "--card", "t4-16gb", exit_code=2).stderr.split())
-        self.assertIn("Why: --card stands after the program, which was given it. Put it before: peakbench --card CARD train.py", said)
+        for words, before in (("--card t4-16gb", "--card CARD"), ("--json", "--json [FILE]"), ("--name=mine", "--name NAME"),
+                              ("--quiet", "--quiet"), ("--assume nonzero=all", "--assume NAME=WHAT"), ("--no-lines", "--no-lines")):
+            for begin in (["train.py"], ["emulate", "train.py"]):
+                said = " ".join(self.peakbench(*begin, *words.split(), exit_code=2).stderr.split())
+                self.assertIn(f"Why: {before.split()[0]} stands after the program, which was given it. If it is meant for Peakbench, "
+                              f"put it before: peakbench {before} train.py", said)
+        self.assertNotIn("stands after", self.peakbench("train.py", "--batch", "8", exit_code=2).stderr)
         said = self.peakbench("--batch", "16", "train.py", exit_code=2).stderr
         self.assertIn("no option --batch of `peakbench`; if it belongs to the script, put it after it: peakbench train.py --batch", said)
 
