@@ -13,6 +13,7 @@
 #include "json/json_text.h"
 #include "plan/catalogue.h"
 #include "plan/stack.h"
+#include "reports/analysis/strategies_against.h"
 #include "reports/render/format.h"
 #include "text/printable.h"
 #include "text/wrapped.h"
@@ -115,6 +116,10 @@ std::string describe(const Listed& listed, const std::vector<Listed>& strategies
     text.pair("gradients", cost.gradients);
     text.pair("optimizer state", cost.optimizer_state);
     text.pair("activations", cost.activations);
+  }
+  if (const auto line = analysis::line_for_scripts(entry.id); !line.empty()) {
+    text.heading("In your own script");
+    text.line(std::string(line));
   }
   if (!entry.options.empty()) {
     text.heading("Options");

@@ -9,7 +9,6 @@
 #include "reports/analysis/line_names.h"
 #include "reports/analysis/strategies_against.h"
 #include "reports/analysis/why.h"
-#include "trace/breakdown.h"
 #include "trace/lines.h"
 #include "trace/maxima.h"
 
@@ -18,7 +17,6 @@ namespace {
 
 constexpr std::size_t kLinesNamed = 3;
 constexpr double kLeastNamed = 0.01;  // of a line that is named
-constexpr double kLeastToTry = 0.25;  // of the part that a strategy is named against
 
 std::size_t largest_of(const std::array<std::int64_t, trace::kCategoryCount>& bytes) {
   return static_cast<std::size_t>(std::ranges::max_element(bytes) - bytes.begin());
@@ -47,24 +45,6 @@ std::string fills_text(const trace::Trace& trace, const std::vector<trace::Lifet
          (called.empty() ? "" : "; by the line of a library: " + shares_text(called, names));
 }
 
-std::string strategy_text(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
-                          std::uint64_t event) {
-  const auto bytes = trace::by_category(trace::breakdown_at(trace, lifetimes, event));
-  std::int64_t total = 0;
-  for (const auto part : bytes) total += part;
-  const auto largest = largest_of(bytes);
-  // What is against parameters trains fewer of them.
-  if (static_cast<trace::Category>(largest) == trace::Category::kParameter) return "";
-  const auto share =
-      total > 0 ? static_cast<double>(bytes[largest]) / static_cast<double>(total) : 0;
-  const auto against = strategies_for_program(trace, static_cast<trace::Category>(largest),
-                                              trace.events[event].phase);
-  if (share < kLeastToTry || against.strategies.empty()) return "";
-  return fmt::format("{:.0f}% is {}, which {} makes smaller (peakbench describe {})", 100 * share,
-                     in_words(static_cast<trace::Category>(largest)), against.strategies.front(),
-                     against.strategies.front());
-}
-
 // What looks like a mistake; that memory ran out is none.
 std::string finding_text(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes) {
   for (const auto& sentence : sentences_of(why(trace, lifetimes)))
@@ -88,12 +68,12 @@ PeakBrief peak_brief(const trace::Trace& trace, const std::vector<trace::Lifetim
   } else {
     const auto peak = trace::find_peak(trace, lifetimes);
     event = peak.event;
-    brief.when = fmt::format("tensors fill {} of it (allocated), {}", in_words(peak.allocated_bytes),
-                             when(peak.phase, peak.step));
+    brief.when = fmt::format("tensors fill {} of it (allocated), {}",
+                             in_words(peak.allocated_bytes), when(peak.phase, peak.step));
   }
   brief.fills = fills_text(trace, lifetimes, event);
   brief.advice = finding_text(trace, lifetimes);
-  if (brief.advice.empty()) brief.advice = strategy_text(trace, lifetimes, event);
+  if (brief.advice.empty()) brief.advice = remedy_for_program(trace, lifetimes, event);
   return brief;
 }
 

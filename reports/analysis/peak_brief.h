@@ -17,7 +17,7 @@ struct PeakBrief {
   // ran out, of what was allocated then. Where one line of the program holds more than half, what
   // it calls is named, too. Empty where no call stacks were recorded.
   std::string fills;
-  // What looks like a mistake (why.h), else the strategy against the largest part
+  // What looks like a mistake (why.h), else the line of PyTorch against the largest part
   // (strategies_against.h). Empty: neither is known.
   std::string advice;
 };

@@ -1,7 +1,13 @@
 #include "reports/analysis/strategies_against.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <string_view>
+#include <array>
+#include <map>
+
+#include "reports/analysis/findings.h"
+#include "trace/breakdown.h"
 
 namespace peakbench::analysis {
 
@@ -28,51 +34,194 @@ Against strategies_against(trace::Category category, trace::Phase phase) {
   }
 }
 
+std::string_view line_for_scripts(std::string_view strategy) {
+  struct Row {
+    std::string_view strategy, line;
+  };
+  static constexpr std::array kRows{
+      Row{"accumulation", "(loss / n).backward() for each of n smaller batches"},
+      Row{"activation-offload", "with torch.autograd.graph.save_on_cpu(pin_memory=True):"},
+      Row{"adafactor", "torch.optim.Adafactor(parameters)"},
+      Row{"adamw-4bit", "torchao.optim.AdamW4bit(parameters)"},
+      Row{"adamw-8bit", "torchao.optim.AdamW8bit(parameters)"},
+      Row{"attention", "torch.nn.functional.scaled_dot_product_attention(q, k, v)"},
+      Row{"autocast", "with torch.autocast(\"cuda\", torch.bfloat16):"},
+      Row{"checkpointing",
+          "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False) in place of block(x)"},
+      Row{"foreach-off", "foreach=False among the optimizer's arguments"},
+      Row{"freeze", "module.requires_grad_(False)"},
+      Row{"fused-in-backward",
+          "parameter.register_post_accumulate_grad_hook(update), an optimizer for each parameter,"},
+      Row{"fused-optimizer", "fused=True among the optimizer's arguments"},
+      Row{"lora", "peft.get_peft_model(model, peft.LoraConfig())"},
+      Row{"optimizer-offload", "torchao.optim.CPUOffloadOptimizer(parameters, torch.optim.AdamW)"},
+      Row{"paged", "bitsandbytes.optim.PagedAdamW(parameters)"}};
+  const auto* row = std::ranges::find(kRows, strategy, &Row::strategy);
+  return row == kRows.end() ? "" : row->line;
+}
+
 namespace {
 
-// A program that ended before its first backward may be one that trains.
-bool infers_alone(const trace::Trace& trace) {
-  using trace::Phase;
-  const auto has = [&](Phase one, Phase other) {
-    return std::ranges::any_of(trace.events, [&](const trace::Event& event) {
-      return event.phase == one || event.phase == other;
+using trace::Category;
+using trace::Lifetime;
+using trace::Phase;
+
+// What a program's trace shows of it at an event.
+class Evidence {
+ public:
+  Evidence(const trace::Trace& trace, const std::vector<Lifetime>& lifetimes, std::uint64_t event)
+      : trace_(trace), event_(event) {
+    for (const auto& lifetime : lifetimes)
+      if (lifetime.first <= event && event < lifetime.last &&
+          trace.events[lifetime.first].space == trace.own_space)
+        alive_.push_back(&lifetime);
+  }
+
+  // A program that ended before its first backward may be one that trains.
+  bool infers_alone() const {
+    return has_phase({Phase::kEvaluation, Phase::kGeneration}) &&
+           !has_phase({Phase::kBackward, Phase::kOptimizerStep});
+  }
+
+  // That the strategy would make the category smaller by so many bytes.
+  bool shows(std::string_view strategy, Category category, std::int64_t least) const {
+    if (strategy == "checkpointing")
+      return !runs("torch/utils/checkpoint.py") && repeated() >= least;
+    if (strategy == "adamw-8bit") return has_averages_of_adam();
+    if (strategy == "fused-optimizer") return runs("torch/optim/adam.py") && by_foreach() >= least;
+    if (strategy == "foreach-off") return by_foreach() >= least;
+    return strategy == "fused-in-backward" && category == Category::kGradient &&
+           needs_one_gradient_at_a_time();
+  }
+
+  // Gradients of an earlier step: an update has used them, and forward runs beside them.
+  bool keeps_used_gradients() const {
+    const auto& now = trace_.events[event_];
+    return now.phase == Phase::kForward && std::ranges::any_of(alive_, [&](const Lifetime* one) {
+             return one->category == Category::kGradient && made(*one).step < now.step;
+           });
+  }
+
+ private:
+  const trace::Event& made(const Lifetime& lifetime) const { return trace_.events[lifetime.first]; }
+
+  bool has_phase(std::array<Phase, 2> phases) const {
+    return std::ranges::any_of(trace_.events, [&](const trace::Event& event) {
+      return event.phase == phases[0] || event.phase == phases[1];
     });
+  }
+
+  bool runs(std::string_view file) const {
+    return std::ranges::any_of(trace_.files,
+                               [&](const std::string& one) { return one.ends_with(file); });
+  }
+
+  // Activations that the same code makes again and again, as the layers of a model do: all but one
+  // of each kind. The inputs of checkpointed blocks stay, at most the kind that takes most.
+  std::int64_t repeated() const {
+    struct Kind {
+      std::int64_t bytes = 0, largest = 0;
+    };
+    std::map<std::int32_t, Kind> kinds;
+    for (const auto* one : alive_) {
+      if (one->category != Category::kActivation || made(*one).stack == trace::kNone) continue;
+      auto& kind = kinds[made(*one).stack];
+      kind.bytes += made(*one).requested_bytes;
+      kind.largest = std::max(kind.largest, made(*one).requested_bytes);
+    }
+    std::int64_t all = 0, inputs = 0;
+    for (const auto& [stack, kind] : kinds) {
+      all += kind.bytes - kind.largest;
+      inputs = std::max(inputs, kind.bytes - kind.largest);
+    }
+    return all - inputs;
+  }
+
+  // Two averages a parameter in full precision, which is what 8 bits make smaller.
+  bool has_averages_of_adam() const {
+    return std::ranges::any_of(trace_.names, [](const trace::Name& name) {
+      return name.role == trace::Role::kOptimizerState && name.name.ends_with("exp_avg_sq") &&
+             name.dtype == "float32";
+    });
+  }
+
+  // Temporary tensors that an optimizer of PyTorch's makes of all parameters at a time.
+  std::int64_t by_foreach() const {
+    std::int64_t bytes = 0;
+    for (const auto* one : alive_) {
+      const auto op = made(*one).op;
+      if (one->category == Category::kTemporary && made(*one).phase == Phase::kOptimizerStep &&
+          op != trace::kNone &&
+          trace_.operators[static_cast<std::size_t>(op)].find("_foreach_") != std::string::npos)
+        bytes += made(*one).requested_bytes;
+    }
+    return runs("torch/optim/optimizer.py") ? bytes : 0;
+  }
+
+  // No accumulation, and nothing that reads all gradients before the update.
+  bool needs_one_gradient_at_a_time() const {
+    for (const auto* file : {"torch/nn/utils/clip_grad.py", "torch/amp/grad_scaler.py",
+                             "torch/nn/parallel/distributed.py", "torch/distributed/fsdp/"})
+      if (std::ranges::any_of(trace_.files, [&](const std::string& one) {
+            return one.find(file) != std::string::npos;
+          }))
+        return false;
+    auto phase = Phase::kBuild;
+    std::int32_t step = trace::kNone;  // of the last backward
+    for (const auto& event : trace_.events) {
+      if (event.phase == Phase::kBackward && phase != Phase::kBackward) {
+        if (event.step == step) return false;
+        step = event.step;
+      }
+      phase = event.phase;
+    }
+    return true;
+  }
+
+  const trace::Trace& trace_;
+  const std::uint64_t event_;
+  std::vector<const Lifetime*> alive_;
+};
+
+std::string remedy_against(const Evidence& evidence, const trace::Breakdown& breakdown,
+                           Category category, Phase phase, std::int64_t least) {
+  const auto bytes = trace::by_category(breakdown)[static_cast<std::size_t>(category)];
+  const auto total = trace::total(breakdown);
+  if (bytes < least) return "";
+  const auto sentence = [&](std::string_view line, const std::string& more) {
+    return fmt::format("{:.0f}% is {}, which {} makes smaller{}",
+                       100 * static_cast<double>(bytes) / static_cast<double>(total),
+                       in_words(category), line, more);
   };
-  return has(Phase::kEvaluation, Phase::kGeneration) &&
-         !has(Phase::kBackward, Phase::kOptimizerStep);
-}
-
-bool checkpoints(const trace::Trace& trace) {
-  return std::ranges::any_of(trace.files, [](const std::string& file) {
-    return file.ends_with("torch/utils/checkpoint.py");
-  });
-}
-
-// Two averages a parameter in full precision, which is what 8 bits make smaller.
-bool has_averages_of_adam(const trace::Trace& trace) {
-  return std::ranges::any_of(trace.names, [](const trace::Name& name) {
-    return name.role == trace::Role::kOptimizerState && name.name.ends_with("exp_avg_sq") &&
-           name.dtype == "float32";
-  });
-}
-
-// Which makes temporary tensors of all parameters at a time.
-bool updates_by_foreach(const trace::Trace& trace) {
-  return std::ranges::any_of(trace.operators, [](std::string_view name) {
-    return name.find("_foreach_") != std::string_view::npos;
-  });
+  if (category == Category::kGradient && evidence.keeps_used_gradients())
+    return sentence("optimizer.zero_grad(set_to_none=True) before forward", "");
+  for (const auto& strategy : strategies_against(category, phase).strategies)
+    if (evidence.shows(strategy, category, least))
+      return sentence(line_for_scripts(strategy),
+                      fmt::format(" (peakbench describe {})", strategy));
+  return "";
 }
 
 }  // namespace
 
-Against strategies_for_program(const trace::Trace& trace, trace::Category category,
-                               trace::Phase phase) {
-  using trace::Category;
-  const bool serves = category == Category::kActivation       ? !checkpoints(trace)
-                      : category == Category::kOptimizerState ? has_averages_of_adam(trace)
-                      : category == Category::kTemporary      ? updates_by_foreach(trace)
-                                                              : true;
-  return serves && !infers_alone(trace) ? strategies_against(category, phase) : Against{};
+std::string remedy_for_program(const trace::Trace& trace, const std::vector<Lifetime>& lifetimes,
+                               std::uint64_t event) {
+  constexpr std::int64_t kLeastOfUpdate = 8, kLeast = 4;  // parts of it all
+  const auto breakdown = trace::breakdown_at(trace, lifetimes, event);
+  const auto total = trace::total(breakdown);
+  const auto phase = trace.events[event].phase;
+  const Evidence evidence(trace, lifetimes, event);
+  if (total == 0 || evidence.infers_alone()) return "";
+  // One argument of the optimizer, and the training stays the same.
+  auto found = remedy_against(evidence, breakdown, Category::kTemporary, phase,
+                              std::max<std::int64_t>(total / kLeastOfUpdate, 1));
+  if (!found.empty()) return found;
+  auto bytes = trace::by_category(breakdown);
+  // What is against parameters trains fewer of them.
+  bytes[static_cast<std::size_t>(Category::kParameter)] = 0;
+  const auto largest = static_cast<Category>(std::ranges::max_element(bytes) - bytes.begin());
+  return remedy_against(evidence, breakdown, largest, phase,
+                        std::max<std::int64_t>(total / kLeast, 1));
 }
 
 }  // namespace peakbench::analysis

@@ -1,7 +1,6 @@
 #include "reports/analysis/why.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -72,20 +71,6 @@ std::optional<std::uint64_t> failure_of(const trace::Trace& trace) {
   return failure;
 }
 
-// What we have against the category that holds most.
-std::string against(const trace::Trace& trace, const std::vector<trace::LineShare>& lines,
-                    Phase phase) {
-  std::array<std::int64_t, trace::kCategoryCount> bytes{};
-  for (const auto& line : lines)
-    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] += line.by_category[i];
-  const auto largest =
-      static_cast<Category>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
-  const auto found = strategies_for_program(trace, largest, phase);
-  if (found.strategies.empty()) return "";
-  return fmt::format(" Most of it is {}; strategies against that: {} (`peakbench describe NAME`).",
-                     in_words(largest), fmt::join(found.strategies, ", "));
-}
-
 std::vector<Finding> find_out_of_memory(const Program& program) {
   const auto failure = failure_of(program.trace);
   if (!failure) return {};
@@ -102,7 +87,10 @@ std::vector<Finding> find_out_of_memory(const Program& program) {
   for (const auto& line : lines) total += line.bytes;
   if (const auto shares = main_shares(lines, total); !shares.empty())
     finding.sentence += "; " + composition(shares, total, program.names);
-  finding.sentence += "." + against(program.trace, lines, event.phase);
+  finding.sentence += ".";
+  if (const auto remedy = remedy_for_program(program.trace, program.lifetimes, *failure);
+      !remedy.empty())
+    finding.sentence += " " + remedy + ".";
   return {finding};
 }
 

@@ -5,16 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "reports/analysis/line_names.h"
 #include "reports/analysis/peak_text.h"
-#include "reports/analysis/strategies_against.h"
 #include "support/fake_program.h"
 
 namespace peakbench::analysis {
@@ -450,37 +446,9 @@ TEST(OutOfMemory, SaysWhatWasAskedAndWhatFilledTheCard) {
               ElementsAre("Memory ran out in forward of step 5: 64.0 MiB was asked for at "
                           "lib/model.py:15 (forward), 10.0 MiB was free; 40.0 MiB of 100.0 MiB is "
                           "activations made at lib/model.py:12 (forward) and 32.0 MiB is optimizer "
-                          "state made at train.py:26 (main). Most of it is activations; strategies "
-                          "against that: checkpointing, accumulation, autocast, attention, "
-                          "linear-cross-entropy, chunked-cross-entropy, activation-offload "
-                          "(`peakbench describe NAME`)."));
+                          "state made at train.py:26 (main)."));
   EXPECT_EQ(found.findings[0].bytes, 64 * kMiB);
   EXPECT_EQ(found.findings[0].line.line, 15);
-}
-
-// The manifests say in words what each strategy makes of a part.
-TEST(StrategiesAgainst, AreThereAndMadeForThePart) {
-  std::map<std::string, nlohmann::json> costs;
-  for (const auto& plugin : std::filesystem::directory_iterator(PEAKBENCH_SOURCE_DIR "/plugins")) {
-    std::ifstream file(plugin.path() / "plugin.json");
-    if (!file) continue;
-    const auto manifest = nlohmann::json::parse(file);
-    for (const auto& entry : manifest.at("entries"))
-      costs[entry.at("id")] = entry.value("cost", nlohmann::json::object());
-  }
-  std::set<std::string> parts;
-  for (std::size_t i = 0; i < trace::kCategoryCount; ++i) {
-    const auto found =
-        strategies_against(static_cast<trace::Category>(i), trace::Phase::kOptimizerStep);
-    for (const auto& id : found.strategies) {
-      ASSERT_TRUE(costs.contains(id)) << id;
-      EXPECT_TRUE(costs[id].contains(found.cost)) << id << " does nothing to " << found.cost;
-    }
-    if (!found.strategies.empty()) parts.insert(found.cost);
-  }
-  EXPECT_THAT(parts, ElementsAre("activations", "gradients", "optimizer_state", "parameters"));
-  EXPECT_TRUE(
-      strategies_against(trace::Category::kTemporary, trace::Phase::kForward).strategies.empty());
 }
 
 TEST(PeakText, InShortIsTheCategoriesAndThreeLines) {
