@@ -166,11 +166,12 @@ std::string short_lines(const emulator::EmulatedProgram& program, const fs::path
     return text + (told.whole.empty() ? "" : emulator::labelled("Peak", told.whole, look));
   text += emulator::labelled("Peak", told.brief.when, look);
   if (!told.brief.fills.empty()) text += emulator::labelled("Filled by", told.brief.fills, look);
-  return text + emulator::labelled("Try",
-                                   told.brief.advice.empty()
-                                       ? "nothing: no likely mistake was found"
-                                       : told.brief.advice,
-                                   look);
+  text += emulator::labelled(
+      "Try", told.brief.advice.empty() ? "nothing: no likely mistake was found" : told.brief.advice,
+      look);
+  // Of a verdict that is not exact: what makes it surer.
+  const auto& surer = program.verdict.advice;
+  return surer.empty() ? text : text + emulator::labelled("To be sure", surer.front(), look);
 }
 
 // The same where everything is printed: what fills the peak ends it.
