@@ -1,12 +1,15 @@
 #include "trace/lines.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <string_view>
 #include <tuple>
 
 namespace peakbench::trace {
 namespace {
+
+constexpr std::string_view kNumberedCell = "<ipython-input-";
 
 bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -68,7 +71,20 @@ SourceLine line_of(const Trace& trace, std::int32_t frame) {
 
 }  // namespace
 
+bool is_cell(std::string_view file) {
+  return has(file, "/ipykernel_") || cell_number(file).has_value();
+}
+
+std::optional<int> cell_number(std::string_view file) {
+  if (!file.starts_with(kNumberedCell)) return std::nullopt;
+  int number = 0;
+  const auto* begin = file.data() + kNumberedCell.size();
+  const auto read = std::from_chars(begin, file.data() + file.size(), number);
+  return read.ec == std::errc() ? std::optional(number) : std::nullopt;
+}
+
 bool is_library_file(const std::string& file) {
+  if (is_cell(file)) return false;
   return file.empty() || file.front() == '<' || has(file, "/site-packages/") ||
          has(file, "/dist-packages/") || is_of_python(file) || has(file, "/lib/peakbench/") ||
          has(file, "/python/peakbench/") ||

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,12 @@ struct SourceLine {
 // Whether a file belongs to what is installed (site-packages, Python's own library, Peakbench's
 // tracer, code that is in no file) and not to who wrote the program.
 bool is_library_file(const std::string& file);
+
+// A notebook's cell, as ipykernel calls it, /tmp/ipykernel_4711/2345678.py, or IPython,
+// <ipython-input-3-1f0a2b>.
+bool is_cell(std::string_view file);
+// 3, as in `In[3]`; nullopt where the name does not have it.
+std::optional<int> cell_number(std::string_view file);
 
 // Whether a file is PyTorch's, or Peakbench's tracer.
 bool is_pytorch_file(std::string_view file);

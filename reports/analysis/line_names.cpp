@@ -18,16 +18,13 @@ std::string common_folder(const std::string& a, const std::string& b) {
   return folder_of({a.begin(), end});
 }
 
-// A cell of a notebook, as ipykernel calls it: /tmp/ipykernel_4711/2345678.py.
-bool is_cell(const std::string& path) { return path.find("/ipykernel_") != std::string::npos; }
-
 }  // namespace
 
 LineNames::LineNames(const std::vector<std::string>& files) {
   bool first = true;
   for (const auto& file : files) {
-    if (is_cell(file)) cells_.push_back(file);
-    if (trace::is_library_file(file) || is_cell(file)) continue;
+    if (trace::is_cell(file)) cells_.push_back(file);
+    if (trace::is_library_file(file) || trace::is_cell(file)) continue;
     folder_ = first ? folder_of(file) : common_folder(folder_, folder_of(file));
     first = false;
   }
@@ -35,6 +32,7 @@ LineNames::LineNames(const std::vector<std::string>& files) {
 }
 
 std::string LineNames::file(const std::string& path) const {
+  if (const auto number = trace::cell_number(path)) return fmt::format("In[{}]", *number);
   if (const auto cell = std::ranges::find(cells_, path); cell != cells_.end())
     return cells_.size() == 1 ? "<cell>" : fmt::format("<cell {}>", cell - cells_.begin() + 1);
   for (const std::string folder : {"/site-packages/", "/dist-packages/"})

@@ -9,9 +9,9 @@
 namespace peakbench::analysis {
 
 // Of the files of one trace: the program's own without the folder that all of them are in, those
-// of libraries from behind site-packages, a notebook's cells <cell> or, of several, <cell 1> and so
-// on, in the order in which they first allocate. A name holds what the file's does, nothing is
-// escaped.
+// of libraries from behind site-packages, a notebook's cells In[3], where the number is not known
+// <cell> or, of several, <cell 1> and so on, in the order in which they first allocate. A name
+// holds what the file's does, nothing is escaped.
 class LineNames {
  public:
   explicit LineNames(const std::vector<std::string>& files);

@@ -110,6 +110,9 @@ TEST(Lines, FilesOfLibrariesAreThoseThatAreInstalled) {
   EXPECT_TRUE(is_library_file("/usr/lib/python3/dist-packages/six.py"));
   EXPECT_TRUE(is_library_file("/usr/lib/python3.11/contextlib.py"));
   EXPECT_TRUE(is_library_file("<frozen importlib._bootstrap>"));
+  EXPECT_TRUE(is_library_file("<ipython-input->"));
+  EXPECT_FALSE(is_library_file("<ipython-input-3-1f0a2b>"));
+  EXPECT_FALSE(is_library_file("/tmp/ipykernel_4711/2345678.py"));
   EXPECT_TRUE(is_library_file("/home/me/peakbench/python/peakbench/bench.py"));
   EXPECT_FALSE(is_library_file("/home/me/train.py"));
   EXPECT_FALSE(is_library_file("train.py"));

@@ -555,6 +555,9 @@ TEST(LineNames, LeaveOutWhatAllFilesHaveInCommon) {
   EXPECT_EQ(LineNames(trace).file(trace.files[0]), "train.py");
   trace.files.push_back("/tmp/ipykernel_4711/3456789.py");
   EXPECT_EQ(LineNames(trace).in_words({trace.files[6], "<module>", 4}), "<cell 2>:4");
+  trace.files.push_back("<ipython-input-12-0f3c>");
+  EXPECT_EQ(LineNames(trace).in_words({trace.files.back(), "<module>", 4}), "In[12]:4");
+  EXPECT_EQ(LineNames(trace).file(trace.files[0]), "train.py");
   trace.files.push_back("/srv/shared.py");
   EXPECT_EQ(LineNames(trace).file(trace.files[0]), trace.files[0])
       << "the root is nothing in common";
