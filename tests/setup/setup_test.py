@@ -394,6 +394,63 @@ class LibTorch(Folder):
         self.assertIn("LibTorch of PEAKBENCH_TORCH_DIR in /usr is not used: it is not the folder of a LibTorch wheel", error)
 
 
+class Quickstart(Repository):
+    """ci/quickstart: what is asked of which program, in turn."""
+
+    def setUp(self):
+        super().setUp()
+        said = f'echo "$*" >>"{self.folder}/build/said"\n'
+        fake = "#!/bin/sh\n" + said
+        run = 'case $1 in quickstart) mkdir -p "$3"; touch "$3/run.json";; esac\n'
+        self.commit({"ci/quickstart": (CI / "quickstart").read_text(), "ci/lib.sh": (CI / "lib.sh").read_text(), "ci/packages": "#!/bin/sh\n",
+                     "cmake/libtorch_releases.txt": "2.11.0\n", "ci/libtorch": "#!/bin/sh\necho /somewhere/site-packages/torch\n",
+                     "ci/build": fake.replace('"$*"', '"build $*"')})
+        for script in ("quickstart", "packages", "libtorch", "build"):
+            (self.folder / "ci" / script).chmod(0o755)
+        self.commit_all()
+        self.put("build/release/bin/peakbench", "#!/bin/sh\n" + said.replace('"$*"', '"built: $*"') + run)
+        self.made = said.replace('"$*"', '"archived ($PYTHONPATH): $*"') + run
+
+    def put(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def archive(self, commit):
+        name = "peakbench-1.0-linux-x86_64"
+        self.put(f"build/{name}/bin/peakbench",
+                 f'#!/bin/sh\n[ "$1" != --version ] || {{ echo "peakbench 1.0 (commit {commit}), for LibTorch"; exit; }}\n' + self.made)
+        (self.folder / "build/wheel/dist").mkdir(parents=True, exist_ok=True)
+        subprocess.run(["tar", "-C", self.folder / "build", "-czf", self.folder / f"build/wheel/dist/{name}.tar.gz", name], check=True)
+
+    def said(self):
+        done = subprocess.run([self.folder / "ci/quickstart"], capture_output=True, text=True, check=False,
+                              env={name: value for name, value in os.environ.items() if not name.startswith("PEAKBENCH_")})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        out = self.folder / "results/quickstart"
+        return (self.folder / "build/said").read_text().replace(str(out), "OUT").splitlines()
+
+    def commit_name(self):
+        return subprocess.run(["git", "-C", self.folder, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout[:12]
+
+    REST = ["built: run quickstart --device emulated:h100-80gb --device auto --out OUT --resume", "build --programs release"]
+
+    def test_the_archive_of_this_commit_gives_the_first_table(self):
+        self.archive(self.commit_name())
+        self.assertEqual(self.said(), ["archived (/somewhere/site-packages): quickstart --out OUT", "build --programs release quickstart",
+                                       *self.REST])
+
+    def test_of_another_commit_it_is_built(self):
+        self.archive("0123456789ab")
+        self.assertEqual(self.said(), ["build --programs release quickstart", "built: quickstart --out OUT", *self.REST])
+
+    def test_what_an_earlier_call_made_is_kept(self):
+        self.archive(self.commit_name())
+        self.put("results/quickstart/run.json", "{}")
+        self.assertEqual(self.said(), ["build --programs release quickstart", *self.REST])
+
+
 class Machine(Folder):
     def test_another_architecture(self):
         self.program("uname", '[ "$1" = -m ] && echo aarch64 || echo Linux\n')
