@@ -60,7 +60,7 @@ std::vector<MissingWorkspace> missing_workspaces(
 
 std::string text_of(const MissingWorkspace& workspace) {
   const auto calls = fmt::format("{} call{}", workspace.calls, workspace.calls == 1 ? "" : "s");
-  constexpr const char* kWhy = "memory of the vendor's choosing, counted as none";
+  constexpr const char* kWhy = "scratch memory whose size NVIDIA's library chooses, counted as 0";
   if (!workspace.room_bytes) return fmt::format("{} ({}): {}", workspace.what, calls, kWhy);
   const auto where = workspace.operation.empty() ? calls : workspace.operation + ", " + calls;
   return fmt::format("exact unless one {} exceeds {} ({}): {}", workspace.what,

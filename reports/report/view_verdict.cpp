@@ -1,6 +1,9 @@
 #include "reports/report/view_verdict.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "reports/analysis/doubts.h"
 #include "reports/render/format.h"
@@ -94,10 +97,14 @@ std::string text_of(const Note& note, const Group& group) {
   return text;
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
+// A list of all rows of a table says no more than that it is all.
+std::string rows_of(const Note& note, const Group& group) {
+  constexpr std::size_t kFewRows = 2;
+  const auto& names = note.strategies;
+  const auto rows =
+      std::ranges::count_if(group.cases, [](const CaseResult* one) { return ran(*one); });
+  if (names.size() > kFewRows && std::cmp_equal(names.size(), rows)) return "every row";
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -127,7 +134,7 @@ std::vector<VerdictNoteView> verdict_notes(const Group& group) {
   std::vector<VerdictNoteView> views;
   for (const Note& note : notes)
     views.push_back({.word = verdict_word(note.verdicts.front()->kind),
-                     .strategies = joined(note.strategies),
+                     .strategies = rows_of(note, group),
                      .text = text_of(note, group)});
   return views;
 }

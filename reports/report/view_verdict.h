@@ -35,7 +35,8 @@ struct VerdictNoteView {
 
   FieldValues fields() const {
     return {{"word", word, "The verdict"},
-            {"strategies", strategies, "The stacks that have it for this reason"},
+            {"strategies", strategies,
+             "The stacks that have it for this reason; `every row` where three or more are all"},
             {"text", text,
              "What the verdict means, its first reason or condition, and how large a missing "
              "workspace would have to be to matter"}};

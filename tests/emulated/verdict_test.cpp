@@ -184,8 +184,8 @@ TEST_F(VerdictTest, AMissingWorkspaceHasARange) {
   EXPECT_EQ(said.workspace_room_bytes, 1 << 29);
   EXPECT_EQ(said.reasons.at(0),
             "exact unless one cudnn engine workspace exceeds 0.500 GiB "
-            "(aten::convolution_backward, 5 calls): memory of the vendor's choosing, counted as "
-            "none");
+            "(aten::convolution_backward, 5 calls): scratch memory whose size NVIDIA's library "
+            "chooses, counted as 0");
   // A case's peak is of its steps; what its build needed is not it.
   VerdictRequest of_case;
   of_case.of_case = true;
@@ -233,9 +233,9 @@ TEST_F(VerdictTest, WorkspacesThatWereAnsweredWithNoneAreMissing) {
   std::snprintf(row.function, sizeof row.function, "cusolverDnXpotrf_bufferSize");
   const Verdict said = verdict();
   EXPECT_EQ(said.kind, VerdictKind::lower_bound);
-  EXPECT_EQ(
-      said.reasons.at(0),
-      "cusolverDnXpotrf_bufferSize (1 call): memory of the vendor's choosing, counted as none");
+  EXPECT_EQ(said.reasons.at(0),
+            "cusolverDnXpotrf_bufferSize (1 call): scratch memory whose size NVIDIA's library "
+            "chooses, counted as 0");
   EXPECT_EQ(said.notes.size(), 1u);
   EXPECT_TRUE(said.advice.empty());
 }

@@ -425,6 +425,7 @@ TEST(Verdicts, OfRowsThatLackWorkspacesTheTightestIsTold) {
       << text;
   EXPECT_NE(text.find("Tightest case: fused-in-backward."), std::string::npos) << text;
   EXPECT_EQ(text.find("other"), std::string::npos) << text;
+  EXPECT_EQ(notes()[0]["strategies"], "baseline, fused-in-backward");
   const auto more = rows[0]->memory->peak_allocated_bytes - rows[1]->memory->peak_allocated_bytes;
   EXPECT_NE(text.find("holds unless one exceeds " +
                       size_text(static_cast<std::uint64_t>(more + (2 << 20))) + "."),
@@ -434,6 +435,12 @@ TEST(Verdicts, OfRowsThatLackWorkspacesTheTightestIsTold) {
   rows[0]->emulation->verdict->workspace_room_bytes.reset();
   for (const auto& note : notes())
     EXPECT_EQ(note["text"].get<std::string>().find("The order"), std::string::npos);
+  rows[0]->emulation->verdict->workspace_room_bytes = 3 << 20;
+  auto third = *rows[1];
+  third.spec.strategies = {{"lora"}};
+  third.spec.id += "/third";
+  run.cases.push_back(third);
+  EXPECT_EQ(notes()[0]["strategies"], "every row");
 }
 
 TEST(Cards, EachGroupHasItsOwn) {
