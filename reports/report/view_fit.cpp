@@ -27,14 +27,15 @@ std::string label_of(const std::string& state) {
   return state == "unknown" ? "not known" : printable(state);
 }
 
-FitCellView cell_view(const result::FitCell& cell) {
+// `searched`: a largest value was looked for; otherwise there is one value, and it fits or not.
+FitCellView cell_view(const result::FitCell& cell, bool searched) {
   FitCellView view;
   view.card = printable(cell.card);
   view.state = printable(cell.state);
   view.state_label = label_of(cell.state);
   view.fits = cell.state == "fits" || cell.largest.has_value();
   view.at_least = view.fits && cell.state == "unknown";
-  if (cell.largest) view.largest = grouped(*cell.largest);
+  if (cell.largest && searched) view.largest = grouped(*cell.largest);
   if (cell.takes_bytes) view.takes = gib(*cell.takes_bytes);
   view.is_least = cell.is_least;
   if (cell.left_bytes)
@@ -65,7 +66,8 @@ FitView fit_view(const result::FitGrid& grid, std::size_t index, const std::stri
       row = view.rows.end() - 1;
     }
     const auto column = std::ranges::find(view.cards, printable(cell.card), &FitCardView::name);
-    row->cells[static_cast<std::size_t>(column - view.cards.begin())] = cell_view(cell);
+    row->cells[static_cast<std::size_t>(column - view.cards.begin())] =
+        cell_view(cell, !grid.label.empty());
   }
   return view;
 }

@@ -70,6 +70,16 @@ std::vector<RowView> rows_view(const Group& group, std::size_t index, const Anat
   return rows;
 }
 
+// As they come in the timelines.
+void add_phases(GroupView& view) {
+  for (const auto& row : view.rows) {
+    if (!row.timeline) continue;
+    for (const auto& band : row.timeline->bands)
+      if (std::ranges::find(view.phases, band.phase, &PhaseLegendView::phase) == view.phases.end())
+        view.phases.push_back({band.phase, band.label});
+  }
+}
+
 void add_flags(const Group& group, GroupView& view) {
   const auto some = [&](auto is) { return std::ranges::any_of(view.rows, is); };
   const auto some_case = [&](auto is) {
@@ -94,14 +104,7 @@ void add_flags(const Group& group, GroupView& view) {
   view.has_whys = some([](auto& row) { return !row.why.empty(); });
   view.has_data = some([](auto& row) { return !row.data.empty(); });
   view.has_lines = some([](auto& row) { return row.lines.has_value(); });
-  view.has_program_phases = some([](auto& row) {
-    return row.timeline && std::ranges::any_of(row.timeline->bands, [](auto& band) {
-             return band.phase == to_string(trace::Phase::kData) ||
-                    band.phase == to_string(trace::Phase::kEvaluation) ||
-                    band.phase == to_string(trace::Phase::kGeneration) ||
-                    band.phase == to_string(trace::Phase::kCheckpoint);
-           });
-  });
+  add_phases(view);
   view.has_spaces = some([](auto& row) { return row.spaces.size() > 1; });
 }
 

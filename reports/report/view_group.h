@@ -65,6 +65,15 @@ struct LegendView {
   }
 };
 
+struct PhaseLegendView {
+  std::string phase, label;
+
+  FieldValues fields() const {
+    return {{"phase", phase, "Its name in run.json, a class for the palette"},
+            {"label", label, "In words"}};
+  }
+};
+
 struct GroupView {
   std::string index, anchor, model, device, dtype, batch_size, sequence_length, run_title;
   std::string row_heading, reference, card, cards, row_count, outcome_columns, round_count,
@@ -76,7 +85,7 @@ struct GroupView {
   bool has_published = false, has_published_throughput = false, has_reserved = false;
   bool has_verdicts = false, all_exact = false;
   bool has_equivalence = false, has_bars = false, has_timelines = false, has_whys = false;
-  bool has_data = false, has_spaces = false, has_lines = false, has_program_phases = false;
+  bool has_data = false, has_spaces = false, has_lines = false;
   bool has_intervals = false, has_noise = false, lacks_intervals = false;
   std::vector<SettingView> settings;
   std::vector<BesideColumnView> beside;
@@ -92,6 +101,7 @@ struct GroupView {
   std::vector<RowView> rows;
   std::vector<AblationView> ablation;
   std::vector<LegendView> categories;
+  std::vector<PhaseLegendView> phases;
   std::optional<ParetoView> pareto;
   std::optional<WorkView> work;
 
@@ -135,8 +145,7 @@ struct GroupView {
         {"timeline_picture", timeline_picture,
          "Markdown: file name of the timelines; empty where there are none"},
         {"has_lines", has_lines, "Some case has `lines`"},
-        {"has_program_phases", has_program_phases,
-         "Some timeline has a phase that programs alone have"},
+        {"phases", phases, "Those of the timelines"},
         {"flame_picture", flame_picture,
          "Markdown: file name of the flame graphs; empty where there are none"},
         {"flame_levels", flame_levels, "Levels of all flame graphs, with two for each heading"},

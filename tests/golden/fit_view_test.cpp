@@ -78,6 +78,15 @@ TEST(FitGrid, IsRowsOfStacksAndColumnsOfCards) {
   EXPECT_EQ(baseline[1]["note"], "it ended crashed");
 }
 
+TEST(FitGrid, OfAGivenBatchFitsOrDoesNot) {
+  auto given = fit_file(golden::emulated_run().created);
+  given["label"] = "";
+  const auto files = Folder(given).rendered();
+  EXPECT_THAT(files.at("report.md"), HasSubstr("| lora | **fits**, takes 38.000, 2.000 left |"));
+  for (const auto& [name, text] : files)
+    EXPECT_THAT(text, Not(HasSubstr("the next one did not"))) << name;
+}
+
 TEST(FitGrid, StandsFirstInTheReportOfItsRun) {
   const Folder folder(fit_file(golden::emulated_run().created));
   const auto files = folder.rendered();
