@@ -98,10 +98,12 @@ class CaseTrace {
     }
   }
 
-  // Places of phases that are the same in every case: step s is [s, s + 1), its phases a third each; building is
-  // [-1/3, 0). A step with several micro-batches is one stretch.
+  // Places of phases that are the same in every case: step s is [s, s + 1), its phases equally wide; building is as wide
+  // and before 0. A step of phases in another order (several micro-batches, an evaluation) is one stretch.
   prepareSlots() {
-    const third = { build: -1, forward: 0, backward: 1, optimizer_step: 2 };
+    const phases = [...(this.spans.some(([phase]) => phase === 'data') ? ['data'] : []), 'forward', 'backward', 'optimizer_step'];
+    const order = ([phase]) => phases.indexOf(phase);  // building: -1
+    const isKnown = ([phase]) => phase === 'build' || phases.includes(phase);
     this.slotEvents = [0];
     this.slots = [-1 / 3];
     const knot = (event, place) => {
@@ -120,12 +122,12 @@ class CaseTrace {
       byStep.set(span[1], list);
     }
     for (const [step, spans] of byStep) {
-      const simple = new Set(spans.map((span) => span[0])).size === spans.length;
+      const simple = spans.every((span, i) => isKnown(span) && (i === 0 || order(span) > order(spans[i - 1])));
       const base = Math.max(step, 0);
       if (simple) {
-        for (const [phase, , first, last] of spans) {
-          knot(first, base + third[phase] / 3);
-          knot(last, base + (third[phase] + 1) / 3);
+        for (const span of spans) {
+          knot(span[2], base + order(span) / phases.length);
+          knot(span[3], base + (order(span) + 1) / phases.length);
         }
       } else {
         knot(spans[0][2], base);

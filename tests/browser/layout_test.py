@@ -145,6 +145,16 @@ class Layout(unittest.TestCase):
                 with self.subTest(page=name, width=width, media=media):
                     self.assertEqual(self.found(width, media), [])
 
+    def test_no_chart_is_empty(self):
+        """A chart along phases of a program, which has more kinds than a strategy's case, was."""
+        for name in self.pages:
+            self.open(name)
+            if self.draw_chart():
+                painted = self.page.run("[...document.querySelectorAll('.viewer canvas')].map((one) => one.getContext('2d')"
+                                        ".getImageData(0, 0, one.width, one.height).data.filter((byte, i) => i % 4 === 3 && byte > 0).length"
+                                        " / (one.width * one.height))")
+                self.assertGreater(min(painted), 0.05, name)
+
     def test_every_template_of_a_page_is_measured(self):
         templates = {str(path.relative_to(TEMPLATES)).removesuffix(".html.mustache") for path in Path(TEMPLATES).rglob("*.html.mustache")}
         self.assertEqual(templates, {template for template, _, _ in KINDS})
