@@ -5,6 +5,7 @@ collections, which free tensors (python_place.cpp).
 """
 
 import ast
+import sys
 import warnings
 from types import SimpleNamespace
 
@@ -26,17 +27,35 @@ Holder = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.FormattedValue, ast.JoinedStr
 
 def number_use(file, *position):
     """The sum of FLAGS for the expression at (line, last line, column, last column); 0 where it is not found."""
+    source = source_of(file)
+    is_whole = source is not None
     try:
-        with open(file, "rb") as source, warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the program's own compilation has given them
-            program = program_of(ast.parse(source.read()))
+            program = program_of(ast.parse(source if is_whole else cell_of(file)))
     except (OSError, SyntaxError, ValueError, RecursionError):
         return 0
     node = expression_at(program, position)
     if node is None:
         return 0
-    found = {"makes_integer": makes_integer(program, node), "only_logged": only_logs(program, node, True), "only_printed": only_logs(program, node, False)}
+    found = {"makes_integer": makes_integer(program, node)}
+    if is_whole:
+        found.update(only_logged=only_logs(program, node, True), only_printed=only_logs(program, node, False))
     return sum(FLAGS[name] for name, is_so in found.items() if is_so)
+
+
+def source_of(file):
+    try:
+        with open(file, "rb") as source:
+            return source.read()
+    except OSError:
+        return None
+
+
+def cell_of(file):
+    """Of a notebook: other cells may use what this one names."""
+    lines = getattr(sys.modules.get("linecache"), "cache", {}).get(file, ())
+    return "".join(lines[2]) if len(lines) > 2 else ""
 
 
 def program_of(tree):

@@ -11,6 +11,7 @@
 #include "number_use.h"  // made from number_use.py
 #include "tracer/collector.h"
 #include "tracer/python_api.h"
+#include "tracer/python_cells.h"
 #include "tracer/python_frames.h"
 
 namespace peakbench::emulator {
@@ -26,6 +27,15 @@ bool is_of_pytorch(const char* file) {
 
 // Line, last line, column, last column.
 using Position = std::array<long, 4>;
+
+// What messages call the file: train.py, In[3].
+std::string name_of(const std::string& file, const std::string& cell) {
+  constexpr std::string_view kCell = "<ipython-input-";
+  if (cell.starts_with(kCell))
+    return "In[" + cell.substr(kCell.size(), cell.size() - kCell.size() - 1) + "]";
+  const auto slash = file.rfind('/');
+  return slash == std::string::npos ? file : file.substr(slash + 1);
+}
 
 // Of the expression that the frame evaluates. An instruction takes two bytes.
 std::optional<Position> position_of(const PythonFrame& frame) {
@@ -111,10 +121,9 @@ bool describe(const PythonFrame& frame, char* out, std::size_t size, PythonUse* 
   const auto name = tracer::attribute(frame.code, "co_filename");
   const auto file = tracer::utf8_of(name.get(), "");
   if (file.empty()) return false;
-  const auto slash = file.rfind('/');
-  std::snprintf(out, size, "%s:%d", file.c_str() + (slash == std::string::npos ? 0 : slash + 1),
-                tracer::line_of(frame));
-  const bool own = !is_of_pytorch(file.c_str());
+  const auto cell = tracer::cell_of(name.get());
+  std::snprintf(out, size, "%s:%d", name_of(file, cell).c_str(), tracer::line_of(frame));
+  const bool own = !cell.empty() || !is_of_pytorch(file.c_str());
   if (own && use) *use = use_of(frame, file.c_str());
   return own;
 }

@@ -50,6 +50,8 @@ Python look_up_all() {
   look_up(p.dict_item, "PyDict_GetItemString");
   look_up(p.new_dict, "PyDict_New");
   look_up(p.clear_dict, "PyDict_Clear");
+  look_up(p.dict_at, "PyDict_GetItem");
+  look_up(p.of_system, "PySys_GetObject");
   look_up(p.list_size, "PyList_Size");
   look_up(p.list_item, "PyList_GetItem");
   look_up(p.tuple_size, "PyTuple_Size");

@@ -49,6 +49,8 @@ struct Python {
   void* (*dict_item)(void*, const char*);
   void* (*new_dict)();
   void (*clear_dict)(void*);
+  void* (*dict_at)(void*, void*);
+  void* (*of_system)(const char*);  // borrowed: sys.NAME
   std::ptrdiff_t (*list_size)(void*);
   void* (*list_item)(void*, std::ptrdiff_t);
   std::ptrdiff_t (*tuple_size)(void*);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <unordered_map>
 
 #include "tracer/python_api.h"
+#include "tracer/python_cells.h"
 #include "tracer/python_frames.h"
 
 namespace peakbench::tracer {
@@ -32,8 +34,14 @@ Frames& seen() {
   return *all;
 }
 
-std::int32_t text_of(JournalWriter& journal, void* code, const char* name) {
-  return journal.text(utf8_of(attribute(code, name).get(), "?"));
+std::int32_t file_of(JournalWriter& journal, void* code) {
+  const auto file = attribute(code, "co_filename");
+  const auto cell = file ? cell_of(file.get()) : "";
+  return journal.text(cell.empty() ? utf8_of(file.get(), "?") : cell);
+}
+
+std::int32_t function_of(JournalWriter& journal, void* code) {
+  return journal.text(utf8_of(attribute(code, "co_name").get(), "?"));
 }
 
 constexpr std::size_t kDeepest = 256;  // of what lies further out, nothing is said
@@ -50,9 +58,8 @@ std::int32_t stack_with_python(JournalWriter& journal) {
       continue;
     }
     python().keep(key.place.code);
-    parent =
-        journal.frame(parent, text_of(journal, key.place.code, "co_filename"),
-                      text_of(journal, key.place.code, "co_name"), std::max(line_of(key.place), 0));
+    parent = journal.frame(parent, file_of(journal, key.place.code),
+                           function_of(journal, key.place.code), std::max(line_of(key.place), 0));
     seen().emplace(key, parent);
   }
   return parent;
