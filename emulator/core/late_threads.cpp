@@ -8,10 +8,10 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "tracer/python_api.h"
+#include "interpreter/python_api.h"
 
 extern "C" void pthread_exit(void* value) {
-  if (peakbench::tracer::python_is_ending())
+  if (peakbench::interpreter::python_is_ending())
     for (;;) pause();
   static const auto real =
       reinterpret_cast<decltype(&pthread_exit)>(dlsym(RTLD_NEXT, "pthread_exit"));

@@ -7,7 +7,7 @@
 
 #include "core/python_place.h"
 #include "core/state.h"
-#include "tracer/python_api.h"
+#include "interpreter/python_api.h"
 
 namespace peakbench::emulator {
 
@@ -16,7 +16,7 @@ LedgerPlace place_now(const char* function, PythonsLock lock) {
   std::snprintf(place.function, sizeof place.function, "%s", function);
   place.first = ledger_now();
   place.kernel_launches = ledger().kernel_launches;
-  if (lock == PythonsLock::may_be_waited_for || tracer::holds_python())
+  if (lock == PythonsLock::may_be_waited_for || interpreter::holds_python())
     find_python_place(place.place, sizeof place.place);
   return place;
 }

@@ -8,17 +8,17 @@
 #include <optional>
 #include <string>
 
+#include "interpreter/collector.h"
+#include "interpreter/python_api.h"
+#include "interpreter/python_cells.h"
+#include "interpreter/python_frames.h"
 #include "number_use.h"  // made from number_use.py
-#include "tracer/collector.h"
-#include "tracer/python_api.h"
-#include "tracer/python_cells.h"
-#include "tracer/python_frames.h"
 
 namespace peakbench::emulator {
 namespace {
 
-using tracer::Owned;
-using tracer::PythonFrame;
+using interpreter::Owned;
+using interpreter::PythonFrame;
 
 bool is_of_pytorch(const char* file) {
   return std::strstr(file, "/site-packages/torch/") || std::strstr(file, "/dist-packages/torch/") ||
@@ -39,8 +39,8 @@ std::string name_of(const std::string& file, const std::string& cell) {
 
 // Of the expression that the frame evaluates. An instruction takes two bytes.
 std::optional<Position> position_of(const PythonFrame& frame) {
-  const auto& p = tracer::python();
-  const auto positions_of = tracer::attribute(frame.code, "co_positions");
+  const auto& p = interpreter::python();
+  const auto positions_of = interpreter::attribute(frame.code, "co_positions");
   const Owned positions(positions_of ? p.call_with(positions_of.get(), nullptr) : nullptr);
   for (int left = positions ? frame.at / 2 : -1; left >= 0; --left) {
     const Owned position(p.next(positions.get()));
@@ -60,7 +60,7 @@ std::optional<Position> position_of(const PythonFrame& frame) {
 PythonUse use_of_expression(const char* file, const Position& at) {
   constexpr int kFileInput = 257;  // Py_file_input
   constexpr unsigned long long kAllFlags = 7;
-  const auto& p = tracer::python();
+  const auto& p = interpreter::python();
   const Owned names(p.new_dict());
   const Owned code(p.compile(kNumberUse, "<peakbench>", kFileInput));
   const Owned done(code ? p.evaluate(code.get(), names.get(), names.get()) : nullptr);
@@ -80,13 +80,13 @@ PythonUse use_of_expression(const char* file, const Position& at) {
 class PlainEvaluation {
  public:
   PlainEvaluation()
-      : interpreter_(tracer::python().interpreter()),
-        before_(tracer::python().evaluator(interpreter_)) {
-    tracer::python().set_evaluator(interpreter_, tracer::python().plain_evaluator);
+      : interpreter_(interpreter::python().interpreter()),
+        before_(interpreter::python().evaluator(interpreter_)) {
+    interpreter::python().set_evaluator(interpreter_, interpreter::python().plain_evaluator);
   }
   PlainEvaluation(const PlainEvaluation&) = delete;
   PlainEvaluation& operator=(const PlainEvaluation&) = delete;
-  ~PlainEvaluation() { tracer::python().set_evaluator(interpreter_, before_); }
+  ~PlainEvaluation() { interpreter::python().set_evaluator(interpreter_, before_); }
 
  private:
   void* interpreter_;
@@ -94,9 +94,9 @@ class PlainEvaluation {
 };
 
 PythonUse find_use(const PythonFrame& frame, const char* file) {
-  if (!tracer::python().knows_columns()) return {};
+  if (!interpreter::python().knows_columns()) return {};
   const PlainEvaluation plain;
-  const tracer::CollectorHeld held;
+  const interpreter::CollectorHeld held;
   const auto at = position_of(frame);
   return at ? use_of_expression(file, *at) : PythonUse{};
 }
@@ -105,8 +105,8 @@ PythonUse find_use(const PythonFrame& frame, const char* file) {
 PythonUse use_of(const PythonFrame& frame, const char* file) {
   static std::mutex mutex;  // never held while the interpreter may run something
   static auto* const seen = new std::map<std::string, PythonUse>;
-  const std::string key = std::string(file) + ":" + std::to_string(tracer::line_of(frame)) + ":" +
-                          std::to_string(frame.at);
+  const std::string key = std::string(file) + ":" + std::to_string(interpreter::line_of(frame)) +
+                          ":" + std::to_string(frame.at);
   {
     const std::lock_guard lock(mutex);
     if (const auto found = seen->find(key); found != seen->end()) return found->second;
@@ -118,11 +118,11 @@ PythonUse use_of(const PythonFrame& frame, const char* file) {
 
 // Writes the frame's place; whether it is the program's own.
 bool describe(const PythonFrame& frame, char* out, std::size_t size, PythonUse* use) {
-  const auto name = tracer::attribute(frame.code, "co_filename");
-  const auto file = tracer::utf8_of(name.get(), "");
+  const auto name = interpreter::attribute(frame.code, "co_filename");
+  const auto file = interpreter::utf8_of(name.get(), "");
   if (file.empty()) return false;
-  const auto cell = tracer::cell_of(name.get());
-  std::snprintf(out, size, "%s:%d", name_of(file, cell).c_str(), tracer::line_of(frame));
+  const auto cell = interpreter::cell_of(name.get());
+  std::snprintf(out, size, "%s:%d", name_of(file, cell).c_str(), interpreter::line_of(frame));
   const bool own = !cell.empty() || !is_of_pytorch(file.c_str());
   if (own && use) *use = use_of(frame, file.c_str());
   return own;
@@ -131,7 +131,7 @@ bool describe(const PythonFrame& frame, char* out, std::size_t size, PythonUse* 
 void walk(char* out, std::size_t size, PythonUse* use) {
   constexpr std::size_t kDeepest = 1024;
   static thread_local std::array<PythonFrame, kDeepest> frames;
-  const auto count = tracer::python_frames(frames.data(), frames.size());
+  const auto count = interpreter::python_frames(frames.data(), frames.size());
   for (std::size_t i = 0; i < count; ++i)
     if (describe(frames[i], out, size, use)) break;
 }
@@ -140,8 +140,8 @@ void walk(char* out, std::size_t size, PythonUse* use) {
 
 void find_python_place(char* out, std::size_t size, PythonUse* use) {
   out[0] = '\0';
-  const auto& p = tracer::python();
-  if (!p.knows_frames() || !p.is_initialized() || tracer::python_is_ending()) return;
+  const auto& p = interpreter::python();
+  if (!p.knows_frames() || !p.is_initialized() || interpreter::python_is_ending()) return;
   const int held = p.ensure();
   walk(out, size, use);
   p.release(held);

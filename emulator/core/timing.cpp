@@ -9,7 +9,7 @@
 #include "core/late_streams.h"
 #include "core/places.h"
 #include "core/state.h"
-#include "tracer/python_api.h"
+#include "interpreter/python_api.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -45,7 +45,7 @@ Asker asker(const void* caller) {
     case Library::allocator:
       return Asker::allocator;
     case Library::kernels:
-      return tracer::holds_python() ? Asker::program : Asker::pinned_allocator_or_watchdog;
+      return interpreter::holds_python() ? Asker::program : Asker::pinned_allocator_or_watchdog;
     case Library::other:
       break;
   }

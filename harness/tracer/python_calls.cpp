@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "interpreter/python_frames.h"
 #include "record/cpu_allocator.h"
-#include "tracer/python_frames.h"
 #include "tracer/storage_names.h"
 #include "tracer/tracer.h"
 

@@ -11,10 +11,12 @@
 #include <unordered_map>
 #include <utility>
 
-#include "tracer/collector.h"
-#include "tracer/python_api.h"
+#include "interpreter/collector.h"
+#include "interpreter/python_api.h"
 
 namespace peakbench::tracer {
+
+using namespace interpreter;
 
 // While it lives, modes of the program's do not see what is asked of tensors.
 class NoTorchFunction {

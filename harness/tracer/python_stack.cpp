@@ -5,11 +5,13 @@
 #include <string>
 #include <unordered_map>
 
-#include "tracer/python_api.h"
-#include "tracer/python_cells.h"
-#include "tracer/python_frames.h"
+#include "interpreter/python_api.h"
+#include "interpreter/python_cells.h"
+#include "interpreter/python_frames.h"
 
 namespace peakbench::tracer {
+
+using namespace interpreter;
 namespace {
 
 struct FrameKey {

@@ -14,10 +14,12 @@
 #include <cstring>
 #include <vector>
 
-#include "tracer/python_api.h"
+#include "interpreter/python_api.h"
 #include "tracer/python_stack.h"
 
 namespace peakbench::tracer {
+
+using namespace interpreter;
 namespace {
 
 namespace allocator = c10::cuda::CUDACachingAllocator;

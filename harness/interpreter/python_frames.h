@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace peakbench::tracer {
+namespace peakbench::interpreter {
 
 struct PythonFrame {
   void* code;  // borrowed: for as long as the function runs
@@ -22,4 +22,4 @@ std::size_t python_frames(PythonFrame* out, std::size_t most);
 
 int line_of(const PythonFrame& frame);
 
-}  // namespace peakbench::tracer
+}  // namespace peakbench::interpreter

@@ -1,4 +1,4 @@
-#include "tracer/python_frames.h"
+#include "interpreter/python_frames.h"
 
 #include <dlfcn.h>
 #include <sys/uio.h>
@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "tracer/python_api.h"
+#include "interpreter/python_api.h"
 
-namespace peakbench::tracer {
+namespace peakbench::interpreter {
 namespace {
 
 // Where a version keeps what is looked for, in bytes from the start of each structure.
@@ -49,7 +49,7 @@ struct Trusting {
 struct Doubting {
   template <typename Value>
   static std::optional<Value> read(const char* at) {
-    return tracer::read<Value>(at);
+    return interpreter::read<Value>(at);
   }
 };
 
@@ -161,4 +161,4 @@ int line_of(const PythonFrame& frame) {
   return p.instruction && p.line_at ? p.line_at(frame.code, frame.at) : frame.at;
 }
 
-}  // namespace peakbench::tracer
+}  // namespace peakbench::interpreter

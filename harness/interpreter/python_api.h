@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace peakbench::tracer {
+namespace peakbench::interpreter {
 
 struct Python {
   int (*is_initialized)();
@@ -119,4 +119,4 @@ inline Owned attribute(void* object, const char* name) {
 // Of a str; of anything else, and of what is no UTF-8, `otherwise`.
 std::string utf8_of(void* object, const char* otherwise);
 
-}  // namespace peakbench::tracer
+}  // namespace peakbench::interpreter

@@ -1,4 +1,4 @@
-#include "tracer/collector.h"
+#include "interpreter/collector.h"
 
 #include <sys/uio.h>
 #include <unistd.h>
@@ -8,9 +8,9 @@
 #include <cstring>
 #include <vector>
 
-#include "tracer/python_api.h"
+#include "interpreter/python_api.h"
 
-namespace peakbench::tracer {
+namespace peakbench::interpreter {
 namespace {
 
 // struct gc_generation of Include/internal/pycore_gc.h (pycore_interp_structs.h), three of them.
@@ -69,4 +69,4 @@ CollectorHeld::~CollectorHeld() {
 UncountedObjects::UncountedObjects() : count_(count_place ? *count_place : 0) {}
 UncountedObjects::~UncountedObjects() { set_collector_count(count_); }
 
-}  // namespace peakbench::tracer
+}  // namespace peakbench::interpreter

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace peakbench::tracer {
+namespace peakbench::interpreter {
 
 // Finds where the collector counts. `first`, `second`, `third` are its thresholds now: numbers that
 // nothing else has. Where it is not found, what the tracer keeps is counted as the program's.
@@ -37,4 +37,4 @@ class UncountedObjects {
 // The collector's count is to be this, where it is known.
 void set_collector_count(int count);
 
-}  // namespace peakbench::tracer
+}  // namespace peakbench::interpreter

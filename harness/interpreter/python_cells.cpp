@@ -1,8 +1,8 @@
-#include "tracer/python_cells.h"
+#include "interpreter/python_cells.h"
 
-#include "tracer/python_api.h"
+#include "interpreter/python_api.h"
 
-namespace peakbench::tracer {
+namespace peakbench::interpreter {
 namespace {
 
 // A module that was imported; borrowed.
@@ -34,4 +34,4 @@ std::string cell_of(void* file) {
   return number ? "<ipython-input-" + std::to_string(python().number(number)) + ">" : "";
 }
 
-}  // namespace peakbench::tracer
+}  // namespace peakbench::interpreter

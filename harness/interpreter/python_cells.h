@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace peakbench::tracer {
+namespace peakbench::interpreter {
 
 // "<ipython-input-3>" for the cell that the notebook shows as In[3], whatever its file is called;
 // empty: `file`, a str, is none. IPython keeps the number of each name
@@ -11,4 +11,4 @@ namespace peakbench::tracer {
 // called within an allocator's lock; the caller holds Python's lock.
 std::string cell_of(void* file);
 
-}  // namespace peakbench::tracer
+}  // namespace peakbench::interpreter

@@ -1,8 +1,8 @@
-#include "tracer/python_api.h"
+#include "interpreter/python_api.h"
 
 #include <dlfcn.h>
 
-namespace peakbench::tracer {
+namespace peakbench::interpreter {
 namespace {
 
 template <typename Function>
@@ -101,4 +101,4 @@ std::string utf8_of(void* object, const char* otherwise) {
   return otherwise;
 }
 
-}  // namespace peakbench::tracer
+}  // namespace peakbench::interpreter
