@@ -190,12 +190,12 @@ bool record_computed(Call& call, const std::vector<c10::IValue>& results) {
     put_uniform_results(call, results);
     return false;
   }
+  const auto node = call.node;
+  if (node->op->uninitialised)
+    for_each_tensor(results, [](const at::Tensor& tensor, int, int) { add_to_collective(tensor); });
   const auto chosen = results_to_record(call, results);
   if (chosen.empty()) return false;
-  const auto node = call.node;
   if (record_pieces(call, chosen)) return false;
-  if (node->op->uninitialised)
-    for (const Result& result : chosen) add_to_collective(result.tensor);
   if (node->op->uninitialised || !worth_recording(call, chosen) || !add_hidden(call)) {
     for (const Result& result : chosen) put_substitute(*node->op, result.tensor, call.range);
     return false;
