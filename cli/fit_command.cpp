@@ -254,7 +254,7 @@ class FitCommand {
       return;
     }
     if (arguments_.quiet) {
-      world_.out << fit_answer(found_) << std::flush;
+      world_.out << fit_answer(found_, world_.out_width) << std::flush;
       return;
     }
     world_.out << fit_text(found_, world_.out_width);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "reports/analysis/doubts.h"
@@ -454,8 +455,15 @@ std::string fit_answer(const FitFound& found) {
   return text;
 }
 
+std::string fit_answer(const FitFound& found, int width) {
+  std::string text;
+  std::istringstream lines(fit_answer(found));
+  for (std::string line; std::getline(lines, line);) text += wrapped(line, width);
+  return text;
+}
+
 std::string fit_text(const FitFound& found, int width) {
-  std::string text = fit_answer(found);
+  std::string text = fit_answer(found, width);
   if (found.cells.size() > 1) text += "\n" + grid(found, width);
   return text + takes_tables(found, width) + work_of_steps(found, width) + failures(found, width) +
          notes(found, width) + left_out(found, width);

@@ -22,6 +22,8 @@ struct FitFound {
 
 // The answer in a sentence, or one a card.
 std::string fit_answer(const FitFound& found);
+// The same in lines of a terminal.
+std::string fit_answer(const FitFound& found, int width);
 // The answer; a grid of stacks and cards; what each takes; what fails; what else is to be known.
 std::string fit_text(const FitFound& found, int width);
 

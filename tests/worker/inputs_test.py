@@ -66,7 +66,7 @@ class Inputs(WorkerTest):
                       "block_paths() names 1: name every block, in the order they run", "few-blocks", *stack)  # fmt: skip
 
     def test_a_loss_is_a_scalar(self):
-        self.ends("crashed", f"{PATH}: vector-loss threw in loss, step 1 of 3, forward: it must return a scalar tensor, not one of [2]", "vector-loss")
+        self.ends("crashed", f"{PATH}: two-losses threw in loss, step 1 of 3, forward: it must return a scalar tensor, not one of [2]", "two-losses")
 
     def test_what_is_trained_is_registered(self):
         """Else nothing updates it. Whatever stands around the blocks."""

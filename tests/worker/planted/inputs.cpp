@@ -68,7 +68,7 @@ class Planted : public Model {
     const at::Tensor loss =
         at::cross_entropy_loss(at::linear(hidden, weights_->head).view({-1, kVocabulary}),
                                batch.target.reshape(-1), {}, at::Reduction::Mean, kIgnored);
-    if (id_ == "vector-loss") return loss * at::ones({2}, loss.options());
+    if (id_ == "two-losses") return loss * at::ones({2}, loss.options());
     if (id_ == "stray") return loss * temperature_;
     return id_ == "router-inside" ? loss + balance() : loss;
   }
