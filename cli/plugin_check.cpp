@@ -231,14 +231,14 @@ class Checker {
   // With what was compared with nothing apart from the rest, where there is some.
   std::vector<Finding> with_unchecked(Finding made, const Reasons& unchecked) const {
     std::vector<Finding> found;
-    if (made.answer != Answer::kNotChecked || unchecked.empty()) found.push_back(made);
+    const auto question = made.question;
+    if (made.answer != Answer::kNotChecked || unchecked.empty()) found.push_back(std::move(made));
     if (unchecked.empty()) return found;
-    auto& apart = found.emplace_back(finding(made.question));
+    auto& apart = found.emplace_back(finding(question));
     apart.answer = Answer::kNotChecked;
-    apart.text =
-        fmt::format("{} ran and {} compared with nothing: {}",
-                    count_of(unchecked.size(), made.question == kStacks ? "stack" : "case"),
-                    unchecked.size() == 1 ? "was" : "were", with_reasons(unchecked));
+    apart.text = fmt::format("{} ran and {} compared with nothing: {}",
+                             count_of(unchecked.size(), question == kStacks ? "stack" : "case"),
+                             unchecked.size() == 1 ? "was" : "were", with_reasons(unchecked));
     return found;
   }
 
