@@ -254,10 +254,10 @@ class FitCommand {
       return;
     }
     if (arguments_.quiet) {
-      world_.out << fit_answer(found_, world_.out_width) << std::flush;
+      world_.out << fit_answer(found_, world_.line_width) << std::flush;
       return;
     }
-    world_.out << fit_text(found_, world_.out_width);
+    world_.out << fit_text(found_, world_.out_width, world_.line_width);
     world_.out << fmt::format("\nResults: {}/fit.json{}\n", folder.path(),
                               has_run_ ? ", run.json" : "");
     if (has_run_ && !arguments_.no_report && no_report_.empty() && !interrupted)

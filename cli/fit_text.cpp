@@ -8,7 +8,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "reports/analysis/doubts.h"
@@ -439,31 +438,25 @@ std::string row_of_cell(const FitFound& found, const Cell& cell) {
   return stack_of_cell(cell) + (setting.empty() ? "" : " " + setting);
 }
 
-std::string fit_answer(const FitFound& found) {
+std::string fit_answer(const FitFound& found, int line_width) {
   std::string text;
   for (const auto& subject :
        in_order(found, [&](const Cell& cell) { return subject_of_cell(found, cell); })) {
     if (found.smallest_card) {
-      text += printable(smallest_card_answer(found, subject)) + "\n";
+      text += wrapped(printable(smallest_card_answer(found, subject)), line_width);
       continue;
     }
     for (const auto& card : in_order(found, std::mem_fn(&Cell::card)))
       if (const auto cells = cells_on(found, card, subject); !cells.empty())
-        text += printable(fmt::format("{} on {}: {}.", subject, card, card_answer(found, cells))) +
-                "\n";
+        text += wrapped(
+            printable(fmt::format("{} on {}: {}.", subject, card, card_answer(found, cells))),
+            line_width);
   }
   return text;
 }
 
-std::string fit_answer(const FitFound& found, int width) {
-  std::string text;
-  std::istringstream lines(fit_answer(found));
-  for (std::string line; std::getline(lines, line);) text += wrapped(line, width);
-  return text;
-}
-
-std::string fit_text(const FitFound& found, int width) {
-  std::string text = fit_answer(found, width);
+std::string fit_text(const FitFound& found, int width, int line_width) {
+  std::string text = fit_answer(found, line_width);
   if (found.cells.size() > 1) text += "\n" + grid(found, width);
   return text + takes_tables(found, width) + work_of_steps(found, width) + failures(found, width) +
          notes(found, width) + left_out(found, width);

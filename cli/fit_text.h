@@ -7,6 +7,7 @@
 
 #include "search/cell.h"
 #include "search/propose.h"
+#include "text/wrapped.h"
 
 namespace peakbench::cli {
 
@@ -21,11 +22,9 @@ struct FitFound {
 };
 
 // The answer in a sentence, or one a card.
-std::string fit_answer(const FitFound& found);
-// The same in lines of a terminal.
-std::string fit_answer(const FitFound& found, int width);
+std::string fit_answer(const FitFound& found, int line_width = kUnbroken);
 // The answer; a grid of stacks and cards; what each takes; what fails; what else is to be known.
-std::string fit_text(const FitFound& found, int width);
+std::string fit_text(const FitFound& found, int width, int line_width = kUnbroken);
 
 // What a value of the axis is called: "batch size", or a program's placeholder; empty where nothing
 // was searched along.

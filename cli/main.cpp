@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
                    [&places](const manifest::Worker& worker) {
                      return std::make_unique<launch::ProcessRunner>(worker.program, places.program);
                    }};
+  world.line_width = cli::line_width(STDOUT_FILENO);
   const int code = cli::run_program(std::vector<std::string>(argv + 1, argv + argc), world);
   return output.finish(code, std::cerr);
 }

@@ -226,6 +226,7 @@ Places own_places() {
 int run_program(const std::vector<std::string>& arguments, World& bare) {
   SafeStream out(bare.out), err(bare.err);
   World world{out, err, bare.screen, bare.out_width, bare.places, bare.make_runner};
+  world.line_width = bare.line_width;
   try {
     return run_parsed(arguments, world);
   } catch (const Interrupted& error) {

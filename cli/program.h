@@ -12,6 +12,7 @@
 #include "cli/screen.h"
 #include "launch/runner.h"
 #include "manifest/worker.h"
+#include "text/wrapped.h"
 
 namespace peakbench::cli {
 
@@ -49,6 +50,7 @@ struct World {
   std::function<std::unique_ptr<launch::Runner>(const manifest::Worker&)> make_runner;
   std::string torch = {};                       // --torch, as typed
   std::optional<manifest::Worker> chosen = {};  // worker.h
+  int line_width = kUnbroken;                   // columns for sentences on `out`
 };
 
 // `arguments` without the program's name. Never throws: every error is a message on `err` and an

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "text/wrapped.h"
+
 namespace peakbench::cli {
 namespace {
 
@@ -35,6 +37,10 @@ Screen screen_of(int descriptor) {
 
 int table_width(int descriptor) {
   return isatty(descriptor) == 1 ? terminal_width(descriptor) : kFileWidth;
+}
+
+int line_width(int descriptor) {
+  return isatty(descriptor) == 1 ? terminal_width(descriptor) : kUnbroken;
 }
 
 }  // namespace peakbench::cli

@@ -16,5 +16,7 @@ Screen screen_of(int descriptor);
 
 // Columns for a table on a descriptor: the terminal's, or 100 where it is none.
 int table_width(int descriptor);
+// Columns for a sentence: the terminal's; a file's sentences are not broken.
+int line_width(int descriptor);
 
 }  // namespace peakbench::cli

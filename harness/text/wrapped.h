@@ -1,9 +1,12 @@
 // Words in lines.
 #pragma once
 
+#include <limits>
 #include <string>
 
 namespace peakbench {
+
+inline constexpr int kUnbroken = std::numeric_limits<int>::max();  // a width
 
 // Broken between words so that no line takes more than `width` columns of a terminal. Lines after
 // the first begin with `indent` spaces; a word that is wider is cut. Ends with a newline.
