@@ -27,15 +27,6 @@ std::string counts(const std::vector<Finding>& findings) {
                      of(Answer::kFailed), of(Answer::kNotChecked));
 }
 
-// The words, in lines that begin where the first does.
-std::string behind(const std::string& before, const std::string& words, int width) {
-  const auto columns = before.size();
-  auto text = before + wrapped(words, std::max(width - static_cast<int>(columns), 20), 0);
-  for (auto at = text.find('\n'); at + 1 < text.size(); at = text.find('\n', at + 1))
-    text.insert(at + 1, columns, ' ');
-  return text;
-}
-
 }  // namespace
 
 std::string answer_word(Answer answer) {
@@ -63,10 +54,11 @@ std::string findings_text(const std::vector<Finding>& findings, int width) {
   for (const auto& finding : findings) {
     if (finding.id != of) text += (text.empty() ? "" : "\n") + printable(finding.id) + "\n";
     of = finding.id;
-    text += behind(fmt::format("  {:<11}  {:<10}  ", answer_word(finding.answer), finding.question),
-                   printable(finding.text), width);
+    text +=
+        hanging(fmt::format("  {:<11}  {:<10}  ", answer_word(finding.answer), finding.question),
+                printable(finding.text), width);
     for (const auto& failure : finding.failures)
-      text += behind("      ", printable(failure), width);
+      text += hanging("      ", printable(failure), width);
   }
   return text + "\n" + counts(findings) + "\n";
 }

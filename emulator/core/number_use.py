@@ -33,7 +33,7 @@ def number_use(file, *position):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the program's own compilation has given them
             program = program_of(ast.parse(source if is_whole else cell_of(file)))
-    except (OSError, SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError):
         return 0
     node = expression_at(program, position)
     if node is None:

@@ -2,8 +2,6 @@
 // hold memory of the card. It runs when enough objects were made, and counts those that are alive.
 #pragma once
 
-#include <cstdint>
-
 namespace peakbench::interpreter {
 
 // Finds where the collector counts. `first`, `second`, `third` are its thresholds now: numbers that

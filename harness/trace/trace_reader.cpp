@@ -113,12 +113,12 @@ struct Stretch {
 constexpr const char* kMissing = "is missing";
 
 // The events [first, last). Memory is taken as events are there, not as the file says.
-Stretch read_range(const Database& database, const std::string& query, const Trace& trace,
-                   std::size_t first, std::size_t last, std::size_t room) {
+Stretch read_range(const Database& database, const Trace& trace, std::size_t first,
+                   std::size_t last, std::size_t room) {
   constexpr std::size_t kRoom = 4'000'000;
   Stretch stretch;
   stretch.events.reserve(std::min(room, kRoom));
-  Statement rows(database, query);
+  Statement rows(database, kEventsQuery);
   rows.bind(0, static_cast<std::int64_t>(first));
   EventRow row{};
   auto number = first;
@@ -145,18 +145,17 @@ std::size_t count_events(const Database& database) {
 }
 
 // A long trace is read by two, each with a connection of its own: it is most of a report's time.
-void read_events(const Database& database, const std::string& path, const std::string& query,
-                 Trace& trace, std::size_t count) {
+void read_events(const Database& database, const std::string& path, Trace& trace,
+                 std::size_t count) {
   constexpr std::size_t kLong = 100'000;
   const auto there = count_events(database);
   if (there != count) throw Damage{fmt::format("{} events of {}", there, count)};
   const auto middle = count < kLong ? count : count / 15 * 7;  // who joins the two has less to read
   auto rest = std::async(std::launch::async, [&] {
-    return middle < count
-               ? read_range(open_trace(path), query, trace, middle, count, count - middle)
-               : Stretch{};
+    return middle < count ? read_range(open_trace(path), trace, middle, count, count - middle)
+                          : Stretch{};
   });
-  auto stretch = read_range(database, query, trace, 0, middle, count);
+  auto stretch = read_range(database, trace, 0, middle, count);
   stretch.append(rest.get());
   trace.events = std::move(stretch.events);
 }
@@ -207,19 +206,6 @@ void read_names(const Database& database, Trace& trace) {
   }
 }
 
-int read_own_space(const Database& database, const Trace& trace) {
-  Statement head(database, "SELECT own_space FROM trace");
-  head.next();
-  return narrow<int>(head, 0, "own space", 0,
-                     std::max<std::int64_t>(static_cast<std::int64_t>(trace.spaces.size()) - 1, 0));
-}
-
-bool read_counts_build(const Database& database) {
-  Statement head(database, "SELECT counts_build FROM trace");
-  head.next();
-  return narrow<int>(head, 0, "counts_build", 0, 1) != 0;
-}
-
 void read_counted_steps(const Database& database, Trace& trace) {
   constexpr std::int64_t kMostSteps = std::numeric_limits<std::int32_t>::max();
   Statement rows(database, "SELECT id, first, last FROM counted_steps ORDER BY id");
@@ -233,20 +219,20 @@ void read_counted_steps(const Database& database, Trace& trace) {
 
 Trace read(const Database& database, const std::string& path) {
   Trace trace;
-  Statement head(database, "SELECT device, emulated, events FROM trace");
+  Statement head(database, "SELECT device, emulated, events, own_space, counts_build FROM trace");
   if (!head.next()) throw Damage{"the table `trace` is empty"};
   trace.device = text_of(head, 0);
   trace.emulated = head.integer(1) != 0;
   trace.spaces = read_words(database, "spaces", kMostSpaces);
-  trace.own_space = read_own_space(database, trace);
-  trace.counts_build = read_counts_build(database);
+  const auto last_space = static_cast<std::int64_t>(trace.spaces.size()) - 1;
+  trace.own_space = narrow<int>(head, 3, "own space", 0, std::max<std::int64_t>(last_space, 0));
+  trace.counts_build = narrow<int>(head, 4, "counts_build", 0, 1) != 0;
   trace.modules = read_words(database, "modules", kMostWords);
   trace.operators = read_words(database, "operators", kMostWords);
   read_frames(database, trace);
   read_ranges(database, trace);
   read_counted_steps(database, trace);
-  read_events(database, path, kEventsQuery, trace,
-              narrow<std::size_t>(head, 2, "events", 0, kMostEvents));
+  read_events(database, path, trace, narrow<std::size_t>(head, 2, "events", 0, kMostEvents));
   read_names(database, trace);
   trace.scopes = read_scopes(database, trace.events.size());
   return trace;

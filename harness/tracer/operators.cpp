@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tracer/python_stack.h"
+#include "tracer/storage_names.h"
 #include "tracer/tracer.h"
 
 namespace peakbench::tracer {
@@ -163,12 +164,8 @@ void name_storage(const at::Tensor& tensor, trace::Role role) {
     return;
   auto& tracer = Tracer::one();
   auto& journal = tracer.journal();
-  std::string shape;
-  for (const auto size : tensor.sizes())
-    shape += (shape.empty() ? "[" : ", ") + std::to_string(size);
   tracer.name(reinterpret_cast<std::uint64_t>(tensor.storage().data()), role, journal.text(""),
-              journal.text(shape.empty() ? "[]" : shape + "]"),
-              journal.text(c10::toString(tensor.scalar_type())));
+              text_of_shape(tensor), journal.text(c10::toString(tensor.scalar_type())));
 }
 
 // The gradient that a leaf has now.

@@ -39,7 +39,6 @@ std::int32_t ObjectNumbers::unused() const {
 }
 
 void ObjectNumbers::add(void* object, std::int32_t number) {
-  const CollectorHeld held;
   const UncountedObjects uncounted;
   const Python& p = python();
   void* const reference = p.new_reference(object, nullptr);

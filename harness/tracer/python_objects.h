@@ -34,7 +34,8 @@ class NoTorchFunction {
 class ObjectNumbers {
  public:
   std::optional<std::int32_t> find(void* object) const;
-  // Of an object that takes no weak reference, nothing is remembered.
+  // Of an object that takes no weak reference, nothing is remembered. The caller holds Python's
+  // collector.
   void add(void* object, std::int32_t number);
   bool is_empty() const { return numbers_.empty(); }
   // The smallest number that none has which is alive.

@@ -87,13 +87,6 @@ void each_named(void* module, const char* method, const char* table, const Visit
   });
 }
 
-std::int32_t shape_of(const at::Tensor& tensor) {
-  std::string shape;
-  for (const auto size : tensor.sizes())
-    shape += (shape.empty() ? "" : ", ") + std::to_string(size);
-  return journal().text("[" + shape + "]");
-}
-
 // "float32", as Python calls it.
 std::int32_t dtype_of(void* object) {
   const auto dtype = attribute(object, "dtype");
@@ -109,7 +102,8 @@ void name_plain(void* object, Role role, std::int32_t name) {
     const auto tensor = tensor_of(object);
     if (!tensor.defined() || !tensor.has_storage()) return;
     const auto address = reinterpret_cast<std::uint64_t>(tensor.storage().data());
-    if (address != 0) Tracer::one().name(address, role, name, shape_of(tensor), dtype_of(object));
+    if (address != 0)
+      Tracer::one().name(address, role, name, text_of_shape(tensor), dtype_of(object));
   } catch (const std::exception&) {  // a tensor without memory: of no concern
   }
 }
@@ -159,6 +153,13 @@ void set_python_side(const PythonSide& given) {
   side = given;
   for (void* object : {side.tensor, side.parameter, side.module, side.parts_of})
     python().keep(object);
+}
+
+std::int32_t text_of_shape(const at::Tensor& tensor) {
+  std::string shape;
+  for (const auto size : tensor.sizes())
+    shape += (shape.empty() ? "" : ", ") + std::to_string(size);
+  return journal().text("[" + shape + "]");
 }
 
 std::int32_t number_of_module(void* module, bool is_outermost) {

@@ -16,6 +16,9 @@ void set_python_side(const PythonSide& side);
 // A model's module is called: its number, and that of all in it, are the numbers of their paths.
 std::int32_t number_of_module(void* module, bool is_outermost);
 
+// "[2, 3]" in the journal.
+std::int32_t text_of_shape(const at::Tensor& tensor);
+
 // Names the parameters and buffers of an outermost module; false where it has no parameter.
 bool name_model(void* module);
 void name_inputs(void* value);
