@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/program.h"
@@ -47,6 +48,11 @@ Command add_publish(CLI::App& app, World& world);
 Command add_compare(CLI::App& app, World& world);
 Command add_gate(CLI::App& app, World& world);
 Command add_ab(CLI::App& app, World& world, const std::vector<std::string>& typed);
+
+// By name, in the order of the program's help.
+using Commands = std::vector<std::pair<std::string, Command>>;
+// Those of a program, which links one of all_commands.cpp and quickstart_commands.cpp.
+Commands add_commands(CLI::App& app, World& world, const std::vector<std::string>& typed);
 
 // Prints what may come next, a line each (completion.h).
 int complete(const CLI::App& app, World& world, const std::vector<std::string>& words);

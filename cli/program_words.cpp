@@ -81,15 +81,17 @@ std::vector<std::string> with_program_set_apart(const CLI::App& app,
         app.get_subcommands([&](const CLI::App* one) { return one->get_name() == name; });
     return found.empty() ? nullptr : found.front();
   };
-  if (std::ranges::count(kStartPrograms, words[0]) != 0) {
-    const auto at = program_begin(*command_named(words[0]), words, 1);
+  const auto* command = command_named(words[0]);
+  if (command != nullptr && std::ranges::count(kStartPrograms, words[0]) != 0) {
+    const auto at = program_begin(*command, words, 1);
     if (at && words[*at] != "--")
       words.insert(words.begin() + static_cast<std::ptrdiff_t>(*at), "--");
     return words;
   }
-  if (command_named(words[0]) != nullptr) return words;
+  const auto* emulate = command_named("emulate");
+  if (command != nullptr || emulate == nullptr) return words;
   auto moved = words;
-  const auto at = program_begin(*command_named("emulate"), moved, 0);
+  const auto at = program_begin(*emulate, moved, 0);
   if (!at || (moved[*at] != "--" && !is_script(moved[*at]))) return words;
   if (moved[*at] != "--") moved.insert(moved.begin() + static_cast<std::ptrdiff_t>(*at), "--");
   moved.insert(moved.begin(), {"emulate", "--short"});

@@ -7,4 +7,4 @@ string(REGEX MATCHALL "[a-z][a-z0-9-]*[a-z0-9]" _strategies "${_line}")
 list(POP_FRONT _strategies)   # the key
 list(TRANSFORM _strategies REPLACE "-" "_")
 get_property(_devices GLOBAL PROPERTY PEAKBENCH_DEVICE_MODULES)
-add_custom_target(quickstart DEPENDS peakbench peakbench-worker peakbench_stand_ins ${_devices} decoder vit ${_strategies})
+add_custom_target(quickstart DEPENDS peakbench-quickstart peakbench-worker peakbench_stand_ins_of_build ${_devices} decoder vit ${_strategies})

@@ -408,7 +408,7 @@ class Quickstart(Repository):
         for script in ("quickstart", "packages", "libtorch", "build"):
             (self.folder / "ci" / script).chmod(0o755)
         self.commit_all()
-        self.put("build/release/bin/peakbench", "#!/bin/sh\n" + said.replace('"$*"', '"built: $*"') + run)
+        self.put("build/release/bin/peakbench-quickstart", "#!/bin/sh\n" + said.replace('"$*"', '"built: $*"') + run)
         self.made = said.replace('"$*"', '"archived ($PYTHONPATH): $*"') + run
 
     def put(self, name, text):

@@ -1,0 +1,12 @@
+// What ci/quickstart needs before the rest of the program is compiled.
+#include "cli/commands.h"
+
+namespace peakbench::cli {
+
+Commands add_commands(CLI::App& app, World& world, const std::vector<std::string>& typed) {
+  return {{"quickstart", add_quickstart(app, world)},
+          {"run", add_run(app, world, typed)},
+          {"report", add_report(app, world)}};
+}
+
+}  // namespace peakbench::cli
