@@ -9,6 +9,7 @@
 
 #include "cli/axis_options.h"
 #include "cli/commands.h"
+#include "cli/doctor_context.h"
 #include "cli/plugin_folders.h"
 #include "cli/worker.h"
 #include "errors/errors.h"
@@ -38,7 +39,14 @@ using inventory::DeviceFound;
 constexpr const char* kDoctorFooter = R"(Examples:
   peakbench doctor
   peakbench doctor --json
-Exit codes: 0 everything is there; 2 something is missing: each problem says how to fix it.)";
+  peakbench doctor --context --to my-a100.json
+A process takes more of a GPU than PyTorch reserves: a CUDA context, which grows with the kernels
+that it loads. --context measures it, as nvidia-smi's figure less what PyTorch reserved, with one
+tensor and in a small training. It needs a real GPU that nothing else uses, and PyTorch in the
+Python of $PEAKBENCH_PYTHON, else of python3 on PATH. With --to FILE the figures are added to a card
+file, and `peakbench emulate --card FILE` counts with them.
+Exit codes: 0 everything is there, or the context was measured; 2 something is missing: each problem
+says how to fix it.)";
 
 constexpr std::int64_t kLittleMemory = std::int64_t{4} << 30;
 constexpr std::int64_t kLittleDisk = std::int64_t{2} << 30;
@@ -263,9 +271,24 @@ Command add_doctor(CLI::App& app, World& world) {
   const auto json = std::make_shared<bool>(false);
   const auto folders = std::make_shared<std::vector<std::string>>();
   command->add_flag("--json", *json, "As JSON");
-  add_repeated(*command, "--plugins", *folders, "Folder with more plugins", "DIR");
-  add_torch(*command, world);
-  return [&world, json, folders] { return examine(world, *json, *folders); };
+  auto* more = add_repeated(*command, "--plugins", *folders, "Folder with more plugins", "DIR");
+  auto* torch = add_torch(*command, world);
+  const auto context = std::make_shared<ContextArguments>();
+  const auto measures = std::make_shared<bool>(false);
+  auto* flag =
+      command->add_flag("--context", *measures, "Measure a real GPU's CUDA context instead");
+  flag->excludes(more)->excludes(torch);
+  command->add_option("--device", context->device, "With --context: which GPU (default 0)")
+      ->type_name("INDEX")
+      ->needs(flag);
+  command->add_option("--to", context->to, "With --context: add it to this card file of your own")
+      ->type_name("FILE")
+      ->needs(flag);
+  return [&world, json, folders, context, measures] {
+    if (!*measures) return examine(world, *json, *folders);
+    context->json = *json;
+    return measure_context(world, *context);
+  };
 }
 
 }  // namespace peakbench::cli

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -18,16 +17,12 @@
 #include "inventory/hook.h"
 #include "launch/interrupt.h"
 #include "plan/plan.h"
-#include "process/command.h"
-#include "process/python_module.h"
-#include "program/python_functions.h"
 #include "reports/fidelity/program_result.h"
 #include "reports/fidelity/record.h"
 #include "reports/fidelity/table.h"
 #include "result/device.h"
 #include "result/run.h"
 #include "text/printable.h"
-#include "workers/torch_found.h"
 
 namespace peakbench::cli {
 namespace {
@@ -57,15 +52,6 @@ Of a case, the emulated card's figure is measured now; of a program, it is what 
 wrote. A record of the same metric, source, card and configuration is replaced.
 Exit codes: 0; 2 unusable input; 3 the case did not end ok on the emulated card: nothing is added;
 130 interrupted, nothing is added.)";
-
-constexpr const char* kContextFooter = R"(Examples:
-  peakbench fidelity context
-  peakbench fidelity context --to my-a100.json
-A process takes more of a card than PyTorch reserves: a CUDA context, which grows with the kernels
-that it loads. This is nvidia-smi's figure less what PyTorch reserved, of one tensor and of a small
-training, in the Python of $PEAKBENCH_PYTHON, else python3 on PATH, on a real card that nothing else
-uses. With --to FILE it joins a card file: `peakbench emulate --card my-a100.json` counts with it.
-Exit codes: 0; 2 it could not be measured.)";
 
 void gather(Records& to, Records from) {
   std::ranges::move(from.records, std::back_inserter(to.records));
@@ -256,50 +242,6 @@ Command add_record(CLI::App& parent, World& world, const std::vector<std::string
   return [&world, arguments, &typed] { return RecordCommand(world, *arguments, typed).go(); };
 }
 
-struct ContextArguments {
-  int device = 0;
-  std::string to;
-  bool json = false;
-};
-
-constexpr std::chrono::minutes kPatience{10};  // it imports PyTorch, and trains
-
-int measure_context(World& world, const ContextArguments& arguments) {
-  const auto interpreter = workers::torch_of_environment().python;
-  if (interpreter.empty())
-    throw ConfigError(
-        "there is no python3 or python on PATH; install Python, or name yours in "
-        "PEAKBENCH_PYTHON");
-  auto words = process::python_module(interpreter, "peakbench.context");
-  words.insert(words.end(), {"--device", std::to_string(arguments.device)});
-  if (!arguments.to.empty()) words.insert(words.end(), {"--to", arguments.to});
-  if (arguments.json) words.emplace_back("--json");
-  const auto said = process::ask_command({.arguments = words, .patience = kPatience});
-  if (said.ok()) {
-    world.out << said.out;
-    return kDone;
-  }
-  // One sentence of ours, or of Python before it came so far.
-  if (said.exit_code == kUnusableInput && said.err.starts_with("peakbench: ")) {
-    world.err << said.err;
-    return kUnusableInput;
-  }
-  throw ConfigError(program::why_no_answer(said, interpreter, "peakbench.context"));
-}
-
-Command add_context(CLI::App& parent, World& world) {
-  auto* command = parent.add_subcommand(
-      "context", "Measure what a card's CUDA context takes beside PyTorch's memory");
-  command->footer(kContextFooter);
-  const auto arguments = std::make_shared<ContextArguments>();
-  command->add_option("--device", arguments->device, "Which card, as PyTorch counts them (0)")
-      ->type_name("INDEX");
-  command->add_option("--to", arguments->to, "Add it to this card file of your own")
-      ->type_name("FILE");
-  command->add_flag("--json", arguments->json, "Print it as JSON");
-  return [&world, arguments] { return measure_context(world, *arguments); };
-}
-
 }  // namespace
 
 Command add_fidelity(CLI::App& app, World& world, const std::vector<std::string>& typed) {
@@ -309,13 +251,10 @@ Command add_fidelity(CLI::App& app, World& world, const std::vector<std::string>
   command->require_subcommand(0, 1);
   const auto table = add_table(*command, world);
   const auto add = add_record(*command, world, typed);
-  const auto context = add_context(*command, world);
-  return [command, table, add, context] {
+  return [command, table, add] {
     if (command->got_subcommand("table")) return table();
     if (command->got_subcommand("add")) return add();
-    if (command->got_subcommand("context")) return context();
-    throw ConfigError(
-        "fidelity needs a command: table, add or context; see `peakbench fidelity --help`");
+    throw ConfigError("fidelity needs a command: table or add; see `peakbench fidelity --help`");
   };
 }
 

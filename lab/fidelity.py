@@ -531,7 +531,7 @@ FOOT = """\
 
 `peakbench fidelity add RECORD` runs the configuration of your own measurement on the emulated card and adds the pair to a file of records, which
 `peakbench fidelity table` reads; the [form of a record](fidelity_records.md) has its fields. `ci/fidelity` measures a card that you have: cases,
-programs, operators and the CUDA context (`peakbench fidelity context`), and writes such records of its cases. What an H200 showed is in
+programs, operators and the CUDA context (`peakbench doctor --context`), and writes such records of its cases. What an H200 showed is in
 [real_card.md](real_card.md).
 """
 

@@ -1,4 +1,4 @@
-"""How much of a card a process takes beside what PyTorch reserves: the CUDA context, by nvidia-smi (``peakbench fidelity context``).
+"""How much of a card a process takes beside what PyTorch reserves: the CUDA context, by nvidia-smi (``peakbench doctor --context``).
 
 usage: python3 -m peakbench.context [--device INDEX] [--to FILE] [--json]
 Exit codes: 0; 2 where nothing could be measured, in one sentence on standard error.
@@ -41,7 +41,7 @@ def main() -> int:
         print(_measured(asked))
         return 0
     except (_Unable, _memory.MemoryUnavailable, ValueError, OSError) as error:
-        print(f"peakbench: fidelity context: {error}", file=sys.stderr)
+        print(f"peakbench: doctor --context: {error}", file=sys.stderr)
         return 2
 
 
@@ -64,7 +64,7 @@ def _measured(asked: argparse.Namespace) -> str:
         raise _Unable(f"nvidia-smi has no card {uuid}, which is PyTorch's card {asked.device} (a MIG device?)")
     _refuse_others(uuid, "already use")
     versions = {"driver": before[uuid].driver, "cuda": str(torch.version.cuda), "torch": str(torch.__version__)}
-    source = f"`peakbench fidelity context`, {datetime.datetime.now(datetime.timezone.utc).date().isoformat()}"
+    source = f"`peakbench doctor --context`, {datetime.datetime.now(datetime.timezone.utc).date().isoformat()}"
     if "PEAKBENCH_EMULATED_CARD" in os.environ:
         source = f"an EMULATED card, of which nothing is learnt: {source}"
     measured = []

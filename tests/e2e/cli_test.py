@@ -64,6 +64,12 @@ class Doctor(ProgramTest):
         self.assertIn("other.so", bad["plugin"]["found"])
         self.assertIn("PROBLEM  worker", self.peakbench("doctor", exit_code=2).stdout)
 
+    def test_options_of_the_context_need_it(self):
+        for words, says in ((["--device", "1"], "--context"), (["--to", "mine.json"], "--context"), (["--context", "--plugins", "."], "--plugins"),
+                            (["--context", "--device", "first"], "first")):
+            self.fails("doctor", *words, says=[says])
+        self.assertFalse((self.folder / "mine.json").exists())
+
     def test_a_run_without_worker(self):
         broken = self.folder / "broken"
         shutil.copytree(self.prefix / "installed", broken)

@@ -128,7 +128,7 @@ source = "not graded"
         self.fails("fidelity", "table", good, says=["no record of good.json has a figure of an emulated card"])
         self.fails("fidelity", "add", good, "--to", self.write("broken.json", "{"), says=["broken.json: cut short"])
         self.assertEqual(self.read("broken.json"), "{")
-        self.fails("fidelity", says=["fidelity needs a command: table, add or context"])
+        self.fails("fidelity", says=["fidelity needs a command: table or add"])
         self.assertFalse((self.folder / "fidelity.json").exists())
         self.assertFalse((self.folder / "out").exists())
 

@@ -39,7 +39,6 @@ PRINTS = {
     "history check": ["history", "check"],
     "fidelity": None,
     "fidelity add": ["fidelity", "add", "record.json"],
-    "fidelity context": None,  # of a card: tests/emulated/fidelity_test.py
     "fidelity table": ["fidelity", "table", "record.json", "--json"],
     "merge": None,  # its folder must be new each time
     "work": None,  # its output is a job's log: it needs a queue, and what it found stands in files

@@ -111,7 +111,6 @@ SEEN = {
     "workers": ["workers"],
     "debug": None,  # becomes the debugger
     "work": None,  # runs where nobody looks, as a scheduler's task
-    "fidelity context": None,  # of a real card
     "workers build": None,  # compiles a worker
     "workers remove": None,  # of one that was compiled
 }

@@ -1,5 +1,5 @@
 """`ci/fidelity`, on the emulated card against itself: that what is alike is found alike, that what differs is named, that golden
-records hold the emulation to them, and what is said where there is no card; and `peakbench fidelity context` on an emulated card whose context
+records hold the emulation to them, and what is said where there is no card; and `peakbench doctor --context` on an emulated card whose context
 is known.
 
 usage: fidelity_test.py PEAKBENCH
@@ -84,7 +84,7 @@ class Context(unittest.TestCase):
         own = {"PYTHONPATH": str(ROOT / "python"), "PEAKBENCH_PYTHON": PYTHON, "PATH": f"{PEAKBENCH.parent}:{os.environ['PATH']}"}
         environment = os.environ | own | more
         before = [PEAKBENCH, "emulate", "--no-lines", "--card", card, "--"] if card else []
-        done = subprocess.run([*before, PEAKBENCH, "fidelity", "context", *arguments], cwd=self.folder, env=environment, capture_output=True, text=True)
+        done = subprocess.run([*before, PEAKBENCH, "doctor", "--context", *arguments], cwd=self.folder, env=environment, capture_output=True, text=True)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
@@ -113,7 +113,7 @@ class Context(unittest.TestCase):
         self.assertIn("other.json is not the file of h100-80gb", self.context("--to", "other.json", code=2).stderr)
         self.assertIn("there is no card 3: PyTorch sees 1", self.context("--device", "3", code=2).stderr)
         if not any(pathlib.Path("/proc/driver/nvidia/gpus").glob("*")):
-            self.assertRegex(self.context(card=None, code=2).stderr, r"^peakbench: fidelity context: there is no nvidia-smi on PATH")
+            self.assertRegex(self.context(card=None, code=2).stderr, r"^peakbench: doctor --context: there is no nvidia-smi on PATH")
         self.assertRegex(self.context(card=None, code=2, PYTHONPATH="").stderr, re.escape(f"peakbench: {PYTHON} has no package peakbench: install the wheel"))
 
 

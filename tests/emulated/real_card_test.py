@@ -26,7 +26,7 @@ ALL = "--all" in sys.argv[1:] and not sys.argv.remove("--all")
 PYTHON = os.environ.get("PEAKBENCH_ORACLE")
 RECORD = json.loads((HERE / "real_card/h200-141gb.json").read_text(encoding="utf-8"))
 CARD = f"emulated:{RECORD['emulated_card']}"
-# What a process of PyTorch took there beside its tensors, by `peakbench fidelity context`: a training's.
+# What a process of PyTorch took there beside its tensors, by `peakbench doctor --context`: a training's.
 CONTEXT_BYTES = 804257792
 KINDS = ("requested", "allocated", "reserved")
 # What ran there beside the cases: their bytes under emulation are in EXPECTED, which tests/programs/programs_test.py compares.
