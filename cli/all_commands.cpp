@@ -22,7 +22,6 @@ Commands add_commands(CLI::App& app, World& world, const std::vector<std::string
           {"ab", add_ab(app, world, typed)},
           {"history", add_history(app, world)},
           {"publish", add_publish(app, world)},
-          {"fidelity", add_fidelity(app, world, typed)},
           {"work", add_work(app, world)},
           {"merge", add_merge(app, world, typed)},
           {"new", add_new(app, world)},

@@ -42,7 +42,6 @@ Command add_emulate(CLI::App& app, World& world);
 Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_export(CLI::App& app, World& world);
 Command add_import(CLI::App& app, World& world, const std::vector<std::string>& typed);
-Command add_fidelity(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_history(CLI::App& app, World& world);
 Command add_publish(CLI::App& app, World& world);
 Command add_compare(CLI::App& app, World& world);

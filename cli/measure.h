@@ -1,4 +1,4 @@
-// What `run` and `fidelity add` do alike: a plan becomes a run in a folder.
+// A plan becomes a run in a folder, for `run` and the commands that measure as it does.
 #pragma once
 
 #include <optional>

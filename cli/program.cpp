@@ -49,7 +49,6 @@ constexpr const char* kProgramFooter = R"(Examples:
   peakbench workers build
   peakbench history add results/vit
   peakbench publish --out site
-  peakbench fidelity add my-card.json
   peakbench fit --model llama-3.1-8b --dtype bf16 --seq 4096 --card a100-40gb,rtx-4090-24gb
   peakbench advise results/vit
   peakbench emulate --card h100-80gb -- python3 train.py

@@ -384,7 +384,7 @@ def head(counted):
 How close are the figures of an emulated card to those of the real one?
 
 ```sh
-peakbench fidelity table results/ibm fidelity.json --out fidelity.md
+lab/fidelity.py results/ibm tests/oracle/published/*.json --out docs/fidelity.md
 ```
 
 Others have published peaks that they measured on real cards. Each row below is the same configuration, run on the emulated card: the
@@ -529,10 +529,9 @@ is therefore exact for one release with one set of settings, and what nvidia-smi
 FOOT = """\
 ## Adding a figure
 
-`peakbench fidelity add RECORD` runs the configuration of your own measurement on the emulated card and adds the pair to a file of records, which
-`peakbench fidelity table` reads; the [form of a record](fidelity_records.md) has its fields. `ci/fidelity` measures a card that you have: cases,
-programs, operators and the CUDA context (`peakbench doctor --context`), and writes such records of its cases. What an H200 showed is in
-[real_card.md](real_card.md).
+To add a measurement of your own, send a pull request with a [record](fidelity_records.md) of it. `ci/published` writes this page.
+`ci/fidelity` measures a GPU that you have: cases, programs, operators and the CUDA context (`peakbench doctor --context`). It also writes records of
+its cases. [real_card.md](real_card.md) has what an H200 showed.
 """
 
 

@@ -1,5 +1,4 @@
 """A standard output that cannot be written is an error of every command: nobody takes half an answer for a whole one."""
-import json
 import os
 import re
 import subprocess
@@ -37,9 +36,6 @@ PRINTS = {
     "history prune": ["history", "prune", "--keep", "9", "--json"],
     "history export": ["history", "export"],
     "history check": ["history", "check"],
-    "fidelity": None,
-    "fidelity add": ["fidelity", "add", "record.json"],
-    "fidelity table": ["fidelity", "table", "record.json", "--json"],
     "merge": None,  # its folder must be new each time
     "work": None,  # its output is a job's log: it needs a queue, and what it found stands in files
     "publish": ["publish", "--out", "site"],
@@ -72,10 +68,6 @@ def make_runs(test):
     for name in ("out", "other"):
         test.peakbench(*ONE, "--out", name)
     test.peakbench("history", "add", "out", "--commit", "abc", "--branch", "main")
-    (test.folder / "record.json").write_text(json.dumps({
-        "schema": "peakbench.fidelity/1", "figure": {"metric": "peak_allocated", "value": 1, "unit": "GiB"},
-        "source": {"name": "Lab", "url": "https://example.org"}, "card": "h100-80gb", "configuration": {"program": ["train.py"]},
-        "grade": "same_law", "emulated": {"bytes": 1 << 30, "date": "2026-11-23"}}), encoding="utf-8")
 
 
 class Output(ProgramTest):

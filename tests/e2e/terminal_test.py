@@ -103,7 +103,6 @@ SEEN = {
     "import": ["import", "none.pickle"],
     "export": ["export", "out"],
     "history": ["history"],
-    "fidelity": ["fidelity"],
     "merge": ["merge", "out", "other", "--out", "merged"],
     "new": ["new", "strategy", "mine"],
     "check": ["check", "none"],

@@ -38,8 +38,6 @@ COMMANDS = {
     "history export": ["history", "export", "--out", "OUT/h.jsonl", "--history", "HISTORY"],
     "history export, folders": ["history", "export", "--format", "folders", "--out", "OUT/folders", "--history", "HISTORY"],
     "publish": ["publish", "--history", "HISTORY", "--out", "OUT/site"],
-    "fidelity add": ["fidelity", "add", "RECORD", "--to", "OUT/all.json"],
-    "fidelity table": ["fidelity", "table", "RECORD", "--out", "OUT/page.md"],
     "merge": ["merge", "PART", "OTHER", "--out", "OUT/all"],
     "merge, after a killed one": ["merge", "PART", "OTHER", "--out", "OUT/killed"],
     "report, again": ["report", "RUN", "--out", "OUT/again"],
@@ -115,7 +113,7 @@ class Command:
         self.calls = []
         self.in_worker = name.startswith("worker")
         places = {"RUN": workplace.run(), "BASE": workplace.base(), "TIMED": workplace.timed(), "HISTORY": workplace.history(),
-                  "FRESH": workplace.fresh(), "RECORD": workplace.record(), "PART": workplace.part(1), "OTHER": workplace.part(2),
+                  "FRESH": workplace.fresh(), "PART": workplace.part(1), "OTHER": workplace.part(2),
                   "BUILD": workplace.root / "installed"}
         self.words = [str(places.get(word, word)) for word in COMMANDS[name]]
         # What the command finds there, by name.

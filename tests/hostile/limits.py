@@ -34,8 +34,6 @@ COMMANDS = {
     "history check": ["history", "check", "--history", "HISTORY"],
     "history export": ["history", "export", "--history", "HISTORY"],
     "publish": ["publish", "--history", "HISTORY", "--out", "OUT/site"],
-    "fidelity add": ["fidelity", "add", "RECORD", "--to", "OUT/all.json"],
-    "fidelity table": ["fidelity", "table", "RECORD", "--out", "OUT/page.md"],
     "help": ["run", "--help"],
     "version": ["--version"],
 }
@@ -56,7 +54,7 @@ class Stage:
     def __init__(self, workplace, counts, options):
         self.workplace, self.counts, self.options = workplace, counts, options
         self.whole = options.count > 0
-        workplace.run(), workplace.base(), workplace.timed(), workplace.history(), workplace.fresh(), workplace.record()
+        workplace.run(), workplace.base(), workplace.timed(), workplace.history(), workplace.fresh()
 
     def sample(self, row, values, most):
         values = list(values)
@@ -67,7 +65,7 @@ class Stage:
     def words(self, name, out):
         workplace = self.workplace
         places = {"RUN": workplace.run(), "BASE": workplace.base(), "TIMED": workplace.timed(), "HISTORY": workplace.history(),
-                  "FRESH": workplace.fresh(), "RECORD": workplace.record()}
+                  "FRESH": workplace.fresh()}
         words = [str(places.get(word, word)) for word in COMMANDS[name]]
         return [workplace.program, *(word.replace("OUT", str(out)) if word.startswith("OUT") else word for word in words)]
 

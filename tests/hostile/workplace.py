@@ -162,9 +162,6 @@ class Workplace:
     def card(self):
         return self._made("card.json", lambda path: shutil.copy(SOURCE / "emulator/cards/t4-16gb.json", path))
 
-    def record(self):
-        return self._made("record.json", lambda path: shutil.copy(SOURCE / "tests/hostile/fuzz/seeds/record/records.json", path))
-
     def took(self):
         return self._made("took.json", lambda path: shutil.copy(SOURCE / "tests/hostile/seeds/took.json", path))
 

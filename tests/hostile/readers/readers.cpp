@@ -21,8 +21,7 @@ const std::vector<Reader>& readers() {
                                        {"safetensors", read_safetensors_file},
                                        {"card", read_card},
                                        {"template", read_template},
-                                       {"policy", read_policy},
-                                       {"record", read_record}};
+                                       {"policy", read_policy}};
   return all;
 }
 

@@ -14,7 +14,7 @@ struct Reader {
   void (*read)(const std::string& path);
 };
 
-// suite, run, trace, history, manifest, safetensors, card, template, policy, record.
+// suite, run, trace, history, manifest, safetensors, card, template, policy.
 const std::vector<Reader>& readers();
 const Reader* find_reader(const std::string& name);  // nullptr: none
 
@@ -27,7 +27,6 @@ void read_safetensors_file(const std::string& path);
 void read_card(const std::string& path);
 void read_template(const std::string& path);
 void read_policy(const std::string& path);
-void read_record(const std::string& path);
 
 // False where the file was refused in a documented way.
 bool is_taken(const Reader& reader, const std::string& path);
