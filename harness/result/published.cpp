@@ -63,27 +63,14 @@ std::optional<WrongField> wrong_rounding(const Published& figure) {
   if (!figure.rounded_to) return std::nullopt;
   if (!(*figure.rounded_to > 0))
     return WrongField{"rounded_to", "expected a figure above 0, in the figure's unit"};
-  auto shown = fmt::format("{} {}", digits_of(figure), figure.unit);
-  double coarsest = last_digit(digits_of(figure));
-  if (!figure.printed.empty()) {
-    shown = figure.printed;
-    const auto space = shown.find(' ');
-    const auto unit =
-        space == std::string::npos ? std::nullopt : bytes_of(1, shown.substr(space + 1));
-    if (!unit)
-      return WrongField{"printed",
-                        fmt::format("expected digits and a unit, like 24 GB, got \"{}\"", shown)};
-    constexpr double kBinaryForDecimal = 1.0996;  // 2^40 to 10^12: GB is said of 2^30 bytes, too
-    coarsest = kBinaryForDecimal * last_digit(shown.substr(0, space)) * *unit /
-               bytes_of(1, figure.unit).value_or(1);
-  }
-  // Or what single precision keeps of it.
-  coarsest = std::max(coarsest, std::ldexp(figure.value, -22));
+  const auto digits = digits_of(figure);
+  // The last digit, or what single precision keeps of the figure.
+  const double coarsest = std::max(last_digit(digits), std::ldexp(figure.value, -22));
   if (*figure.rounded_to <= coarsest * (1 + 1e-9)) return std::nullopt;
   return WrongField{"rounded_to",
-                    fmt::format("{} is coarser than the last digit of \"{}\", which the "
+                    fmt::format("{} is coarser than the last digit of \"{} {}\", which the "
                                 "source prints",
-                                *figure.rounded_to, shown)};
+                                *figure.rounded_to, digits, figure.unit)};
 }
 
 std::optional<WrongField> wrong_value(const Published& figure) {
@@ -130,16 +117,6 @@ std::optional<WrongField> wrong_field_of(const Published& figure) {
 }
 
 bool is_of_memory(const Published& figure) { return is_one_of(figure.metric, kMemoryMetrics); }
-
-double published_bytes(const Published& figure) {
-  return bytes_of(figure.value, figure.unit).value_or(0);
-}
-
-double rounding_bytes(const Published& figure) {
-  const double unit = bytes_of(1, figure.unit).value_or(0);
-  if (figure.rounded_to) return *figure.rounded_to * unit / 2;
-  return last_digit(digits_of(figure)) * unit / 2;
-}
 
 bool is_about(const Published& figure, const CaseSpec& spec) {
   return names_model(figure, spec) &&

@@ -1,5 +1,5 @@
 // A figure that somebody published: of which case, of which kind, in which unit, and how it is held
-// against ours. A suite's [[published]], a run's `published`, a record of `peakbench fidelity`.
+// against ours. A suite's [[published]], a run's `published`.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,6 @@ struct Published {
   std::optional<std::int64_t> batch_size = {}, sequence_length = {};
   std::string device = {};  // the emulated card that stands for the publisher's: emulated:a100-80gb
   std::optional<double> rounded_to = {};  // in `unit`; absent: to the last digit of `value`
-  std::string printed = {};  // as the source prints it, "24 GB", where not as value and unit
   std::map<std::string, std::string> versions = {};  // the publisher's: {"torch", "2.4.0"}
   // How much of the configuration is the same (kGrades). Only graded figures are held against ours.
   std::string grade = {};
@@ -42,7 +41,6 @@ inline constexpr const char* kGrades[] = {
     "other_versions",      // other kernels or libraries than the publisher's
     "computed",            // the publisher computed it, and measured nothing: never counted
 };
-inline constexpr const char* kComputed = "computed";
 inline constexpr const char* kCauses[] = {"versions", "kernels", "workspaces",
                                           "data",     "timing",  "unknown"};
 
@@ -53,9 +51,6 @@ struct WrongField {
 std::optional<WrongField> wrong_field_of(const Published& figure);
 
 bool is_of_memory(const Published& figure);
-// In bytes, and how far the printed figure may be from the measured one: half of its last digit.
-double published_bytes(const Published& figure);
-double rounding_bytes(const Published& figure);
 
 // Of this model (its id, or with the case's options), for this stack, dtype, batch and sequence or
 // any; on this emulated card or any. Which card a real one is, is not asked: all figures are shown
