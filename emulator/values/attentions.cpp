@@ -45,7 +45,7 @@ void attend(Stack& stack, const Places& places) { stack = {attention_of(stack, p
 void attend_backward(Stack& stack, const Places& places) {
   const Differentiable differentiable;
   Attention attention = attention_of(stack, places);
-  if (attention.dropout != 0) throw std::runtime_error("what was dropped is not known");
+  if (attention.dropout != 0) C10_THROW_ERROR(Error, "what was dropped is not known");
   attention.query = leaf_of(attention.query);
   attention.key = leaf_of(attention.key);
   attention.value = leaf_of(attention.value);

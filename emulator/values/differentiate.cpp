@@ -76,7 +76,7 @@ class Backward {
 }  // namespace
 
 Differentiable::Differentiable() : keys_(with_autograd()) {
-  if (autograd::AnomalyMode::is_enabled()) throw std::runtime_error("anomalies are looked for");
+  if (autograd::AnomalyMode::is_enabled()) C10_THROW_ERROR(Error, "anomalies are looked for");
   hooks_were_off_ = at::SavedTensorDefaultHooks::set_tracing(true);
 }
 Differentiable::~Differentiable() { at::SavedTensorDefaultHooks::set_tracing(hooks_were_off_); }

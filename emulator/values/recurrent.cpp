@@ -94,7 +94,7 @@ void recurrent(Stack& stack) {
 void recurrent_backward(Stack& stack) {
   const Differentiable differentiable;
   Recurrent r(stack, kOfBackward);
-  if (r.train && r.dropout != 0) throw std::runtime_error("what was dropped is not known");
+  if (r.train && r.dropout != 0) C10_THROW_ERROR(Error, "what was dropped is not known");
   r.input = leaf_of(r.input);
   r.hidden = leaf_of(r.hidden);
   if (r.cell) r.cell = leaf_of(*r.cell);
