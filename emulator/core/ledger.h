@@ -155,6 +155,9 @@ struct Ledger {
   // Memory or addresses that the host refused where the card had room: ulimit -v, mostly.
   std::uint64_t host_refusals, last_host_refused_bytes;
   std::uint64_t kernel_launches, graph_launches;
+  // Integers that plausible values were made up for and of which no bound is known: a second guess
+  // leaves them as they are.
+  std::uint64_t unbounded_integers;
   // launches_of() when memory ran out the last time: a process that launched no more ended of it.
   std::uint64_t launches_at_refusal;
   std::uint64_t copies_to_device, copies_to_device_bytes;

@@ -144,6 +144,7 @@ json to_json(const Ledger& ledger) {
           {"last_host_refused_bytes", ledger.last_host_refused_bytes},
           {"kernel_launches", ledger.kernel_launches},
           {"graph_launches", ledger.graph_launches},
+          {"unbounded_integers", ledger.unbounded_integers},
           {"copies_to_device", ledger.copies_to_device},
           {"copies_to_device_bytes", ledger.copies_to_device_bytes},
           {"copies_in_device", ledger.copies_in_device},

@@ -219,6 +219,11 @@ extern "C" void peakbench_emulator_decided(int kind, std::uint64_t bytes) {
   enter_read_back(ledger(), bytes, Answer::substitute, static_cast<ReadKind>(kind));
 }
 
+extern "C" void peakbench_emulator_made_up_unbounded(void) {
+  std::atomic_ref(peakbench::emulator::ledger().unbounded_integers)
+      .fetch_add(1, std::memory_order_relaxed);
+}
+
 extern "C" void peakbench_emulator_written(std::uint64_t base) {
   using namespace peakbench::emulator;
   const auto kind = find_place(reinterpret_cast<const void*>(base)).kind;

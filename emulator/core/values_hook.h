@@ -121,6 +121,8 @@ PEAKBENCH_VALUES_API int peakbench_emulator_has_tf32(void);
 PEAKBENCH_VALUES_API void peakbench_emulator_failed(const char* why);
 // Says in the ledger that values are not computed after all.
 PEAKBENCH_VALUES_API void peakbench_emulator_cannot_compute(const char* why);
+// Says in the ledger that an integer was made up of which no bound is known.
+PEAKBENCH_VALUES_API void peakbench_emulator_made_up_unbounded(void);
 // Whoever computes values says when it works on the calling thread, 1 for the beginning and 0 for
 // the end: what it allocates then on the host is none of the program's.
 PEAKBENCH_VALUES_API void peakbench_emulator_own_work(int begins);

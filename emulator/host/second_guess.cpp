@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -41,6 +42,25 @@ Outcome outcome_of(const std::vector<const Ledger*>& ledgers,
   return outcome;
 }
 
+bool is_answered_alike(const LedgerReadBack& row) {
+  return row.zero_calls + row.uncertain_calls > 0 && row.kind != ReadKind::finite &&
+         effect_of(row.kind) != Effect::none;
+}
+
+// What no guess changes, or nothing: then the same peaks say nothing of it.
+std::string answered_alike(const std::vector<const Ledger*>& ledgers) {
+  std::string found;
+  for (const Ledger* ledger : ledgers) {
+    if (ledger->unbounded_integers > 0) found = "an integer that it reads has no bound";
+    for_each_read(*ledger, [&](const LedgerReadBack& row) {
+      if (is_answered_alike(row))
+        found = fmt::format("what {} read is larger than what other values are made up for",
+                            row.place[0] ? row.place : row.operation);
+    });
+  }
+  return found;
+}
+
 class Guesses {
  public:
   explicit Guesses(const SecondGuessRequest& request)
@@ -48,7 +68,9 @@ class Guesses {
 
   SecondGuess go() {
     add(outcome_of(request_.first.ledgers, request_.first.card_peaks, context_bytes_));
+    alike_ = answered_alike(request_.first.ledgers);
     for (int run = 1; run <= request_.runs && guess_.problem.empty(); ++run) again(run);
+    if (guess_.problem.empty() && all_alike_) guess_.problem = alike_;
     guess_.same = guess_.problem.empty() && guess_.runs > 1 && all_alike_;
     return std::move(guess_);
   }
@@ -78,6 +100,7 @@ class Guesses {
     const auto owned = read_ledgers(folder.path());
     std::vector<const Ledger*> ledgers;
     for (const auto& ledger : owned) ledgers.push_back(ledger.get());
+    if (alike_.empty()) alike_ = answered_alike(ledgers);
     add(outcome_of(ledgers, read_card_peaks(folder.path()), context_bytes_));
   }
 
@@ -103,6 +126,7 @@ class Guesses {
   SecondGuess guess_;
   Peaks first_;
   bool all_alike_ = true;
+  std::string alike_ = {};
 };
 
 }  // namespace

@@ -33,6 +33,8 @@ struct Evaluation {
 
 // Which of the plausible values are asked for (core/values_hook.h). 0: the usual ones.
 std::uint64_t guess();
+// The first two are extremes.
+inline constexpr std::uint64_t kHighGuess = 1, kLowGuess = 2;
 bool is_unsure_input(const Input& input);
 // The arguments, computed. `targets`: the bytes that the outputs are written in, for those that are
 // arguments, which lie in them.

@@ -4,7 +4,9 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <string_view>
 
 #include "values/host.h"
 #include "values/recorded.h"
@@ -13,6 +15,14 @@
 
 namespace peakbench::values {
 namespace {
+
+// Of truths the first; the other of anything.
+constexpr std::array<std::string_view, 2> kCounts = {"aten::sum", "aten::count_nonzero"};
+// What gives places along a dimension; of floating-point numbers no other integers.
+constexpr std::array<std::string_view, 11> kIndices = {
+    "aten::argmax",      "aten::argmin", "aten::argsort", "aten::kthvalue",
+    "aten::max",         "aten::median", "aten::min",     "aten::mode",
+    "aten::multinomial", "aten::sort",   "aten::topk"};
 
 // A longer list with something unknown in it is one of parameters or gradients.
 constexpr std::size_t kShortList = 8;
@@ -273,9 +283,17 @@ class Gatherer {
     if (!is_plain(first) || first.dim() == 0) return;
     std::int64_t dim = -1;
     const auto at = static_cast<std::size_t>(op_.dim);
-    if (op_.dim >= 0 && at < arguments.size() && arguments[at].isInt()) dim = arguments[at].toInt();
+    const bool has_dim = op_.dim >= 0 && at < arguments.size() && arguments[at].isInt();
+    if (has_dim) dim = arguments[at].toInt();
     if (dim < -first.dim() || dim >= first.dim()) return;
     call_.range = std::max<std::int64_t>(first.size(dim), 1);
+    const auto is_one_of = [this](const auto& names) {
+      return std::ranges::find(names, op_.name) != names.end();
+    };
+    if (is_one_of(kCounts) && (first.scalar_type() == at::kBool || op_.name != kCounts[0]))
+      call_.most = first.numel();
+    if (is_one_of(kIndices) && c10::isFloatingType(first.scalar_type()))
+      call_.most = (has_dim ? call_.range : first.numel()) - 1;
   }
 
   const Operator& op_;

@@ -197,7 +197,8 @@ bool record_computed(Call& call, const std::vector<c10::IValue>& results) {
   if (chosen.empty()) return false;
   if (record_pieces(call, chosen)) return false;
   if (node->op->uninitialised || !worth_recording(call, chosen) || !add_hidden(call)) {
-    for (const Result& result : chosen) put_substitute(*node->op, result.tensor, call.range);
+    for (const Result& result : chosen)
+      put_substitute(*node->op, result.tensor, call.range, call.most);
     return false;
   }
   fill_absent(call);

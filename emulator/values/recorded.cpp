@@ -49,11 +49,13 @@ ValuePtr value_of(const Node& node, std::size_t bytes) {
   return value;
 }
 
-void put_substitute(const Operator& op, const at::Tensor& tensor, std::int64_t range) {
+void put_substitute(const Operator& op, const at::Tensor& tensor, std::int64_t range,
+                    std::int64_t most) {
   if (is_floating(tensor) || op.uninitialised || !is_small(tensor))
     return Storages::all().forget(base_of(tensor), bytes_of(tensor));
   const Substitute what{tensor.scalar_type(), op.is_all ? std::optional<double>(1) : std::nullopt,
-                        tensor.scalar_type() == at::kLong ? range : 1};
+                        tensor.scalar_type() == at::kLong ? range : 1,
+                        tensor.element_size() >= 4 ? most : 0};
   Storages::all().put(base_of(tensor), unknown(bytes_of(tensor), what));
 }
 

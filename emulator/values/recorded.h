@@ -23,7 +23,8 @@ std::uint64_t next_sequence();
 ValuePtr value_of(const Node& node, std::size_t bytes);
 // A value in place of one that cannot be computed: floating-point numbers have none, so that what
 // follows from them costs nothing; truths and indices have.
-void put_substitute(const Operator& op, const at::Tensor& tensor, std::int64_t range);
+void put_substitute(const Operator& op, const at::Tensor& tensor, std::int64_t range,
+                    std::int64_t most = 0);
 // The node's values are in place: a chain that has become long ends here.
 void end_chain(const Node& node, const std::vector<std::pair<at::Tensor, ValuePtr>>& values);
 

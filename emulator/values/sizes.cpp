@@ -166,7 +166,8 @@ Assumption assumption() {
     const char* text = std::getenv(emulator::kAssumeVariable);
     const std::string_view words = text ? text : "";
     if (words == "nonzero=all") return Assumption::all;
-    return words == "nonzero=none" ? Assumption::none : Assumption::nothing;
+    if (words == "nonzero=none" || guess() == kLowGuess) return Assumption::none;
+    return guess() == kHighGuess ? Assumption::all : Assumption::nothing;
   }();
   return assumed;
 }

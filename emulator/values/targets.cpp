@@ -120,7 +120,7 @@ void lose_targets(const Call& call) {
     } else if (call.target_places[i].first == call.node->op->kept_target) {
       keep_target(call, tensor);
     } else {
-      put_substitute(*call.node->op, tensor, call.range);
+      put_substitute(*call.node->op, tensor, call.range, call.most);
     }
   }
 }

@@ -31,9 +31,6 @@ thread_local int unseen = 0;
 
 constexpr std::uint64_t kSubstituteSeed = 20261122;
 
-// A single number decides more often than one of many, and the first two guesses are extremes.
-constexpr std::uint64_t kLowGuess = 1, kHighGuess = 2;
-
 // The same, and what the call itself leaves open of one of its outputs.
 Choices choices_of(const Node& node, const Output& output, const std::vector<Unspecified>& open) {
   Choices choices = choices_of(node);
@@ -205,26 +202,26 @@ namespace {
 
 // A single number decides more often than one of many. The extremes have logarithms and exponents.
 void guess_numbers(at::Tensor& elements, at::Generator& generator) {
-  if (elements.numel() == 1 && guess() <= kHighGuess) {
-    constexpr std::array kSingle{1.0, 0.01, 10.0};
+  if (elements.numel() == 1 && guess() <= kLowGuess) {
+    constexpr std::array kSingle{1.0, 10.0, 0.01};
     elements.fill_(kSingle.at(guess()));
   } else {
     elements.normal_(0, 1, generator);
   }
 }
 
-// From 0 to range - 1.
-void guess_integers(at::Tensor& elements, std::int64_t range, at::Generator& generator) {
-  if (guess() == kLowGuess) return;
+void guess_integers(at::Tensor& elements, const Substitute& what, at::Generator& generator) {
+  const auto most = guess() > 0 && what.most > 0 ? what.most : what.range - 1;
+  if (most <= 0 || guess() == kLowGuess) return;
   if (guess() == kHighGuess)
-    elements.fill_(range - 1);
+    elements.fill_(most);
   else
-    elements.random_(0, range, generator);
+    elements.random_(0, most + 1, generator);
 }
 
 void guess_booleans(at::Tensor& elements, at::Generator& generator) {
-  if (guess() == kLowGuess) elements.fill_(1);
-  if (guess() >= kHighGuess) elements.random_(0, 2, generator);
+  if (guess() == kHighGuess) elements.fill_(1);
+  if (guess() >= kLowGuess) elements.random_(0, 2, generator);
 }
 
 }  // namespace
@@ -241,8 +238,9 @@ at::Tensor made_up(std::size_t bytes, const Substitute& what) {
     guess_numbers(elements, generator);
   } else if (what.dtype == at::kBool) {
     guess_booleans(elements, generator);
-  } else if (what.range > 1 && c10::isIntegralType(what.dtype, false)) {
-    guess_integers(elements, what.range, generator);
+  } else {
+    guess_integers(elements, what, generator);
+    if (what.most == 0) peakbench_emulator_made_up_unbounded();
   }
   return data;
 }

@@ -28,6 +28,7 @@ struct Substitute {
   at::ScalarType dtype = at::kFloat;
   std::optional<double> element;  // what each of them is, where it is no number that is drawn
   std::int64_t range = 1;         // integers are drawn from 0 to range - 1
+  std::int64_t most = 0;          // that an integer can be, which guesses reach; 0: not known
 };
 
 // What a value that is not known is good for.

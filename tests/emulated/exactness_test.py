@@ -240,6 +240,15 @@ class ExactnessTest(unittest.TestCase):
         self.emulate(UNKNOWN, options=options)
         self.assertNotIn("second_guess", self.verdict)
 
+    def test_what_other_values_are_not_made_up_for_is_not_the_same(self):
+        for read in ("int((x > -9).sum()) * 4", "int((x > 0).sum(dtype=torch.int32)) * 4", "torch.count_nonzero(x) * 4", "x[x > 0].numel() * 4",
+                     "int((x.cpu() > 0).sum())", "int((x * 100).long().max())"):  # fmt: skip
+            with self.subTest(read):
+                self.emulate(f"import torch\nx = torch.randn(2048, 2048, device='cuda')\ntorch.zeros({read}, device='cuda')", options=("--second-guess", "2"))
+                guess = self.verdict["second_guess"]
+                self.assertIs(guess["same"], False, self.said)
+                self.assertTrue(guess["problem"] or len(set(guess["peak_bytes"])) > 1, guess)
+
     def test_neither_names_nor_many_reads_decide(self):
         ties = "import torch\nfirst = torch.zeros(4, device='cuda').argsort()[0].item()\nkept = torch.empty(1 << 20, device='cuda')"
         for name in ("train.py", "workspace.py", "alone, the others.py", "is not specified", "unified memory.py", "NCCL: 1.py"):
