@@ -70,13 +70,13 @@ class NotHanded(Exception):
     """An option of this session that a process of a rank cannot have: one sentence."""
 
 
-def run(item: pytest.Item, ranks: int, torch: Any) -> List[List[pytest.TestReport]]:
-    """The reports of each rank. Of those that failed only, the first one first, where any did otherwise than by taking too much: the rest is ended then.
+def run(item: pytest.Item, ranks: int, torch: Any, more_environment: Optional[Dict[str, str]] = None) -> List[List[pytest.TestReport]]:
+    """The reports of each rank, whose processes have ``more_environment``, too. Of those that failed only, the first one first, where any did otherwise than by taking too much: the rest is ended then.
     Raises NotHanded."""
     with tempfile.TemporaryDirectory(prefix="peakbench-ranks-") as folder, _parent() as alive:
         Path(folder, "session").write_bytes(marshal.dumps(_session(item)))
         store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-        processes = [_Process(item, Path(folder), Rank(number, ranks), store.port, alive) for number in range(ranks)]
+        processes = [_Process(item, Path(folder), Rank(number, ranks), store.port, alive, more_environment or {}) for number in range(ranks)]
         try:
             return _watched(item, processes)
         finally:
@@ -175,7 +175,7 @@ def _parent() -> Iterator[int]:
 class _Process:
     """One rank's."""
 
-    def __init__(self, item: pytest.Item, folder: Path, rank: Rank, port: int, alive: int) -> None:
+    def __init__(self, item: pytest.Item, folder: Path, rank: Rank, port: int, alive: int, more: Dict[str, str]) -> None:
         self._rank = rank
         self._said = folder / f"{rank.number}.json"
         self._warned = folder / f"{rank.number}-warnings.json"
@@ -184,12 +184,13 @@ class _Process:
         self._left_at = 0.0
         own = {"RANK": rank.number, "LOCAL_RANK": rank.number, "WORLD_SIZE": rank.of, "LOCAL_WORLD_SIZE": rank.of, "GROUP_RANK": 0, "ROLE_RANK": rank.number,
                "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": 0}  # fmt: skip
-        environment = {"OMP_NUM_THREADS": "1", **os.environ, **{name: str(value) for name, value in own.items()}}
+        # One alone is run again as it was: nothing says to it that it is a rank.
+        of_rank = {"OMP_NUM_THREADS": "1", **os.environ, **{name: str(value) for name, value in own.items()}} if rank.of > 1 else os.environ
         with contextlib.ExitStack() as files:
             # Where pytest captures nothing, what ranks print is seen at once.
             printed = None if item.config.getoption("capture") == "no" else files.enter_context(self._printed.open("wb"))
-            self._process = subprocess.Popen([sys.executable, "-c", _START, _PACKAGES, str(folder), str(alive)], cwd=item.config.invocation_params.dir,
-                                             env=environment, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, pass_fds=[alive])  # fmt: skip
+            self._process = subprocess.Popen([sys.executable, "-c", _START, _PACKAGES, str(folder), str(alive), str(rank.number), str(rank.of)], cwd=item.config.invocation_params.dir,
+                                             env={**of_rank, **more}, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, pass_fds=[alive])  # fmt: skip
 
     def __str__(self) -> str:
         return str(self._rank)
@@ -343,9 +344,8 @@ class _Teller:
         _files.write(self._file, json.dumps(self._reports, default=shown_object))
 
 
-def _main(folder: Path, alive: int) -> int:
+def _main(folder: Path, alive: int, number: int, ranks: int) -> int:
     threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
-    number = os.environ["RANK"]
     stands = (folder / f"{number}-stands").open("w")
     faulthandler.register(signal.SIGUSR1, file=stands, all_threads=False)
     os.rename(stands.name, f"{stands.name}.log")  # from now on it may be asked
@@ -356,7 +356,7 @@ def _main(folder: Path, alive: int) -> int:
     options["basetemp"] = str(folder / f"temporary-{number}")
     options["plugins"] = [*options["plugins"], "no:terminal"]
     config = pytest.Config.fromdictargs(options, collected)
-    config.workerinput = {"workerid": f"rank{number}", "workercount": int(os.environ["WORLD_SIZE"])}  # type: ignore[attr-defined]
+    config.workerinput = {"workerid": f"rank{number}", "workercount": ranks}  # type: ignore[attr-defined]
     config.pluginmanager.register(_Teller(config, folder / f"{number}.json", others), "peakbench-rank")
     try:
         return int(config.hook.pytest_cmdline_main(config=config))
@@ -371,4 +371,4 @@ def _end_with_parent(alive: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(_main(Path(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(_main(Path(sys.argv[1]), *map(int, sys.argv[2:])))

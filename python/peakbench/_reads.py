@@ -37,6 +37,17 @@ def _calls(row: Dict[str, Any]) -> int:
     return int(row["zero_calls"] + row["uncertain_calls"] + row["substitute_calls"])
 
 
+def answered_alike() -> int:
+    """How often something was read for which no other value is made up: a second guess leaves it as it is."""
+    library = _library()
+    if not library:
+        return 0
+    report = json.loads(library.peakbench_emulator_report().decode("utf-8", "replace"))
+    return int(report["unbounded_integers"]) + sum(
+        int(row["zero_calls"] + row["uncertain_calls"]) for row in report["read_backs"] if row["effect"] != "none" and row["kind"] != "finite"
+    )
+
+
 def conditions(reads: Reads) -> Reads:
     """Those by which a figure is exact if nothing that is allocated rests on them; the others make it unreliable."""
     return Counter({read: calls for read, calls in reads.items() if read[0] == "condition"})

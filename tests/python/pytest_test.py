@@ -251,6 +251,17 @@ def test_known():
     torch.zeros(int(torch.ones(8, device="cuda").sum()), device="cuda")
 """
 
+ACCURACY = """
+@pytest.mark.device_memory("60 MiB")
+def test_accuracy():
+    right = int((torch.randn(2048, 2048, device="cuda").argmax(1) == 7).sum())
+    torch.zeros(1024 if right >= 0 else 1, device="cuda")
+
+@pytest.mark.device_memory("60 MiB")
+def test_asserts():
+    assert int((torch.randn(2048, 2048, device="cuda") > 0).sum()) < 2048 * 2048
+"""
+
 
 class Told(Repository):
     """What would make a figure wrong, or hide it."""
@@ -273,6 +284,18 @@ class Told(Repository):
         self.assertIn("test_it.py::test_rows: not accepted: test_it.py:6 read integer values", said)
         accepted = json.loads((self.folder / "base.json").read_text())["tests"]
         self.assertEqual(sorted(accepted), ["test_it.py::test_known", "test_it.py::test_loss"])
+
+    def test_other_values_that_take_the_same_are_accepted(self):
+        self.write("test_it.py", UNKNOWN + ACCURACY)
+        said = self.pytest("--peakbench-second-guess", "2", "--peakbench-base", "base.json", "--peakbench-accept", code=1, values=True)
+        self.assertRegex(said, r"test_it.py::test_accuracy: the same with other values \(3 runs\): test_it.py:\d+ read integer values \(1 time\)")
+        self.assertRegex(said, r"FAILED test_it.py::test_rows.*\n?")
+        self.assertRegex(said, r"with other values it took \d+ bytes allocated and \d+ reserved, not \d+ and \d+")
+        self.assertRegex(said, r"with other values it failed: test_it.py:\d+: AssertionError")
+        self.assertEqual(re.findall(r"FAILED (\S+)", said), ["test_it.py::test_rows", "test_it.py::test_asserts"])
+        accepted = json.loads((self.folder / "base.json").read_text())["tests"]
+        self.assertEqual(sorted(accepted), ["test_it.py::test_accuracy", "test_it.py::test_known", "test_it.py::test_loss"])
+        self.assertIn("--peakbench-second-guess N", self.pytest("--peakbench-second-guess", "-1", code=4))
 
 
 GATED = """
