@@ -275,6 +275,30 @@ void keep_what_was_kept_before(const Trace& trace, std::vector<Lifetime>& lifeti
   }
 }
 
+// What gathers an evaluation's outputs (torch.cat) is as large as what it is made of: outputs of
+// calls, or what was gathered before and an output. A batch is that by chance alone.
+void note_gathered(const Trace& trace, std::vector<Lifetime>& lifetimes) {
+  constexpr std::size_t kMostParts = 64;  // alive at once
+  std::vector<const Lifetime*> parts;
+  for (auto& lifetime : lifetimes) {
+    const auto& event = trace.events[lifetime.first];
+    std::erase_if(parts, [&](const Lifetime* part) { return part->last <= lifetime.first; });
+    const bool calls = event.phase == Phase::kEvaluation || event.phase == Phase::kGeneration;
+    const bool is_output = calls && lifetime.category == Category::kActivation;
+    bool is_gathered = false;
+    if (event.phase == Phase::kData && lifetime.name == kNone)
+      for (std::size_t i = 0; i < parts.size() && !is_gathered; ++i)
+        for (std::size_t j = i + 1; j < parts.size() && !is_gathered; ++j)
+          is_gathered =
+              event.requested_bytes == trace.events[parts[i]->first].requested_bytes +
+                                           trace.events[parts[j]->first].requested_bytes &&
+              event.step == trace.events[parts[j]->first].step;
+    if (is_gathered && lifetime.category != Category::kKept)
+      lifetime.category = Category::kActivation;
+    if ((is_output || is_gathered) && parts.size() < kMostParts) parts.push_back(&lifetime);
+  }
+}
+
 }  // namespace
 
 std::vector<Lifetime> lifetimes(const Trace& trace) {
@@ -289,6 +313,7 @@ std::vector<Lifetime> lifetimes(const Trace& trace) {
             ? categories.decide(lifetime)
             : category_of(trace.names[static_cast<std::size_t>(lifetime.name)].role);
   keep_what_was_kept_before(trace, found);
+  note_gathered(trace, found);
   return found;
 }
 

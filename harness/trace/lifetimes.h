@@ -54,7 +54,8 @@ struct Lifetime {
 // also: input = made in the phase data, alive behind it and freed within the step; kept = made
 // there and alive longer, and in the last step, which nothing outlives, what has the stack of such
 // a one; activation = allocated in a call of evaluation or generation and alive at its end, or made
-// behind such a call (a loss) and alive behind the next one and what follows that. In traces that
+// behind such a call (a loss) and alive behind the next one and what follows that, or as large as
+// two outputs of such calls that are alive then (torch.cat). In traces that
 // do not name workspaces, one is, before all but the first kind of kept, what a `cuda` space has
 // from the forward or backward of a step and was never freed (not in a step that ended out of
 // memory: nothing had its chance there). A trace ended out of memory where no allocation follows

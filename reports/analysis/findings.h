@@ -1,6 +1,7 @@
 // What looks like a mistake in a program's memory, one function a kind. For the room's own use.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct Program {
   const LineNames& names;
   const Steps& steps;
   std::uint64_t first_call = 0;  // the first event of a step that is not its data
+  std::optional<std::int64_t> reserved_bytes = {};  // at the most
 };
 
 std::string in_words(std::int64_t bytes);        // "12.0 MiB"
@@ -39,5 +41,7 @@ std::vector<Finding> find_larger_copies(const Program& program);
 std::vector<Finding> find_frozen_copies(const Program& program);
 std::vector<Finding> find_elsewhere(const Program& program);
 std::vector<Finding> find_inputs(const Program& program);
+std::vector<Finding> find_models(const Program& program);
+std::vector<Finding> find_reserved(const Program& program);
 
 }  // namespace peakbench::analysis

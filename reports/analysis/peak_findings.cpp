@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "reports/analysis/by_line.h"
+#include "trace/range_peaks.h"
 #include "trace/timeline.h"
 
 namespace peakbench::analysis {
@@ -251,6 +252,31 @@ std::vector<Finding> find_inputs(const Program& program) {
       "those of step {3} ({4}{5}).",
       in_words(program.peak.allocated_bytes), program.peak.step + 1, times,
       program.steps.number(*at - 1) + 1, in_words(inputs[*at]), made_at);
+  return {finding};
+}
+
+std::vector<Finding> find_reserved(const Program& program) {
+  constexpr std::int64_t kLeastBytes = 100 << 20;
+  constexpr std::size_t kLeastSizes = 3;
+  if (!program.reserved_bytes) return {};
+  const auto reserved = *program.reserved_bytes;
+  const auto more =
+      reserved - program.peak.allocated_bytes - trace::private_pools(program.trace).private_bytes;
+  if (more < kLeastBytes || more * 4 < reserved) return {};
+  const auto& events = program.trace.events;
+  const bool expands = std::ranges::any_of(
+      events, [](const auto& event) { return event.kind == trace::EventKind::kSegmentMap; });
+  std::set<std::int64_t> sizes;
+  for (const auto bytes : inputs_of_steps(program))
+    if (bytes > 0) sizes.insert(bytes);
+  if (expands || sizes.size() < kLeastSizes) return {};
+  Finding finding{FindingKind::kReserved, "", more, 0, {}};
+  finding.sentence = fmt::format(
+      "{} is reserved where at most {} is allocated: the inputs of the steps have {} sizes ({} to "
+      "{}), and blocks that were freed fit none of the next; set "
+      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or pad to a few sizes.",
+      in_words(reserved), in_words(program.peak.allocated_bytes), sizes.size(),
+      in_words(*sizes.begin()), in_words(*sizes.rbegin()));
   return {finding};
 }
 

@@ -94,8 +94,17 @@ std::vector<Finding> find_out_of_memory(const Program& program) {
   return {finding};
 }
 
+bool is_activation(const Program& program, std::uint64_t event) {
+  const auto made = std::ranges::lower_bound(program.lifetimes, event, {}, &trace::Lifetime::first);
+  return made != program.lifetimes.end() && made->first == event &&
+         made->category == Category::kActivation;
+}
+
 std::string peak_sentence(const Program& program) {
-  const auto& peak = program.peak;
+  auto peak = program.peak;
+  // What is made behind an evaluation's call and is no batch is the evaluation's.
+  if (peak.phase == Phase::kData && is_activation(program, peak.event))
+    peak.phase = Phase::kEvaluation;
   const auto text = level_text(program.trace, peak) + in_range(program.trace, peak.event);
   const auto shares = main_shares(trace::lines_at(program.trace, program.lifetimes, peak.event),
                                   peak.allocated_bytes);
@@ -173,19 +182,21 @@ std::string level_text(const trace::Trace& trace, const trace::Peak& peak) {
 }
 
 const char* to_string(FindingKind kind) {
-  static constexpr std::array<const char*, 8> kWords = {"out_of_memory", "growth",     "evaluation",
-                                                        "kept",          "conversion", "frozen",
-                                                        "elsewhere",     "inputs"};
+  static constexpr std::array<const char*, 10> kWords = {
+      "out_of_memory", "growth",    "evaluation", "kept",   "conversion",
+      "frozen",        "elsewhere", "inputs",     "models", "reserved"};
   return kWords.at(static_cast<std::size_t>(kind));
 }
 
 Why why(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes) {
   if (trace.frames.empty() || trace.events.empty()) return {};
-  const auto peak = trace::find_peak(trace, lifetimes);
+  const auto most = trace::maxima(trace, lifetimes);
+  const auto peak = trace::peak_of(trace, lifetimes, most);
   const trace::OwnLines lines(trace);
   const LineNames names(trace);
   const Steps steps(trace);
-  const Program program{trace, lifetimes, peak, lines, names, steps, first_call_of(trace)};
+  const Program program{
+      trace, lifetimes, peak, lines, names, steps, first_call_of(trace), most.reserved_bytes};
   Why found;
   found.peak = peak_sentence(program);
   found.peak_bytes = peak.allocated_bytes;
@@ -198,6 +209,8 @@ Why why(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes
   append(found.findings, find_frozen_copies(program));
   append(found.findings, find_elsewhere(program));
   append(found.findings, find_inputs(program));
+  append(found.findings, find_models(program));
+  append(found.findings, find_reserved(program));
   return found;
 }
 

@@ -19,13 +19,15 @@ enum class FindingKind : std::uint8_t {
   kFrozen,       // copies in a smaller dtype of frozen parameters are alive at the peak
   kElsewhere,    // optimizer state of parameters on another device is alive at the peak
   kInputs,       // the step of the peak has larger inputs than the others
+  kModels,       // parameters of the same name, made again between steps, are all alive
+  kReserved,     // far more is reserved than allocated, and every step has another size
 };
 const char* to_string(FindingKind kind);  // "out_of_memory", "growth", ...
 
 struct Finding {
   FindingKind kind = FindingKind::kKept;
   std::string sentence;    // plain text, with names from the trace as they are
-  std::int64_t bytes = 0;  // asked for; a step; of the line; of the inputs
+  std::int64_t bytes = 0;  // asked for; a step; of the line; of the inputs; reserved
   // Of the peak's bytes, those that it explains; of larger inputs about what they make more. 0
   // where it says nothing of the peak.
   std::int64_t at_peak_bytes = 0;

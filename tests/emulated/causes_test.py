@@ -160,7 +160,58 @@ for step in range(4):
             {call}
         net.train()
 """
+FOLDS = """
+done = []
+for fold in range(4):
+    {model}
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(3):
+        step_of(net(torch.randn(64, 1024, device="cuda")).square().mean())
+"""
+LENGTHS = """
+net = mlp(6)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(20):
+    x = torch.randn({rows}, 1024, device="cuda")
+    step_of(net(x).square().mean())
+"""
+GATHERED = """
+net = nn.Linear(64, 32768).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(2):
+    step_of(net(torch.randn(32, 64, device="cuda")).square().mean())
+gathered = None
+with torch.no_grad():
+    for batch in range(8):
+        {call}
+"""
 LOOK_ALIKES = {
+    "models of earlier folds are kept": (
+        FOLDS.format(model="net = mlp(2); done.append(net)"),
+        r"^4 models made one after the other at train.py:\d+ .*are alive: the 3 earlier ones hold .* of the peak's .*; does a list, a closure or a cycle",
+    ),
+    "models of earlier folds are let go": (FOLDS.format(model="net = mlp(2)"), None),
+    "a network that grows": (
+        FOLDS.format(model="done.append(nn.Linear(1024, 1024).cuda()); net = nn.Sequential(*done)"),
+        None,
+    ),
+    "models that are made together": (
+        FOLDS.format(model="done = done or [mlp(2) for _ in range(4)]; net = done[fold]"),
+        None,
+    ),
+    "every step has another length": (
+        LENGTHS.format(rows="(step * 7919 + 3571) % 9000 + 200"),
+        r"GiB is reserved where at most .* is allocated: the inputs of the steps have 20 sizes .* set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+    ),
+    "steps of two lengths": (LENGTHS.format(rows="4096 if step % 2 else 2048"), "inputs are larger|^The peak is "),
+    "outputs of an evaluation are gathered": (
+        GATHERED.format(call='out = net(torch.randn(256, 64, device="cuda")); gathered = out if gathered is None else torch.cat((gathered, out))'),
+        r"^The peak is .* allocated, in evaluation \(step 2\): .* is activations made at train.py:\d+\.$",
+    ),
+    "batches of an evaluation are gathered": (
+        GATHERED.format(call='x = torch.cat([torch.randn(2048, 32768, device="cuda")] * 2); net(x[:256, :64])'),
+        r"^The peak is .* allocated, outside of forward, backward and optimizer step \(step 2\): ",
+    ),
     "frozen weights are copied": (
         PROMPT.format(trained=False, autocast=True),
         r"^48.0 MiB of the peak's .* is copies of frozen parameters in a smaller dtype: made at train.py:\d+; load these parameters in that dtype",
